@@ -1,0 +1,1 @@
+"""Everything that starts, follows, evaluates and compares runs of either learner."""

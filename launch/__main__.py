@@ -1,0 +1,7 @@
+"""`python -m launch` is the command line `muzero2048`."""
+
+import sys
+
+from launch.cli import main
+
+sys.exit(main())

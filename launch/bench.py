@@ -1,0 +1,167 @@
+"""Benchmarks: our speed beside that of peers measured in the same run, interleaved, best of several."""
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from launch.errors import UserError
+
+REPEATS = 5  # the best of them counts: other load on a machine only ever makes a run slower
+MEASURED_SECONDS = 0.4  # aimed at a repeat
+
+
+class Row(NamedTuple):
+    """One figure, and its ratio to the same figure of each peer."""
+
+    name: str
+    value: float
+    unit: str
+    ratio: dict[str, float]
+
+
+class Environment(NamedTuple):
+    """A batched environment with auto-reset, driven by uniformly random legal actions."""
+
+    init: Callable[[Any, int], Any]  # (key, batch) -> state
+    step: Callable[[Any, Any], tuple[Any, Any]]  # (key, state) -> (state, rewards)
+
+
+def run_bench(what: str, as_json: bool) -> int:
+    """Run one benchmark and print its rows; with `as_json` the last line is one object."""
+    rows = {"env": bench_env}[what]()
+    table = Table("", "value", "unit", *(f"x {peer}" for peer in rows[0].ratio))
+    for row in rows:
+        table.add_row(row.name, f"{row.value:,.0f}", row.unit, *(f"{ratio:.1f}" for ratio in row.ratio.values()))
+    Console().print(table)
+    if as_json:
+        print(json.dumps({"rows": [row._asdict() for row in rows]}))
+    return 0
+
+
+def bench_env(batches: tuple[int, ...] = (64, 1024, 16384)) -> list[Row]:
+    """Steps a second of the JAX environment, of pgx and of jumanji.
+
+    Raises:
+        UserError: a peer is not installed.
+    """
+    try:
+        environments = {"muzero2048": _ours(), "pgx": _pgx(), "jumanji": _jumanji()}
+    except ImportError as error:
+        raise UserError(f"{error}: the peers are the dependency group 'bench' of pyproject.toml") from error
+    rows = []
+    for batch in batches:
+        rollouts = {name: _make_rollout(environment, batch) for name, environment in environments.items()}
+        best = {name: min(times) for name, times in _interleave(rollouts).items()}
+        speed = {name: batch / seconds for name, seconds in best.items()}
+        ours = speed.pop("muzero2048")
+        rows.append(Row(f"env, batch {batch}", ours, "steps/s", {peer: ours / s for peer, s in speed.items()}))
+    return rows
+
+
+def _interleave(rollouts: dict[str, Callable[[], float]]) -> dict[str, list[float]]:
+    """Seconds of REPEATS calls of each, taken in turn, so that a slow spell of the machine strikes all alike."""
+    times: dict[str, list[float]] = {name: [] for name in rollouts}
+    for _ in range(REPEATS):
+        for name, rollout in rollouts.items():
+            times[name].append(rollout())
+    return times
+
+
+def _make_rollout(environment: Environment, batch: int) -> Callable[[], float]:
+    """A compiled rollout of about MEASURED_SECONDS; a call returns the seconds of one batched step."""
+    import functools
+
+    import jax
+
+    @functools.partial(jax.jit, static_argnums=2)
+    def rollout(key: Any, state: Any, steps: int) -> Any:
+        def body(carry: tuple[Any, Any], key: Any) -> tuple[tuple[Any, Any], None]:
+            state, total = carry
+            state, rewards = environment.step(key, state)
+            return (state, total + rewards), None
+
+        (_, total), _ = jax.lax.scan(body, (state, jax.numpy.zeros((batch,))), jax.random.split(key, steps))
+        return total
+
+    state = environment.init(jax.random.key(0), batch)
+
+    def seconds(steps: int) -> float:
+        began = time.perf_counter()
+        jax.block_until_ready(rollout(jax.random.key(1), state, steps))
+        return (time.perf_counter() - began) / steps
+
+    trial = 64
+    seconds(trial)
+    steps = max(trial, int(MEASURED_SECONDS / seconds(trial)))
+    seconds(steps)  # compiles for this length
+    return lambda: seconds(steps)
+
+
+def _ours() -> Environment:
+    import jax
+    import jax.numpy as jnp
+
+    from muzero2048.env import STEP_DRAWS, Board, Game2048
+
+    game = Game2048()
+
+    def step(key: Any, board: Board) -> tuple[Board, Any]:
+        bits = jax.random.bits(key, (1 + STEP_DRAWS, *board[0].shape), jnp.uint32)
+        action = game.random_action_from_bits(bits[0], board)
+        board, transition = game.step_from_bits(bits[1:], board, action)
+        return board, transition.reward.astype(jnp.float32)
+
+    return Environment(lambda key, batch: game.init(key, (batch,)), step)
+
+
+def _pgx() -> Environment:
+    import jax
+    import pgx
+    from pgx.experimental import auto_reset
+
+    game = pgx.make("2048")
+    reset_step = jax.vmap(auto_reset(game.step, game.init))
+
+    def init(key: Any, batch: int) -> Any:
+        return jax.vmap(game.init)(jax.random.split(key, batch))
+
+    def step(key: Any, state: Any) -> tuple[Any, Any]:
+        action_key, step_key = jax.random.split(key)
+        mask = state.legal_action_mask
+        action = _random_legal(action_key, mask)
+        state = reset_step(state, action, jax.random.split(step_key, len(mask)))
+        return state, state.rewards[:, 0]
+
+    return Environment(init, step)
+
+
+def _jumanji() -> Environment:
+    import jax
+    import jumanji
+    from jumanji.wrappers import AutoResetWrapper
+
+    game = AutoResetWrapper(jumanji.registration.make("Game2048-v1"))
+
+    def init(key: Any, batch: int) -> Any:
+        state, timestep = jax.vmap(game.reset)(jax.random.split(key, batch))
+        return state, timestep.observation.action_mask
+
+    def step(key: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
+        state, mask = carry
+        state, timestep = jax.vmap(game.step)(state, _random_legal(key, mask))
+        return (state, timestep.observation.action_mask), timestep.reward
+
+    return Environment(init, step)
+
+
+def _random_legal(key: Any, mask: Any) -> Any:
+    """One uniform draw a board, the way that is cheapest for a peer."""
+    import jax
+    import jax.numpy as jnp
+
+    chosen = jax.random.uniform(key, (len(mask), 1)) * mask.sum(axis=-1, keepdims=True)
+    return jnp.argmax(jnp.cumsum(mask, axis=-1) > chosen, axis=-1)

@@ -1,0 +1,151 @@
+"""Checkpoints: runs/<name>/checkpoints/<env_steps>/, each complete, checked and enough for evaluation.
+
+A checkpoint holds the learner's own files, config.yaml (the experiment), state.json (`State`) and
+manifest.json (size and SHA-256 of every other file). It is written under a temporary name, forced to
+the disk and renamed, so a folder with a number for its name is whole unless someone damaged it.
+"""
+
+import hashlib
+import json
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from launch.config import CONFIG_FILE, Experiment, load_experiment
+from launch.contracts import Learner
+from launch.errors import UserError, warn
+from launch.files import sync, write_json
+
+FOLDER = "checkpoints"
+STATE_FILE = "state.json"
+MANIFEST_FILE = "manifest.json"
+
+
+@dataclass(frozen=True)
+class State:
+    """What the loop, not the learner, knows at a checkpoint."""
+
+    learner: str  # the learner's registered name
+    progress: dict[str, int]  # env_steps, games, updates
+    wall_hours: float  # time of training so far
+    evaluated_env_steps: int  # when the last evaluation during training was made
+    version: str  # of this project
+
+
+def save_checkpoint(run_folder: Path, learner: Learner, experiment: Experiment, state: State) -> Path:
+    """Write a checkpoint, replacing one of the same step, and delete all but the newest `keep_checkpoints`.
+
+    Returns:
+        The checkpoint's folder.
+    """
+    parent = run_folder / FOLDER
+    parent.mkdir(exist_ok=True)
+    folder = parent / str(state.progress["env_steps"])
+    temporary = parent / f".{folder.name}.tmp"
+    shutil.rmtree(temporary, ignore_errors=True)  # what a killed run left
+    temporary.mkdir()
+    learner.save(temporary)
+    (temporary / CONFIG_FILE).write_text(experiment.to_yaml(), encoding="utf-8")
+    write_json(temporary / STATE_FILE, asdict(state))
+    _write_manifest(temporary)
+    if folder.exists():
+        shutil.rmtree(folder)
+    temporary.rename(folder)
+    sync(parent)
+    for old in _numbered(parent)[experiment.run.keep_checkpoints :]:
+        shutil.rmtree(old)
+    return folder
+
+
+def find_checkpoint(path: Path) -> Path:
+    """The checkpoint that a path means: a checkpoint itself, or the newest good one of a run.
+
+    A damaged checkpoint named itself is an error; under a run it is refused by name in a warning and
+    the one before it is used.
+
+    Raises:
+        UserError: nothing is there, or nothing good.
+    """
+    if not path.exists():
+        raise UserError(f"there is no {path}; give a run folder or a checkpoint in its {FOLDER}/ folder")
+    if _is_checkpoint(path):
+        verify(path)
+        return path
+    numbered = _numbered(path if path.name == FOLDER else path / FOLDER)
+    if not numbered:
+        raise UserError(f"{path} holds no checkpoint; give a run folder or a checkpoint in its {FOLDER}/ folder")
+    for checkpoint in numbered:
+        try:
+            verify(checkpoint)
+        except UserError as error:
+            warn(f"{error}; trying the one before it")
+        else:
+            return checkpoint
+    raise UserError(f"every checkpoint of {path} is damaged; train again, or restore the folder from a copy")
+
+
+def has_checkpoints(run_folder: Path) -> bool:
+    """Whether a run has saved anything, good or damaged."""
+    return bool(_numbered(run_folder / FOLDER))
+
+
+def run_folder_of(checkpoint: Path) -> Path:
+    """The run that a checkpoint belongs to; for one that was copied elsewhere, the folder it lies in."""
+    parent = checkpoint.resolve().parent
+    return parent.parent if parent.name == FOLDER else parent
+
+
+def read_checkpoint(checkpoint: Path) -> tuple[Experiment, State]:
+    """The experiment and the state of a good checkpoint."""
+    state = State(**json.loads((checkpoint / STATE_FILE).read_text(encoding="utf-8")))
+    return load_experiment(checkpoint), state
+
+
+def verify(checkpoint: Path) -> None:
+    """Compare a checkpoint's files with its manifest; UserError names the first that differs."""
+    try:
+        manifest = json.loads((checkpoint / MANIFEST_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{checkpoint / MANIFEST_FILE} cannot be read: use another checkpoint") from error
+    for name, expected in manifest.items():
+        file = checkpoint / name
+        if not file.is_file():
+            raise UserError(f"{file} is missing: the checkpoint is damaged, use another one")
+        size = file.stat().st_size
+        if size != expected["bytes"]:
+            raise UserError(
+                f"{file} has {size} bytes instead of {expected['bytes']}: the checkpoint is damaged, use another one"
+            )
+        if _digest(file) != expected["sha256"]:
+            raise UserError(f"{file} was changed after saving: the checkpoint is damaged, use another one")
+
+
+def _write_manifest(folder: Path) -> None:
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    manifest = {
+        str(file.relative_to(folder)): {"bytes": file.stat().st_size, "sha256": _digest(file)} for file in files
+    }
+    for path in folder.rglob("*"):
+        sync(path)
+    write_json(folder / MANIFEST_FILE, manifest)
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _is_checkpoint(path: Path) -> bool:
+    in_a_run = path.parent.name == FOLDER and path.name.isdecimal()
+    return in_a_run or (path / MANIFEST_FILE).exists()
+
+
+def _numbered(parent: Path) -> list[Path]:
+    """The checkpoints in a folder, newest first; none if there is no such folder."""
+    if not parent.is_dir():
+        return []
+    return sorted((path for path in parent.iterdir() if path.name.isdecimal()), key=_env_steps, reverse=True)
+
+
+def _env_steps(checkpoint: Path) -> int:
+    return int(checkpoint.name)

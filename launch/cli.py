@@ -1,0 +1,117 @@
+"""The command line `muzero2048`. Each command imports its own needs: --help and mistakes are quick."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from launch.errors import LaunchError, UserError
+
+INTERRUPTED = 130  # what shells say of a command ended by Ctrl-C
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports a mistake in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message}; see `{self.prog} --help`")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code: 0 done, 2 the user's mistake, 75 stopped after saving."""
+    try:
+        parser = _parser()
+        arguments, rest = parser.parse_known_args(argv)
+        # argparse cannot take key=value on both sides of --resume, so they arrive as the rest.
+        arguments.overrides = [word for word in rest if not word.startswith("-")]
+        if arguments.overrides != rest or (rest and arguments.run != _train):
+            parser.error(f"cannot read {' '.join(rest)}")
+        return arguments.run(arguments)
+    except LaunchError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="muzero2048", description="MuZero and n-tuple networks learn 2048.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
+    _add_train(commands)
+    _add_evaluate(commands)
+    _add_compare(commands)
+    _add_bench(commands)
+    return parser
+
+
+def _add_train(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    usage = "muzero2048 train [-h] CONFIG [key=value ...] [--resume]"
+    parser = commands.add_parser(
+        "train",
+        help="train one experiment",
+        usage=usage,
+        epilog="key=value overrides the file, e.g. run.seed=1",
+    )
+    parser.add_argument("config", type=Path, metavar="CONFIG", help="a YAML file, or the folder of a run")
+    parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint, if there is one")
+    parser.set_defaults(run=_train)
+
+
+def _train(arguments: argparse.Namespace) -> int:
+    from launch.run import train
+
+    return train(arguments.config, arguments.overrides, arguments.resume)
+
+
+def _add_evaluate(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    parser = commands.add_parser("evaluate", help="play games with a checkpoint and report the scores")
+    parser.add_argument("path", metavar="PATH", help="a run folder, a checkpoint, or: random, greedy")
+    parser.add_argument("--games", type=int, default=1000, help="games to play (default: 1000)")
+    parser.add_argument("--seed", type=int, help="of the games (default: that of the evaluation that ends a run)")
+    parser.add_argument("--board", help="for random and greedy: rows x columns (default: 4x4)")
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object in the last line")
+    parser.set_defaults(run=_evaluate)
+
+
+def _evaluate(arguments: argparse.Namespace) -> int:
+    from launch import evaluate
+
+    seed = evaluate.FINAL_EVALUATION_SEED if arguments.seed is None else arguments.seed
+    evaluation = evaluate.Evaluation(arguments.games, seed)
+    if arguments.path in evaluate.BASELINES:
+        evaluate.evaluate_baseline(arguments.path, arguments.board or "4x4", evaluation, arguments.json)
+    elif arguments.board:
+        raise UserError("--board is for random and greedy; a checkpoint holds its own board")
+    else:
+        evaluate.evaluate_path(Path(arguments.path), evaluation, arguments.json)
+    return 0
+
+
+def _add_compare(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    parser = commands.add_parser("compare", help="draw the learning curves of runs, with a table of their results")
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders of either learner")
+    parser.add_argument("--x", choices=("env_steps", "games", "wall_hours"), default="env_steps", help="the axis")
+    parser.add_argument("--tile", type=int, default=2048, help="whose reach rate is drawn (default: 2048)")
+    parser.add_argument("--out", type=Path, default=Path("comparison"), help="folder to write to (default: comparison)")
+    parser.set_defaults(run=_compare)
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from launch.compare import compare
+
+    compare(arguments.runs, arguments.x, arguments.tile, arguments.out)
+    return 0
+
+
+def _add_bench(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    parser = commands.add_parser("bench", help="measure speed against peers in the same run")
+    parser.add_argument("what", choices=("env",), help="what to measure")
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object in the last line")
+    parser.set_defaults(run=_bench)
+
+
+def _bench(arguments: argparse.Namespace) -> int:
+    from launch.bench import run_bench
+
+    return run_bench(arguments.what, arguments.json)

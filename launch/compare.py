@@ -1,0 +1,67 @@
+"""Compare runs of any learners on one axis: figures, a page that can be sent to someone, and a table."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from launch.compare_page import Picture, render
+from launch.curves import Curve, Run, final_evaluations, reach_curves, read_run, score_curves
+from launch.errors import UserError, warn
+from launch.figures import AXIS_LABELS, DARK, LIGHT, draw
+from launch.files import write_text
+from launch.metrics import TILES
+
+PAGE = "index.html"
+
+
+def compare(folders: Sequence[Path], x: str, tile: int, out: Path) -> None:
+    """Write score.png, reach_<tile>.png and index.html into `out`, and print the results.
+
+    Args:
+        folders: run folders of either learner.
+        x: the axis of the figures: env_steps, games or wall_hours.
+        tile: the tile whose reach rate is drawn.
+        out: the folder, made if it is not there.
+
+    Raises:
+        UserError: a folder is not a run, no run has been evaluated, or `out` cannot be written.
+    """
+    if tile not in TILES:
+        raise UserError(f"--tile is {tile}; give one of {', '.join(map(str, TILES))}")
+    runs = [read_run(folder) for folder in folders]
+    for run in runs:
+        if not run.rows:
+            warn(f"{run.name} has not been evaluated yet and is left out of the figures")
+    if not any(run.rows for run in runs):
+        raise UserError("none of these runs has been evaluated yet; set run.evaluate_env_steps, or wait for the end")
+    pictures = {
+        "score": _picture("mean score of evaluation", score_curves(runs, x), x, as_rate=False),
+        f"reach_{tile}": _picture(f"games that reach {tile}", reach_curves(runs, x, tile), x, as_rate=True),
+    }
+    results = sorted(final_evaluations(runs), key=lambda result: -result["score_mean"])
+    page = render("2048: learning curves", _subtitle(runs, x), list(pictures.values()), results)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, picture in pictures.items():
+            (out / f"{name}.png").write_bytes(picture.light)
+        write_text(out / PAGE, page)
+    except OSError as error:
+        raise UserError(f"cannot write to {out}: {error.strerror}; give another --out") from error
+    for result in results:
+        print(
+            f"{result['run']:<24} {result['learner']:<8} mean {result['score_mean']:>10,.0f}"
+            f"  ({result['score_low']:,.0f} to {result['score_high']:,.0f}), {result['games']:,} games"
+        )
+    print(f"wrote {out / PAGE}")
+
+
+def _picture(title: str, curves: Sequence[Curve], x: str, as_rate: bool) -> Picture:
+    light, dark = (draw(curves, x, title, as_rate, theme) for theme in (LIGHT, DARK))
+    return Picture(f"{title} against {AXIS_LABELS[x]}", light, dark)
+
+
+def _subtitle(runs: Sequence[Run], x: str) -> str:
+    learners = sorted({run.learner for run in runs})
+    count = f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
+    made = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    return f"{count} of {' and '.join(learners)}, against {AXIS_LABELS[x]}. Made {made}."

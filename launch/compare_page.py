@@ -1,0 +1,101 @@
+"""One page that holds a comparison: figures, table and notes in a single HTML file without links."""
+
+import base64
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from launch.metrics import TILES
+
+
+class Picture(NamedTuple):
+    """A figure for light and for dark pages, as PNG files."""
+
+    description: str
+    light: bytes
+    dark: bytes
+
+
+STYLE = Path(__file__).with_suffix(".css")
+
+
+def render(title: str, subtitle: str, pictures: Sequence[Picture], results: Sequence[dict[str, Any]]) -> str:
+    """The page. `results` are final evaluations as launch/evaluate.py keeps them, best first."""
+    figures = "\n".join(_figure(picture) for picture in pictures)
+    return f"""<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title><style>{STYLE.read_text(encoding="utf-8")}</style></head>
+<body>
+<h1>{escape(title)}</h1>
+<p class="soft">{escape(subtitle)}</p>
+<div class="figures">
+{figures}
+</div>
+<h2>Final evaluations</h2>
+{_table(results)}
+<p><small>Scores and rates come from whole games played without exploration. The band of a single run is the
+95% interval of its evaluation, the band of several seeds reaches from the lowest to the highest. The table comes
+from evaluations after training, with games that no earlier evaluation has used, and shows 95% intervals.
+Training time leaves out evaluation and saving.</small></p>
+</body>
+</html>
+"""
+
+
+def _figure(picture: Picture) -> str:
+    return (
+        f'<picture><source media="(prefers-color-scheme: dark)" srcset="{_inline(picture.dark)}">'
+        f'<img src="{_inline(picture.light)}" alt="{escape(picture.description)}"></picture>'
+    )
+
+
+def _inline(png: bytes) -> str:
+    return "data:image/png;base64," + base64.b64encode(png).decode()
+
+
+def _table(results: Sequence[dict[str, Any]]) -> str:
+    if not results:
+        return '<p class="soft">No run has been evaluated at its end yet.</p>'
+    tiles = _tiles_reached(results)
+    names = ["run", "learner", "moves of<br>training", "training<br>time", "games", "mean score", "median", "max"]
+    head = [*names, *(str(tile) for tile in tiles), "moves/s<br>in play"]
+    rows = "\n".join(_row(result, tiles) for result in results)
+    cells = "".join(f"<th>{name}</th>" for name in head)
+    table = f"<table>\n<thead><tr>{cells}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
+    return f'<div class="table">{table}</div>'
+
+
+def _row(result: dict[str, Any], tiles: Sequence[int]) -> str:
+    details = f"{result['board']}, {result['search']}, seed {result['training_seed']}"
+    half = (result["score_high"] - result["score_low"]) / 2
+    cells = [
+        f"<b>{escape(result['run'])}</b><small>{escape(details)}</small>",
+        escape(result["learner"]),
+        _short(result["env_steps"]),
+        _time(result["wall_hours"]),
+        f"{result['games']:,}",
+        f"<b>{result['score_mean']:,.0f}</b> ± {half:,.0f}",
+        f"{result['score_median']:,.0f}",
+        f"{result['score_max']:,}",
+        *(f"{result['reach'][str(tile)]:.1%}" for tile in tiles),
+        _short(result["moves_per_second"]),
+    ]
+    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def _tiles_reached(results: Sequence[dict[str, Any]]) -> list[int]:
+    """The tiles worth a column: 2048, and every larger one that some run has reached."""
+    return [tile for tile in TILES if tile == TILES[0] or any(result["reach"][str(tile)] > 0 for result in results)]
+
+
+def _time(hours: int | float) -> str:
+    return f"{60 * hours:.1f} min" if hours < 1 else f"{hours:.1f} h"
+
+
+def _short(number: int | float) -> str:
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.3g}{unit}"
+    return f"{number:.0f}"

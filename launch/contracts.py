@@ -1,0 +1,88 @@
+"""What launch asks of a learner: structural types, so that neither learner has to import launch.
+
+Shapes: `G` games.
+"""
+
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Int64
+
+
+@runtime_checkable
+class Games(Protocol):
+    """Finished games, one entry a game, in the order of their numbers."""
+
+    @property
+    def score(self) -> Int64[np.ndarray, " G"]:
+        """Sum of the merged tiles."""
+
+    @property
+    def max_tile(self) -> Int64[np.ndarray, " G"]:
+        """Value of the largest tile of the final board, e.g. 2048."""
+
+    @property
+    def moves(self) -> Int64[np.ndarray, " G"]:
+        """Moves made by the player."""
+
+    @property
+    def seconds(self) -> float:
+        """Wall time of playing all games."""
+
+
+@runtime_checkable
+class Player(Protocol):
+    """Plays with fixed weights, without exploration, from normal starts."""
+
+    def play(self, num_games: int, seed: int) -> Games:
+        """Play whole games; the result of game i depends on (seed, i) only, not on threads or batch."""
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """A training state that the loop of launch/run.py drives: constructed as `XLearner(config, seed)`."""
+
+    @property
+    def env_steps_total(self) -> int:
+        """The training budget in moves; training ends at `progress["env_steps"] >= env_steps_total`."""
+
+    @property
+    def progress(self) -> dict[str, int]:
+        """The counts so far: env_steps (moves), games (finished), updates (of the weights)."""
+
+    def advance(self) -> dict[str, float]:
+        """Train until the next report, 1 to 5 s of work, and return the metrics of that stretch.
+
+        Their names are registered in launch/metrics.py; a metric without data in the stretch is left out.
+        """
+
+    def save(self, folder: Path) -> None:
+        """Write all that is needed to go on bit for bit into the empty folder."""
+
+    def restore(self, folder: Path) -> None:
+        """Take up what `save` wrote. Raises ValueError, one line, if a file is damaged or does not fit."""
+
+    def player(self) -> Player:
+        """A player with the current weights."""
+
+
+@runtime_checkable
+class LearnerConfig(Protocol):
+    """What the configs of all learners share."""
+
+    @property
+    def rows(self) -> int:
+        """Height of the board."""
+
+    @property
+    def columns(self) -> int:
+        """Width of the board."""
+
+    @property
+    def env_steps(self) -> int:
+        """The training budget in moves."""
+
+    @property
+    def report_env_steps(self) -> int:
+        """Moves between two reports."""

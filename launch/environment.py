@@ -1,0 +1,77 @@
+"""environment.json: what a run was made with, so that its numbers can be explained later."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from launch.files import write_json
+
+PACKAGES = ("numpy", "numba", "jax", "jaxlib", "flax", "optax", "mctx", "scipy", "omegaconf", "wandb")
+
+
+def project_version() -> str:
+    """The version of this project."""
+    return version("muzero2048")
+
+
+def record_environment(run_folder: Path) -> None:
+    """Add this process to the list in environment.json: one entry for each time the run was started."""
+    file = run_folder / "environment.json"
+    earlier = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+    write_json(file, [*earlier, environment()])
+
+
+def environment() -> dict[str, Any]:
+    """Versions, machine, commit and command of this process."""
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": sys.argv,
+        "version": project_version(),
+        "git": _git_commit(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cpu": _cpu_model(),
+        "cpu_count": os.cpu_count(),
+        "devices": _devices(),
+        "packages": {name: found for name in PACKAGES if (found := _version_of(name))},
+    }
+
+
+def _version_of(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _cpu_model() -> str:
+    information = Path("/proc/cpuinfo")  # platform.processor() is empty on most Linux systems
+    if information.exists():
+        for line in information.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()
+
+
+def _devices() -> list[str]:
+    """The accelerators in use; only if jax is loaded, since a run without it must not load it."""
+    if "jax" not in sys.modules:
+        return []
+    return [str(device) for device in sys.modules["jax"].devices()]
+
+
+def _git_commit() -> str | None:
+    """The commit of the code, with "+changes" if files differ from it; None outside a git checkout."""
+    here = ["git", "-C", str(Path(__file__).parent)]
+    try:
+        commit = subprocess.run([*here, "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+        status = subprocess.run([*here, "status", "--porcelain"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return commit.stdout.strip() + ("+changes" if status.stdout else "")

@@ -1,0 +1,134 @@
+"""The evaluation, the same for every learner: play games with fixed weights, print and keep what came out."""
+
+import json
+import os
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from launch import checkpoints, learners
+from launch.checkpoints import State
+from launch.config import Experiment
+from launch.contracts import Player
+from launch.environment import project_version
+from launch.errors import UserError
+from launch.files import write_json
+from launch.report import Summary, statistics_block, summarize, summary_line
+
+FOLDER = "evaluations"
+
+# Far from the small seeds that training takes. The seed of the last evaluation, and of `evaluate`, is not
+# the one of those during training: a figure must not come from the games that a checkpoint was chosen by.
+TRAINING_EVALUATION_SEED = 1_000_003
+FINAL_EVALUATION_SEED = 2_000_003
+
+BASELINES = {"random": "RandomPlayer", "greedy": "GreedyPlayer"}  # of ntuple, for scale
+
+
+class Evaluation(NamedTuple):
+    """Which games are played: `games` of them, numbered from 0 under `seed`."""
+
+    games: int
+    seed: int
+
+    def file(self, run_folder: Path, env_steps: int, search: str) -> Path:
+        """Where the result is kept."""
+        return run_folder / FOLDER / f"{env_steps}-{search}-{self.games}games-seed{self.seed}.json"
+
+
+def evaluate_path(path: Path, evaluation: Evaluation, as_json: bool) -> None:
+    """Evaluate a checkpoint or the newest one of a run; print the result and keep it in the run's folder.
+
+    Raises:
+        UserError: no good checkpoint, or the result could not be written.
+    """
+    _check(evaluation)
+    checkpoint = checkpoints.find_checkpoint(path)
+    experiment, state = checkpoints.read_checkpoint(checkpoint)
+    run_folder = checkpoints.run_folder_of(checkpoint)
+    prepare_folder(run_folder)
+    player = learners.load_player(experiment.learner, checkpoint, experiment.settings)
+    evaluate_player(player, experiment, state, evaluation, run_folder, as_json)
+
+
+def evaluate_player(
+    player: Player,
+    experiment: Experiment,
+    state: State,
+    evaluation: Evaluation,
+    run_folder: Path,
+    as_json: bool = False,
+) -> Summary:
+    """Evaluate a player that is at hand, print the result and keep it."""
+    search = learners.entry(experiment.learner).search
+    settings = experiment.settings
+    record = {
+        "run": experiment.run.name,
+        "group": experiment.run.group,
+        "learner": experiment.learner,
+        "training_seed": experiment.run.seed,
+        "env_steps": state.progress["env_steps"],
+        "training_games": state.progress["games"],
+        "updates": state.progress["updates"],
+        "wall_hours": state.wall_hours,
+    }
+    heading = f"{experiment.run.name} ({experiment.learner}, {search}) after {state.progress['env_steps']:,} moves"
+    board = f"{settings.rows}x{settings.columns}"
+    summary, result = _play(player, evaluation, heading, {"board": board, "search": search})
+    record |= result
+    write_json(evaluation.file(run_folder, state.progress["env_steps"], search), record)
+    if as_json:
+        print(json.dumps(record))
+    return summary
+
+
+def evaluate_baseline(name: str, board: str, evaluation: Evaluation, as_json: bool) -> None:
+    """Evaluate the random or the greedy player on a board such as "4x4"; print the result."""
+    _check(evaluation)
+    ntuple = import_module("ntuple")  # not at the top: MuZero's evaluation does without numba
+    rules = ntuple.make_rules(*parse_board(board))
+    player = getattr(ntuple, BASELINES[name])(rules, threads=os.cpu_count())
+    _, result = _play(player, evaluation, f"{name} on {board}", {"board": board, "search": name})
+    if as_json:
+        print(json.dumps(result))
+
+
+def parse_board(board: str) -> tuple[int, int]:
+    """Rows and columns of "HxW", each 2 to 4."""
+    sides = board.split("x")
+    if len(sides) != 2 or not all(side in ("2", "3", "4") for side in sides):
+        raise UserError(f"cannot read the board '{board}'; give rows x columns, each 2 to 4, e.g. 3x4")
+    return int(sides[0]), int(sides[1])
+
+
+def prepare_folder(run_folder: Path) -> None:
+    """Make the folder of evaluations before time is spent on playing; UserError if that is not possible."""
+    try:
+        (run_folder / FOLDER).mkdir(exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot write to {run_folder / FOLDER}: {error.strerror}; make it writable") from error
+
+
+def _play(
+    player: Player, evaluation: Evaluation, heading: str, setting: dict[str, str]
+) -> tuple[Summary, dict[str, Any]]:
+    games = player.play(evaluation.games, evaluation.seed)
+    summary = summarize(games)
+    print(f"{heading}\n{statistics_block(games)}\n{summary_line(summary)}, seed {evaluation.seed}", flush=True)
+    result = {
+        **setting,
+        "seed": evaluation.seed,
+        **summary._asdict(),
+        "reach": {str(tile): rate for tile, rate in summary.reach.items()},
+        "version": project_version(),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    return summary, result
+
+
+def _check(evaluation: Evaluation) -> None:
+    if evaluation.games < 2:
+        raise UserError(f"--games is {evaluation.games}; give 2 or more, since one game has no interval")
+    if evaluation.seed < 0:
+        raise UserError(f"--seed is {evaluation.seed}; give 0 or more")

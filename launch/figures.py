@@ -1,0 +1,85 @@
+"""Learning curves as PNG images, for a light and for a dark page."""
+
+import io
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, PercentFormatter, StrMethodFormatter
+
+from launch.curves import Curve
+
+AXIS_LABELS = {
+    "env_steps": "moves of training",
+    "games": "games of training",
+    "wall_hours": "hours of training",
+}
+WIDE = 10.0  # where the longest curve has this many times the length of the shortest, the axis is logarithmic
+
+
+class Theme(NamedTuple):
+    """Colours of a figure."""
+
+    background: str
+    ink: str
+    faint: str
+    lines: tuple[str, ...]
+
+
+LIGHT = Theme(
+    background="#ffffff",
+    ink="#2b2f36",
+    faint="#d9dce1",
+    lines=("#1f6fd1", "#d9480f", "#2b8a3e", "#862e9c", "#b8860b", "#0b7285"),
+)
+DARK = Theme(
+    background="#16191d",
+    ink="#d5d9df",
+    faint="#353a41",
+    lines=("#6ea8ff", "#ff9a5c", "#69db7c", "#da8bf0", "#ffd43b", "#4cc9d9"),
+)
+
+
+def line_colour(theme: Theme, index: int) -> str:
+    """The colour of the index-th curve; colours come round again after six."""
+    return theme.lines[index % len(theme.lines)]
+
+
+def draw(curves: Sequence[Curve], x: str, y_label: str, as_rate: bool, theme: Theme) -> bytes:
+    """Draw curves with their bands against the axis `x`; return the PNG file."""
+    figure = Figure(figsize=(7.2, 4.3), dpi=200, facecolor=theme.background, layout="constrained")
+    axes = figure.add_subplot(facecolor=theme.background)
+    for index, curve in enumerate(curves):
+        colour = line_colour(theme, index)
+        axes.fill_between(curve.x, curve.low, curve.high, color=colour, alpha=0.18, linewidth=0)
+        axes.plot(curve.x, curve.y, color=colour, linewidth=2, label=curve.label, marker="o", markersize=3.5)
+    _dress(axes, theme)
+    axes.set_xlabel(AXIS_LABELS[x])
+    axes.set_title(y_label, loc="left", fontsize=11, fontweight="bold", color=theme.ink, pad=12)
+    if _differ_widely(curves):
+        axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}") if x == "wall_hours" else EngFormatter(sep=""))
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0) if as_rate else EngFormatter(sep=""))
+    axes.set_ylim(bottom=0, top=1.02 if as_rate else None)
+    axes.legend(frameon=False, labelcolor=theme.ink, fontsize=9, loc="best")
+    file = io.BytesIO()
+    FigureCanvasAgg(figure).print_png(file)
+    return file.getvalue()
+
+
+def _dress(axes: Axes, theme: Theme) -> None:
+    """Only what helps to read: a faint grid, and no frame but the base line."""
+    axes.spines[["top", "left", "right"]].set_visible(False)
+    axes.spines["bottom"].set_color(theme.faint)
+    axes.grid(axis="y", color=theme.faint, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=theme.ink, length=0, labelsize=9)
+    axes.tick_params(axis="x", which="minor", length=0)
+    axes.xaxis.label.set_color(theme.ink)
+
+
+def _differ_widely(curves: Sequence[Curve]) -> bool:
+    ends = [float(curve.x[-1]) for curve in curves]
+    return max(ends) > WIDE * min(ends) and min(float(curve.x[0]) for curve in curves) > 0

@@ -1,0 +1,97 @@
+"""What is said about a set of finished games: the summary, and the block of statistics.
+
+Shapes: `G` games.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+from launch.contracts import Games
+from launch.metrics import TILES, Row
+
+
+class Summary(NamedTuple):
+    """Figures of G games. Scores in points; `reach[tile]` is the fraction of games with max_tile >= tile."""
+
+    games: int
+    score_mean: float
+    score_low: float  # 95% interval of the mean
+    score_high: float
+    score_median: float
+    score_max: int
+    moves_mean: float
+    reach: dict[int, float]
+    moves_per_second: float
+    seconds: float
+
+    def metrics(self) -> Row:
+        """The summary as the metrics eval/*."""
+        scalars = {
+            "games": self.games,
+            "score_mean": self.score_mean,
+            "score_low": self.score_low,
+            "score_high": self.score_high,
+            "score_median": self.score_median,
+            "score_max": self.score_max,
+            "moves_mean": self.moves_mean,
+            "moves_per_second": self.moves_per_second,
+        }
+        rates = {f"reach_{tile}": rate for tile, rate in self.reach.items()}
+        return {f"eval/{name}": value for name, value in (scalars | rates).items()}
+
+
+def summarize(games: Games) -> Summary:
+    """Summarize two or more games.
+
+    The interval of the mean is Student's: mean +- t(0.975, G - 1) s / sqrt(G), with the sample's standard
+    deviation s. Scores are skewed, but a mean of some dozens of games is close to normal.
+    """
+    num_games = len(games.score)
+    mean = float(games.score.mean())
+    error = float(games.score.std(ddof=1)) / num_games**0.5
+    margin = float(stdtrit(num_games - 1, 0.975)) * error
+    return Summary(
+        games=num_games,
+        score_mean=mean,
+        score_low=mean - margin,
+        score_high=mean + margin,
+        score_median=float(np.median(games.score)),
+        score_max=int(games.score.max()),
+        moves_mean=float(games.moves.mean()),
+        reach={tile: float((games.max_tile >= tile).mean()) for tile in TILES},
+        moves_per_second=int(games.moves.sum()) / games.seconds,
+        seconds=games.seconds,
+    )
+
+
+def statistics_block(games: Games) -> str:
+    """The summary block that users of TDL2048+ know (moporgic/TDL2048, README, "Summary Block").
+
+    One row a tile: count, mean score, mean moves and rate of the games that ended with it as the largest,
+    and win, the rate of those that ended with it or a larger one. The win of the total is that of 2048.
+    """
+    summary = summarize(games)
+    total = f"avg={summary.score_mean:.0f} max={summary.score_max} tile={games.max_tile.max()}"
+    lines = [
+        f"summary {1000 * games.seconds:.0f}ms {summary.moves_per_second:.2f}ops",
+        f"total:  {total} win={summary.reach[2048]:.2%}",
+        f"{'tile':<8}{'count':>6}{'score':>8}{'move':>8}{'rate':>9}{'win':>9}",
+    ]
+    for tile in np.unique(games.max_tile):
+        ended = games.max_tile == tile
+        lines.append(
+            f"{tile:<8}{ended.sum():>6}{games.score[ended].mean():>8.0f}{games.moves[ended].mean():>8.0f}"
+            f"{ended.mean():>9.2%}{(games.max_tile >= tile).mean():>9.2%}"
+        )
+    return "\n".join(lines)
+
+
+def summary_line(summary: Summary) -> str:
+    """One line with what the block leaves out: the interval and the median."""
+    interval = f"95% interval {summary.score_low:,.0f} to {summary.score_high:,.0f}"
+    return (
+        f"mean {summary.score_mean:,.0f} ({interval}), median {summary.score_median:,.0f},"
+        f" {summary.games:,} games, {summary.moves_per_second:,.0f} moves/s"
+    )

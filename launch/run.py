@@ -1,0 +1,222 @@
+"""The one loop that trains either learner.
+
+Order: advance, metrics, evaluation, checkpoint. A resumed run takes the newest good checkpoint, cuts
+metrics.jsonl back to it, makes up an evaluation that a signal cut off, and goes on; with one thread or one
+device its rows (all but times and speeds) and its weights equal those of a run that was never stopped.
+"""
+
+import math
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from launch import checkpoints, evaluate, learners, tracking
+from launch.checkpoints import State
+from launch.config import CONFIG_FILE, Experiment, changes, load_experiment
+from launch.environment import project_version, record_environment
+from launch.errors import DivergedError, UserError
+from launch.evaluate import FINAL_EVALUATION_SEED, TRAINING_EVALUATION_SEED, Evaluation
+from launch.files import write_text
+from launch.metrics import Row
+from launch.progress import ProgressDisplay
+from launch.report import summarize
+from launch.signals import STOPPED, StopSignals
+
+
+def train(config: Path, overrides: Sequence[str], resume: bool) -> int:
+    """Train, save and evaluate one experiment.
+
+    Args:
+        config: a YAML file, or the folder of a run.
+        overrides: "key=value", which win over the file.
+        resume: go on from the newest good checkpoint, or start if there is none.
+
+    Returns:
+        The exit code: 0 done, 75 stopped by a signal after saving.
+
+    Raises:
+        UserError: a mistake in the config, the folder or the checkpoint.
+        DivergedError: a metric became NaN or infinite.
+    """
+    experiment = load_experiment(config, overrides)
+    checkpoint = open_run_folder(experiment, resume)
+    if checkpoint and is_finished(experiment, checkpoint):
+        print(f"{experiment.run.folder} is finished; to train on, give a larger {experiment.learner}.env_steps")
+        return 0
+    with StopSignals() as stop, TrainingRun(experiment, checkpoint) as run:
+        stop.interruptible(run.evaluate_if_due)
+        while not run.done and not stop.requested:
+            run.advance()
+            stop.interruptible(run.evaluate_if_due)
+            if run.done or stop.requested or run.save_is_due():
+                run.save()
+        stop.interruptible(run.evaluate_finally)
+    if stop.requested:
+        print(f"stopped at {run.env_steps:,} moves; the same command with --resume goes on")
+        return STOPPED
+    return 0
+
+
+class TrainingRun:
+    """One learner in training, with its run folder, its metrics and its clock."""
+
+    def __init__(self, experiment: Experiment, checkpoint: Path | None) -> None:
+        """Start at the checkpoint, or at the beginning if there is none."""
+        self._experiment = experiment
+        self._folder = experiment.run.folder
+        self._learner = learners.make_learner(experiment.learner, experiment.settings, experiment.run.seed)
+        self._wall_hours = 0.0
+        self._evaluated_env_steps = 0
+        self._checkpoint = checkpoint
+        if checkpoint:
+            self._restore(checkpoint)
+        tracking.drop_rows_after(self._folder, self.env_steps)
+        record_environment(self._folder)
+        self._metrics = tracking.MetricsFile(self._folder)
+        self._wandb = tracking.WandbSink(self._folder, experiment)
+        total = self._learner.env_steps_total
+        done = f"{self.env_steps:,} of {total:,} moves done"
+        print(f"training {experiment.learner} in {self._folder}: {done}", flush=True)
+        self._display = ProgressDisplay(experiment.run.name, total, self.env_steps)
+        self._saved_at = time.monotonic()
+
+    def __enter__(self) -> "TrainingRun":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._display.close()
+        self._metrics.close()
+        self._wandb.finish(exit_code=0 if error is None else 1)
+
+    @property
+    def env_steps(self) -> int:
+        """Moves trained so far."""
+        return self._learner.progress["env_steps"]
+
+    @property
+    def done(self) -> bool:
+        """Whether the budget is spent."""
+        return self.env_steps >= self._learner.env_steps_total
+
+    def advance(self) -> None:
+        """Train until the next report and record it; DivergedError if a metric is not finite."""
+        began = time.perf_counter()
+        values = self._learner.advance()
+        self._wall_hours += (time.perf_counter() - began) / 3600
+        self._check_finite(values)
+        self._display.update(self._record(values))
+
+    def evaluate_if_due(self) -> None:
+        """Evaluate if a multiple of `evaluate_env_steps` was passed; `evaluate_finally` does so at the end."""
+        every = self._experiment.run.evaluate_env_steps
+        if not every or self.done or self.env_steps // every == self._evaluated_env_steps // every:
+            return
+        games = self._learner.player().play(self._experiment.run.evaluation_games, TRAINING_EVALUATION_SEED)
+        self._display.update(self._record(summarize(games).metrics()))
+        self._evaluated_env_steps = self.env_steps
+
+    def evaluate_finally(self) -> None:
+        """Evaluate at the end of training, with more games and a seed of its own, and print the block."""
+        if self.done:
+            self._display.close()
+            evaluate.prepare_folder(self._folder)
+            evaluation = final_evaluation(self._experiment)
+            player = self._learner.player()
+            summary = evaluate.evaluate_player(player, self._experiment, self._state(), evaluation, self._folder)
+            self._record(summary.metrics())
+
+    def save_is_due(self) -> bool:
+        """Whether `save_minutes` have passed since the last checkpoint."""
+        minutes = self._experiment.run.save_minutes
+        return minutes > 0 and time.monotonic() - self._saved_at >= 60 * minutes
+
+    def save(self) -> None:
+        """Write a checkpoint."""
+        self._checkpoint = checkpoints.save_checkpoint(self._folder, self._learner, self._experiment, self._state())
+        self._saved_at = time.monotonic()
+
+    def _check_finite(self, values: Row) -> None:
+        kept = f"the last good checkpoint is {self._checkpoint}" if self._checkpoint else "nothing was saved yet"
+        for name, value in values.items():
+            if not math.isfinite(value):
+                raise DivergedError(f"training stopped: {name} is {value} at env_steps {self.env_steps}; {kept}")
+
+    def _restore(self, checkpoint: Path) -> None:
+        _, state = checkpoints.read_checkpoint(checkpoint)
+        try:
+            self._learner.restore(checkpoint)
+        except ValueError as error:
+            raise UserError(f"{checkpoint}: {error}") from error
+        self._wall_hours = state.wall_hours
+        self._evaluated_env_steps = state.evaluated_env_steps
+        print(f"resumed from {checkpoint}", flush=True)
+
+    def _state(self) -> State:
+        return State(
+            learner=self._experiment.learner,
+            progress=self._learner.progress,
+            wall_hours=self._wall_hours,
+            evaluated_env_steps=self._evaluated_env_steps,
+            version=project_version(),
+        )
+
+    def _record(self, values: Row) -> Row:
+        row = {**self._learner.progress, "wall_hours": self._wall_hours, **values}
+        self._metrics.append(row)
+        self._wandb.log(row)
+        return row
+
+
+def open_run_folder(experiment: Experiment, resume: bool) -> Path | None:
+    """Make the run's folder and write its config.yaml.
+
+    Returns:
+        The checkpoint to go on from, if the run is resumed and has one.
+
+    Raises:
+        UserError: the folder cannot be written, holds a run that is not to be resumed, or a checkpoint of
+            another learner.
+    """
+    folder = experiment.run.folder
+    if not resume and (folder / CONFIG_FILE).exists():
+        raise UserError(f"{folder} holds a run; add --resume to go on with it, or give another run.name=...")
+    checkpoint = None
+    if resume and checkpoints.has_checkpoints(folder):
+        checkpoint = checkpoints.find_checkpoint(folder)
+        check_same_learner(experiment, checkpoint)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(folder / CONFIG_FILE, experiment.to_yaml())
+    except OSError as error:
+        raise UserError(
+            f"cannot write the run folder {folder}: {error.strerror}; give another run.runs_folder=..."
+        ) from error
+    return checkpoint
+
+
+def check_same_learner(experiment: Experiment, checkpoint: Path) -> None:
+    """Refuse another learner's checkpoint; print what else differs between its experiment and this one."""
+    saved, _ = checkpoints.read_checkpoint(checkpoint)
+    if saved.learner != experiment.learner:
+        raise UserError(
+            f"{checkpoint} was made by the learner '{saved.learner}', the config asks for"
+            f" '{experiment.learner}'; give another run.name=..."
+        )
+    for change in changes(saved, experiment):
+        print(f"resuming with {change}")
+
+
+def final_evaluation(experiment: Experiment) -> Evaluation:
+    """The evaluation that ends a run."""
+    return Evaluation(experiment.run.final_games, FINAL_EVALUATION_SEED)
+
+
+def is_finished(experiment: Experiment, checkpoint: Path) -> bool:
+    """Whether the budget is spent at the checkpoint and its last evaluation is there."""
+    env_steps = int(checkpoint.name)
+    search = learners.entry(experiment.learner).search
+    result = final_evaluation(experiment).file(experiment.run.folder, env_steps, search)
+    return env_steps >= experiment.settings.env_steps and result.exists()

@@ -1,0 +1,74 @@
+"""A learner on disk: the parameters alone for play, and everything else that training needs to go on to the bit.
+
+Orbax writes each as a flat dictionary of arrays whose names are their paths in the pytree. Loading one runs no code
+of the file's maker.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from orbax.checkpoint import v1 as ocp
+
+PyTree = Any
+
+PARAMETERS = "parameters"
+TRAINING = "training"
+
+
+def save_pytree(path: Path, tree: PyTree) -> None:
+    """Write arrays to a new folder; random keys as their words."""
+    ocp.save(path.absolute(), _flatten(tree))
+
+
+def load_pytree(path: Path, like: PyTree) -> PyTree:
+    """Read what `save_pytree` wrote into the structure of `like`, arrays or their shapes.
+
+    Raises:
+        ValueError: the folder is missing, damaged, or holds other arrays than the config's; one line that says which.
+    """
+    sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    expected = {
+        name: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding)
+        for name, x in jax.eval_shape(_flatten, like).items()
+    }
+    try:
+        saved = ocp.metadata(path.absolute()).metadata
+        difference = _difference(saved, expected)
+        if not difference:
+            loaded = ocp.load(path.absolute(), expected)
+    except Exception as error:  # orbax and tensorstore raise many kinds for one cause: the files are not right
+        raise ValueError(f"{path} is missing or damaged: {_first_line(error)}") from error
+    if difference:
+        raise ValueError(f"{path} was made with another network or config: {difference}")
+    leaves, structure = jax.tree.flatten(like)
+    restored = [
+        jax.random.wrap_key_data(x) if _is_key(leaf) else x
+        for leaf, x in zip(leaves, (loaded[name] for name in expected), strict=True)
+    ]
+    return jax.tree.unflatten(structure, restored)
+
+
+def _is_key(x: Any) -> bool:
+    return jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
+
+
+def _flatten(tree: PyTree) -> dict[str, Any]:
+    return {
+        jax.tree_util.keystr(path, simple=True, separator="."): jax.random.key_data(x) if _is_key(x) else x
+        for path, x in jax.tree.leaves_with_path(tree)
+    }
+
+
+def _difference(saved: dict[str, Any], expected: dict[str, jax.ShapeDtypeStruct]) -> str:
+    """The first array that differs, or nothing."""
+    for name in sorted(saved.keys() | expected.keys()):
+        shapes = [tuple(arrays[name].shape) if name in arrays else "none" for arrays in (saved, expected)]
+        if shapes[0] != shapes[1]:
+            return f"array {name} is {shapes[0]}, expected {shapes[1]}"
+    return ""
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

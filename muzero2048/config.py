@@ -1,0 +1,170 @@
+"""What a MuZero experiment can set. One default a field, here; a check that fails names the field and the mend."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+from muzero2048.value_codec import ValueCodec
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """The model: five functions and the chance encoder."""
+
+    # residual_mlp (Stochastic MuZero, ICLR 2022, appendix C) and se_resnet (Guei 2023, sec. 4.4.3) have a latent state
+    # trained by value equivalence alone; grounded has a latent of H*W cells and a reconstruction loss (grounded.py)
+    kind: Literal["residual_mlp", "se_resnet", "grounded"] = "residual_mlp"
+    blocks: int = (
+        10  # residual blocks in each of h, phi, g (latent kinds) or layers of the trunk of f and psi (grounded)
+    )
+    width: int = 256  # units of a layer, channels of a convolution
+    tile_levels: int = 18  # one-hot planes of the observation: 18 shows every tile up to 131072
+    cell_width: int = 16  # grounded: units of the latent of one cell
+    line_width: int = 128  # grounded: hidden units of phi, the network of one line
+    tuple_width: int = 8  # grounded: units in the table entry of one line or square of four cells
+    compute_dtype: Literal["float32", "bfloat16"] = "float32"  # of the layers; parameters and heads stay float32
+
+    def __post_init__(self) -> None:
+        for name in ("blocks", "width", "cell_width", "line_width", "tuple_width"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"network.{name} is {getattr(self, name)}: must be at least 1")
+        if not 2 <= self.tile_levels <= 32:
+            raise ValueError(f"network.tile_levels is {self.tile_levels}: must be between 2 and 32")
+
+
+@dataclass(frozen=True)
+class ChanceConfig:
+    """Chance codes."""
+
+    # learned: straight-through one-hot codes (Stochastic MuZero, sec. 4.2). oracle: the true spawn code, the ceiling.
+    encoder: Literal["learned", "oracle"] = "learned"
+    codes: int = 32  # C, size of the codebook; the oracle needs at least 2*H*W
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """Planning at a root (search.py). With simulations <= considered_actions the search is one batched evaluation."""
+
+    simulations: int = 4  # n, evaluations a move
+    considered_actions: int = 4  # m, actions sampled without replacement at the root (Gumbel top-m)
+    gumbel_scale: float = 1.0  # of the noise at the root in self-play; evaluation plays without noise
+    c_visit: float = 50.0  # sigma(q) = (c_visit + max visits) c_scale q   (Gumbel MuZero, eq. 8)
+    c_scale: float = 0.1
+    # How q enters sigma: min-max over the actions of the node, or q in units of `value_scale` points.
+    normalization: Literal["node", "fixed"] = "node"
+    range_floor: float = 1.0  # node: least range of q, in points, that min-max stretches to [0, 1]
+    value_scale: float = 100.0  # fixed: points that count as 1
+    pb_c_init: float = 1.25  # PUCT at the decision nodes inside the tree (MuZero, appendix B)
+    pb_c_base: float = 19652.0
+
+    def __post_init__(self) -> None:
+        if self.simulations < 1 or not 1 <= self.considered_actions <= 4:
+            raise ValueError(
+                f"search.simulations = {self.simulations}, search.considered_actions = {self.considered_actions}: "
+                "needs simulations >= 1 and considered_actions between 1 and 4"
+            )
+        if self.range_floor <= 0 or self.value_scale <= 0:
+            raise ValueError("search.range_floor and search.value_scale must be above 0")
+
+
+@dataclass(frozen=True)
+class ReplayConfig:
+    """Boards of self-play on the device, encoded only when sampled."""
+
+    capacity: int = 1_000_000  # moves kept, over all environments
+    batch_size: int = 1024  # sequences an update
+    ratio: float = 1.0  # sequences sampled a move played
+
+    def __post_init__(self) -> None:
+        if self.batch_size < 1 or self.capacity < 1 or self.ratio <= 0:
+            raise ValueError("replay.capacity, replay.batch_size and replay.ratio must be above 0")
+
+
+@dataclass(frozen=True)
+class LossWeights:
+    """Weights of the terms of the loss (losses.py)."""
+
+    value: float = 0.25
+    afterstate_value: float = 0.25
+    policy: float = 1.0
+    chance: float = 1.0
+    reward: float = 1.0
+    commitment: float = 0.25
+    reconstruction: float = 1.0  # grounded model only
+
+
+@dataclass(frozen=True)
+class OptimizerConfig:
+    """Adam with linear decay."""
+
+    learning_rate: float = 1e-3
+    final_learning_rate: float = 1e-4  # reached linearly at the last planned update
+    max_gradient_norm: float = 5.0  # gradients are clipped to this global norm
+    weight_decay: float = 0.0  # decoupled (AdamW)
+
+
+@dataclass(frozen=True)
+class MuZeroConfig:
+    """One MuZero experiment."""
+
+    env_steps: int  # training budget, in moves
+    report_env_steps: int  # moves between two reports of the metrics
+    rows: int = 4
+    columns: int = 4
+    discount: float = 0.999  # gamma, once a move
+    td_lambda: float = 0.5  # lambda of the value target
+    td_steps: int = 10  # n, after which the target bootstraps whatever lambda
+    unroll_steps: int = 5  # K, model steps behind each sampled position
+    num_envs: int = 256  # games played side by side
+    chunk: int = 32  # moves of each between two rounds of updates
+    symmetry: bool = True  # train on a random one of the 8 views of each sample
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    value: ValueCodec = field(default_factory=ValueCodec)
+    chance: ChanceConfig = field(default_factory=ChanceConfig)
+    search: SearchConfig = field(default_factory=SearchConfig)
+    replay: ReplayConfig = field(default_factory=ReplayConfig)
+    losses: LossWeights = field(default_factory=LossWeights)
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+
+    def __post_init__(self) -> None:
+        if not (2 <= self.rows <= 4 and 2 <= self.columns <= 4):
+            raise ValueError(f"board {self.rows}x{self.columns}: rows and columns must be between 2 and 4")
+        if not 0 < self.discount <= 1 or not 0 <= self.td_lambda <= 1:
+            raise ValueError(f"discount {self.discount} must be in (0, 1] and td_lambda {self.td_lambda} in [0, 1]")
+        if min(self.unroll_steps, self.num_envs, self.chunk, self.td_steps, self.env_steps, self.report_env_steps) < 1:
+            raise ValueError(
+                "env_steps, report_env_steps, unroll_steps, num_envs, chunk and td_steps must be at least 1"
+            )
+        if self.chance.encoder == "oracle" and self.chance.codes < 2 * self.rows * self.columns:
+            raise ValueError(
+                f"chance.codes is {self.chance.codes}: the oracle on {self.rows}x{self.columns} cells "
+                f"needs at least {2 * self.rows * self.columns}"
+            )
+        if self.chunk <= self.unroll_steps:
+            raise ValueError(f"chunk is {self.chunk}: must be above unroll_steps = {self.unroll_steps}")
+        updates = self.chunk_moves * self.replay.ratio / self.replay.batch_size
+        if updates < 1 or not math.isclose(updates, round(updates)):
+            raise ValueError(
+                f"num_envs * chunk * replay.ratio / replay.batch_size = {updates:g} updates a chunk: "
+                "must be a whole number"
+            )
+        if self.replay.capacity % self.chunk_moves or self.replay.capacity // self.num_envs <= self.unroll_steps:
+            raise ValueError(
+                f"replay.capacity is {self.replay.capacity}: must be a multiple of num_envs * chunk = "
+                f"{self.chunk_moves} and hold more than unroll_steps moves of each environment"
+            )
+
+    @property
+    def chunk_moves(self) -> int:
+        """Moves played between two rounds of updates."""
+        return self.num_envs * self.chunk
+
+    @property
+    def updates_per_chunk(self) -> int:
+        """Updates in a round."""
+        return round(self.chunk_moves * self.replay.ratio / self.replay.batch_size)
+
+    @property
+    def total_updates(self) -> int:
+        """Planned updates of the whole run."""
+        return max(1, self.env_steps // self.chunk_moves * self.updates_per_chunk)

@@ -1,0 +1,198 @@
+"""The grounded model: MuZero with a reconstruction loss and a latent shaped like the board.
+
+The latent is one vector a cell. phi is one small network over lines of cells, shared by all lines and all four
+directions (the action only picks the orientation); g writes the spawned tile into its cell; a linear decoder of each
+cell is trained by cross-entropy on the afterstate and on the next observation. f and psi read the decoded (argmax)
+tiles through one-hot planes and through tables indexed by lines and squares of cells, the n-tuple idea as the first
+layer of a net. Value, policy and chance losses therefore stop at the latent: the model learns the rules from boards
+alone, and is not value-equivalent, which is why it has a name of its own beside the latent models.
+"""
+
+import functools
+import itertools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import nnx
+from jaxtyping import Array, Bool, Float, Int, UInt8
+
+from muzero2048.config import MuZeroConfig
+from muzero2048.model import AfterstatePrediction, Model, Prediction
+from muzero2048.observation import planes
+from muzero2048.value_codec import transform
+
+TABLE_LEVELS = 16  # tiles from 32768 up share the last entry of a table; the one-hot planes still tell them apart
+# The reward table is a sum of 10 w: Adam moves a weight by its step size only, and the table reaches to 17.
+REWARD_SCALE = 10.0
+
+
+class Move(NamedTuple):
+    """The decoded tiles around a move, from which `reward` reads its reward."""
+
+    tiles: Int[Array, "B N"]
+    moved_tiles: Int[Array, "B N"]
+
+
+class Trunk(nnx.Module):
+    """Features of a board of decoded tiles: table entries of lines and squares beside planes, then `blocks` layers."""
+
+    def __init__(self, config: MuZeroConfig, rngs: nnx.Rngs):
+        network = config.network
+        self.tile_levels = network.tile_levels
+        self.board_shape = (config.rows, config.columns)
+        num_tuples, cells = len(_tuples(*self.board_shape)), config.rows * config.columns
+        self.tables = nnx.Embed(
+            2 * TABLE_LEVELS**4, network.tuple_width, embedding_init=nnx.initializers.zeros, rngs=rngs
+        )
+        dtype = jnp.dtype(network.compute_dtype)
+        inputs = num_tuples * network.tuple_width + cells * self.tile_levels
+        widths = [inputs, *[network.width] * network.blocks]
+        self.layers = nnx.List(
+            [nnx.Linear(fan_in, fan_out, dtype=dtype, rngs=rngs) for fan_in, fan_out in itertools.pairwise(widths)]
+        )
+        self.norms = nnx.List([nnx.LayerNorm(network.width, dtype=dtype, rngs=rngs) for _ in self.layers])
+
+    def __call__(self, tiles: Int[Array, "B N"]) -> Float[Array, "B width"]:
+        """Features of the boards."""
+        levels = jnp.minimum(tiles, TABLE_LEVELS - 1)
+        levels = jnp.pad(levels, ((0, 0), (0, 1)))  # the cell N of short tuples
+        digits = TABLE_LEVELS ** np.arange(4)
+        tuples = _tuples(*self.board_shape)
+        kind, cells = tuples[:, 0], tuples[:, 1:]
+        entries = kind[None] * TABLE_LEVELS**4 + jnp.sum(levels[:, cells] * digits[None, None], axis=-1)
+        x = jnp.concatenate(
+            [
+                self.tables(jnp.asarray(entries)).reshape(len(tiles), -1),
+                planes(tiles, self.tile_levels).reshape(len(tiles), -1),
+            ],
+            axis=-1,
+        )
+        for layer, norm in zip(self.layers, self.norms, strict=True):
+            x = nnx.relu(norm(layer(x)))
+        return x.astype(jnp.float32)
+
+
+class GroundedModel(Model):
+    """The functions over a latent float32[B, N, cell_width]."""
+
+    grounded = True
+
+    def __init__(self, config: MuZeroConfig, rngs: nnx.Rngs):
+        super().__init__(config, rngs)
+        network = config.network
+        dtype = jnp.dtype(network.compute_dtype)
+        num_cells, width = config.rows * config.columns, network.cell_width
+        self.board_shape = (config.rows, config.columns)
+        length = max(self.board_shape)
+        self.embedding = nnx.Embed(self.tile_levels, width, rngs=rngs)
+        self.decoder = nnx.Linear(width, self.tile_levels, rngs=rngs)
+        self.line_hidden = nnx.Linear(length * width, network.line_width, dtype=dtype, rngs=rngs)
+        self.line_out = nnx.Linear(network.line_width, length * width, dtype=dtype, rngs=rngs)
+        self.potential_steps = nnx.Param(jnp.zeros(self.tile_levels))
+        self.code_gate = nnx.Linear(self.codes, num_cells, rngs=rngs)
+        self.code_content = nnx.Linear(self.codes, width, rngs=rngs)
+        self.trunk = Trunk(config, rngs)
+        bins = config.value.bins
+        self.policy_head = nnx.Linear(network.width, 4, rngs=rngs)
+        self.value_head = nnx.Linear(network.width, bins, rngs=rngs)
+        self.chance_head = nnx.Linear(network.width, self.codes, rngs=rngs)
+        self.afterstate_value_head = nnx.Linear(network.width, bins, rngs=rngs)
+
+    def representation(self, cells: UInt8[Array, "B N"]) -> Float[Array, "B N D"]:
+        """h: each cell by itself."""
+        return self.embedding(jnp.minimum(cells, self.tile_levels - 1).astype(jnp.int32))
+
+    def decode(self, latent: Float[Array, "B N D"]) -> Float[Array, "B N tile_levels"]:
+        """Logits of the tile in each cell, of a state or an afterstate."""
+        return self.decoder(latent)
+
+    def prediction(self, state: Float[Array, "B N D"]) -> Prediction:
+        """F: heads on the trunk over the decoded tiles."""
+        x = self.trunk(self._tiles(state))
+        return Prediction(self.policy_head(x), self.value_head(x))
+
+    def afterstate_dynamics(
+        self, state: Float[Array, "B N D"], action: Int[Array, "B"]
+    ) -> tuple[Float[Array, "B N D"], Move]:
+        """Phi: the line network on the lines that the action slides along."""
+        batch, _, width = state.shape
+        all_lines = _lines(*self.board_shape)
+        _, num_lines, length = all_lines.shape
+        padded = jnp.pad(state, ((0, 0), (0, 1), (0, 0)))  # cell N: beyond the end of a short line
+        cells = jnp.asarray(all_lines.reshape(4, -1))[action]
+        lines = jnp.take_along_axis(padded, cells[..., None], axis=1).reshape(batch, num_lines, length * width)
+        hidden = nnx.relu(self.line_hidden(lines))
+        slid = self.line_out(hidden).astype(jnp.float32).reshape(batch, num_lines * length, width)
+        places = jnp.asarray(_places(*self.board_shape))[action]
+        afterstate = jnp.take_along_axis(slid, places[..., None], axis=1)
+        return afterstate, Move(self._tiles(state), self._tiles(afterstate))
+
+    def afterstate_prediction(self, afterstate: Float[Array, "B N D"]) -> AfterstatePrediction:
+        """Psi: heads on the same trunk as f."""
+        x = self.trunk(self._tiles(afterstate))
+        return AfterstatePrediction(self.chance_head(x), self.afterstate_value_head(x))
+
+    def dynamics(self, afterstate: Float[Array, "B N D"], code: Float[Array, "B C"]) -> Float[Array, "B N D"]:
+        """G: the code opens a gate on its cell and writes its content there."""
+        gate = nnx.sigmoid(self.code_gate(code))[..., None]
+        return afterstate * (1.0 - gate) + self.code_content(code)[:, None, :] * gate
+
+    def reward(self, reward_head: Move) -> Float[Array, "B"]:
+        """The gain of a learned potential of the board, in points; 0 if the move does not keep the sum of the tiles.
+
+        Phi(board) = sum over tiles 2^k of 2^k u_k. The score of 2048 is one, with u_k = k - 1: a merge to 2^(k+1)
+        gains 2^(k+1). Only the steps of u are learned; as moves keep the sum of the tiles, one of them is free.
+        """
+        gain, keeps_sum = self._potential_gain(reward_head)
+        return jnp.where(keeps_sum, gain, 0.0)
+
+    def reward_loss(self, reward_head: Move, target: Float[Array, "B"]) -> Float[Array, "B"]:
+        """Huber loss between transformed rewards, of the moves that keep the sum of the tiles.
+
+        Every real move does; the phantom 65536 of a wrong one would drown the table in its gradient.
+        """
+        gain, keeps_sum = self._potential_gain(reward_head)
+        return jnp.where(keeps_sum, optax.huber_loss(transform(gain), transform(target)), 0.0)
+
+    def _potential_gain(self, move: Move) -> tuple[Float[Array, "B"], Bool[Array, "B"]]:
+        levels = jnp.arange(self.tile_levels)
+        face = jnp.where(levels > 0, 2.0**levels, 0.0)  # what is written on the tiles: 0, 2, 4, ...
+        table = face * jnp.cumsum(REWARD_SCALE * self.potential_steps[...])
+        gain = jnp.sum(table[move.moved_tiles], axis=-1) - jnp.sum(table[move.tiles], axis=-1)
+        return gain, jnp.sum(face[move.moved_tiles], axis=-1) == jnp.sum(face[move.tiles], axis=-1)
+
+    def _tiles(self, latent: Float[Array, "B N D"]) -> Int[Array, "B N"]:
+        return jnp.argmax(jax.lax.stop_gradient(self.decode(latent)), axis=-1)
+
+
+@functools.cache
+def _tuples(rows: int, columns: int) -> np.ndarray:
+    """All lines (kind 0) and 2x2 squares (kind 1): int32[M, 5] of kind and four cells, N where a line is shorter."""
+    cells = np.arange(rows * columns).reshape(rows, columns)
+    lines = [list(line) for line in (*cells, *cells.T)]
+    squares = [list(cells[r : r + 2, c : c + 2].ravel()) for r in range(rows - 1) for c in range(columns - 1)]
+    tuples = [[0, *line, *[cells.size] * (4 - len(line))] for line in lines]
+    return np.array(tuples + [[1, *square] for square in squares], np.int32)
+
+
+@functools.cache
+def _lines(rows: int, columns: int) -> np.ndarray:
+    """Cells of the lines that each action slides along, wall first: int32[4, L, length], N beyond a short line."""
+    cells = np.arange(rows * columns).reshape(rows, columns)
+    size = max(rows, columns)
+    padded = []
+    for lines in (cells.T, cells[:, ::-1], cells.T[:, ::-1], cells):
+        frame = np.full((size, size), cells.size, np.int32)
+        frame[: lines.shape[0], : lines.shape[1]] = lines
+        padded.append(frame)
+    return np.stack(padded)
+
+
+@functools.cache
+def _places(rows: int, columns: int) -> np.ndarray:
+    """Where each cell lies among the lines of an action: int32[4, N]."""
+    lines = _lines(rows, columns).reshape(4, -1)
+    return np.array([[np.flatnonzero(cells == cell)[0] for cell in range(rows * columns)] for cells in lines], np.int32)

@@ -1,0 +1,146 @@
+"""The loss of an unrolled model (Stochastic MuZero, eq. 1 and 6, with the conventions of model.py).
+
+    L = sum_{k<=K} w_v l(v^k, z_{t+k}) + w_p l(p^k, pi_{t+k})
+      + sum_{k<K}  w_q l(Q^k, (z_{t+k} - r_{t+k}) / gamma) + w_c l(sigma^k, c_{t+k}) + w_r l(r^k, r_{t+k})
+                 + w_b ||sg(onehot c) - c^e||^2 + w_x reconstruction (grounded)
+
+l is cross-entropy, sg stops the gradient. Every term is a mean over the positions that count for it: the policy and
+chance terms skip absorbing states, in which no move is made; value and reward learn 0 there.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Bool, Float, UInt8
+
+from muzero2048.config import MuZeroConfig
+from muzero2048.model import Model, State, straight_through_code
+from muzero2048.targets import Batch
+
+
+class LossReport(NamedTuple):
+    """Terms and diagnostics of one update, all scalars."""
+
+    total: Float[Array, ""]
+    value: Float[Array, ""]
+    afterstate_value: Float[Array, ""]
+    policy: Float[Array, ""]
+    chance: Float[Array, ""]
+    reward: Float[Array, ""]
+    commitment: Float[Array, ""]
+    reconstruction: Float[Array, ""]
+    reward_error: Float[Array, ""]  # mean absolute error of the predicted reward, points
+    saturated: Float[Array, ""]  # share of value targets beyond the support
+    code_entropy: Float[Array, ""]  # entropy of the use of the chance codes over the batch, nats
+    code_information: Float[Array, ""]  # mutual information of chance code and true spawn, nats
+    afterstate_accuracy: Float[Array, ""]  # share of whole afterstates decoded right (grounded; else 0)
+    next_state_accuracy: Float[Array, ""]  # share of whole next boards decoded right (grounded; else 0)
+
+
+def scale_gradient(x: Float[Array, "..."], scale: float) -> Float[Array, "..."]:
+    """The identity forward, the gradient times `scale` backward."""
+    return x * scale + jax.lax.stop_gradient(x) * (1.0 - scale)
+
+
+def unrolled_loss(model: Model, batch: Batch, config: MuZeroConfig) -> tuple[Float[Array, ""], LossReport]:
+    """Unroll the model along the K moves of the batch and sum its losses."""
+    terms: dict[str, list[Array]] = {name: [] for name in LossReport._fields}
+    num_moves = batch.action.shape[1]
+    state = model.representation(batch.cells[:, 0])
+    codes = []
+    for k in range(num_moves):
+        if k == 0 or not model.grounded:
+            _state_losses(model, state, batch, k, terms)
+        state, code = _move_losses(model, state, batch, k, terms)
+        codes.append(code)
+        # Halve the gradient into the dynamics: each step of the unroll then weighs the same (MuZero, appendix G).
+        state = jax.tree.map(lambda x: scale_gradient(x, 0.5), state)
+    if not model.grounded:  # its dynamics learn from what f says of the states that they lead to
+        _state_losses(model, state, batch, num_moves, terms)
+    _code_statistics(model, jnp.stack(codes, axis=1), batch, terms)
+    terms["saturated"].append(jnp.mean(model.codec.saturated(batch.value)))
+
+    means = {name: jnp.mean(jnp.stack(values)) if values else jnp.zeros(()) for name, values in terms.items()}
+    weights = config.losses
+    total = sum(getattr(weights, name) * means[name] for name in weights.__dataclass_fields__)
+    return total, LossReport(**{**means, "total": total})
+
+
+Terms = dict[str, list[Array]]
+
+
+def _state_losses(model: Model, state: State, batch: Batch, k: int, terms: Terms) -> None:
+    prediction = model.prediction(state)
+    terms["value"].append(model.codec.loss(prediction.value_logits, batch.value[:, k]).mean())
+    terms["policy"].append(_mean_where(batch.alive[:, k], _cross_entropy(prediction.policy_logits, batch.policy[:, k])))
+    if model.grounded:
+        terms["reconstruction"].append(_reconstruction(model, state, batch.cells[:, k])[0])
+
+
+def _move_losses(model: Model, state: State, batch: Batch, k: int, terms: Terms) -> tuple[State, Array]:
+    alive = batch.alive[:, k]
+    afterstate, reward_head = model.afterstate_dynamics(state, batch.action[:, k])
+    terms["reward"].append(model.reward_loss(reward_head, batch.reward[:, k]).mean())
+    terms["reward_error"].append(jnp.abs(model.reward(reward_head) - batch.reward[:, k]).mean())
+
+    predicted = model.afterstate_prediction(afterstate)
+    terms["afterstate_value"].append(model.codec.loss(predicted.value_logits, batch.afterstate_value[:, k]).mean())
+    code, distance = _chance_code(model, batch, k)
+    target = jax.lax.stop_gradient(code)
+    terms["chance"].append(_mean_where(alive, _cross_entropy(predicted.chance_logits, target)))
+    terms["commitment"].append(_mean_where(alive, distance))
+
+    state = model.dynamics(afterstate, code)
+    if model.grounded:
+        loss, accuracy = _reconstruction(model, afterstate, batch.afterstate_cells[:, k])
+        next_loss, next_accuracy = _reconstruction(model, state, batch.cells[:, k + 1])
+        terms["reconstruction"] += [loss, next_loss]
+        terms["afterstate_accuracy"].append(accuracy)
+        terms["next_state_accuracy"].append(next_accuracy)
+    return state, code
+
+
+def _chance_code(model: Model, batch: Batch, k: int) -> tuple[Float[Array, "B C"], Float[Array, "B"]]:
+    """The straight-through code of move k, and the distance of the encoder's output from it."""
+    if model.oracle:
+        code = jax.nn.one_hot(batch.spawn_code[:, k], model.codes)
+        return code, jnp.zeros(len(code))
+    logits = model.encode(batch.cells[:, k], batch.action[:, k], batch.cells[:, k + 1])
+    code = straight_through_code(logits)
+    distance = jnp.sum((jax.nn.softmax(logits) - jax.lax.stop_gradient(code)) ** 2, axis=-1)
+    return code, distance
+
+
+def _reconstruction(
+    model: Model, latent: State, cells: UInt8[Array, "B N"]
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Cross-entropy of the decoded cells, and the share of boards decoded whole."""
+    logits = model.decode(latent)
+    labels = jnp.minimum(cells, model.tile_levels - 1).astype(jnp.int32)
+    loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+    return loss, jnp.mean(jnp.all(jnp.argmax(logits, axis=-1) == labels, axis=-1))
+
+
+def _code_statistics(model: Model, codes: Float[Array, "B K C"], batch: Batch, terms: Terms) -> None:
+    """Entropy of the code usage, and its mutual information with the true spawn (0: the codes say nothing of it)."""
+    spawns = jax.nn.one_hot(batch.spawn_code, 2 * batch.cells.shape[-1]) * batch.alive[:, :-1, None]
+    joint = jnp.einsum("bkc,bks->cs", jax.lax.stop_gradient(codes), spawns)
+    joint = joint / jnp.maximum(joint.sum(), 1.0)
+    entropy = -jnp.sum(xlogx(joint.sum(axis=1)))
+    terms["code_entropy"].append(entropy)
+    terms["code_information"].append(entropy - jnp.sum(xlogx(joint.sum(axis=0))) + jnp.sum(xlogx(joint)))
+
+
+def xlogx(p: Float[Array, "..."]) -> Float[Array, "..."]:
+    """P log p, 0 at 0."""
+    return jnp.where(p > 0, p * jnp.log(jnp.where(p > 0, p, 1.0)), 0.0)
+
+
+def _cross_entropy(logits: Float[Array, "B M"], target: Float[Array, "B M"]) -> Float[Array, "B"]:
+    return -jnp.sum(target * jax.nn.log_softmax(logits.astype(jnp.float32), axis=-1), axis=-1)
+
+
+def _mean_where(mask: Bool[Array, "B"], x: Float[Array, "B"]) -> Float[Array, ""]:
+    return jnp.sum(jnp.where(mask, x, 0.0)) / jnp.maximum(jnp.sum(mask), 1)

@@ -1,0 +1,119 @@
+"""The functions of Stochastic MuZero, as an interface that search, losses and self-play share.
+
+    s^0            = h(o_t)                    representation
+    p^k, v^k       = f(s^k)                    prediction
+    as^k, r^k      = phi(s^k, a^k)             afterstate dynamics
+    sigma^k, Q^k   = psi(as^k)                 afterstate prediction
+    s^{k+1}        = g(as^k, c^k)              dynamics
+    c^k            = e(o_k, a^k, o_{k+1})      chance encoder
+
+(Guei 2023, eq. 27-31.) Two conventions hold everywhere, in networks, search and targets:
+
+1. The reward belongs to the move. In 2048 it is a function of (state, action), known before the chance event, so phi
+   predicts it, where the papers let g do so.
+2. The value of an afterstate leaves out the reward of the move that made it and is not discounted against the state
+   that the chance event makes of it: V(as) = E_c[V(s')], Q(s, a) = r(s, a) + gamma V(as). One discount a move.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Float, Int, UInt8
+
+from muzero2048.config import MuZeroConfig
+from muzero2048.observation import planes
+from muzero2048.value_codec import ValueCodec
+
+State = Any  # latent state or afterstate: any pytree with a leading batch axis, both of the same structure
+
+
+class Prediction(NamedTuple):
+    """Output of f."""
+
+    policy_logits: Float[Array, "B A"]
+    value_logits: Float[Array, "B bins"]
+
+
+class AfterstatePrediction(NamedTuple):
+    """Output of psi."""
+
+    chance_logits: Float[Array, "B C"]
+    value_logits: Float[Array, "B bins"]
+
+
+class Model(nnx.Module):
+    """Base of all models. A subclass implements the functions and `reward`, `reward_loss`."""
+
+    # True if the dynamics learn from reconstruction alone: value, policy and chance losses stop at the latent.
+    grounded = False
+
+    def __init__(self, config: MuZeroConfig, rngs: nnx.Rngs):
+        self.codec: ValueCodec = config.value
+        self.tile_levels = config.network.tile_levels
+        self.codes = config.chance.codes
+        self.oracle = config.chance.encoder == "oracle"
+        num_cells = config.rows * config.columns
+        if not self.oracle:
+            inputs = 2 * num_cells * self.tile_levels + 4
+            self.encoder = nnx.Sequential(
+                nnx.Linear(inputs, 128, rngs=rngs), nnx.relu, nnx.Linear(128, self.codes, rngs=rngs)
+            )
+
+    def representation(self, cells: UInt8[Array, "B N"]) -> State:
+        """Latent state of boards of N = H*W cells."""
+        raise NotImplementedError
+
+    def prediction(self, state: State) -> Prediction:
+        """Policy and value of states."""
+        raise NotImplementedError
+
+    def afterstate_dynamics(self, state: State, action: Int[Array, "B"]) -> tuple[State, Any]:
+        """Afterstates, and what `reward` reads their reward from."""
+        raise NotImplementedError
+
+    def afterstate_prediction(self, afterstate: State) -> AfterstatePrediction:
+        """Chance distribution and value of afterstates."""
+        raise NotImplementedError
+
+    def dynamics(self, afterstate: State, code: Float[Array, "B C"]) -> State:
+        """The state after the chance event of the (one-hot) code."""
+        raise NotImplementedError
+
+    def reward(self, reward_head: Any) -> Float[Array, "B"]:
+        """Reward in points."""
+        raise NotImplementedError
+
+    def reward_loss(self, reward_head: Any, target: Float[Array, "B"]) -> Float[Array, "B"]:
+        """Loss of the reward against the true one, in points."""
+        raise NotImplementedError
+
+    def decode(self, latent: State) -> Float[Array, "B N tile_levels"]:
+        """Logits of the tile in each cell of a state or an afterstate (grounded models)."""
+        raise NotImplementedError
+
+    def encode(
+        self, cells: UInt8[Array, "B N"], action: Int[Array, "B"], next_cells: UInt8[Array, "B N"]
+    ) -> Float[Array, "B C"]:
+        """Logits of the chance code of an observed transition (learned encoder)."""
+        boards = jnp.concatenate([cells, next_cells], axis=-1)
+        inputs = planes(boards, self.tile_levels).reshape(len(boards), -1)
+        return self.encoder(jnp.concatenate([inputs, jax.nn.one_hot(action, 4)], axis=-1))
+
+
+def straight_through_code(logits: Float[Array, "B C"]) -> Float[Array, "B C"]:
+    """onehot(argmax) forward, the gradient of softmax backward (Stochastic MuZero, sec. 4.2)."""
+    probabilities = jax.nn.softmax(logits)
+    hard = jax.nn.one_hot(jnp.argmax(logits, axis=-1), logits.shape[-1])
+    return hard + (probabilities - jax.lax.stop_gradient(probabilities))  # the bracket is exactly 0
+
+
+def make_model(config: MuZeroConfig, seed: int) -> Model:
+    """The model that the config names, with fresh parameters."""
+    from muzero2048 import grounded, latent  # they subclass Model
+
+    rngs = nnx.Rngs(seed)
+    if config.network.kind == "grounded":
+        return grounded.GroundedModel(config, rngs)
+    return latent.LatentModel(config, rngs)

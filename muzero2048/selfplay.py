@@ -1,0 +1,107 @@
+"""Self-play: a chunk of moves in all environments as one jitted scan."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from muzero2048.config import MuZeroConfig
+from muzero2048.env import STEP_DRAWS, Board, Game2048
+from muzero2048.model import Model
+from muzero2048.search import Plan, make_root, plan
+from muzero2048.targets import Sequence, lambda_returns
+
+
+class ActorState(NamedTuple):
+    """E environments and the games in progress in them."""
+
+    board: Board  # words of [E]
+    score: Int[Array, "E"]
+    moves: Int[Array, "E"]
+
+
+class PlayStatistics(NamedTuple):
+    """Sums over a chunk, and over the games that ended in it."""
+
+    games: Int[Array, ""]
+    score_sum: Float[Array, ""]
+    score_max: Int[Array, ""]
+    moves_sum: Float[Array, ""]
+    reached: Int[Array, "levels"]  # games that ended with a largest tile of at least 2^level
+    target_entropy: Float[Array, ""]  # mean entropy of the policy targets, nats
+    q_range: Float[Array, ""]  # mean of max q - min q over the legal actions, points
+    late: Float[Array, ""]  # share of positions that hold a tile of 2048 or more
+
+
+REACH_LEVELS = 18
+
+
+def init_actor(game: Game2048, key: PRNGKeyArray, num_envs: int) -> ActorState:
+    """All environments at the start of a game."""
+    zeros = jnp.zeros((num_envs,), jnp.int32)
+    return ActorState(game.init(key, (num_envs,)), zeros, zeros)
+
+
+def search_move(
+    model: Model, key: PRNGKeyArray, game: Game2048, board: Board, config: MuZeroConfig, gumbel_scale: float
+) -> Plan:
+    """Plan one move on each board."""
+    root_key, search_key = jax.random.split(key)
+    cells = game.to_cells(board).reshape(*board[0].shape, game.num_cells)
+    root = make_root(model, root_key, cells, game.legal_actions(board), gumbel_scale)
+    return plan(model, search_key, root, config.search, config.discount)
+
+
+def play_chunk(
+    model: Model, key: PRNGKeyArray, game: Game2048, actor: ActorState, config: MuZeroConfig
+) -> tuple[ActorState, Sequence, PlayStatistics]:
+    """Play `chunk` moves; the sequence is time-major [T, E, ...] and carries finished value targets."""
+    scale = config.search.gumbel_scale
+
+    def move(actor: ActorState, key: PRNGKeyArray) -> tuple[ActorState, tuple[Sequence, Array, Array, Array]]:
+        search_key, step_key = jax.random.split(key)
+        found = search_move(model, search_key, game, actor.board, config, scale)
+        bits = jax.random.bits(step_key, (STEP_DRAWS, *actor.score.shape), jnp.uint32)
+        board, transition = game.step_from_bits(bits, actor.board, found.action)
+        score, moves = actor.score + transition.reward, actor.moves + 1
+        record = Sequence(
+            cells=game.to_cells(actor.board).reshape(*actor.score.shape, game.num_cells),
+            action=found.action.astype(jnp.int8),
+            reward=transition.reward.astype(jnp.float32),
+            done=transition.done,
+            spawn_code=transition.spawn_code.astype(jnp.int8),
+            policy=found.policy_target,
+            value=found.value,
+        )
+        fresh = jnp.where(transition.done, 0, 1)
+        span = found.q_values.max(axis=-1) - found.q_values.min(axis=-1)
+        return ActorState(board, score * fresh, moves * fresh), (record, score, moves, span)
+
+    keys = jax.random.split(key, config.chunk + 1)
+    actor, (record, score, moves, span) = jax.lax.scan(move, actor, keys[:-1])
+    last = search_move(model, keys[-1], game, actor.board, config, scale)
+    values = jnp.concatenate([record.value, last.value[None]])
+    returns = lambda_returns(record.reward, record.done, values, config.discount, config.td_lambda, config.td_steps)
+    statistics = _statistics(record, score, moves, span)
+    return actor, record._replace(value=returns), statistics
+
+
+def _statistics(
+    record: Sequence, score: Int[Array, "T E"], moves: Int[Array, "T E"], span: Float[Array, "T E"]
+) -> PlayStatistics:
+    ended = record.done
+    # The largest tile before the last move: at most one merge short of the final one, and already at hand.
+    largest = record.cells.max(axis=-1)
+    entropy = -jnp.sum(record.policy * jnp.log(jnp.maximum(record.policy, 1e-30)), axis=-1)
+    levels = jnp.arange(REACH_LEVELS)
+    return PlayStatistics(
+        games=ended.sum(),
+        score_sum=jnp.sum(jnp.where(ended, score, 0).astype(jnp.float32)),
+        score_max=jnp.max(jnp.where(ended, score, 0)),
+        moves_sum=jnp.sum(jnp.where(ended, moves, 0).astype(jnp.float32)),
+        reached=jnp.sum(ended[..., None] & (largest[..., None] >= levels[None, None]), axis=(0, 1)),
+        target_entropy=entropy.mean(),
+        q_range=span.mean(),
+        late=jnp.mean(largest >= 11),
+    )

@@ -1,0 +1,18 @@
+"""n-tuple networks for 2048 in numba: the rules as a bitboard, TD(0), TC and OTD+TC learning, 1-ply play."""
+
+from ntuple.board import Rules, make_rules
+from ntuple.config import NTupleConfig
+from ntuple.player import Games, GreedyPlayer, NTuplePlayer, RandomPlayer
+from ntuple.trainer import NTupleLearner, load_player
+
+__all__ = [
+    "Games",
+    "GreedyPlayer",
+    "NTupleConfig",
+    "NTupleLearner",
+    "NTuplePlayer",
+    "RandomPlayer",
+    "Rules",
+    "load_player",
+    "make_rules",
+]

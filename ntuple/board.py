@@ -1,0 +1,251 @@
+"""Boards of H x W <= 4 x 4 cells as two 64-bit words, and the rules of 2048 on them.
+
+Cell (r, c) lies at bits 4(4r + c) .. 4(4r + c) + 3, whatever the width: a smaller board sits in the top left
+corner and the cells outside stay empty. `lo` holds the low 4 bits of log2(tile), `hi` its 5th bit at bit 0 of
+the same nibble, so that tiles up to 2^31 are exact and one set of mirror and transpose functions serves both.
+Boards whose tiles stay below 65536 slide row by row by one table, the others by plain arithmetic. Up, right and
+down are left moves of the transposed or mirrored board.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ntuple.jit import inline, kernel
+from ntuple.rng import bounded
+
+UP, RIGHT, DOWN, LEFT = range(4)
+
+ZERO, ONE, U2, U3, U4, U8 = (np.uint64(n) for n in (0, 1, 2, 3, 4, 8))
+U12, U15, U16, U24, U30, U32, U48, U56 = (np.uint64(n) for n in (12, 15, 16, 24, 30, 32, 48, 56))
+NIBBLE_BITS = np.uint64(0x1111111111111111)  # bit 0 of each cell
+ROW = np.uint64(0xFFFF)
+LOW_32 = np.uint64(0xFFFFFFFF)
+FOUR_BELOW = np.uint64(429496730)  # a 4 spawns if 32 random bits are below 0.1 * 2^32
+
+
+class Board(NamedTuple):
+    """A board: the low four bits (`lo`) and the fifth bit (`hi`) of log2(tile) of each cell; 0 = empty."""
+
+    lo: np.uint64
+    hi: np.uint64
+
+
+class Rules(NamedTuple):
+    """What the kernels need to know of the game on an H x W board; made by `make_rules`."""
+
+    slide: NDArray[np.uint32]  # [65536] left move of a row: the row in bits 0..15, reward / 4 in bits 16..31
+    cells: np.uint64  # bit 0 of each cell of the board
+    mirror_shift: np.uint64  # bits that bring a mirrored board back to the left edge: 4(4 - W)
+    flip_shift: np.uint64  # bits that bring a flipped board back to the top edge: 16(4 - H)
+    rows: int  # H
+    columns: int  # W
+
+
+@inline
+def mirror4(x: np.uint64) -> np.uint64:
+    """The 4 x 4 word with left and right exchanged."""
+    x = ((x >> U4) & np.uint64(0x0F0F0F0F0F0F0F0F)) | ((x & np.uint64(0x0F0F0F0F0F0F0F0F)) << U4)
+    return ((x >> U8) & np.uint64(0x00FF00FF00FF00FF)) | ((x & np.uint64(0x00FF00FF00FF00FF)) << U8)
+
+
+@inline
+def flip4(x: np.uint64) -> np.uint64:
+    """The 4 x 4 word with top and bottom exchanged."""
+    x = ((x >> U16) & np.uint64(0x0000FFFF0000FFFF)) | ((x & np.uint64(0x0000FFFF0000FFFF)) << U16)
+    return (x >> U32) | (x << U32)
+
+
+@inline
+def transpose(x: np.uint64) -> np.uint64:
+    """The word with rows and columns exchanged: first inside each 2 x 2 block, then the blocks."""
+    x = (
+        (x & np.uint64(0xF0F00F0FF0F00F0F))
+        | ((x & np.uint64(0x0000F0F00000F0F0)) << U12)
+        | ((x & np.uint64(0x0F0F00000F0F0000)) >> U12)
+    )
+    return (
+        (x & np.uint64(0xFF00FF0000FF00FF))
+        | ((x & np.uint64(0x00000000FF00FF00)) << U24)
+        | ((x & np.uint64(0x00FF00FF00000000)) >> U24)
+    )
+
+
+@inline
+def slide_row(lo: np.uint64, hi: np.uint64) -> tuple[np.uint64, np.uint64, np.uint64]:
+    """Slide one row of four cells to the left: the row's two words and the reward, by plain arithmetic."""
+    out_lo, out_hi, reward = ZERO, ZERO, ZERO
+    place = ZERO  # bit position of the next free cell
+    waiting = ZERO  # the last tile, while it may still merge; 0 = none
+    for column in range(4):
+        at = np.uint64(4 * column)
+        tile = ((lo >> at) & U15) | (((hi >> at) & ONE) << U4)
+        if tile == ZERO:
+            continue
+        if tile == waiting:
+            place -= U4
+            out_lo &= ~(U15 << place)
+            out_hi &= ~(ONE << place)
+            tile += ONE
+            reward += ONE << tile
+            waiting = ZERO
+        else:
+            waiting = tile
+        out_lo |= (tile & U15) << place
+        out_hi |= (tile >> U4) << place
+        place += U4
+    return out_lo, out_hi, reward
+
+
+@inline
+def _move_left_exact(board: Board) -> tuple[Board, np.uint64]:
+    lo, hi, reward = ZERO, ZERO, ZERO
+    for row in range(4):
+        at = np.uint64(16 * row)
+        row_lo, row_hi, row_reward = slide_row((board.lo >> at) & ROW, (board.hi >> at) & ROW)
+        lo |= row_lo << at
+        hi |= row_hi << at
+        reward += row_reward
+    return Board(lo, hi), reward
+
+
+@inline
+def move_left(rules: Rules, board: Board) -> tuple[Board, np.uint64]:
+    """The board after a left move, and its reward; the same board if the move is not legal."""
+    x = board.lo
+    a = np.uint64(rules.slide[x & ROW])
+    b = np.uint64(rules.slide[(x >> U16) & ROW])
+    c = np.uint64(rules.slide[(x >> U32) & ROW])
+    d = np.uint64(rules.slide[x >> U48])
+    # Every merge to 65536 has a reward of at least 4 * 2^14 in its row, so bits 30 and 31 tell that `hi` matters.
+    if board.hi | ((a | b | c | d) >> U30):
+        return _move_left_exact(board)
+    lo = (a & ROW) | ((b & ROW) << U16) | ((c & ROW) << U32) | ((d & ROW) << U48)
+    return Board(lo, ZERO), ((a >> U16) + (b >> U16) + (c >> U16) + (d >> U16)) << U2
+
+
+@inline
+def mirror(rules: Rules, board: Board) -> Board:
+    """The H x W board with left and right exchanged."""
+    hi = mirror4(board.hi) >> rules.mirror_shift if board.hi else ZERO
+    return Board(mirror4(board.lo) >> rules.mirror_shift, hi)
+
+
+@inline
+def flip(rules: Rules, board: Board) -> Board:
+    """The H x W board with top and bottom exchanged."""
+    hi = flip4(board.hi) >> rules.flip_shift if board.hi else ZERO
+    return Board(flip4(board.lo) >> rules.flip_shift, hi)
+
+
+@inline
+def transposed(board: Board) -> Board:
+    """The W x H board with rows and columns exchanged."""
+    hi = transpose(board.hi) if board.hi else ZERO
+    return Board(transpose(board.lo), hi)
+
+
+@kernel
+def afterstate(rules: Rules, board: Board, action: int) -> tuple[Board, np.uint64]:
+    """The board after the move and before the spawn, and the reward; the same board if it is not legal."""
+    if action == LEFT:
+        return move_left(rules, board)
+    if action == RIGHT:
+        after, reward = move_left(rules, mirror(rules, board))
+        return mirror(rules, after), reward
+    if action == UP:
+        after, reward = move_left(rules, transposed(board))
+        return transposed(after), reward
+    after, reward = move_left(rules, transposed(flip(rules, board)))
+    return flip(rules, transposed(after)), reward
+
+
+@inline
+def is_same(one: Board, other: Board) -> bool:
+    """Whether two boards are equal: an afterstate equal to its board comes from a move that is not legal."""
+    return one.lo == other.lo and one.hi == other.hi
+
+
+@inline
+def empty_cells(rules: Rules, board: Board) -> np.uint64:
+    """Bit 0 of each empty cell of the board."""
+    occupied = board.lo | (board.lo >> U2)
+    occupied |= (occupied >> ONE) | board.hi
+    return rules.cells & ~occupied
+
+
+@inline
+def count_cells(cells: np.uint64) -> np.uint64:
+    """How many cells, 0..16, have bit 0 set."""
+    pairs = (cells + (cells >> U4)) & np.uint64(0x0303030303030303)
+    return (pairs * np.uint64(0x0101010101010101)) >> U56
+
+
+@inline
+def kth_cell(cells: np.uint64, k: np.uint64) -> np.uint64:
+    """The k-th (from 0) of the cells whose bit 0 is set, as that one bit."""
+    for _ in range(k):
+        cells &= cells - ONE
+    return cells & (~cells + ONE)
+
+
+@inline
+def spawn(rules: Rules, board: Board, bits: np.uint64) -> Board:
+    """Place a 2 (probability 0.9) or a 4 in an empty cell drawn uniformly, by 64 random bits; one must be empty."""
+    empty = empty_cells(rules, board)
+    cell = kth_cell(empty, bounded(bits, count_cells(empty)))
+    is_four = np.uint64((bits & LOW_32) < FOUR_BELOW)
+    return Board(board.lo | (cell << is_four), board.hi)
+
+
+@inline
+def max_cell(board: Board) -> np.int64:
+    """Log2 of the largest tile."""
+    largest = ZERO
+    for cell in range(16):
+        at = np.uint64(4 * cell)
+        largest = max(largest, ((board.lo >> at) & U15) | (((board.hi >> at) & ONE) << U4))
+    return np.int64(largest)
+
+
+@inline
+def index_word(board: Board) -> np.uint64:
+    """The board as n-tuples see it: a nibble a cell, tiles above 32768 taken for 32768."""
+    return board.lo | (board.hi * U15)
+
+
+@kernel
+def _fill_slide_table(table: NDArray[np.uint32]) -> None:
+    for row in range(65536):
+        lo, _, reward = slide_row(np.uint64(row), ZERO)
+        table[row] = np.uint32(lo | ((reward >> U2) << U16))
+
+
+def make_rules(rows: int, columns: int) -> Rules:
+    """The rules of 2048 on a board of `rows` x `columns`.
+
+    Raises:
+        ValueError: a side is outside 1..4, or the board has one cell only.
+    """
+    if not (1 <= rows <= 4 and 1 <= columns <= 4 and rows * columns > 1):
+        raise ValueError(f"a board of {rows}x{columns} cells: take rows and columns from 1..4, at least two cells")
+    cells = sum(1 << 4 * (4 * r + c) for r in range(rows) for c in range(columns))
+    slide = np.empty(65536, np.uint32)
+    _fill_slide_table(slide)
+    return Rules(slide, np.uint64(cells), np.uint64(4 * (4 - columns)), np.uint64(16 * (4 - rows)), rows, columns)
+
+
+def encode(cells: NDArray[np.integer]) -> Board:
+    """The board of log2 tiles `cells` int[H, W]."""
+    tiles = {4 * (4 * r + c): int(tile) for (r, c), tile in np.ndenumerate(cells)}
+    lo = sum((tile & 15) << at for at, tile in tiles.items())
+    hi = sum((tile >> 4) << at for at, tile in tiles.items())
+    return Board(np.uint64(lo), np.uint64(hi))
+
+
+def decode(rules: Rules, board: Board) -> NDArray[np.int64]:
+    """The log2 tiles int64[H, W] of a board."""
+    lo, hi = int(board.lo), int(board.hi)
+    tile = [(lo >> 4 * i & 15) | (hi >> 4 * i & 1) << 4 for i in range(16)]
+    return np.array(tile, np.int64).reshape(4, 4)[: rules.rows, : rules.columns]

@@ -1,0 +1,69 @@
+"""Files of a checkpoint: safetensors, the configuration as JSON in the header.
+
+weights.safetensors holds V alone, all that playing needs; training.safetensors holds the rest of a learner.
+safetensors is plain data: loading a file cannot run code. Files appear whole or not at all.
+"""
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from ntuple.config import NTupleConfig
+
+FORMAT = "muzero2048 n-tuple network 1"
+SHAPE_KEYS = ("rows", "columns", "network")  # what two configs must share for one's weights to serve the other
+
+Tensors = dict[str, NDArray[np.generic]]
+
+
+def save_tensors(path: Path, tensors: Tensors, config: NTupleConfig) -> None:
+    """Write a file under a temporary name, flush it to the disk, and rename it."""
+    temporary = path.with_suffix(".part")
+    save_file(tensors, temporary, {"format": FORMAT, "config": json.dumps(asdict(config))})
+    with temporary.open("rb+") as file:
+        os.fsync(file.fileno())
+    temporary.rename(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
+
+
+def load_tensors(path: Path, config: NTupleConfig) -> Tensors:
+    """Read all tensors of a file that `save_tensors` wrote for the same board and network.
+
+    Raises:
+        ValueError: the file is missing, damaged, of another format, or of another board or network.
+    """
+    try:
+        with safe_open(path, "numpy") as file:
+            header = file.metadata() or {}
+            if header.get("format") != FORMAT:
+                raise ValueError(f"{path}: not a file of this n-tuple learner: name a checkpoint that it saved")
+            saved = json.loads(header["config"])
+            for key in SHAPE_KEYS:
+                if saved[key] != getattr(config, key):
+                    raise ValueError(
+                        f"{path}: saved with {key} = {saved[key]!r}, but the config says {getattr(config, key)!r}"
+                    )
+            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except (SafetensorError, OSError, KeyError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path}: missing or damaged, use an earlier checkpoint ({error})") from error
+
+
+def fill(array: NDArray[np.generic], tensors: Tensors, name: str, path: Path) -> None:
+    """Copy a tensor into an array of the same shape and type.
+
+    Raises:
+        ValueError: the tensor is not there or differs in shape or type.
+    """
+    tensor = tensors.get(name)
+    if tensor is None or tensor.shape != array.shape or tensor.dtype != array.dtype:
+        found = "nothing" if tensor is None else f"{tensor.dtype}{list(tensor.shape)}"
+        raise ValueError(f"{path}: {name} should be {array.dtype}{list(array.shape)}, found {found}")
+    array[...] = tensor

@@ -1,0 +1,20 @@
+"""Settings of JAX for the whole suite. Set in the environment, so that tests which need no JAX do not load it."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
+# Compiled programs outlive the process: a second run of the suite spends its time in tests.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".cache" / "jax"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+# Tests compile much and compute little: without its costly passes XLA compiles a round of training in 8 s, not 24.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Random numbers of a test, the same in every run."""
+    return np.random.default_rng(0)

@@ -1,0 +1,58 @@
+"""A toy learner in the registry, a working folder of one's own, and wandb without its slow parts."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from launch import learners
+
+sys.path.insert(0, str(Path(__file__).parent))  # for `import toy`
+
+WANDB_FAST = {
+    "WANDB_X_DISABLE_STATS": "true",
+    "WANDB_X_DISABLE_META": "true",
+    "WANDB_DISABLE_GIT": "true",
+    "WANDB_X_SAVE_REQUIREMENTS": "false",
+}
+
+TOY = learners.LearnerEntry(
+    config="toy:ToyConfig",
+    learner="toy:ToyLearner",
+    load_player="toy:load_player",
+    search="none",
+    uses_jax=False,
+)
+
+TOY_YAML = """\
+learner: toy
+run:
+  name: one
+  group: toys
+  save_minutes: 0.000001
+  evaluate_env_steps: 30
+  evaluation_games: 3
+  final_games: 4
+toy:
+  rate: 0.25
+"""
+
+
+@pytest.fixture(autouse=True)
+def _workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(learners.LEARNERS, "toy", TOY)
+    monkeypatch.setenv("WANDB_MODE", "disabled")
+    monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    monkeypatch.setenv("WANDB_DATA_DIR", "")
+    monkeypatch.delenv("WANDB_DATA_DIR")
+    for name, value in WANDB_FAST.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def toy_yaml(tmp_path: Path) -> Path:
+    """Ten reports of 10 moves, a checkpoint after each, evaluations at 30, 60, 90 and the end."""
+    path = tmp_path / "toy.yaml"
+    path.write_text(TOY_YAML)
+    return path

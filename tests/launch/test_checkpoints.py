@@ -1,0 +1,124 @@
+import json
+from pathlib import Path
+
+import pytest
+from toy import ToyLearner
+
+from launch.checkpoints import State, find_checkpoint, read_checkpoint, run_folder_of, save_checkpoint, verify
+from launch.config import Experiment, load_experiment
+from launch.errors import UserError
+
+
+@pytest.fixture
+def experiment(toy_yaml: Path) -> Experiment:
+    return load_experiment(toy_yaml, ["run.keep_checkpoints=3"])
+
+
+@pytest.fixture
+def run(tmp_path: Path, experiment: Experiment) -> Path:
+    """A run folder with checkpoints at 9, 10 and 100 moves (and 8, which is no longer kept)."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for env_steps in (8, 9, 10, 100):
+        _save(folder, experiment, env_steps)
+    return folder
+
+
+def _save(run: Path, experiment: Experiment, env_steps: int, wall_hours: float = 1.5) -> Path:
+    learner = ToyLearner(experiment.settings, seed=0)
+    learner.env_steps = env_steps
+    return save_checkpoint(run, learner, experiment, State("toy", learner.progress, wall_hours, 7, "0.1"))
+
+
+def _cut(checkpoint: Path) -> None:
+    file = checkpoint / "toy.json"
+    file.write_bytes(file.read_bytes()[:-1])
+
+
+def test_a_checkpoint_holds_learner_experiment_and_state(run: Path, experiment: Experiment):
+    checkpoint = run / "checkpoints" / "100"
+    assert sorted(path.name for path in checkpoint.iterdir()) == [
+        "config.yaml",
+        "manifest.json",
+        "state.json",
+        "toy.json",
+    ]
+    saved, state = read_checkpoint(checkpoint)
+    assert saved == experiment
+    assert state == State("toy", {"env_steps": 100, "games": 20, "updates": 100}, 1.5, 7, "0.1")
+    assert sorted(json.loads((checkpoint / "manifest.json").read_text())) == ["config.yaml", "state.json", "toy.json"]
+
+
+def test_the_newest_by_number_are_kept_and_nothing_half_written(run: Path):
+    assert sorted(path.name for path in (run / "checkpoints").iterdir()) == ["10", "100", "9"]
+
+
+def test_a_run_a_checkpoints_folder_and_a_checkpoint_are_all_found(run: Path):
+    newest = run / "checkpoints" / "100"
+    assert find_checkpoint(run) == newest
+    assert find_checkpoint(run / "checkpoints") == newest
+    assert find_checkpoint(run / "checkpoints" / "9") == run / "checkpoints" / "9"
+    assert run_folder_of(newest) == run
+
+
+def test_a_checkpoint_that_was_copied_elsewhere_is_found(run: Path, tmp_path: Path):
+    copy = (run / "checkpoints" / "100").rename(tmp_path / "best")
+    assert find_checkpoint(copy) == copy
+    assert run_folder_of(copy) == tmp_path
+
+
+def test_what_a_killed_save_left_is_not_taken_for_a_checkpoint(run: Path, experiment: Experiment):
+    half = run / "checkpoints" / ".200.tmp"
+    half.mkdir()
+    (half / "toy.json").write_text("{")
+    assert find_checkpoint(run).name == "100"
+    _save(run, experiment, 200)
+    assert find_checkpoint(run).name == "200"
+    assert not half.exists()
+
+
+def test_saving_the_same_step_again_replaces_the_checkpoint(run: Path, experiment: Experiment):
+    _cut(run / "checkpoints" / "100")
+    _save(run, experiment, 100, wall_hours=2.0)
+    assert read_checkpoint(find_checkpoint(run))[1].wall_hours == 2.0
+
+
+@pytest.mark.parametrize(
+    ("damage", "line"),
+    [
+        (_cut, r"toy\.json has \d+ bytes instead of \d+: the checkpoint is damaged"),
+        (lambda folder: (folder / "toy.json").unlink(), r"toy\.json is missing: the checkpoint is damaged"),
+        (lambda folder: (folder / "manifest.json").unlink(), r"manifest\.json cannot be read"),
+        (lambda folder: (folder / "manifest.json").write_text('{"toy.js'), r"manifest\.json cannot be read"),
+        (
+            lambda folder: (folder / "toy.json").write_bytes((folder / "toy.json").read_bytes().replace(b"1", b"2")),
+            r"toy\.json was changed after saving",
+        ),
+    ],
+)
+def test_damage_is_refused_by_name_and_the_one_before_is_used(run: Path, damage, line: str, capsys):
+    checkpoint = run / "checkpoints" / "100"
+    damage(checkpoint)
+    with pytest.raises(UserError, match=line):
+        verify(checkpoint)
+    with pytest.raises(UserError, match=line):
+        find_checkpoint(checkpoint)
+    assert find_checkpoint(run).name == "10"
+    warning = capsys.readouterr().err
+    assert warning.startswith(f"warning: {checkpoint}")
+    assert warning.endswith("; trying the one before it\n")
+
+
+def test_nothing_good_is_an_error(run: Path, tmp_path: Path):
+    with pytest.raises(UserError, match=r"holds no checkpoint"):
+        find_checkpoint(tmp_path)
+    with pytest.raises(UserError, match=r"there is no .*nowhere"):
+        find_checkpoint(tmp_path / "nowhere")
+    for checkpoint in (run / "checkpoints").iterdir():
+        _cut(checkpoint)
+    with pytest.raises(UserError, match=r"every checkpoint of .* is damaged"):
+        find_checkpoint(run)
+
+
+def test_a_run_may_have_a_number_for_its_name(run: Path, tmp_path: Path):
+    assert find_checkpoint(run.rename(tmp_path / "2048")).name == "100"

@@ -1,0 +1,136 @@
+"""The user's mistakes: each one clear line and exit code 2."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from launch.cli import main
+
+ROOT = Path(__file__).parents[2]
+
+
+def _mistake(capsys, *words: str) -> str:
+    """The one line that a command with a mistake prints."""
+    capsys.readouterr()
+    assert main(list(words)) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("error: ")
+    assert captured.err.count("\n") == 1
+    return captured.err.removeprefix("error: ").strip()
+
+
+def test_an_unknown_config_key(toy_yaml: Path, capsys):
+    line = _mistake(capsys, "train", "toy.yaml", "toy.rats=1")
+    assert line == "override toy.rats=1: toy.rats: Key 'rats' not in 'ToyConfig'. Did you mean: 'rate'?"
+
+
+def test_a_value_of_the_wrong_type(toy_yaml: Path, capsys):
+    toy_yaml.write_text(toy_yaml.read_text().replace("rate: 0.25", "rate: fast"))
+    line = _mistake(capsys, "train", "toy.yaml")
+    assert line == "toy.yaml: toy.rate: Value 'fast' of type 'str' could not be converted to Float"
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate", "compare"])
+def test_a_missing_path(command: str, capsys):
+    assert "nowhere" in _mistake(capsys, command, "nowhere")
+
+
+def test_a_checkpoint_cut_short(toy_yaml: Path, capsys):
+    main(["train", "toy.yaml"])
+    file = Path("runs/one/checkpoints/100/toy.json")
+    file.write_bytes(file.read_bytes()[:5])
+    line = _mistake(capsys, "evaluate", "runs/one/checkpoints/100")
+    assert line.startswith(f"{file} has 5 bytes instead of ")
+    assert line.endswith("the checkpoint is damaged, use another one")
+
+
+def test_a_checkpoint_of_the_other_learner(toy_yaml: Path, capsys):
+    main(["train", "toy.yaml", "toy.env_steps=50"])
+    other = Path("other.yaml")
+    other.write_text("learner: ntuple\nrun: {name: one, group: toys}\nntuple: {}\n")
+    before = Path("runs/one/config.yaml").read_text()
+    line = _mistake(capsys, "train", "other.yaml", "--resume")
+    assert line == (
+        "runs/one/checkpoints/50 was made by the learner 'toy', the config asks for 'ntuple'; give another run.name=..."
+    )
+    assert Path("runs/one/config.yaml").read_text() == before
+
+
+def test_a_checkpoint_that_does_not_fit_the_config(toy_yaml: Path, capsys, monkeypatch):
+    from toy import ToyLearner
+
+    def refuse(self, folder: Path) -> None:
+        raise ValueError("toy.json is of a 3x3 board")
+
+    main(["train", "toy.yaml", "toy.env_steps=50"])
+    monkeypatch.setattr(ToyLearner, "restore", refuse)
+    line = _mistake(capsys, "train", "toy.yaml", "--resume")
+    assert line == "runs/one/checkpoints/50: toy.json is of a 3x3 board"
+
+
+@pytest.mark.parametrize("in_the_way", ["runs", "runs/one"])
+def test_an_unwritable_run_folder(toy_yaml: Path, capsys, in_the_way: str):
+    file = Path(in_the_way)
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("a file, not a folder")  # tests may run as root, who can write everywhere
+    line = _mistake(capsys, "train", "toy.yaml")
+    assert line.startswith("cannot write the run folder runs/one: ")
+    assert line.endswith("give another run.runs_folder=...")
+
+
+def test_a_run_that_exists(toy_yaml: Path, capsys):
+    main(["train", "toy.yaml"])
+    line = _mistake(capsys, "train", "toy.yaml")
+    assert line == "runs/one holds a run; add --resume to go on with it, or give another run.name=..."
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ([], "the following arguments are required: COMMAND; see `muzero2048 --help`"),
+        (["train"], "the following arguments are required: CONFIG; see `muzero2048 train --help`"),
+        (["train", "toy.yaml", "--resum", "-x"], "cannot read -x; see `muzero2048 --help`"),
+        (["evaluate", "random", "more"], "cannot read more; see `muzero2048 --help`"),
+        (
+            ["evaluate", "random", "--board", "5x5"],
+            "cannot read the board '5x5'; give rows x columns, each 2 to 4, e.g. 3x4",
+        ),
+        (["evaluate", "random", "--games", "1"], "--games is 1; give 2 or more, since one game has no interval"),
+        (["evaluate", "runs", "--board", "3x3"], "--board is for random and greedy; a checkpoint holds its own board"),
+        (
+            ["compare", "runs", "--tile", "2047"],
+            "--tile is 2047; give one of 2048, 4096, 8192, 16384, 32768, 65536, 131072",
+        ),
+    ],
+)
+def test_bad_words(capsys, words: list[str], line: str):
+    assert _mistake(capsys, *words) == line
+
+
+def _run(*words: str, code: str = "") -> subprocess.CompletedProcess[str]:
+    start = ["-c", code] if code else ["-m", "launch", *words]
+    environment = os.environ | {"PYTHONPATH": str(ROOT) + os.pathsep + os.environ.get("PYTHONPATH", "")}
+    return subprocess.run(
+        [sys.executable, *start], capture_output=True, text=True, env=environment, timeout=120, check=False
+    )
+
+
+def test_a_mistake_in_a_process_of_its_own():
+    result = _run("train", "nowhere.yaml")
+    assert result.returncode == 2
+    assert result.stderr == "error: there is no config nowhere.yaml; give a YAML file such as those in configs/\n"
+    assert result.stdout == ""
+
+
+def test_help_and_mistakes_load_nothing_heavy():
+    code = (
+        "import sys; from launch.cli import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "assert main(['train', 'nowhere.yaml']) == 2\n"
+        "print(sorted({'jax', 'numba', 'wandb', 'matplotlib', 'muzero2048', 'ntuple'} & set(sys.modules)))"
+    )
+    result = _run(code=code)
+    assert result.stdout.splitlines()[-1] == "[]"

@@ -1,0 +1,98 @@
+import base64
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from launch import learners
+from launch.cli import main
+from launch.curves import Run, reach_curves, read_run, score_curves
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+def runs(toy_yaml: Path, monkeypatch) -> list[str]:
+    """Two seeds of one experiment, and a run of another learner with 100 times the moves."""
+    monkeypatch.setitem(learners.LEARNERS, "other", learners.LEARNERS["toy"])
+    main(["train", "toy.yaml", "run.name=a", "run.seed=1"])
+    main(["train", "toy.yaml", "run.name=b", "run.seed=2", "toy.report_env_steps=9"])
+    other = toy_yaml.read_text().replace("toy:", "other:").replace("learner: toy", "learner: other")
+    Path("other.yaml").write_text(other)
+    steps = ["other.env_steps=10_000", "other.report_env_steps=1000", "run.evaluate_env_steps=2000"]
+    main(["train", "other.yaml", "run.name=c_x", *steps])
+    return ["runs/a", "runs/b", "runs/c_x"]
+
+
+def test_one_page_without_links_holds_both_curves_and_the_table(runs: list[str], capsys):
+    assert main(["compare", *runs, "--out", "out", "--x", "games", "--tile", "4096"]) == 0
+    assert sorted(path.name for path in Path("out").iterdir()) == ["index.html", "reach_4096.png", "score.png"]
+    page = Path("out/index.html").read_text()
+    assert not re.findall(r"(?:src|href|srcset)=\"(?!data:)", page)
+    assert "http" not in page
+    images = [base64.b64decode(data) for data in re.findall(r"data:image/png;base64,([^\"]+)", page)]
+    assert len(images) == 4  # two figures, light and dark
+    assert all(image.startswith(PNG) for image in images)
+    assert Path("out/score.png").read_bytes() in images
+    rows = re.findall(r"<tr><td>.*?</tr>", page)
+    assert len(rows) == 3
+    for folder in runs:
+        result = json.loads(next(Path(folder, "evaluations").glob("*.json")).read_text())
+        (row,) = (row for row in rows if f"<b>{result['run']}</b>" in row)
+        assert f"<b>{result['score_mean']:,.0f}</b>" in row
+        assert f"<td>{result['learner']}</td>" in row
+        assert "75.0%" in row
+    assert "wrote out/index.html" in capsys.readouterr().out
+
+
+def test_seeds_of_one_group_are_one_curve_and_learners_are_not_mixed(runs: list[str]):
+    curves = score_curves([read_run(Path(run)) for run in runs], "env_steps")
+    assert {curve.label for curve in curves} == {"toys (other)", "toys (toy), 2 seeds"}
+    assert next(curve.label for curve in curves) == "toys (other)"  # the higher score first
+
+
+def _write_runs(folder: Path, points: dict[str, list[tuple[int, float]]]) -> list[Run]:
+    """Runs of one group with evaluations at (env_steps, score)."""
+    for seed, (name, places) in enumerate(points.items()):
+        (folder / name).mkdir()
+        config = f"learner: toy\nrun: {{name: {name}, group: g, seed: {seed}}}\ntoy: {{}}\n"
+        (folder / name / "config.yaml").write_text(config)
+        rows = [{"env_steps": x, "eval/score_mean": y, "eval/score_low": y, "eval/score_high": y} for x, y in places]
+        (folder / name / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return [read_run(folder / name) for name in points]
+
+
+def test_the_band_of_seeds_is_their_mean_and_extremes_where_all_have_been(tmp_path: Path):
+    runs = _write_runs(tmp_path, {"a": [(10, 100.0), (30, 300.0)], "b": [(20, 0.0), (40, 40.0)]})
+    (curve,) = score_curves(runs, "env_steps")
+    # Both have been from 20 to 30: there a is at 200 and 300, b at 0 and 20.
+    np.testing.assert_allclose(curve.x, [20, 30])
+    np.testing.assert_allclose(curve.y, [100, 160])
+    np.testing.assert_allclose(curve.low, [0, 20])
+    np.testing.assert_allclose(curve.high, [200, 300])
+
+
+def test_seeds_that_were_never_at_one_place_stay_apart(tmp_path: Path):
+    curves = score_curves(_write_runs(tmp_path, {"a": [(10, 100.0)], "b": [(20, 50.0)]}), "env_steps")
+    assert [(curve.label, *curve.x, *curve.y) for curve in curves] == [("a (toy)", 10, 100), ("b (toy)", 20, 50)]
+
+
+def test_a_single_run_shows_the_interval_of_its_evaluations(runs: list[str]):
+    run = read_run(Path(runs[0]))
+    (curve,) = score_curves([run], "env_steps")
+    np.testing.assert_allclose(curve.x, [30, 60, 90, 100])
+    np.testing.assert_allclose(curve.low, [row["eval/score_low"] for row in run.rows])
+    (reach,) = reach_curves([run], "env_steps", 2048)
+    # Wilson's interval of 3 in 4: (0.75 + 0.480182 +- 1.959964 sqrt(0.046875 + 0.060023)) / 1.960365
+    np.testing.assert_allclose(reach.y[-1], 0.75)
+    np.testing.assert_allclose([reach.low[-1], reach.high[-1]], [0.300642, 0.954413], atol=1e-5)
+
+
+def test_a_run_in_its_first_minutes_is_left_out_with_a_warning(runs: list[str], capsys):
+    Path("runs/b/metrics.jsonl").write_text("")
+    assert main(["compare", *runs, "--out", "out"]) == 0
+    assert "warning: b has not been evaluated yet" in capsys.readouterr().err
+    assert main(["compare", "runs/b", "--out", "out"]) == 2
+    assert "none of these runs has been evaluated yet" in capsys.readouterr().err

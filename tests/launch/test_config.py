@@ -1,0 +1,87 @@
+from pathlib import Path
+
+import pytest
+from toy import ToyConfig
+
+from launch.config import Experiment, RunConfig, changes, load_experiment
+from launch.errors import UserError
+
+
+def test_the_file_and_the_defaults_make_the_experiment(toy_yaml: Path):
+    experiment = load_experiment(toy_yaml)
+    assert experiment == Experiment(
+        learner="toy",
+        run=RunConfig("one", "toys", save_minutes=1e-6, evaluate_env_steps=30, evaluation_games=3, final_games=4),
+        settings=ToyConfig(rate=0.25),
+    )
+    assert experiment.run.folder == Path("runs/one")
+
+
+def test_overrides_win_and_read_numbers_as_yaml_does(toy_yaml: Path):
+    experiment = load_experiment(toy_yaml, ["toy.rate=1e-3", "run.seed=7", "toy.env_steps=2_000"])
+    assert experiment.settings == ToyConfig(rate=0.001, env_steps=2000)
+    assert experiment.run.seed == 7
+
+
+def test_yaml_round_trip_through_a_folder(toy_yaml: Path, tmp_path: Path):
+    experiment = load_experiment(toy_yaml, ["run.seed=3"])
+    (tmp_path / "config.yaml").write_text(experiment.to_yaml())
+    assert load_experiment(tmp_path) == experiment
+
+
+def test_changes_name_the_keys_that_differ(toy_yaml: Path):
+    old, new = load_experiment(toy_yaml), load_experiment(toy_yaml, ["toy.env_steps=200", "run.seed=1"])
+    assert changes(old, new) == ["run.seed: 0 -> 1", "toy.env_steps: 100 -> 200"]
+    assert changes(old, old) == []
+
+
+@pytest.mark.parametrize(
+    ("override", "line"),
+    [
+        ("toy.rat=1", "override toy.rat=1: toy.rat: Key 'rat' not in 'ToyConfig'. Did you mean: 'rate'?"),
+        ("run.sed=1", "override run.sed=1: run.sed: Key 'sed' not in 'RunConfig'. Did you mean: 'seed'?"),
+        ("rum.seed=1", "override rum.seed=1: rum: Key 'rum' not in 'Experiment'. Did you mean: 'run'?"),
+        (
+            "run.seed=abc",
+            "override run.seed=abc: run.seed: Value 'abc' of type 'str' could not be converted to Integer",
+        ),
+        ("toy.env_steps=0", "toy.yaml: toy.env_steps is 0; give 1 or more"),
+        ("run.keep_checkpoints=0", "toy.yaml: run.keep_checkpoints is 0; give 1 or more"),
+        ("run.final_games=1", "toy.yaml: run.final_games is 1; give 2 or more"),
+        ("run.name=../x", "toy.yaml: run.name is '../x'; give letters, digits and any of _ . + = - only"),
+        ("learner=tay", "toy.yaml: learner: there is no learner 'tay'; give one of: ntuple, muzero, toy"),
+        ("run.seed", "cannot read the override 'run.seed'; give key=value, e.g. run.seed=1"),
+        ("=3", "cannot read the override '=3'; give key=value, e.g. run.seed=1"),
+    ],
+)
+def test_a_bad_override_is_one_line_that_names_it(toy_yaml: Path, override: str, line: str):
+    with pytest.raises(UserError) as error:
+        load_experiment(Path(toy_yaml.name), [override])
+    assert str(error.value) == line
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("learner: toy\nrun: {name: a, group: b}\ntoy: {rtae: 1}", "toy.rtae: Key 'rtae' not in 'ToyConfig'. Did you"),
+        ("learner: toy\nrun: {group: b}", "run.name is missing and has no default; set it"),
+        ("run: {name: a, group: b}", "the key 'learner' is missing; set it to one of: ntuple, muzero, toy"),
+        ("- 1", "an experiment is a mapping"),
+        ("", "the key 'learner' is missing"),
+        ("learner: [toy", "not YAML:"),
+        ("learner: toy\nrun: 3", "run: Invalid type assigned: int is not a subclass of RunConfig"),
+    ],
+)
+def test_a_bad_file_is_one_line_that_names_it(tmp_path: Path, text: str, part: str):
+    file = tmp_path / "bad.yaml"
+    file.write_text(text)
+    with pytest.raises(UserError) as error:
+        load_experiment(file)
+    assert str(error.value).startswith(f"{file}: ")
+    assert part in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path):
+    with pytest.raises(UserError, match=r"there is no config no\.yaml; give a YAML file"):
+        load_experiment(Path("no.yaml"))

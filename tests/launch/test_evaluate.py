@@ -1,0 +1,61 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from launch.cli import main
+
+
+def _last_json(capsys, *words: str) -> dict:
+    capsys.readouterr()
+    assert main([*words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out.splitlines()[-1])
+
+
+def test_a_path_is_enough(toy_yaml: Path, capsys):
+    main(["train", "toy.yaml", "run.seed=3"])
+    result = _last_json(capsys, "evaluate", "runs/one", "--games", "5", "--seed", "7")
+    weight = round(json.loads(Path("runs/one/checkpoints/100/toy.json").read_text())["weight"])
+    expected = {
+        "run": "one",
+        "group": "toys",
+        "learner": "toy",
+        "training_seed": 3,
+        "env_steps": 100,
+        "training_games": 20,
+        "board": "2x3",
+        "search": "none",
+        "games": 5,
+        "seed": 7,
+        "score_mean": weight + 207,  # 7 + weight + 0, 100, 200, 300, 400
+        "score_max": weight + 407,
+        "seconds": 0.5,
+    }
+    assert expected.items() <= result.items()
+    assert result["reach"] == {
+        "2048": 0.8, "4096": 0.6, "8192": 0.4, "16384": 0.2, "32768": 0.0, "65536": 0.0, "131072": 0.0,
+    }  # fmt: skip
+    assert result["version"]
+    assert json.loads(Path("runs/one/evaluations/100-none-5games-seed7.json").read_text()) == result
+
+
+def test_the_last_evaluation_of_a_run_can_be_repeated(toy_yaml: Path, capsys):
+    main(["train", "toy.yaml"])
+    kept = json.loads(Path("runs/one/evaluations/100-none-4games-seed2000003.json").read_text())
+    again = _last_json(capsys, "evaluate", "runs/one", "--games", "4")
+    assert kept | {"time": ""} == again | {"time": ""}
+
+
+def test_a_named_checkpoint_is_evaluated_not_the_newest(toy_yaml: Path, capsys):
+    main(["train", "toy.yaml"])
+    assert _last_json(capsys, "evaluate", "runs/one/checkpoints/90")["env_steps"] == 90
+    assert Path("runs/one/evaluations/90-none-1000games-seed2000003.json").exists()
+
+
+@pytest.mark.parametrize(("name", "mean"), [("random", 19.66), ("greedy", 24.04)])
+def test_random_and_greedy_play_for_scale(capsys, name: str, mean: float):
+    result = _last_json(capsys, "evaluate", name, "--board", "2x2", "--games", "20000")
+    assert result["search"] == name
+    assert result["board"] == "2x2"
+    assert result["score_mean"] == pytest.approx(mean, abs=0.6)  # known to two places for the 2x2 board
+    assert not list(Path().iterdir())

@@ -1,0 +1,101 @@
+"""A real learner in a process of its own, killed: the resumed run equals one that was never stopped."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from safetensors.numpy import load_file
+
+from launch.checkpoints import find_checkpoint, read_checkpoint, verify
+from launch.tracking import METRICS_FILE, read_metrics
+
+ROOT = Path(__file__).parents[2]
+
+NTUPLE_YAML = """\
+learner: ntuple
+run: {name: whole, group: g, save_minutes: 0.0005, evaluate_env_steps: 100_000, evaluation_games: 20, final_games: 20}
+ntuple: {rows: 3, columns: 3, network: "0134,1245", env_steps: 1_000_000, report_env_steps: 10_000, threads: 1}
+"""
+UNREPEATABLE = {"wall_hours", "perf/moves_per_second", "perf/updates_per_second", "eval/moves_per_second"}
+
+
+@pytest.fixture
+def yaml(tmp_path: Path) -> Path:
+    path = tmp_path / "ntuple.yaml"
+    path.write_text(NTUPLE_YAML)
+    return path
+
+
+def _start(*words: str) -> subprocess.Popen[str]:
+    environment = os.environ | {"PYTHONPATH": str(ROOT) + os.pathsep + os.environ.get("PYTHONPATH", "")}
+    command = [sys.executable, "-m", "launch", "train", "ntuple.yaml", *words]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def _wait_for_rows(process: subprocess.Popen[str], run: Path, rows: int) -> None:
+    deadline = time.monotonic() + 120  # compiling the kernels for the first time takes half a minute
+    while not (run / METRICS_FILE).exists() or len(read_metrics(run)) < rows:
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def _result(run: Path) -> tuple[list[dict], dict[str, int], dict[str, bytes]]:
+    """All that must repeat: the rows, the progress, and every array of the learner to the byte.
+
+    The arrays, not the files: safetensors writes the entries of its header in an order of the moment.
+    """
+    checkpoint = find_checkpoint(run)
+    rows = [{name: row[name] for name in row if name not in UNREPEATABLE} for row in read_metrics(run)]
+    files = checkpoint.glob("*.safetensors")
+    arrays = {name: array.tobytes() for file in files for name, array in load_file(file).items()}
+    assert len(arrays) >= 3
+    return rows, read_checkpoint(checkpoint)[1].progress, arrays
+
+
+def test_killed_at_random_moments_and_resumed_is_as_never_stopped(yaml: Path):
+    whole = _start()
+    output, _ = whole.communicate(timeout=120)
+    assert whole.returncode == 0, output
+    run = Path("runs/killed")
+    for kill_at in sorted(random.sample(range(5, 95), 2)):
+        process = _start("run.name=killed", "--resume")
+        _wait_for_rows(process, run, kill_at)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=60)
+        assert process.returncode == -signal.SIGKILL
+    process = _start("run.name=killed", "--resume")
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
+    assert "resumed from runs/killed/checkpoints/" in output
+    assert _result(run) == _result(Path("runs/whole"))
+
+
+def test_sigterm_saves_a_good_checkpoint_and_exits_75(yaml: Path):
+    process = _start("run.save_minutes=0", "ntuple.env_steps=1_000_000_000")
+    run = Path("runs/whole")
+    _wait_for_rows(process, run, 3)
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 75, output
+    assert "the same command with --resume goes on" in output
+    (checkpoint,) = (run / "checkpoints").iterdir()
+    verify(checkpoint)
+    assert int(checkpoint.name) == read_metrics(run)[-1]["env_steps"]
+
+
+def test_a_run_without_jax_never_loads_it(yaml: Path):
+    code = (
+        "import sys; from launch.cli import main\n"
+        "assert main(['train', 'ntuple.yaml', 'ntuple.env_steps=10_000']) == 0\n"
+        "assert main(['evaluate', 'runs/whole', '--games', '5']) == 0\n"
+        "print({'jax', 'muzero2048', 'matplotlib'} & set(sys.modules))"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT) + os.pathsep + os.environ.get("PYTHONPATH", "")}
+    output = subprocess.check_output([sys.executable, "-c", code], env=environment, text=True, timeout=120)
+    assert output.splitlines()[-1] == "set()"

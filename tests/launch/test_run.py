@@ -1,0 +1,170 @@
+import json
+import math
+import platform
+import signal
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pytest
+from toy import ToyLearner, ToyPlayer
+
+from launch.checkpoints import find_checkpoint, read_checkpoint
+from launch.cli import main
+from launch.tracking import read_metrics
+
+RUN = Path("runs/one")
+UNREPEATABLE = {"wall_hours"}
+
+
+def _train(yaml: Path, *words: str) -> int:
+    return main(["train", str(yaml), *words])
+
+
+def _rows(run: Path = RUN) -> list[dict]:
+    return [{name: row[name] for name in row if name not in UNREPEATABLE} for row in read_metrics(run)]
+
+
+def test_a_run_leaves_rows_evaluations_and_checkpoints(toy_yaml: Path, capsys):
+    assert _train(toy_yaml) == 0
+    rows = read_metrics(RUN)
+    assert [row["env_steps"] for row in rows if "train/score_mean" in row] == list(range(10, 101, 10))
+    assert [row["env_steps"] for row in rows if "eval/score_mean" in row] == [30, 60, 90, 100]
+    assert [row["eval/games"] for row in rows if "eval/games" in row] == [3, 3, 3, 4]
+    assert all({"env_steps", "games", "updates", "wall_hours"} <= row.keys() for row in rows)
+    assert sorted(path.name for path in (RUN / "checkpoints").iterdir()) == ["100", "90"]
+    assert [path.name for path in (RUN / "evaluations").iterdir()] == ["100-none-4games-seed2000003.json"]
+    assert {path.name for path in RUN.iterdir()} >= {"config.yaml", "environment.json", "metrics.jsonl"}
+    assert "summary 500ms" in capsys.readouterr().out
+
+
+def test_the_last_evaluation_has_its_own_seed(toy_yaml: Path):
+    _train(toy_yaml)
+    evaluations = [row["eval/score_max"] for row in read_metrics(RUN) if "eval/score_max" in row]
+    weight = round(read_metrics(RUN)[-2]["train/score_mean"])
+    assert evaluations[-1] == 2_000_003 % 1000 + 300 + weight  # what the toy makes of seed and weight
+
+
+def test_wall_hours_grow_over_a_resume(toy_yaml: Path):
+    _train(toy_yaml, "toy.env_steps=50")
+    _train(toy_yaml, "--resume")
+    hours = [row["wall_hours"] for row in read_metrics(RUN)]
+    assert hours == sorted(hours)
+    assert hours[0] > 0
+    assert read_checkpoint(find_checkpoint(RUN))[1].wall_hours == hours[-1]
+
+
+def test_wall_hours_leave_out_evaluation_and_saving(toy_yaml: Path, monkeypatch):
+    def slowly(function):
+        return lambda *arguments: (time.sleep(0.02), function(*arguments))[1]
+
+    monkeypatch.setattr(ToyPlayer, "play", slowly(ToyPlayer.play))
+    monkeypatch.setattr(ToyLearner, "save", slowly(ToyLearner.save))
+    _train(toy_yaml)
+    assert read_metrics(RUN)[-1]["wall_hours"] * 3600 < 0.02
+
+
+def test_the_environment_has_an_entry_for_each_start(toy_yaml: Path):
+    _train(toy_yaml, "toy.env_steps=50")
+    _train(toy_yaml, "--resume")
+    entries = json.loads((RUN / "environment.json").read_text())
+    assert len(entries) == 2
+    assert entries[0]["python"] == platform.python_version()
+    assert entries[0]["packages"]["numpy"] == np.__version__
+    assert entries[0]["version"] == version("muzero2048")
+
+
+def test_a_longer_budget_goes_on_where_the_run_ended(toy_yaml: Path, capsys):
+    assert _train(toy_yaml, "toy.env_steps=50") == 0
+    assert _train(toy_yaml, "--resume", "toy.env_steps=100") == 0
+    assert "resuming with toy.env_steps: 50 -> 100" in capsys.readouterr().out
+    extended = [row for row in _rows() if "train/score_mean" in row]
+    assert _train(toy_yaml, "run.name=whole") == 0
+    assert extended == [row for row in _rows(Path("runs/whole")) if "train/score_mean" in row]
+
+
+def test_a_finished_run_says_so(toy_yaml: Path, capsys):
+    _train(toy_yaml)
+    before = (RUN / "metrics.jsonl").read_bytes()
+    capsys.readouterr()
+    assert _train(toy_yaml, "--resume") == 0
+    assert capsys.readouterr().out == "runs/one is finished; to train on, give a larger toy.env_steps\n"
+    assert (RUN / "metrics.jsonl").read_bytes() == before
+
+
+def test_a_missing_last_evaluation_is_made_up(toy_yaml: Path):
+    _train(toy_yaml)
+    whole = _rows()
+    (RUN / "evaluations" / "100-none-4games-seed2000003.json").unlink()
+    (RUN / "metrics.jsonl").write_text("".join((RUN / "metrics.jsonl").read_text().splitlines(keepends=True)[:-1]))
+    assert _train(toy_yaml, "--resume") == 0
+    assert _rows() == whole
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_saves_and_exits_75_and_the_resumed_run_is_the_same(toy_yaml: Path, monkeypatch, capsys, number):
+    _train(toy_yaml, "run.name=whole")
+    handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    advance = ToyLearner.advance
+
+    def struck(self):
+        if self.env_steps == 20:  # so the evaluation at 30 is still to be made when the run goes on
+            signal.raise_signal(number)
+        return advance(self)
+
+    with monkeypatch.context() as context:
+        context.setattr(ToyLearner, "advance", struck)
+        assert _train(toy_yaml) == 75
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == handlers
+    assert capsys.readouterr().out.endswith("stopped at 30 moves; the same command with --resume goes on\n")
+    assert [row["env_steps"] for row in _rows()] == [10, 20, 30]
+    assert find_checkpoint(RUN).name == "30"
+    assert _train(toy_yaml, "--resume") == 0
+    assert _rows() == _rows(Path("runs/whole"))
+
+
+def test_a_signal_ends_an_evaluation_at_once(toy_yaml: Path, monkeypatch):
+    played = []
+
+    class SlowPlayer:
+        def play(self, num_games: int, seed: int) -> None:
+            played.append(num_games)
+            signal.raise_signal(signal.SIGTERM)
+            pytest.fail("the evaluation went on")
+
+    monkeypatch.setattr(ToyLearner, "player", lambda self: SlowPlayer())
+    assert _train(toy_yaml) == 75
+    assert played == [3]
+    assert find_checkpoint(RUN).name == "30"
+
+
+def test_nan_stops_the_run_and_keeps_the_checkpoints_from_before(toy_yaml: Path, capsys):
+    assert _train(toy_yaml, "toy.nan_at=40") == 1
+    error = capsys.readouterr().err
+    assert error == (
+        "error: training stopped: td/error_abs_mean is nan at env_steps 40;"
+        " the last good checkpoint is runs/one/checkpoints/30\n"
+    )
+    assert find_checkpoint(RUN).name == "30"
+    assert all(math.isfinite(value) for row in read_metrics(RUN) for value in row.values())
+
+
+def test_a_damaged_newest_checkpoint_falls_back_and_ends_the_same(toy_yaml: Path, capsys):
+    _train(toy_yaml, "run.name=whole")
+    _train(toy_yaml, "toy.env_steps=50")
+    (RUN / "checkpoints" / "50" / "toy.json").write_text("{")
+    assert _train(toy_yaml, "--resume") == 0
+    assert "warning: runs/one/checkpoints/50/toy.json has 1 bytes" in capsys.readouterr().err
+    assert _rows() == _rows(Path("runs/whole"))
+    assert find_checkpoint(RUN).name == "100"
+
+
+def test_resume_without_a_checkpoint_starts(toy_yaml: Path):
+    assert _train(toy_yaml, "--resume") == 0
+    assert [row["env_steps"] for row in _rows()][-1] == 100
+
+
+def test_save_minutes_zero_saves_at_the_end_alone(toy_yaml: Path):
+    _train(toy_yaml, "run.save_minutes=0", "run.keep_checkpoints=9")
+    assert [path.name for path in (RUN / "checkpoints").iterdir()] == ["100"]

@@ -1,0 +1,73 @@
+"""A learner that learns nothing, for tests of everything around a learner: quick, and exact to the bit."""
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class ToyConfig:
+    rows: int = 2
+    columns: int = 3
+    env_steps: int = 100
+    report_env_steps: int = 10
+    rate: float = 0.5
+    nan_at: int = 0  # env_steps at which a metric is NaN; 0 = never
+
+    def __post_init__(self) -> None:
+        if self.env_steps < 1:
+            raise ValueError(f"toy.env_steps is {self.env_steps}; give 1 or more")
+
+
+class ToyGames(NamedTuple):
+    score: np.ndarray
+    max_tile: np.ndarray
+    moves: np.ndarray
+    seconds: float
+
+
+class ToyPlayer:
+    def __init__(self, weight: float) -> None:
+        self.weight = weight
+
+    def play(self, num_games: int, seed: int) -> ToyGames:
+        scores = np.array([seed % 1000 + 100 * i + round(self.weight) for i in range(num_games)], np.int64)
+        tiles = 2 ** np.arange(num_games, dtype=np.int64) * 1024
+        return ToyGames(scores, tiles, scores // 10, 0.5)
+
+
+class ToyLearner:
+    def __init__(self, config: ToyConfig, seed: int) -> None:
+        self.config = config
+        self.env_steps_total = config.env_steps
+        self.env_steps = 0
+        self.weight = float(seed)
+
+    @property
+    def progress(self) -> dict[str, int]:
+        return {"env_steps": self.env_steps, "games": self.env_steps // 5, "updates": self.env_steps}
+
+    def advance(self) -> dict[str, float]:
+        self.env_steps += self.config.report_env_steps
+        self.weight = 3.9 * self.config.rate * math.sin(self.weight) + self.env_steps
+        bad = self.env_steps == self.config.nan_at
+        return {"train/score_mean": self.weight, "td/error_abs_mean": math.nan if bad else self.weight / 7}
+
+    def save(self, folder: Path) -> None:
+        state = {"env_steps": self.env_steps, "weight": self.weight}
+        (folder / "toy.json").write_text(json.dumps(state))
+
+    def restore(self, folder: Path) -> None:
+        state = json.loads((folder / "toy.json").read_text())
+        self.env_steps, self.weight = state["env_steps"], state["weight"]
+
+    def player(self) -> ToyPlayer:
+        return ToyPlayer(self.weight)
+
+
+def load_player(folder: Path, config: ToyConfig) -> ToyPlayer:
+    return ToyPlayer(json.loads((folder / "toy.json").read_text())["weight"])

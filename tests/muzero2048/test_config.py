@@ -1,0 +1,75 @@
+"""Every check of the config, and the sizes that follow from it."""
+
+import dataclasses
+
+import pytest
+
+from muzero2048.config import ChanceConfig, MuZeroConfig, NetworkConfig, ReplayConfig, SearchConfig
+
+GOOD = MuZeroConfig(
+    env_steps=10_000, report_env_steps=100, num_envs=8, chunk=16, replay=ReplayConfig(capacity=1280, batch_size=64)
+)
+
+
+def test_sizes_that_follow() -> None:
+    assert GOOD.chunk_moves == 128
+    assert GOOD.updates_per_chunk == 2
+    assert GOOD.total_updates == 156  # 78 whole chunks
+    assert dataclasses.replace(GOOD, env_steps=1).total_updates == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rows": 5}, "board 5x4"),
+        ({"columns": 1}, "board 4x1"),
+        ({"discount": 0.0}, "discount 0.0"),
+        ({"discount": 1.1}, "discount 1.1"),
+        ({"td_lambda": -0.1}, "td_lambda -0.1"),
+        ({"td_lambda": 1.5}, "td_lambda 1.5"),
+        *(({name: 0}, "at least 1") for name in ("unroll_steps", "num_envs", "chunk", "td_steps", "env_steps")),
+        ({"report_env_steps": 0}, "report_env_steps"),
+        ({"chance": ChanceConfig("oracle", 31)}, "needs at least 32"),
+        ({"replay": ReplayConfig(capacity=1280, batch_size=256)}, "0.5 updates a chunk"),
+        ({"replay": ReplayConfig(capacity=1280, batch_size=48)}, "whole number"),
+        ({"replay": ReplayConfig(capacity=1281, batch_size=64)}, "multiple of num_envs"),
+        ({"unroll_steps": 16}, "chunk is 16"),
+    ],
+)
+def test_what_does_not_fit_is_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as error:
+        dataclasses.replace(GOOD, **changes)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["blocks", "width", "cell_width", "line_width", "tuple_width"])
+def test_empty_layers_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=f"network.{name} is 0"):
+        NetworkConfig(**{name: 0})
+
+
+@pytest.mark.parametrize("levels", [1, 33])
+def test_tile_levels(levels: int) -> None:
+    with pytest.raises(ValueError, match="tile_levels"):
+        NetworkConfig(tile_levels=levels)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"simulations": 0}, {"considered_actions": 0}, {"considered_actions": 5}, {"range_floor": 0.0},
+                {"value_scale": 0.0}],
+)  # fmt: skip
+def test_search(changes: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"search\."):
+        SearchConfig(**changes)
+
+
+@pytest.mark.parametrize("changes", [{"capacity": 0}, {"batch_size": 0}, {"ratio": 0.0}])
+def test_replay(changes: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"replay\."):
+        ReplayConfig(**changes)
+
+
+def test_a_ratio_that_floats_miss_by_a_hair() -> None:
+    """100 moves * 1.1 / 10 is 11 updates, though not in floating point."""
+    replay = ReplayConfig(capacity=1000, batch_size=10, ratio=1.1)
+    assert dataclasses.replace(GOOD, num_envs=10, chunk=10, replay=replay).updates_per_chunk == 11

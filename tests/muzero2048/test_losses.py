@@ -1,0 +1,210 @@
+"""The loss against a plain unroll, its masks, its gradients, and what it reports of the chance codes."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+from reference import positions
+
+from muzero2048.config import ChanceConfig, LossWeights, MuZeroConfig
+from muzero2048.env import Game2048
+from muzero2048.losses import LossReport, scale_gradient, unrolled_loss, xlogx
+from muzero2048.model import Model, straight_through_code
+from muzero2048.targets import Batch, Sequence, make_batch
+
+from .toy_model import random_model, small_config
+
+SHAPE, B, K = (2, 3), 32, 2
+
+
+@functools.cache
+def batch() -> Batch:
+    """Stretches of random games, many of which end inside."""
+    rng = np.random.default_rng(0)
+    steps: list[positions.Step] = []
+    while len(steps) < 400:
+        steps += positions.random_game(rng, *SHAPE)
+    ends = [i for i, step in enumerate(steps) if step.done and i >= K][: B // 2]
+    starts = [*(end - rng.integers(0, K + 1) for end in ends), *rng.integers(0, 300, B - len(ends))]
+    rows = [steps[start : start + K + 1] for start in starts]
+    names = ("board", "action", "reward", "done", "spawn_code")
+    board, action, reward, done, spawn = (np.array([[getattr(s, name) for s in row] for row in rows]) for name in names)
+    sequence = Sequence(
+        cells=jnp.asarray(board.reshape(B, K + 1, -1), jnp.uint8),
+        action=jnp.asarray(action, jnp.int8),
+        reward=jnp.asarray(reward, jnp.float32),
+        done=jnp.asarray(done),
+        spawn_code=jnp.asarray(spawn, jnp.int8),
+        policy=jnp.asarray(rng.dirichlet(np.ones(4), (B, K + 1)), jnp.float32),
+        value=jnp.asarray(reward + rng.uniform(0.0, 400.0, (B, K + 1)), jnp.float32),
+    )
+    made = jax.jit(make_batch, static_argnums=(0, 2))(Game2048(*SHAPE), sequence, 0.9)
+    assert 5 < (~made.alive).sum() < B * K
+    return made
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def loss(model: Model, batch: Batch, config: MuZeroConfig) -> tuple[jax.Array, LossReport]:
+    return unrolled_loss(model, batch, config)
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def gradient(model: Model, batch: Batch, config: MuZeroConfig) -> nnx.State:
+    return nnx.grad(lambda model: unrolled_loss(model, batch, config)[0])(model)
+
+
+LEARNED, ORACLE = small_config(), small_config(chance=ChanceConfig("oracle", 12))
+GROUNDED = small_config("grounded")
+
+
+@functools.cache
+def model_of(config: MuZeroConfig) -> Model:
+    return random_model(config, seed=7)
+
+
+def cross_entropy(logits: np.ndarray, target: np.ndarray) -> np.ndarray:
+    logits = np.asarray(logits, float)
+    logits = logits - logits.max(axis=-1, keepdims=True)
+    return -np.sum(target * (logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))), axis=-1)
+
+
+def test_terms_equal_a_plain_unroll() -> None:
+    model, data = model_of(LEARNED), batch()
+    codec = LEARNED.value
+
+    @jax.jit
+    def unroll(model: Model) -> list[dict[str, jax.Array]]:
+        state, rows = model.representation(data.cells[:, 0]), []
+        for k in range(K + 1):
+            policy, value = model.prediction(state)
+            row = {"policy": policy, "value": value}
+            if k < K:
+                afterstate, reward = model.afterstate_dynamics(state, data.action[:, k])
+                chance, afterstate_value = model.afterstate_prediction(afterstate)
+                encoded = model.encode(data.cells[:, k], data.action[:, k], data.cells[:, k + 1])
+                state = model.dynamics(afterstate, straight_through_code(encoded))
+                row |= {"reward": reward, "chance": chance, "afterstate_value": afterstate_value, "encoded": encoded}
+            rows.append(row)
+        return rows
+
+    rows = jax.device_get(unroll(model))
+    alive = np.asarray(data.alive)
+    terms: dict[str, list[float]] = {}
+    for k, row in enumerate(rows):
+        terms.setdefault("value", []).append(cross_entropy(row["value"], codec.encode(data.value[:, k])).mean())
+        terms.setdefault("policy", []).append(cross_entropy(row["policy"], data.policy[:, k])[alive[:, k]].mean())
+        if k == K:
+            continue
+        hard = np.eye(12)[row["encoded"].argmax(axis=-1)]
+        soft = np.exp(row["encoded"]) / np.exp(row["encoded"]).sum(axis=-1, keepdims=True)
+        distance = ((soft - hard) ** 2).sum(axis=-1)
+        for name, losses in {
+            "afterstate_value": cross_entropy(row["afterstate_value"], codec.encode(data.afterstate_value[:, k])),
+            "reward": cross_entropy(row["reward"], codec.encode(data.reward[:, k])),
+            "chance": cross_entropy(row["chance"], hard)[alive[:, k]],
+            "commitment": distance[alive[:, k]],
+        }.items():
+            terms.setdefault(name, []).append(losses.mean())
+    total, report = loss(model, data, LEARNED)
+    for name, values in terms.items():
+        np.testing.assert_allclose(getattr(report, name), np.mean(values), rtol=1e-4, err_msg=name)
+    weights = LEARNED.losses
+    np.testing.assert_allclose(total, sum(getattr(weights, n) * np.mean(v) for n, v in terms.items()), rtol=1e-4)
+    assert report.total == total
+
+
+def test_absorbing_states_have_no_policy_and_no_chance() -> None:
+    data = batch()
+    dead = ~data.alive
+    shuffled = data._replace(
+        policy=jnp.where(dead[..., None], data.policy[:, :, ::-1], data.policy),
+        spawn_code=jnp.where(dead[:, :-1], 11 - data.spawn_code, data.spawn_code),
+    )
+    model = model_of(LEARNED)
+    before, after = loss(model, data, LEARNED)[1], loss(model, shuffled, LEARNED)[1]
+    jax.tree.map(np.testing.assert_array_equal, before, after)
+    changed = data._replace(policy=data.policy[:, :, ::-1])
+    assert loss(model, changed, LEARNED)[1].policy != before.policy
+
+
+@pytest.mark.parametrize("config", [LEARNED, GROUNDED], ids=["residual_mlp", "grounded"])
+def test_gradients_are_finite_and_reach_everything(config: MuZeroConfig) -> None:
+    found = gradient(model_of(config), batch(), config)
+    for path, leaf in jax.tree.leaves_with_path(found):
+        assert jnp.isfinite(leaf).all(), path
+        # Random grounded moves do not keep the sum of the tiles, so their rewards teach nothing.
+        assert jnp.any(leaf) or "potential_steps" in jax.tree_util.keystr(path), path
+
+
+def test_only_dead_boards() -> None:
+    data = batch()
+    data = data._replace(alive=jnp.zeros_like(data.alive), value=jnp.zeros_like(data.value))
+    total, report = loss(model_of(LEARNED), data, LEARNED)
+    assert jnp.isfinite(total)
+    assert report.policy == report.chance == report.commitment == report.code_information == 0
+
+
+def test_grounded_dynamics_learn_from_boards_alone() -> None:
+    """Value, policy and chance losses leave no gradient on h, phi, g and the decoder."""
+    weights = LossWeights(reward=0.0, reconstruction=0.0, commitment=0.0)
+    config = dataclasses.replace(GROUNDED, losses=weights)
+    found = gradient(model_of(GROUNDED), batch(), config)
+    dynamics = {"embedding", "decoder", "line_hidden", "line_out", "code_gate", "code_content"}
+    for name in dynamics:
+        assert all(not jnp.any(leaf) for leaf in jax.tree.leaves(found[name])), name
+    for name in ("policy_head", "value_head", "chance_head", "afterstate_value_head", "trunk"):
+        assert any(jnp.any(leaf) for leaf in jax.tree.leaves(found[name])), name
+
+
+def test_reconstruction_and_accuracy() -> None:
+    """Accuracies by hand from the decoded boards."""
+    model, data = model_of(GROUNDED), batch()
+    report = loss(model, data, GROUNDED)[1]
+    assert 0 <= report.afterstate_accuracy <= 1
+    # Uniform logits: cross-entropy of every cell is the log of the number of levels.
+    flat = nnx.clone(model)
+    flat.decoder.kernel[...] *= 0.0
+    flat.decoder.bias[...] *= 0.0
+    report = loss(flat, data, GROUNDED)[1]
+    np.testing.assert_allclose(report.reconstruction, np.log(10), rtol=1e-5)
+    # It decodes every cell as empty (the first of equals), and no board of the game is empty.
+    assert report.afterstate_accuracy == report.next_state_accuracy == 0
+
+
+def test_information_of_perfect_codes() -> None:
+    data = batch()
+    uniform = jnp.arange(B * K).reshape(B, K) % 8  # eight spawns, all as often
+    data = data._replace(alive=jnp.ones_like(data.alive), spawn_code=uniform)
+    report = loss(model_of(ORACLE), data, ORACLE)[1]
+    np.testing.assert_allclose(report.code_entropy, np.log(8), rtol=1e-5)
+    np.testing.assert_allclose(report.code_information, np.log(8), rtol=1e-5)
+
+
+def test_information_of_a_constant_code() -> None:
+    model = nnx.clone(model_of(LEARNED))
+    last = model.encoder.layers[-1]
+    last.kernel[...] *= 0.0
+    last.bias[...] = jax.nn.one_hot(3, 12)
+    report = loss(model, batch(), LEARNED)[1]
+    np.testing.assert_allclose(report.code_entropy, 0.0, atol=1e-6)
+    np.testing.assert_allclose(report.code_information, 0.0, atol=1e-6)
+
+
+def test_saturated_targets_are_counted() -> None:
+    data = batch()
+    data = data._replace(value=jnp.where(jnp.arange(B)[:, None] < 8, 1e5, 1.0) * jnp.ones_like(data.value))
+    np.testing.assert_allclose(loss(model_of(LEARNED), data, LEARNED)[1].saturated, 0.25)
+
+
+def test_scale_gradient() -> None:
+    assert scale_gradient(jnp.array(3.0), 0.5) == 3.0
+    assert jax.grad(lambda x: scale_gradient(x, 0.5) ** 2)(3.0) == 3.0  # half of 6
+
+
+def test_xlogx() -> None:
+    np.testing.assert_allclose(xlogx(jnp.array([0.0, 0.5, 1.0])), [0.0, -0.5 * np.log(2), 0.0], rtol=1e-6)
+    assert jax.grad(lambda p: xlogx(p).sum())(jnp.array([0.0]))[0] == 0.0

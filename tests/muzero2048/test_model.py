@@ -1,0 +1,179 @@
+"""All kinds of models: shapes, independence of the batch, chance codes; the symmetry of the grounded dynamics."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+from reference import positions, rules
+
+from muzero2048.grounded import REWARD_SCALE, Move
+from muzero2048.model import Model, make_model, straight_through_code
+from muzero2048.observation import planes
+from muzero2048.symmetry import symmetries
+
+from .toy_model import KINDS, random_model, small_config
+
+B, BINS, CODES = 6, 16, 12
+# The moves of a random grounded model do not keep the sum of the tiles, so they earn nothing.
+NO_REWARD = [("grounded", "reward"), ("grounded", "reward_loss")]
+
+
+@jax.jit
+def outputs(model: Model, cells: jax.Array, action: jax.Array, code: jax.Array) -> dict[str, jax.Array]:
+    """Everything that the model says along one move."""
+    state = model.representation(cells)
+    afterstate, reward_head = model.afterstate_dynamics(state, action)
+    next_state = model.dynamics(afterstate, code)
+    behind, before, after = (
+        model.afterstate_prediction(afterstate),
+        model.prediction(state),
+        model.prediction(next_state),
+    )
+    return {
+        "policy": before.policy_logits,
+        "value": before.value_logits,
+        "afterstate_value": behind.value_logits,
+        "chance": behind.chance_logits,
+        "reward": model.reward(reward_head),
+        "reward_loss": model.reward_loss(reward_head, jnp.full(len(cells), 8.0)),
+        "next_value": after.value_logits,
+    }
+
+
+@functools.cache
+def some_outputs(kind: str, dtype: str = "float32") -> tuple[Model, tuple[jax.Array, ...], dict[str, jax.Array]]:
+    config = small_config(kind)
+    config = dataclasses.replace(config, network=dataclasses.replace(config.network, compute_dtype=dtype))
+    model, rng = random_model(config, seed=3), np.random.default_rng(4)
+    cells = jnp.asarray(rng.integers(0, 9, (B, 6)), jnp.uint8)
+    inputs = (cells, jnp.arange(B) % 4, jax.nn.one_hot(jnp.arange(B), CODES))
+    return model, inputs, outputs(model, *inputs)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_shapes(kind: str) -> None:
+    _, _, found = some_outputs(kind)
+    expected = {"policy": (B, 4), "chance": (B, CODES), "reward": (B,), "reward_loss": (B,)}
+    for name, output in found.items():
+        assert output.shape == expected.get(name, (B, BINS)), name
+        assert output.dtype == jnp.float32
+        assert jnp.isfinite(output).all()
+        if (kind, name) not in NO_REWARD:
+            assert len(np.unique(np.asarray(output).round(4), axis=0)) > 1, f"{name} is the same for all boards"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_board_does_not_see_its_batch_mates(kind: str) -> None:
+    model, inputs, together = some_outputs(kind)
+    alone = outputs(model, *(x[2:3] for x in inputs))
+    for name, output in alone.items():
+        np.testing.assert_allclose(output[0], together[name][2], rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bfloat16_is_for_the_layers_alone(kind: str) -> None:
+    model, _, found = some_outputs(kind, "bfloat16")
+    assert {x.dtype for x in jax.tree.leaves(nnx.state(model))} == {jnp.dtype("float32")}
+    assert {output.dtype for output in found.values()} == {jnp.dtype("float32")}
+    reference = some_outputs(kind)[2]
+    for name in ("value", "policy"):
+        assert not np.array_equal(found[name], reference[name])  # the layers did compute in bfloat16
+        assert np.corrcoef(found[name].ravel(), reference[name].ravel())[0, 1] > 0.98
+
+
+def test_codes_are_exactly_one_hot_and_pass_the_gradient(rng: np.random.Generator) -> None:
+    logits = jnp.asarray(rng.normal(0.0, 2.0, (500, CODES)), jnp.float32)
+    weights = jnp.asarray(rng.normal(size=(500, CODES)), jnp.float32)
+    hard = np.eye(CODES, dtype=np.float32)[np.argmax(logits, axis=-1)]
+    for function in (straight_through_code, jax.jit(straight_through_code)):
+        np.testing.assert_array_equal(function(logits), hard)
+    gradient = jax.grad(lambda x: jnp.sum(weights * straight_through_code(x)))(logits)
+    soft = jax.grad(lambda x: jnp.sum(weights * jax.nn.softmax(x)))(logits)
+    np.testing.assert_allclose(gradient, soft, rtol=1e-5, atol=1e-7)
+    assert jnp.abs(gradient).max() > 0.01
+
+
+@pytest.mark.parametrize("kind", ["residual_mlp", "grounded"])
+def test_the_encoder_learns_through_the_dynamics(kind: str) -> None:
+    model, (cells, action, _), _ = some_outputs(kind)
+
+    @jax.jit
+    @nnx.grad
+    def gradient(model: Model) -> jax.Array:
+        afterstate, _ = model.afterstate_dynamics(model.representation(cells), action)
+        code = straight_through_code(model.encode(cells, action, cells[::-1]))
+        state = model.dynamics(afterstate, code)
+        return jnp.sum((model.decode(state) if model.grounded else model.prediction(state).value_logits) ** 2)
+
+    sizes = [float(jnp.abs(x).max()) for x in jax.tree.leaves(gradient(model)["encoder"])]
+    assert len(sizes) == 4
+    assert min(sizes) > 1e-6
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 3)])
+def test_grounded_dynamics_are_symmetric(shape: tuple[int, int], rng: np.random.Generator) -> None:
+    """view(phi(s, a)) = phi(view(s), action_to[a]): lines and directions share one network."""
+    views, model = symmetries(*shape), random_model(small_config("grounded", *shape), 5)
+    cells = jnp.asarray(rng.integers(0, 9, (4, shape[0] * shape[1])), jnp.uint8)
+
+    @jax.jit
+    def move(cells: jax.Array, action: jax.Array) -> jax.Array:
+        return model.afterstate_dynamics(model.representation(cells), action)[0]
+
+    action = jnp.arange(4)
+    latent = move(cells, action)
+    for view in range(views.num_views):
+        seen = move(cells[:, views.cell_from[view]], jnp.asarray(views.action_to[view])[action])
+        np.testing.assert_allclose(seen, latent[:, views.cell_from[view]], rtol=1e-5, atol=1e-6)
+    other = move(cells, (action + 1) % 4)
+    assert jnp.abs(other - latent).max(axis=(1, 2)).min() > 0.1  # the action matters
+
+
+def test_grounded_reward_is_the_gain_of_the_score(rng: np.random.Generator) -> None:
+    """With u_k = k - 1 the potential is the score: every real move earns what the rules say."""
+    model = random_model(small_config("grounded"), seed=0)
+    model.potential_steps[...] = jnp.full(10, 1 / REWARD_SCALE).at[0].set(-1 / REWARD_SCALE)
+    moves = [
+        (board, rules.afterstate(board, action))
+        for board in (positions.random_board(rng, 2, 3, largest=7) for _ in range(50))
+        for action in rules.ACTIONS
+    ]
+    tiles = jnp.array([rules.cells(board) for board, _ in moves])
+    moved = jnp.array([rules.cells(after) for _, (after, _) in moves])
+    reward = jnp.array([reward for _, (_, reward) in moves], jnp.float32)
+    assert jnp.unique(reward).size > 5
+    np.testing.assert_allclose(model.reward(Move(tiles, moved)), reward, atol=1e-3)
+    np.testing.assert_allclose(model.reward_loss(Move(tiles, moved), reward), 0.0, atol=1e-6)
+    # A move that makes tiles out of nothing is wrong: it earns nothing, and teaches nothing.
+    wrong = moved.at[:, 0].add(1)
+    assert not model.reward(Move(tiles, wrong)).any()
+    assert not model.reward_loss(Move(tiles, wrong), reward).any()
+
+
+def test_grounded_code_writes_one_place() -> None:
+    """g changes nothing but by its gate: a closed one keeps the afterstate, an open one writes the content."""
+    model, (cells, _, code), _ = some_outputs("grounded")
+    latent = model.representation(cells)
+    model = nnx.clone(model)
+    model.code_gate.kernel[...] = jnp.zeros_like(model.code_gate.kernel[...])
+    model.code_gate.bias[...] = jnp.where(jnp.arange(6) == 2, 100.0, -100.0)
+    found = model.dynamics(latent, code)
+    np.testing.assert_allclose(found[:, jnp.array([0, 1, 3, 4, 5])], latent[:, jnp.array([0, 1, 3, 4, 5])], atol=1e-6)
+    np.testing.assert_allclose(found[:, 2], model.code_content(code), rtol=1e-6)
+
+
+def test_planes() -> None:
+    found = planes(jnp.array([[0, 3, 17, 30]], jnp.uint8), 18)
+    assert found.shape == (1, 4, 18)
+    assert found.argmax(axis=-1).tolist() == [[0, 3, 17, 17]]
+    assert (found.sum(axis=-1) == 1).all()
+
+
+def test_the_seed_makes_the_parameters() -> None:
+    one, same, other = (jax.tree.leaves(nnx.state(make_model(small_config(), seed))) for seed in (0, 0, 1))
+    assert all(np.array_equal(a, b) for a, b in zip(one, same, strict=True))
+    assert not all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))

@@ -1,0 +1,68 @@
+"""Whole games: reproducible by (seed, number), whatever lane plays them; scores that the rules allow."""
+
+import numpy as np
+import pytest
+from flax import nnx
+
+from muzero2048 import player
+from muzero2048.config import SearchConfig
+from muzero2048.player import Games, MuZeroPlayer
+
+from .toy_model import random_model, small_config
+
+CONFIG = small_config(rows=2, columns=2)
+
+
+@pytest.fixture(scope="module")
+def plays() -> MuZeroPlayer:
+    return MuZeroPlayer(CONFIG, *nnx.split(random_model(CONFIG, seed=0)))
+
+
+@pytest.fixture(scope="module")
+def games(plays: MuZeroPlayer) -> Games:
+    return plays.play(200, seed=7)
+
+
+def test_games(games: Games) -> None:
+    for column in (games.score, games.max_tile, games.moves):
+        assert column.dtype == np.int64
+        assert column.shape == (200,)
+    assert games.seconds > 0
+    assert len(np.unique(games.score)) > 10
+    level = np.log2(games.max_tile)
+    assert (level == level.round()).all()
+    # A tile 2^k takes (k - 1) 2^k points of merges from 2s, (k - 2) 2^k from 4s, and four of them are the most.
+    assert (games.score >= (level - 2) * games.max_tile).all()
+    assert (games.score <= 4 * (level - 1) * games.max_tile).all()
+    # Every spawn, two before the first move, adds 2 or 4 to the sum of the tiles.
+    assert (2 * (games.moves + 2) <= 4 * games.max_tile).all()
+    assert (4 * (games.moves + 2) >= games.max_tile).all()
+
+
+def same(one: Games, other: Games, number: int) -> bool:
+    return all(
+        np.array_equal(getattr(one, name)[:number], getattr(other, name)[:number])
+        for name in ("score", "max_tile", "moves")
+    )
+
+
+def test_a_game_depends_on_seed_and_number(plays: MuZeroPlayer, games: Games) -> None:
+    assert same(plays.play(50, seed=7), games, 50)
+    assert same(plays.play(200, seed=7), games, 200)
+    assert not same(plays.play(200, seed=8), games, 200)
+    assert len({tuple(row) for row in np.stack([games.score, games.moves], axis=1)}) > 10  # not one game 200 times
+
+
+def test_lanes_take_the_next_game(plays: MuZeroPlayer, games: Games, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(player, "LANES", 6)
+    player._make_play.cache_clear()
+    few_lanes = MuZeroPlayer(CONFIG, *nnx.split(random_model(CONFIG, seed=0)))
+    assert same(few_lanes.play(50, seed=7), games, 50)
+    player._make_play.cache_clear()
+
+
+def test_it_plays_with_the_tree_too() -> None:
+    config = small_config(rows=2, columns=2, search=SearchConfig(simulations=6))
+    found = MuZeroPlayer(config, *nnx.split(random_model(config, seed=0))).play(20, seed=7)
+    assert (found.score >= 4).all()
+    assert (found.moves > 1).all()

@@ -1,0 +1,135 @@
+"""The learner as the training loop sees it: progress, metrics, checkpoints to the bit, damaged ones refused."""
+
+import dataclasses
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from launch.metrics import REGISTRY
+from muzero2048.config import NetworkConfig
+from muzero2048.player import load_player
+from muzero2048.trainer import MuZeroLearner
+
+from .toy_model import small_config
+
+CONFIG = dataclasses.replace(small_config(rows=2, columns=2), env_steps=640, report_env_steps=200)
+
+
+def weights(learner: MuZeroLearner) -> list[np.ndarray]:
+    return [np.array(x) for x in jax.tree.leaves(learner.player()._params)]
+
+
+def trained(metrics: dict[str, float]) -> dict[str, float]:
+    """What does not depend on the clock."""
+    return {name: value for name, value in metrics.items() if not name.startswith("perf/")}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]]:
+    """A learner, its checkpoint after one report, and the metrics of the reports around it."""
+    learner = MuZeroLearner(CONFIG, seed=1)
+    assert learner.progress == {"env_steps": 0, "games": 0, "updates": 0}
+    assert learner.env_steps_total == 640
+    first = learner.advance()
+    assert learner.progress["env_steps"] == 256  # the first multiple of a chunk, 128, past 200
+    assert learner.progress["updates"] == 2
+    assert learner.progress["games"] == first["train/games"]
+    folder = tmp_path_factory.mktemp("checkpoint")
+    learner.save(folder)
+    second = learner.advance()
+    assert learner.progress["env_steps"] == 512
+    return learner, folder, first, second
+
+
+def test_metrics(run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]]) -> None:
+    for metrics in run[2:]:
+        assert set(metrics) <= set(REGISTRY)
+        assert not set(metrics) & {"env_steps", "games", "updates", "wall_hours"}
+        assert all(type(value) is float and np.isfinite(value) for value in metrics.values())
+        assert metrics["train/games"] > 0
+        assert 0 < metrics["train/score_mean"] <= metrics["train/score_max"] < 1000
+
+
+def test_a_checkpoint_continues_to_the_bit(
+    run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]],
+) -> None:
+    learner, folder, _, second = run
+    other = MuZeroLearner(CONFIG, seed=99)
+    other.restore(folder)
+    assert other.progress["env_steps"] == 256
+    assert trained(other.advance()) == trained(second)
+    assert other.progress == learner.progress
+    assert all(np.array_equal(a, b) for a, b in zip(weights(other), weights(learner), strict=True))
+
+
+def test_the_player_of_a_checkpoint(run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]]) -> None:
+    _, folder, _, _ = run
+    learner = MuZeroLearner(CONFIG, seed=99)
+    learner.restore(folder)
+    games, same = learner.player().play(20, seed=5), load_player(folder, CONFIG).play(20, seed=5)
+    np.testing.assert_array_equal(games.score, same.score)
+    np.testing.assert_array_equal(games.moves, same.moves)
+
+
+def test_progress_beyond_32_bits(tmp_path: Path) -> None:
+    learner = MuZeroLearner(CONFIG, seed=1)
+    learner._progress[:] = [10**10, 10**7, 10**7]  # the budget of the published runs
+    learner.save(tmp_path)
+    learner.restore(tmp_path)
+    assert learner.progress["env_steps"] == 10**10
+
+
+@pytest.mark.parametrize("part", ["parameters", "training"])
+def test_damage_is_refused_by_name(
+    run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]], tmp_path: Path, part: str
+) -> None:
+    learner = MuZeroLearner(CONFIG, seed=1)
+    learner.save(tmp_path)
+    largest = max((tmp_path / part).rglob("*"), key=lambda file: file.stat().st_size if file.is_file() else -1)
+    largest.write_bytes(largest.read_bytes()[: largest.stat().st_size // 2])
+    with pytest.raises(ValueError, match=part) as error:
+        learner.restore(tmp_path)
+    assert "\n" not in str(error.value)
+    assert "damaged" in str(error.value)
+    if part == "parameters":
+        with pytest.raises(ValueError, match="damaged"):
+            load_player(tmp_path, CONFIG)
+
+
+def test_a_missing_part_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="parameters is missing") as error:
+        load_player(tmp_path, CONFIG)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "network", [dataclasses.replace(CONFIG.network, width=24), NetworkConfig(kind="grounded", width=16)]
+)
+def test_another_network_is_refused(
+    run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]], network: NetworkConfig
+) -> None:
+    other = dataclasses.replace(CONFIG, network=network)
+    with pytest.raises(ValueError, match="another network or config") as error:
+        load_player(run[1], other)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.slow
+def test_it_learns_2x2() -> None:
+    """The optimum of 2x2 is 66.96, random play 19.66, greedy play 24.04."""
+    config = dataclasses.replace(
+        small_config(rows=2, columns=2),
+        env_steps=300_000,
+        report_env_steps=300_000,
+        num_envs=64,
+        chunk=32,
+        discount=1.0,
+        network=NetworkConfig(kind="residual_mlp", blocks=1, width=64, tile_levels=8),
+        replay=dataclasses.replace(CONFIG.replay, capacity=64 * 32 * 10, batch_size=256, ratio=1.0),
+    )
+    learner = MuZeroLearner(config, seed=0)
+    learner.advance()
+    games = learner.player().play(1000, seed=0)
+    assert games.score.mean() > 50

@@ -1,0 +1,107 @@
+"""The transform by hand, the two-hot code by its mean."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from muzero2048.value_codec import ValueCodec, inverse_transform, transform
+
+CODEC = ValueCodec(bins=601, h_max=600.0)
+
+
+@pytest.mark.parametrize(
+    ("x", "h"),
+    [
+        (0.0, 0.0),
+        (3.0, 1.003),  # sqrt(4) - 1 + 0.003
+        (-3.0, -1.003),
+        (8.0, 2.008),
+        (99.0, 9.099),
+        (399_999.0, np.sqrt(400_000) - 1 + 399.999),
+        (1e6, 1999.0005),
+    ],
+)
+def test_transform_by_hand(x: float, h: float) -> None:
+    np.testing.assert_allclose(transform(jnp.array(x)), h, rtol=1e-6)
+    np.testing.assert_allclose(inverse_transform(jnp.array(h)), x, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("h", "x"), [(300.0, 58_710.0), (600.0, 178_510.0), (2000.0, 1_000_900.0)])
+def test_reach_of_a_support(h: float, x: float) -> None:
+    assert inverse_transform(jnp.array(h)) == pytest.approx(x, rel=2e-3)
+
+
+def test_inverse_to_float32_over_all_scores() -> None:
+    x = jnp.concatenate([jnp.arange(0.0, 2000.0, 0.5), jnp.linspace(2000.0, 4e5, 20_001)])
+    # h(x) near 0 is sqrt(x + 1) - 1: its absolute error is that of a number near 1.
+    np.testing.assert_allclose(inverse_transform(transform(x)), x, rtol=2e-6, atol=2e-6)
+    y = jnp.linspace(-1100.0, 1100.0, 4401)
+    np.testing.assert_allclose(transform(inverse_transform(y)), y, rtol=2e-6, atol=2e-6)
+
+
+def test_two_hot_code() -> None:
+    x = jnp.concatenate([jnp.arange(0.0, 100.0), jnp.linspace(100.0, 178_000.0, 5001)])
+    code = CODEC.encode(x)
+    np.testing.assert_allclose(code.sum(axis=-1), 1.0, atol=1e-6)
+    np.testing.assert_allclose(code @ CODEC.support, transform(x), rtol=1e-6, atol=1e-4)
+    used = np.asarray(code) > 0
+    assert used.sum(axis=-1).max() == 2
+    first = used.argmax(axis=-1)
+    second = used.shape[1] - 1 - used[:, ::-1].argmax(axis=-1)
+    assert set((second - first).tolist()) <= {0, 1}  # neighbours
+    # By hand: h(3) = 1.003 on points 0, 1, 2: 0.997 of 1 and 0.003 of 2.
+    np.testing.assert_allclose(CODEC.encode(jnp.array(3.0))[:3], [0.0, 0.997, 0.003], atol=1e-6)
+
+
+def test_spacing_other_than_one() -> None:
+    codec = ValueCodec(bins=4, h_max=6.0)  # points 0, 2, 4, 6
+    np.testing.assert_allclose(codec.encode(jnp.array(8.0)), [0.0, 0.996, 0.004, 0.0], atol=1e-6)  # h = 2.008
+
+
+def test_saturation() -> None:
+    x = jnp.array([-5.0, 0.0, 178_000.0, 179_000.0, 1e6])
+    assert CODEC.saturated(x).tolist() == [False, False, False, True, True]
+    code = CODEC.encode(x)
+    assert code[0].tolist() == [1.0] + [0.0] * 600
+    assert code[4].tolist() == [0.0] * 600 + [1.0]
+
+
+def test_decoding_inverts_the_code_of_a_bin() -> None:
+    x = inverse_transform(CODEC.support)
+    logits = jnp.log(jnp.maximum(CODEC.encode(x), 1e-30))
+    np.testing.assert_allclose(CODEC.decode(logits), x, rtol=2e-5, atol=1e-3)
+    other = ValueCodec(601, 600.0, decoding="mean_of_inverse")
+    np.testing.assert_allclose(other.decode(logits), x, rtol=2e-5, atol=1e-3)
+
+
+def test_both_decodings() -> None:
+    codec, other = ValueCodec(3, 2.0), ValueCodec(3, 2.0, decoding="mean_of_inverse")
+    logits = jnp.log(jnp.array([0.5, 1e-30, 0.5]))
+    # With u = sqrt(x + 1), h(x) = y is 0.001 u^2 + u = y + 1.001: h^-1(1) = 2.98806 and h^-1(2) = 7.95235.
+    np.testing.assert_allclose(codec.decode(logits), 2.98806, atol=1e-4)
+    np.testing.assert_allclose(other.decode(logits), 7.95235 / 2, atol=1e-4)
+
+
+def test_the_mean_bin_is_averse_to_risk(rng: np.random.Generator) -> None:
+    """Jensen: h^-1 is convex, so h^-1(mean) <= mean(h^-1)."""
+    logits = jnp.asarray(rng.normal(0.0, 2.0, (200, 601)), jnp.float32)
+    averse, neutral = CODEC.decode(logits), ValueCodec(601, 600.0, decoding="mean_of_inverse").decode(logits)
+    assert (averse < neutral).all()
+
+
+def test_the_loss_is_least_at_the_target() -> None:
+    target = jnp.array([3.0, 1234.0])
+    code = CODEC.encode(target)
+    best = jnp.log(jnp.maximum(code, 1e-12))
+    gradient = jax.grad(lambda logits: CODEC.loss(logits, target).sum())(best)
+    np.testing.assert_allclose(gradient, 0.0, atol=1e-6)
+    entropy = -jnp.sum(jnp.where(code > 0, code * jnp.log(jnp.maximum(code, 1e-12)), 0.0), axis=-1)
+    np.testing.assert_allclose(CODEC.loss(best, target), entropy, atol=1e-5)
+    assert (CODEC.loss(jnp.zeros_like(best), target) > entropy + 1).all()
+
+
+@pytest.mark.parametrize(("bins", "h_max"), [(1, 600.0), (601, 0.0), (601, -1.0)])
+def test_refused_supports(bins: int, h_max: float) -> None:
+    with pytest.raises(ValueError, match="needs bins >= 2 and h_max > 0"):
+        ValueCodec(bins, h_max)

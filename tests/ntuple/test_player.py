@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+
+from ntuple import GreedyPlayer, NTupleConfig, NTupleLearner, NTuplePlayer, RandomPlayer, make_rules
+from ntuple.network import make_network
+
+
+@pytest.mark.parametrize(
+    ("player", "shape", "mean"),
+    [
+        (RandomPlayer, (2, 2), 19.66),
+        (GreedyPlayer, (2, 2), 24.04),
+        (RandomPlayer, (2, 3), 61.17),
+        (GreedyPlayer, (2, 3), 77.61),
+    ],
+)
+def test_scores_of_the_simple_players(player: type[RandomPlayer], shape: tuple[int, int], mean: float) -> None:
+    games = player(make_rules(*shape), threads=2).play(100_000, seed=1)
+    # Three standard errors of the sample and half a unit of the last digit of the known mean.
+    assert games.score.mean() == pytest.approx(mean, abs=3 * games.score.std() / 100_000**0.5 + 0.005)
+
+
+def test_random_play_on_the_real_board() -> None:
+    games = RandomPlayer(make_rules(4, 4), threads=1).play(4000, seed=1)
+    assert games.score.mean() == pytest.approx(1100, rel=0.04)
+    assert games.moves.mean() == pytest.approx(118, rel=0.03)
+
+
+def test_games_depend_on_seed_and_number_alone() -> None:
+    rules = make_rules(4, 4)
+    network = make_network("0123,4567", 4, 4, 0.0)
+    for one, two in (
+        (NTuplePlayer(rules, network, 1), NTuplePlayer(rules, network, 3)),
+        (RandomPlayer(rules, 1), RandomPlayer(rules, 3)),
+    ):
+        alone, shared, fewer = one.play(101, 7), two.play(101, 7), two.play(40, 7)
+        for name in ("score", "max_tile", "moves"):
+            np.testing.assert_array_equal(getattr(alone, name), getattr(shared, name))
+            np.testing.assert_array_equal(getattr(alone, name)[:40], getattr(fewer, name))
+        assert not np.array_equal(alone.score, one.play(101, 8).score)
+        assert len(np.unique(alone.score)) > 50
+
+
+def test_games_have_the_agreed_types() -> None:
+    config = NTupleConfig(rows=2, columns=2, network="0123", threads=1)
+    games = NTupleLearner(config, 0).player().play(20, 0)
+    assert games.score.dtype == games.max_tile.dtype == games.moves.dtype == np.int64
+    assert games.score.shape == games.max_tile.shape == games.moves.shape == (20,)
+    assert set(games.max_tile.tolist()) <= {4, 8, 16, 32}
+    assert games.seconds > 0

@@ -1,0 +1,149 @@
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reference import ntuple as reference
+from reference import rules
+
+from ntuple import NTupleConfig, NTupleLearner, load_player
+from ntuple.board import Board, make_rules
+from ntuple.patterns import parse_network
+from ntuple.trainer import AFTER_HI, AFTER_LO, BOARD_HI, BOARD_LO, MOVES, SCORE
+from tests.ntuple.drivers import to_reference
+
+SMALL = NTupleConfig(rows=3, columns=3, network="012,0134", env_steps=4000, report_env_steps=1000, threads=1)
+
+
+def _learn(learner: NTupleLearner) -> list[dict[str, float]]:
+    reports = []
+    while learner.progress["env_steps"] < learner.env_steps_total:
+        reports.append(learner.advance())
+    return reports
+
+
+@pytest.mark.parametrize("tc_fraction", [0.0, 1.0])
+def test_learning_move_by_move_equals_the_reference(tc_fraction: float) -> None:
+    config = replace(SMALL, report_env_steps=1, env_steps=700, tc_fraction=tc_fraction, v_init=30.0)
+    learner = NTupleLearner(config, seed=1)
+    game = make_rules(3, 3)
+    truth = reference.Network(list(parse_network(config.network, 3, 3)), 8, 30.0)
+    update = truth.tc_update if tc_fraction else truth.td_update
+    alpha = config.tc_alpha if tc_fraction else config.td_alpha
+    row = learner._rows[0]
+    last, score, games = None, 0, 0
+    for _ in range(config.env_steps):
+        board = to_reference(game, Board(row[BOARD_LO], row[BOARD_HI]))
+        metrics = learner.advance()
+        after = to_reference(game, Board(row[AFTER_LO], row[AFTER_HI]))
+        spawned = to_reference(game, Board(row[BOARD_LO], row[BOARD_HI]))
+        assert spawned in [rules.spawn(after, code) for code in rules.chance_probabilities(after)]
+        if rules.is_over(board):
+            update(last, 0.0, alpha)
+            games += 1
+            assert metrics["train/score_mean"] == metrics["train/score_max"] == score
+            score = int(row[SCORE])
+            assert row[MOVES] == 1
+        else:
+            moves = [rules.afterstate(board, action) for action in rules.ACTIONS]
+            values = [r + truth.value(a) for a, r in moves if a != board]
+            chosen = next((r, r + truth.value(a)) for a, r in moves if a == after)
+            assert chosen[1] == pytest.approx(max(values), abs=1e-2)
+            score += chosen[0]
+            if last is not None:
+                update(last, chosen[1], alpha)
+        last = after
+    assert learner.progress["games"] == games > 3
+    for (m, index), weight in truth.weights.items():
+        at = int(learner._network.offsets[m]) + index
+        assert learner._network.weights[at] == pytest.approx(weight, abs=1e-2)
+
+
+def test_save_and_restore_continue_to_the_bit(tmp_path: Path) -> None:
+    config = replace(SMALL, tc_fraction=0.5, v_init=100.0)
+    for stop in (1, 3):  # once in the TD(0) phase, once in the TC phase
+        whole = NTupleLearner(config, seed=2)
+        reports = _learn(whole)
+        first = NTupleLearner(config, seed=2)
+        for _ in range(stop):
+            first.advance()
+        folder = tmp_path / str(stop)
+        folder.mkdir()
+        first.save(folder)
+        assert sorted(path.name for path in folder.iterdir()) == ["training.safetensors", "weights.safetensors"]
+        second = NTupleLearner(config, seed=99)
+        second.restore(folder)
+        rest = _learn(second)
+        np.testing.assert_array_equal(second._network.weights, whole._network.weights)
+        np.testing.assert_array_equal(second._errors, whole._errors)
+        np.testing.assert_array_equal(second._rows, whole._rows)
+        assert second.progress == whole.progress
+        for report, same in zip(reports[stop:], rest, strict=True):
+            same = {name: value for name, value in same.items() if not name.startswith("perf/")}
+            assert same.items() <= report.items()
+
+
+def test_otd_tc_switches_once_and_with_fresh_memory() -> None:
+    learner = NTupleLearner(replace(SMALL, tc_fraction=0.625), seed=3)  # TC begins at move 1500
+    reports = _learn(learner)
+    assert [(r["td/coherence"], r["td/learning_rate"]) for r in reports] == [(0, 0.1)] * 2 + [(1, 1.0)] * 3
+    # Up to the switch it is TD(0) with any longer budget; at the switch |E| and A hold TC's updates alone.
+    td = NTupleLearner(replace(SMALL, tc_fraction=0.0), seed=3)
+    np.testing.assert_equal([r["td/error_abs_mean"] for r in reports[:1]], [td.advance()["td/error_abs_mean"]])
+    assert not td._errors.size
+    assert np.count_nonzero(learner._errors[:, 1]) < np.count_nonzero(learner._network.weights)
+
+
+def test_pure_tc_has_no_td_phase_and_pure_td_no_memory() -> None:
+    assert all(r["td/coherence"] == 1 for r in _learn(NTupleLearner(replace(SMALL, tc_fraction=1.0), 1)))
+    learner = NTupleLearner(replace(SMALL, tc_fraction=0.0), 1)
+    assert all(r["td/coherence"] == 0 for r in _learn(learner))
+    assert not learner._errors.size
+
+
+def test_two_by_two_reaches_the_optimum() -> None:
+    # One 4-tuple on a 2x2 board is a full table; the optimal policy's mean score is 66.964149 (exact solution).
+    config = NTupleConfig(
+        rows=2, columns=2, network="0123", env_steps=1_500_000, report_env_steps=500_000, threads=1, tc_fraction=0.5
+    )
+    learner = NTupleLearner(replace(config, v_init=100.0), seed=1)
+    _learn(learner)
+    games = learner.player().play(100_000, seed=5)
+    assert games.score.mean() == pytest.approx(66.964149, rel=0.02)
+
+
+def test_two_threads_share_the_budget_and_learn() -> None:
+    config = NTupleConfig(network="0123,0145", env_steps=600_001, report_env_steps=200_000, threads=2)
+    learner = NTupleLearner(config, seed=1)
+    reports = _learn(learner)
+    assert learner.progress["env_steps"] == 600_001
+    assert reports[-2]["train/score_mean"] > 6_000  # random play scores 1,100
+    assert np.isfinite(learner._network.weights).all()
+
+
+def test_load_player_plays_like_the_learner(tmp_path: Path) -> None:
+    learner = NTupleLearner(SMALL, seed=4)
+    _learn(learner)
+    learner.save(tmp_path)
+    (tmp_path / "training.safetensors").unlink()  # the weights are all that playing needs
+    saved, own = load_player(tmp_path, SMALL).play(50, 3), learner.player().play(50, 3)
+    np.testing.assert_array_equal(saved.score, own.score)
+
+
+def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    learner = NTupleLearner(SMALL, seed=4)
+    learner.save(tmp_path)
+    with pytest.raises(ValueError, match="network = '012,0134', but the config says '012'"):
+        load_player(tmp_path, replace(SMALL, network="012"))
+    with pytest.raises(ValueError, match="saved by 1 threads"):
+        NTupleLearner(replace(SMALL, threads=2), 1).restore(tmp_path)
+    weights = tmp_path / "weights.safetensors"
+    whole = weights.read_bytes()
+    for damaged in (whole[: len(whole) // 2], whole[:5], b"", b"not a checkpoint at all"):
+        weights.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"weights\.safetensors: missing or damaged") as caught:
+            learner.restore(tmp_path)
+        assert "\n" not in str(caught.value)
+    weights.unlink()
+    with pytest.raises(ValueError, match="missing or damaged"):
+        load_player(tmp_path, SMALL)

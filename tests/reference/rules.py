@@ -1,0 +1,90 @@
+"""The rules of 2048 in plain Python: slow, readable, and the truth that every fast version is tested against.
+
+A board is a tuple of rows, a row a tuple of cells, a cell the log2 of its tile (0 = empty).
+Actions: 0 up, 1 right, 2 down, 3 left. A spawn is coded 2 * cell + (1 if the tile is a 4 else 0),
+cells numbered row by row from the top left. The score is the sum of the merged tiles.
+"""
+
+from fractions import Fraction
+
+UP, RIGHT, DOWN, LEFT = range(4)
+ACTIONS = (UP, RIGHT, DOWN, LEFT)
+
+Row = tuple[int, ...]
+Board = tuple[Row, ...]
+
+
+def slide(row: Row) -> tuple[Row, int]:
+    """Slide one row towards its first cell; a tile merges once a move, the pair nearest the wall first."""
+    tiles = [cell for cell in row if cell]
+    merged: list[int] = []
+    reward = 0
+    i = 0
+    while i < len(tiles):
+        if i + 1 < len(tiles) and tiles[i] == tiles[i + 1]:
+            merged.append(tiles[i] + 1)
+            reward += 2 ** (tiles[i] + 1)
+            i += 2
+        else:
+            merged.append(tiles[i])
+            i += 1
+    return tuple(merged + [0] * (len(row) - len(merged))), reward
+
+
+def transpose(board: Board) -> Board:
+    return tuple(zip(*board, strict=True))
+
+
+def mirror(board: Board) -> Board:
+    return tuple(row[::-1] for row in board)
+
+
+def afterstate(board: Board, action: int) -> tuple[Board, int]:
+    """The board after the move and before the spawn, with the reward of the move."""
+    if action in (UP, DOWN):
+        turned, reward = afterstate(transpose(board), LEFT if action == UP else RIGHT)
+        return transpose(turned), reward
+    if action == RIGHT:
+        turned, reward = afterstate(mirror(board), LEFT)
+        return mirror(turned), reward
+    rows, rewards = zip(*(slide(row) for row in board), strict=True)
+    return rows, sum(rewards)
+
+
+def legal_actions(board: Board) -> tuple[bool, bool, bool, bool]:
+    """A move is legal if it changes the board."""
+    return tuple(afterstate(board, action)[0] != board for action in ACTIONS)  # type: ignore[return-value]
+
+
+def is_over(board: Board) -> bool:
+    return not any(legal_actions(board))
+
+
+def cells(board: Board) -> list[int]:
+    return [cell for row in board for cell in row]
+
+
+def chance_probabilities(board: Board) -> dict[int, Fraction]:
+    """Probability of each spawn code: an empty cell uniformly, then a 2 with 0.9 and a 4 with 0.1."""
+    empty = [i for i, cell in enumerate(cells(board)) if cell == 0]
+    return {
+        2 * i + is_four: Fraction(1, len(empty)) * Fraction(1 if is_four else 9, 10)
+        for i in empty
+        for is_four in (0, 1)
+    }
+
+
+def spawn(board: Board, code: int) -> Board:
+    """The board with the tile of the code placed; the cell must be empty."""
+    width = len(board[0])
+    row, column = divmod(code // 2, width)
+    assert board[row][column] == 0, f"spawn code {code} falls on an occupied cell"
+    tile = 2 if code % 2 else 1
+    placed = (*board[row][:column], tile, *board[row][column + 1 :])
+    return (*board[:row], placed, *board[row + 1 :])
+
+
+def symmetries(board: Board) -> list[Board]:
+    """The 8 views of a square board, the 4 of an oblong one that keep its shape."""
+    flips = [board, mirror(board), board[::-1], mirror(board[::-1])]
+    return flips + [transpose(view) for view in flips] if len(board) == len(board[0]) else flips
