@@ -20,7 +20,7 @@ demo: $(READY)
 	$(RUN) compare $(DEMO) --x wall_hours --out runs/quick-comparison
 	@echo "open runs/quick-comparison/index.html"
 
-test: $(READY)
+test: check
 	$(BIN)/python -m pytest -n auto --maxprocesses 8
 
 test-slow: $(READY)

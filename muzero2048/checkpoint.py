@@ -45,7 +45,7 @@ def load_pytree(path: Path, like: PyTree) -> PyTree:
     leaves, structure = jax.tree.flatten(like)
     restored = [
         jax.random.wrap_key_data(x) if _is_key(leaf) else x
-        for leaf, x in zip(leaves, (loaded[name] for name in expected), strict=True)
+        for leaf, x in zip(leaves, (loaded[name] for name in _flatten(like)), strict=True)  # `expected` is sorted
     ]
     return jax.tree.unflatten(structure, restored)
 

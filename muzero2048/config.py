@@ -40,6 +40,10 @@ class ChanceConfig:
     encoder: Literal["learned", "oracle"] = "learned"
     codes: int = 32  # C, size of the codebook; the oracle needs at least 2*H*W
 
+    def __post_init__(self) -> None:
+        if self.codes < 1:
+            raise ValueError(f"chance.codes is {self.codes}: must be at least 1")
+
 
 @dataclass(frozen=True)
 class SearchConfig:
@@ -63,8 +67,10 @@ class SearchConfig:
                 f"search.simulations = {self.simulations}, search.considered_actions = {self.considered_actions}: "
                 "needs simulations >= 1 and considered_actions between 1 and 4"
             )
-        if self.range_floor <= 0 or self.value_scale <= 0:
-            raise ValueError("search.range_floor and search.value_scale must be above 0")
+        if self.range_floor <= 0 or self.value_scale <= 0 or self.pb_c_base <= 0:
+            raise ValueError("search.range_floor, search.value_scale and search.pb_c_base must be above 0")
+        if min(self.gumbel_scale, self.c_visit, self.c_scale, self.pb_c_init) < 0:
+            raise ValueError("search.gumbel_scale, c_visit, c_scale and pb_c_init must be at least 0")
 
 
 @dataclass(frozen=True)
@@ -92,6 +98,11 @@ class LossWeights:
     commitment: float = 0.25
     reconstruction: float = 1.0  # grounded model only
 
+    def __post_init__(self) -> None:
+        for name, weight in vars(self).items():
+            if weight < 0:
+                raise ValueError(f"losses.{name} is {weight}: must be at least 0")
+
 
 @dataclass(frozen=True)
 class OptimizerConfig:
@@ -101,6 +112,13 @@ class OptimizerConfig:
     final_learning_rate: float = 1e-4  # reached linearly at the last planned update
     max_gradient_norm: float = 5.0  # gradients are clipped to this global norm
     weight_decay: float = 0.0  # decoupled (AdamW)
+
+    def __post_init__(self) -> None:
+        for name in ("learning_rate", "final_learning_rate", "max_gradient_norm"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"optimizer.{name} is {getattr(self, name)}: must be above 0")
+        if self.weight_decay < 0:
+            raise ValueError(f"optimizer.weight_decay is {self.weight_decay}: must be at least 0")
 
 
 @dataclass(frozen=True)

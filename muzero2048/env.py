@@ -12,14 +12,14 @@ jitted loop: a stacked array [*B, H] makes XLA fuse, and recompute, every row fo
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped, UInt8, UInt32
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8, UInt32
 
 NUM_ACTIONS = 4
 FOUR_PROBABILITY = 0.1
@@ -151,9 +151,13 @@ class Game2048:
     # saves threefry's ten small kernels a call (2x faster at 64 boards on a CPU).
 
     def init_from_bits(self, bits: UInt32[Array, "draws *B"]) -> Board:
-        """`init`, from two draws a board."""
-        board, _ = self.spawn_from_bits(bits[0], self.empty(bits.shape[1:]))
-        board, _ = self.spawn_from_bits(bits[1], board)
+        """`init`, from two draws a board: the second tile goes to one of the other cells."""
+        first, first_fraction = _scale(bits[0], np.uint32(self.num_cells))
+        second, second_fraction = _scale(bits[1], np.uint32(self.num_cells - 1))
+        second = second + (second >= first)
+        board = self.empty(bits.shape[1:])
+        for cell, fraction in ((first, first_fraction), (second, second_fraction)):
+            board = _add_tile(board, cell // self.columns, cell % self.columns, _tile(fraction))
         return board
 
     def random_action_from_bits(self, bits: UInt32[Array, "*B"], board: Board) -> Int[Array, "*B"]:
@@ -168,10 +172,10 @@ class Game2048:
         empty = self._empty_mask(afterstate)
         choice, fraction = _scale(bits, jax.lax.population_count(empty))
         slot = _nth_set_bit(empty, choice)  # 4 * row + column, whatever the width
-        is_four = (fraction < _FOUR_THRESHOLD).astype(jnp.uint32)
+        tile = _tile(fraction)
         row, column = slot >> np.uint32(2), slot & np.uint32(3)
         cell = row * np.uint32(self.columns) + column
-        return _add_tile(afterstate, row, column, is_four + 1), (2 * cell + is_four).astype(jnp.int32)
+        return _add_tile(afterstate, row, column, tile), (2 * cell + tile - 1).astype(jnp.int32)
 
     def step_from_bits(
         self, bits: UInt32[Array, "draws *B"], board: Board, action: Int[Array, "*B"]
@@ -213,11 +217,6 @@ class Game2048:
 def where(condition: Bool[Array, "*B"], chosen: Board, other: Board) -> Board:
     """Boards taken from `chosen` where the condition holds."""
     return tuple(jnp.where(condition, a, b) for a, b in zip(chosen, other, strict=True))
-
-
-def map_words(function: Callable[[Shaped[Array, "..."]], Shaped[Array, "..."]], board: Board) -> Board:
-    """Apply one function (indexing, reshaping) to every word of a board."""
-    return tuple(function(word) for word in board)
 
 
 def _pad(words: Sequence[UInt32[Array, "*B"]], length: int, blank: UInt32[Array, "*B"]) -> list[UInt32[Array, "*B"]]:
@@ -264,10 +263,17 @@ def _slide(line: UInt32[Array, "*B"], length: int) -> tuple[UInt32[Array, "*B"],
     return line, reward
 
 
-def _scale(bits: UInt32[Array, "*B"], count: UInt32[Array, "*B"]) -> tuple[UInt32[Array, "*B"], UInt32[Array, "*B"]]:
+def _scale(
+    bits: UInt32[Array, "*B"], count: UInt32[Array, "*B"] | np.uint32
+) -> tuple[UInt32[Array, "*B"], UInt32[Array, "*B"]]:
     """Integer and 24-bit fraction of count * u, u uniform in [0, 1); count at most 256."""
     product = (bits >> np.uint32(32 - _UNIT_BITS)) * count
     return product >> np.uint32(_UNIT_BITS), product & np.uint32(2**_UNIT_BITS - 1)
+
+
+def _tile(fraction: UInt32[Array, "*B"]) -> UInt32[Array, "*B"]:
+    """Log2 of the spawned tile: 2, a four, with probability 0.1."""
+    return (fraction < _FOUR_THRESHOLD).astype(jnp.uint32) + 1
 
 
 def _nth_set_bit(mask: UInt32[Array, "*B"], n: UInt32[Array, "*B"]) -> UInt32[Array, "*B"]:

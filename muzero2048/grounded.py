@@ -92,8 +92,11 @@ class GroundedModel(Model):
         self.line_hidden = nnx.Linear(length * width, network.line_width, dtype=dtype, rngs=rngs)
         self.line_out = nnx.Linear(network.line_width, length * width, dtype=dtype, rngs=rngs)
         self.potential_steps = nnx.Param(jnp.zeros(self.tile_levels))
-        self.code_gate = nnx.Linear(self.codes, num_cells, rngs=rngs)
+        # The gates begin nearly closed: half-open ones garble the state, and a learned encoder then flees to one code.
+        self.code_gate = nnx.Linear(self.codes, num_cells, bias_init=nnx.initializers.constant(-3.0), rngs=rngs)
         self.code_content = nnx.Linear(self.codes, width, rngs=rngs)
+        if not self.oracle:
+            self.encoder = nnx.Linear(num_cells * self.tile_levels, self.codes, rngs=rngs)
         self.trunk = Trunk(config, rngs)
         bins = config.value.bins
         self.policy_head = nnx.Linear(network.width, 4, rngs=rngs)
@@ -139,6 +142,20 @@ class GroundedModel(Model):
         """G: the code opens a gate on its cell and writes its content there."""
         gate = nnx.sigmoid(self.code_gate(code))[..., None]
         return afterstate * (1.0 - gate) + self.code_content(code)[:, None, :] * gate
+
+    def encode(
+        self,
+        cells: UInt8[Array, "B N"],
+        action: Int[Array, "B"],
+        afterstate_cells: UInt8[Array, "B N"],
+        next_cells: UInt8[Array, "B N"],
+    ) -> Float[Array, "B C"]:
+        """E: one layer over what chance changed, the planes of the next board less those of the afterstate.
+
+        Unlike an encoder of (o_t, a, o_{t+1}) it sees nothing but the spawn, and does not collapse to one code.
+        """
+        change = planes(next_cells, self.tile_levels) - planes(afterstate_cells, self.tile_levels)
+        return self.encoder(change.reshape(len(change), -1))
 
     def reward(self, reward_head: Move) -> Float[Array, "B"]:
         """The gain of a learned potential of the board, in points; 0 if the move does not keep the sum of the tiles.

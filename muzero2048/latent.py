@@ -100,6 +100,11 @@ class LatentModel(Model):
         self.h = Tower(self.tile_levels if self.convolutional else num_cells * self.tile_levels, config, rngs)
         self.phi = Tower(width + 4, config, rngs)
         self.g = Tower(width + self.codes, config, rngs)
+        if not self.oracle:
+            inputs = 2 * num_cells * self.tile_levels + 4
+            self.encoder = nnx.Sequential(
+                nnx.Linear(inputs, 128, rngs=rngs), nnx.relu, nnx.Linear(128, self.codes, rngs=rngs)
+            )
         cells = num_cells if self.convolutional else 1
         bins = config.value.bins
         self.policy_head = Head(width, cells, 4, rngs)
@@ -131,6 +136,18 @@ class LatentModel(Model):
     def dynamics(self, afterstate: Float[Array, "B *S width"], code: Float[Array, "B C"]) -> Float[Array, "B *S width"]:
         """G: the tower over the afterstate with the code appended."""
         return self.g(_append(afterstate, code))
+
+    def encode(
+        self,
+        cells: UInt8[Array, "B N"],
+        action: Int[Array, "B"],
+        afterstate_cells: UInt8[Array, "B N"],
+        next_cells: UInt8[Array, "B N"],
+    ) -> Float[Array, "B C"]:
+        """The published encoder: it reads both observations and the action, not the afterstate."""
+        boards = jnp.concatenate([cells, next_cells], axis=-1)
+        inputs = planes(boards, self.tile_levels).reshape(len(boards), -1)
+        return self.encoder(jnp.concatenate([inputs, jax.nn.one_hot(action, 4)], axis=-1))
 
     def reward(self, reward_head: Float[Array, "B bins"]) -> Float[Array, "B"]:
         """The decoded two-hot reward."""

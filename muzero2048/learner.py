@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import optax
 from flax import nnx
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from muzero2048.config import MuZeroConfig
 from muzero2048.env import Game2048
@@ -42,7 +42,6 @@ class Report(NamedTuple):
     play: PlayStatistics
     loss: LossReport  # means over the updates
     gradient_norm: Float[Array, ""]
-    updates: Int[Array, ""]
 
 
 class Learner(NamedTuple):
@@ -121,8 +120,8 @@ def make_learner(config: MuZeroConfig) -> Learner:
             (state.params, state.optimizer),
             jnp.stack(update_keys),
         )
-        report = Report(statistics, jax.tree.map(jnp.mean, losses), norms.mean(), jnp.array(config.updates_per_chunk))
+        report = Report(statistics, jax.tree.map(jnp.mean, losses), norms.mean())
         return LearnerState(params, optimizer_state, actor, replay.add(state.replay, moves), key), report
 
     donating = functools.partial(jax.jit, donate_argnums=0)
-    return Learner(jax.jit(init, static_argnums=0), donating(fill), donating(round), graphdef)
+    return Learner(init, donating(fill), donating(round), graphdef)

@@ -4,6 +4,7 @@
       + sum_{k<K}  w_q l(Q^k, (z_{t+k} - r_{t+k}) / gamma) + w_c l(sigma^k, c_{t+k}) + w_r l(r^k, r_{t+k})
                  + w_b ||sg(onehot c) - c^e||^2 + w_x reconstruction (grounded)
 
+The first sum of a grounded model is its k = 0 alone: its dynamics learn nothing from values and policies.
 l is cross-entropy, sg stops the gradient. Every term is a mean over the positions that count for it: the policy and
 chance terms skip absorbing states, in which no move is made; value and reward learn 0 there.
 """
@@ -107,7 +108,7 @@ def _chance_code(model: Model, batch: Batch, k: int) -> tuple[Float[Array, "B C"
     if model.oracle:
         code = jax.nn.one_hot(batch.spawn_code[:, k], model.codes)
         return code, jnp.zeros(len(code))
-    logits = model.encode(batch.cells[:, k], batch.action[:, k], batch.cells[:, k + 1])
+    logits = model.encode(batch.cells[:, k], batch.action[:, k], batch.afterstate_cells[:, k], batch.cells[:, k + 1])
     code = straight_through_code(logits)
     distance = jnp.sum((jax.nn.softmax(logits) - jax.lax.stop_gradient(code)) ** 2, axis=-1)
     return code, distance

@@ -23,7 +23,6 @@ from flax import nnx
 from jaxtyping import Array, Float, Int, UInt8
 
 from muzero2048.config import MuZeroConfig
-from muzero2048.observation import planes
 from muzero2048.value_codec import ValueCodec
 
 State = Any  # latent state or afterstate: any pytree with a leading batch axis, both of the same structure
@@ -44,7 +43,7 @@ class AfterstatePrediction(NamedTuple):
 
 
 class Model(nnx.Module):
-    """Base of all models. A subclass implements the functions and `reward`, `reward_loss`."""
+    """Base of all models. A subclass implements the functions below."""
 
     # True if the dynamics learn from reconstruction alone: value, policy and chance losses stop at the latent.
     grounded = False
@@ -54,12 +53,6 @@ class Model(nnx.Module):
         self.tile_levels = config.network.tile_levels
         self.codes = config.chance.codes
         self.oracle = config.chance.encoder == "oracle"
-        num_cells = config.rows * config.columns
-        if not self.oracle:
-            inputs = 2 * num_cells * self.tile_levels + 4
-            self.encoder = nnx.Sequential(
-                nnx.Linear(inputs, 128, rngs=rngs), nnx.relu, nnx.Linear(128, self.codes, rngs=rngs)
-            )
 
     def representation(self, cells: UInt8[Array, "B N"]) -> State:
         """Latent state of boards of N = H*W cells."""
@@ -94,12 +87,14 @@ class Model(nnx.Module):
         raise NotImplementedError
 
     def encode(
-        self, cells: UInt8[Array, "B N"], action: Int[Array, "B"], next_cells: UInt8[Array, "B N"]
+        self,
+        cells: UInt8[Array, "B N"],
+        action: Int[Array, "B"],
+        afterstate_cells: UInt8[Array, "B N"],
+        next_cells: UInt8[Array, "B N"],
     ) -> Float[Array, "B C"]:
         """Logits of the chance code of an observed transition (learned encoder)."""
-        boards = jnp.concatenate([cells, next_cells], axis=-1)
-        inputs = planes(boards, self.tile_levels).reshape(len(boards), -1)
-        return self.encoder(jnp.concatenate([inputs, jax.nn.one_hot(action, 4)], axis=-1))
+        raise NotImplementedError
 
 
 def straight_through_code(logits: Float[Array, "B C"]) -> Float[Array, "B C"]:

@@ -38,7 +38,8 @@ def make_replay(capacity: int, chunk: int, batch_size: int, sequence: int) -> Re
     """
     if capacity % chunk or capacity < sequence or chunk < sequence:
         raise ValueError(
-            f"replay of {capacity} rows: must be a multiple of the chunk ({chunk}) and hold {sequence} moves"
+            f"replay of {capacity} rows in chunks of {chunk}: the capacity must be a multiple of the chunk, "
+            f"and the chunk hold a sequence of {sequence}"
         )
 
     def init(example: Chunk) -> ReplayState:

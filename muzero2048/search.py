@@ -6,7 +6,8 @@
 
 `plan` chooses by itself: with simulations <= considered_actions every considered action is visited at most once, the
 tree has depth 1 and the search is one batched evaluation of afterstates (`plan_one_step`); else mctx builds the tree
-(`plan_tree`, in tree.py). Both give the same result where both apply.
+(`plan_tree`, in tree.py). Both give the same result at positions with at least n legal moves; with fewer, mctx visits
+some of them again, one level deeper, where the batch leaves its spare evaluations unused.
 """
 
 from typing import NamedTuple

@@ -30,17 +30,27 @@ class PlayStatistics(NamedTuple):
     moves_sum: Float[Array, ""]
     reached: Int[Array, "levels"]  # games that ended with a largest tile of at least 2^level
     target_entropy: Float[Array, ""]  # mean entropy of the policy targets, nats
-    q_range: Float[Array, ""]  # mean of max q - min q over the legal actions, points
+    q_range: Float[Array, ""]  # mean of max q - min q over the visited actions, points
     late: Float[Array, ""]  # share of positions that hold a tile of 2048 or more
 
 
 REACH_LEVELS = 18
 
 
+class Outcome(NamedTuple):
+    """The games right after a move, before a finished one is replaced."""
+
+    score: Int[Array, "*B"]
+    moves: Int[Array, "*B"]
+    level: Int[Array, "*B"]  # log2 of the largest tile of the afterstate
+    q_range: Float[Array, "*B"]
+
+
 def init_actor(game: Game2048, key: PRNGKeyArray, num_envs: int) -> ActorState:
     """All environments at the start of a game."""
-    zeros = jnp.zeros((num_envs,), jnp.int32)
-    return ActorState(game.init(key, (num_envs,)), zeros, zeros)
+    # Two arrays, not one twice: training donates them, and a buffer can be given away once.
+    score, moves = (jnp.zeros((num_envs,), jnp.int32) for _ in range(2))
+    return ActorState(game.init(key, (num_envs,)), score, moves)
 
 
 def search_move(
@@ -59,7 +69,7 @@ def play_chunk(
     """Play `chunk` moves; the sequence is time-major [T, E, ...] and carries finished value targets."""
     scale = config.search.gumbel_scale
 
-    def move(actor: ActorState, key: PRNGKeyArray) -> tuple[ActorState, tuple[Sequence, Array, Array, Array]]:
+    def move(actor: ActorState, key: PRNGKeyArray) -> tuple[ActorState, tuple[Sequence, Outcome]]:
         search_key, step_key = jax.random.split(key)
         found = search_move(model, search_key, game, actor.board, config, scale)
         bits = jax.random.bits(step_key, (STEP_DRAWS, *actor.score.shape), jnp.uint32)
@@ -75,33 +85,36 @@ def play_chunk(
             value=found.value,
         )
         fresh = jnp.where(transition.done, 0, 1)
-        span = found.q_values.max(axis=-1) - found.q_values.min(axis=-1)
-        return ActorState(board, score * fresh, moves * fresh), (record, score, moves, span)
+        after, _ = game.afterstate(actor.board, found.action)  # shared with the step by the compiler
+        visited = found.visits > 0
+        outcome = Outcome(
+            score=score,
+            moves=moves,
+            level=game.to_cells(after).max(axis=(-2, -1)).astype(jnp.int32),
+            q_range=jnp.max(found.q_values, axis=-1, where=visited, initial=0.0)
+            - jnp.min(found.q_values, axis=-1, where=visited, initial=jnp.inf),
+        )
+        return ActorState(board, score * fresh, moves * fresh), (record, outcome)
 
     keys = jax.random.split(key, config.chunk + 1)
-    actor, (record, score, moves, span) = jax.lax.scan(move, actor, keys[:-1])
+    actor, (record, outcome) = jax.lax.scan(move, actor, keys[:-1])
     last = search_move(model, keys[-1], game, actor.board, config, scale)
     values = jnp.concatenate([record.value, last.value[None]])
     returns = lambda_returns(record.reward, record.done, values, config.discount, config.td_lambda, config.td_steps)
-    statistics = _statistics(record, score, moves, span)
-    return actor, record._replace(value=returns), statistics
+    return actor, record._replace(value=returns), _statistics(record, outcome)
 
 
-def _statistics(
-    record: Sequence, score: Int[Array, "T E"], moves: Int[Array, "T E"], span: Float[Array, "T E"]
-) -> PlayStatistics:
+def _statistics(record: Sequence, outcome: Outcome) -> PlayStatistics:
     ended = record.done
-    # The largest tile before the last move: at most one merge short of the final one, and already at hand.
-    largest = record.cells.max(axis=-1)
     entropy = -jnp.sum(record.policy * jnp.log(jnp.maximum(record.policy, 1e-30)), axis=-1)
     levels = jnp.arange(REACH_LEVELS)
     return PlayStatistics(
         games=ended.sum(),
-        score_sum=jnp.sum(jnp.where(ended, score, 0).astype(jnp.float32)),
-        score_max=jnp.max(jnp.where(ended, score, 0)),
-        moves_sum=jnp.sum(jnp.where(ended, moves, 0).astype(jnp.float32)),
-        reached=jnp.sum(ended[..., None] & (largest[..., None] >= levels[None, None]), axis=(0, 1)),
+        score_sum=jnp.sum(jnp.where(ended, outcome.score, 0).astype(jnp.float32)),
+        score_max=jnp.max(jnp.where(ended, outcome.score, 0)),
+        moves_sum=jnp.sum(jnp.where(ended, outcome.moves, 0).astype(jnp.float32)),
+        reached=jnp.sum(ended[..., None] & (outcome.level[..., None] >= levels[None, None]), axis=(0, 1)),
         target_entropy=entropy.mean(),
-        q_range=span.mean(),
-        late=jnp.mean(largest >= 11),
+        q_range=outcome.q_range.mean(),
+        late=jnp.mean(outcome.level >= 11),
     )

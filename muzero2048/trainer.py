@@ -1,6 +1,7 @@
 """The MuZero learner as launch drives it: rounds of play and updates, metrics, checkpoints, a player."""
 
 import time
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from muzero2048.learner import Report, make_learner
 from muzero2048.losses import LossReport
 from muzero2048.player import MuZeroPlayer
 from muzero2048.selfplay import PlayStatistics
+
+SATURATION_WARNING = 0.001  # share of value targets beyond the support that is worth a word
 
 # Fields of LossReport that say what the model knows; the others are terms of the loss.
 MODEL_DIAGNOSTICS = (
@@ -62,6 +65,12 @@ class MuZeroLearner:
             rounds.append(report)
             env_steps += config.chunk_moves
         metrics = summarize(*jax.device_get((play, rounds)))
+        if metrics["model/saturated"] > SATURATION_WARNING:
+            warnings.warn(
+                f"{metrics['model/saturated']:.1%} of the value targets lie beyond the support: "
+                f"raise value.h_max, now {config.value.h_max:g}",
+                stacklevel=2,
+            )
         seconds = time.perf_counter() - began
         updates = len(rounds) * config.updates_per_chunk
         moves = len(play) * config.chunk_moves
@@ -74,9 +83,14 @@ class MuZeroLearner:
         }
 
     def save(self, folder: Path) -> None:
-        """Write the parameters, and all else that training needs, into an empty folder."""
+        """Write the parameters, and all else that training needs, into an empty folder.
+
+        The counts go as 32-bit words: JAX would cut int64, and runs are longer than 2^31 moves.
+        """
         save_pytree(folder / PARAMETERS, self._state.params)
-        save_pytree(folder / TRAINING, {"progress": self._progress, "state": self._state._replace(params=None)})
+        save_pytree(
+            folder / TRAINING, {"progress": self._progress.view(np.uint32), "state": self._state._replace(params=None)}
+        )
 
     def restore(self, folder: Path) -> None:
         """Go on from `save`.
@@ -86,10 +100,10 @@ class MuZeroLearner:
         """
         params = load_pytree(folder / PARAMETERS, self._state.params)
         training = load_pytree(
-            folder / TRAINING, {"progress": self._progress, "state": self._state._replace(params=None)}
+            folder / TRAINING, {"progress": self._progress.view(np.uint32), "state": self._state._replace(params=None)}
         )
         self._state = training["state"]._replace(params=params)
-        self._progress = np.array(training["progress"])
+        self._progress = np.array(training["progress"]).view(np.int64)
 
     def player(self) -> MuZeroPlayer:
         """Plays with the parameters of now."""

@@ -91,6 +91,7 @@ def play_at_random(rules: Rules, greedy: bool, seed: np.uint64, start: int, resu
 def _play(num_games: int, threads: int, play_some: Callable[[int, Results], None]) -> Games:
     """Play games 0..num_games-1 on a pool of threads; play_some(start, results) fills the games from start on."""
     results = np.zeros((num_games, 3), np.int64)
+    play_some(0, results[:0])  # compiles the kernel, or loads it, before the clock runs
     began = time.perf_counter()
     with ThreadPoolExecutor(threads) as pool:
         size = -(-num_games // (TASKS_A_THREAD * threads))

@@ -16,8 +16,7 @@ from numba.extending import intrinsic
 READ, KEEP_IN_ALL_CACHES, DATA = 0, 3, 1  # arguments of LLVM's prefetch
 
 
-@intrinsic
-def prefetch(typing_context: Any, array: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
+def _prefetch(typing_context: Any, array: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
     """Begin to load the line of array[index], of an array of one axis or more; kernels call it with these two."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -34,3 +33,6 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> tuple[Any, Callable
         return context.get_dummy_value()
 
     return types.void(array, types.uint64), generate
+
+
+prefetch: Any = intrinsic(_prefetch)

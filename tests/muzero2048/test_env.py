@@ -147,23 +147,22 @@ def test_sizes_out_of_range_are_refused(shape: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("batch_shape", [(), (3,), (2, 5)])
 def test_batch_shapes(batch_shape: tuple[int, ...]) -> None:
-    game, key = Game2048(2, 3), jax.random.key(0)
-    board = game.init(key, batch_shape)
-    assert len(board) == 2
-    assert game.to_cells(board).shape == (*batch_shape, 2, 3)
-    assert game.legal_actions(board).shape == (*batch_shape, 4)
-    assert game.is_over(board).shape == batch_shape
-    assert game.chance_probabilities(board).shape == (*batch_shape, 12)
-    action = game.random_action(key, board)
-    assert action.shape == batch_shape
-    after, reward = game.afterstate(board, action)
-    assert reward.shape == batch_shape
-    spawned, code = game.spawn(key, after)
-    assert code.shape == batch_shape
-    next_board, transition = game.step(key, board, action)
-    for made in (after, spawned, next_board):
-        assert [word.shape for word in made] == [batch_shape] * 2
-    assert {field.shape for field in transition} == {batch_shape}
+    game = Game2048(2, 3)
+
+    def everything(key: jax.Array) -> tuple[Any, ...]:
+        board = game.init(key, batch_shape)
+        action = game.random_action(key, board)
+        after, reward = game.afterstate(board, action)
+        spawned, code = game.spawn(key, after)
+        next_board, transition = game.step(key, board, action)
+        scalars = (game.is_over(board), action, reward, code, *board, *after, *spawned, *next_board, *transition)
+        return scalars, game.to_cells(board), game.legal_actions(board), game.chance_probabilities(after)
+
+    scalars, cells, legal, chance = jax.eval_shape(everything, jax.random.key(0))
+    assert {x.shape for x in scalars} == {batch_shape}
+    assert cells.shape == (*batch_shape, 2, 3)
+    assert legal.shape == (*batch_shape, 4)
+    assert chance.shape == (*batch_shape, 12)
 
 
 def test_given_bits_play_like_the_key_they_came_from() -> None:

@@ -7,16 +7,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from muzero2048.learner import Learner, LearnerState, make_learner, make_optimizer
+from muzero2048.learner import Learner, LearnerState, make_optimizer
 
-from .toy_model import small_config
+from .toy_model import shared_learner, small_config
 
 CONFIG = small_config(rows=2, columns=2)
 
 
 @pytest.fixture(scope="module")
 def learner() -> Learner:
-    return make_learner(CONFIG)
+    return shared_learner(CONFIG)
 
 
 def after_a_round(learner: Learner, seed: int) -> tuple[LearnerState, list[np.ndarray]]:

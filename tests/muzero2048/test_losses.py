@@ -85,7 +85,8 @@ def test_terms_equal_a_plain_unroll() -> None:
             if k < K:
                 afterstate, reward = model.afterstate_dynamics(state, data.action[:, k])
                 chance, afterstate_value = model.afterstate_prediction(afterstate)
-                encoded = model.encode(data.cells[:, k], data.action[:, k], data.cells[:, k + 1])
+                boards = data.cells[:, k], data.afterstate_cells[:, k], data.cells[:, k + 1]
+                encoded = model.encode(boards[0], data.action[:, k], *boards[1:])
                 state = model.dynamics(afterstate, straight_through_code(encoded))
                 row |= {"reward": reward, "chance": chance, "afterstate_value": afterstate_value, "encoded": encoded}
             rows.append(row)

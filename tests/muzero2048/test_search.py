@@ -103,7 +103,7 @@ def both_plans(model: Model, cells: jax.Array, legal: jax.Array, config: SearchC
     return plan_one_step(model, root, config, 0.97), plan_tree(model, jax.random.key(5), root, config, 0.97)
 
 
-@pytest.mark.parametrize(("kind", "n"), [(KINDS[0], 2), (KINDS[0], 3), *((kind, 4) for kind in KINDS)])
+@pytest.mark.parametrize(("kind", "n"), [(KINDS[0], 2), *((kind, 4) for kind in KINDS)])
 def test_depth_1_equals_the_tree(kind: str, n: int) -> None:
     model = random_model(small_config(kind), seed=1)
     cells = boards((2, 3), range(4, 5), 32)
@@ -122,7 +122,7 @@ def test_depth_1_equals_the_tree(kind: str, n: int) -> None:
 TOY = ToyModel(random_tables(0))
 
 
-@pytest.mark.parametrize("n", [1, 3, 4])
+@pytest.mark.parametrize("n", [3, 4])
 def test_depth_1_equals_mctx(n: int) -> None:
     """Gumbel MuZero by its authors, to which an afterstate is just the next state; roots of 4 and 3 legal moves."""
     batch = 30

@@ -85,7 +85,8 @@ def test_statistics(played: tuple[ActorState, Sequence, PlayStatistics]) -> None
             if sequence.done[t, i]:
                 scores.append(score)
                 lengths.append(moves)
-                largest.append(max(sequence.cells[t, i]))
+                after, _ = rules.afterstate(board_at(sequence, t, i), int(sequence.action[t, i]))
+                largest.append(max(rules.cells(after)))
                 score = moves = 0
         assert (actor.score[i], actor.moves[i]) == (score, moves)
     assert statistics.games == len(scores)

@@ -1,5 +1,7 @@
 """Value targets by the plain recursion and by hand; batches by the games that they were cut from."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +13,7 @@ from muzero2048.symmetry import symmetries
 from muzero2048.targets import Sequence, lambda_returns, make_batch, view_sequence
 
 returns_of = jax.jit(lambda_returns, static_argnums=(3, 4, 5))
+batch_of = jax.jit(make_batch, static_argnums=(0, 2))
 
 
 @pytest.mark.parametrize("steps", [1, 3, 40])
@@ -81,7 +84,7 @@ def sequences(rng: np.random.Generator, shape: tuple[int, int], moves: int, coun
 def test_batches_equal_the_games(rng: np.random.Generator, shape: tuple[int, int]) -> None:
     K = 4
     sequence, rows = sequences(rng, shape, K + 1, 64)
-    batch = jax.device_get(jax.jit(make_batch, static_argnums=(0, 2))(Game2048(*shape), sequence, 0.9))
+    batch = jax.device_get(batch_of(Game2048(*shape), sequence, 0.9))
     value = np.asarray(sequence.value)
     assert batch.cells.dtype == batch.afterstate_cells.dtype == np.uint8
     assert shape == (4, 4) or (~batch.alive).any()  # games end inside the sequences of the small boards
@@ -112,8 +115,8 @@ def test_views_and_batches_commute(rng: np.random.Generator) -> None:
     shape, views = (3, 3), symmetries(3, 3)
     sequence, _ = sequences(rng, shape, 4, 64)
     view = jnp.arange(64) % views.num_views
-    seen = make_batch(Game2048(*shape), view_sequence(views, view, sequence), 0.9)
-    plain = make_batch(Game2048(*shape), sequence, 0.9)
+    viewed = jax.jit(functools.partial(view_sequence, views))(view, sequence)
+    seen, plain = jax.device_get([batch_of(Game2048(*shape), moves, 0.9) for moves in (viewed, sequence)])
     for i in range(64):
         cell_from = views.cell_from[i % 8]
         np.testing.assert_array_equal(seen.cells[i], plain.cells[i][:, cell_from])

@@ -1,6 +1,7 @@
 """The learner as the training loop sees it: progress, metrics, checkpoints to the bit, damaged ones refused."""
 
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 
 import jax
@@ -8,13 +9,21 @@ import numpy as np
 import pytest
 
 from launch.metrics import REGISTRY
+from muzero2048 import trainer
 from muzero2048.config import NetworkConfig
 from muzero2048.player import load_player
 from muzero2048.trainer import MuZeroLearner
 
-from .toy_model import small_config
+from .toy_model import shared_learner, small_config
 
-CONFIG = dataclasses.replace(small_config(rows=2, columns=2), env_steps=640, report_env_steps=200)
+CONFIG = small_config(rows=2, columns=2)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compile_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trainer, "make_learner", shared_learner)
+        yield
 
 
 def weights(learner: MuZeroLearner) -> list[np.ndarray]:

@@ -1,5 +1,7 @@
 """A model given as tables, and small random ones of each kind, for the tests of search and losses."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,7 @@ from flax import nnx
 from reference.search import Tables
 
 from muzero2048.config import ChanceConfig, MuZeroConfig, NetworkConfig, ReplayConfig
+from muzero2048.learner import make_learner
 from muzero2048.model import AfterstatePrediction, Model, Prediction, make_model
 from muzero2048.value_codec import ValueCodec
 
@@ -16,8 +19,8 @@ KINDS = ("residual_mlp", "se_resnet", "grounded")
 def small_config(kind: str = "residual_mlp", rows: int = 2, columns: int = 3, **changes: object) -> MuZeroConfig:
     """A config whose model and training steps are as small as they get."""
     settings = {
-        "env_steps": 4096,
-        "report_env_steps": 128,
+        "env_steps": 640,
+        "report_env_steps": 200,
         "rows": rows,
         "columns": columns,
         "num_envs": 16,
@@ -31,6 +34,10 @@ def small_config(kind: str = "residual_mlp", rows: int = 2, columns: int = 3, **
         "replay": ReplayConfig(capacity=16 * 32, batch_size=64),
     }
     return MuZeroConfig(**{**settings, **changes})
+
+
+# One compilation for all tests of one config.
+shared_learner = functools.cache(make_learner)
 
 
 def random_model(config: MuZeroConfig, seed: int) -> Model:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-
 from reference import rules
 
 
