@@ -1,5 +1,5 @@
-# Every target sets up what it needs: Python >= 3.11 and make are enough.
-#   make demo    train, evaluate and compare both learners on this machine (under 10 minutes on 2 cores)
+# Every target but lock (it wants uv) sets up what it needs: Python >= 3.11 and make are enough.
+#   make demo    train, evaluate and compare both learners (under 10 minutes on 2 cores; if stopped, goes on)
 #   make test    the fast tests;  make test-slow  the slow ones;  make check  format, lint, types
 #   make bench   the environment against pgx and jumanji
 #   make lock    resolve requirements.lock anew from pyproject.toml
@@ -14,9 +14,8 @@ DEMO := runs/quick-ntuple runs/quick-muzero
 .PHONY: demo test test-slow check bench lock clean
 
 demo: $(READY)
-	rm -rf $(DEMO)
-	$(RUN) train configs/quick/ntuple.yaml
-	$(RUN) train configs/quick/muzero.yaml
+	$(RUN) train configs/quick/ntuple.yaml --resume
+	$(RUN) train configs/quick/muzero.yaml --resume
 	$(RUN) compare $(DEMO) --x wall_hours --out runs/quick-comparison
 	@echo "open runs/quick-comparison/index.html"
 

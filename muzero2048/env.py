@@ -23,14 +23,15 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8, UInt32
 
 NUM_ACTIONS = 4
 FOUR_PROBABILITY = 0.1
-STEP_DRAWS = 3  # random draws a board in one step: the spawn, and two for the start of the next game
+STEP_DRAWS = 2  # random draws a board in one step: the spawn, and the start of the next game
 
 Board = tuple[UInt32[Array, "*B"], ...]
 
 _CELL = np.uint32(0xFF)
 _TOP_BITS = np.uint32(0x80808080)
 _LOW_BITS = np.uint32(0x7F7F7F7F)
-# A 32-bit draw is scaled by the number of choices in 24 bits: the bias of a choice is below 2^-20.
+# A draw is scaled by the number of choices in 24 bits: n choices are biased by less than n / 2^24 of their share,
+# 2^-20 for a cell, 2^-16 for the pair of cells of an opening.
 _UNIT_BITS = 24
 _FOUR_THRESHOLD = np.uint32(round(FOUR_PROBABILITY * 2**_UNIT_BITS))
 
@@ -81,7 +82,7 @@ class Game2048:
 
     def init(self, key: PRNGKeyArray, batch_shape: Sequence[int] = ()) -> Board:
         """Boards at the start of a game: two spawns on an empty board."""
-        return self.init_from_bits(jax.random.bits(key, (2, *batch_shape), jnp.uint32))
+        return self.init_from_bits(jax.random.bits(key, tuple(batch_shape), jnp.uint32))
 
     def legal_actions(self, board: Board) -> Bool[Array, "*B 4"]:
         """Which moves change the board."""
@@ -144,20 +145,22 @@ class Game2048:
         return _add_tile(afterstate, row, column, tile)
 
     def step(self, key: PRNGKeyArray, board: Board, action: Int[Array, "*B"]) -> tuple[Board, Transition]:
-        """Move, spawn, and where that ends the game start a new one (auto-reset)."""
+        """Move, spawn, and where that ends the game start a new one (auto-reset). The action must be legal."""
         return self.step_from_bits(jax.random.bits(key, (STEP_DRAWS, *board[0].shape), jnp.uint32), board, action)
 
     # The same with the random bits given, 32 a board and a draw: a loop that makes all its draws of a step in one call
     # saves threefry's ten small kernels a call (2x faster at 64 boards on a CPU).
 
-    def init_from_bits(self, bits: UInt32[Array, "draws *B"]) -> Board:
-        """`init`, from two draws a board: the second tile goes to one of the other cells."""
-        first, first_fraction = _scale(bits[0], np.uint32(self.num_cells))
-        second, second_fraction = _scale(bits[1], np.uint32(self.num_cells - 1))
+    def init_from_bits(self, bits: UInt32[Array, "*B"]) -> Board:
+        """`init`, from one draw a board: its integer part picks two cells, its fraction the two tiles."""
+        pair, fraction = _scale(bits, np.uint32(self.num_cells * (self.num_cells - 1)))
+        first, second = pair // (self.num_cells - 1), pair % (self.num_cells - 1)
         second = second + (second >= first)
-        board = self.empty(bits.shape[1:])
-        for cell, fraction in ((first, first_fraction), (second, second_fraction)):
-            board = _add_tile(board, cell // self.columns, cell % self.columns, _tile(fraction))
+        tens, ones = jnp.divmod((fraction * np.uint32(100)) >> np.uint32(_UNIT_BITS), np.uint32(10))
+        board = self.empty(bits.shape)
+        for cell, digit in ((first, tens), (second, ones)):
+            tile = (digit == 0).astype(jnp.uint32) + 1  # one digit of ten: a 4 with probability 0.1
+            board = _add_tile(board, cell // self.columns, cell % self.columns, tile)
         return board
 
     def random_action_from_bits(self, bits: UInt32[Array, "*B"], board: Board) -> Int[Array, "*B"]:
@@ -172,7 +175,7 @@ class Game2048:
         empty = self._empty_mask(afterstate)
         choice, fraction = _scale(bits, jax.lax.population_count(empty))
         slot = _nth_set_bit(empty, choice)  # 4 * row + column, whatever the width
-        tile = _tile(fraction)
+        tile = (fraction < _FOUR_THRESHOLD).astype(jnp.uint32) + 1
         row, column = slot >> np.uint32(2), slot & np.uint32(3)
         cell = row * np.uint32(self.columns) + column
         return _add_tile(afterstate, row, column, tile), (2 * cell + tile - 1).astype(jnp.int32)
@@ -184,7 +187,7 @@ class Game2048:
         after, reward = self.afterstate(board, action)
         moved, spawn_code = self.spawn_from_bits(bits[0], after)
         done = self.is_over(moved)
-        return where(done, self.init_from_bits(bits[1:]), moved), Transition(reward, done, spawn_code)
+        return where(done, self.init_from_bits(bits[1]), moved), Transition(reward, done, spawn_code)
 
     def _empty_mask(self, board: Board) -> UInt32[Array, "*B"]:
         """Bit 4 * row + column is set where the cell is empty."""
@@ -269,11 +272,6 @@ def _scale(
     """Integer and 24-bit fraction of count * u, u uniform in [0, 1); count at most 256."""
     product = (bits >> np.uint32(32 - _UNIT_BITS)) * count
     return product >> np.uint32(_UNIT_BITS), product & np.uint32(2**_UNIT_BITS - 1)
-
-
-def _tile(fraction: UInt32[Array, "*B"]) -> UInt32[Array, "*B"]:
-    """Log2 of the spawned tile: 2, a four, with probability 0.1."""
-    return (fraction < _FOUR_THRESHOLD).astype(jnp.uint32) + 1
 
 
 def _nth_set_bit(mask: UInt32[Array, "*B"], n: UInt32[Array, "*B"]) -> UInt32[Array, "*B"]:

@@ -81,7 +81,7 @@ class GroundedModel(Model):
     grounded = True
 
     def __init__(self, config: MuZeroConfig, rngs: nnx.Rngs):
-        super().__init__(config, rngs)
+        super().__init__(config)
         network = config.network
         dtype = jnp.dtype(network.compute_dtype)
         num_cells, width = config.rows * config.columns, network.cell_width

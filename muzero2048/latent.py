@@ -92,7 +92,7 @@ class LatentModel(Model):
     """MuZero with an abstract latent state of `width` features (residual_mlp) or H x W x width (se_resnet)."""
 
     def __init__(self, config: MuZeroConfig, rngs: nnx.Rngs):
-        super().__init__(config, rngs)
+        super().__init__(config)
         self.board_shape = (config.rows, config.columns)
         self.convolutional = config.network.kind == "se_resnet"
         num_cells = config.rows * config.columns

@@ -81,8 +81,8 @@ def make_learner(config: MuZeroConfig) -> Learner:
         return play_chunk(nnx.merge(graphdef, params), key, game, actor, config)
 
     def init(seed: int) -> LearnerState:
-        params = nnx.state(make_model(config, seed), nnx.Param)
-        actor_key, key = jax.random.split(jax.random.key(seed))
+        model_key, actor_key, key = jax.random.split(jax.random.key(seed), 3)
+        params = nnx.state(make_model(config, model_key), nnx.Param)
         actor = init_actor(game, actor_key, config.num_envs)
         _, moves, _ = jax.eval_shape(lambda params: play(params, actor_key, actor), params)
         return LearnerState(params, optimizer.init(params), actor, replay.init(moves), key)

@@ -1,10 +1,10 @@
 """The loss of an unrolled model (Stochastic MuZero, eq. 1 and 6, with the conventions of model.py).
 
-    L = sum_{k<=K} w_v l(v^k, z_{t+k}) + w_p l(p^k, pi_{t+k})
-      + sum_{k<K}  w_q l(Q^k, (z_{t+k} - r_{t+k}) / gamma) + w_c l(sigma^k, c_{t+k}) + w_r l(r^k, r_{t+k})
+    L = mean_{k<=K} w_v l(v^k, z_{t+k}) + w_p l(p^k, pi_{t+k})
+      + mean_{k<K}  w_q l(Q^k, (z_{t+k} - r_{t+k}) / gamma) + w_c l(sigma^k, c_{t+k}) + w_r l(r^k, r_{t+k})
                  + w_b ||sg(onehot c) - c^e||^2 + w_x reconstruction (grounded)
 
-The first sum of a grounded model is its k = 0 alone: its dynamics learn nothing from values and policies.
+The first mean of a grounded model is its k = 0 alone: its dynamics learn nothing from values and policies.
 l is cross-entropy, sg stops the gradient. Every term is a mean over the positions that count for it: the policy and
 chance terms skip absorbing states, in which no move is made; value and reward learn 0 there.
 """
@@ -56,7 +56,7 @@ def unrolled_loss(model: Model, batch: Batch, config: MuZeroConfig) -> tuple[Flo
             _state_losses(model, state, batch, k, terms)
         state, code = _move_losses(model, state, batch, k, terms)
         codes.append(code)
-        # Halve the gradient into the dynamics: each step of the unroll then weighs the same (MuZero, appendix G).
+        # Halve the gradient at each step of the unroll (MuZero, appendix G).
         state = jax.tree.map(lambda x: scale_gradient(x, 0.5), state)
     if not model.grounded:  # its dynamics learn from what f says of the states that they lead to
         _state_losses(model, state, batch, num_moves, terms)

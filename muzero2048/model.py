@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Float, Int, UInt8
+from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 
 from muzero2048.config import MuZeroConfig
 from muzero2048.value_codec import ValueCodec
@@ -48,7 +48,7 @@ class Model(nnx.Module):
     # True if the dynamics learn from reconstruction alone: value, policy and chance losses stop at the latent.
     grounded = False
 
-    def __init__(self, config: MuZeroConfig, rngs: nnx.Rngs):
+    def __init__(self, config: MuZeroConfig):
         self.codec: ValueCodec = config.value
         self.tile_levels = config.network.tile_levels
         self.codes = config.chance.codes
@@ -104,7 +104,7 @@ def straight_through_code(logits: Float[Array, "B C"]) -> Float[Array, "B C"]:
     return hard + (probabilities - jax.lax.stop_gradient(probabilities))  # the bracket is exactly 0
 
 
-def make_model(config: MuZeroConfig, seed: int) -> Model:
+def make_model(config: MuZeroConfig, seed: int | PRNGKeyArray) -> Model:
     """The model that the config names, with fresh parameters."""
     from muzero2048 import grounded, latent  # they subclass Model
 

@@ -15,10 +15,11 @@ from jaxtyping import Array, Bool, Int, UInt32
 from muzero2048.checkpoint import PARAMETERS, load_pytree
 from muzero2048.config import MuZeroConfig
 from muzero2048.env import Board, Game2048, where
-from muzero2048.model import make_model
+from muzero2048.model import Model, make_model
 from muzero2048.selfplay import search_move
 
 LANES = 512  # games side by side
+MOVES_A_CALL = 64  # moves of every lane in one call to the device
 
 
 class Games(NamedTuple):
@@ -49,6 +50,13 @@ class Lanes(NamedTuple):
     results: Results
 
 
+class Program(NamedTuple):
+    """Compiled play of a number of games."""
+
+    open: Callable[[Array], Lanes]  # of a seed: every lane at the start of its first game
+    play: Callable[[Lanes, Any, Array], Lanes]  # (lanes, params, seed): MOVES_A_CALL moves further
+
+
 class MuZeroPlayer:
     """Plays with fixed parameters, without noise at the root, from normal starts."""
 
@@ -64,7 +72,12 @@ class MuZeroPlayer:
         """
         program = self._compile(num_games)
         began = time.perf_counter()
-        results = jax.device_get(program(self._params, jnp.asarray(seed, jnp.uint32)))
+        seed_word = jnp.asarray(seed, jnp.uint32)
+        lanes = program.open(seed_word)
+        # Back in Python every MOVES_A_CALL moves: only there can a signal be heard.
+        while bool((lanes.game < num_games).any()):
+            lanes = program.play(lanes, self._params, seed_word)
+        results = jax.device_get(lanes.results)
         return Games(
             score=results.score.astype(np.int64),
             max_tile=1 << results.max_level.astype(np.int64),
@@ -84,18 +97,18 @@ def load_player(folder: Path, config: MuZeroConfig) -> MuZeroPlayer:
 
 
 @functools.cache
-def _make_play(config: MuZeroConfig, graphdef: nnx.GraphDef[Any]) -> Callable[[int], Callable[[Any, Array], Results]]:
-    """Number of games -> compiled program (params, seed) -> results."""
+def _make_play(config: MuZeroConfig, graphdef: nnx.GraphDef[Any]) -> Callable[[int], Program]:
+    """Number of games -> compiled program."""
     game = Game2048(config.rows, config.columns)
 
-    def random_bits(seed: UInt32[Array, ""], number: Int[Array, "L"], move: Int[Array, "L"]) -> UInt32[Array, "2 L"]:
-        """Two draws for this move of this game, whatever lane it is in."""
+    def random_bits(seed: UInt32[Array, ""], number: Int[Array, "L"], move: Int[Array, "L"]) -> UInt32[Array, "L"]:
+        """The draw for this move of this game, whatever lane it is in."""
 
         def draw(number: Array, move: Array) -> Array:
             key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), number), move)
-            return jax.random.bits(key, (2,), jnp.uint32)
+            return jax.random.bits(key, (), jnp.uint32)
 
-        return jax.vmap(draw, out_axes=1)(number, move)
+        return jax.vmap(draw)(number, move)
 
     def take_next(lanes: Lanes, free: Bool[Array, "L"], seed: UInt32[Array, ""]) -> Lanes:
         """Give the free lanes the next games in order."""
@@ -110,37 +123,38 @@ def _make_play(config: MuZeroConfig, graphdef: nnx.GraphDef[Any]) -> Callable[[i
             next_game=lanes.next_game + free.sum(),
         )
 
-    def play(num_games: int, params: Any, seed: UInt32[Array, ""]) -> Results:
-        model = nnx.merge(graphdef, params)
-        search_key = jax.random.key(seed)
+    def move(num_games: int, lanes: Lanes, model: Model, seed: UInt32[Array, ""]) -> Lanes:
+        plan = search_move(model, jax.random.key(seed), game, lanes.board, config, gumbel_scale=0.0)
+        after, reward = game.afterstate(lanes.board, plan.action)
+        moves = lanes.moves + 1
+        board, _ = game.spawn_from_bits(random_bits(seed, lanes.game, moves), after)
+        score, over = lanes.score + reward, game.is_over(board)
+        finished = jnp.where(over, lanes.game, num_games)  # rows beyond the results are dropped
+        level = game.to_cells(board).max(axis=(-2, -1)).astype(jnp.int32)
+        results = Results(
+            score=lanes.results.score.at[finished].set(score, mode="drop"),
+            max_level=lanes.results.max_level.at[finished].set(level, mode="drop"),
+            moves=lanes.results.moves.at[finished].set(moves, mode="drop"),
+        )
+        return take_next(lanes._replace(board=board, score=score, moves=moves, results=results), over, seed)
 
-        def move(lanes: Lanes) -> Lanes:
-            plan = search_move(model, search_key, game, lanes.board, config, gumbel_scale=0.0)
-            after, reward = game.afterstate(lanes.board, plan.action)
-            moves = lanes.moves + 1
-            board, _ = game.spawn_from_bits(random_bits(seed, lanes.game, moves)[0], after)
-            score, over = lanes.score + reward, game.is_over(board)
-            finished = jnp.where(over, lanes.game, num_games)  # rows beyond the results are dropped
-            level = game.to_cells(board).max(axis=(-2, -1)).astype(jnp.int32)
-            results = Results(
-                score=lanes.results.score.at[finished].set(score, mode="drop"),
-                max_level=lanes.results.max_level.at[finished].set(level, mode="drop"),
-                moves=lanes.results.moves.at[finished].set(moves, mode="drop"),
-            )
-            return take_next(lanes._replace(board=board, score=score, moves=moves, results=results), over, seed)
-
+    def open_lanes(num_games: int, seed: UInt32[Array, ""]) -> Lanes:
         num_lanes = min(LANES, num_games)
         zeros, blank = jnp.zeros((num_lanes,), jnp.int32), jnp.zeros((num_games,), jnp.int32)
-        lanes = Lanes(
-            game.empty((num_lanes,)), zeros, zeros, zeros, jnp.zeros((), jnp.int32), Results(blank, blank, blank)
-        )
-        lanes = take_next(lanes, jnp.ones((num_lanes,), bool), seed)
-        return jax.lax.while_loop(lambda lanes: (lanes.game < num_games).any(), move, lanes).results
+        results = Results(blank, blank, blank)
+        lanes = Lanes(game.empty((num_lanes,)), zeros, zeros, zeros, jnp.zeros((), jnp.int32), results)
+        return take_next(lanes, jnp.ones((num_lanes,), bool), seed)
+
+    def play(num_games: int, lanes: Lanes, params: Any, seed: UInt32[Array, ""]) -> Lanes:
+        model = nnx.merge(graphdef, params)
+        return jax.lax.fori_loop(0, MOVES_A_CALL, lambda _, lanes: move(num_games, lanes, model, seed), lanes)
 
     @functools.cache
-    def compile_for(num_games: int) -> Callable[[Any, Array], Results]:
+    def compile_for(num_games: int) -> Program:
         params = nnx.state(nnx.eval_shape(lambda: make_model(config, seed=0)), nnx.Param)
         seed = jax.ShapeDtypeStruct((), jnp.uint32)
-        return jax.jit(functools.partial(play, num_games)).lower(params, seed).compile()
+        opening = jax.jit(functools.partial(open_lanes, num_games)).lower(seed)
+        playing = jax.jit(functools.partial(play, num_games)).lower(opening.out_info, params, seed)
+        return Program(opening.compile(), playing.compile())
 
     return compile_for

@@ -66,9 +66,10 @@ class MuZeroLearner:
             env_steps += config.chunk_moves
         metrics = summarize(*jax.device_get((play, rounds)))
         if metrics["model/saturated"] > SATURATION_WARNING:
+            # Said once: Python shows a warning of the same words and place a single time.
             warnings.warn(
-                f"{metrics['model/saturated']:.1%} of the value targets lie beyond the support: "
-                f"raise value.h_max, now {config.value.h_max:g}",
+                f"more than {SATURATION_WARNING:.1%} of the value targets lie beyond the support (metric "
+                f"model/saturated): raise value.h_max, now {config.value.h_max:g}",
                 stacklevel=2,
             )
         seconds = time.perf_counter() - began

@@ -17,7 +17,7 @@ class NTupleConfig:
 
     rows: int = 4  # H of the board, 1..4
     columns: int = 4  # W of the board, 1..4
-    network: str = "4x6"  # a name of ntuple.patterns.NETWORKS, or hex patterns like "0123,4567"
+    network: str = "4x6"  # a name of ntuple.patterns.NETWORKS, or quoted hex patterns like "0123,4567"
     env_steps: int = 100_000_000  # training budget, moves
     report_env_steps: int = 5_000_000  # moves between two reports
     threads: int = 0  # lock-free learners on one network; 0 = one a core; 1 = reproducible to the bit
@@ -45,7 +45,10 @@ class NTupleConfig:
     @property
     def num_threads(self) -> int:
         """The threads to start on this machine."""
-        return self.threads or os.cpu_count() or 1
+        if self.threads:
+            return self.threads
+        # The cores that this process may use, where the system tells: a batch job has a few of many.
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
     @property
     def tc_starts(self) -> int:

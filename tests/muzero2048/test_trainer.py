@@ -142,3 +142,11 @@ def test_it_learns_2x2() -> None:
     learner.advance()
     games = learner.player().play(1000, seed=0)
     assert games.score.mean() > 50
+
+
+def test_targets_beyond_the_support_are_worth_a_word(
+    run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trainer, "SATURATION_WARNING", -1.0)
+    with pytest.warns(UserWarning, match=r"raise value\.h_max"):
+        run[0].advance()
