@@ -8,8 +8,10 @@ the disk and renamed, so a folder with a number for its name is whole unless som
 import hashlib
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from launch.config import CONFIG_FILE, Experiment, load_experiment
 from launch.contracts import Learner
@@ -52,16 +54,22 @@ def save_checkpoint(run_folder: Path, learner: Learner, experiment: Experiment, 
         shutil.rmtree(folder)
     temporary.rename(folder)
     sync(parent)
-    for old in _numbered(parent)[experiment.run.keep_checkpoints :]:
+    others = [old for old in _numbered(parent) if old != folder]
+    for old in others[experiment.run.keep_checkpoints - 1 :]:
         shutil.rmtree(old)
     return folder
 
 
-def find_checkpoint(path: Path) -> Path:
+def find_checkpoint(path: Path, set_aside: bool = False) -> Path:
     """The checkpoint that a path means: a checkpoint itself, or the newest good one of a run.
 
     A damaged checkpoint named itself is an error; under a run it is refused by name in a warning and
     the one before it is used.
+
+    Args:
+        path: the checkpoint, or the run's folder.
+        set_aside: rename the damaged ones to <env_steps>.damaged once a good one is found, so that they do
+            not count as checkpoints any more; without it nothing on the disk changes.
 
     Raises:
         UserError: nothing is there, or nothing good.
@@ -74,12 +82,14 @@ def find_checkpoint(path: Path) -> Path:
     numbered = _numbered(path if path.name == FOLDER else path / FOLDER)
     if not numbered:
         raise UserError(f"{path} holds no checkpoint; give a run folder or a checkpoint in its {FOLDER}/ folder")
-    for checkpoint in numbered:
+    for place, checkpoint in enumerate(numbered):
         try:
             verify(checkpoint)
         except UserError as error:
             warn(f"{error}; trying the one before it")
         else:
+            if set_aside:
+                _set_aside(numbered[:place])
             return checkpoint
     raise UserError(f"every checkpoint of {path} is damaged; train again, or restore the folder from a copy")
 
@@ -89,25 +99,26 @@ def has_checkpoints(run_folder: Path) -> bool:
     return bool(_numbered(run_folder / FOLDER))
 
 
-def run_folder_of(checkpoint: Path) -> Path:
-    """The run that a checkpoint belongs to; for one that was copied elsewhere, the folder it lies in."""
+def run_folder_of(checkpoint: Path) -> Path | None:
+    """The run that a checkpoint belongs to; None for one that was copied elsewhere."""
     parent = checkpoint.resolve().parent
-    return parent.parent if parent.name == FOLDER else parent
+    in_a_run = parent.name == FOLDER and (parent.parent / CONFIG_FILE).is_file()
+    return parent.parent if in_a_run else None
 
 
 def read_checkpoint(checkpoint: Path) -> tuple[Experiment, State]:
-    """The experiment and the state of a good checkpoint."""
-    state = State(**json.loads((checkpoint / STATE_FILE).read_text(encoding="utf-8")))
+    """The experiment and the state of a good checkpoint; UserError if they cannot be read."""
+    file = checkpoint / STATE_FILE
+    try:
+        state = State(**json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:  # TypeError: JSON, but not a state
+        raise UserError(f"{file} cannot be read: use another checkpoint") from error
     return load_experiment(checkpoint), state
 
 
 def verify(checkpoint: Path) -> None:
     """Compare a checkpoint's files with its manifest; UserError names the first that differs."""
-    try:
-        manifest = json.loads((checkpoint / MANIFEST_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{checkpoint / MANIFEST_FILE} cannot be read: use another checkpoint") from error
-    for name, expected in manifest.items():
+    for name, expected in _read_manifest(checkpoint / MANIFEST_FILE).items():
         file = checkpoint / name
         if not file.is_file():
             raise UserError(f"{file} is missing: the checkpoint is damaged, use another one")
@@ -118,6 +129,32 @@ def verify(checkpoint: Path) -> None:
             )
         if _digest(file) != expected["sha256"]:
             raise UserError(f"{file} was changed after saving: the checkpoint is damaged, use another one")
+
+
+def _read_manifest(file: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{file} cannot be read: use another checkpoint") from error
+    entries = manifest if isinstance(manifest, dict) else {}
+    for name in (STATE_FILE, CONFIG_FILE):
+        if name not in entries:
+            raise UserError(f"{file} does not name {name}: the checkpoint is damaged, use another one")
+    for name, expected in entries.items():
+        if not isinstance(expected, dict) or not {"bytes", "sha256"} <= expected.keys():
+            raise UserError(f"{file} has no size and SHA-256 of {name}: the checkpoint is damaged, use another one")
+    return entries
+
+
+def _set_aside(damaged: Sequence[Path]) -> None:
+    for checkpoint in damaged:
+        aside = checkpoint.with_name(f"{checkpoint.name}.damaged")
+        try:
+            shutil.rmtree(aside, ignore_errors=True)  # an earlier one of the same step
+            checkpoint.rename(aside)
+        except OSError as error:
+            raise UserError(f"cannot rename {checkpoint}: {error.strerror}; make its folder writable") from error
+        warn(f"the damaged checkpoint {checkpoint} is now {aside}")
 
 
 def _write_manifest(folder: Path) -> None:

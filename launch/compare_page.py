@@ -37,7 +37,7 @@ def render(title: str, subtitle: str, pictures: Sequence[Picture], results: Sequ
 {_table(results)}
 <p><small>Scores and rates come from whole games played without exploration. The band of a single run is the
 95% interval of its evaluation, the band of several seeds reaches from the lowest to the highest. The table comes
-from evaluations after training, with games that no earlier evaluation has used, and shows 95% intervals.
+from evaluations after training, which by default have a seed of their own, and shows 95% intervals.
 Training time leaves out evaluation and saving.</small></p>
 </body>
 </html>

@@ -20,6 +20,7 @@ from launch.contracts import LearnerConfig
 from launch.errors import UserError
 
 CONFIG_FILE = "config.yaml"
+SEEDS = 2**32  # seeds are 0 to SEEDS - 1: JAX's keys hold 32 bits of them
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class RunConfig:
         """Check the values."""
         if not re.fullmatch(r"\w[\w.+=-]*", self.name):
             raise ValueError(f"run.name is '{self.name}'; give letters, digits and any of _ . + = - only")
-        _check_least("run.seed", self.seed, 0)
+        if not 0 <= self.seed < SEEDS:
+            raise ValueError(f"run.seed is {self.seed}; give 0 to {SEEDS - 1}")
         _check_least("run.save_minutes", self.save_minutes, 0)
         _check_least("run.keep_checkpoints", self.keep_checkpoints, 1)
         _check_least("run.evaluate_env_steps", self.evaluate_env_steps, 0)

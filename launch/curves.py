@@ -17,7 +17,10 @@ from launch import evaluate
 from launch.config import CONFIG_FILE, load_experiment
 from launch.errors import UserError
 from launch.metrics import Row
+from launch.report import Summary
 from launch.tracking import METRICS_FILE, read_metrics
+
+RESULT_KEYS = {"run", "learner", "training_seed", "env_steps", "wall_hours", "board", "search", *Summary._fields}
 
 Points = Float64[np.ndarray, " P"]
 
@@ -48,7 +51,7 @@ class Curve(NamedTuple):
 
 
 def read_run(folder: Path) -> Run:
-    """Read a run folder; UserError if it is none."""
+    """Read a run folder; UserError if it is none, or a file in it is damaged."""
     for name in (CONFIG_FILE, METRICS_FILE):
         if not (folder / name).is_file():
             raise UserError(f"{folder} is not a run folder: it has no {name}; give runs/<name>")
@@ -59,9 +62,7 @@ def read_run(folder: Path) -> Run:
         learner=experiment.learner,
         seed=experiment.run.seed,
         rows=[row for row in read_metrics(folder) if "eval/score_mean" in row],
-        evaluations=[
-            json.loads(file.read_text(encoding="utf-8")) for file in sorted((folder / evaluate.FOLDER).glob("*.json"))
-        ],
+        evaluations=[_read_result(file) for file in sorted((folder / evaluate.FOLDER).glob("*.json"))],
     )
 
 
@@ -83,6 +84,19 @@ def final_evaluations(runs: Sequence[Run]) -> list[dict[str, Any]]:
         for _, results in groupby(by_search, key=lambda result: result["search"]):
             found.append(max(results, key=lambda result: (result["env_steps"], result["games"])))
     return found
+
+
+def _read_result(file: Path) -> dict[str, Any]:
+    try:
+        result = json.loads(file.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise UserError(f"{file}, line {error.lineno}: not JSON; delete the file and evaluate again") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{file}, line 1: not text; delete the file and evaluate again") from error
+    missing = RESULT_KEYS - result.keys() if isinstance(result, dict) else RESULT_KEYS
+    if missing:
+        raise UserError(f"{file}, line 1: not an evaluation, it has no {min(missing)}; delete it and evaluate again")
+    return result
 
 
 def _score(row: Row) -> Point:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from launch import checkpoints, learners
 from launch.checkpoints import State
-from launch.config import Experiment
-from launch.contracts import Player
+from launch.config import SEEDS, Experiment
+from launch.contracts import Games
 from launch.environment import project_version
-from launch.errors import UserError
+from launch.errors import UserError, warn
 from launch.files import write_json
 from launch.report import Summary, statistics_block, summarize, summary_line
 
@@ -40,27 +40,32 @@ class Evaluation(NamedTuple):
 def evaluate_path(path: Path, evaluation: Evaluation, as_json: bool) -> None:
     """Evaluate a checkpoint or the newest one of a run; print the result and keep it in the run's folder.
 
+    A folder that cannot be written costs a warning, not the result. Of a checkpoint that was copied out of its
+    run nothing is kept.
+
     Raises:
-        UserError: no good checkpoint, or the result could not be written.
+        UserError: no good checkpoint.
     """
     _check(evaluation)
     checkpoint = checkpoints.find_checkpoint(path)
     experiment, state = checkpoints.read_checkpoint(checkpoint)
-    run_folder = checkpoints.run_folder_of(checkpoint)
-    prepare_folder(run_folder)
     player = learners.load_player(experiment.learner, checkpoint, experiment.settings)
-    evaluate_player(player, experiment, state, evaluation, run_folder, as_json)
+    games = player.play(evaluation.games, evaluation.seed)
+    _, record = report(games, experiment, state, evaluation)
+    run_folder = checkpoints.run_folder_of(checkpoint)
+    if run_folder is not None:
+        try:
+            keep(record, run_folder, evaluation)
+        except OSError as error:
+            warn(f"the result is not kept: cannot write to {run_folder / FOLDER}: {error.strerror}")
+    if as_json:
+        print(json.dumps(record))
 
 
-def evaluate_player(
-    player: Player,
-    experiment: Experiment,
-    state: State,
-    evaluation: Evaluation,
-    run_folder: Path,
-    as_json: bool = False,
-) -> Summary:
-    """Evaluate a player that is at hand, print the result and keep it."""
+def report(
+    games: Games, experiment: Experiment, state: State, evaluation: Evaluation
+) -> tuple[Summary, dict[str, Any]]:
+    """Print what came out of an evaluation; return its summary and the record that `keep` takes."""
     search = learners.entry(experiment.learner).search
     settings = experiment.settings
     record = {
@@ -75,12 +80,15 @@ def evaluate_player(
     }
     heading = f"{experiment.run.name} ({experiment.learner}, {search}) after {state.progress['env_steps']:,} moves"
     board = f"{settings.rows}x{settings.columns}"
-    summary, result = _play(player, evaluation, heading, {"board": board, "search": search})
-    record |= result
-    write_json(evaluation.file(run_folder, state.progress["env_steps"], search), record)
-    if as_json:
-        print(json.dumps(record))
-    return summary
+    summary, result = _report(games, evaluation, heading, {"board": board, "search": search})
+    return summary, record | result
+
+
+def keep(record: dict[str, Any], run_folder: Path, evaluation: Evaluation) -> None:
+    """Write the record of an evaluation into the run's folder; OSError if that is not possible."""
+    file = evaluation.file(run_folder, record["env_steps"], record["search"])
+    file.parent.mkdir(exist_ok=True)
+    write_json(file, record)
 
 
 def evaluate_baseline(name: str, board: str, evaluation: Evaluation, as_json: bool) -> None:
@@ -89,7 +97,8 @@ def evaluate_baseline(name: str, board: str, evaluation: Evaluation, as_json: bo
     ntuple = import_module("ntuple")  # not at the top: MuZero's evaluation does without numba
     rules = ntuple.make_rules(*parse_board(board))
     player = getattr(ntuple, BASELINES[name])(rules, threads=os.cpu_count())
-    _, result = _play(player, evaluation, f"{name} on {board}", {"board": board, "search": name})
+    games = player.play(evaluation.games, evaluation.seed)
+    _, result = _report(games, evaluation, f"{name} on {board}", {"board": board, "search": name})
     if as_json:
         print(json.dumps(result))
 
@@ -110,10 +119,9 @@ def prepare_folder(run_folder: Path) -> None:
         raise UserError(f"cannot write to {run_folder / FOLDER}: {error.strerror}; make it writable") from error
 
 
-def _play(
-    player: Player, evaluation: Evaluation, heading: str, setting: dict[str, str]
+def _report(
+    games: Games, evaluation: Evaluation, heading: str, setting: dict[str, str]
 ) -> tuple[Summary, dict[str, Any]]:
-    games = player.play(evaluation.games, evaluation.seed)
     summary = summarize(games)
     print(f"{heading}\n{statistics_block(games)}\n{summary_line(summary)}, seed {evaluation.seed}", flush=True)
     result = {
@@ -130,5 +138,5 @@ def _play(
 def _check(evaluation: Evaluation) -> None:
     if evaluation.games < 2:
         raise UserError(f"--games is {evaluation.games}; give 2 or more, since one game has no interval")
-    if evaluation.seed < 0:
-        raise UserError(f"--seed is {evaluation.seed}; give 0 or more")
+    if not 0 <= evaluation.seed < SEEDS:
+        raise UserError(f"--seed is {evaluation.seed}; give 0 to {SEEDS - 1}")

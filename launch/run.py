@@ -8,6 +8,7 @@ device its rows (all but times and speeds) and its weights equal those of a run 
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
@@ -28,7 +29,7 @@ def train(config: Path, overrides: Sequence[str], resume: bool) -> int:
     """Train, save and evaluate one experiment.
 
     Args:
-        config: a YAML file, or the folder of a run.
+        config: a YAML file, or the folder of a run, wherever it was moved to.
         overrides: "key=value", which win over the file.
         resume: go on from the newest good checkpoint, or start if there is none.
 
@@ -40,18 +41,20 @@ def train(config: Path, overrides: Sequence[str], resume: bool) -> int:
         DivergedError: a metric became NaN or infinite.
     """
     experiment = load_experiment(config, overrides)
+    if is_run_folder(config):
+        experiment = in_folder(experiment, config, overrides)
     checkpoint = open_run_folder(experiment, resume)
     if checkpoint and is_finished(experiment, checkpoint):
         print(f"{experiment.run.folder} is finished; to train on, give a larger {experiment.learner}.env_steps")
         return 0
     with StopSignals() as stop, TrainingRun(experiment, checkpoint) as run:
-        stop.interruptible(run.evaluate_if_due)
+        run.evaluate_if_due(stop)
         while not run.done and not stop.requested:
             run.advance()
-            stop.interruptible(run.evaluate_if_due)
+            run.evaluate_if_due(stop)
             if run.done or stop.requested or run.save_is_due():
                 run.save()
-        stop.interruptible(run.evaluate_finally)
+        run.evaluate_finally(stop)
     if stop.requested:
         print(f"stopped at {run.env_steps:,} moves; the same command with --resume goes on")
         return STOPPED
@@ -71,7 +74,10 @@ class TrainingRun:
         self._checkpoint = checkpoint
         if checkpoint:
             self._restore(checkpoint)
-        tracking.drop_rows_after(self._folder, self.env_steps)
+            write_config(experiment)  # not before: settings that do not fit the checkpoint must not stay
+        # At the end of the budget the last evaluation is made up: a kill may have kept its row alone.
+        evaluate_again = self.done and self._evaluated_env_steps < self.env_steps
+        tracking.drop_rows_after(self._folder, self.env_steps, evaluate_again)
         record_environment(self._folder)
         self._metrics = tracking.MetricsFile(self._folder)
         self._wandb = tracking.WandbSink(self._folder, experiment)
@@ -109,24 +115,32 @@ class TrainingRun:
         self._check_finite(values)
         self._display.update(self._record(values))
 
-    def evaluate_if_due(self) -> None:
-        """Evaluate if a multiple of `evaluate_env_steps` was passed; `evaluate_finally` does so at the end."""
+    def evaluate_if_due(self, stop: StopSignals) -> None:
+        """Evaluate if a multiple of `evaluate_env_steps` was passed; `evaluate_finally` does so at the end.
+
+        A signal ends the playing at once, and nothing else: a row and the note of it belong together.
+        """
         every = self._experiment.run.evaluate_env_steps
         if not every or self.done or self.env_steps // every == self._evaluated_env_steps // every:
             return
-        games = self._learner.player().play(self._experiment.run.evaluation_games, TRAINING_EVALUATION_SEED)
-        self._display.update(self._record(summarize(games).metrics()))
-        self._evaluated_env_steps = self.env_steps
+        num_games = self._experiment.run.evaluation_games
+        games = stop.interruptible(lambda: self._learner.player().play(num_games, TRAINING_EVALUATION_SEED))
+        if games is not None:
+            self._display.update(self._record(summarize(games).metrics()))
+            self._evaluated_env_steps = self.env_steps
 
-    def evaluate_finally(self) -> None:
+    def evaluate_finally(self, stop: StopSignals) -> None:
         """Evaluate at the end of training, with more games and a seed of its own, and print the block."""
-        if self.done:
-            self._display.close()
-            evaluate.prepare_folder(self._folder)
-            evaluation = final_evaluation(self._experiment)
-            player = self._learner.player()
-            summary = evaluate.evaluate_player(player, self._experiment, self._state(), evaluation, self._folder)
-            self._record(summary.metrics())
+        if not self.done:
+            return
+        self._display.close()
+        evaluate.prepare_folder(self._folder)
+        evaluation = final_evaluation(self._experiment)
+        games = stop.interruptible(lambda: self._learner.player().play(evaluation.games, evaluation.seed))
+        if games is not None:
+            summary, record = evaluate.report(games, self._experiment, self._state(), evaluation)
+            self._record(summary.metrics())  # first: the file says that the run is finished
+            evaluate.keep(record, self._folder, evaluation)
 
     def save_is_due(self) -> bool:
         """Whether `save_minutes` have passed since the last checkpoint."""
@@ -171,7 +185,7 @@ class TrainingRun:
 
 
 def open_run_folder(experiment: Experiment, resume: bool) -> Path | None:
-    """Make the run's folder and write its config.yaml.
+    """Make the run's folder; write its config.yaml if the run starts at the beginning.
 
     Returns:
         The checkpoint to go on from, if the run is resumed and has one.
@@ -185,8 +199,16 @@ def open_run_folder(experiment: Experiment, resume: bool) -> Path | None:
         raise UserError(f"{folder} holds a run; add --resume to go on with it, or give another run.name=...")
     checkpoint = None
     if resume and checkpoints.has_checkpoints(folder):
-        checkpoint = checkpoints.find_checkpoint(folder)
+        checkpoint = checkpoints.find_checkpoint(folder, set_aside=True)
         check_same_learner(experiment, checkpoint)
+    else:
+        write_config(experiment)
+    return checkpoint
+
+
+def write_config(experiment: Experiment) -> None:
+    """Write config.yaml into the run's folder, made if it is not there; UserError if that is not possible."""
+    folder = experiment.run.folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_text(folder / CONFIG_FILE, experiment.to_yaml())
@@ -194,7 +216,23 @@ def open_run_folder(experiment: Experiment, resume: bool) -> Path | None:
         raise UserError(
             f"cannot write the run folder {folder}: {error.strerror}; give another run.runs_folder=..."
         ) from error
-    return checkpoint
+
+
+def is_run_folder(path: Path) -> bool:
+    """Whether a config argument is a run, not a YAML file or one of a run's checkpoints."""
+    return path.is_dir() and not (path / checkpoints.MANIFEST_FILE).exists()
+
+
+def in_folder(experiment: Experiment, folder: Path, overrides: Sequence[str]) -> Experiment:
+    """The experiment with the given folder for its run folder, except for what the overrides name."""
+    place = folder if folder.name not in ("", "..") else folder.resolve()
+    named = {override.partition("=")[0] for override in overrides}
+    runs_folder = experiment.run.runs_folder if "run.runs_folder" in named else str(place.parent)
+    name = experiment.run.name if "run.name" in named else place.name
+    try:
+        return replace(experiment, run=replace(experiment.run, runs_folder=runs_folder, name=name))
+    except ValueError as error:
+        raise UserError(f"{folder}: {error}; rename the folder") from error
 
 
 def check_same_learner(experiment: Experiment, checkpoint: Path) -> None:

@@ -1,11 +1,17 @@
 """SIGTERM and SIGINT ask for a stop; the loop saves before it obeys."""
 
+import contextlib
+import os
 import signal
 from collections.abc import Callable
 from types import FrameType, TracebackType
+from typing import TypeVar
 
 STOPPED = 75  # exit code EX_TEMPFAIL: schedulers read it as "run me again"
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_STDERR = 2  # its descriptor: sys.stderr may be in the middle of a write when a signal comes
+
+T = TypeVar("T")
 
 
 class _Interrupted(BaseException):  # not an Exception: nothing on its way may take it for a failure
@@ -29,24 +35,27 @@ class StopSignals:
         for number, handler in self._old.items():
             signal.signal(number, handler)
 
-    def interruptible(self, call: Callable[[], None]) -> None:
-        """Call, unless a stop was requested before; a signal during the call ends it at once.
+    def interruptible(self, call: Callable[[], T]) -> T | None:
+        """Call and return the result; None if a stop was requested before, or a signal ended the call.
 
-        For evaluation, which can be repeated and may take minutes; training is never cut off within a step.
+        For playing games, which can be repeated and may take minutes; training is never cut off within a step.
+        A signal ends Python code, so a call into a device or a kernel goes on to its return: MuZero's player
+        returns to Python about every second, and compiling, before the first move, only when it is over.
         """
         try:
-            self._interrupt = True
-            if not self.requested:
-                call()
+            try:
+                self._interrupt = True
+                return None if self.requested else call()
+            finally:
+                self._interrupt = False  # a signal just before this raises too, so the outer try catches it
         except _Interrupted:
-            pass
-        finally:
-            self._interrupt = False
+            return None
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if not self.requested:
-            print(f"\n{signal.Signals(number).name}: saving and stopping", flush=True)
-        self.requested = True
+        first, self.requested = not self.requested, True
+        if first:
+            with contextlib.suppress(OSError):  # nobody may be reading any more
+                os.write(_STDERR, f"\n{signal.Signals(number).name}: saving and stopping\n".encode())
         if self._interrupt:
             self._interrupt = False
             raise _Interrupted

@@ -9,7 +9,7 @@ from typing import Any
 
 from launch import metrics
 from launch.config import Experiment, read_yaml
-from launch.errors import warn
+from launch.errors import UserError, warn
 from launch.files import write_text
 from launch.metrics import Row
 
@@ -35,16 +35,30 @@ class MetricsFile:
 
 
 def read_metrics(folder: Path) -> list[Row]:
-    """All rows of a run, in order. A last line that a kill cut short is left out."""
-    lines = (folder / METRICS_FILE).read_text(encoding="utf-8").splitlines(keepends=True)
-    return [json.loads(line) for line in lines if line.endswith("\n")]
+    """All rows of a run, in order. A last line that a kill cut short is left out.
+
+    Raises:
+        UserError: a line is not a row; names the file and the line.
+    """
+    file = folder / METRICS_FILE
+    lines = file.read_bytes().split(b"\n")[:-1]
+    return [_read_row(file, number, line) for number, line in enumerate(lines, start=1)]
 
 
-def drop_rows_after(folder: Path, env_steps: int) -> None:
-    """Cut metrics.jsonl back to a checkpoint: the rows after it will be made again. Atomic."""
-    if (folder / METRICS_FILE).exists():
-        kept = [row for row in read_metrics(folder) if row["env_steps"] <= env_steps]
-        write_text(folder / METRICS_FILE, "".join(json.dumps(row) + "\n" for row in kept))
+def drop_rows_after(folder: Path, env_steps: int, evaluate_again: bool = False) -> None:
+    """Cut metrics.jsonl back to a checkpoint: the rows after it will be made again. Atomic.
+
+    Args:
+        folder: the run's folder.
+        env_steps: the moves of the checkpoint.
+        evaluate_again: whether the evaluation at the checkpoint itself will be made again too.
+    """
+    if not (folder / METRICS_FILE).exists():
+        return
+    rows = [row for row in read_metrics(folder) if row["env_steps"] <= env_steps]
+    if evaluate_again:
+        rows = [row for row in rows if row["env_steps"] < env_steps or "eval/score_mean" not in row]
+    write_text(folder / METRICS_FILE, "".join(json.dumps(row) + "\n" for row in rows))
 
 
 class WandbSink:
@@ -92,6 +106,16 @@ class WandbSink:
         except Exception as error:
             warn(f"wandb failed to {what} ({_one_line(error)}); going on without it")
             self._run = None
+
+
+def _read_row(file: Path, number: int, line: bytes) -> Row:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise UserError(f"{file}, line {number}: not JSON; remove the line") from error
+    if not isinstance(row, dict) or not isinstance(row.get("env_steps"), int):
+        raise UserError(f"{file}, line {number}: not a row of metrics, it has no env_steps; remove the line")
+    return row
 
 
 def _wandb_mode() -> Any:

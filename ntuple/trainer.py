@@ -167,7 +167,7 @@ class NTupleLearner:
         if total[GAMES]:
             metrics |= {
                 "train/score_mean": total[SCORE_SUM] / total[GAMES],
-                "train/score_max": counts[:, SCORE_MAX].max(),
+                "train/score_max": np.max(counts[:, SCORE_MAX]),
                 "train/moves_mean": total[MOVES_SUM] / total[GAMES],
                 "train/reach_2048": total[REACH_2048] / total[GAMES],
                 "train/reach_8192": total[REACH_8192] / total[GAMES],

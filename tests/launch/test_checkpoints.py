@@ -19,6 +19,7 @@ def run(tmp_path: Path, experiment: Experiment) -> Path:
     """A run folder with checkpoints at 9, 10 and 100 moves (and 8, which is no longer kept)."""
     folder = tmp_path / "run"
     folder.mkdir()
+    (folder / "config.yaml").write_text(experiment.to_yaml())
     for env_steps in (8, 9, 10, 100):
         _save(folder, experiment, env_steps)
     return folder
@@ -64,7 +65,7 @@ def test_a_run_a_checkpoints_folder_and_a_checkpoint_are_all_found(run: Path):
 def test_a_checkpoint_that_was_copied_elsewhere_is_found(run: Path, tmp_path: Path):
     copy = (run / "checkpoints" / "100").rename(tmp_path / "best")
     assert find_checkpoint(copy) == copy
-    assert run_folder_of(copy) == tmp_path
+    assert run_folder_of(copy) is None
 
 
 def test_what_a_killed_save_left_is_not_taken_for_a_checkpoint(run: Path, experiment: Experiment):
@@ -90,6 +91,13 @@ def test_saving_the_same_step_again_replaces_the_checkpoint(run: Path, experimen
         (lambda folder: (folder / "toy.json").unlink(), r"toy\.json is missing: the checkpoint is damaged"),
         (lambda folder: (folder / "manifest.json").unlink(), r"manifest\.json cannot be read"),
         (lambda folder: (folder / "manifest.json").write_text('{"toy.js'), r"manifest\.json cannot be read"),
+        (lambda folder: (folder / "manifest.json").write_text("null"), r"manifest\.json does not name state\.json"),
+        (lambda folder: (folder / "manifest.json").write_text("[1]"), r"manifest\.json does not name state\.json"),
+        (lambda folder: (folder / "manifest.json").write_text("{}"), r"manifest\.json does not name state\.json"),
+        (
+            lambda folder: (folder / "manifest.json").write_text('{"state.json": {}, "config.yaml": {}}'),
+            r"manifest\.json has no size and SHA-256 of state\.json",
+        ),
         (
             lambda folder: (folder / "toy.json").write_bytes((folder / "toy.json").read_bytes().replace(b"1", b"2")),
             r"toy\.json was changed after saving",
@@ -122,3 +130,35 @@ def test_nothing_good_is_an_error(run: Path, tmp_path: Path):
 
 def test_a_run_may_have_a_number_for_its_name(run: Path, tmp_path: Path):
     assert find_checkpoint(run.rename(tmp_path / "2048")).name == "100"
+
+
+@pytest.mark.parametrize("text", ["{", "null", '{"learner": "toy"}', "[1]"])
+def test_a_state_that_cannot_be_read_is_named(run: Path, text: str):
+    checkpoint = run / "checkpoints" / "100"
+    (checkpoint / "state.json").write_text(text)
+    with pytest.raises(UserError, match=r"100/state\.json cannot be read"):
+        read_checkpoint(checkpoint)
+
+
+def test_evaluation_changes_nothing_and_resuming_sets_the_damaged_ones_aside(run: Path, capsys):
+    _cut(run / "checkpoints" / "100")
+    names = sorted(path.name for path in (run / "checkpoints").iterdir())
+    assert find_checkpoint(run).name == "10"
+    assert sorted(path.name for path in (run / "checkpoints").iterdir()) == names
+    assert find_checkpoint(run, set_aside=True).name == "10"
+    assert sorted(path.name for path in (run / "checkpoints").iterdir()) == ["10", "100.damaged", "9"]
+    assert capsys.readouterr().err.endswith("checkpoints/100 is now " + str(run / "checkpoints" / "100.damaged") + "\n")
+
+
+def test_nothing_is_set_aside_if_nothing_good_is_left(run: Path):
+    for checkpoint in (run / "checkpoints").iterdir():
+        _cut(checkpoint)
+    with pytest.raises(UserError, match=r"every checkpoint of .* is damaged"):
+        find_checkpoint(run, set_aside=True)
+    assert sorted(path.name for path in (run / "checkpoints").iterdir()) == ["10", "100", "9"]
+
+
+def test_the_checkpoint_just_written_is_never_deleted(run: Path, toy_yaml: Path):
+    written = _save(run, load_experiment(toy_yaml, ["run.keep_checkpoints=1"]), 9)
+    assert [path.name for path in (run / "checkpoints").iterdir()] == ["9"]
+    verify(written)

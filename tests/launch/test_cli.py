@@ -66,9 +66,35 @@ def test_a_checkpoint_that_does_not_fit_the_config(toy_yaml: Path, capsys, monke
         raise ValueError("toy.json is of a 3x3 board")
 
     main(["train", "toy.yaml", "toy.env_steps=50"])
+    before = Path("runs/one/config.yaml").read_text()
     monkeypatch.setattr(ToyLearner, "restore", refuse)
-    line = _mistake(capsys, "train", "toy.yaml", "--resume")
+    line = _mistake(capsys, "train", "toy.yaml", "--resume", "toy.columns=4")
     assert line == "runs/one/checkpoints/50: toy.json is of a 3x3 board"
+    assert Path("runs/one/config.yaml").read_text() == before
+
+
+def test_a_bad_line_of_metrics_is_named(toy_yaml: Path, capsys):
+    main(["train", "toy.yaml"])
+    file = Path("runs/one/metrics.jsonl")
+    lines = file.read_text().splitlines(keepends=True)
+    for bad, fault in (("{oops\n", "not JSON"), ("7\n", "not a row of metrics, it has no env_steps")):
+        file.write_text("".join([lines[0], bad, *lines[2:]]))
+        for words in (["compare", "runs/one"], ["train", "toy.yaml", "--resume", "toy.env_steps=200"]):
+            assert _mistake(capsys, *words) == f"{file}, line 2: {fault}; remove the line"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ('{\n"games": 4,\noops', "line 3: not JSON; delete the file and evaluate again"),
+        ("null", "line 1: not an evaluation, it has no board; delete it and evaluate again"),
+    ],
+)
+def test_a_bad_evaluation_is_named(toy_yaml: Path, capsys, text: str, fault: str):
+    main(["train", "toy.yaml"])
+    file = Path("runs/one/evaluations/100-none-4games-seed2000003.json")
+    file.write_text(text)
+    assert _mistake(capsys, "compare", "runs/one") == f"{file}, {fault}"
 
 
 @pytest.mark.parametrize("in_the_way", ["runs", "runs/one"])
@@ -99,6 +125,8 @@ def test_a_run_that_exists(toy_yaml: Path, capsys):
             "cannot read the board '5x5'; give rows x columns, each 2 to 4, e.g. 3x4",
         ),
         (["evaluate", "random", "--games", "1"], "--games is 1; give 2 or more, since one game has no interval"),
+        (["evaluate", "random", "--seed", "-1"], "--seed is -1; give 0 to 4294967295"),
+        (["evaluate", "random", "--seed", str(2**32)], "--seed is 4294967296; give 0 to 4294967295"),
         (["evaluate", "runs", "--board", "3x3"], "--board is for random and greedy; a checkpoint holds its own board"),
         (
             ["compare", "runs", "--tile", "2047"],

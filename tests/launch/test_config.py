@@ -46,6 +46,8 @@ def test_changes_name_the_keys_that_differ(toy_yaml: Path):
             "override run.seed=abc: run.seed: Value 'abc' of type 'str' could not be converted to Integer",
         ),
         ("toy.env_steps=0", "toy.yaml: toy.env_steps is 0; give 1 or more"),
+        ("run.seed=-1", "toy.yaml: run.seed is -1; give 0 to 4294967295"),
+        ("run.seed=4294967296", "toy.yaml: run.seed is 4294967296; give 0 to 4294967295"),
         ("run.keep_checkpoints=0", "toy.yaml: run.keep_checkpoints is 0; give 1 or more"),
         ("run.final_games=1", "toy.yaml: run.final_games is 1; give 2 or more"),
         ("run.name=../x", "toy.yaml: run.name is '../x'; give letters, digits and any of _ . + = - only"),

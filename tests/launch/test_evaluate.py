@@ -59,3 +59,25 @@ def test_random_and_greedy_play_for_scale(capsys, name: str, mean: float):
     assert result["board"] == "2x2"
     assert result["score_mean"] == pytest.approx(mean, abs=0.6)  # known to two places for the 2x2 board
     assert not list(Path().iterdir())
+
+
+def test_a_result_that_cannot_be_kept_is_printed_with_a_warning(toy_yaml: Path, capsys):
+    main(["train", "toy.yaml", "toy.env_steps=50", "run.save_minutes=0"])
+    folder = Path("runs/one/evaluations")
+    folder.rename("evaluations")
+    folder.write_text("a file, not a folder")  # tests may run as root, who can write everywhere
+    capsys.readouterr()
+    assert main(["evaluate", "runs/one", "--games", "5"]) == 0
+    captured = capsys.readouterr()
+    assert "summary 500ms" in captured.out
+    assert captured.err.startswith(f"warning: the result is not kept: cannot write to {folder.resolve()}: ")
+    assert captured.err.count("\n") == 1
+
+
+def test_of_a_checkpoint_outside_its_run_nothing_is_kept(toy_yaml: Path, capsys):
+    main(["train", "toy.yaml"])
+    Path("best").mkdir()
+    copy = Path("runs/one/checkpoints/100").rename("best/one")
+    before = sorted(Path().rglob("*"))
+    assert _last_json(capsys, "evaluate", str(copy))["env_steps"] == 100
+    assert sorted(Path().rglob("*")) == before

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
@@ -21,7 +22,18 @@ learner: ntuple
 run: {name: whole, group: g, save_minutes: 0.0005, evaluate_env_steps: 100_000, evaluation_games: 20, final_games: 20}
 ntuple: {rows: 3, columns: 3, network: "0134,1245", env_steps: 1_000_000, report_env_steps: 10_000, threads: 1}
 """
-UNREPEATABLE = {"wall_hours", "perf/moves_per_second", "perf/updates_per_second", "eval/moves_per_second"}
+MUZERO_WORDS = (
+    "run.name=whole", "run.save_minutes=0.000001", "run.evaluate_env_steps=8_192", "run.evaluation_games=20",
+    "run.final_games=20", "muzero.env_steps=20_480", "muzero.report_env_steps=2_048", "muzero.search.simulations=4",
+)  # fmt: skip
+UNREPEATABLE = {
+    "wall_hours",
+    "perf/moves_per_second",
+    "perf/updates_per_second",
+    "perf/samples_per_second",
+    "eval/moves_per_second",
+}
+KILL_SEED = 2048  # of the moments at which runs are killed
 
 
 @pytest.fixture
@@ -31,14 +43,14 @@ def yaml(tmp_path: Path) -> Path:
     return path
 
 
-def _start(*words: str) -> subprocess.Popen[str]:
+def _start(*words: str, config: str = "ntuple.yaml") -> subprocess.Popen[str]:
     environment = os.environ | {"PYTHONPATH": str(ROOT) + os.pathsep + os.environ.get("PYTHONPATH", "")}
-    command = [sys.executable, "-m", "launch", "train", "ntuple.yaml", *words]
+    command = [sys.executable, "-m", "launch", "train", config, *words]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def _wait_for_rows(process: subprocess.Popen[str], run: Path, rows: int) -> None:
-    deadline = time.monotonic() + 120  # compiling the kernels for the first time takes half a minute
+def _wait_for_rows(process: subprocess.Popen[str], run: Path, rows: int, seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds  # compiling the kernels for the first time takes half a minute
     while not (run / METRICS_FILE).exists() or len(read_metrics(run)) < rows:
         assert process.poll() is None, process.communicate()[0]
         assert time.monotonic() < deadline
@@ -52,10 +64,18 @@ def _result(run: Path) -> tuple[list[dict], dict[str, int], dict[str, bytes]]:
     """
     checkpoint = find_checkpoint(run)
     rows = [{name: row[name] for name in row if name not in UNREPEATABLE} for row in read_metrics(run)]
-    files = checkpoint.glob("*.safetensors")
-    arrays = {name: array.tobytes() for file in files for name, array in load_file(file).items()}
+    arrays = {name: array.tobytes() for name, array in _arrays(checkpoint).items()}
     assert len(arrays) >= 3
     return rows, read_checkpoint(checkpoint)[1].progress, arrays
+
+
+def _arrays(checkpoint: Path) -> dict[str, np.ndarray]:
+    if (checkpoint / "training").exists():  # MuZero's; orbax brings JAX, which the other tests do without
+        from orbax.checkpoint import v1 as ocp
+
+        parts = {part: ocp.load((checkpoint / part).absolute()) for part in ("parameters", "training")}
+        return {f"{part} {name}": np.asarray(array) for part in parts for name, array in parts[part].items()}
+    return {name: array for file in checkpoint.glob("*.safetensors") for name, array in load_file(file).items()}
 
 
 def test_killed_at_random_moments_and_resumed_is_as_never_stopped(yaml: Path):
@@ -63,7 +83,8 @@ def test_killed_at_random_moments_and_resumed_is_as_never_stopped(yaml: Path):
     output, _ = whole.communicate(timeout=120)
     assert whole.returncode == 0, output
     run = Path("runs/killed")
-    for kill_at in sorted(random.sample(range(5, 95), 2)):
+    moments = _kill_moments(range(5, 95), 2)
+    for kill_at in moments:
         process = _start("run.name=killed", "--resume")
         _wait_for_rows(process, run, kill_at)
         process.send_signal(signal.SIGKILL)
@@ -74,6 +95,34 @@ def test_killed_at_random_moments_and_resumed_is_as_never_stopped(yaml: Path):
     assert process.returncode == 0, output
     assert "resumed from runs/killed/checkpoints/" in output
     assert _result(run) == _result(Path("runs/whole"))
+
+
+def _kill_moments(rows: range, count: int) -> list[int]:
+    """Numbers of rows after which a run is killed, printed for whoever reads of a failure."""
+    moments = sorted(random.Random(KILL_SEED).sample(rows, count))
+    print(f"seed {KILL_SEED}: killed after {moments} rows")
+    return moments
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Sharding info not provided")  # one machine reads what it wrote
+def test_muzero_killed_and_resumed_is_as_never_stopped():
+    config = str(ROOT / "configs" / "muzero" / "tiny.yaml")
+    whole = _start(*MUZERO_WORDS, config=config)
+    output, _ = whole.communicate(timeout=600)
+    assert whole.returncode == 0, output
+    words = (*MUZERO_WORDS, "run.name=killed", "--resume")
+    (kill_at,) = _kill_moments(range(3, 9), 1)
+    process = _start(*words, config=config)
+    _wait_for_rows(process, Path("runs/killed"), kill_at, seconds=600)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    process = _start(*words, config=config)
+    output, _ = process.communicate(timeout=600)
+    assert process.returncode == 0, output
+    assert "resumed from runs/killed/checkpoints/" in output
+    assert _result(Path("runs/killed")) == _result(Path("runs/whole"))
 
 
 def test_sigterm_saves_a_good_checkpoint_and_exits_75(yaml: Path):

@@ -12,7 +12,9 @@ from toy import ToyLearner, ToyPlayer
 
 from launch.checkpoints import find_checkpoint, read_checkpoint
 from launch.cli import main
-from launch.tracking import read_metrics
+from launch.config import load_experiment
+from launch.run import TrainingRun
+from launch.tracking import MetricsFile, read_metrics
 
 RUN = Path("runs/one")
 UNREPEATABLE = {"wall_hours"}
@@ -168,3 +170,63 @@ def test_resume_without_a_checkpoint_starts(toy_yaml: Path):
 def test_save_minutes_zero_saves_at_the_end_alone(toy_yaml: Path):
     _train(toy_yaml, "run.save_minutes=0", "run.keep_checkpoints=9")
     assert [path.name for path in (RUN / "checkpoints").iterdir()] == ["100"]
+
+
+@pytest.mark.parametrize("words", [["--resume", "toy.env_steps=120"], ["--resume", "toy.env_steps=120", "run.seed=0"]])
+def test_a_run_folder_that_was_moved_goes_on_where_it_is(toy_yaml: Path, words: list[str]):
+    _train(toy_yaml)
+    moved = RUN.rename("2048")
+    assert main(["train", "2048", *words]) == 0
+    assert find_checkpoint(moved).name == "120"
+    assert not list(Path("runs").iterdir())
+    assert load_experiment(moved).run.folder == moved
+
+
+def test_another_name_makes_another_run_beside_a_run_folder(toy_yaml: Path):
+    _train(toy_yaml)
+    assert main(["train", str(RUN), "run.name=two"]) == 0
+    assert _rows(Path("runs/two")) == _rows()
+
+
+def test_a_signal_splits_no_evaluation_from_the_note_of_it(toy_yaml: Path, monkeypatch):
+    _train(toy_yaml, "run.name=whole")
+    append = MetricsFile.append
+
+    def struck(self, row) -> None:
+        append(self, row)
+        if "eval/score_mean" in row:
+            signal.raise_signal(signal.SIGTERM)
+
+    with monkeypatch.context() as context:
+        context.setattr(MetricsFile, "append", struck)
+        assert _train(toy_yaml) == 75
+    assert read_checkpoint(find_checkpoint(RUN))[1].evaluated_env_steps == 30
+    assert _train(toy_yaml, "--resume") == 0
+    assert _rows() == _rows(Path("runs/whole"))
+
+
+@pytest.mark.parametrize("place", ["launch.run.TrainingRun._record", "launch.evaluate.keep"])
+def test_a_kill_within_the_last_evaluation_loses_no_row_and_doubles_none(toy_yaml: Path, monkeypatch, place: str):
+    def killed(*arguments) -> None:
+        if "eval/score_mean" in arguments[-1] or place == "launch.evaluate.keep":
+            raise KeyboardInterrupt
+
+    _train(toy_yaml, "run.name=whole", "run.evaluate_env_steps=0")
+    _train(toy_yaml, "run.evaluate_env_steps=0", "toy.env_steps=90")
+    record = TrainingRun._record
+    with monkeypatch.context() as context:
+        if place == "launch.evaluate.keep":
+            context.setattr(place, killed)
+        else:
+            context.setattr(place, lambda self, values: killed(values) or record(self, values))
+        assert _train(toy_yaml, "--resume", "run.evaluate_env_steps=0") == 130
+    assert _train(toy_yaml, "--resume", "run.evaluate_env_steps=0") == 0
+    rows = [row for row in _rows() if row["env_steps"] == 100]
+    assert rows == [row for row in _rows(Path("runs/whole")) if row["env_steps"] == 100]
+
+
+def test_a_damaged_checkpoint_does_not_count_among_those_kept(toy_yaml: Path):
+    _train(toy_yaml, "toy.env_steps=50", "run.keep_checkpoints=3")
+    (RUN / "checkpoints" / "50" / "toy.json").write_text("{")
+    assert _train(toy_yaml, "--resume", "toy.env_steps=50", "run.save_minutes=0", "run.keep_checkpoints=2") == 0
+    assert sorted(path.name for path in (RUN / "checkpoints").iterdir()) == ["40", "50", "50.damaged"]
