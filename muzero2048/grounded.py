@@ -92,7 +92,7 @@ class GroundedModel(Model):
         self.line_hidden = nnx.Linear(length * width, network.line_width, dtype=dtype, rngs=rngs)
         self.line_out = nnx.Linear(network.line_width, length * width, dtype=dtype, rngs=rngs)
         self.potential_steps = nnx.Param(jnp.zeros(self.tile_levels))
-        # The gates begin nearly closed: half-open ones garble the state, and a learned encoder then flees to one code.
+        # The gates begin nearly closed: half-open ones would garble every cell of the state.
         self.code_gate = nnx.Linear(self.codes, num_cells, bias_init=nnx.initializers.constant(-3.0), rngs=rngs)
         self.code_content = nnx.Linear(self.codes, width, rngs=rngs)
         if not self.oracle:

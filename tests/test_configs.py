@@ -1,0 +1,25 @@
+"""Every experiment in configs/ loads, and its header is a lab note whose command names the file."""
+
+from pathlib import Path
+
+import pytest
+
+from launch.config import load_experiment
+
+ROOT = Path(__file__).parent.parent
+CONFIGS = sorted((ROOT / "configs").rglob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_config(path: Path) -> None:
+    experiment = load_experiment(path)
+    assert experiment.settings.env_steps >= experiment.settings.report_env_steps
+    header = path.read_text(encoding="utf-8").split("learner:")[0]
+    assert f"Command:  muzero2048 train {path.relative_to(ROOT)}" in header
+    for entry in ("Machine:", "Time:", "Expect:"):
+        assert entry in header
+    assert "TBD" not in header
+
+
+def test_there_are_configs() -> None:
+    assert {"quick", "ntuple", "muzero"} == {path.parent.name for path in CONFIGS}
