@@ -98,7 +98,8 @@ def _make_rollout(environment: Environment, batch: int) -> Callable[[], float]:
 
     trial = 64
     seconds(trial)  # compiles
-    steps = max(trial, int(MEASURED_SECONDS / seconds(trial))) // 2 * 2
+    steps = max(trial, int(MEASURED_SECONDS / seconds(trial)))
+    steps -= steps % environment.steps_a_call
     seconds(steps)  # compiles for this length
     return lambda: seconds(steps)
 

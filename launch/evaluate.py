@@ -1,7 +1,6 @@
 """The evaluation, the same for every learner: play games with fixed weights, print and keep what came out."""
 
 import json
-import os
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -96,7 +95,7 @@ def evaluate_baseline(name: str, board: str, evaluation: Evaluation, as_json: bo
     _check(evaluation)
     ntuple = import_module("ntuple")  # not at the top: MuZero's evaluation does without numba
     rules = ntuple.make_rules(*parse_board(board))
-    player = getattr(ntuple, BASELINES[name])(rules, threads=os.cpu_count())
+    player = getattr(ntuple, BASELINES[name])(rules, threads=ntuple.available_cores())
     games = player.play(evaluation.games, evaluation.seed)
     _, result = _report(games, evaluation, f"{name} on {board}", {"board": board, "search": name})
     if as_json:

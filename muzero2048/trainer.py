@@ -4,6 +4,7 @@ import time
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -84,14 +85,9 @@ class MuZeroLearner:
         }
 
     def save(self, folder: Path) -> None:
-        """Write the parameters, and all else that training needs, into an empty folder.
-
-        The counts go as 32-bit words: JAX would cut int64, and runs are longer than 2^31 moves.
-        """
+        """Write the parameters, and all else that training needs, into an empty folder."""
         save_pytree(folder / PARAMETERS, self._state.params)
-        save_pytree(
-            folder / TRAINING, {"progress": self._progress.view(np.uint32), "state": self._state._replace(params=None)}
-        )
+        save_pytree(folder / TRAINING, self._training())
 
     def restore(self, folder: Path) -> None:
         """Go on from `save`.
@@ -100,11 +96,16 @@ class MuZeroLearner:
             ValueError: a part is damaged or was made with another config.
         """
         params = load_pytree(folder / PARAMETERS, self._state.params)
-        training = load_pytree(
-            folder / TRAINING, {"progress": self._progress.view(np.uint32), "state": self._state._replace(params=None)}
-        )
+        training = load_pytree(folder / TRAINING, self._training())
         self._state = training["state"]._replace(params=params)
         self._progress = np.array(training["progress"]).view(np.int64)
+
+    def _training(self) -> dict[str, Any]:
+        """What is saved beside the parameters.
+
+        The counts go as 32-bit words: JAX would cut int64, and runs are longer than 2^31 moves.
+        """
+        return {"progress": self._progress.view(np.uint32), "state": self._state._replace(params=None)}
 
     def player(self) -> MuZeroPlayer:
         """Plays with the parameters of now."""

@@ -1,7 +1,7 @@
 """n-tuple networks for 2048 in numba: the rules as a bitboard, TD(0), TC and OTD+TC learning, 1-ply play."""
 
 from ntuple.board import Rules, make_rules
-from ntuple.config import NTupleConfig
+from ntuple.config import NTupleConfig, available_cores
 from ntuple.player import Games, GreedyPlayer, NTuplePlayer, RandomPlayer
 from ntuple.trainer import NTupleLearner, load_player
 
@@ -13,6 +13,7 @@ __all__ = [
     "NTuplePlayer",
     "RandomPlayer",
     "Rules",
+    "available_cores",
     "load_player",
     "make_rules",
 ]

@@ -7,6 +7,11 @@ from ntuple.board import make_rules
 from ntuple.patterns import parse_network
 
 
+def available_cores() -> int:
+    """The cores that this process may use, where the system tells: a batch job has a few of many."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @dataclass(frozen=True)
 class NTupleConfig:
     """What an n-tuple learner learns, and how: TD(0), TC, or OTD+TC, optimistic where v_init > 0.
@@ -45,10 +50,7 @@ class NTupleConfig:
     @property
     def num_threads(self) -> int:
         """The threads to start on this machine."""
-        if self.threads:
-            return self.threads
-        # The cores that this process may use, where the system tells: a batch job has a few of many.
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return self.threads or available_cores()
 
     @property
     def tc_starts(self) -> int:
