@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments, rest = parser.parse_known_args(argv)
         # argparse cannot take key=value on both sides of --resume, so they arrive as the rest.
         arguments.overrides = [word for word in rest if not word.startswith("-")]
-        if arguments.overrides != rest or (rest and arguments.run != _train):
+        if arguments.overrides != rest or (rest and arguments.run not in (_train, _evaluate)):
             parser.error(f"cannot read {' '.join(rest)}")
         return arguments.run(arguments)
     except LaunchError as error:
@@ -65,10 +65,19 @@ def _train(arguments: argparse.Namespace) -> int:
 
 
 def _add_evaluate(commands: "argparse._SubParsersAction[_Parser]") -> None:
-    parser = commands.add_parser("evaluate", help="play games with a checkpoint and report the scores")
+    parser = commands.add_parser(
+        "evaluate",
+        help="play games with a checkpoint and report the scores",
+        usage="muzero2048 evaluate [-h] PATH [options] [search.key=value ...]",
+        epilog="search.key=value sets a field of a tree search, e.g. search.chance=weighted; see docs/evaluate.md",
+    )
     parser.add_argument("path", metavar="PATH", help="a run folder, a checkpoint, or: random, greedy")
     parser.add_argument("--games", type=int, default=1000, help="games to play (default: 1000)")
     parser.add_argument("--seed", type=int, help="of the games (default: that of the evaluation that ends a run)")
+    parser.add_argument("--search", choices=("1ply", "gumbel", "puct"), help="1ply, or the rule at a tree's root")
+    parser.add_argument("--simulations", type=int, metavar="N", help="of a tree search, a move")
+    parser.add_argument("--model", choices=("learned", "simulator"), help="what a tree search plans in")
+    parser.add_argument("--value", choices=("network", "ntuple"), help="what a tree search evaluates positions with")
     parser.add_argument("--board", help="for random and greedy: rows x columns (default: 4x4)")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object in the last line")
     parser.set_defaults(run=_evaluate)
@@ -76,15 +85,21 @@ def _add_evaluate(commands: "argparse._SubParsersAction[_Parser]") -> None:
 
 def _evaluate(arguments: argparse.Namespace) -> int:
     from launch import evaluate
+    from launch.searches import Options
 
     seed = evaluate.FINAL_EVALUATION_SEED if arguments.seed is None else arguments.seed
     evaluation = evaluate.Evaluation(arguments.games, seed)
+    options = Options(
+        arguments.search, arguments.simulations, arguments.model, arguments.value, tuple(arguments.overrides)
+    )
     if arguments.path in evaluate.BASELINES:
+        if options.words():
+            raise UserError(f"{arguments.path} does not search; leave out {' '.join(options.words())}")
         evaluate.evaluate_baseline(arguments.path, arguments.board or "4x4", evaluation, arguments.json)
     elif arguments.board:
         raise UserError("--board is for random and greedy; a checkpoint holds its own board")
     else:
-        evaluate.evaluate_path(Path(arguments.path), evaluation, arguments.json)
+        evaluate.evaluate_path(Path(arguments.path), evaluation, options, arguments.json)
     return 0
 
 
@@ -105,8 +120,9 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 
 def _add_bench(commands: "argparse._SubParsersAction[_Parser]") -> None:
-    parser = commands.add_parser("bench", help="measure speed against peers in the same run")
-    parser.add_argument("what", choices=("env",), help="what to measure")
+    parser = commands.add_parser("bench", help="measure speed beside peers, accuracy beside the truth")
+    what = "env: steps/s; search: moves/s and memory; accuracy: error of searches on small boards, 10 minutes"
+    parser.add_argument("what", choices=("env", "search", "accuracy"), help=what)
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object in the last line")
     parser.set_defaults(run=_bench)
 

@@ -6,10 +6,11 @@ ntuple: {...}       # the config of that learner
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, make_dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from omegaconf import DictConfig, MissingMandatoryValue, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -18,6 +19,8 @@ from yaml import YAMLError
 from launch import learners
 from launch.contracts import LearnerConfig
 from launch.errors import UserError
+
+T = TypeVar("T")
 
 CONFIG_FILE = "config.yaml"
 SEEDS = 2**32  # seeds are 0 to SEEDS - 1: JAX's keys hold 32 bits of them
@@ -85,19 +88,48 @@ def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
     file = path / CONFIG_FILE if path.is_dir() else path
     if not file.is_file():
         raise UserError(f"there is no config {file}; give a YAML file such as those in configs/")
+    with _in_one_line(str(file), overrides):
+        return _experiment(OmegaConf.load(file), _parse_overrides(overrides, "run.seed=1"))
+
+
+def override_settings(name: str, settings: T, overrides: Sequence[str], place: str) -> T:
+    """A dataclass of settings with some of them changed.
+
+    Args:
+        name: of the settings.
+        settings: a dataclass.
+        overrides: "name.field=value".
+        place: whose fault it is, in messages, if the changed settings do not go together.
+
+    Raises:
+        UserError: an unknown key or a wrong value; the line names it.
+    """
+    parsed = _parse_overrides(overrides, f"{name}.key=value")
+    for override in overrides:
+        if not override.startswith(f"{name}."):
+            raise UserError(f"override {override}: only the keys {name}.key=value can be set here")
+    schema = make_dataclass("Settings", [(name, type(settings))], frozen=True)
+    with _in_one_line(place, overrides):
+        merged = OmegaConf.merge(OmegaConf.structured(schema(settings)), parsed)
+        return cast(T, getattr(OmegaConf.to_object(merged), name))
+
+
+@contextmanager
+def _in_one_line(place: str, overrides: Sequence[str]) -> Iterator[None]:
+    """Report a mistake in settings as a UserError that names the override or else the place."""
     try:
-        return _experiment(OmegaConf.load(file), _parse_overrides(overrides))
+        yield
     except MissingMandatoryValue as error:
-        raise UserError(f"{file}: {error.full_key} is missing and has no default; set it") from error
+        raise UserError(f"{place}: {error.full_key} is missing and has no default; set it") from error
     except OmegaConfBaseException as error:
         guilty = [word for word in overrides if f"{word.partition('=')[0]}.".startswith(f"{error.full_key}.")]
-        place = f"override {guilty[-1]}" if guilty else str(file)
+        where = f"override {guilty[-1]}" if guilty else place
         key = f"{error.full_key}: " if error.full_key else ""
-        raise UserError(f"{place}: {key}{_first_line(error)}") from error
+        raise UserError(f"{where}: {key}{_first_line(error)}") from error
     except YAMLError as error:
-        raise UserError(f"{file}: not YAML: {' '.join(str(error).split())}") from error
+        raise UserError(f"{place}: not YAML: {' '.join(str(error).split())}") from error
     except ValueError as error:
-        raise UserError(f"{file}: {_first_line(error)}") from error
+        raise UserError(f"{place}: {_first_line(error)}") from error
 
 
 def read_yaml(text: str) -> dict[str, Any]:
@@ -131,10 +163,10 @@ def _schema(learner: str) -> type[Any]:
     return make_dataclass("Experiment", [("learner", str), ("run", RunConfig), (learner, settings)], frozen=True)
 
 
-def _parse_overrides(overrides: Sequence[str]) -> DictConfig:
+def _parse_overrides(overrides: Sequence[str], example: str) -> DictConfig:
     for override in overrides:
         if not re.match(r"[A-Za-z_][\w.]*=", override):
-            raise UserError(f"cannot read the override '{override}'; give key=value, e.g. run.seed=1")
+            raise UserError(f"cannot read the override '{override}'; give key=value, e.g. {example}")
     try:
         return OmegaConf.from_dotlist(list(overrides))
     except (YAMLError, OmegaConfBaseException) as error:

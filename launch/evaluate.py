@@ -14,6 +14,7 @@ from launch.environment import project_version
 from launch.errors import UserError, warn
 from launch.files import write_json
 from launch.report import Summary, statistics_block, summarize, summary_line
+from launch.searches import Options, Search, resolve
 
 FOLDER = "evaluations"
 
@@ -36,21 +37,22 @@ class Evaluation(NamedTuple):
         return run_folder / FOLDER / f"{env_steps}-{search}-{self.games}games-seed{self.seed}.json"
 
 
-def evaluate_path(path: Path, evaluation: Evaluation, as_json: bool) -> None:
+def evaluate_path(path: Path, evaluation: Evaluation, options: Options, as_json: bool) -> None:
     """Evaluate a checkpoint or the newest one of a run; print the result and keep it in the run's folder.
 
     A folder that cannot be written costs a warning, not the result. Of a checkpoint that was copied out of its
     run nothing is kept.
 
     Raises:
-        UserError: no good checkpoint.
+        UserError: no good checkpoint, or one that cannot serve the search of the options.
     """
     _check(evaluation)
     checkpoint = checkpoints.find_checkpoint(path)
     experiment, state = checkpoints.read_checkpoint(checkpoint)
-    player = learners.load_player(experiment.learner, checkpoint, experiment.settings)
+    search = resolve(experiment, options, checkpoint)
+    player = learners.load_player(experiment.learner, checkpoint, experiment.settings, search.config)
     games = player.play(evaluation.games, evaluation.seed)
-    _, record = report(games, experiment, state, evaluation)
+    _, record = report(games, experiment, state, evaluation, search)
     run_folder = checkpoints.run_folder_of(checkpoint)
     if run_folder is not None:
         try:
@@ -62,10 +64,9 @@ def evaluate_path(path: Path, evaluation: Evaluation, as_json: bool) -> None:
 
 
 def report(
-    games: Games, experiment: Experiment, state: State, evaluation: Evaluation
+    games: Games, experiment: Experiment, state: State, evaluation: Evaluation, search: Search
 ) -> tuple[Summary, dict[str, Any]]:
     """Print what came out of an evaluation; return its summary and the record that `keep` takes."""
-    search = learners.entry(experiment.learner).search
     settings = experiment.settings
     record = {
         "run": experiment.run.name,
@@ -77,9 +78,9 @@ def report(
         "updates": state.progress["updates"],
         "wall_hours": state.wall_hours,
     }
-    heading = f"{experiment.run.name} ({experiment.learner}, {search}) after {state.progress['env_steps']:,} moves"
+    heading = f"{experiment.run.name} ({experiment.learner}, {search.name}) after {state.progress['env_steps']:,} moves"
     board = f"{settings.rows}x{settings.columns}"
-    summary, result = _report(games, evaluation, heading, {"board": board, "search": search})
+    summary, result = _report(games, evaluation, heading, {"board": board, **search.record()})
     return summary, record | result
 
 
@@ -119,7 +120,7 @@ def prepare_folder(run_folder: Path) -> None:
 
 
 def _report(
-    games: Games, evaluation: Evaluation, heading: str, setting: dict[str, str]
+    games: Games, evaluation: Evaluation, heading: str, setting: dict[str, Any]
 ) -> tuple[Summary, dict[str, Any]]:
     summary = summarize(games)
     print(f"{heading}\n{statistics_block(games)}\n{summary_line(summary)}, seed {evaluation.seed}", flush=True)

@@ -3,7 +3,7 @@
 import os
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from launch.contracts import Learner, LearnerConfig, Player
 from launch.errors import UserError
@@ -14,24 +14,30 @@ class LearnerEntry(NamedTuple):
 
     config: str
     learner: str
-    load_player: str
-    search: str  # how its player chooses a move in evaluation
-    uses_jax: bool
+    one_ply_player: str  # (folder, config) -> Player that takes the best of the four moves; "": there is none
+    tree_player: str  # (folder, config, SearchConfig) -> Player by tree search, which runs in JAX; "": there is none
+    value: str  # what a tree search evaluates positions with: network, ntuple
+    models: tuple[str, ...]  # what it can plan in: learned, simulator
+    uses_jax: bool  # in training
 
 
 LEARNERS = {
     "ntuple": LearnerEntry(
         config="ntuple:NTupleConfig",
         learner="ntuple:NTupleLearner",
-        load_player="ntuple:load_player",
-        search="1ply",
+        one_ply_player="ntuple:load_player",
+        tree_player="muzero2048.ntuple_value:load_player",
+        value="ntuple",
+        models=("simulator",),
         uses_jax=False,
     ),
     "muzero": LearnerEntry(
         config="muzero2048.config:MuZeroConfig",
         learner="muzero2048.trainer:MuZeroLearner",
-        load_player="muzero2048.player:load_player",
-        search="gumbel",
+        one_ply_player="",
+        tree_player="muzero2048.player:load_player",
+        value="network",
+        models=("learned", "simulator"),
         uses_jax=True,
     ),
 }
@@ -54,10 +60,23 @@ def make_learner(name: str, config: LearnerConfig, seed: int) -> Learner:
     return _part(name, "learner")(config, seed)
 
 
-def load_player(name: str, folder: Path, config: LearnerConfig) -> Player:
-    """The player alone from a checkpoint; UserError if the checkpoint does not fit the config."""
+def search_config() -> type[Any]:
+    """The class SearchConfig, for searches that no learner's config holds."""
+    _set_compilation_cache()
+    return cast(type[Any], import_module("muzero2048.config").SearchConfig)
+
+
+def load_player(name: str, folder: Path, config: LearnerConfig, search: Any) -> Player:
+    """The player alone from a checkpoint, with the SearchConfig of a tree search, or None for 1ply.
+
+    Raises:
+        UserError: the checkpoint does not fit the config.
+    """
     try:
-        return _part(name, "load_player")(folder, config)
+        if search is None:
+            return _part(name, "one_ply_player")(folder, config)
+        _set_compilation_cache()
+        return _part(name, "tree_player")(folder, config, search)
     except ValueError as error:
         raise UserError(f"{folder}: {error}") from error
 

@@ -22,6 +22,7 @@ from launch.files import write_text
 from launch.metrics import Row
 from launch.progress import ProgressDisplay
 from launch.report import summarize
+from launch.searches import Options, Search, resolve
 from launch.signals import STOPPED, StopSignals
 
 
@@ -138,7 +139,8 @@ class TrainingRun:
         evaluation = final_evaluation(self._experiment)
         games = stop.interruptible(lambda: self._learner.player().play(evaluation.games, evaluation.seed))
         if games is not None:
-            summary, record = evaluate.report(games, self._experiment, self._state(), evaluation)
+            search = own_search(self._experiment)
+            summary, record = evaluate.report(games, self._experiment, self._state(), evaluation, search)
             self._record(summary.metrics())  # first: the file says that the run is finished
             evaluate.keep(record, self._folder, evaluation)
 
@@ -252,9 +254,14 @@ def final_evaluation(experiment: Experiment) -> Evaluation:
     return Evaluation(experiment.run.final_games, FINAL_EVALUATION_SEED)
 
 
+def own_search(experiment: Experiment) -> Search:
+    """The search that the learner's own player plays with, in training and after it."""
+    return resolve(experiment, Options(), experiment.run.folder)
+
+
 def is_finished(experiment: Experiment, checkpoint: Path) -> bool:
     """Whether the budget is spent at the checkpoint and its last evaluation is there."""
     env_steps = int(checkpoint.name)
-    search = learners.entry(experiment.learner).search
-    result = final_evaluation(experiment).file(experiment.run.folder, env_steps, search)
+    search = own_search(experiment)
+    result = final_evaluation(experiment).file(experiment.run.folder, env_steps, search.name)
     return env_steps >= experiment.settings.env_steps and result.exists()

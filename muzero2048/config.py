@@ -47,18 +47,30 @@ class ChanceConfig:
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """Planning at a root (search.py). With simulations <= considered_actions the search is one batched evaluation."""
+    """Planning at a root (search/). With a Gumbel root and simulations <= considered_actions it is one batch."""
 
+    engine: Literal["own", "mctx"] = "own"  # own: search/loop.py; mctx: composed of mctx's parts, slower, as a check
+    model: Literal["learned", "simulator"] = "learned"  # simulator: the rules of the game in place of learned dynamics
     simulations: int = 4  # n, evaluations a move
-    considered_actions: int = 4  # m, actions sampled without replacement at the root (Gumbel top-m)
-    gumbel_scale: float = 1.0  # of the noise at the root in self-play; evaluation plays without noise
+    # gumbel: top-m by Gumbel noise and Sequential Halving; puct: Dirichlet noise, and the action drawn by its visits
+    root: Literal["gumbel", "puct"] = "gumbel"
+    considered_actions: int = 4  # m, actions sampled without replacement at a Gumbel root
+    # Of the noise in self-play; evaluation plays without. At a PUCT root it is the temperature of the visits.
+    gumbel_scale: float = 1.0
+    dirichlet_fraction: float = 0.1  # of a PUCT root's prior in self-play (Stochastic MuZero, for 2048)
+    dirichlet_alpha: float = 0.3
+    inside: Literal["puct", "gumbel"] = "puct"  # rule at the decision nodes inside the tree
+    # Rule at the chance nodes (search/selection.py): p / (n + 1); largest deficit p (n + 1) - n; golden-ratio sequence;
+    # sampling; or each outcome once, likely ones first, and the expectation over them in place of the mean over visits
+    chance: Literal["ratio", "deficit", "quasi_random", "sampled", "weighted"] = "deficit"
+    read_out: Literal["mean", "expectimax"] = "mean"  # Q of the root's actions: mean over visits, or a sweep
     c_visit: float = 50.0  # sigma(q) = (c_visit + max visits) c_scale q   (Gumbel MuZero, eq. 8)
     c_scale: float = 0.1
-    # How q enters sigma: min-max over the actions of the node, or q in units of `value_scale` points.
-    normalization: Literal["node", "fixed"] = "node"
-    range_floor: float = 1.0  # node: least range of q, in points, that min-max stretches to [0, 1]
+    # Unit of q: min-max over the actions of the node, over the whole tree, or `value_scale` points.
+    normalization: Literal["node", "tree", "fixed"] = "node"
+    range_floor: float = 1.0  # node, tree: least range of q, in points, that min-max stretches to [0, 1]
     value_scale: float = 100.0  # fixed: points that count as 1
-    pb_c_init: float = 1.25  # PUCT at the decision nodes inside the tree (MuZero, appendix B)
+    pb_c_init: float = 1.25  # PUCT (MuZero, appendix B)
     pb_c_base: float = 19652.0
 
     def __post_init__(self) -> None:
@@ -67,10 +79,21 @@ class SearchConfig:
                 f"search.simulations = {self.simulations}, search.considered_actions = {self.considered_actions}: "
                 "needs simulations >= 1 and considered_actions between 1 and 4"
             )
-        if self.range_floor <= 0 or self.value_scale <= 0 or self.pb_c_base <= 0:
-            raise ValueError("search.range_floor, search.value_scale and search.pb_c_base must be above 0")
+        if min(self.range_floor, self.value_scale, self.pb_c_base, self.dirichlet_alpha) <= 0:
+            raise ValueError("search.range_floor, value_scale, pb_c_base and dirichlet_alpha must be above 0")
         if min(self.gumbel_scale, self.c_visit, self.c_scale, self.pb_c_init) < 0:
             raise ValueError("search.gumbel_scale, c_visit, c_scale and pb_c_init must be at least 0")
+        if not 0 <= self.dirichlet_fraction <= 1:
+            raise ValueError(f"search.dirichlet_fraction is {self.dirichlet_fraction}: must be between 0 and 1")
+        if self.engine == "mctx":
+            for name, missing in (("normalization", "tree"), ("chance", "weighted"), ("read_out", "expectimax")):
+                if getattr(self, name) == missing:
+                    raise ValueError(f"search.{name} = {missing} needs search.engine = own")
+
+    @property
+    def one_step(self) -> bool:
+        """Every action considered is visited at most once, so the search is one batch of afterstates."""
+        return self.root == "gumbel" and self.simulations <= self.considered_actions
 
 
 @dataclass(frozen=True)

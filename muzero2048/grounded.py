@@ -138,6 +138,12 @@ class GroundedModel(Model):
         x = self.trunk(self._tiles(afterstate))
         return AfterstatePrediction(self.chance_head(x), self.afterstate_value_head(x))
 
+    def represent_afterstate(
+        self, cells: UInt8[Array, "B N"], action: Int[Array, "B"], afterstate_cells: UInt8[Array, "B N"]
+    ) -> Float[Array, "B N D"]:
+        """H of the true afterstate: the latent of a board, whoever moves next."""
+        return self.representation(afterstate_cells)
+
     def dynamics(self, afterstate: Float[Array, "B N D"], code: Float[Array, "B C"]) -> Float[Array, "B N D"]:
         """G: the code opens a gate on its cell and writes its content there."""
         gate = nnx.sigmoid(self.code_gate(code))[..., None]

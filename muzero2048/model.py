@@ -70,6 +70,12 @@ class Model(nnx.Module):
         """Chance distribution and value of afterstates."""
         raise NotImplementedError
 
+    def represent_afterstate(
+        self, cells: UInt8[Array, "B N"], action: Int[Array, "B"], afterstate_cells: UInt8[Array, "B N"]
+    ) -> State:
+        """Latent of the afterstate of true boards: phi(h(o), a) where h has never seen an afterstate."""
+        return self.afterstate_dynamics(self.representation(cells), action)[0]
+
     def dynamics(self, afterstate: State, code: Float[Array, "B C"]) -> State:
         """The state after the chance event of the (one-hot) code."""
         raise NotImplementedError

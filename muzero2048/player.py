@@ -1,8 +1,9 @@
-"""MuZero playing whole games: lanes side by side on the device, each taking the next game when its own is over."""
+"""Players by search: lanes of games side by side on the device, each taking the next game when its own is over."""
 
 import functools
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,9 +14,11 @@ from flax import nnx
 from jaxtyping import Array, Bool, Int, UInt32
 
 from muzero2048.checkpoint import PARAMETERS, load_pytree
-from muzero2048.config import MuZeroConfig
+from muzero2048.config import MuZeroConfig, SearchConfig
 from muzero2048.env import Board, Game2048, where
-from muzero2048.model import Model, make_model
+from muzero2048.model import make_model
+from muzero2048.search.base import Dynamics
+from muzero2048.search.dynamics import make_dynamics
 from muzero2048.selfplay import search_move
 
 LANES = 512  # games side by side
@@ -57,11 +60,38 @@ class Program(NamedTuple):
     play: Callable[[Lanes, Any, Array], Lanes]  # (lanes, params, seed): MOVES_A_CALL moves further
 
 
-class MuZeroPlayer:
-    """Plays with fixed parameters, without noise at the root, from normal starts."""
+Params = Any  # pytree of arrays that a player's dynamics read
 
-    def __init__(self, config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: Any):
-        self._compile = _make_play(config, graphdef)
+
+@dataclass(frozen=True)
+class Setting:
+    """What a player plays with, but for its parameters; hashable, so that equal ones share a compiled program."""
+
+    game: Game2048
+    search: SearchConfig
+    discount: float  # gamma, once a move
+
+    def dynamics(self, params: Params) -> Dynamics:
+        """The world that the search plans in."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class NetworkSetting(Setting):
+    """A MuZero model: its learned dynamics, or the simulator with its values."""
+
+    graphdef: nnx.GraphDef[Any]
+
+    def dynamics(self, params: Params) -> Dynamics:
+        """The world that the config of the search names."""
+        return make_dynamics(nnx.merge(self.graphdef, params), self.game, self.search)
+
+
+class SearchPlayer:
+    """Plays by search with fixed parameters, without noise at the root, from normal starts."""
+
+    def __init__(self, setting: Setting, params: Params):
+        self._compile = _make_play(setting)
         self._params = params
 
     def play(self, num_games: int, seed: int) -> Games:
@@ -70,7 +100,7 @@ class MuZeroPlayer:
         The random numbers of game i come from (seed, i) alone. Its result can still depend on the number of lanes
         where two moves tie within float32 rounding, since matrix products of another batch size round otherwise.
         """
-        program = self._compile(num_games)
+        program = self._compile(num_games, self._params)
         began = time.perf_counter()
         seed_word = jnp.asarray(seed, jnp.uint32)
         lanes = program.open(seed_word)
@@ -86,35 +116,43 @@ class MuZeroPlayer:
         )
 
 
-def load_player(folder: Path, config: MuZeroConfig) -> MuZeroPlayer:
-    """The player of a checkpoint folder; reads the parameters alone.
+def make_player(config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: Params) -> SearchPlayer:
+    """The player of a model, with the search of its config."""
+    game = Game2048(config.rows, config.columns)
+    return SearchPlayer(NetworkSetting(game, config.search, config.discount, graphdef), params)
+
+
+def load_player(folder: Path, config: MuZeroConfig, search: SearchConfig | None = None) -> SearchPlayer:
+    """The player of a checkpoint folder, with the search of its config or the one given; reads the parameters alone.
 
     Raises:
         ValueError: the parameters are damaged or belong to another network.
     """
     graphdef, like = nnx.split(nnx.eval_shape(lambda: make_model(config, seed=0)))
-    return MuZeroPlayer(config, graphdef, load_pytree(folder / PARAMETERS, like))
+    if search is not None:
+        config = replace(config, search=search)
+    return make_player(config, graphdef, load_pytree(folder / PARAMETERS, like))
 
 
 @functools.cache
-def _make_play(config: MuZeroConfig, graphdef: nnx.GraphDef[Any]) -> Callable[[int], Program]:
-    """Number of games -> compiled program."""
-    game = Game2048(config.rows, config.columns)
+def _make_play(setting: Setting) -> Callable[[int, Params], Program]:
+    """(number of games, parameters of the shapes to compile for) -> compiled program."""
+    game = setting.game
 
-    def random_bits(seed: UInt32[Array, ""], number: Int[Array, "L"], move: Int[Array, "L"]) -> UInt32[Array, "L"]:
-        """The draw for this move of this game, whatever lane it is in."""
+    def random_bits(seed: UInt32[Array, ""], number: Int[Array, "L"], move: Int[Array, "L"]) -> UInt32[Array, "2 L"]:
+        """Two draws for this move of this game, whatever lane it is in: for the game, and for the search."""
 
         def draw(number: Array, move: Array) -> Array:
             key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), number), move)
-            return jax.random.bits(key, (), jnp.uint32)
+            return jax.random.bits(key, (2,), jnp.uint32)
 
-        return jax.vmap(draw)(number, move)
+        return jax.vmap(draw, out_axes=1)(number, move)
 
     def take_next(lanes: Lanes, free: Bool[Array, "L"], seed: UInt32[Array, ""]) -> Lanes:
         """Give the free lanes the next games in order."""
         number = jnp.where(free, lanes.next_game + jnp.cumsum(free) - 1, lanes.game)
         moves = jnp.where(free, 0, lanes.moves)
-        opening = game.init_from_bits(random_bits(seed, number, moves))
+        opening = game.init_from_bits(random_bits(seed, number, moves)[0])
         return lanes._replace(
             board=where(free, opening, lanes.board),
             game=number,
@@ -123,11 +161,12 @@ def _make_play(config: MuZeroConfig, graphdef: nnx.GraphDef[Any]) -> Callable[[i
             next_game=lanes.next_game + free.sum(),
         )
 
-    def move(num_games: int, lanes: Lanes, model: Model, seed: UInt32[Array, ""]) -> Lanes:
-        plan = search_move(model, jax.random.key(seed), game, lanes.board, config, gumbel_scale=0.0)
-        after, reward = game.afterstate(lanes.board, plan.action)
+    def move(num_games: int, lanes: Lanes, dynamics: Dynamics, seed: UInt32[Array, ""]) -> Lanes:
         moves = lanes.moves + 1
-        board, _ = game.spawn_from_bits(random_bits(seed, lanes.game, moves), after)
+        spawn_bits, search_seeds = random_bits(seed, lanes.game, moves)
+        plan = search_move(dynamics, game, lanes.board, search_seeds, None, setting.search, setting.discount)
+        after, reward = game.afterstate(lanes.board, plan.action)
+        board, _ = game.spawn_from_bits(spawn_bits, after)
         score, over = lanes.score + reward, game.is_over(board)
         finished = jnp.where(over, lanes.game, num_games)  # rows beyond the results are dropped
         level = game.to_cells(board).max(axis=(-2, -1)).astype(jnp.int32)
@@ -146,15 +185,17 @@ def _make_play(config: MuZeroConfig, graphdef: nnx.GraphDef[Any]) -> Callable[[i
         return take_next(lanes, jnp.ones((num_lanes,), bool), seed)
 
     def play(num_games: int, lanes: Lanes, params: Any, seed: UInt32[Array, ""]) -> Lanes:
-        model = nnx.merge(graphdef, params)
-        return jax.lax.fori_loop(0, MOVES_A_CALL, lambda _, lanes: move(num_games, lanes, model, seed), lanes)
+        dynamics = setting.dynamics(params)
+        return jax.lax.fori_loop(0, MOVES_A_CALL, lambda _, lanes: move(num_games, lanes, dynamics, seed), lanes)
 
-    @functools.cache
-    def compile_for(num_games: int) -> Program:
-        params = nnx.state(nnx.eval_shape(lambda: make_model(config, seed=0)), nnx.Param)
-        seed = jax.ShapeDtypeStruct((), jnp.uint32)
-        opening = jax.jit(functools.partial(open_lanes, num_games)).lower(seed)
-        playing = jax.jit(functools.partial(play, num_games)).lower(opening.out_info, params, seed)
-        return Program(opening.compile(), playing.compile())
+    programs: dict[int, Program] = {}
+
+    def compile_for(num_games: int, params: Params) -> Program:
+        if num_games not in programs:
+            seed = jax.ShapeDtypeStruct((), jnp.uint32)
+            opening = jax.jit(functools.partial(open_lanes, num_games)).lower(seed)
+            playing = jax.jit(functools.partial(play, num_games)).lower(opening.out_info, params, seed)
+            programs[num_games] = Program(opening.compile(), playing.compile())
+        return programs[num_games]
 
     return compile_for

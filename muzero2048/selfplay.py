@@ -4,12 +4,14 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
-from muzero2048.config import MuZeroConfig
+from muzero2048.config import MuZeroConfig, SearchConfig
 from muzero2048.env import STEP_DRAWS, Board, Game2048
 from muzero2048.model import Model
-from muzero2048.search import Plan, make_root, plan
+from muzero2048.search.base import Dynamics, Plan
+from muzero2048.search.dynamics import make_dynamics
+from muzero2048.search.plan import make_root, plan
 from muzero2048.targets import Sequence, lambda_returns
 
 
@@ -54,24 +56,32 @@ def init_actor(game: Game2048, key: PRNGKeyArray, num_envs: int) -> ActorState:
 
 
 def search_move(
-    model: Model, key: PRNGKeyArray, game: Game2048, board: Board, config: MuZeroConfig, gumbel_scale: float
+    dynamics: Dynamics,
+    game: Game2048,
+    board: Board,
+    seeds: UInt32[Array, "B"],
+    key: PRNGKeyArray | None,
+    config: SearchConfig,
+    discount: float,
 ) -> Plan:
-    """Plan one move on each board."""
-    root_key, search_key = jax.random.split(key)
-    cells = game.to_cells(board).reshape(*board[0].shape, game.num_cells)
-    root = make_root(model, root_key, cells, game.legal_actions(board), gumbel_scale)
-    return plan(model, search_key, root, config.search, config.discount)
+    """Plan one move on each board, with the noise of self-play drawn from `key`, or without (None)."""
+    return plan(dynamics, make_root(dynamics, game, board, seeds, key, config), config, discount)
 
 
 def play_chunk(
     model: Model, key: PRNGKeyArray, game: Game2048, actor: ActorState, config: MuZeroConfig
 ) -> tuple[ActorState, Sequence, PlayStatistics]:
     """Play `chunk` moves; the sequence is time-major [T, E, ...] and carries finished value targets."""
-    scale = config.search.gumbel_scale
+    dynamics = make_dynamics(model, game, config.search)
+
+    def search(key: PRNGKeyArray, board: Board) -> Plan:
+        noise_key, seed_key = jax.random.split(key)
+        seeds = jax.random.bits(seed_key, (config.num_envs,), jnp.uint32)
+        return search_move(dynamics, game, board, seeds, noise_key, config.search, config.discount)
 
     def move(actor: ActorState, key: PRNGKeyArray) -> tuple[ActorState, tuple[Sequence, Outcome]]:
         search_key, step_key = jax.random.split(key)
-        found = search_move(model, search_key, game, actor.board, config, scale)
+        found = search(search_key, actor.board)
         bits = jax.random.bits(step_key, (STEP_DRAWS, *actor.score.shape), jnp.uint32)
         board, transition = game.step_from_bits(bits, actor.board, found.action)
         score, moves = actor.score + transition.reward, actor.moves + 1
@@ -98,7 +108,7 @@ def play_chunk(
 
     keys = jax.random.split(key, config.chunk + 1)
     actor, (record, outcome) = jax.lax.scan(move, actor, keys[:-1])
-    last = search_move(model, keys[-1], game, actor.board, config, scale)
+    last = search(keys[-1], actor.board)
     values = jnp.concatenate([record.value, last.value[None]])
     returns = lambda_returns(record.reward, record.done, values, config.discount, config.td_lambda, config.td_steps)
     return actor, record._replace(value=returns), _statistics(record, outcome)

@@ -13,7 +13,7 @@ from muzero2048.checkpoint import PARAMETERS, TRAINING, load_pytree, save_pytree
 from muzero2048.config import MuZeroConfig
 from muzero2048.learner import Report, make_learner
 from muzero2048.losses import LossReport
-from muzero2048.player import MuZeroPlayer
+from muzero2048.player import SearchPlayer, make_player
 from muzero2048.selfplay import PlayStatistics
 
 SATURATION_WARNING = 0.001  # share of value targets beyond the support that is worth a word
@@ -107,11 +107,11 @@ class MuZeroLearner:
         """
         return {"progress": self._progress.view(np.uint32), "state": self._state._replace(params=None)}
 
-    def player(self) -> MuZeroPlayer:
+    def player(self) -> SearchPlayer:
         """Plays with the parameters of now."""
         # A copy: the next round donates, and so deletes, the arrays of this state.
         params = jax.tree.map(lambda x: x.copy(), self._state.params)
-        return MuZeroPlayer(self._config, self._learner.graphdef, params)
+        return make_player(self._config, self._learner.graphdef, params)
 
 
 def summarize(play: list[PlayStatistics], rounds: list[Report]) -> dict[str, float]:

@@ -3,7 +3,7 @@
 from ntuple.board import Rules, make_rules
 from ntuple.config import NTupleConfig, available_cores
 from ntuple.player import Games, GreedyPlayer, NTuplePlayer, RandomPlayer
-from ntuple.trainer import NTupleLearner, load_player
+from ntuple.trainer import NTupleLearner, load_player, load_weights
 
 __all__ = [
     "Games",
@@ -15,5 +15,6 @@ __all__ = [
     "Rules",
     "available_cores",
     "load_player",
+    "load_weights",
     "make_rules",
 ]

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
@@ -56,14 +56,23 @@ def load_tensors(path: Path, config: NTupleConfig) -> Tensors:
         raise ValueError(f"{path}: missing or damaged, use an earlier checkpoint ({error})") from error
 
 
-def fill(array: NDArray[np.generic], tensors: Tensors, name: str, path: Path) -> None:
-    """Copy a tensor into an array of the same shape and type.
+def take(tensors: Tensors, name: str, shape: tuple[int, ...], dtype: DTypeLike, path: Path) -> NDArray[np.generic]:
+    """The tensor of a name.
 
     Raises:
         ValueError: the tensor is not there or differs in shape or type.
     """
     tensor = tensors.get(name)
-    if tensor is None or tensor.shape != array.shape or tensor.dtype != array.dtype:
+    if tensor is None or tensor.shape != shape or tensor.dtype != dtype:
         found = "nothing" if tensor is None else f"{tensor.dtype}{list(tensor.shape)}"
-        raise ValueError(f"{path}: {name} should be {array.dtype}{list(array.shape)}, found {found}")
-    array[...] = tensor
+        raise ValueError(f"{path}: {name} should be {np.dtype(dtype)}{list(shape)}, found {found}")
+    return tensor
+
+
+def fill(array: NDArray[np.generic], tensors: Tensors, name: str, path: Path) -> None:
+    """Copy a tensor into an array of the same shape and type.
+
+    Raises:
+        ValueError: see `take`.
+    """
+    array[...] = take(tensors, name, array.shape, array.dtype, path)

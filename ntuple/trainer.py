@@ -20,11 +20,12 @@ from ntuple.board import Board, Rules, make_rules, spawn
 from ntuple.config import NTupleConfig
 from ntuple.jit import kernel
 from ntuple.network import Network, find_positions, make_network
+from ntuple.patterns import parse_network
 from ntuple.player import NTuplePlayer, opening, tile_of
 from ntuple.policy import LAST, Scratch, best_move, make_scratch
 from ntuple.prefetch import prefetch
 from ntuple.rng import mix, step, stream
-from ntuple.store import Tensors, fill, load_tensors, save_tensors
+from ntuple.store import Tensors, fill, load_tensors, save_tensors, take
 from ntuple.updates import tc_update, td_update
 
 # Columns of a thread's row: its random stream, its board, its last afterstate, and the game's score and moves.
@@ -227,13 +228,24 @@ def _no_errors() -> NDArray[np.float32]:
     return np.zeros((0, 2), np.float32)
 
 
+def load_weights(folder: Path, config: NTupleConfig) -> NDArray[np.float32]:
+    """The weights float32[sum of 16^n] of a checkpoint folder, table behind table.
+
+    Raises:
+        ValueError: they are missing, damaged, or of another board or network than the config's.
+    """
+    path = folder / WEIGHTS_FILE
+    patterns = parse_network(config.network, config.rows, config.columns)
+    shape = (sum(16 ** len(pattern) for pattern in patterns),)
+    return take(load_tensors(path, config), "weights", shape, np.float32, path).astype(np.float32, copy=False)
+
+
 def load_player(folder: Path, config: NTupleConfig) -> NTuplePlayer:
     """The player of a checkpoint folder; it reads the weights and nothing else.
 
     Raises:
-        ValueError: the weights are missing, damaged, or of another board or network than the config's.
+        ValueError: see `load_weights`.
     """
-    path = folder / WEIGHTS_FILE
     network = make_network(config.network, config.rows, config.columns, 0.0)
-    fill(network.weights, load_tensors(path, config), "weights", path)
+    network.weights[:] = load_weights(folder, config)
     return NTuplePlayer(make_rules(config.rows, config.columns), network, config.num_threads)

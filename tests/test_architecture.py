@@ -18,13 +18,19 @@ def imported_packages(file: Path) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("package", "forbidden"), [("ntuple", {"jax", "muzero2048", "launch"}), ("muzero2048", {"launch", "ntuple"})]
+    ("package", "forbidden"), [("ntuple", {"jax", "muzero2048", "launch"}), ("muzero2048", {"launch"})]
 )
 def test_a_learner_imports_nothing_from_above_it(package, forbidden):
     files = list((ROOT / package).rglob("*.py"))
     assert files
     for file in files:
         assert not imported_packages(file) & forbidden, file
+
+
+def test_one_file_of_muzero_knows_of_ntuple():
+    files = (ROOT / "muzero2048").rglob("*.py")
+    users = {file.relative_to(ROOT).as_posix() for file in files if "ntuple" in imported_packages(file)}
+    assert users == {"muzero2048/ntuple_value.py"}
 
 
 @pytest.mark.parametrize("module", ["ntuple", "launch.cli"])

@@ -19,8 +19,10 @@ WANDB_FAST = {
 TOY = learners.LearnerEntry(
     config="toy:ToyConfig",
     learner="toy:ToyLearner",
-    load_player="toy:load_player",
-    search="none",
+    one_ply_player="toy:load_player",
+    tree_player="",
+    value="",
+    models=(),
     uses_jax=False,
 )
 

@@ -92,7 +92,7 @@ def test_a_bad_line_of_metrics_is_named(toy_yaml: Path, capsys):
 )
 def test_a_bad_evaluation_is_named(toy_yaml: Path, capsys, text: str, fault: str):
     main(["train", "toy.yaml"])
-    file = Path("runs/one/evaluations/100-none-4games-seed2000003.json")
+    file = Path("runs/one/evaluations/100-1ply-4games-seed2000003.json")
     file.write_text(text)
     assert _mistake(capsys, "compare", "runs/one") == f"{file}, {fault}"
 
@@ -119,7 +119,15 @@ def test_a_run_that_exists(toy_yaml: Path, capsys):
         ([], "the following arguments are required: COMMAND; see `muzero2048 --help`"),
         (["train"], "the following arguments are required: CONFIG; see `muzero2048 train --help`"),
         (["train", "toy.yaml", "--resum", "-x"], "cannot read -x; see `muzero2048 --help`"),
-        (["evaluate", "random", "more"], "cannot read more; see `muzero2048 --help`"),
+        (["evaluate", "random", "more"], "random does not search; leave out more"),
+        (
+            ["evaluate", "greedy", "search.chance=weighted", "--search", "1ply"],
+            "greedy does not search; leave out --search 1ply search.chance=weighted",
+        ),
+        (
+            ["evaluate", "runs", "--simulations", "many"],
+            "argument --simulations: invalid int value: 'many'; see `muzero2048 evaluate --help`",
+        ),
         (
             ["evaluate", "random", "--board", "5x5"],
             "cannot read the board '5x5'; give rows x columns, each 2 to 4, e.g. 3x4",

@@ -24,7 +24,7 @@ def test_a_path_is_enough(toy_yaml: Path, capsys):
         "env_steps": 100,
         "training_games": 20,
         "board": "2x3",
-        "search": "none",
+        "search": "1ply",
         "games": 5,
         "seed": 7,
         "score_mean": weight + 207,  # 7 + weight + 0, 100, 200, 300, 400
@@ -36,12 +36,12 @@ def test_a_path_is_enough(toy_yaml: Path, capsys):
         "2048": 0.8, "4096": 0.6, "8192": 0.4, "16384": 0.2, "32768": 0.0, "65536": 0.0, "131072": 0.0,
     }  # fmt: skip
     assert result["version"]
-    assert json.loads(Path("runs/one/evaluations/100-none-5games-seed7.json").read_text()) == result
+    assert json.loads(Path("runs/one/evaluations/100-1ply-5games-seed7.json").read_text()) == result
 
 
 def test_the_last_evaluation_of_a_run_can_be_repeated(toy_yaml: Path, capsys):
     main(["train", "toy.yaml"])
-    kept = json.loads(Path("runs/one/evaluations/100-none-4games-seed2000003.json").read_text())
+    kept = json.loads(Path("runs/one/evaluations/100-1ply-4games-seed2000003.json").read_text())
     again = _last_json(capsys, "evaluate", "runs/one", "--games", "4")
     assert kept | {"time": ""} == again | {"time": ""}
 
@@ -49,7 +49,7 @@ def test_the_last_evaluation_of_a_run_can_be_repeated(toy_yaml: Path, capsys):
 def test_a_named_checkpoint_is_evaluated_not_the_newest(toy_yaml: Path, capsys):
     main(["train", "toy.yaml"])
     assert _last_json(capsys, "evaluate", "runs/one/checkpoints/90")["env_steps"] == 90
-    assert Path("runs/one/evaluations/90-none-1000games-seed2000003.json").exists()
+    assert Path("runs/one/evaluations/90-1ply-1000games-seed2000003.json").exists()
 
 
 @pytest.mark.parametrize(("name", "mean"), [("random", 19.66), ("greedy", 24.04)])

@@ -36,7 +36,7 @@ def test_a_run_leaves_rows_evaluations_and_checkpoints(toy_yaml: Path, capsys):
     assert [row["eval/games"] for row in rows if "eval/games" in row] == [3, 3, 3, 4]
     assert all({"env_steps", "games", "updates", "wall_hours"} <= row.keys() for row in rows)
     assert sorted(path.name for path in (RUN / "checkpoints").iterdir()) == ["100", "90"]
-    assert [path.name for path in (RUN / "evaluations").iterdir()] == ["100-none-4games-seed2000003.json"]
+    assert [path.name for path in (RUN / "evaluations").iterdir()] == ["100-1ply-4games-seed2000003.json"]
     assert {path.name for path in RUN.iterdir()} >= {"config.yaml", "environment.json", "metrics.jsonl"}
     assert "summary 500ms" in capsys.readouterr().out
 
@@ -98,7 +98,7 @@ def test_a_finished_run_says_so(toy_yaml: Path, capsys):
 def test_a_missing_last_evaluation_is_made_up(toy_yaml: Path):
     _train(toy_yaml)
     whole = _rows()
-    (RUN / "evaluations" / "100-none-4games-seed2000003.json").unlink()
+    (RUN / "evaluations" / "100-1ply-4games-seed2000003.json").unlink()
     (RUN / "metrics.jsonl").write_text("".join((RUN / "metrics.jsonl").read_text().splitlines(keepends=True)[:-1]))
     assert _train(toy_yaml, "--resume") == 0
     assert _rows() == whole

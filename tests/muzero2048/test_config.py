@@ -56,11 +56,21 @@ def test_tile_levels(levels: int) -> None:
 
 @pytest.mark.parametrize(
     "changes", [{"simulations": 0}, {"considered_actions": 0}, {"considered_actions": 5}, {"range_floor": 0.0},
-                {"value_scale": 0.0}],
+                {"value_scale": 0.0}, {"pb_c_base": 0.0}, {"dirichlet_alpha": 0.0}, {"dirichlet_fraction": 1.1},
+                {"dirichlet_fraction": -0.1}, {"gumbel_scale": -1.0}, {"c_visit": -1.0}, {"c_scale": -1.0},
+                {"pb_c_init": -1.0}, {"engine": "mctx", "normalization": "tree"},
+                {"engine": "mctx", "chance": "weighted"}, {"engine": "mctx", "read_out": "expectimax"}],
 )  # fmt: skip
-def test_search(changes: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=r"search\."):
+def test_search(changes: dict[str, float | str]) -> None:
+    with pytest.raises(ValueError, match=r"search\.") as error:
         SearchConfig(**changes)
+    assert all(name in str(error.value) for name in changes)
+
+
+def test_one_step() -> None:
+    assert SearchConfig(simulations=3, considered_actions=3).one_step
+    assert not SearchConfig(simulations=4, considered_actions=3).one_step
+    assert not SearchConfig(simulations=3, considered_actions=3, root="puct").one_step  # visits, not a top-m
 
 
 @pytest.mark.parametrize("changes", [{"capacity": 0}, {"batch_size": 0}, {"ratio": 0.0}])

@@ -67,6 +67,22 @@ def test_shapes(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_true_afterstates(kind: str) -> None:
+    """A grounded latent is that of the afterstate's cells; others know an afterstate only as phi of board and move."""
+    model, (cells, action, _), _ = some_outputs(kind)
+    after_cells = cells[::-1]  # of whatever board: the kinds differ in what they read
+
+    @jax.jit
+    def latents() -> tuple[jax.Array, jax.Array, jax.Array]:
+        moved, _ = model.afterstate_dynamics(model.representation(cells), action)
+        return model.represent_afterstate(cells, action, after_cells), model.representation(after_cells), moved
+
+    found, of_cells, of_move = latents()
+    np.testing.assert_allclose(found, of_cells if model.grounded else of_move, rtol=1e-6, atol=1e-6)
+    assert jnp.abs(found - (of_move if model.grounded else of_cells)).max() > 0.1
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_board_does_not_see_its_batch_mates(kind: str) -> None:
     model, inputs, together = some_outputs(kind)
     alone = outputs(model, *(x[2:3] for x in inputs))

@@ -6,7 +6,7 @@ from flax import nnx
 
 from muzero2048 import player
 from muzero2048.config import SearchConfig
-from muzero2048.player import Games, MuZeroPlayer
+from muzero2048.player import Games, SearchPlayer, make_player
 
 from .toy_model import random_model, small_config
 
@@ -14,12 +14,12 @@ CONFIG = small_config(rows=2, columns=2)
 
 
 @pytest.fixture(scope="module")
-def plays() -> MuZeroPlayer:
-    return MuZeroPlayer(CONFIG, *nnx.split(random_model(CONFIG, seed=0)))
+def plays() -> SearchPlayer:
+    return make_player(CONFIG, *nnx.split(random_model(CONFIG, seed=0)))
 
 
 @pytest.fixture(scope="module")
-def games(plays: MuZeroPlayer) -> Games:
+def games(plays: SearchPlayer) -> Games:
     return plays.play(200, seed=7)
 
 
@@ -46,23 +46,29 @@ def same(one: Games, other: Games, number: int) -> bool:
     )
 
 
-def test_a_game_depends_on_seed_and_number(plays: MuZeroPlayer, games: Games) -> None:
+def test_a_game_depends_on_seed_and_number(plays: SearchPlayer, games: Games) -> None:
     assert same(plays.play(50, seed=7), games, 50)
     assert same(plays.play(200, seed=7), games, 200)
     assert not same(plays.play(200, seed=8), games, 200)
     assert len({tuple(row) for row in np.stack([games.score, games.moves], axis=1)}) > 10  # not one game 200 times
 
 
-def test_lanes_take_the_next_game(plays: MuZeroPlayer, games: Games, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lanes_take_the_next_game(plays: SearchPlayer, games: Games, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(player, "LANES", 6)
     player._make_play.cache_clear()
-    few_lanes = MuZeroPlayer(CONFIG, *nnx.split(random_model(CONFIG, seed=0)))
+    few_lanes = make_player(CONFIG, *nnx.split(random_model(CONFIG, seed=0)))
     assert same(few_lanes.play(50, seed=7), games, 50)
     player._make_play.cache_clear()
 
 
-def test_it_plays_with_the_tree_too() -> None:
-    config = small_config(rows=2, columns=2, search=SearchConfig(simulations=6))
-    found = MuZeroPlayer(config, *nnx.split(random_model(config, seed=0))).play(20, seed=7)
+@pytest.mark.parametrize("search", [
+    SearchConfig(simulations=6),
+    SearchConfig(simulations=5, root="puct", chance="sampled", model="simulator"),
+])  # fmt: skip
+def test_it_plays_with_the_tree_too(search: SearchConfig) -> None:
+    config = small_config(rows=2, columns=2, search=search)
+    plays = make_player(config, *nnx.split(random_model(config, seed=0)))
+    found = plays.play(20, seed=7)
     assert (found.score >= 4).all()
     assert (found.moves > 1).all()
+    assert same(plays.play(20, seed=7), found, 20)  # what the search draws comes from the seed too

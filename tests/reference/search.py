@@ -1,8 +1,10 @@
-"""The tree search in plain Python, one board, one node after the other, on a model given as tables.
+"""The tree search in plain Python, one board, one node after the other, in float64, on a model given as tables.
 
-Gumbel top-m and Sequential Halving at the root (Danihelka et al. 2022), PUCT at decision nodes inside (Schrittwieser et
-al. 2020, appendix B), at chance nodes the code that lags most behind its probability. A node's value is the mean of its
-own evaluation and of what its later visits brought. The reward belongs to the move, which alone discounts.
+Root: Gumbel top-m with Sequential Halving (Danihelka et al. 2022), or PUCT (Schrittwieser et al. 2020, appendix B).
+Inside: either's rule at decision nodes, one of five at chance nodes. A node's value is the mean of its own evaluation
+and of what its later visits brought; with the rule `weighted` a chance node's is the expectation over its visited
+outcomes. The reward belongs to the move, which alone discounts. A state without a legal action is over: worth 0 as
+often as it is visited.
 """
 
 import math
@@ -10,6 +12,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+
+ILLEGAL = -1e9  # logit of an action that is known to be illegal
+WORDS = 2**32
+GOLDEN_RATIO = 0x9E3779B9
 
 
 class Tables(NamedTuple):
@@ -25,16 +31,41 @@ class Tables(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What SearchConfig sets, with min-max rescaling at each node."""
+    """What SearchConfig sets, by the same names, and the discount."""
 
-    simulations: int
-    considered_actions: int
     discount: float
-    c_visit: float = 50.0
-    c_scale: float = 0.1
-    range_floor: float = 1.0
-    pb_c_init: float = 1.25
-    pb_c_base: float = 19652.0
+    simulations: int
+    root: str
+    considered_actions: int
+    inside: str
+    chance: str
+    read_out: str
+    c_visit: float
+    c_scale: float
+    normalization: str
+    range_floor: float
+    value_scale: float
+    pb_c_init: float
+    pb_c_base: float
+
+
+class Position(NamedTuple):
+    """A root: a row of the tables, and what the search is told beside it."""
+
+    row: int
+    legal: list[bool]
+    gumbel: np.ndarray
+    seed: int
+
+
+class Result(NamedTuple):
+    """What a search returns."""
+
+    action: int
+    policy_target: np.ndarray
+    q_values: np.ndarray
+    visits: np.ndarray
+    value: float
 
 
 @dataclass
@@ -42,16 +73,33 @@ class Node:
     """A decision or a chance node; edges by action or code."""
 
     row: int
+    number: int
     is_chance: bool
-    raw_value: float
-    total: float = 0.0  # sum of all that was backed up, its own evaluation first
-    count: int = 0
+    logits: np.ndarray  # of the actions or the codes
+    raw_value: float  # the model's evaluation
+    value: float = 0.0  # of now
+    count: int = 1  # evaluations in the value
     children: dict[int, "Node"] = field(default_factory=dict)
     visits: dict[int, int] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.value = self.raw_value
+        self.prior = softmax(self.logits)
+
     @property
-    def value(self) -> float:
-        return self.total / self.count
+    def possible(self) -> list[int]:
+        return [slot for slot, logit in enumerate(self.logits) if logit > ILLEGAL / 2]
+
+    @property
+    def is_over(self) -> bool:
+        return not self.is_chance and not self.possible
+
+    def visited(self, slot: int) -> int:
+        return self.visits.get(slot, 0)
+
+    @property
+    def total(self) -> int:
+        return sum(self.visits.values())
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
@@ -59,48 +107,157 @@ def softmax(logits: np.ndarray) -> np.ndarray:
     return weights / weights.sum()
 
 
-def decision_node(tables: Tables, row: int) -> Node:
-    value = float(tables.value[row])
-    return Node(row, False, value, value, 1)
+class Search:
+    """The tree of one position."""
 
+    def __init__(self, tables: Tables, position: Position, settings: Settings):
+        self.tables, self.position, self.settings = tables, position, settings
+        logits = np.where(position.legal, tables.policy_logits[position.row], ILLEGAL)
+        self.root = Node(position.row, 0, False, logits, float(tables.value[position.row]))
+        self.low = self.high = self.root.value  # the least and the greatest Q met in the tree
+        schedule = halving(min(settings.considered_actions, sum(position.legal)), settings.simulations)
+        for self.number, visits in enumerate(schedule, start=1):  # the number is that of the node to be added
+            gumbel = settings.root == "gumbel" and not self.root.is_over
+            self.visit(self.root, self.best_of_considered(visits) if gumbel else None)
 
-def chance_node(tables: Tables, row: int) -> Node:
-    value = float(tables.afterstate_value[row])
-    return Node(row, True, value, value, 1)
-
-
-def search(tables: Tables, row: int, legal: list[bool], gumbel: np.ndarray, settings: Settings) -> Node:
-    """The root after all simulations."""
-    root = decision_node(tables, row)
-    schedule = halving(min(settings.considered_actions, sum(legal)), settings.simulations)
-    for considered_visits in schedule:
-        action = root_action(tables, root, legal, gumbel, considered_visits, settings)
-        path = [(root, action)]
-        node = root
-        while path[-1][1] in node.children:
-            node = node.children[path[-1][1]]
-            path.append((node, inside_choice(tables, node, settings)))
-        back_up(tables, path, expand(tables, *path[-1]), settings)
-    return root
-
-
-def expand(tables: Tables, node: Node, choice: int) -> Node:
-    if node.is_chance:
-        child = decision_node(tables, int(tables.next_state[node.row, choice]))
-    else:
-        child = chance_node(tables, int(tables.afterstate[node.row, choice]))
-    node.children[choice] = child
-    return child
-
-
-def back_up(tables: Tables, path: list[tuple[Node, int]], leaf: Node, settings: Settings) -> None:
-    value = leaf.value
-    for node, choice in reversed(path):
-        if not node.is_chance:
-            value = float(tables.reward[node.row, choice]) + settings.discount * value
-        node.total += value
+    def visit(self, node: Node, slot: int | None = None) -> float:
+        """One more visit of a node, through the slot or the one of its rule; returns what it brought."""
+        if node.is_over:
+            slot, brought = 0, 0.0
+        else:
+            slot = self.choose(node) if slot is None else slot
+            if slot in node.children:
+                brought = self.visit(node.children[slot])
+            else:
+                node.children[slot] = self.expand(node, slot)
+                brought = node.children[slot].value
+            if not node.is_chance:
+                brought = float(self.tables.reward[node.row, slot]) + self.settings.discount * brought
+                self.low, self.high = min(self.low, self.q(node, slot)), max(self.high, self.q(node, slot))
+        node.visits[slot] = node.visited(slot) + 1
         node.count += 1
-        node.visits[choice] = node.visits.get(choice, 0) + 1
+        node.value += (brought - node.value) / node.count
+        if node.is_chance and self.settings.chance == "weighted":
+            node.value = brought = expectation(node, {code: child.value for code, child in node.children.items()})
+        return brought
+
+    def expand(self, node: Node, slot: int) -> Node:
+        tables = self.tables
+        if node.is_chance:
+            row = int(tables.next_state[node.row, slot])
+            return Node(row, self.number, False, tables.policy_logits[row], float(tables.value[row]))
+        row = int(tables.afterstate[node.row, slot])
+        return Node(row, self.number, True, tables.chance_logits[row], float(tables.afterstate_value[row]))
+
+    def q(self, node: Node, action: int) -> float:
+        return float(self.tables.reward[node.row, action]) + self.settings.discount * node.children[action].value
+
+    def choose(self, node: Node) -> int:
+        if node.is_chance:
+            return self.code(node)
+        rule = self.settings.root if node is self.root else self.settings.inside
+        scores = self.puct(node) if rule == "puct" else self.lead(node)
+        return max(node.possible, key=lambda action: scores[action])
+
+    # Rules at decision nodes.
+
+    def puct(self, node: Node) -> np.ndarray:
+        q = np.array([self.q(node, a) if a in node.children else node.value for a in range(4)])
+        unit = self.normalize(q, min(*q, node.value), max(*q, node.value))
+        c_base = self.settings.pb_c_base
+        rate = self.settings.pb_c_init + math.log((node.count + c_base + 1) / c_base)
+        visits = np.array([node.visited(a) for a in range(4)])
+        return unit + node.prior * math.sqrt(node.count) / (1 + visits) * rate
+
+    def lead(self, node: Node) -> np.ndarray:
+        """Gumbel inside: how far an action's visits lag behind the improved policy."""
+        improved = softmax(node.logits + self.sigma(node, self.completed_q(node)))
+        return improved - np.array([node.visited(a) for a in range(4)]) / (1 + node.total)
+
+    def completed_q(self, node: Node) -> np.ndarray:
+        """Q of the visited actions, the mixed value for the others (Gumbel MuZero, appendix D)."""
+        return self.complete(node, {action: self.q(node, action) for action in node.children})
+
+    def complete(self, node: Node, found: dict[int, float]) -> np.ndarray:
+        mixed = node.raw_value
+        if found:
+            mean = sum(node.prior[a] * q for a, q in found.items()) / sum(node.prior[a] for a in found)
+            mixed = (node.raw_value + node.total * mean) / (1 + node.total)
+        return np.array([found.get(a, mixed) for a in range(4)])
+
+    def sigma(self, node: Node, completed: np.ndarray) -> np.ndarray:
+        unit = self.normalize(completed, completed.min(), completed.max())
+        return (self.settings.c_visit + max(node.visits.values(), default=0)) * self.settings.c_scale * unit
+
+    def normalize(self, q: np.ndarray, low: float, high: float) -> np.ndarray:
+        if self.settings.normalization == "fixed":
+            return (q - low) / self.settings.value_scale
+        if self.settings.normalization == "tree":
+            low, high = self.low, self.high
+        return (q - low) / max(high - low, self.settings.range_floor)
+
+    # Rules at chance nodes.
+
+    def code(self, node: Node) -> int:
+        n = np.array([node.visited(code) for code in range(len(node.prior))])
+        deficit = node.prior * (node.total + 1) - n
+        step = node_seed(self.position.seed, node.number) + node.total * GOLDEN_RATIO
+        match self.settings.chance:
+            case "ratio":
+                return int(np.argmax(node.prior / (n + 1)))
+            case "deficit":
+                return int(np.argmax(deficit))
+            case "weighted":
+                fresh = np.where(n == 0, node.prior, 0.0)
+                return int(np.argmax(fresh if fresh.any() else deficit))
+            case "quasi_random":
+                return inverse_cdf(node.prior, step % WORDS)
+            case "sampled":
+                return inverse_cdf(node.prior, mix(step % WORDS))
+        raise ValueError(self.settings.chance)
+
+    # The root's.
+
+    def best_of_considered(self, visits: int, q: np.ndarray | None = None) -> int:
+        completed = self.completed_q(self.root) if q is None else q
+        score = self.position.gumbel + self.root.logits + self.sigma(self.root, completed)
+        return max((a for a in self.root.possible if self.root.visited(a) == visits), key=lambda a: score[a])
+
+    def swept(self, node: Node) -> float:
+        """Expectimax over what was visited, the model's evaluation where nothing was."""
+        if not node.children:
+            return node.raw_value
+        behind = {slot: self.swept(child) for slot, child in node.children.items()}
+        if node.is_chance:
+            return expectation(node, behind)
+        return max(float(self.tables.reward[node.row, a]) + self.settings.discount * v for a, v in behind.items())
+
+    def result(self) -> Result:
+        root, visits = self.root, np.array([self.root.visited(a) for a in range(4)])
+        if root.is_over:
+            return Result(0, np.zeros(4), np.zeros(4), visits, 0.0)
+        found = {action: self.q(root, action) for action in root.children}
+        if self.settings.read_out == "expectimax":
+            for action, child in root.children.items():
+                reward = float(self.tables.reward[root.row, action])
+                found[action] = reward + self.settings.discount * self.swept(child)
+        q = self.complete(root, found)
+        if self.settings.root == "gumbel":
+            action = self.best_of_considered(max(visits), q)
+            target = np.where(self.position.legal, softmax(root.logits + self.sigma(root, q)), 0.0)
+        else:
+            action = max(root.children, key=lambda a: math.log(visits[a]) + self.position.gumbel[a])
+            target = visits / visits.sum()
+        return Result(action, target, q, visits, max(found.values()))
+
+
+def search(tables: Tables, position: Position, settings: Settings) -> Result:
+    return Search(tables, position, settings).result()
+
+
+def expectation(node: Node, values: dict[int, float]) -> float:
+    """Over the outcomes that are there."""
+    return sum(node.prior[code] * value for code, value in values.items()) / sum(node.prior[code] for code in values)
 
 
 def halving(considered: int, simulations: int) -> list[int]:
@@ -118,58 +275,23 @@ def halving(considered: int, simulations: int) -> list[int]:
     return schedule[:simulations]
 
 
-def q_value(tables: Tables, node: Node, action: int, settings: Settings) -> float:
-    return float(tables.reward[node.row, action]) + settings.discount * node.children[action].value
+def inverse_cdf(probabilities: np.ndarray, draw: int) -> int:
+    """The code whose interval holds the draw, of which the 23 upper bits count."""
+    place = (draw >> 9) / 2**23 * float(np.sum(probabilities))
+    behind = 0.0
+    for code, probability in enumerate(probabilities):
+        behind += float(probability)
+        if probability > 0 and place < behind:
+            return code
+    return int(np.flatnonzero(probabilities)[-1])
 
 
-def completed_q(tables: Tables, root: Node, legal: list[bool], settings: Settings) -> list[float]:
-    """Q of the visited actions, the mixed value for the others (appendix D)."""
-    prior = softmax(np.where(legal, tables.policy_logits[root.row], -1e9))
-    visited = sorted(root.children)
-    count, mixed = sum(root.visits.values()), root.raw_value
-    if visited:
-        mass = sum(prior[a] for a in visited)
-        weighted = sum(prior[a] * q_value(tables, root, a, settings) for a in visited) / mass
-        mixed = (root.raw_value + count * weighted) / (1 + count)
-    return [q_value(tables, root, a, settings) if a in root.children else mixed for a in range(len(prior))]
+def node_seed(seed: int, number: int) -> int:
+    return mix(seed ^ mix((number + GOLDEN_RATIO) % WORDS))
 
 
-def sigma(tables: Tables, root: Node, legal: list[bool], settings: Settings) -> np.ndarray:
-    q = np.array(completed_q(tables, root, legal, settings))
-    unit = (q - q.min()) / max(q.max() - q.min(), settings.range_floor)
-    return (settings.c_visit + max(root.visits.values(), default=0)) * settings.c_scale * unit
-
-
-def root_action(
-    tables: Tables, root: Node, legal: list[bool], gumbel: np.ndarray, considered_visits: int, settings: Settings
-) -> int:
-    score = gumbel + tables.policy_logits[root.row] + sigma(tables, root, legal, settings)
-    candidates = [a for a in range(len(legal)) if legal[a] and root.visits.get(a, 0) == considered_visits]
-    return max(candidates, key=lambda a: score[a])
-
-
-def final_action(tables: Tables, root: Node, legal: list[bool], gumbel: np.ndarray, settings: Settings) -> int:
-    return root_action(tables, root, legal, gumbel, max(root.visits.values()), settings)
-
-
-def policy_target(tables: Tables, root: Node, legal: list[bool], settings: Settings) -> np.ndarray:
-    logits = tables.policy_logits[root.row] + sigma(tables, root, legal, settings)
-    return softmax(np.where(legal, logits, -np.inf))
-
-
-def inside_choice(tables: Tables, node: Node, settings: Settings) -> int:
-    if node.is_chance:
-        probabilities = softmax(tables.chance_logits[node.row])
-        total = sum(node.visits.values())
-        lag = [p * (total + 1) - node.visits.get(code, 0) for code, p in enumerate(probabilities)]
-        return int(np.argmax(lag))
-    prior = softmax(tables.policy_logits[node.row])
-    q = [q_value(tables, node, a, settings) if a in node.children else node.value for a in range(len(prior))]
-    low, high = min(*q, node.value), max(*q, node.value)
-    rate = settings.pb_c_init + math.log((node.count + settings.pb_c_base + 1) / settings.pb_c_base)
-    scores = [
-        (q[a] - low) / max(high - low, settings.range_floor)
-        + prior[a] * math.sqrt(node.count) / (1 + node.visits.get(a, 0)) * rate
-        for a in range(len(prior))
-    ]
-    return int(np.argmax(scores))
+def mix(word: int) -> int:
+    """The finalizer of MurmurHash3 (32 bits)."""
+    word = (word ^ (word >> 16)) * 0x85EBCA6B % WORDS
+    word = (word ^ (word >> 13)) * 0xC2B2AE35 % WORDS
+    return word ^ (word >> 16)

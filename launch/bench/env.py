@@ -1,26 +1,13 @@
-"""Benchmarks: our speed beside that of peers measured in the same run, interleaved, best of several."""
+"""Steps a second of the environment, beside pgx and jumanji."""
 
-import json
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from rich.console import Console
-from rich.table import Table
-
+from launch.bench.rows import Row, best_seconds
 from launch.errors import UserError
 
-REPEATS = 5  # the best of them counts: other load on a machine only ever makes a run slower
 MEASURED_SECONDS = 0.4  # aimed at a repeat
-
-
-class Row(NamedTuple):
-    """One figure, and its ratio to the same figure of each peer."""
-
-    name: str
-    value: float
-    unit: str
-    ratio: dict[str, float]
 
 
 class Environment(NamedTuple):
@@ -29,18 +16,6 @@ class Environment(NamedTuple):
     init: Callable[[Any, int], Any]  # (key, batch) -> state
     step: Callable[[Any, Any], tuple[Any, Any]]  # (key, state) -> (state, rewards)
     steps_a_call: int = 1  # moves that one call of `step` makes
-
-
-def run_bench(what: str, as_json: bool) -> int:
-    """Run one benchmark and print its rows; with `as_json` the last line is one object."""
-    rows = {"env": bench_env}[what]()
-    table = Table("", "value", "unit", *(f"x {peer}" for peer in rows[0].ratio))
-    for row in rows:
-        table.add_row(row.name, f"{row.value:,.0f}", row.unit, *(f"{ratio:.1f}" for ratio in row.ratio.values()))
-    Console().print(table)
-    if as_json:
-        print(json.dumps({"rows": [row._asdict() for row in rows]}))
-    return 0
 
 
 def bench_env(batches: tuple[int, ...] = (64, 1024, 16384)) -> list[Row]:
@@ -56,24 +31,21 @@ def bench_env(batches: tuple[int, ...] = (64, 1024, 16384)) -> list[Row]:
     rows = []
     for batch in batches:
         rollouts = {name: _make_rollout(environment, batch) for name, environment in environments.items()}
-        best = {name: min(times) for name, times in _interleave(rollouts).items()}
-        speed = {name: batch / seconds for name, seconds in best.items()}
+        seconds = best_seconds({name: rollout.run for name, rollout in rollouts.items()})
+        speed = {name: batch * rollouts[name].steps / seconds[name] for name in rollouts}
         ours = speed.pop("muzero2048")
         rows.append(Row(f"env, batch {batch}", ours, "steps/s", {peer: ours / s for peer, s in speed.items()}))
     return rows
 
 
-def _interleave(rollouts: dict[str, Callable[[], float]]) -> dict[str, list[float]]:
-    """Seconds of REPEATS calls of each, taken in turn, so that a slow spell of the machine strikes all alike."""
-    times: dict[str, list[float]] = {name: [] for name in rollouts}
-    for _ in range(REPEATS):
-        for name, rollout in rollouts.items():
-            times[name].append(rollout())
-    return times
+class Rollout(NamedTuple):
+    """A compiled rollout of about MEASURED_SECONDS."""
+
+    run: Callable[[], None]
+    steps: int  # of each environment in a run
 
 
-def _make_rollout(environment: Environment, batch: int) -> Callable[[], float]:
-    """A compiled rollout of about MEASURED_SECONDS; a call returns the seconds of one batched step."""
+def _make_rollout(environment: Environment, batch: int) -> Rollout:
     import functools
 
     import jax
@@ -91,17 +63,17 @@ def _make_rollout(environment: Environment, batch: int) -> Callable[[], float]:
 
     state = environment.init(jax.random.key(0), batch)
 
-    def seconds(steps: int) -> float:
-        began = time.perf_counter()
+    def run(steps: int) -> None:
         jax.block_until_ready(rollout(jax.random.key(1), state, steps))
-        return (time.perf_counter() - began) / steps
 
     trial = 64
-    seconds(trial)  # compiles
-    steps = max(trial, int(MEASURED_SECONDS / seconds(trial)))
+    run(trial)  # compiles
+    began = time.perf_counter()
+    run(trial)
+    steps = max(trial, int(MEASURED_SECONDS * trial / (time.perf_counter() - began)))
     steps -= steps % environment.steps_a_call
-    seconds(steps)  # compiles for this length
-    return lambda: seconds(steps)
+    run(steps)  # compiles for this length
+    return Rollout(functools.partial(run, steps), steps)
 
 
 def _ours() -> Environment:

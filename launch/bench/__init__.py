@@ -1,0 +1,37 @@
+"""Benchmarks: `muzero2048 bench WHAT` prints a table, and with --json one object."""
+
+import json
+
+from rich.console import Console
+from rich.table import Table
+
+from launch.bench.rows import Row
+
+
+def run_bench(what: str, as_json: bool) -> int:
+    """Run one benchmark and print its rows; with `as_json` the last line is one object."""
+    rows = _measure(what)
+    peers = list(dict.fromkeys(peer for row in rows for peer in row.ratio))
+    table = Table("", "value", "unit", *(f"x {peer}" for peer in peers))
+    for row in rows:
+        ratios = (f"{row.ratio[peer]:.1f}" if peer in row.ratio else "" for peer in peers)
+        table.add_row(row.name, row.text, row.unit, *ratios)
+    Console().print(table)
+    if as_json:
+        print(json.dumps({"rows": [row._asdict() for row in rows]}))
+    return 0
+
+
+def _measure(what: str) -> list[Row]:
+    # Each imports its own needs: peers are there only where the group `bench` is installed.
+    if what == "env":
+        from launch.bench.env import bench_env
+
+        return bench_env()
+    if what == "search":
+        from launch.bench.search import bench_search
+
+        return bench_search()
+    from launch.bench.accuracy import bench_accuracy
+
+    return bench_accuracy()

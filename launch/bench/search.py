@@ -1,0 +1,224 @@
+"""Moves a second of the search, beside mctx on the same small network.
+
+The network is an MLP of three layers of 64 units for each kind of edge, so small that the tree is much of the work;
+`stochastic_muzero_policy` of mctx and the engine `mctx` (Gumbel root, composed of mctx's parts) run the same functions.
+The searches of a call are one jitted scan, as in self-play, with its noise.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import mctx
+
+from launch.bench.rows import Row, best_seconds
+from muzero2048.config import SearchConfig
+from muzero2048.env import NUM_ACTIONS, Board
+from muzero2048.search.base import Afterstate, Decision, Dynamics, Root
+from muzero2048.search.plan import add_dirichlet_noise, plan
+from muzero2048.search.tree import plant
+
+BATCH = 256
+CODES = 32
+WIDTH, LAYERS = 64, 3
+SEARCHES = 4  # in one call
+DISCOUNT = 0.999
+
+STOCHASTIC, COMPOSED = "mctx stochastic", "engine mctx"  # the peers
+
+Array = jax.Array
+Search = Callable[["Parameters", Array, Array], Array]  # (parameters, key, root states) -> actions
+
+
+class Parameters(NamedTuple):
+    """Weights of the small network."""
+
+    move: list[Array]
+    spawn: list[Array]
+    actions: Array  # added to the first layer, by action
+    codes: Array  # and by chance code
+    move_head: Array  # value, reward, logits of the codes
+    spawn_head: Array  # value, logits of the policy
+
+
+def bench_search(simulations: tuple[int, ...] = (4, 16, 50)) -> list[Row]:
+    """Moves/s, the share of the network's time, and the memory of a tree."""
+    key = jax.random.key(0)
+    parameters, states = make_parameters(key), jax.random.normal(key, (BATCH, WIDTH))
+    return [row for n in simulations for row in _rows(n, parameters, key, states)]
+
+
+def _rows(n: int, parameters: Parameters, key: Array, states: Array) -> list[Row]:
+    gumbel, puct = (SearchConfig(simulations=n, root=root) for root in ("gumbel", "puct"))
+    searches = {
+        "gumbel": _ours(gumbel, SmallNetwork),
+        "puct": _ours(puct, SmallNetwork),
+        "gumbel, free network": _ours(gumbel, FreeNetwork),
+        "puct, free network": _ours(puct, FreeNetwork),
+        STOCHASTIC: _theirs(n),
+    }
+    if not gumbel.one_step:
+        searches[COMPOSED] = _ours(SearchConfig(simulations=n, engine="mctx"), SmallNetwork)
+    runs = {name: _compile(search, parameters, key, states) for name, search in searches.items()}
+    seconds = {name: time / (SEARCHES * BATCH) for name, time in best_seconds(runs).items()}
+    peers = [name for name in (STOCHASTIC, COMPOSED) if name in seconds]
+    rows = []
+    for root, config in (("gumbel", gumbel), ("puct", puct)):
+        name = f"N = {n}, {root}" + (", one batch" if config.one_step else "")
+        rows.append(Row(name, 1 / seconds[root], "moves/s", {peer: seconds[peer] / seconds[root] for peer in peers}))
+        share = 1 - seconds[f"{root}, free network"] / seconds[root]
+        rows.append(Row(f"{name}: network", 100 * share, "%", {}))
+    ours, theirs = _tree_bytes(puct, parameters, states), _mctx_tree_bytes(n, parameters, key, states)
+    rows.append(Row(f"N = {n}: a tree", ours, "bytes", {STOCHASTIC: ours / theirs}))
+    return rows
+
+
+class SmallNetwork:
+    """The small network as the world of a search; its latent is not of any game."""
+
+    codes = CODES
+
+    def __init__(self, parameters: Parameters):
+        self._parameters = parameters
+
+    def root(self, board: Board) -> Decision:
+        """None: the benchmark starts from latents."""
+        raise NotImplementedError
+
+    def move(self, state: Array, action: Array) -> Afterstate:
+        """Three layers and the heads of afterstates."""
+        state = _layers(self._parameters.move, state, self._parameters.actions[action])
+        value, reward, logits = jnp.split(state @ self._parameters.move_head, (1, 2), axis=-1)
+        return Afterstate(state, value[:, 0], reward[:, 0], jax.nn.softmax(logits))
+
+    def spawn(self, afterstate: Array, code: Array) -> Decision:
+        """Three layers and the heads of states."""
+        return self.decide(_layers(self._parameters.spawn, afterstate, self._parameters.codes[code]))
+
+    def decide(self, state: Array) -> Decision:
+        """Heads of states."""
+        value, logits = jnp.split(state @ self._parameters.spawn_head, (1,), axis=-1)
+        return Decision(state, value[:, 0], logits)
+
+
+class FreeNetwork(SmallNetwork):
+    """Outputs of the same shapes that cost next to nothing: what is left is the time of the tree."""
+
+    def move(self, state: Array, action: Array) -> Afterstate:
+        """The latent turned by one place."""
+        state = jnp.roll(state, 1, axis=-1)
+        return Afterstate(state, state[:, 0], state[:, 1], jnp.full((len(state), CODES), 1 / CODES))
+
+    def spawn(self, afterstate: Array, code: Array) -> Decision:
+        """The latent turned by three places."""
+        state = jnp.roll(afterstate, 3, axis=-1)
+        return Decision(state, state[:, 0], state[:, :NUM_ACTIONS])
+
+
+def make_parameters(key: Array) -> Parameters:
+    """Random weights that keep the scale of the latent."""
+    keys = iter(jax.random.split(key, 2 * LAYERS + 4))
+
+    def matrix(fan_in: int, fan_out: int) -> Array:
+        return jax.random.normal(next(keys), (fan_in, fan_out)) * (2 / fan_in) ** 0.5
+
+    return Parameters(
+        move=[matrix(WIDTH, WIDTH) for _ in range(LAYERS)],
+        spawn=[matrix(WIDTH, WIDTH) for _ in range(LAYERS)],
+        actions=matrix(NUM_ACTIONS, WIDTH),
+        codes=matrix(CODES, WIDTH),
+        move_head=matrix(WIDTH, 2 + CODES),
+        spawn_head=matrix(WIDTH, 1 + NUM_ACTIONS),
+    )
+
+
+def _layers(weights: list[Array], state: Array, context: Array) -> Array:
+    state = jax.nn.relu(state @ weights[0] + context)
+    for weight in weights[1:]:
+        state = jax.nn.relu(state @ weight)
+    return state
+
+
+def _root(network: SmallNetwork, key: Array, states: Array, config: SearchConfig) -> Root:
+    found = network.decide(states)
+    gumbel_key, dirichlet_key = jax.random.split(key)
+    logits = found.policy_logits
+    if config.root == "puct":
+        logits = add_dirichlet_noise(dirichlet_key, logits, config)
+    gumbel = jax.random.gumbel(gumbel_key, logits.shape)
+    seeds = jnp.zeros((len(states),), jnp.uint32)
+    return Root(states, logits, found.value, jnp.ones(logits.shape, bool), gumbel, seeds)
+
+
+def _ours(config: SearchConfig, network: type[SmallNetwork]) -> Search:
+    def search(parameters: Parameters, key: Array, states: Array) -> Array:
+        dynamics: Dynamics = network(parameters)
+        return plan(dynamics, _root(network(parameters), key, states, config), config, DISCOUNT).action
+
+    return search
+
+
+def _theirs(simulations: int) -> Search:
+    def search(parameters: Parameters, key: Array, states: Array) -> Array:
+        return _mctx_policy(simulations, parameters, key, states).action
+
+    return search
+
+
+def _mctx_policy(simulations: int, parameters: Parameters, key: Array, states: Array) -> Any:
+    network = SmallNetwork(parameters)
+
+    def decision(params: None, key: Array, action: Array, state: Array) -> tuple[Any, Array]:
+        found = network.move(state, action)
+        logits = jnp.log(jnp.maximum(found.probabilities, 1e-30))
+        return mctx.DecisionRecurrentFnOutput(chance_logits=logits, afterstate_value=found.value), found.state
+
+    def chance(params: None, key: Array, code: Array, afterstate: Array) -> tuple[Any, Array]:
+        found = network.spawn(afterstate, code)
+        value = found.value
+        output = mctx.ChanceRecurrentFnOutput(
+            action_logits=found.policy_logits, value=value, reward=0.0 * value, discount=jnp.full_like(value, DISCOUNT)
+        )
+        return output, found.state
+
+    found = network.decide(states)
+    root = mctx.RootFnOutput(prior_logits=found.policy_logits, value=found.value, embedding=states)
+    return mctx.stochastic_muzero_policy(None, key, root, decision, chance, num_simulations=simulations)
+
+
+def _compile(search: Search, parameters: Parameters, key: Array, states: Array) -> Callable[[], object]:
+    """A run of SEARCHES searches, each from roots that depend on the one before."""
+
+    @jax.jit
+    def run(parameters: Parameters, key: Array, states: Array) -> Array:
+        def body(states: Array, key: Array) -> tuple[Array, None]:
+            action = search(parameters, key, states)
+            return states * (1 + 1e-6 * action[:, None]), None
+
+        return jax.lax.scan(body, states, jax.random.split(key, SEARCHES))[0]
+
+    compiled = run.lower(parameters, key, states).compile()
+    return lambda: jax.block_until_ready(compiled(parameters, key, states))
+
+
+def _tree_bytes(config: SearchConfig, parameters: Parameters, states: Array) -> float:
+    root = jax.eval_shape(
+        lambda parameters, states: _root(SmallNetwork(parameters), jax.random.key(0), states, config),
+        parameters,
+        states,
+    )
+    return _bytes_a_board(jax.eval_shape(functools.partial(plant, simulations=config.simulations, codes=CODES), root))
+
+
+def _mctx_tree_bytes(simulations: int, parameters: Parameters, key: Array, states: Array) -> float:
+    # While it searches every node has A + C slots; the tree that the policy returns is cut to the A of the actions.
+    tree = jax.eval_shape(functools.partial(_mctx_policy, simulations), parameters, key, states).search_tree
+    edges = [getattr(tree, field.name) for field in dataclasses.fields(tree) if field.name.startswith("children_")]
+    return _bytes_a_board(tree) + CODES / NUM_ACTIONS * _bytes_a_board(edges)
+
+
+def _bytes_a_board(tree: Any) -> float:
+    return sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(tree)) / BATCH

@@ -1,0 +1,125 @@
+"""The search that an evaluation plays with: what the user asks for, what the checkpoint can serve, and its name.
+
+A search is 1ply, the best of the four moves by the learner's own values, or a tree search (muzero2048/search) with a
+SearchConfig. JAX is loaded for the second alone.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from launch import learners
+from launch.config import Experiment, override_settings
+from launch.errors import UserError
+from launch.learners import LearnerEntry
+
+ONE_PLY = "1ply"
+NTUPLE_SIMULATIONS = 16  # of a tree search over an n-tuple network, whose config names no search
+HOLDS = {"learned": "a learned model", "network": "a value network", "ntuple": "an n-tuple network"}
+LONGEST_NAME = 160  # it is part of a file's name; of a longer one the end becomes a digest
+NAMED = {"root", "simulations", "model"}  # fields that every name tells
+# Fields of the noise in self-play, which evaluation plays without.
+NOISE = {"gumbel_scale", "dirichlet_fraction", "dirichlet_alpha"}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line says of the search; None and () where it says nothing."""
+
+    search: str | None = None  # 1ply, or the rule at the root of a tree: gumbel, puct
+    simulations: int | None = None
+    model: str | None = None  # learned, simulator
+    value: str | None = None  # network, ntuple
+    overrides: Sequence[str] = ()  # "search.field=value"
+
+    def words(self) -> list[str]:
+        """All of it as the user wrote it."""
+        named = {"search": self.search, "simulations": self.simulations, "model": self.model, "value": self.value}
+        return [*(f"--{name} {value}" for name, value in named.items() if value is not None), *self.overrides]
+
+    def assignments(self) -> list[str]:
+        """The settings of a tree search as overrides; UserError if one is set twice."""
+        named = {"search.root": self.search, "search.simulations": self.simulations, "search.model": self.model}
+        set_by_option = [f"{key}={value}" for key, value in named.items() if value is not None]
+        for word in self.overrides:
+            key = word.partition("=")[0]
+            if named.get(key) is not None:
+                raise UserError(f"{word}: {key} is set to {named[key]} by an option too; leave out one of the two")
+        return [*set_by_option, *self.overrides]
+
+
+@dataclass(frozen=True)
+class Search:
+    """How moves are chosen in an evaluation."""
+
+    name: str  # in results and names of files; another for every setting that can change a move
+    config: Any  # SearchConfig of a tree search; None: 1ply
+
+    def record(self) -> dict[str, Any]:
+        """What a result says of it."""
+        return {"search": self.name} | ({"search_config": asdict(self.config)} if self.config else {})
+
+
+def resolve(experiment: Experiment, options: Options, place: Path) -> Search:
+    """The search to play with: by default the learner's own, 1ply or the one of its config.
+
+    Args:
+        experiment: of the checkpoint.
+        options: what the user asks for.
+        place: the checkpoint, for messages.
+
+    Raises:
+        UserError: the checkpoint cannot serve the options; the line says why and how to mend it.
+    """
+    able = learners.entry(experiment.learner)
+    if able.tree_player:
+        _check_holds(able, options.value, (able.value,), f"--value {able.value}", place)
+        _check_holds(able, options.model, able.models, f"--model {able.models[-1]}", place)
+    if options.search == ONE_PLY and not able.one_ply_player:
+        raise UserError(f"{place}: {experiment.learner} plays by tree search alone; give --search gumbel or puct")
+    if options.search == ONE_PLY or (options.search is None and able.one_ply_player):
+        return _one_ply(able, options, place)
+    if not able.tree_player:
+        raise UserError(f"{place}: {experiment.learner} has no tree search; leave out {' '.join(options.words())}")
+    config = override_settings("search", _base(able, experiment), options.assignments(), "options of the search")
+    _check_holds(able, config.model, able.models, f"--model {able.models[-1]}", place)
+    return Search(tree_name(config, able.value), config)
+
+
+def tree_name(config: Any, value: str) -> str:
+    """Such as gumbel-n16-simulator-ntuple-chance=weighted: rule at the root, simulations, and what is no default."""
+    default = type(config)()
+    words = [config.root, f"n{config.simulations}"]
+    words += ["simulator"] if config.model == "simulator" else []
+    words += ["ntuple"] if value == "ntuple" else []
+    for name in (field.name for field in fields(config)):
+        if name not in NAMED | NOISE and getattr(config, name) != getattr(default, name):
+            words.append(f"{name}={getattr(config, name)}")
+    name = "-".join(words)
+    if len(name) > LONGEST_NAME:
+        digest = hashlib.sha256(name.encode()).hexdigest()[:12]
+        name = f"{name[: LONGEST_NAME - len(digest) - 1]}-{digest}"
+    return name
+
+
+def _one_ply(able: LearnerEntry, options: Options, place: Path) -> Search:
+    settings = [word for word in options.words() if word != f"--search {ONE_PLY}"]
+    if settings:
+        mend = " or give --search gumbel or puct" if able.tree_player else ""
+        raise UserError(f"{place}: 1ply has no settings; leave out {' '.join(settings)}{mend}")
+    return Search(ONE_PLY, None)
+
+
+def _base(able: LearnerEntry, experiment: Experiment) -> Any:
+    """The SearchConfig that options change."""
+    if able.value == "ntuple":
+        return learners.search_config()(model="simulator", simulations=NTUPLE_SIMULATIONS)
+    settings: Any = experiment.settings
+    return settings.search
+
+
+def _check_holds(able: LearnerEntry, asked: str | None, there: tuple[str, ...], mend: str, place: Path) -> None:
+    if asked is not None and asked not in there:
+        raise UserError(f"{place}: the checkpoint holds {HOLDS[able.value]}, not {HOLDS[asked]}; give {mend}")

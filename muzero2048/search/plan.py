@@ -1,0 +1,77 @@
+"""Planning a move on each board of a batch.
+
+`plan` chooses by itself: with a Gumbel root and simulations <= considered_actions every considered action is visited
+at most once, the tree has depth 1 and the search is one batch of afterstates (`plan_one_step`); else the tree is
+grown. Both give the same result at positions with at least n legal moves; with fewer, the tree visits some of them
+again, one level deeper, where the batch leaves its spare evaluations unused.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray, UInt32
+
+from muzero2048.config import SearchConfig
+from muzero2048.env import NUM_ACTIONS, Board, Game2048
+from muzero2048.search.base import ILLEGAL, Dynamics, Plan, Root, Statistics
+from muzero2048.search.loop import grow_tree
+from muzero2048.search.mctx_engine import search_with_mctx
+from muzero2048.search.read_out import read_out, root_statistics
+
+
+def make_root(
+    dynamics: Dynamics,
+    game: Game2048,
+    board: Board,
+    seeds: UInt32[Array, "B"],
+    key: PRNGKeyArray | None,
+    config: SearchConfig,
+) -> Root:
+    """Evaluate the boards, mask illegal actions, and draw the noise of self-play from `key`, or none (None)."""
+    found = dynamics.root(board)
+    legal = game.legal_actions(board)
+    logits = jnp.where(legal, found.policy_logits, ILLEGAL)
+    gumbel = jnp.zeros_like(logits)
+    if key is not None:
+        gumbel_key, dirichlet_key = jax.random.split(key)
+        gumbel = config.gumbel_scale * jax.random.gumbel(gumbel_key, logits.shape)
+        if config.root == "puct":
+            logits = add_dirichlet_noise(dirichlet_key, logits, config)
+    return Root(found.state, logits, found.value, legal, gumbel, seeds)
+
+
+def add_dirichlet_noise(key: PRNGKeyArray, logits: Float[Array, "B A"], config: SearchConfig) -> Float[Array, "B A"]:
+    """Logits log((1 - f) P + f eta), eta ~ Dirichlet(alpha) over the legal actions (AlphaZero, 2018, methods)."""
+    possible = logits > ILLEGAL / 2
+    # Gamma variates that are normalised are Dirichlet; their logarithms do not underflow at small alpha.
+    gammas = jnp.where(possible, jax.random.loggamma(key, config.dirichlet_alpha, logits.shape), ILLEGAL)
+    fraction = config.dirichlet_fraction
+    mixed = (1 - fraction) * jax.nn.softmax(logits) + fraction * jax.nn.softmax(gammas)
+    return jnp.where(possible, jnp.log(jnp.maximum(mixed, jnp.finfo(jnp.float32).tiny)), ILLEGAL)
+
+
+def plan(dynamics: Dynamics, root: Root, config: SearchConfig, discount: float) -> Plan:
+    """Search from the root."""
+    if config.one_step:
+        return plan_one_step(dynamics, root, config, discount)
+    if config.engine == "mctx":
+        found = search_with_mctx(dynamics, root, config, discount)
+    else:
+        found = root_statistics(grow_tree(dynamics, root, config, discount), config, discount)
+    return read_out(root, found, config)
+
+
+def plan_one_step(dynamics: Dynamics, root: Root, config: SearchConfig, discount: float) -> Plan:
+    """The search of depth 1: every action's afterstate in one batch.
+
+    All four are evaluated whatever n: a batch of static shape costs less than gathering the considered ones.
+    """
+    batch = len(root.value)
+    states = jax.tree.map(lambda x: jnp.repeat(x, NUM_ACTIONS, axis=0), root.state)
+    after = dynamics.move(states, jnp.tile(jnp.arange(NUM_ACTIONS), batch))
+    q_values = (after.reward + discount * after.value).reshape(batch, NUM_ACTIONS)
+    scores = jnp.where(root.legal, root.gumbel + root.policy_logits, -jnp.inf)
+    rank = jnp.argsort(jnp.argsort(-scores, axis=-1), axis=-1)
+    visits = (root.legal & (rank < config.simulations)).astype(jnp.int32)
+    met = jnp.where(visits > 0, q_values, root.value[:, None])
+    bounds = jnp.stack([jnp.minimum(met.min(axis=-1), root.value), jnp.maximum(met.max(axis=-1), root.value)], axis=-1)
+    return read_out(root, Statistics(q_values, visits, bounds), config)

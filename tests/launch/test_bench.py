@@ -1,0 +1,88 @@
+"""Benchmarks at small size: what they print, and the accuracy of the search where exact values are known."""
+
+import json
+
+import pytest
+
+from launch import bench
+from launch.bench import rows, search
+from launch.bench.accuracy import ROOTS, Roots, bench_accuracy, errors, exact_q, late_board
+from launch.bench.rows import Row
+from muzero2048.config import SearchConfig
+from muzero2048.env import Game2048
+from muzero2048.exact import solve
+
+
+def test_rows_are_printed_and_given_as_json(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = [Row("fast", 12345.6, "steps/s", {"peer": 2.04}), Row("small", 0.1234, "points", {})]
+    monkeypatch.setattr(bench, "_measure", lambda what: found)
+    assert bench.run_bench("env", as_json=True) == 0
+    *table, last = capsys.readouterr().out.splitlines()
+    text = "\n".join(table)
+    assert all(word in text for word in ("fast", "12,346", "steps/s", "x peer", "2.0", "small", "0.123"))
+    assert json.loads(last) == {
+        "rows": [
+            {"name": "fast", "value": 12345.6, "unit": "steps/s", "ratio": {"peer": 2.04}},
+            {"name": "small", "value": 0.1234, "unit": "points", "ratio": {}},
+        ]
+    }
+
+
+def test_the_best_of_interleaved_runs_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 3.0, 3.0, 4.0, 10.0, 12.0, 20.0, 25.0])
+    monkeypatch.setattr(rows.time, "perf_counter", lambda: next(clock))
+    order: list[str] = []
+    runs = {"a": lambda: order.append("a"), "b": lambda: order.append("b")}
+    assert rows.best_seconds(runs, repeats=2) == {"a": 2.0, "b": 1.0}
+    assert order == ["a", "b", "a", "b"]
+
+
+def test_late_roots_and_their_exact_values() -> None:
+    solution = solve(Game2048(2, 2))
+    board = late_board(solution, ROOTS[0])
+    cells = solution.game.to_cells(board).reshape(-1, 4).astype(int)
+    assert len(cells) == 68
+    assert (sum(2 ** cells[:, i] * (cells[:, i] > 0) for i in range(4)) >= 44).all()
+    truth = exact_q(solution, board)
+    assert truth.max(axis=1) == pytest.approx(solution.states[solution.number(board)])
+
+
+def test_the_search_comes_near_the_exact_values() -> None:
+    solution = solve(Game2048(2, 2))
+    board = late_board(solution, ROOTS[0])
+    few = errors(solution, board, SearchConfig(simulations=64))
+    many = errors(solution, board, SearchConfig(simulations=1024))
+    assert many["zero", "expectimax"] < 0.05
+    assert many["exact", "expectimax"] < 0.02
+    assert all(many[key] < 0.5 * few[key] for key in few)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chance", ["ratio", "deficit", "quasi_random"])
+def test_4096_simulations_with_zero_leaves(chance: str) -> None:
+    solution = solve(Game2048(2, 2))
+    found = errors(solution, late_board(solution, ROOTS[0]), SearchConfig(simulations=4096, chance=chance))
+    assert found["zero", "mean"] < 0.2
+    assert found["zero", "expectimax"] < 0.05
+
+
+def test_rows_of_the_accuracy_benchmark() -> None:
+    found = bench_accuracy((Roots(2, 2, least_sum=50, most=8),), simulations=(5,), chance_rules=("ratio",))
+    assert len(found) == 2 * 2
+    assert found[0].name == "2x2, zero leaves, ratio, mean, N = 5"
+    assert all(row.unit == "points" and row.value >= 0 for row in found)
+
+
+def test_rows_of_the_search_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "BATCH", 3)
+    monkeypatch.setattr(search, "SEARCHES", 2)
+    found = {row.name: row for row in search.bench_search(simulations=(5,))}
+    assert set(found["N = 5, gumbel"].ratio) == {"mctx stochastic", "engine mctx"}
+    assert set(found) == {
+        *(f"N = 5, {root}{what}" for root in ("gumbel", "puct") for what in ("", ": network")), "N = 5: a tree"
+    }  # fmt: skip
+    # 6 nodes: latent of 64, prior of 32, q of 4 and 4 scalars as floats; children and visits of 32 as 16-bit words;
+    # 2 flags. And bounds and seed of the tree.
+    assert found["N = 5: a tree"].value == 6 * (4 * (64 + 32 + 4 + 4) + 2 * 64 + 2) + 12

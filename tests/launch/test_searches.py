@@ -1,0 +1,250 @@
+"""Which search a checkpoint is evaluated with, what it is called, and the mistakes of asking for another."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+from toy import ToyConfig
+
+from launch.checkpoints import State, save_checkpoint
+from launch.cli import main
+from launch.config import CONFIG_FILE, Experiment, RunConfig, load_experiment
+from launch.errors import UserError
+from launch.searches import Options, Search, resolve
+from muzero2048.config import SearchConfig
+from ntuple import NTupleConfig
+
+ROOT = Path(__file__).parents[2]
+MUZERO_CONFIG = ROOT / "configs" / "muzero" / "tiny.yaml"
+HERE = Path("here")
+RUN = RunConfig("one", "g")
+NTUPLE = Experiment("ntuple", RUN, NTupleConfig(rows=2, columns=2, network="0123"))
+OWN = SearchConfig(simulations=8, c_scale=1.0, gumbel_scale=0.5)
+MUZERO = Experiment("muzero", RUN, replace(load_experiment(MUZERO_CONFIG).settings, search=OWN))
+TOY = Experiment("toy", RUN, ToyConfig())
+TREE = SearchConfig(model="simulator", simulations=16)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "options", "search"),
+    [
+        (NTUPLE, Options(), Search("1ply", None)),
+        (NTUPLE, Options("1ply"), Search("1ply", None)),
+        (NTUPLE, Options("gumbel"), Search("gumbel-n16-simulator-ntuple", TREE)),
+        (
+            NTUPLE,
+            Options("puct", 50, "simulator", "ntuple"),
+            Search("puct-n50-simulator-ntuple", replace(TREE, root="puct", simulations=50)),
+        ),
+        (
+            NTUPLE,
+            Options("gumbel", overrides=("search.read_out=expectimax", "search.chance=weighted")),
+            Search(
+                "gumbel-n16-simulator-ntuple-chance=weighted-read_out=expectimax",
+                replace(TREE, chance="weighted", read_out="expectimax"),
+            ),
+        ),
+        (MUZERO, Options(), Search("gumbel-n8-c_scale=1.0", OWN)),
+        (MUZERO, Options("puct", value="network"), Search("puct-n8-c_scale=1.0", replace(OWN, root="puct"))),
+        (
+            MUZERO,
+            Options(simulations=100, model="simulator"),
+            Search("gumbel-n100-simulator-c_scale=1.0", replace(OWN, simulations=100, model="simulator")),
+        ),
+        (
+            MUZERO,
+            Options(overrides=("search.c_scale=1e-1", "search.simulations=2_0", "search.gumbel_scale=0")),
+            Search("gumbel-n20", replace(OWN, c_scale=0.1, simulations=20, gumbel_scale=0.0)),
+        ),
+        (TOY, Options(), Search("1ply", None)),
+    ],
+)
+def test_what_is_asked_for(experiment: Experiment, options: Options, search: Search):
+    found = resolve(experiment, options, HERE)
+    assert found == search
+    assert re.fullmatch(r"\w[\w.=-]*", found.name)
+
+
+def test_other_settings_have_other_names():
+    changes = {
+        "engine": "mctx", "model": "learned", "simulations": 17, "root": "puct", "considered_actions": 3,
+        "inside": "gumbel", "chance": "ratio", "read_out": "expectimax", "c_visit": 51.5, "c_scale": 0.1000001,
+        "normalization": "fixed", "range_floor": 2, "value_scale": 3, "pb_c_init": 4, "pb_c_base": 5,
+    }  # fmt: skip
+    noise = {"gumbel_scale", "dirichlet_fraction", "dirichlet_alpha"}
+    assert changes.keys() | noise == asdict(TREE).keys()
+    words = tuple(f"search.{name}={value}" for name, value in changes.items())
+    base = Experiment("muzero", RUN, replace(MUZERO.settings, search=TREE))
+    names = [resolve(base, Options(overrides=(word,)), HERE).name for word in words]
+    assert len({*names, resolve(base, Options(), HERE).name}) == len(changes) + 1
+
+
+@pytest.mark.parametrize(
+    ("experiment", "options", "line"),
+    [
+        (
+            NTUPLE,
+            Options("gumbel", model="learned"),
+            "here: the checkpoint holds an n-tuple network, not a learned model; give --model simulator",
+        ),
+        (
+            NTUPLE,
+            Options("gumbel", overrides=("search.model=learned",)),
+            "here: the checkpoint holds an n-tuple network, not a learned model; give --model simulator",
+        ),
+        (
+            NTUPLE,
+            Options(value="network"),
+            "here: the checkpoint holds an n-tuple network, not a value network; give --value ntuple",
+        ),
+        (
+            MUZERO,
+            Options(value="ntuple"),
+            "here: the checkpoint holds a value network, not an n-tuple network; give --value network",
+        ),
+        (MUZERO, Options("1ply"), "here: muzero plays by tree search alone; give --search gumbel or puct"),
+        (
+            NTUPLE,
+            Options(simulations=9),
+            "here: 1ply has no settings; leave out --simulations 9 or give --search gumbel or puct",
+        ),
+        (
+            NTUPLE,
+            Options("1ply", value="ntuple", overrides=("search.chance=ratio",)),
+            "here: 1ply has no settings; leave out --value ntuple search.chance=ratio or give --search gumbel or puct",
+        ),
+        (TOY, Options("puct"), "here: toy has no tree search; leave out --search puct"),
+        (TOY, Options(value="network"), "here: 1ply has no settings; leave out --value network"),
+        (
+            MUZERO,
+            Options(overrides=("search.chanse=ratio",)),
+            "override search.chanse=ratio: search.chanse: Key 'chanse' not in 'SearchConfig'. Did you mean: 'chance'?",
+        ),
+        (
+            MUZERO,
+            Options(overrides=("search.root=ucb",)),
+            "override search.root=ucb: search.root: Invalid value 'ucb', expected one of ['gumbel', 'puct']",
+        ),
+        (
+            MUZERO,
+            Options(overrides=("run.seed=1",)),
+            "override run.seed=1: only the keys search.key=value can be set here",
+        ),
+        (
+            MUZERO,
+            Options(overrides=("more",)),
+            "cannot read the override 'more'; give key=value, e.g. search.key=value",
+        ),
+        (
+            MUZERO,
+            Options(simulations=5, overrides=("search.simulations=6",)),
+            "search.simulations=6: search.simulations is set to 5 by an option too; leave out one of the two",
+        ),
+        (
+            MUZERO,
+            Options(overrides=("search.dirichlet_fraction=2",)),
+            "options of the search: search.dirichlet_fraction is 2.0: must be between 0 and 1",
+        ),
+        (
+            MUZERO,
+            Options(overrides=("search.engine=mctx", "search.chance=weighted")),
+            "options of the search: search.chance = weighted needs search.engine = own",
+        ),
+    ],
+)
+def test_a_search_that_cannot_be_is_one_line(experiment: Experiment, options: Options, line: str):
+    with pytest.raises(UserError) as error:
+        resolve(experiment, options, HERE)
+    assert str(error.value) == line
+
+
+def _evaluate(capsys, *words: str) -> dict:
+    capsys.readouterr()
+    assert main(["evaluate", "runs/one", "--games", "30", "--json", *words]) == 0
+    output = capsys.readouterr().out.splitlines()
+    result = json.loads(output[-1])
+    assert f", {result['search']}) after " in output[0]
+    kept = Path(f"runs/one/evaluations/{result['env_steps']}-{result['search']}-30games-seed2000003.json")
+    assert json.loads(kept.read_text()) == result
+    return result
+
+
+NTUPLE_YAML = """\
+learner: ntuple
+run: {name: one, group: g, final_games: 30}
+ntuple: {rows: 2, columns: 2, network: "0123", env_steps: 20_000, report_env_steps: 20_000, threads: 1, v_init: 60}
+"""
+
+
+def test_any_search_on_an_ntuple_checkpoint(capsys):
+    Path("ntuple.yaml").write_text(NTUPLE_YAML)
+    assert main(["train", "ntuple.yaml"]) == 0
+    after_training = json.loads(Path("runs/one/evaluations/20000-1ply-30games-seed2000003.json").read_text())
+    one_ply = _evaluate(capsys)
+    assert one_ply["search"] == "1ply"
+    assert "search_config" not in one_ply
+    assert one_ply["score_mean"] == after_training["score_mean"]
+
+    shallow = _evaluate(capsys, "--search", "gumbel", "--simulations", "4")
+    assert shallow["search"] == "gumbel-n4-simulator-ntuple"
+    assert shallow["search_config"] == asdict(replace(TREE, simulations=4))
+    deep = _evaluate(capsys, "search.chance=weighted", "--search", "puct", "search.read_out=expectimax")
+    assert deep["search"] == "puct-n16-simulator-ntuple-chance=weighted-read_out=expectimax"
+    assert deep["search_config"] == asdict(replace(TREE, root="puct", chance="weighted", read_out="expectimax"))
+    assert min(shallow["score_mean"], deep["score_mean"]) > 40  # greedy play scores 24
+    assert len(list(Path("runs/one/evaluations").iterdir())) == 3
+
+    file = Path("runs/one/checkpoints/20000/weights.safetensors")
+    file.write_bytes(file.read_bytes()[:-1])
+    assert main(["evaluate", "runs/one/checkpoints/20000", "--search", "gumbel"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: runs/one/checkpoints/20000/weights.safetensors has ")
+    assert error.count("\n") == 1
+
+
+def test_1ply_and_mistakes_do_without_jax():
+    Path("ntuple.yaml").write_text(NTUPLE_YAML)
+    code = (
+        "import sys; from launch.cli import main\n"
+        "assert main(['train', 'ntuple.yaml']) == 0\n"
+        "assert main(['evaluate', 'runs/one', '--games', '30', '--search', '1ply']) == 0\n"
+        "assert main(['evaluate', 'runs/one', '--search', 'gumbel', '--value', 'network']) == 2\n"
+        "sys.exit('jax' in sys.modules)"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.fixture
+def muzero_run() -> Path:
+    """A run whose one checkpoint is of the start of training."""
+    from muzero2048.trainer import MuZeroLearner
+
+    experiment = load_experiment(MUZERO_CONFIG, ["run.name=one"])
+    folder = Path("runs/one")
+    folder.mkdir(parents=True)
+    (folder / CONFIG_FILE).write_text(experiment.to_yaml())
+    learner = MuZeroLearner(experiment.settings, seed=0)
+    save_checkpoint(folder, learner, experiment, State("muzero", learner.progress, 0.0, 0, "0"))
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore:Sharding info not provided")  # one machine reads what it wrote
+def test_any_search_on_a_muzero_checkpoint(muzero_run: Path, capsys):
+    own = _evaluate(capsys)
+    assert own["search"] == "gumbel-n8"
+    assert own["search_config"] == asdict(load_experiment(muzero_run).settings.search)
+    assert _evaluate(capsys, "--search", "gumbel", "--value", "network")["search"] == "gumbel-n8"
+    other = _evaluate(capsys, "--search", "puct", "--simulations", "3", "--model", "simulator", "search.chance=ratio")
+    assert other["search"] == "puct-n3-simulator-chance=ratio"
+    assert other["search_config"]["model"] == "simulator"
+    assert other["score_mean"] != own["score_mean"]
+    assert len(list((muzero_run / "evaluations").iterdir())) == 2
+    assert main(["evaluate", "runs/one", "--search", "1ply"]) == 2
+    assert "muzero plays by tree search alone" in capsys.readouterr().err

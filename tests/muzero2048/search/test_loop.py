@@ -1,0 +1,216 @@
+"""The tree against the plain one and by hand, its rows alone, and the blocks of rows that are evaluated together."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference import search
+from reference.search import Tables
+
+from muzero2048.config import SearchConfig
+from muzero2048.env import Board
+from muzero2048.model import Model
+from muzero2048.search.base import ILLEGAL, Plan, Root
+from muzero2048.search.loop import LEAST_BLOCK, grow_tree, sort_into_blocks
+from muzero2048.search.plan import make_root, plan
+from muzero2048.search.read_out import read_out, root_statistics
+from muzero2048.search.tree import UNVISITED, Tree
+
+from ..toy_model import (
+    GAME,
+    ToyModel,
+    boards_with,
+    network_dynamics,
+    plain_position,
+    plain_settings,
+    random_model,
+    random_tables,
+    roots_of,
+    small_config,
+    toy_dynamics,
+)
+
+DISCOUNT = 0.9
+BASE = SearchConfig(simulations=40, value_scale=10.0)
+READ_OUTS = ("mean", "expectimax")
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def tree_and_plans(model: ToyModel, root: Root, config: SearchConfig) -> tuple[Tree, list[Plan]]:
+    """What `plan` does, with both read-outs of one tree."""
+    tree = grow_tree(toy_dynamics(model), root, config, DISCOUNT)
+    configs = [dataclasses.replace(config, read_out=name) for name in READ_OUTS]
+    return tree, [read_out(root, root_statistics(tree, config, DISCOUNT), config) for config in configs]
+
+
+# What mctx has no like of; test_mctx_engine.py has the plain search agree on the other options.
+@pytest.mark.parametrize(("root_rule", "inside", "chance", "normalization", "considered", "knows_the_rules"), [
+    ("gumbel", "puct", "weighted", "node", 4, True),
+    ("puct", "gumbel", "weighted", "tree", 4, False),
+    ("gumbel", "gumbel", "deficit", "tree", 3, True),
+    ("puct", "puct", "sampled", "tree", 4, True),
+    ("gumbel", "gumbel", "ratio", "node", 2, True),
+    ("gumbel", "puct", "quasi_random", "fixed", 3, False),
+])  # fmt: skip
+def test_the_tree_equals_the_plain_search(
+    root_rule: str, inside: str, chance: str, normalization: str, considered: int, knows_the_rules: bool
+) -> None:
+    config = dataclasses.replace(
+        BASE, root=root_rule, inside=inside, chance=chance, normalization=normalization, considered_actions=considered
+    )
+    for seed, scale in ((5, 10.0), (6, 1e6)):
+        tables = random_tables(seed, scale=scale, knows_the_rules=knows_the_rules)
+        root = roots_of(tables)
+        tree, plans = jax.device_get(tree_and_plans(ToyModel(tables), root, config))
+        check_tree(tree, config)
+        root = jax.device_get(root)
+        for name, found in zip(READ_OUTS, plans, strict=True):
+            assert all(np.isfinite(field).all() for field in found)
+            settings = plain_settings(dataclasses.replace(config, read_out=name), DISCOUNT)
+            for row in range(len(root.value)):
+                plain = search.search(tables, plain_position(root, row), settings)
+                assert found.visits[row].tolist() == plain.visits.tolist()
+                assert found.action[row] == plain.action
+                np.testing.assert_allclose(found.value[row], plain.value, rtol=1e-5, atol=1e-6 * scale)
+                np.testing.assert_allclose(found.policy_target[row], plain.policy_target, rtol=1e-4, atol=1e-5)
+                if root.legal[row].any():
+                    np.testing.assert_allclose(found.q_values[row], plain.q_values, rtol=1e-5, atol=1e-6 * scale)
+
+
+def check_tree(tree: Tree, config: SearchConfig) -> None:
+    """Parents before children; every visit counted at every node on its way; nothing behind what is impossible."""
+    nodes = config.simulations + 1
+    for row in range(len(tree.seeds)):
+        parents = {}
+        for node in range(nodes):
+            for slot in np.flatnonzero(tree.children[node, row] != UNVISITED):
+                parents[int(tree.children[node, row, slot])] = (node, slot)
+        for child, (node, slot) in parents.items():
+            assert child > node
+            assert tree.is_chance[child, row] != tree.is_chance[node, row]
+            assert tree.counts[child, row] == tree.visits[node, row, slot]
+            prior = tree.prior[node, row, slot]
+            assert prior > (0.0 if tree.is_chance[node, row] else ILLEGAL / 2)
+        reached = [0, *parents]
+        assert (tree.counts[reached, row] == 1 + tree.visits[reached, row].sum(axis=-1)).all()
+        over = tree.is_over[:, row]
+        assert set(range(nodes)) - set(reached) == set() or over.any()  # a visit of an end adds nothing
+        assert not tree.values[over, row].any() or over[0]
+
+
+def chain() -> Tables:
+    """States 0, 1, 2 in a row: action 2 of state i earns 4, 8, 16 and leads to afterstate i, whose only code leads on.
+
+    Other actions lead to afterstate 3, which is far worse and stays where it is.
+    """
+    afterstate = np.full((4, 4), 3, np.int32)
+    afterstate[:3, 2] = [0, 1, 2]
+    reward = np.zeros((4, 4), np.float32)
+    reward[:3, 2] = [4.0, 8.0, 16.0]
+    return Tables(
+        policy_logits=np.tile(np.array([0.0, 0.0, 5.0, 0.0], np.float32), (4, 1)),
+        value=np.array([1.0, 30.0, 80.0, -100.0], np.float32),
+        afterstate=afterstate,
+        reward=reward,
+        afterstate_value=np.array([20.0, 60.0, 100.0, -100.0], np.float32),
+        chance_logits=np.zeros((4, 1), np.float32),
+        next_state=np.array([[1], [2], [3], [3]], np.int32),
+    )
+
+
+@pytest.mark.parametrize(
+    ("simulations", "mean", "expectimax"),
+    [
+        # With one simulation 4 + 0.5 V(as_0); then V(s_1): the chance event earns and discounts nothing.
+        (2, 4 + 0.5 * (20 + 30) / 2, 4 + 0.5 * 30),
+        # r_1 + gamma V(as_1); then r_1 + gamma V(s_2)
+        (4, 4 + 0.5 * (20 + 30 + (8 + 0.5 * 60) + (8 + 0.5 * 80)) / 4, 4 + 0.5 * (8 + 0.5 * 80)),
+    ],
+)
+def test_one_discount_a_move(simulations: int, mean: float, expectimax: float) -> None:
+    only = jnp.array([[False, False, True, False]])
+    tables = chain()
+    root = Root(
+        state=jnp.array([0]), policy_logits=jnp.where(only, 5.0, ILLEGAL), value=jnp.array([1.0]), legal=only,
+        gumbel=jnp.zeros((1, 4)), seeds=jnp.zeros(1, jnp.uint32),
+    )  # fmt: skip
+    config = SearchConfig(simulations=simulations)
+
+    @jax.jit
+    def q_values(model: ToyModel, root: Root) -> list[jax.Array]:
+        tree = grow_tree(toy_dynamics(model), root, config, 0.5)
+        configs = [dataclasses.replace(config, read_out=name) for name in READ_OUTS]
+        return [root_statistics(tree, config, 0.5).q_values[0, 2] for config in configs]
+
+    np.testing.assert_allclose(q_values(ToyModel(tables), root), [mean, expectimax], rtol=1e-6)
+
+
+@functools.partial(jax.jit, static_argnums=(3, 4))
+def plan_boards(model: Model, board: Board, noise: tuple, config: SearchConfig, simulator: bool) -> Plan:
+    dynamics = network_dynamics(model, simulator)
+    gumbel, seeds = noise
+    root = make_root(dynamics, GAME, board, seeds, None, config)._replace(gumbel=gumbel)
+    return plan(dynamics, root, config, DISCOUNT)
+
+
+@pytest.mark.parametrize(("simulator", "config"), [
+    (False, SearchConfig(simulations=24, chance="sampled")),
+    (True, SearchConfig(simulations=24, root="puct", inside="gumbel", chance="weighted", read_out="expectimax")),
+])  # fmt: skip
+def test_a_row_is_the_search_of_its_board_alone(simulator: bool, config: SearchConfig) -> None:
+    """70 boards, not a whole number of blocks: ends, single moves, nearly empty and full ones."""
+    boards = boards_with(range(1), range(1, 2), range(2, 4), range(4, 5), count=18)
+    words, (batch, _) = boards.words, boards.legal.shape
+    words = tuple(word[:-2] for word in words)
+    batch -= 2
+    assert batch % LEAST_BLOCK
+    rng = np.random.default_rng(0)
+    noise = (jnp.asarray(rng.gumbel(size=(batch, 4)), jnp.float32), jnp.arange(batch, dtype=jnp.uint32))
+    model = random_model(small_config(), seed=1)
+    together = jax.device_get(plan_boards(model, words, noise, config, simulator))
+    for row in range(batch):
+        alone = jax.tree.map(lambda x, row=row: x[row : row + 1], (words, noise))
+        found = jax.device_get(plan_boards(model, *alone, config, simulator))
+        assert found.action[0] == together.action[row]
+        assert found.visits[0].tolist() == together.visits[row].tolist()
+        for field in ("value", "q_values", "policy_target"):
+            np.testing.assert_allclose(
+                getattr(found, field)[0],
+                getattr(together, field)[row],
+                rtol=1e-4 if field[0] == "p" else 1e-5,
+                atol=1e-5,
+            )
+    assert all(np.isfinite(field).all() for field in together)
+    assert len(np.unique(together.visits, axis=0)) > 15
+
+
+@pytest.mark.parametrize("batch", [1, 5, 32, 33, 70, 300])
+def test_blocks_hold_every_row_once_and_one_kind_each(batch: int, rng: np.random.Generator) -> None:
+    for share in (0.0, 0.1, 0.5, 1.0):
+        is_move = rng.random(batch) < share
+        blocks = sort_into_blocks(jnp.asarray(is_move))
+        rows, moves, total, size = np.asarray(blocks.rows), int(blocks.moves), int(blocks.total), blocks.size
+        assert size == min(batch, max(32, -(-batch // 8)))
+        assert moves == -(-is_move.sum() // size)
+        assert total == moves - (-(~is_move).sum() // size)
+        assert np.sort(rows[rows < batch]).tolist() == list(range(batch))
+        assert (rows[total * size :] == batch).all()
+        assert len(rows) >= total * size
+        kind = np.append(is_move, False)[rows] == np.asarray(blocks.is_move)
+        assert kind[rows < batch].all()
+
+
+def test_a_full_set_of_nodes_of_each_kind() -> None:
+    """Blocks of moves and of chance events beside each other, in a batch of three blocks."""
+    tables = random_tables(7, states=80)
+    root = roots_of(tables)
+    config = dataclasses.replace(BASE, simulations=12)
+    one, _ = jax.device_get(tree_and_plans(ToyModel(tables), root, config))
+    behind = jax.tree.map(lambda x: x[40:], root)
+    other, _ = jax.device_get(tree_and_plans(ToyModel(tables), behind, config))
+    np.testing.assert_array_equal(one.states[:, 40:], other.states)
+    np.testing.assert_array_equal(one.visits[:, 40:], other.visits)
+    assert 0 < one.is_chance[2].mean() < 1  # some visited a second node below the first one, some beside it

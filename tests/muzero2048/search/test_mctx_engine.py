@@ -1,0 +1,176 @@
+"""The own search, the one composed of mctx's parts and the plain one agree; with one code so does mctx's own policy."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import mctx
+import numpy as np
+import pytest
+from reference import search
+from reference.search import Tables
+
+from muzero2048.config import SearchConfig
+from muzero2048.env import Board
+from muzero2048.model import Model
+from muzero2048.search.base import Plan, Root
+from muzero2048.search.plan import make_root, plan
+
+from ..toy_model import (
+    GAME,
+    ToyModel,
+    boards_with,
+    network_dynamics,
+    plain_position,
+    plain_settings,
+    random_model,
+    random_tables,
+    roots_of,
+    small_config,
+    toy_dynamics,
+)
+
+DISCOUNT = 0.9
+BASE = SearchConfig(simulations=40, value_scale=10.0)
+# Every pair of options of two fields occurs in these eight.
+CONFIGS = [
+    ("gumbel", "puct", "ratio", "node"),
+    ("puct", "gumbel", "ratio", "fixed"),
+    ("gumbel", "gumbel", "deficit", "fixed"),
+    ("puct", "puct", "deficit", "node"),
+    ("gumbel", "gumbel", "quasi_random", "node"),
+    ("puct", "puct", "quasi_random", "fixed"),
+    ("gumbel", "puct", "sampled", "fixed"),
+    ("puct", "gumbel", "sampled", "node"),
+]
+
+
+@functools.partial(jax.jit, static_argnums=(2, 3))
+def plan_on_tables(model: ToyModel, root: Root, config: SearchConfig, discount: float) -> Plan:
+    return plan(toy_dynamics(model), root, config, discount)
+
+
+def assert_same(one: Plan, other: Plan) -> None:
+    np.testing.assert_array_equal(one.visits, other.visits)
+    np.testing.assert_array_equal(one.action, other.action)
+    # atol: what is left where points cancel
+    size = np.abs(other.q_values).max()
+    np.testing.assert_allclose(one.q_values, other.q_values, rtol=1e-5, atol=1e-6 * size)
+    np.testing.assert_allclose(one.value, other.value, rtol=1e-5, atol=1e-6 * size)
+    np.testing.assert_allclose(one.policy_target, other.policy_target, rtol=1e-4, atol=1e-5)
+
+
+def plain_plans(tables: Tables, root: Root, config: SearchConfig) -> Plan:
+    root, settings = jax.device_get(root), plain_settings(config, DISCOUNT)
+    results = [search.search(tables, plain_position(root, row), settings) for row in range(len(root.value))]
+    return Plan(*(np.array(column) for column in zip(*results, strict=True)))
+
+
+@pytest.mark.parametrize(("root_rule", "inside", "chance", "normalization"), CONFIGS)
+def test_own_mctx_and_plain_search_agree(root_rule: str, inside: str, chance: str, normalization: str) -> None:
+    """32 codes; the second tables with values of a million points, illegal actions, impossible codes and ends."""
+    config = dataclasses.replace(BASE, root=root_rule, inside=inside, chance=chance, normalization=normalization)
+    for tables in (
+        random_tables(3, states=20, codes=32),
+        random_tables(5, states=20, codes=32, scale=1e6, knows_the_rules=True),
+    ):
+        model, root = ToyModel(tables), roots_of(tables)
+        own, theirs = (
+            jax.device_get(plan_on_tables(model, root, dataclasses.replace(config, engine=engine), DISCOUNT))
+            for engine in ("own", "mctx")
+        )
+        plain = plain_plans(tables, root, config)
+        live = np.asarray(root.legal).any(axis=1)
+        for found in (own, theirs):
+            assert all(np.isfinite(field).all() for field in found)
+            assert (found.visits.sum(axis=1) == config.simulations).all()
+            # A dead root has no Q to speak of.
+            np.testing.assert_array_equal(found.value[~live], 0.0)
+            assert not found.policy_target[~live].any()
+            assert_same(*(Plan(*(field[live] for field in p)) for p in (found, plain)))
+        assert_same(own, theirs)
+
+
+@functools.partial(jax.jit, static_argnums=(3, 4))
+def plan_in_simulator(model: Model, board: Board, seeds: jax.Array, config: SearchConfig, discount: float) -> Plan:
+    dynamics = network_dynamics(model, simulator=True)
+    return plan(dynamics, make_root(dynamics, GAME, board, seeds, jax.random.key(1), config), config, discount)
+
+
+@pytest.mark.parametrize("config", [
+    dataclasses.replace(BASE, root="gumbel", inside="puct", chance="sampled"),
+    dataclasses.replace(BASE, root="puct", inside="gumbel", chance="deficit", normalization="fixed"),
+])  # fmt: skip
+def test_they_agree_in_the_simulator(config: SearchConfig) -> None:
+    """Illegal moves and ends of games inside the tree; dead roots and roots of one move among the boards."""
+    boards = boards_with(range(1), range(1, 2), range(2, 5), count=12)
+    model, seeds = random_model(small_config(), seed=1), jnp.arange(36, dtype=jnp.uint32)
+    own, theirs = (
+        jax.device_get(
+            plan_in_simulator(model, boards.words, seeds, dataclasses.replace(config, engine=engine), DISCOUNT)
+        )
+        for engine in ("own", "mctx")
+    )
+    assert_same(own, theirs)
+    live = boards.legal.any(axis=1)
+    assert boards.legal[live, own.action[live]].all()
+    assert not own.visits[live][~boards.legal[live]].any()
+    assert not own.value[~live].any()
+
+
+@pytest.mark.parametrize(("considered", "simulations"), [(4, 32), (3, 50)])
+def test_one_code_makes_it_gumbel_muzero(considered: int, simulations: int) -> None:
+    """With one code nothing is stochastic, and Gumbel MuZero by its authors searches the same tree.
+
+    A chance node becomes a node of their one kind with a single possible action, of reward 0 and discount 1. Their rule
+    inside gives that action 1 - n / (1 + n) > 0 and the impossible ones 0, so it adds nothing of its own.
+    """
+    config = SearchConfig(
+        simulations=simulations, considered_actions=considered, root="gumbel", inside="gumbel", range_floor=1e-8
+    )
+    key = jax.random.key(11)
+    tables = random_tables(8, codes=1)
+    model, root = ToyModel(tables), roots_of(tables)
+    # The noise that mctx draws from this key. Rows without a legal action are not defined there.
+    batch = len(root.value)
+    legal = root.legal.at[1].set(True)
+    prediction = model.prediction(root.state)
+    logits = jnp.where(legal, prediction.policy_logits, search.ILLEGAL)
+    gumbel = jax.random.gumbel(jax.random.split(key)[1], (batch, 4), jnp.float32)
+    root = root._replace(legal=legal, policy_logits=logits, gumbel=gumbel)
+    ours = jax.device_get(plan_on_tables(model, root, config, DISCOUNT))
+
+    def recurrent(model: ToyModel, key: jax.Array, action: jax.Array, node: tuple[jax.Array, jax.Array]):
+        row, is_chance = node
+        after, reward = model.afterstate_dynamics(row, action)
+        state = model.dynamics(row, jnp.ones((batch, 1)))
+        behind, ahead = model.prediction(state), model.afterstate_prediction(after)
+        only_first = jnp.where(jnp.arange(4) == 0, 0.0, -1e9)
+        output = mctx.RecurrentFnOutput(
+            reward=jnp.where(is_chance, 0.0, reward),
+            discount=jnp.where(is_chance, 1.0, DISCOUNT),
+            prior_logits=jnp.where(is_chance[:, None], behind.policy_logits, only_first),
+            value=jnp.where(is_chance, behind.value_logits[:, 0], ahead.value_logits[:, 0]),
+        )
+        return output, (jnp.where(is_chance, state, after), ~is_chance)
+
+    with jax.numpy_rank_promotion("allow"):
+        policy = functools.partial(
+            mctx.gumbel_muzero_policy,
+            recurrent_fn=recurrent,
+            num_simulations=simulations,
+            max_num_considered_actions=considered,
+            qtransform=functools.partial(mctx.qtransform_completed_by_mix_value, value_scale=0.1, maxvisit_init=50.0),
+        )
+        their_root = mctx.RootFnOutput(
+            prior_logits=prediction.policy_logits, value=root.value, embedding=(root.state, jnp.zeros(batch, bool))
+        )
+        theirs = jax.device_get(jax.jit(policy)(model, key, their_root, invalid_actions=~legal))
+        summary = jax.device_get(theirs.search_tree.summary())
+    np.testing.assert_array_equal(ours.action, theirs.action)
+    np.testing.assert_array_equal(ours.visits, summary.visit_counts)
+    visited = ours.visits > 0
+    np.testing.assert_allclose(ours.q_values[visited], summary.qvalues[visited], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(ours.policy_target, theirs.action_weights, rtol=1e-4, atol=1e-6)
+    assert (theirs.search_tree.children_visits[:, 1:].sum(axis=-1).max(axis=-1) > 5).all()  # the trees are deep

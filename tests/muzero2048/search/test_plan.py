@@ -1,0 +1,220 @@
+"""The search of depth 1 against the tree and mctx; noise at the root; dead boards and single moves in every search."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import mctx
+import numpy as np
+import pytest
+
+from muzero2048.config import SearchConfig
+from muzero2048.env import Board
+from muzero2048.model import Model
+from muzero2048.search import plan as plan_module
+from muzero2048.search.base import ILLEGAL, Plan, Root
+from muzero2048.search.dynamics import SimulatorDynamics
+from muzero2048.search.loop import grow_tree
+from muzero2048.search.plan import add_dirichlet_noise, make_root, plan, plan_one_step
+from muzero2048.search.read_out import read_out, root_statistics
+
+from ..toy_model import (
+    GAME,
+    PlainEvaluator,
+    ToyModel,
+    boards_with,
+    network_dynamics,
+    random_model,
+    random_tables,
+    roots_of,
+    small_config,
+    toy_dynamics,
+)
+
+TOY = ToyModel(random_tables(0))
+DISCOUNT = 0.97
+
+
+@functools.partial(jax.jit, static_argnums=(2, 3))
+def both_plans(model: Model | None, board: Board, config: SearchConfig, simulator: bool) -> tuple[Plan, Plan]:
+    dynamics = network_dynamics(model, simulator) if model else SimulatorDynamics(GAME, PlainEvaluator())
+    root = make_root(dynamics, GAME, board, jnp.zeros(board[0].shape, jnp.uint32), jax.random.key(4), config)
+    tree = grow_tree(dynamics, root, config, DISCOUNT)
+    return plan_one_step(dynamics, root, config, DISCOUNT), read_out(
+        root, root_statistics(tree, config, DISCOUNT), config
+    )
+
+
+@pytest.mark.parametrize(
+    ("n", "kind", "simulator", "normalization"),
+    [
+        (2, "residual_mlp", False, "node"),
+        (3, "se_resnet", False, "tree"),
+        (4, "grounded", False, "fixed"),
+        (2, None, True, "tree"),
+        (3, "grounded", True, "node"),
+        (4, None, True, "node"),
+    ],
+)
+def test_depth_1_equals_the_tree(n: int, kind: str | None, simulator: bool, normalization: str) -> None:
+    model = random_model(small_config(kind), seed=1) if kind else None
+    boards = boards_with(range(n, 5), count=48)
+    config = SearchConfig(simulations=n, considered_actions=n, normalization=normalization)
+    one_step, tree = jax.device_get(both_plans(model, boards.words, config, simulator))
+    np.testing.assert_array_equal(one_step.action, tree.action)
+    np.testing.assert_array_equal(one_step.visits, tree.visits)
+    np.testing.assert_array_equal(np.sort(one_step.visits, axis=-1), [[0] * (4 - n) + [1] * n] * 48)
+    # sigma(q) magnifies the rounding of q fivefold.
+    np.testing.assert_allclose(one_step.policy_target, tree.policy_target, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(one_step.q_values, tree.q_values, rtol=2e-6, atol=1e-5)
+    np.testing.assert_allclose(one_step.value, tree.value, rtol=2e-6, atol=1e-5)
+    assert len(np.unique(one_step.action)) > 1
+
+
+def test_plan_takes_the_cheaper_of_two_equal_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    used = []
+
+    def spy(name: str) -> None:
+        original = getattr(plan_module, name)
+        monkeypatch.setattr(plan_module, name, lambda *args: (used.append(name), original(*args))[1])
+
+    for name in ("plan_one_step", "grow_tree", "search_with_mctx"):
+        spy(name)
+    root = roots_of(random_tables(0))
+    for config, way in (
+        (SearchConfig(simulations=3, considered_actions=3), "plan_one_step"),
+        (SearchConfig(simulations=3, considered_actions=3, engine="mctx"), "plan_one_step"),
+        (SearchConfig(simulations=4, considered_actions=3), "grow_tree"),
+        (SearchConfig(simulations=3, considered_actions=3, root="puct"), "grow_tree"),
+        (SearchConfig(simulations=5, engine="mctx"), "search_with_mctx"),
+    ):
+        jax.eval_shape(lambda config=config: plan(toy_dynamics(TOY), root, config, DISCOUNT))
+        assert used.pop() == way
+        assert not used
+
+
+@pytest.mark.parametrize("n", [3, 4])
+def test_depth_1_equals_mctx(n: int) -> None:
+    """Gumbel MuZero by its authors, to which an afterstate is just the next state; roots of 4 and 3 legal moves."""
+    batch = 30
+    key, config = jax.random.key(11), SearchConfig(simulations=n, considered_actions=n, range_floor=1e-8)
+    state = jnp.arange(batch)
+    legal = jnp.ones((batch, 4), bool).at[::2, 1].set(n == 4)
+    # The noise that mctx draws from this key.
+    gumbel = jax.random.gumbel(jax.random.split(key)[1], (batch, 4), jnp.float32)
+    prediction = TOY.prediction(state)
+    logits = jnp.where(legal, prediction.policy_logits, ILLEGAL)
+    root = Root(state, logits, prediction.value_logits[:, 0], legal, gumbel, jnp.zeros(batch, jnp.uint32))
+    ours = jax.jit(lambda root: plan_one_step(toy_dynamics(TOY), root, config, 0.9))(root)
+
+    def recurrent(params: None, key: jax.Array, action: jax.Array, state: jax.Array):
+        afterstate, reward = TOY.afterstate_dynamics(state, action)
+        value = TOY.afterstate_prediction(afterstate).value_logits[:, 0]
+        return mctx.RecurrentFnOutput(
+            reward=reward, discount=jnp.full(batch, 0.9), prior_logits=jnp.zeros((batch, 4)), value=value
+        ), afterstate
+
+    with jax.numpy_rank_promotion("allow"):
+        policy = functools.partial(
+            mctx.gumbel_muzero_policy,
+            recurrent_fn=recurrent,
+            num_simulations=n,
+            max_num_considered_actions=n,
+            qtransform=functools.partial(mctx.qtransform_completed_by_mix_value, value_scale=0.1, maxvisit_init=50.0),
+        )
+        their_root = mctx.RootFnOutput(prior_logits=prediction.policy_logits, value=root.value, embedding=state)
+        theirs = jax.jit(policy)(None, key, their_root, invalid_actions=~legal)
+    np.testing.assert_array_equal(ours.action, theirs.action)
+    np.testing.assert_array_equal(ours.visits, theirs.search_tree.summary().visit_counts)
+    np.testing.assert_allclose(ours.policy_target, theirs.action_weights, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("config", [
+    SearchConfig(simulations=3, considered_actions=3),
+    SearchConfig(simulations=16, considered_actions=3),
+    SearchConfig(simulations=16, root="puct", inside="gumbel", read_out="expectimax"),
+    SearchConfig(simulations=16, root="puct", engine="mctx"),
+])  # fmt: skip
+def test_illegal_and_dead(config: SearchConfig) -> None:
+    """Illegal actions get neither visits nor target; the only legal one is chosen; a dead board is worth 0."""
+    boards = boards_with(range(1, 5), range(1), range(1, 2), count=16)
+    legal, n = boards.legal, config.simulations
+
+    @jax.jit
+    def search(board: Board) -> Plan:
+        dynamics = toy_dynamics(TOY)
+        root = make_root(dynamics, GAME, board, jnp.arange(48, dtype=jnp.uint32), jax.random.key(0), config)
+        return plan(dynamics, root, config, 0.9)
+
+    found = jax.device_get(search(boards.words))
+    assert all(np.isfinite(field).all() for field in found)
+    live = legal.any(axis=1)
+    assert live.sum() == 32
+    assert legal[live, found.action[live]].all()
+    assert (found.policy_target[~legal] == 0).all()
+    np.testing.assert_allclose(found.policy_target[live].sum(axis=1), 1.0, rtol=1e-6)
+    assert (found.policy_target[~live] == 0).all()
+    assert (found.value[~live] == 0).all()
+    assert (found.visits[live][~legal[live]] == 0).all()
+    # In one step no action is visited twice; else the tree spends all its simulations.
+    counts = np.minimum(legal.sum(axis=1), n) if config.one_step else np.full(len(legal), n)
+    np.testing.assert_array_equal(found.visits.sum(axis=1)[live], counts[live])
+    single = legal.sum(axis=1) == 1
+    np.testing.assert_array_equal(found.action[single], legal[single].argmax(axis=1))
+    np.testing.assert_allclose(found.policy_target[single].max(axis=1), 1.0)
+
+
+def equal_boards(count: int) -> Board:
+    return tuple(jnp.repeat(word, count) for word in GAME.from_cells(jnp.array([[[1, 0, 0], [0, 0, 0]]], jnp.uint8)))
+
+
+@functools.partial(jax.jit, static_argnums=(0, 2))
+def roots_of_one_board(count: int, key: jax.Array | None, config: SearchConfig) -> Root:
+    """Row 1 of the tables; right and down are legal."""
+    return make_root(toy_dynamics(TOY), GAME, equal_boards(count), jnp.zeros(count, jnp.uint32), key, config)
+
+
+def test_the_noise_decides_what_is_considered() -> None:
+    """Gumbel top-m samples actions by their prior without replacement: the first place follows the policy itself."""
+    draws, config = 20_000, SearchConfig(simulations=1, considered_actions=1)
+    root = roots_of_one_board(draws, jax.random.key(0), config)
+    visits = jax.jit(lambda root: plan_one_step(toy_dynamics(TOY), root, config, 0.9))(root).visits
+    logits = np.where([False, True, True, False], TOY.tables.policy_logits[1], ILLEGAL)
+    np.testing.assert_allclose(visits.mean(axis=0), jax.nn.softmax(logits), atol=0.015)
+    np.testing.assert_array_equal(root.policy_logits[0], logits)
+    half = roots_of_one_board(draws, jax.random.key(0), dataclasses.replace(config, gumbel_scale=0.5))
+    np.testing.assert_allclose(half.gumbel, 0.5 * root.gumbel, rtol=1e-6)
+    np.testing.assert_allclose(half.gumbel.std(), 0.5 * np.pi / np.sqrt(6), rtol=0.02)
+
+
+@pytest.mark.parametrize("root_rule", ["gumbel", "puct"])
+def test_noise_of_the_root(root_rule: str) -> None:
+    config = SearchConfig(root=root_rule, dirichlet_fraction=0.5)
+    quiet, noisy = (roots_of_one_board(4, key, config) for key in (None, jax.random.key(0)))
+    assert not quiet.gumbel.any()
+    assert len(np.unique(noisy.gumbel)) == 16
+    assert len(np.unique(quiet.policy_logits[:, 1])) == 1
+    assert len(np.unique(noisy.policy_logits[:, 1])) == (4 if root_rule == "puct" else 1)
+    assert (noisy.policy_logits[:, 0] == ILLEGAL).all()
+
+
+def test_dirichlet_noise() -> None:
+    """Mean (1 - f) P + f / k and variance f^2 (1/k) (1 - 1/k) / (k alpha + 1) on k legal actions."""
+    draws, config = 40_000, SearchConfig(root="puct", dirichlet_fraction=0.25, dirichlet_alpha=0.3)
+    prior = np.array([0.5, 0.0, 0.3, 0.2])
+    logits = jnp.where(jnp.asarray(prior) > 0, jnp.log(jnp.asarray(prior)), ILLEGAL)
+    add_noise = jax.jit(add_dirichlet_noise, static_argnums=2)
+    noisy = add_noise(jax.random.key(1), jnp.tile(logits, (draws, 1)), config)
+    assert (noisy[:, 1] == ILLEGAL).all()
+    found = np.exp(np.asarray(noisy, float))
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-5)
+    legal = prior > 0
+    np.testing.assert_allclose(found.mean(axis=0)[legal], (0.75 * prior + 0.25 / 3)[legal], atol=2e-3)
+    variance = 0.25**2 * (1 / 3) * (2 / 3) / (3 * 0.3 + 1)
+    np.testing.assert_allclose(found.var(axis=0)[legal], variance, rtol=0.03)
+    assert (found[:, legal] > 0.75 * prior[legal] - 1e-6).all()
+    # One legal action stays certain, none stays none, and tiny alphas underflow to nothing worse than a floor.
+    few = jnp.array([[ILLEGAL, 0.0, ILLEGAL, ILLEGAL], [ILLEGAL] * 4])
+    found = add_noise(jax.random.key(1), few, dataclasses.replace(config, dirichlet_alpha=1e-3))
+    np.testing.assert_allclose(found, few, atol=1e-6)

@@ -1,0 +1,95 @@
+"""Action, policy target and value by hand; the sweep by hand on a small tree."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from muzero2048.config import SearchConfig
+from muzero2048.search.base import ILLEGAL, Root, Statistics
+from muzero2048.search.read_out import expectimax_q, read_out
+from muzero2048.search.tree import UNVISITED, plant
+
+GUMBEL = SearchConfig(c_visit=1.0, c_scale=1.0, normalization="fixed", value_scale=1.0)
+PUCT = dataclasses.replace(GUMBEL, root="puct")
+
+
+def root_of(legal: list[bool], gumbel: list[float], value: float = 2.0) -> Root:
+    mask = jnp.array([legal])
+    logits = jnp.where(mask, 0.0, ILLEGAL)
+    return Root(
+        jnp.zeros(1, jnp.int32), logits, jnp.array([value]), mask, jnp.array([gumbel]), jnp.zeros(1, jnp.uint32)
+    )
+
+
+def found_of(q: list[float], visits: list[int]) -> Statistics:
+    return Statistics(jnp.array([q]), jnp.array([visits]), jnp.zeros((1, 2)))
+
+
+def test_gumbel_root_by_hand() -> None:
+    root = root_of([True, True, True, False], [0.0, 0.0, -1.0, 0.0])
+    found = read_out(root, found_of([1.0, 3.0, 2.0, 50.0], [2, 1, 2, 0]), GUMBEL)
+    # Only the most visited actions 0 and 2 compete: sigma is 3 q, so 2 leads by 3 - 1.
+    assert found.action.tolist() == [2]
+    # The target is free of the noise and ranges over all legal actions: softmax of 3 * (1, 3, 2).
+    weights = np.exp([3.0, 9.0, 6.0, -np.inf])
+    np.testing.assert_allclose(found.policy_target[0], weights / weights.sum(), rtol=1e-5)
+    assert found.value.tolist() == [3.0]  # the best visited
+    assert found.visits.tolist() == [[2, 1, 2, 0]]
+
+
+def test_the_noise_decides_near_ties() -> None:
+    root = root_of([True, True, True, False], [0.0, 0.0, -3.5, 9.0])
+    assert read_out(root, found_of([1.0, 3.0, 2.0, 50.0], [2, 1, 2, 0]), GUMBEL).action.tolist() == [0]
+
+
+def test_puct_root_by_hand() -> None:
+    """The most visited action, not the best; the target is the share of the visits, the value the best Q."""
+    root = root_of([True, True, True, False], [0.0] * 4)
+    found = read_out(root, found_of([1.0, 3.0, 2.0, 50.0], [5, 1, 2, 0]), PUCT)
+    assert found.action.tolist() == [0]
+    np.testing.assert_allclose(found.policy_target[0], [0.625, 0.125, 0.25, 0.0])
+    assert found.value.tolist() == [3.0]
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0])
+def test_puct_root_draws_by_visits(temperature: float) -> None:
+    draws, visits = 20_000, np.array([6, 3, 0, 1])
+    gumbel = temperature * jax.random.gumbel(jax.random.key(0), (draws, 4))
+    root = jax.tree.map(lambda x: jnp.repeat(x, draws, axis=0), root_of([True] * 4, [0.0] * 4))
+    found = jax.tree.map(lambda x: jnp.repeat(x, draws, axis=0), found_of([1.0] * 4, visits.tolist()))
+    action = read_out(root._replace(gumbel=gumbel), found, PUCT).action
+    expected = visits ** (1 / temperature)
+    shares = np.bincount(np.asarray(action), minlength=4) / draws
+    np.testing.assert_allclose(shares, expected / expected.sum(), atol=0.012)
+
+
+@pytest.mark.parametrize("config", [GUMBEL, PUCT])
+def test_a_dead_board(config: SearchConfig) -> None:
+    found = read_out(root_of([False] * 4, [1.0] * 4), found_of([0.0] * 4, [7, 0, 0, 0]), config)
+    assert found.value.tolist() == [0.0]
+    assert not found.policy_target.any()
+    assert all(jnp.isfinite(field).all() for field in found)
+
+
+def test_the_sweep_by_hand() -> None:
+    """Root 0 - afterstates 1 and 2; below 1 the states 3 (leaf) and 4, below 4 the afterstate 5."""
+    root = root_of([True] * 4, [0.0] * 4)
+    tree = plant(root, simulations=5, codes=3)
+    slots = jnp.full((6, 4), UNVISITED)
+    children = slots.at[0, 1].set(1).at[0, 3].set(2).at[1, 0].set(3).at[1, 2].set(4).at[4, 0].set(5)
+    prior = tree.prior[:, 0].at[1].set(jnp.array([0.5, 0.2, 0.3, 0.0]))
+    tree = tree._replace(
+        children=children[:, None].astype(tree.children.dtype),
+        prior=prior[:, None],
+        rewards=jnp.array([0.0, 4.0, 8.0, 0.0, 0.0, 16.0])[:, None],
+        raw_values=jnp.array([1.0, 10.0, 20.0, 30.0, 40.0, 50.0])[:, None],
+        values=jnp.full((6, 1), 999.0),  # the means over the visits have no part in it
+        is_chance=jnp.array([False, True, True, False, False, True])[:, None],
+    )
+    # State 4: 16 + 50 / 2 = 41, the move visited, not the model's 40. Afterstate 1: (0.5 * 30 + 0.3 * 41) / 0.8.
+    q = expectimax_q(tree, 0.5)[0]
+    np.testing.assert_allclose(q[1], 4 + 0.5 * (0.5 * 30 + 0.3 * 41) / 0.8, rtol=1e-6)
+    np.testing.assert_allclose(q[3], 8 + 0.5 * 20, rtol=1e-6)

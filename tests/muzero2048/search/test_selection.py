@@ -1,0 +1,234 @@
+"""The rules at root, decision and chance nodes by hand, against mctx, and in their long run."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import mctx
+import numpy as np
+import pytest
+from mctx._src import seq_halving
+
+from muzero2048.config import SearchConfig
+from muzero2048.search.base import ILLEGAL
+from muzero2048.search.selection import (
+    argmax,
+    halving_schedule,
+    inverse_cdf,
+    mix,
+    node_seed,
+    select_code,
+    select_gumbel,
+    select_puct,
+)
+
+from ..toy_model import nodes_of_mctx, random_nodes
+
+CHANCE = ("ratio", "deficit", "quasi_random", "sampled", "weighted")
+NO_BOUNDS = jnp.zeros(2)
+
+
+@pytest.mark.parametrize("simulations", [1, 2, 4, 16, 33, 100])
+def test_sequential_halving_equals_mctx(simulations: int) -> None:
+    table = seq_halving.get_table_of_considered_visits(4, simulations)
+    assert [tuple(halving_schedule(considered, simulations)) for considered in range(5)] == list(table)
+
+
+def test_sequential_halving_by_hand() -> None:
+    # Two phases of 8: four actions twice, then the best two four times more.
+    assert halving_schedule(4, 16) == [0] * 4 + [1] * 4 + [2, 2, 3, 3, 4, 4, 5, 5]
+    assert halving_schedule(1, 3) == [0, 1, 2]
+
+
+def test_puct_by_hand() -> None:
+    config = SearchConfig(pb_c_init=1.25, pb_c_base=19652.0, range_floor=1.0)
+    prior = jnp.array([0.1, 0.2, 0.6, 0.1])
+    none = jnp.zeros(4, jnp.int32)
+
+    def puct(q: list[float], visits: jax.Array, prior: jax.Array, value: float, config: SearchConfig) -> int:
+        return int(select_puct(jnp.array(q), visits, jnp.log(prior), jnp.array(value), NO_BOUNDS, config))
+
+    # Before any visit of a child the prior alone decides.
+    assert puct([0.0] * 4, none, prior, 3.0, config) == 2
+    # Node of value 15: q (10, 20, 15, 15) becomes (0, 1, 1/2, 1/2). After 3 visits and its own, sqrt(4) * 1.2502 is
+    # 2.5004: 0.1 / 3 + 0, 0.2 / 2 + 1, 0.6 + 1/2, 0.1 + 1/2 in these units:
+    # 0.083, 1.250, 2.000, 0.750.
+    q, visits = [10.0, 20.0, 0.0, 0.0], jnp.array([2, 1, 0, 0])
+    assert puct(q, visits, prior, 15.0, config) == 2
+    # With a prior of 0.28 action 2 has 0.700 + 0.5 = 1.200 and action 1 1 + 0.250 = 1.250.
+    prior = jnp.array([0.42, 0.2, 0.28, 0.1])
+    assert puct(q, visits, prior, 15.0, config) == 1
+    # A floor of 100 points on the range makes the difference of 10 points small: prior 0.28 wins again.
+    assert puct(q, visits, prior, 15.0, dataclasses.replace(config, range_floor=100.0)) == 2
+    # What is illegal is not chosen, however well it did.
+    assert puct([0.0, 1e6, 0.0, 0.0], visits, jnp.array([0.9, 0.0, 0.05, 0.05]), 0.0, config) != 1
+
+
+def test_puct_equals_mctx(rng: np.random.Generator) -> None:
+    """Where every action was visited; mctx takes the least Q for the others, this the node's value."""
+    nodes = random_nodes(rng, least_visits=1)
+    logits, q, value, visits = nodes
+    ours = select_puct(q, visits, logits, value, jnp.zeros((len(value), 2)), SearchConfig(range_floor=1e-8))
+
+    def theirs(tree: mctx.Tree) -> jax.Array:
+        return mctx.muzero_action_selection(jax.random.key(0), tree, jnp.array(0), jnp.array(1))
+
+    with jax.numpy_rank_promotion("allow"):
+        np.testing.assert_array_equal(ours, jax.vmap(theirs)(nodes_of_mctx(nodes)))
+    assert len(np.unique(ours)) == 4
+
+
+def test_gumbel_inside_by_hand() -> None:
+    config = SearchConfig(c_visit=1.0, c_scale=1.0, normalization="fixed", value_scale=10.0)
+    logits, value = jnp.log(jnp.array([0.4, 0.3, 0.2, 0.1])), jnp.array(0.0)
+    none = jnp.zeros(4, jnp.int32)
+    assert int(select_gumbel(jnp.zeros(4), none, logits, value, NO_BOUNDS, config)) == 0
+    # One visit of action 0 that brought 0 changes no value: 0.4 - 1/2 < 0.3.
+    once = jnp.array([1, 0, 0, 0])
+    assert int(select_gumbel(jnp.zeros(4), once, logits, value, NO_BOUNDS, config)) == 1
+    # It brought 20, the mixed value is (0 + 20) / 2 and sigma (1 + 1) * (20 - 10) / 10 = 2 above the others:
+    # 0.4 e^2 / (0.4 e^2 + 0.6) - 1/2 = 0.33 against 0.3 / (0.4 e^2 + 0.6) = 0.08.
+    assert int(select_gumbel(jnp.array([20.0, 0, 0, 0]), once, logits, value, NO_BOUNDS, config)) == 0
+    illegal = logits.at[1].set(ILLEGAL)
+    assert int(select_gumbel(jnp.zeros(4), once, illegal, value, NO_BOUNDS, config)) == 2
+
+
+def test_gumbel_inside_equals_mctx(rng: np.random.Generator) -> None:
+    nodes = random_nodes(rng, least_visits=0)
+    logits, q, value, visits = nodes
+    ours = select_gumbel(q, visits, logits, value, jnp.zeros((len(value), 2)), SearchConfig(range_floor=1e-8))
+    transform = functools.partial(mctx.qtransform_completed_by_mix_value, value_scale=0.1, maxvisit_init=50.0)
+
+    def theirs(tree: mctx.Tree) -> jax.Array:
+        return mctx.gumbel_muzero_interior_action_selection(
+            jax.random.key(0), tree, jnp.array(0), jnp.array(1), qtransform=transform
+        )
+
+    with jax.numpy_rank_promotion("allow"):
+        np.testing.assert_array_equal(ours, jax.vmap(theirs)(nodes_of_mctx(nodes)))
+    assert len(np.unique(ours)) == 4
+
+
+@functools.partial(jax.jit, static_argnums=(2, 3))
+def visit_codes(probabilities: jax.Array, seed: jax.Array, chance: str, count: int) -> jax.Array:
+    """The codes of the first visits of a node."""
+    config = SearchConfig(chance=chance)
+
+    def visit(visits: jax.Array, _: None) -> tuple[jax.Array, jax.Array]:
+        code = select_code(probabilities, visits, seed, config)
+        return visits.at[code].add(1), code
+
+    return jax.lax.scan(visit, jnp.zeros(probabilities.shape, jnp.int32), None, length=count)[1]
+
+
+@pytest.mark.parametrize(
+    ("chance", "codes"),
+    [
+        # .5, .312, .188; .25, .312, .188; .25, .156, .188; .167, .156, .188; .167, .156, .094; .125, .156, .094
+        ("ratio", [0, 1, 0, 2, 0, 1]),
+        # .5, .312, .188; 0, .625, .375; .5, -.062, .562; 1, .25, -.25; .5, .562, -.062; 1, -.125, .125
+        ("deficit", [0, 1, 2, 0, 1, 0]),
+        # Each once, then as above.
+        ("weighted", [0, 1, 2, 0, 1, 0]),
+    ],
+)
+def test_order_of_codes_by_hand(chance: str, codes: list[int]) -> None:
+    probabilities = jnp.array([0.5, 0.3125, 0.1875, 0.0])
+    assert visit_codes(probabilities, jnp.uint32(0), chance, 6).tolist() == codes
+
+
+def test_weighted_visits_every_outcome_first() -> None:
+    probabilities = jnp.array([0.05, 0.8, 0.0, 0.1, 0.05])
+    assert visit_codes(probabilities, jnp.uint32(0), "weighted", 5).tolist() == [1, 3, 0, 4, 1]
+    assert visit_codes(probabilities, jnp.uint32(0), "deficit", 5).tolist() == [1, 1, 1, 3, 1]
+
+
+@pytest.mark.parametrize("chance", CHANCE)
+def test_only_possible_codes(chance: str, rng: np.random.Generator) -> None:
+    for probabilities in ([0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.5, 0.5]):
+        for seed in rng.integers(0, 2**32, 3):
+            codes = visit_codes(jnp.array(probabilities), jnp.uint32(seed), chance, 40)
+            assert {probabilities[code] > 0 for code in codes.tolist()} == {True}
+
+
+@pytest.mark.parametrize("chance", ["deficit", "quasi_random"])
+def test_visits_follow_the_probabilities_closely(chance: str, rng: np.random.Generator) -> None:
+    """Shares converge like 1 / n: the visits of a code stay within a few of n p. Sampling is sqrt(n) off."""
+    count = np.arange(1, 501)[:, None]
+    for _ in range(5):
+        probabilities = rng.dirichlet(np.ones(12)).astype(np.float32)
+        codes = visit_codes(jnp.asarray(probabilities), jnp.uint32(rng.integers(2**32)), chance, 500)
+        off = np.abs(np.cumsum(np.eye(12)[np.asarray(codes)], axis=0) - count * probabilities)
+        assert off.max() < (1.9 if chance == "deficit" else 4.0)
+        sampled = visit_codes(jnp.asarray(probabilities), jnp.uint32(3), "sampled", 500)
+        assert np.abs(np.bincount(np.asarray(sampled), minlength=12) - 500 * probabilities).max() > 4.0
+
+
+@pytest.mark.parametrize("chance", ["quasi_random", "sampled"])
+def test_draws_follow_the_distribution(chance: str) -> None:
+    """Over the seeds every visit of a node is without bias, the 1st as the 8th; chi-square of 5 degrees."""
+    probabilities, draws = jnp.array([0.3, 0.0, 0.05, 0.25, 0.1, 0.1, 0.2]), 20_000
+    seeds = node_seed(jnp.arange(draws, dtype=jnp.uint32), jnp.full(draws, 7))
+    codes = jax.vmap(lambda seed: visit_codes(probabilities, seed, chance, 8))(seeds)
+    possible = np.flatnonzero(probabilities)
+    for visit in (0, 1, 7):
+        counts = np.bincount(np.asarray(codes[:, visit]), minlength=7)
+        assert counts[1] == 0
+        expected = draws * np.asarray(probabilities)[possible]
+        assert np.sum((counts[possible] - expected) ** 2 / expected) < 20.5  # exceeded once in 1000
+    if chance == "sampled":  # visits are independent of each other
+        joint = np.histogram2d(codes[:, 0], codes[:, 1], bins=(7, 7), range=((0, 7), (0, 7)))[0][
+            np.ix_(possible, possible)
+        ]
+        expected = draws * np.outer(probabilities, probabilities)[np.ix_(possible, possible)]
+        assert np.sum((joint - expected) ** 2 / expected) < 67  # 35 degrees, once in 1000
+
+
+def test_inverse_cdf_at_the_ends() -> None:
+    draws = jnp.array([0, 1, 2**31, 2**32 - 1], jnp.uint32)
+    for probabilities, codes in (
+        ([0.0, 0.25, 0.0, 0.75, 0.0], [1, 1, 3, 3]),
+        ([0.0, 0.0, 1.0, 0.0, 0.0], [2] * 4),
+        ([0.5, 0.0, 0.0, 0.0, 0.5], [0, 0, 4, 4]),
+        ([0.1, 0.1, 0.1, 0.1, 0.1], [0, 0, 2, 4]),  # sums need not be 1
+    ):
+        assert inverse_cdf(jnp.tile(jnp.array(probabilities), (4, 1)), draws).tolist() == codes
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_inverse_cdf_never_picks_the_impossible(
+    parallel: bool, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At draws beside the steps, where rounding decides, also where a backend adds prefix sums as a tree."""
+    if parallel:
+        monkeypatch.setattr(jnp, "cumsum", lambda x, axis: jax.lax.associative_scan(jnp.add, x, axis=x.ndim + axis))
+    probabilities = rng.random((500, 32)) * (rng.random((500, 32)) < 0.5)
+    probabilities = jnp.asarray(probabilities / probabilities.sum(axis=1, keepdims=True), jnp.float32)
+    steps = np.cumsum(probabilities, axis=1)[:, ::3]
+    for offset in range(-2, 3):
+        draws = (np.clip(steps * 2**23 + offset, 0, 2**23 - 1).astype(np.uint32) << np.uint32(9)).T
+        for draw in draws:
+            codes = np.asarray(inverse_cdf(probabilities, jnp.asarray(draw)))
+            assert (np.asarray(probabilities)[np.arange(500), codes] > 0).all()
+
+
+def test_seeds_of_nodes_differ() -> None:
+    words = np.asarray(mix(jnp.arange(2**16, dtype=jnp.uint32) * np.uint32(65537)))
+    assert len(np.unique(words)) == 2**16  # a bijection
+    assert abs(np.unpackbits(words.view(np.uint8)).mean() - 0.5) < 0.01
+    seeds, nodes = np.meshgrid(np.arange(64, dtype=np.uint32), np.arange(64), indexing="ij")
+    assert len(np.unique(node_seed(jnp.asarray(seeds.ravel()), jnp.asarray(nodes.ravel())))) == 64 * 64
+
+
+def test_argmax_equals_numpy(rng: np.random.Generator) -> None:
+    scores = rng.normal(size=(500, 7)).astype(np.float32)
+    scores[:100] = scores[:100].round()  # ties, zeros of either sign
+    scores[100:200] = -np.abs(scores[100:200])
+    scores[200:300][rng.random((100, 7)) < 0.5] = -np.inf
+    scores[300:310] = -np.inf
+    scores[310:320, 3] = np.inf
+    scores[320:330] = -(10.0 ** rng.uniform(-40, 38, (10, 7)))
+    scores[scores == 0] = 0.0  # of one sign: +0 and -0 differ as integers
+    np.testing.assert_array_equal(argmax(jnp.asarray(scores)), scores.argmax(axis=1))
+    np.testing.assert_array_equal(argmax(jnp.asarray(scores.reshape(5, 100, 7))), scores.argmax(axis=1).reshape(5, 100))
