@@ -16,7 +16,16 @@ from launch.errors import UserError
 from launch.learners import LearnerEntry
 
 ONE_PLY = "1ply"
-NTUPLE_SIMULATIONS = 16  # of a tree search over an n-tuple network, whose config names no search
+# Of a tree search over an n-tuple network, whose config names no search. The prior is a look at the same values one
+# move ahead, so what the search finds must be able to outweigh it (c_scale); measured in docs/results.md.
+NTUPLE_SEARCH = {
+    "model": "simulator",
+    "simulations": 16,
+    "considered_actions": 2,
+    "c_scale": 1.0,
+    "chance": "weighted",
+    "read_out": "expectimax",
+}
 HOLDS = {"learned": "a learned model", "network": "a value network", "ntuple": "an n-tuple network"}
 LONGEST_NAME = 160  # it is part of a file's name; of a longer one the end becomes a digest
 NAMED = {"root", "simulations", "model"}  # fields that every name tells
@@ -90,7 +99,7 @@ def resolve(experiment: Experiment, options: Options, place: Path) -> Search:
 
 def tree_name(config: Any, value: str) -> str:
     """Such as gumbel-n16-simulator-ntuple-chance=weighted: rule at the root, simulations, and what is no default."""
-    default = type(config)()
+    default = type(config)(**NTUPLE_SEARCH) if value == "ntuple" else type(config)()
     words = [config.root, f"n{config.simulations}"]
     words += ["simulator"] if config.model == "simulator" else []
     words += ["ntuple"] if value == "ntuple" else []
@@ -115,7 +124,7 @@ def _one_ply(able: LearnerEntry, options: Options, place: Path) -> Search:
 def _base(able: LearnerEntry, experiment: Experiment) -> Any:
     """The SearchConfig that options change."""
     if able.value == "ntuple":
-        return learners.search_config()(model="simulator", simulations=NTUPLE_SIMULATIONS)
+        return learners.search_config()(**NTUPLE_SEARCH)
     settings: Any = experiment.settings
     return settings.search
 

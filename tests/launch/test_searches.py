@@ -27,7 +27,9 @@ NTUPLE = Experiment("ntuple", RUN, NTupleConfig(rows=2, columns=2, network="0123
 OWN = SearchConfig(simulations=8, c_scale=1.0, gumbel_scale=0.5)
 MUZERO = Experiment("muzero", RUN, replace(load_experiment(MUZERO_CONFIG).settings, search=OWN))
 TOY = Experiment("toy", RUN, ToyConfig())
-TREE = SearchConfig(model="simulator", simulations=16)
+TREE = SearchConfig(
+    model="simulator", simulations=16, considered_actions=2, c_scale=1.0, chance="weighted", read_out="expectimax"
+)
 
 
 @pytest.mark.parametrize(
@@ -43,10 +45,10 @@ TREE = SearchConfig(model="simulator", simulations=16)
         ),
         (
             NTUPLE,
-            Options("gumbel", overrides=("search.read_out=expectimax", "search.chance=weighted")),
+            Options("gumbel", overrides=("search.read_out=mean", "search.chance=deficit")),
             Search(
-                "gumbel-n16-simulator-ntuple-chance=weighted-read_out=expectimax",
-                replace(TREE, chance="weighted", read_out="expectimax"),
+                "gumbel-n16-simulator-ntuple-chance=deficit-read_out=mean",
+                replace(TREE, chance="deficit", read_out="mean"),
             ),
         ),
         (MUZERO, Options(), Search("gumbel-n8-c_scale=1.0", OWN)),
@@ -77,11 +79,17 @@ def test_other_settings_have_other_names():
         "normalization": "fixed", "range_floor": 2, "value_scale": 3, "pb_c_init": 4, "pb_c_base": 5,
     }  # fmt: skip
     noise = {"gumbel_scale", "dirichlet_fraction", "dirichlet_alpha"}
-    assert changes.keys() | noise == asdict(TREE).keys()
+    plain = SearchConfig(model="simulator", simulations=16)
+    assert changes.keys() | noise == asdict(plain).keys()
     words = tuple(f"search.{name}={value}" for name, value in changes.items())
-    base = Experiment("muzero", RUN, replace(MUZERO.settings, search=TREE))
+    base = Experiment("muzero", RUN, replace(MUZERO.settings, search=plain))
     names = [resolve(base, Options(overrides=(word,)), HERE).name for word in words]
     assert len({*names, resolve(base, Options(), HERE).name}) == len(changes) + 1
+    # Long ones are cut, and still differ: they are parts of names of files.
+    long = [word for word in words if not word.startswith(("search.engine", "search.pb_c_base"))]
+    names = [resolve(base, Options(overrides=(*long, f"search.pb_c_base={c}")), HERE).name for c in (5, 6)]
+    assert len({*names}) == 2
+    assert max(len(name) for name in names) <= 160
 
 
 @pytest.mark.parametrize(
@@ -193,9 +201,9 @@ def test_any_search_on_an_ntuple_checkpoint(capsys):
     shallow = _evaluate(capsys, "--search", "gumbel", "--simulations", "4")
     assert shallow["search"] == "gumbel-n4-simulator-ntuple"
     assert shallow["search_config"] == asdict(replace(TREE, simulations=4))
-    deep = _evaluate(capsys, "search.chance=weighted", "--search", "puct", "search.read_out=expectimax")
-    assert deep["search"] == "puct-n16-simulator-ntuple-chance=weighted-read_out=expectimax"
-    assert deep["search_config"] == asdict(replace(TREE, root="puct", chance="weighted", read_out="expectimax"))
+    deep = _evaluate(capsys, "search.chance=deficit", "--search", "puct", "search.read_out=mean")
+    assert deep["search"] == "puct-n16-simulator-ntuple-chance=deficit-read_out=mean"
+    assert deep["search_config"] == asdict(replace(TREE, root="puct", chance="deficit", read_out="mean"))
     assert min(shallow["score_mean"], deep["score_mean"]) > 40  # greedy play scores 24
     assert len(list(Path("runs/one/evaluations").iterdir())) == 3
 

@@ -121,23 +121,18 @@ def chain() -> Tables:
     )
 
 
-@pytest.mark.parametrize(
-    ("simulations", "mean", "expectimax"),
-    [
-        # With one simulation 4 + 0.5 V(as_0); then V(s_1): the chance event earns and discounts nothing.
-        (2, 4 + 0.5 * (20 + 30) / 2, 4 + 0.5 * 30),
-        # r_1 + gamma V(as_1); then r_1 + gamma V(s_2)
-        (4, 4 + 0.5 * (20 + 30 + (8 + 0.5 * 60) + (8 + 0.5 * 80)) / 4, 4 + 0.5 * (8 + 0.5 * 80)),
-    ],
-)
-def test_one_discount_a_move(simulations: int, mean: float, expectimax: float) -> None:
+def test_one_discount_a_move() -> None:
+    # Four evaluations: V(as_0); V(s_1), which the chance event earns and discounts nothing for; r_1 + gamma V(as_1);
+    # r_1 + gamma V(s_2).
+    mean = 4 + 0.5 * (20 + 30 + (8 + 0.5 * 60) + (8 + 0.5 * 80)) / 4
+    expectimax = 4 + 0.5 * (8 + 0.5 * 80)
     only = jnp.array([[False, False, True, False]])
     tables = chain()
     root = Root(
         state=jnp.array([0]), policy_logits=jnp.where(only, 5.0, ILLEGAL), value=jnp.array([1.0]), legal=only,
         gumbel=jnp.zeros((1, 4)), seeds=jnp.zeros(1, jnp.uint32),
     )  # fmt: skip
-    config = SearchConfig(simulations=simulations)
+    config = SearchConfig(simulations=4)
 
     @jax.jit
     def q_values(model: ToyModel, root: Root) -> list[jax.Array]:
@@ -161,8 +156,8 @@ def plan_boards(model: Model, board: Board, noise: tuple, config: SearchConfig, 
     (True, SearchConfig(simulations=24, root="puct", inside="gumbel", chance="weighted", read_out="expectimax")),
 ])  # fmt: skip
 def test_a_row_is_the_search_of_its_board_alone(simulator: bool, config: SearchConfig) -> None:
-    """70 boards, not a whole number of blocks: ends, single moves, nearly empty and full ones."""
-    boards = boards_with(range(1), range(1, 2), range(2, 4), range(4, 5), count=18)
+    """38 boards, not a whole number of blocks: ends, single moves, nearly empty and full ones."""
+    boards = boards_with(range(1), range(1, 2), range(2, 4), range(4, 5), count=10)
     words, (batch, _) = boards.words, boards.legal.shape
     words = tuple(word[:-2] for word in words)
     batch -= 2
@@ -184,7 +179,7 @@ def test_a_row_is_the_search_of_its_board_alone(simulator: bool, config: SearchC
                 atol=1e-5,
             )
     assert all(np.isfinite(field).all() for field in together)
-    assert len(np.unique(together.visits, axis=0)) > 15
+    assert len(np.unique(together.visits, axis=0)) > 10
 
 
 @pytest.mark.parametrize("batch", [1, 5, 32, 33, 70, 300])
@@ -201,16 +196,3 @@ def test_blocks_hold_every_row_once_and_one_kind_each(batch: int, rng: np.random
         assert len(rows) >= total * size
         kind = np.append(is_move, False)[rows] == np.asarray(blocks.is_move)
         assert kind[rows < batch].all()
-
-
-def test_a_full_set_of_nodes_of_each_kind() -> None:
-    """Blocks of moves and of chance events beside each other, in a batch of three blocks."""
-    tables = random_tables(7, states=80)
-    root = roots_of(tables)
-    config = dataclasses.replace(BASE, simulations=12)
-    one, _ = jax.device_get(tree_and_plans(ToyModel(tables), root, config))
-    behind = jax.tree.map(lambda x: x[40:], root)
-    other, _ = jax.device_get(tree_and_plans(ToyModel(tables), behind, config))
-    np.testing.assert_array_equal(one.states[:, 40:], other.states)
-    np.testing.assert_array_equal(one.visits[:, 40:], other.visits)
-    assert 0 < one.is_chance[2].mean() < 1  # some visited a second node below the first one, some beside it

@@ -132,12 +132,13 @@ def test_depth_1_equals_mctx(n: int) -> None:
 
 @pytest.mark.parametrize("config", [
     SearchConfig(simulations=3, considered_actions=3),
-    SearchConfig(simulations=16, considered_actions=3),
     SearchConfig(simulations=16, root="puct", inside="gumbel", read_out="expectimax"),
-    SearchConfig(simulations=16, root="puct", engine="mctx"),
 ])  # fmt: skip
 def test_illegal_and_dead(config: SearchConfig) -> None:
-    """Illegal actions get neither visits nor target; the only legal one is chosen; a dead board is worth 0."""
+    """Illegal actions get neither visits nor target; the only legal one is chosen; a dead board is worth 0.
+
+    Nor do they in test_mctx_engine.py, whose roots are of all these kinds too.
+    """
     boards = boards_with(range(1, 5), range(1), range(1, 2), count=16)
     legal, n = boards.legal, config.simulations
 
