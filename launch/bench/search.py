@@ -5,9 +5,9 @@ The network is an MLP of three layers of 64 units for each kind of edge, so smal
 The searches of a call are one jitted scan, as in self-play, with its noise.
 """
 
-import dataclasses
 import functools
 from collections.abc import Callable
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import jax
@@ -52,7 +52,8 @@ def bench_search(simulations: tuple[int, ...] = (4, 16, 50)) -> list[Row]:
 
 
 def _rows(n: int, parameters: Parameters, key: Array, states: Array) -> list[Row]:
-    gumbel, puct = (SearchConfig(simulations=n, root=root) for root in ("gumbel", "puct"))
+    gumbel = SearchConfig(simulations=n, range_floor=1e-8)  # mctx's floor: trees as deep as its
+    puct, composed = replace(gumbel, root="puct"), replace(gumbel, engine="mctx")
     searches = {
         "gumbel": _ours(gumbel, SmallNetwork),
         "puct": _ours(puct, SmallNetwork),
@@ -61,7 +62,7 @@ def _rows(n: int, parameters: Parameters, key: Array, states: Array) -> list[Row
         STOCHASTIC: _theirs(n),
     }
     if not gumbel.one_step:
-        searches[COMPOSED] = _ours(SearchConfig(simulations=n, engine="mctx"), SmallNetwork)
+        searches[COMPOSED] = _ours(composed, SmallNetwork)
     runs = {name: _compile(search, parameters, key, states) for name, search in searches.items()}
     seconds = {name: time / (SEARCHES * BATCH) for name, time in best_seconds(runs).items()}
     peers = [name for name in (STOCHASTIC, COMPOSED) if name in seconds]
@@ -88,11 +89,16 @@ class SmallNetwork:
         """None: the benchmark starts from latents."""
         raise NotImplementedError
 
-    def move(self, state: Array, action: Array) -> Afterstate:
-        """Three layers and the heads of afterstates."""
+    def after(self, state: Array, action: Array) -> tuple[Array, Array, Array, Array]:
+        """Three layers and the heads of afterstates: latent, value, reward, logits of the codes."""
         state = _layers(self._parameters.move, state, self._parameters.actions[action])
         value, reward, logits = jnp.split(state @ self._parameters.move_head, (1, 2), axis=-1)
-        return Afterstate(state, value[:, 0], reward[:, 0], jax.nn.softmax(logits))
+        return state, value[:, 0], reward[:, 0], logits
+
+    def move(self, state: Array, action: Array) -> Afterstate:
+        """The same with probabilities."""
+        state, value, reward, logits = self.after(state, action)
+        return Afterstate(state, value, reward, jax.nn.softmax(logits))
 
     def spawn(self, afterstate: Array, code: Array) -> Decision:
         """Three layers and the heads of states."""
@@ -172,9 +178,8 @@ def _mctx_policy(simulations: int, parameters: Parameters, key: Array, states: A
     network = SmallNetwork(parameters)
 
     def decision(params: None, key: Array, action: Array, state: Array) -> tuple[Any, Array]:
-        found = network.move(state, action)
-        logits = jnp.log(jnp.maximum(found.probabilities, 1e-30))
-        return mctx.DecisionRecurrentFnOutput(chance_logits=logits, afterstate_value=found.value), found.state
+        state, value, _, logits = network.after(state, action)
+        return mctx.DecisionRecurrentFnOutput(chance_logits=logits, afterstate_value=value), state
 
     def chance(params: None, key: Array, code: Array, afterstate: Array) -> tuple[Any, Array]:
         found = network.spawn(afterstate, code)
@@ -216,7 +221,7 @@ def _tree_bytes(config: SearchConfig, parameters: Parameters, states: Array) -> 
 def _mctx_tree_bytes(simulations: int, parameters: Parameters, key: Array, states: Array) -> float:
     # While it searches every node has A + C slots; the tree that the policy returns is cut to the A of the actions.
     tree = jax.eval_shape(functools.partial(_mctx_policy, simulations), parameters, key, states).search_tree
-    edges = [getattr(tree, field.name) for field in dataclasses.fields(tree) if field.name.startswith("children_")]
+    edges = [getattr(tree, field.name) for field in fields(tree) if field.name.startswith("children_")]
     return _bytes_a_board(tree) + CODES / NUM_ACTIONS * _bytes_a_board(edges)
 
 

@@ -31,7 +31,7 @@ from muzero2048.search.values import widen
 
 # Blocks of rows in an evaluation on a CPU, and the least rows of one. An accelerator takes the rows of a kind as one
 # block: there a launch costs more than idle rows.
-BLOCKS, LEAST_BLOCK = 8, 32
+BLOCKS, LEAST_BLOCK = 4, 32
 
 
 class Path(NamedTuple):
