@@ -199,8 +199,8 @@ def test_any_search_on_an_ntuple_checkpoint(capsys):
     assert one_ply["score_mean"] == after_training["score_mean"]
 
     shallow = _evaluate(capsys, "--search", "gumbel", "--simulations", "4")
-    assert shallow["search"] == "gumbel-n4-simulator-ntuple"
-    assert shallow["search_config"] == asdict(replace(TREE, simulations=4))
+    assert shallow["search"] == "gumbel-n4-simulator-ntuple-considered_actions=4"
+    assert shallow["search_config"] == asdict(replace(TREE, simulations=4, considered_actions=4))
     deep = _evaluate(capsys, "search.chance=deficit", "--search", "puct", "search.read_out=mean")
     assert deep["search"] == "puct-n16-simulator-ntuple-chance=deficit-read_out=mean"
     assert deep["search_config"] == asdict(replace(TREE, root="puct", chance="deficit", read_out="mean"))
