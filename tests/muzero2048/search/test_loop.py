@@ -14,7 +14,7 @@ from muzero2048.config import SearchConfig
 from muzero2048.env import Board
 from muzero2048.model import Model
 from muzero2048.search.base import ILLEGAL, Plan, Root
-from muzero2048.search.loop import LEAST_BLOCK, grow_tree, sort_into_blocks
+from muzero2048.search.loop import BLOCKS, LEAST_BLOCK, grow_tree, sort_into_blocks
 from muzero2048.search.plan import make_root, plan
 from muzero2048.search.read_out import read_out, root_statistics
 from muzero2048.search.tree import UNVISITED, Tree
@@ -188,7 +188,7 @@ def test_blocks_hold_every_row_once_and_one_kind_each(batch: int, rng: np.random
         is_move = rng.random(batch) < share
         blocks = sort_into_blocks(jnp.asarray(is_move))
         rows, moves, total, size = np.asarray(blocks.rows), int(blocks.moves), int(blocks.total), blocks.size
-        assert size == min(batch, max(32, -(-batch // 8)))
+        assert size == min(batch, max(LEAST_BLOCK, -(-batch // BLOCKS)))
         assert moves == -(-is_move.sum() // size)
         assert total == moves - (-(~is_move).sum() // size)
         assert np.sort(rows[rows < batch]).tolist() == list(range(batch))
