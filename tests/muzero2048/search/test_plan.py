@@ -65,10 +65,11 @@ def test_depth_1_equals_the_tree(n: int, kind: str | None, simulator: bool, norm
     np.testing.assert_array_equal(one_step.action, tree.action)
     np.testing.assert_array_equal(one_step.visits, tree.visits)
     np.testing.assert_array_equal(np.sort(one_step.visits, axis=-1), [[0] * (4 - n) + [1] * n] * 48)
-    # sigma(q) magnifies the rounding of q fivefold.
-    np.testing.assert_allclose(one_step.policy_target, tree.policy_target, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(one_step.q_values, tree.q_values, rtol=2e-6, atol=1e-5)
-    np.testing.assert_allclose(one_step.value, tree.value, rtol=2e-6, atol=1e-5)
+    # Without a network to 1e-6. Matrix products of another batch size round otherwise, and sigma(q) magnifies that.
+    rtol, atol = (2e-6, 1e-5) if kind else (1e-6, 1e-6)
+    np.testing.assert_allclose(one_step.policy_target, tree.policy_target, rtol=1e-4 if kind else rtol, atol=1e-6)
+    np.testing.assert_allclose(one_step.q_values, tree.q_values, rtol=rtol, atol=atol)
+    np.testing.assert_allclose(one_step.value, tree.value, rtol=rtol, atol=atol)
     assert len(np.unique(one_step.action)) > 1
 
 
