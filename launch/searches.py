@@ -27,6 +27,7 @@ NTUPLE_SEARCH = {
     "read_out": "expectimax",
 }
 HOLDS = {"learned": "a learned model", "network": "a value network", "ntuple": "an n-tuple network"}
+PLACE = "options of the search"  # in messages
 LONGEST_NAME = 160  # it is part of a file's name; of a longer one the end becomes a digest
 NAMED = {"root", "simulations", "model"}  # fields that every name tells
 # Fields of the noise in self-play, which evaluation plays without.
@@ -92,9 +93,7 @@ def resolve(experiment: Experiment, options: Options, place: Path) -> Search:
         return _one_ply(able, options, place)
     if not able.tree_player:
         raise UserError(f"{place}: {experiment.learner} has no tree search; leave out {' '.join(options.words())}")
-    config = override_settings(
-        "search", _base(able, experiment, options), options.assignments(), "options of the search"
-    )
+    config = override_settings("search", _base(able, experiment, options), options.assignments(), PLACE)
     _check_holds(able, config.model, able.models, f"--model {able.models[-1]}", place)
     return Search(tree_name(config, able.value), config)
 
@@ -127,8 +126,9 @@ def _base(able: LearnerEntry, experiment: Experiment, options: Options) -> Any:
     """The SearchConfig that options change."""
     if able.value == "ntuple":
         config = learners.search_config()(**NTUPLE_SEARCH)
+        asked = override_settings("search", config, options.assignments(), PLACE)
         # So few go to every move once, as 1ply does: two moves and an outcome of each are worse (87,000 to 103,000).
-        return replace(config, considered_actions=4) if (options.simulations or 5) <= 4 else config
+        return replace(config, considered_actions=4) if asked.simulations <= 4 else config
     settings: Any = experiment.settings
     return settings.search
 

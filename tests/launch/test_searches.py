@@ -38,6 +38,19 @@ TREE = SearchConfig(
         (NTUPLE, Options(), Search("1ply", None)),
         (NTUPLE, Options("1ply"), Search("1ply", None)),
         (NTUPLE, Options("gumbel"), Search("gumbel-n16-simulator-ntuple", TREE)),
+        # Few simulations go to every move once, however they are asked for.
+        *(
+            (NTUPLE, options, Search(f"gumbel-n4-simulator-ntuple{rest}", replace(TREE, simulations=4, **change)))
+            for options, rest, change in (
+                (Options("gumbel", 4), "-considered_actions=4", {"considered_actions": 4}),
+                (
+                    Options("gumbel", overrides=("search.simulations=4",)),
+                    "-considered_actions=4",
+                    {"considered_actions": 4},
+                ),
+                (Options("gumbel", 4, overrides=("search.considered_actions=2",)), "", {}),
+            )
+        ),
         (
             NTUPLE,
             Options("puct", 50, "simulator", "ntuple"),
