@@ -83,7 +83,7 @@ def solve(game: Game2048) -> Solution:
             for tile, probability in ((1, 1 - FOUR_PROBABILITY), (2, FOUR_PROBABILITY))
         ]
 
-    layers = _by_sum(np.where(cells > 0, 2**cells, 0).sum(axis=1))
+    layers = _by_sum(tile_sums(cells))
     for layer in layers:
         total = np.zeros(len(layer))
         for free, behind, probability in spawns(layer):
@@ -98,6 +98,11 @@ def solve(game: Game2048) -> Solution:
         for free, behind, _ in spawns(left):
             solution.reachable[behind[free]] = True
     return solution
+
+
+def tile_sums(cells: Int[np.ndarray, "B cells"]) -> Int[np.ndarray, "B"]:
+    """What is on the tiles of each board together."""
+    return np.where(cells > 0, 2**cells, 0).sum(axis=1)
 
 
 def _openings(game: Game2048) -> Int[np.ndarray, "n"]:

@@ -16,7 +16,7 @@ import numpy as np
 from launch.bench.rows import Row
 from muzero2048.config import SearchConfig
 from muzero2048.env import NUM_ACTIONS, Board, Game2048
-from muzero2048.exact import Solution, solve
+from muzero2048.exact import Solution, solve, tile_sums
 from muzero2048.search.base import Plan
 from muzero2048.search.dynamics import SimulatorDynamics
 from muzero2048.search.loop import grow_tree
@@ -86,7 +86,7 @@ def late_board(solution: Solution, roots: Roots) -> Board:
     """The positions of `roots`."""
     numbers = np.flatnonzero(solution.reachable & (solution.states > 0))
     cells = np.array(solution.game.to_cells(solution.board(numbers))).reshape(len(numbers), -1).astype(int)
-    late = numbers[np.where(cells > 0, 2**cells, 0).sum(axis=1) >= roots.least_sum]
+    late = numbers[tile_sums(cells) >= roots.least_sum]
     drawn = np.random.default_rng(0).permutation(late)[: roots.most]
     return solution.board(np.sort(drawn))
 

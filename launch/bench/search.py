@@ -18,7 +18,7 @@ from launch.bench.rows import Row, best_seconds
 from muzero2048.config import SearchConfig
 from muzero2048.env import NUM_ACTIONS, Board
 from muzero2048.search.base import Afterstate, Decision, Dynamics, Root
-from muzero2048.search.plan import add_dirichlet_noise, plan
+from muzero2048.search.plan import add_noise, plan
 from muzero2048.search.tree import plant
 
 BATCH = 256
@@ -150,13 +150,9 @@ def _layers(weights: list[Array], state: Array, context: Array) -> Array:
 
 def _root(network: SmallNetwork, key: Array, states: Array, config: SearchConfig) -> Root:
     found = network.decide(states)
-    gumbel_key, dirichlet_key = jax.random.split(key)
-    logits = found.policy_logits
-    if config.root == "puct":
-        logits = add_dirichlet_noise(dirichlet_key, logits, config)
-    gumbel = jax.random.gumbel(gumbel_key, logits.shape)
-    seeds = jnp.zeros((len(states),), jnp.uint32)
-    return Root(states, logits, found.value, jnp.ones(logits.shape, bool), gumbel, seeds)
+    logits, seeds = found.policy_logits, jnp.zeros((len(states),), jnp.uint32)
+    root = Root(states, logits, found.value, jnp.ones(logits.shape, bool), jnp.zeros_like(logits), seeds)
+    return add_noise(key, root, config)
 
 
 def _ours(config: SearchConfig, network: type[SmallNetwork]) -> Search:

@@ -16,6 +16,7 @@ from muzero2048.search.base import ILLEGAL, Dynamics, Plan, Root, Statistics
 from muzero2048.search.loop import grow_tree
 from muzero2048.search.mctx_engine import search_with_mctx
 from muzero2048.search.read_out import read_out, root_statistics
+from muzero2048.search.selection import possible
 
 
 def make_root(
@@ -30,23 +31,28 @@ def make_root(
     found = dynamics.root(board)
     legal = game.legal_actions(board)
     logits = jnp.where(legal, found.policy_logits, ILLEGAL)
-    gumbel = jnp.zeros_like(logits)
-    if key is not None:
-        gumbel_key, dirichlet_key = jax.random.split(key)
-        gumbel = config.gumbel_scale * jax.random.gumbel(gumbel_key, logits.shape)
-        if config.root == "puct":
-            logits = add_dirichlet_noise(dirichlet_key, logits, config)
-    return Root(found.state, logits, found.value, legal, gumbel, seeds)
+    root = Root(found.state, logits, found.value, legal, jnp.zeros_like(logits), seeds)
+    return root if key is None else add_noise(key, root, config)
+
+
+def add_noise(key: PRNGKeyArray, root: Root, config: SearchConfig) -> Root:
+    """The root with the noise of self-play: Gumbel's for the choice, and Dirichlet's in the prior of a PUCT root."""
+    gumbel_key, dirichlet_key = jax.random.split(key)
+    logits = root.policy_logits
+    if config.root == "puct":
+        logits = add_dirichlet_noise(dirichlet_key, logits, config)
+    gumbel = config.gumbel_scale * jax.random.gumbel(gumbel_key, logits.shape)
+    return root._replace(policy_logits=logits, gumbel=gumbel)
 
 
 def add_dirichlet_noise(key: PRNGKeyArray, logits: Float[Array, "B A"], config: SearchConfig) -> Float[Array, "B A"]:
     """Logits log((1 - f) P + f eta), eta ~ Dirichlet(alpha) over the legal actions (AlphaZero, 2018, methods)."""
-    possible = logits > ILLEGAL / 2
+    allowed = possible(logits)
     # Gamma variates that are normalised are Dirichlet; their logarithms do not underflow at small alpha.
-    gammas = jnp.where(possible, jax.random.loggamma(key, config.dirichlet_alpha, logits.shape), ILLEGAL)
+    gammas = jnp.where(allowed, jax.random.loggamma(key, config.dirichlet_alpha, logits.shape), ILLEGAL)
     fraction = config.dirichlet_fraction
     mixed = (1 - fraction) * jax.nn.softmax(logits) + fraction * jax.nn.softmax(gammas)
-    return jnp.where(possible, jnp.log(jnp.maximum(mixed, jnp.finfo(jnp.float32).tiny)), ILLEGAL)
+    return jnp.where(allowed, jnp.log(jnp.maximum(mixed, jnp.finfo(jnp.float32).tiny)), ILLEGAL)
 
 
 def plan(dynamics: Dynamics, root: Root, config: SearchConfig, discount: float) -> Plan:
