@@ -54,6 +54,7 @@ MUZERO = (
     Metric("loss/reward", "1", "reward loss: cross-entropy (latent models) or Huber of h (grounded)"),
     Metric("loss/commitment", "1", "squared distance of the chance encoder's output from its code"),
     Metric("loss/reconstruction", "nats", "cross-entropy of decoded cells (grounded model; else 0)"),
+    Metric("loss/consistency", "1", "1 - cosine between predicted next latents and those of the true boards"),
     Metric("model/reward_error", "points", "mean absolute error of the predicted reward of the move played"),
     Metric("model/saturated", "fraction", "value targets beyond the support; above 0.001 the support is too small"),
     Metric("model/code_entropy", "nats", "entropy of the use of the chance codes; 0 means one code for everything"),

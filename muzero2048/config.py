@@ -6,22 +6,27 @@ from typing import Literal
 
 from muzero2048.value_codec import ValueCodec
 
+TUPLE_SHAPES = ("lines", "squares", "rects", "axes")  # tuples.py
+
 
 @dataclass(frozen=True)
 class NetworkConfig:
-    """The model: five functions and the chance encoder."""
+    """The model and the networks that it is made of."""
 
-    # residual_mlp (Stochastic MuZero, ICLR 2022, appendix C) and se_resnet (Guei 2023, sec. 4.4.3) have a latent state
-    # trained by value equivalence alone; grounded has a latent of H*W cells and a reconstruction loss (grounded.py)
-    kind: Literal["residual_mlp", "se_resnet", "grounded"] = "residual_mlp"
-    blocks: int = (
-        10  # residual blocks in each of h, phi, g (latent kinds) or layers of the trunk of f and psi (grounded)
-    )
+    # latent: an abstract state trained by value equivalence, as published (latent.py). grounded: a state of H*W cells
+    # and a reconstruction loss (grounded.py)
+    model: Literal["latent", "grounded"] = "latent"
+    # From the tiles to features (networks.py): h of a latent model, f and psi of a grounded one
+    trunk: Literal["residual_mlp", "se_resnet", "tuples", "cnn_2x2", "cnn_3x3"] = "residual_mlp"
+    # residual blocks of the trunk, and of phi and g (latent); layers of the trunk tuples; a cnn has its own number
+    blocks: int = 10
     width: int = 256  # units of a layer, channels of a convolution
+    norm: Literal["layer", "rms"] = "layer"  # LayerNorm or RMSNorm
     tile_levels: int = 18  # one-hot planes of the observation: 18 shows every tile up to 131072
+    tuples: str = "lines squares"  # trunk tuples: which ones, words of lines, squares, rects, axes (tuples.py)
+    tuple_width: int = 8  # trunk tuples: units in a table entry
     cell_width: int = 16  # grounded: units of the latent of one cell
     line_width: int = 128  # grounded: hidden units of phi, the network of one line
-    tuple_width: int = 8  # grounded: units in the table entry of one line or square of four cells
     compute_dtype: Literal["float32", "bfloat16"] = "float32"  # of the layers; parameters and heads stay float32
 
     def __post_init__(self) -> None:
@@ -30,6 +35,14 @@ class NetworkConfig:
                 raise ValueError(f"network.{name} is {getattr(self, name)}: must be at least 1")
         if not 2 <= self.tile_levels <= 32:
             raise ValueError(f"network.tile_levels is {self.tile_levels}: must be between 2 and 32")
+        unknown = set(self.tuples.split()) - set(TUPLE_SHAPES)
+        if unknown or not self.tuples.split():
+            raise ValueError(f"network.tuples is '{self.tuples}': give some of the words {', '.join(TUPLE_SHAPES)}")
+
+    @property
+    def convolutional(self) -> bool:
+        """Features keep their places on the board."""
+        return self.trunk == "se_resnet"
 
 
 @dataclass(frozen=True)
@@ -103,6 +116,10 @@ class ReplayConfig:
     capacity: int = 1_000_000  # moves kept, over all environments
     batch_size: int = 1024  # sequences an update
     ratio: float = 1.0  # sequences sampled a move played
+    # Sampled in proportion to |search value - target|^alpha, weighted by (N p)^-beta (Stochastic MuZero: 1 and 1)
+    priority_exponent: float = 0.0  # alpha; 0: uniform
+    importance_exponent: float = 0.0  # beta
+    reanalyse: float = 0.0  # share of the samples whose value and policy targets are searched anew
 
     def __post_init__(self) -> None:
         if self.batch_size < 1 or self.capacity < 1 or self.ratio <= 0:
@@ -120,6 +137,7 @@ class LossWeights:
     reward: float = 1.0
     commitment: float = 0.25
     reconstruction: float = 1.0  # grounded model only
+    consistency: float = 0.0  # latent model only: g's next state against h of the true next board
 
     def __post_init__(self) -> None:
         for name, weight in vars(self).items():
@@ -155,6 +173,13 @@ class MuZeroConfig:
     discount: float = 0.999  # gamma, once a move
     td_lambda: float = 0.5  # lambda of the value target
     td_steps: int = 10  # n, after which the target bootstraps whatever lambda
+    # What the target bootstraps from, of the search at the next state: the best visited Q (Guei 2023, eq. 35), Q of the
+    # move that is played, Q expected under the improved policy, the mean over visits, or V(s) without a search
+    bootstrap: Literal["best_child", "played", "improved_policy", "visit_mean", "network"] = "best_child"
+    # In points: where V(s) and V(as) of a new network begin; above what can be reached, untried moves look good
+    # (Guei et al. 2022 for n-tuple networks; for MuZero the open question of Guei 2023, sec. 4.4.4). 0: not set
+    optimistic_value: float = 0.0
+    ema_decay: float = 0.0  # per update, of the averaged parameters that play, reanalyse and are evaluated; 0: none
     unroll_steps: int = 5  # K, model steps behind each sampled position
     num_envs: int = 256  # games played side by side
     chunk: int = 32  # moves of each between two rounds of updates

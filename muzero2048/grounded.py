@@ -3,13 +3,11 @@
 The latent is one vector a cell. phi is one small network over lines of cells, shared by all lines and all four
 directions (the action only picks the orientation); g writes the spawned tile into its cell; a linear decoder of each
 cell is trained by cross-entropy on the afterstate and on the next observation. f and psi read the decoded (argmax)
-tiles through one-hot planes and through tables indexed by lines and squares of cells, the n-tuple idea as the first
-layer of a net. Value, policy and chance losses therefore stop at the latent: the model learns the rules from boards
-alone, and is not value-equivalent, which is why it has a name of its own beside the latent models.
+tiles through a trunk (networks.py). Value, policy and chance losses therefore stop at the latent: the model learns the
+rules from boards alone, and is not value-equivalent, which is why it has a name of its own beside the latent model.
 """
 
 import functools
-import itertools
 from typing import NamedTuple
 
 import jax
@@ -21,10 +19,10 @@ from jaxtyping import Array, Bool, Float, Int, UInt8
 
 from muzero2048.config import MuZeroConfig
 from muzero2048.model import AfterstatePrediction, Model, Prediction
+from muzero2048.networks import make_norm, make_trunk
 from muzero2048.observation import planes
 from muzero2048.value_codec import transform
 
-TABLE_LEVELS = 16  # tiles from 32768 up share the last entry of a table; the one-hot planes still tell them apart
 # The reward table is a sum of 10 w: Adam moves a weight by its step size only, and the table reaches to 17.
 REWARD_SCALE = 10.0
 
@@ -34,45 +32,6 @@ class Move(NamedTuple):
 
     tiles: Int[Array, "B N"]
     moved_tiles: Int[Array, "B N"]
-
-
-class Trunk(nnx.Module):
-    """Features of a board of decoded tiles: table entries of lines and squares beside planes, then `blocks` layers."""
-
-    def __init__(self, config: MuZeroConfig, rngs: nnx.Rngs):
-        network = config.network
-        self.tile_levels = network.tile_levels
-        self.board_shape = (config.rows, config.columns)
-        num_tuples, cells = len(_tuples(*self.board_shape)), config.rows * config.columns
-        self.tables = nnx.Embed(
-            2 * TABLE_LEVELS**4, network.tuple_width, embedding_init=nnx.initializers.zeros, rngs=rngs
-        )
-        dtype = jnp.dtype(network.compute_dtype)
-        inputs = num_tuples * network.tuple_width + cells * self.tile_levels
-        widths = [inputs, *[network.width] * network.blocks]
-        self.layers = nnx.List(
-            [nnx.Linear(fan_in, fan_out, dtype=dtype, rngs=rngs) for fan_in, fan_out in itertools.pairwise(widths)]
-        )
-        self.norms = nnx.List([nnx.LayerNorm(network.width, dtype=dtype, rngs=rngs) for _ in self.layers])
-
-    def __call__(self, tiles: Int[Array, "B N"]) -> Float[Array, "B width"]:
-        """Features of the boards."""
-        levels = jnp.minimum(tiles, TABLE_LEVELS - 1)
-        levels = jnp.pad(levels, ((0, 0), (0, 1)))  # the cell N of short tuples
-        digits = TABLE_LEVELS ** np.arange(4)
-        tuples = _tuples(*self.board_shape)
-        kind, cells = tuples[:, 0], tuples[:, 1:]
-        entries = kind[None] * TABLE_LEVELS**4 + jnp.sum(levels[:, cells] * digits[None, None], axis=-1)
-        x = jnp.concatenate(
-            [
-                self.tables(jnp.asarray(entries)).reshape(len(tiles), -1),
-                planes(tiles, self.tile_levels).reshape(len(tiles), -1),
-            ],
-            axis=-1,
-        )
-        for layer, norm in zip(self.layers, self.norms, strict=True):
-            x = nnx.relu(norm(layer(x)))
-        return x.astype(jnp.float32)
 
 
 class GroundedModel(Model):
@@ -97,12 +56,14 @@ class GroundedModel(Model):
         self.code_content = nnx.Linear(self.codes, width, rngs=rngs)
         if not self.oracle:
             self.encoder = nnx.Linear(num_cells * self.tile_levels, self.codes, rngs=rngs)
-        self.trunk = Trunk(config, rngs)
+        self.trunk = make_trunk(network, self.board_shape, rngs)
+        self.norm = make_norm(network.width, network, rngs)
+        features = network.width * (num_cells if network.convolutional else 1)
         bins = config.value.bins
-        self.policy_head = nnx.Linear(network.width, 4, rngs=rngs)
-        self.value_head = nnx.Linear(network.width, bins, rngs=rngs)
-        self.chance_head = nnx.Linear(network.width, self.codes, rngs=rngs)
-        self.afterstate_value_head = nnx.Linear(network.width, bins, rngs=rngs)
+        self.policy_head = nnx.Linear(features, 4, rngs=rngs)
+        self.value_head = nnx.Linear(features, bins, rngs=rngs)
+        self.chance_head = nnx.Linear(features, self.codes, rngs=rngs)
+        self.afterstate_value_head = nnx.Linear(features, bins, rngs=rngs)
 
     def representation(self, cells: UInt8[Array, "B N"]) -> Float[Array, "B N D"]:
         """h: each cell by itself."""
@@ -114,7 +75,7 @@ class GroundedModel(Model):
 
     def prediction(self, state: Float[Array, "B N D"]) -> Prediction:
         """F: heads on the trunk over the decoded tiles."""
-        x = self.trunk(self._tiles(state))
+        x = self._features(state)
         return Prediction(self.policy_head(x), self.value_head(x))
 
     def afterstate_dynamics(
@@ -135,7 +96,7 @@ class GroundedModel(Model):
 
     def afterstate_prediction(self, afterstate: Float[Array, "B N D"]) -> AfterstatePrediction:
         """Psi: heads on the same trunk as f."""
-        x = self.trunk(self._tiles(afterstate))
+        x = self._features(afterstate)
         return AfterstatePrediction(self.chance_head(x), self.afterstate_value_head(x))
 
     def represent_afterstate(
@@ -187,18 +148,12 @@ class GroundedModel(Model):
         gain = jnp.sum(table[move.moved_tiles], axis=-1) - jnp.sum(table[move.tiles], axis=-1)
         return gain, jnp.sum(face[move.moved_tiles], axis=-1) == jnp.sum(face[move.tiles], axis=-1)
 
+    def _features(self, latent: Float[Array, "B N D"]) -> Float[Array, "B F"]:
+        x = self.trunk(self._tiles(latent)).astype(jnp.float32)
+        return nnx.relu(self.norm(x)).reshape(len(x), -1)
+
     def _tiles(self, latent: Float[Array, "B N D"]) -> Int[Array, "B N"]:
         return jnp.argmax(jax.lax.stop_gradient(self.decode(latent)), axis=-1)
-
-
-@functools.cache
-def _tuples(rows: int, columns: int) -> np.ndarray:
-    """All lines (kind 0) and 2x2 squares (kind 1): int32[M, 5] of kind and four cells, N where a line is shorter."""
-    cells = np.arange(rows * columns).reshape(rows, columns)
-    lines = [list(line) for line in (*cells, *cells.T)]
-    squares = [list(cells[r : r + 2, c : c + 2].ravel()) for r in range(rows - 1) for c in range(columns - 1)]
-    tuples = [[0, *line, *[cells.size] * (4 - len(line))] for line in lines]
-    return np.array(tuples + [[1, *square] for square in squares], np.int32)
 
 
 @functools.cache

@@ -3,6 +3,7 @@
     L = mean_{k<=K} w_v l(v^k, z_{t+k}) + w_p l(p^k, pi_{t+k})
       + mean_{k<K}  w_q l(Q^k, (z_{t+k} - r_{t+k}) / gamma) + w_c l(sigma^k, c_{t+k}) + w_r l(r^k, r_{t+k})
                  + w_b ||sg(onehot c) - c^e||^2 + w_x reconstruction (grounded)
+                 + w_s (1 - cos(q(s^{k+1}), sg h(o_{t+k+1}))) (latent)
 
 The first mean of a grounded model is its k = 0 alone: its dynamics learn nothing from values and policies.
 l is cross-entropy, sg stops the gradient. Every term is a mean over the positions that count for it: the policy and
@@ -32,6 +33,7 @@ class LossReport(NamedTuple):
     reward: Float[Array, ""]
     commitment: Float[Array, ""]
     reconstruction: Float[Array, ""]
+    consistency: Float[Array, ""]
     reward_error: Float[Array, ""]  # mean absolute error of the predicted reward, points
     saturated: Float[Array, ""]  # share of value targets beyond the support
     code_entropy: Float[Array, ""]  # entropy of the use of the chance codes over the batch, nats
@@ -100,6 +102,9 @@ def _move_losses(model: Model, state: State, batch: Batch, k: int, terms: Terms)
         terms["reconstruction"] += [loss, next_loss]
         terms["afterstate_accuracy"].append(accuracy)
         terms["next_state_accuracy"].append(next_accuracy)
+    elif model.predictor is not None:
+        true_state = jax.lax.stop_gradient(model.representation(batch.cells[:, k + 1]))
+        terms["consistency"].append(_mean_where(alive, model.inconsistency(state, true_state)))
     return state, code
 
 

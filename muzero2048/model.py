@@ -47,6 +47,8 @@ class Model(nnx.Module):
 
     # True if the dynamics learn from reconstruction alone: value, policy and chance losses stop at the latent.
     grounded = False
+    # Of the consistency loss, where a latent model is trained with it.
+    predictor: nnx.Module | None = None
 
     def __init__(self, config: MuZeroConfig):
         self.codec: ValueCodec = config.value
@@ -92,6 +94,10 @@ class Model(nnx.Module):
         """Logits of the tile in each cell of a state or an afterstate (grounded models)."""
         raise NotImplementedError
 
+    def inconsistency(self, predicted: State, true: State) -> Float[Array, "B"]:
+        """Distance of predicted latents from those of the true boards (latent models with a predictor)."""
+        raise NotImplementedError
+
     def encode(
         self,
         cells: UInt8[Array, "B N"],
@@ -115,6 +121,6 @@ def make_model(config: MuZeroConfig, seed: int | PRNGKeyArray) -> Model:
     from muzero2048 import grounded, latent  # they subclass Model
 
     rngs = nnx.Rngs(seed)
-    if config.network.kind == "grounded":
+    if config.network.model == "grounded":
         return grounded.GroundedModel(config, rngs)
     return latent.LatentModel(config, rngs)

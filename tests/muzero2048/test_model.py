@@ -19,7 +19,7 @@ from .toy_model import KINDS, random_model, small_config
 
 B, BINS, CODES = 6, 16, 12
 # The moves of a random grounded model do not keep the sum of the tiles, so they earn nothing.
-NO_REWARD = [("grounded", "reward"), ("grounded", "reward_loss")]
+NO_REWARD = [(kind, name) for kind in ("grounded", "grounded_se_resnet") for name in ("reward", "reward_loss")]
 
 
 @jax.jit

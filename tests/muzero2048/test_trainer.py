@@ -118,7 +118,7 @@ def test_a_missing_part_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "network", [dataclasses.replace(CONFIG.network, width=24), NetworkConfig(kind="grounded", width=16)]
+    "network", [dataclasses.replace(CONFIG.network, width=24), NetworkConfig(model="grounded", width=16)]
 )
 def test_another_network_is_refused(
     run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]], network: NetworkConfig
@@ -139,7 +139,7 @@ def test_it_learns_2x2() -> None:
         num_envs=64,
         chunk=32,
         discount=1.0,
-        network=NetworkConfig(kind="residual_mlp", blocks=1, width=64, tile_levels=8),
+        network=NetworkConfig(blocks=1, width=64, tile_levels=8),
         replay=dataclasses.replace(CONFIG.replay, capacity=64 * 32 * 10, batch_size=256, ratio=1.0),
     )
     learner = MuZeroLearner(config, seed=0)

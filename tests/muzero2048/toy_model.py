@@ -1,5 +1,6 @@
 """A model given as tables, small random ones of each kind, and positions, for the tests of search and losses."""
 
+import dataclasses
 import functools
 from typing import NamedTuple
 
@@ -19,7 +20,14 @@ from muzero2048.search.base import ILLEGAL, Dynamics, Root
 from muzero2048.search.dynamics import LearnedDynamics, NetworkEvaluator, SimulatorDynamics, flat_cells
 from muzero2048.value_codec import ValueCodec
 
-KINDS = ("residual_mlp", "se_resnet", "grounded")
+NETWORKS = {
+    "residual_mlp": NetworkConfig(model="latent", trunk="residual_mlp"),
+    "se_resnet": NetworkConfig(model="latent", trunk="se_resnet"),
+    "tuples": NetworkConfig(model="latent", trunk="tuples", norm="rms", tuples="lines rects"),
+    "grounded": NetworkConfig(model="grounded", trunk="tuples"),
+    "grounded_se_resnet": NetworkConfig(model="grounded", trunk="se_resnet", norm="rms"),
+}
+KINDS = tuple(NETWORKS)
 GAME = Game2048(2, 3)
 
 
@@ -33,8 +41,8 @@ def small_config(kind: str = "residual_mlp", rows: int = 2, columns: int = 3, **
         "num_envs": 16,
         "chunk": 8,
         "unroll_steps": 2,
-        "network": NetworkConfig(
-            kind=kind, blocks=1, width=16, tile_levels=10, cell_width=4, line_width=8, tuple_width=2
+        "network": dataclasses.replace(
+            NETWORKS[kind], blocks=1, width=16, tile_levels=10, cell_width=4, line_width=8, tuple_width=2
         ),
         "value": ValueCodec(16, 30.0),
         "chance": ChanceConfig("learned", 12),

@@ -1,0 +1,164 @@
+"""Trunks: from the tiles of a board to features, and the residual towers that latent dynamics are made of.
+
+    residual_mlp  pre-activation residual blocks of fully connected layers (Stochastic MuZero, ICLR 2022, appendix C)
+    se_resnet     3x3 convolutions with squeeze-and-excitation (Guei 2023, sec. 4.4.3)
+    tuples        table entries of tuples of cells beside planes, then layers (tuples.py)
+    cnn_2x2       two 2x2 convolutions without padding, then one layer (Guei 2023, sec. 4.4.2, fig. 20)
+    cnn_3x3       three 3x3 convolutions, then one layer (same place)
+
+All normalise by layer or by root mean square: the value of a board must not depend on its batch-mates. Layers compute
+in `compute_dtype`; their parameters, and everything a head reads, are float32. What a trunk returns is not activated
+yet: whoever reads it begins with relu(norm(x)).
+"""
+
+from typing import Any
+
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Float, Int, UInt8
+
+from muzero2048.config import NetworkConfig
+from muzero2048.observation import planes
+from muzero2048.tuples import TupleTables
+
+Tiles = Int[Array, "B N"] | UInt8[Array, "B N"]
+
+
+def make_norm(features: int, network: NetworkConfig, rngs: nnx.Rngs, dtype: Any = None) -> nnx.LayerNorm | nnx.RMSNorm:
+    """The normalisation that the config names, over the last axis."""
+    kind = nnx.LayerNorm if network.norm == "layer" else nnx.RMSNorm
+    return kind(features, dtype=dtype, rngs=rngs)
+
+
+class MLPBlock(nnx.Module):
+    """x + W2 relu(norm(W1 relu(norm(x))))."""
+
+    def __init__(self, network: NetworkConfig, rngs: nnx.Rngs):
+        dtype, width = jnp.dtype(network.compute_dtype), network.width
+        self.norm1, self.norm2 = (make_norm(width, network, rngs, dtype) for _ in range(2))
+        self.linear1, self.linear2 = (nnx.Linear(width, width, dtype=dtype, rngs=rngs) for _ in range(2))
+
+    def __call__(self, x: Float[Array, "B width"]) -> Float[Array, "B width"]:
+        """Apply the block."""
+        y = self.linear1(nnx.relu(self.norm1(x)))
+        return x + self.linear2(nnx.relu(self.norm2(y)))
+
+
+class SEBlock(nnx.Module):
+    """Pre-activation residual block of two 3x3 convolutions, its output scaled by channel (squeeze-and-excitation)."""
+
+    def __init__(self, network: NetworkConfig, rngs: nnx.Rngs):
+        dtype, width = jnp.dtype(network.compute_dtype), network.width
+        squeezed = max(1, width // 16)
+        self.norm1, self.norm2 = (make_norm(width, network, rngs, dtype) for _ in range(2))
+        self.conv1, self.conv2 = (nnx.Conv(width, width, (3, 3), dtype=dtype, rngs=rngs) for _ in range(2))
+        self.squeeze = nnx.Linear(width, squeezed, dtype=dtype, rngs=rngs)
+        self.excite = nnx.Linear(squeezed, width, dtype=dtype, rngs=rngs)
+
+    def __call__(self, x: Float[Array, "B H W width"]) -> Float[Array, "B H W width"]:
+        """Apply the block."""
+        y = self.conv1(nnx.relu(self.norm1(x)))
+        y = self.conv2(nnx.relu(self.norm2(y)))
+        gate = nnx.sigmoid(self.excite(nnx.relu(self.squeeze(y.mean(axis=(1, 2))))))
+        return x + y * gate[:, None, None, :]
+
+
+class Tower(nnx.Module):
+    """A stem to `width` features, then residual blocks; features lie on the last axis."""
+
+    def __init__(self, inputs: int, network: NetworkConfig, rngs: nnx.Rngs):
+        dtype = jnp.dtype(network.compute_dtype)
+        if network.convolutional:
+            self.stem: nnx.Module = nnx.Conv(inputs, network.width, (3, 3), dtype=dtype, rngs=rngs)
+        else:
+            self.stem = nnx.Linear(inputs, network.width, dtype=dtype, rngs=rngs)
+        block = SEBlock if network.convolutional else MLPBlock
+        self.blocks = nnx.List([block(network, rngs) for _ in range(network.blocks)])
+
+    def __call__(self, x: Float[Array, "B *S inputs"]) -> Float[Array, "B *S width"]:
+        """Features of the input."""
+        x = self.stem(x)
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+class PlanesTrunk(nnx.Module):
+    """A tower over the one-hot planes of a board: residual_mlp and se_resnet."""
+
+    def __init__(self, network: NetworkConfig, board_shape: tuple[int, int], rngs: nnx.Rngs):
+        self.tile_levels = network.tile_levels
+        rows, columns = board_shape
+        self.places = (rows, columns) if network.convolutional else ()
+        self.tower = Tower(network.tile_levels * (1 if self.places else rows * columns), network, rngs)
+
+    def __call__(self, tiles: Tiles) -> Float[Array, "B *S width"]:
+        """Features of the boards."""
+        return self.tower(planes(tiles, self.tile_levels).reshape(len(tiles), *self.places, -1))
+
+
+class TupleTrunk(nnx.Module):
+    """Table entries of tuples of cells beside planes, then `blocks` layers."""
+
+    def __init__(self, network: NetworkConfig, board_shape: tuple[int, int], rngs: nnx.Rngs):
+        self.tile_levels = network.tile_levels
+        dtype, width = jnp.dtype(network.compute_dtype), network.width
+        self.tables = TupleTables(network.tuples, network.tuple_width, board_shape, rngs)
+        inputs = self.tables.features + board_shape[0] * board_shape[1] * self.tile_levels
+        self.stem = nnx.Linear(inputs, width, dtype=dtype, rngs=rngs)
+        others = range(network.blocks - 1)
+        self.norms = nnx.List([make_norm(width, network, rngs, dtype) for _ in others])
+        self.layers = nnx.List([nnx.Linear(width, width, dtype=dtype, rngs=rngs) for _ in others])
+
+    def __call__(self, tiles: Tiles) -> Float[Array, "B width"]:
+        """Features of the boards."""
+        seen = planes(tiles, self.tile_levels).reshape(len(tiles), -1)
+        x = self.stem(jnp.concatenate([self.tables(tiles), seen], axis=-1))
+        for norm, layer in zip(self.norms, self.layers, strict=True):
+            x = layer(nnx.relu(norm(x)))
+        return x
+
+
+class ConvolutionalTrunk(nnx.Module):
+    """The network of the early attempt: plain convolutions and one layer."""
+
+    def __init__(self, network: NetworkConfig, board_shape: tuple[int, int], rngs: nnx.Rngs):
+        self.tile_levels, self.board_shape = network.tile_levels, board_shape
+        dtype, width = jnp.dtype(network.compute_dtype), network.width
+        size, count, padding = (2, 2, "VALID") if network.trunk == "cnn_2x2" else (3, 3, "SAME")
+        channels = [network.tile_levels, *[width] * count]
+        self.convolutions = nnx.List(
+            [nnx.Conv(channels[i], width, (size, size), padding=padding, dtype=dtype, rngs=rngs) for i in range(count)]
+        )
+        lost = count if padding == "VALID" else 0
+        places = (board_shape[0] - lost) * (board_shape[1] - lost)
+        self.layer = nnx.Linear(places * width, width, dtype=dtype, rngs=rngs)
+
+    def __call__(self, tiles: Tiles) -> Float[Array, "B width"]:
+        """Features of the boards."""
+        x = planes(tiles, self.tile_levels).reshape(len(tiles), *self.board_shape, -1)
+        for convolution in self.convolutions:
+            x = nnx.relu(convolution(x))
+        return self.layer(x.reshape(len(x), -1))
+
+
+def make_trunk(network: NetworkConfig, board_shape: tuple[int, int], rngs: nnx.Rngs) -> nnx.Module:
+    """The trunk that the config names: tiles [B, N] to features [B, width], or [B, H, W, width] of se_resnet."""
+    if network.trunk == "tuples":
+        return TupleTrunk(network, board_shape, rngs)
+    if network.trunk in ("cnn_2x2", "cnn_3x3"):
+        return ConvolutionalTrunk(network, board_shape, rngs)
+    return PlanesTrunk(network, board_shape, rngs)
+
+
+class Head(nnx.Module):
+    """relu(norm(x)) flattened, then one layer in float32."""
+
+    def __init__(self, network: NetworkConfig, places: int, outputs: int, rngs: nnx.Rngs):
+        self.norm = make_norm(network.width, network, rngs)
+        self.out = nnx.Linear(network.width * places, outputs, rngs=rngs)
+
+    def __call__(self, x: Float[Array, "B *S width"]) -> Float[Array, "B outputs"]:
+        """Logits."""
+        x = nnx.relu(self.norm(x.astype(jnp.float32)))
+        return self.out(x.reshape(len(x), -1))
