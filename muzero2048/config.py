@@ -25,6 +25,9 @@ class NetworkConfig:
     tile_levels: int = 18  # one-hot planes of the observation: 18 shows every tile up to 131072
     tuples: str = "lines squares"  # trunk tuples: which ones, words of lines, squares, rects, axes (tuples.py)
     tuple_width: int = 8  # trunk tuples: units in a table entry
+    # grounded: an n-tuple network in the value, words as in `tuples`, learned by TC (value_tables.py); "": none
+    value_tuples: str = ""
+    table_bits: int = 20  # of the index of a value table: 2^24 entries tell all contents of six cells apart
     cell_width: int = 16  # grounded: units of the latent of one cell
     line_width: int = 128  # grounded: hidden units of phi, the network of one line
     compute_dtype: Literal["float32", "bfloat16"] = "float32"  # of the layers; parameters and heads stay float32
@@ -35,9 +38,17 @@ class NetworkConfig:
                 raise ValueError(f"network.{name} is {getattr(self, name)}: must be at least 1")
         if not 2 <= self.tile_levels <= 32:
             raise ValueError(f"network.tile_levels is {self.tile_levels}: must be between 2 and 32")
-        unknown = set(self.tuples.split()) - set(TUPLE_SHAPES)
-        if unknown or not self.tuples.split():
-            raise ValueError(f"network.tuples is '{self.tuples}': give some of the words {', '.join(TUPLE_SHAPES)}")
+        for name, words in (("tuples", self.tuples.split()), ("value_tuples", self.value_tuples.split())):
+            if set(words) - set(TUPLE_SHAPES) or not (words or name == "value_tuples"):
+                raise ValueError(
+                    f"network.{name} is '{' '.join(words)}': give some of the words {', '.join(TUPLE_SHAPES)}"
+                )
+        if self.value_tuples and self.model != "grounded":
+            raise ValueError(
+                "network.value_tuples reads boards, which a latent state is not: set network.model=grounded"
+            )
+        if not 16 <= self.table_bits <= 24:
+            raise ValueError(f"network.table_bits is {self.table_bits}: must be between 16 and 24")
 
     @property
     def convolutional(self) -> bool:
@@ -153,6 +164,7 @@ class OptimizerConfig:
     final_learning_rate: float = 1e-4  # reached linearly at the last planned update
     max_gradient_norm: float = 5.0  # gradients are clipped to this global norm
     weight_decay: float = 0.0  # decoupled (AdamW)
+    table_learning_rate: float = 1.0  # alpha of the value tables, before coherence (value_tables.py)
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "final_learning_rate", "max_gradient_norm"):
@@ -160,6 +172,8 @@ class OptimizerConfig:
                 raise ValueError(f"optimizer.{name} is {getattr(self, name)}: must be above 0")
         if self.weight_decay < 0:
             raise ValueError(f"optimizer.weight_decay is {self.weight_decay}: must be at least 0")
+        if not 0 <= self.table_learning_rate <= 1:
+            raise ValueError(f"optimizer.table_learning_rate is {self.table_learning_rate}: must be between 0 and 1")
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from muzero2048.model import AfterstatePrediction, Model, Prediction
 from muzero2048.networks import make_norm, make_trunk
 from muzero2048.observation import planes
 from muzero2048.value_codec import transform
+from muzero2048.value_tables import ValueTables
 
 # The reward table is a sum of 10 w: Adam moves a weight by its step size only, and the table reaches to 17.
 REWARD_SCALE = 10.0
@@ -58,6 +59,9 @@ class GroundedModel(Model):
             self.encoder = nnx.Linear(num_cells * self.tile_levels, self.codes, rngs=rngs)
         self.trunk = make_trunk(network, self.board_shape, rngs)
         self.norm = make_norm(network.width, network, rngs)
+        self.value_tables = None
+        if network.value_tuples:
+            self.value_tables = ValueTables(network.value_tuples, network.table_bits, self.board_shape)
         features = network.width * (num_cells if network.convolutional else 1)
         bins = config.value.bins
         self.policy_head = nnx.Linear(features, 4, rngs=rngs)
@@ -75,8 +79,9 @@ class GroundedModel(Model):
 
     def prediction(self, state: Float[Array, "B N D"]) -> Prediction:
         """F: heads on the trunk over the decoded tiles."""
-        x = self._features(state)
-        return Prediction(self.policy_head(x), self.value_head(x))
+        tiles = self._tiles(state)
+        x = self._features(tiles)
+        return Prediction(self.policy_head(x), self._value(tiles, self.value_head(x)))
 
     def afterstate_dynamics(
         self, state: Float[Array, "B N D"], action: Int[Array, "B"]
@@ -96,8 +101,9 @@ class GroundedModel(Model):
 
     def afterstate_prediction(self, afterstate: Float[Array, "B N D"]) -> AfterstatePrediction:
         """Psi: heads on the same trunk as f."""
-        x = self._features(afterstate)
-        return AfterstatePrediction(self.chance_head(x), self.afterstate_value_head(x))
+        tiles = self._tiles(afterstate)
+        x = self._features(tiles)
+        return AfterstatePrediction(self.chance_head(x), self._value(tiles, self.afterstate_value_head(x)))
 
     def represent_afterstate(
         self, cells: UInt8[Array, "B N"], action: Int[Array, "B"], afterstate_cells: UInt8[Array, "B N"]
@@ -148,9 +154,15 @@ class GroundedModel(Model):
         gain = jnp.sum(table[move.moved_tiles], axis=-1) - jnp.sum(table[move.tiles], axis=-1)
         return gain, jnp.sum(face[move.moved_tiles], axis=-1) == jnp.sum(face[move.tiles], axis=-1)
 
-    def _features(self, latent: Float[Array, "B N D"]) -> Float[Array, "B F"]:
-        x = self.trunk(self._tiles(latent)).astype(jnp.float32)
+    def _features(self, tiles: Int[Array, "B N"]) -> Float[Array, "B F"]:
+        x = self.trunk(tiles).astype(jnp.float32)
         return nnx.relu(self.norm(x)).reshape(len(x), -1)
+
+    def _value(self, tiles: Int[Array, "B N"], logits: Float[Array, "B bins"]) -> Float[Array, "B bins"]:
+        """The logits of the trunk, around the sum of the tables where there are some."""
+        if self.value_tables is None:
+            return logits
+        return self.codec.around(jax.lax.stop_gradient(self.value_tables(tiles)), logits)
 
     def _tiles(self, latent: Float[Array, "B N D"]) -> Int[Array, "B N"]:
         return jnp.argmax(jax.lax.stop_gradient(self.decode(latent)), axis=-1)

@@ -15,13 +15,11 @@ from typing import Any
 
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Float, Int, UInt8
+from jaxtyping import Array, Float
 
 from muzero2048.config import NetworkConfig
 from muzero2048.observation import planes
-from muzero2048.tuples import TupleTables
-
-Tiles = Int[Array, "B N"] | UInt8[Array, "B N"]
+from muzero2048.tuples import Tiles, TupleFeatures
 
 
 def make_norm(features: int, network: NetworkConfig, rngs: nnx.Rngs, dtype: Any = None) -> nnx.LayerNorm | nnx.RMSNorm:
@@ -103,8 +101,8 @@ class TupleTrunk(nnx.Module):
     def __init__(self, network: NetworkConfig, board_shape: tuple[int, int], rngs: nnx.Rngs):
         self.tile_levels = network.tile_levels
         dtype, width = jnp.dtype(network.compute_dtype), network.width
-        self.tables = TupleTables(network.tuples, network.tuple_width, board_shape, rngs)
-        inputs = self.tables.features + board_shape[0] * board_shape[1] * self.tile_levels
+        self.entries = TupleFeatures(network.tuples, network.tuple_width, board_shape, rngs)
+        inputs = self.entries.features + board_shape[0] * board_shape[1] * self.tile_levels
         self.stem = nnx.Linear(inputs, width, dtype=dtype, rngs=rngs)
         others = range(network.blocks - 1)
         self.norms = nnx.List([make_norm(width, network, rngs, dtype) for _ in others])
@@ -113,7 +111,7 @@ class TupleTrunk(nnx.Module):
     def __call__(self, tiles: Tiles) -> Float[Array, "B width"]:
         """Features of the boards."""
         seen = planes(tiles, self.tile_levels).reshape(len(tiles), -1)
-        x = self.stem(jnp.concatenate([self.tables(tiles), seen], axis=-1))
+        x = self.stem(jnp.concatenate([self.entries(tiles), seen], axis=-1))
         for norm, layer in zip(self.norms, self.layers, strict=True):
             x = layer(nnx.relu(norm(x)))
         return x

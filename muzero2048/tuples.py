@@ -8,12 +8,13 @@ placements lie side by side. Shapes by name (Guei 2023, fig. 37), on 4x4:
     rects    2x3 cells: 012456 and 45689a      a table each, 8 views of each
     axes     a line and two cells beside it: 012345 and 456789, the same
 
-Tiles from 32768 up share the last level. An index of more than `ROWS` values is hashed: two contents of six cells may
-share an entry.
+Tiles from 32768 up share the last level. An index of more values than a table has entries is hashed: two contents of
+six cells may share an entry.
 """
 
 import functools
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
@@ -22,48 +23,60 @@ from jaxtyping import Array, Float, Int, UInt8
 from muzero2048.symmetry import symmetries
 
 LEVELS = 16
-ROWS = 1 << 16  # of one table: LEVELS^4, and more are hashed
+FEATURE_BITS = 16  # of the tables of features: LEVELS^4 entries
 _GOLDEN = np.uint32(0x9E3779B1)  # 2^32 / golden ratio: Knuth's multiplicative hash
 
+Tiles = Int[Array, "B N"] | UInt8[Array, "B N"]
+Placements = list[tuple[np.ndarray, np.ndarray]]  # for each shape: number of the table int[P], cells int[P, n]
 
-class TupleTables(nnx.Module):
-    """The tables of some shapes; all entries begin at 0."""
+
+class TupleFeatures(nnx.Module):
+    """Tables of vectors; all entries begin at 0."""
 
     def __init__(self, shapes: str, width: int, board_shape: tuple[int, int], rngs: nnx.Rngs):
         self.shapes, self.board_shape = shapes, board_shape
-        placements = tuple_placements(shapes, board_shape)
-        num_tables = 1 + max(int(table.max()) for table, _ in placements)
-        self.features = sum(len(table) for table, _ in placements) * width
-        self.tables = nnx.Param(jnp.zeros((num_tables * ROWS, width)))
+        self.features = sum(len(table) for table, _ in tuple_placements(shapes, board_shape)) * width
+        self.tables = nnx.Param(jnp.zeros((num_tables(shapes, board_shape) << FEATURE_BITS, width)))
 
-    def __call__(self, tiles: Int[Array, "B N"] | UInt8[Array, "B N"]) -> Float[Array, "B features"]:
+    def __call__(self, tiles: Tiles) -> Float[Array, "B features"]:
         """The entries of all placements, side by side."""
-        levels = jnp.minimum(tiles, LEVELS - 1).astype(jnp.uint32)
-        levels = jnp.pad(levels, ((0, 0), (0, 1)))  # the cell N of short lines is empty
-        placements = tuple_placements(self.shapes, self.board_shape)
-        entries = [
-            table.astype(np.uint32)[None] * np.uint32(ROWS) + _index(levels, cells) for table, cells in placements
-        ]
-        return self.tables[...][jnp.concatenate(entries, axis=-1)].reshape(len(tiles), -1)
+        entries = table_entries(tiles, tuple_placements(self.shapes, self.board_shape), FEATURE_BITS)
+        return self.tables[...][entries].reshape(len(tiles), -1)
 
 
-def _index(levels: Array, cells: np.ndarray) -> Array:
-    """Row of the table for each placement: the digits of the cells to base 16, hashed if there are more than four."""
-    length = cells.shape[1]
-    digits = (LEVELS ** np.arange(length)).astype(np.uint32)
-    index = functools.reduce(jnp.add, [levels[:, cells[:, i]] * digits[i] for i in range(length)])
-    return (index * _GOLDEN) >> np.uint32(16) if length > 4 else index
+def table_entries(tiles: Tiles, placements: Placements, bits: int) -> Int[Array, "B M"]:
+    """Where each of the M placements reads, in tables of 2^bits entries, one behind the other.
+
+    The index of a tuple, its cells as digits to base 16, is a matrix product of the board with powers of 16: below
+    2^24, so exact in float32, and many times faster than gathering the cells of 32 tuples.
+    """
+    levels = jnp.minimum(tiles, LEVELS - 1).astype(jnp.float32)
+    entries = []
+    for table, cells in placements:
+        length = cells.shape[1]
+        digits = np.zeros((tiles.shape[-1] + 1, len(cells)), np.float32)  # the last row: beyond a short line
+        digits[cells.T, np.arange(len(cells))[None]] = (LEVELS ** np.arange(length))[:, None]
+        index = jnp.matmul(levels, digits[:-1], precision=jax.lax.Precision.HIGHEST).astype(jnp.uint32)
+        if 4 * length > bits:
+            index = (index * _GOLDEN) >> np.uint32(32 - bits)
+        entries.append(index + (table.astype(np.uint32) << np.uint32(bits))[None])
+    return jnp.concatenate(entries, axis=-1).astype(jnp.int32)
+
+
+def num_tables(shapes: str, board_shape: tuple[int, int]) -> int:
+    """Tables that the shapes need."""
+    return 1 + max(int(table.max()) for table, _ in tuple_placements(shapes, board_shape))
 
 
 @functools.cache
-def tuple_placements(shapes: str, board_shape: tuple[int, int]) -> list[tuple[np.ndarray, np.ndarray]]:
+def tuple_placements(shapes: str, board_shape: tuple[int, int]) -> Placements:
     """For each shape of the words: numbers of tables int[P], and cells int[P, n], N where a line is short.
 
     Raises:
         ValueError: no tuple of these shapes fits the board.
     """
     grid = np.arange(board_shape[0] * board_shape[1]).reshape(board_shape)
-    found: list[tuple[np.ndarray, np.ndarray]] = []
+    found: Placements = []
     tables = 0
     for shape in shapes.split():
         groups = _groups(shape, grid)
@@ -72,7 +85,7 @@ def tuple_placements(shapes: str, board_shape: tuple[int, int]) -> list[tuple[np
             found.append((np.concatenate(numbers), np.concatenate(groups)))
             tables += len(groups)
     if not found:
-        raise ValueError(f"network.tuples is '{shapes}': none of these fits a board of {grid.shape} cells")
+        raise ValueError(f"tuples '{shapes}': none of these fits a board of {grid.shape} cells")
     return found
 
 

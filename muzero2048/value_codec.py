@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 EPSILON = 0.001
+CENTRE_WIDTH = 2.0
 
 
 def transform(x: Float[Array, "*B"]) -> Float[Array, "*B"]:
@@ -58,10 +59,22 @@ class ValueCodec:
 
     def decode(self, logits: Float[Array, "*B bins"]) -> Float[Array, "*B"]:
         """The scalar that the distribution stands for, in points of the game."""
-        probabilities = jax.nn.softmax(logits.astype(jnp.float32), axis=-1)
         if self.decoding == "inverse_of_mean":
-            return inverse_transform(probabilities @ self.support)
-        return probabilities @ inverse_transform(self.support)
+            return inverse_transform(self.mean(logits))
+        return jax.nn.softmax(logits.astype(jnp.float32), axis=-1) @ inverse_transform(self.support)
+
+    def mean(self, logits: Float[Array, "*B bins"]) -> Float[Array, "*B"]:
+        """The mean point, in units of h."""
+        return jax.nn.softmax(logits.astype(jnp.float32), axis=-1) @ self.support
+
+    def around(self, centre: Float[Array, "B"], logits: Float[Array, "B bins"]) -> Float[Array, "B bins"]:
+        """The logits plus those of a normal distribution around the centre (units of h), CENTRE_WIDTH bins wide.
+
+        With logits of 0 the mean is the centre, anywhere between the points; cross-entropy pulls on the centre as a
+        squared error does.
+        """
+        width = CENTRE_WIDTH * self.h_max / (self.bins - 1)
+        return logits - 0.5 * ((centre[:, None] - self.support[None]) / width) ** 2
 
     def loss(self, logits: Float[Array, "*B bins"], target: Float[Array, "*B"]) -> Float[Array, "*B"]:
         """Cross-entropy of the logits against the two-hot code of the target."""

@@ -1,0 +1,81 @@
+"""An n-tuple network inside a model: a value that is a sum of table entries, learned by temporal coherence (TC).
+
+    c(as) = sum_j w[index_j(as)]                                     the sum over all placements, in units of h
+    V(as) = what the codec decodes of the trunk's logits around c    (`ValueCodec.around`)
+
+Gradient descent is not for tables: an entry is met by a few samples of the many, so each has a rate of its own
+(Jaskowski 2017, sec. IV-B, eq. 8-10, on batches). With delta_i the error h(z_i) - h(V_i) of a sample that meets
+entry e, and n_e the number of samples of the batch that do,
+
+    w_e += alpha / m * |E_e| / A_e * mean_i delta_i,   then   E_e += mean_i delta_i,   A_e += mean_i |delta_i|
+
+with m placements and |E| / A = 1 where A = 0: what is met for the first time takes the whole error, and where errors
+cancel the rate falls to 0. The n_e keep the samples of one batch, which share their common entries, from adding up.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Float, Int
+
+from muzero2048.tuples import Tiles, num_tables, table_entries, tuple_placements
+
+
+class Table(nnx.Variable[Array]):
+    """A variable that no optimizer of the network touches: `learn` does."""
+
+
+class ValueTables(nnx.Module):
+    """The weights; all begin at 0."""
+
+    def __init__(self, shapes: str, bits: int, board_shape: tuple[int, int]):
+        self.shapes, self.bits, self.board_shape = shapes, bits, board_shape
+        self.weights = Table(jnp.zeros(num_tables(shapes, board_shape) << bits))
+
+    def entries(self, tiles: Tiles) -> Int[Array, "B M"]:
+        """Which entries the boards meet."""
+        return table_entries(tiles, tuple_placements(self.shapes, self.board_shape), self.bits)
+
+    def __call__(self, tiles: Tiles) -> Float[Array, "B"]:
+        """The sums c of the boards."""
+        return self.weights[...][self.entries(tiles)].sum(axis=-1)
+
+
+class Coherence(NamedTuple):
+    """What TC keeps of each entry."""
+
+    error: Float[Array, "entries"]  # E, sum of the mean errors
+    absolute: Float[Array, "entries"]  # A, sum of the mean absolute errors
+
+
+def init_coherence(weights: Float[Array, "entries"]) -> Coherence:
+    """Nothing learned yet."""
+    # Two arrays, not one twice: training donates them, and a buffer can be given away once.
+    return Coherence(*(jnp.zeros_like(weights) for _ in range(2)))
+
+
+def learn(
+    weights: Float[Array, "entries"],
+    coherence: Coherence,
+    entries: Int[Array, "B M"],
+    delta: Float[Array, "B"],
+    learning_rate: float,
+) -> tuple[Float[Array, "entries"], Coherence]:
+    """One batch of TC.
+
+    Args:
+        weights: w.
+        coherence: E and A.
+        entries: of each sample; see `ValueTables.entries`.
+        delta: errors in units of h; 0 for a sample that does not count.
+        learning_rate: alpha.
+    """
+    spread = jnp.broadcast_to(delta[:, None], entries.shape)
+    mean = spread / jnp.zeros_like(weights).at[entries].add(1.0)[entries]
+    absolute = coherence.absolute[entries]
+    rate = jnp.where(absolute > 0, jnp.abs(coherence.error[entries]) / jnp.where(absolute > 0, absolute, 1.0), 1.0)
+    step = learning_rate / entries.shape[1] * rate * mean
+    return weights.at[entries].add(step), Coherence(
+        coherence.error.at[entries].add(mean), coherence.absolute.at[entries].add(jnp.abs(mean))
+    )
