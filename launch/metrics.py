@@ -64,7 +64,14 @@ MUZERO = (
     Metric("search/target_entropy", "nats", "mean entropy of the policy targets; near 0 they carry one move only"),
     Metric("search/q_range", "points", "mean of max q - min q at the root, what normalisation stretches to 1"),
     Metric("search/late_positions", "fraction", "training positions with a tile of 2048 or more"),
+    Metric(
+        "replay/age", "moves", "mean age of the sampled positions: moves of all environments since they were played"
+    ),
     Metric("optimizer/gradient_norm", "1", "global norm of the gradient before clipping"),
+    Metric("optimizer/gradient_norm_representation", "1", "of it, the parameters of h (grounded: and the decoder)"),
+    Metric("optimizer/gradient_norm_dynamics", "1", "of it, the parameters of phi, g and the reward"),
+    Metric("optimizer/gradient_norm_prediction", "1", "of it, the parameters of f and psi (grounded: and their trunk)"),
+    Metric("optimizer/gradient_norm_encoder", "1", "of it, the parameters of the chance encoder, where it is learned"),
 )
 
 EVALUATION = (

@@ -23,15 +23,20 @@ def save_pytree(path: Path, tree: PyTree) -> None:
 
 
 def load_pytree(path: Path, like: PyTree) -> PyTree:
-    """Read what `save_pytree` wrote into the structure of `like`, arrays or their shapes.
+    """Read what `save_pytree` wrote into the structure of `like`: arrays, which say where to put it, or shapes.
+
+    On how many devices it was saved does not matter. What `like` gives no place goes to the first device.
 
     Raises:
         ValueError: the folder is missing, damaged, or holds other arrays than the config's; one line that says which.
     """
-    sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    first = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    names, shapes = _names(like), jax.eval_shape(_flatten, like)
     expected = {
-        name: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding)
-        for name, x in jax.eval_shape(_flatten, like).items()
+        name: jax.ShapeDtypeStruct(
+            shapes[name].shape, shapes[name].dtype, sharding=getattr(leaf, "sharding", None) or first
+        )
+        for name, leaf in zip(names, jax.tree.leaves(like), strict=True)
     }
     try:
         saved = ocp.metadata(path.absolute()).metadata
@@ -45,7 +50,7 @@ def load_pytree(path: Path, like: PyTree) -> PyTree:
     leaves, structure = jax.tree.flatten(like)
     restored = [
         jax.random.wrap_key_data(x) if _is_key(leaf) else x
-        for leaf, x in zip(leaves, (loaded[name] for name in _flatten(like)), strict=True)  # `expected` is sorted
+        for leaf, x in zip(leaves, (loaded[name] for name in names), strict=True)
     ]
     return jax.tree.unflatten(structure, restored)
 
@@ -54,11 +59,13 @@ def _is_key(x: Any) -> bool:
     return jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
 
 
+def _names(tree: PyTree) -> list[str]:
+    return [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in jax.tree.leaves_with_path(tree)]
+
+
 def _flatten(tree: PyTree) -> dict[str, Any]:
-    return {
-        jax.tree_util.keystr(path, simple=True, separator="."): jax.random.key_data(x) if _is_key(x) else x
-        for path, x in jax.tree.leaves_with_path(tree)
-    }
+    words = [jax.random.key_data(x) if _is_key(x) else x for x in jax.tree.leaves(tree)]
+    return dict(zip(_names(tree), words, strict=True))
 
 
 def _difference(saved: dict[str, Any], expected: dict[str, jax.ShapeDtypeStruct]) -> str:

@@ -135,6 +135,11 @@ class ReplayConfig:
     def __post_init__(self) -> None:
         if self.batch_size < 1 or self.capacity < 1 or self.ratio <= 0:
             raise ValueError("replay.capacity, replay.batch_size and replay.ratio must be above 0")
+        for name in ("priority_exponent", "importance_exponent"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"replay.{name} is {getattr(self, name)}: must be at least 0")
+        if not 0 <= self.reanalyse <= 1:
+            raise ValueError(f"replay.reanalyse is {self.reanalyse}: must be between 0 and 1")
 
 
 @dataclass(frozen=True)
@@ -215,6 +220,8 @@ class MuZeroConfig:
             raise ValueError(
                 "env_steps, report_env_steps, unroll_steps, num_envs, chunk and td_steps must be at least 1"
             )
+        if not 0 <= self.ema_decay < 1:
+            raise ValueError(f"ema_decay is {self.ema_decay}: must be at least 0 and below 1")
         if self.chance.encoder == "oracle" and self.chance.codes < 2 * self.rows * self.columns:
             raise ValueError(
                 f"chance.codes is {self.chance.codes}: the oracle on {self.rows}x{self.columns} cells "

@@ -8,7 +8,7 @@ rules from boards alone, and is not value-equivalent, which is why it has a name
 """
 
 import functools
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -39,6 +39,12 @@ class GroundedModel(Model):
     """The functions over a latent float32[B, N, cell_width]."""
 
     grounded = True
+    parts: ClassVar = {
+        "representation": ("embedding", "decoder"),
+        "dynamics": ("line_hidden", "line_out", "potential_steps", "code_gate", "code_content"),
+        "prediction": ("trunk", "norm", "policy_head", "value_head", "chance_head", "afterstate_value_head"),
+        "encoder": ("encoder",),
+    }
 
     def __init__(self, config: MuZeroConfig, rngs: nnx.Rngs):
         super().__init__(config)

@@ -4,6 +4,8 @@ With the trunk residual_mlp it is the model of Stochastic MuZero (appendix C), w
 4.4.3; any other trunk serves as h, and the dynamics behind it are residual MLPs.
 """
 
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 from flax import nnx
@@ -17,6 +19,13 @@ from muzero2048.observation import planes
 
 class LatentModel(Model):
     """MuZero with an abstract latent state of `width` features, or H x W x width (se_resnet)."""
+
+    parts: ClassVar = {
+        "representation": ("h",),
+        "dynamics": ("phi", "g", "reward_head", "predictor"),
+        "prediction": ("policy_head", "value_head", "chance_head", "afterstate_value_head"),
+        "encoder": ("encoder",),
+    }
 
     def __init__(self, config: MuZeroConfig, rngs: nnx.Rngs):
         super().__init__(config)

@@ -1,47 +1,68 @@
-"""One round of training as pure functions: play a chunk, meanwhile update on the buffer, then add the chunk to it.
+"""Rounds of training as one program: play a chunk, meanwhile update on the buffer, then add the chunk to it.
 
-Play and updates of a round read the same parameters and do not wait for each other, so XLA may run them side by side;
-what a round plays is learned from in the next one.
+Play and updates of a round begin with the same parameters and do not wait for each other, so XLA may run them side by
+side; what a round plays is learned from in the next one. All the rounds between two reports are one call to the device.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 from flax import nnx
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from muzero2048.config import MuZeroConfig
+from muzero2048.devices import make_shardings
 from muzero2048.env import Game2048
 from muzero2048.losses import LossReport, unrolled_loss
-from muzero2048.model import make_model
-from muzero2048.replay import ReplayState, make_replay
+from muzero2048.model import Model, make_model
+from muzero2048.reanalyse import reanalyse
+from muzero2048.replay import ReplayState, Sample, make_replay
 from muzero2048.selfplay import ActorState, PlayStatistics, init_actor, play_chunk
 from muzero2048.symmetry import symmetries
-from muzero2048.targets import Sequence, make_batch, view_sequence
+from muzero2048.targets import Batch, Sequence, make_batch, view_sequence
 
 Params = Any  # nnx.State of the model
 
 
-class LearnerState(NamedTuple):
-    """All that training needs to go on, on the device."""
+class Average(NamedTuple):
+    """Averaged parameters e <- d e + (1 - d) p, with d = min(decay, (1 + t) / (10 + t)) after update t = 0, 1, ...
+
+    They begin at the first parameters, and the rising d forgets these.
+    """
 
     params: Params
+    updates: Int[Array, ""]
+
+
+class LearnerState(NamedTuple):
+    """All that training needs to go on, on the devices."""
+
+    params: Params
+    average: Average | None  # None: ema_decay is 0
     optimizer: optax.OptState
     actor: ActorState
     replay: ReplayState
     key: PRNGKeyArray
 
 
-class Report(NamedTuple):
-    """Metrics of one round."""
+class UpdateReport(NamedTuple):
+    """Metrics of an update."""
 
-    play: PlayStatistics
-    loss: LossReport  # means over the updates
+    loss: LossReport
     gradient_norm: Float[Array, ""]
+    part_norms: dict[str, Float[Array, ""]]  # by the parts of the model
+    age: Float[Array, ""]  # of the sampled positions, in moves of all environments
+
+
+class Report(NamedTuple):
+    """Metrics of some rounds."""
+
+    play: PlayStatistics  # added up by `add_play`
+    update: UpdateReport  # mean over the updates
 
 
 class Learner(NamedTuple):
@@ -50,8 +71,26 @@ class Learner(NamedTuple):
     init: Callable[[int], LearnerState]  # of a seed; the buffer is empty
     # play one chunk into the buffer, before the first round
     fill: Callable[[LearnerState], tuple[LearnerState, PlayStatistics]]
-    round: Callable[[LearnerState], tuple[LearnerState, Report]]
+    rounds: Callable[[LearnerState, int], tuple[LearnerState, Report]]  # so many rounds, at least one
     graphdef: nnx.GraphDef[Any]
+
+
+def acting_params(state: LearnerState) -> Params:
+    """The parameters that play, reanalyse and are evaluated: the averaged ones where there are any."""
+    return state.params if state.average is None else state.average.params
+
+
+def with_acting_params(state: LearnerState, params: Params) -> LearnerState:
+    """The state with others in their place."""
+    if state.average is None:
+        return state._replace(params=params)
+    return state._replace(average=state.average._replace(params=params))
+
+
+def add_play(one: PlayStatistics, other: PlayStatistics) -> PlayStatistics:
+    """Both added up, the means of chunks too; of the two best scores the better."""
+    total = jax.tree.map(jnp.add, one, other)
+    return total._replace(score_max=jnp.maximum(one.score_max, other.score_max))
 
 
 def make_optimizer(config: MuZeroConfig) -> optax.GradientTransformation:
@@ -65,7 +104,11 @@ def make_optimizer(config: MuZeroConfig) -> optax.GradientTransformation:
 
 
 def make_learner(config: MuZeroConfig) -> Learner:
-    """Bind the config."""
+    """Bind the config, on all local devices.
+
+    Raises:
+        ValueError: if environments or batch cannot be divided among the devices.
+    """
     game = Game2048(config.rows, config.columns)
     views = symmetries(config.rows, config.columns)
     optimizer = make_optimizer(config)
@@ -74,54 +117,109 @@ def make_learner(config: MuZeroConfig) -> Learner:
         chunk=config.chunk,
         batch_size=config.replay.batch_size,
         sequence=config.unroll_steps + 1,
+        priority_exponent=config.replay.priority_exponent,
+        importance_exponent=config.replay.importance_exponent,
     )
-    graphdef = nnx.graphdef(make_model(config, seed=0))
+    graphdef, initial = nnx.split(nnx.eval_shape(lambda: make_model(config, seed=0)))
+    parts = nnx.merge(graphdef, initial).parts
+    copied, cut = make_shardings(config)
+    shardings = LearnerState(
+        params=copied,
+        average=copied,
+        optimizer=copied,
+        actor=cut,
+        replay=ReplayState(storage=cut, priority=cut, position=copied, size=copied),
+        key=copied,
+    )
 
-    def play(params: Params, key: PRNGKeyArray, actor: ActorState) -> tuple[ActorState, Sequence, PlayStatistics]:
-        return play_chunk(nnx.merge(graphdef, params), key, game, actor, config)
+    def play(state: LearnerState, key: PRNGKeyArray) -> tuple[ActorState, Sequence, Array, PlayStatistics]:
+        return play_chunk(nnx.merge(graphdef, acting_params(state)), key, game, state.actor, config)
 
-    def init(seed: int) -> LearnerState:
-        model_key, actor_key, key = jax.random.split(jax.random.key(seed), 3)
+    def init(key: PRNGKeyArray) -> LearnerState:
+        model_key, actor_key, key = jax.random.split(key, 3)
         params = nnx.state(make_model(config, model_key), nnx.Param)
-        actor = init_actor(game, actor_key, config.num_envs)
-        _, moves, _ = jax.eval_shape(lambda params: play(params, actor_key, actor), params)
-        return LearnerState(params, optimizer.init(params), actor, replay.init(moves), key)
+        average = Average(params, jnp.zeros((), jnp.int32)) if config.ema_decay else None
+        state = LearnerState(
+            params, average, optimizer.init(params), init_actor(game, actor_key, config.num_envs), None, key
+        )
+        moves = jax.eval_shape(play, state, actor_key)[1]
+        return state._replace(replay=replay.init(moves))
 
     def fill(state: LearnerState) -> tuple[LearnerState, PlayStatistics]:
         key, play_key = jax.random.split(state.key)
-        actor, moves, statistics = play(state.params, play_key, state.actor)
-        state = state._replace(actor=actor, replay=replay.add(state.replay, moves), key=key)
-        return state, statistics
+        actor, moves, error, statistics = play(state, play_key)
+        return state._replace(actor=actor, replay=replay.add(state.replay, moves, error), key=key), statistics
 
-    def update(
-        carry: tuple[Params, optax.OptState], inputs: tuple[ReplayState, PRNGKeyArray]
-    ) -> tuple[tuple[Params, optax.OptState], tuple[LossReport, Array]]:
-        params, optimizer_state = carry
-        buffer, key = inputs
-        sample_key, view_key = jax.random.split(key)
-        sequence = replay.sample(sample_key, buffer)
+    def sample_batch(key: PRNGKeyArray, state: LearnerState) -> tuple[Batch, Sample]:
+        sample_key, search_key, view_key = jax.random.split(key, 3)
+        sample = replay.sample(sample_key, state.replay)
+        sequence = sample.moves
+        if config.replay.reanalyse:
+            sequence = reanalyse(nnx.merge(graphdef, acting_params(state)), search_key, game, sequence, config)
         if config.symmetry:
             view = jax.random.randint(view_key, (config.replay.batch_size,), 0, views.num_views)
             sequence = view_sequence(views, view, sequence)
-        batch = make_batch(game, sequence, config.discount)
+        return make_batch(game, sequence, config.discount)._replace(weight=sample.weight), sample
 
-        def loss(params: Params) -> tuple[Array, LossReport]:
-            return unrolled_loss(nnx.merge(graphdef, params), batch, config)
+    def update(state: LearnerState, key: PRNGKeyArray) -> tuple[LearnerState, UpdateReport]:
+        batch, sample = sample_batch(key, state)
 
-        gradients, report = jax.grad(loss, has_aux=True)(params)
-        changes, optimizer_state = optimizer.update(gradients, optimizer_state, params)
-        return (optax.apply_updates(params, changes), optimizer_state), (report, optax.tree.norm(gradients))
+        def loss(params: Params) -> tuple[Array, tuple[LossReport, Array]]:
+            model = nnx.merge(graphdef, params)
+            total, report = unrolled_loss(model, batch, config)
+            return total, (report, value_error(model, batch))
 
-    def round(state: LearnerState) -> tuple[LearnerState, Report]:
-        key, play_key, *update_keys = jax.random.split(state.key, 2 + config.updates_per_chunk)
-        actor, moves, statistics = play(state.params, play_key, state.actor)
-        (params, optimizer_state), (losses, norms) = jax.lax.scan(
-            lambda carry, key: update(carry, (state.replay, key)),
-            (state.params, state.optimizer),
-            jnp.stack(update_keys),
+        gradients, (report, error) = jax.grad(loss, has_aux=True)(state.params)
+        changes, optimizer_state = optimizer.update(gradients, state.optimizer, state.params)
+        params = optax.apply_updates(state.params, changes)
+        state = state._replace(
+            params=params,
+            average=None if state.average is None else extend_average(state.average, params, config.ema_decay),
+            optimizer=optimizer_state,
+            replay=replay.prioritize(state.replay, sample.place, error),
         )
-        report = Report(statistics, jax.tree.map(jnp.mean, losses), norms.mean())
-        return LearnerState(params, optimizer_state, actor, replay.add(state.replay, moves), key), report
+        age = config.num_envs * sample.age.mean()
+        return state, UpdateReport(report, optax.tree.norm(gradients), norms_by_part(gradients, parts), age)
 
-    donating = functools.partial(jax.jit, donate_argnums=0)
-    return Learner(init, donating(fill), donating(round), graphdef)
+    @jax.jit
+    def round(state: LearnerState) -> tuple[LearnerState, Report]:
+        key, play_key, update_key = jax.random.split(state.key, 3)
+        actor, moves, error, statistics = play(state, play_key)
+        state, updates = jax.lax.scan(update, state, jax.random.split(update_key, config.updates_per_chunk))
+        state = state._replace(actor=actor, replay=replay.add(state.replay, moves, error), key=key)
+        return state, Report(statistics, jax.tree.map(jnp.mean, updates))
+
+    def rounds(state: LearnerState, count: Int[Array, ""]) -> tuple[LearnerState, Report]:
+        def another(_: Array, carry: tuple[LearnerState, Report]) -> tuple[LearnerState, Report]:
+            state, report = round(carry[0])
+            return state, Report(
+                add_play(carry[1].play, report.play), jax.tree.map(jnp.add, carry[1].update, report.update)
+            )
+
+        nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(round, state)[1])
+        state, total = jax.lax.fori_loop(0, count, another, (state, nothing))
+        return state, total._replace(update=jax.tree.map(lambda x: x / count, total.update))
+
+    donating = functools.partial(jax.jit, donate_argnums=0, out_shardings=(shardings, copied))
+    begin = jax.jit(init, out_shardings=shardings)
+    return Learner(lambda seed: begin(jax.random.key(seed)), donating(fill), donating(rounds), graphdef)
+
+
+def extend_average(average: Average, params: Params, decay: float) -> Average:
+    """The average after an update that led to `params`."""
+    t = average.updates.astype(jnp.float32)
+    share = jnp.minimum(decay, (1.0 + t) / (10.0 + t))
+    mixed = jax.tree.map(lambda e, p: share * e + (1.0 - share) * p, average.params, params)
+    return Average(mixed, average.updates + 1)
+
+
+def value_error(model: Model, batch: Batch) -> Float[Array, "B"]:
+    """V(s) less its target at the first positions, in points; the compiler shares V with the loss."""
+    value = model.codec.decode(model.prediction(model.representation(batch.cells[:, 0])).value_logits)
+    return jax.lax.stop_gradient(value) - batch.value[:, 0]
+
+
+def norms_by_part(gradients: Params, parts: Mapping[str, tuple[str, ...]]) -> dict[str, Float[Array, ""]]:
+    """The norm of the gradient of each part of the model that has parameters."""
+    found = {part: [gradients[name] for name in names if name in gradients] for part, names in parts.items()}
+    return {part: optax.tree.norm(leaves) for part, leaves in found.items() if leaves}

@@ -7,7 +7,8 @@
 
 The first mean of a grounded model is its k = 0 alone: its dynamics learn nothing from values and policies.
 l is cross-entropy, sg stops the gradient. Every term is a mean over the positions that count for it: the policy and
-chance terms skip absorbing states, in which no move is made; value and reward learn 0 there.
+chance terms skip absorbing states, in which no move is made; value and reward learn 0 there. In a term, the loss of a
+sample is multiplied by its weight, which prioritised replay sets (replay.py).
 """
 
 from typing import NamedTuple
@@ -76,35 +77,38 @@ Terms = dict[str, list[Array]]
 
 def _state_losses(model: Model, state: State, batch: Batch, k: int, terms: Terms) -> None:
     prediction = model.prediction(state)
-    terms["value"].append(model.codec.loss(prediction.value_logits, batch.value[:, k]).mean())
-    terms["policy"].append(_mean_where(batch.alive[:, k], _cross_entropy(prediction.policy_logits, batch.policy[:, k])))
+    weight = batch.weight
+    terms["value"].append((weight * model.codec.loss(prediction.value_logits, batch.value[:, k])).mean())
+    policy = weight * _cross_entropy(prediction.policy_logits, batch.policy[:, k])
+    terms["policy"].append(_mean_where(batch.alive[:, k], policy))
     if model.grounded:
-        terms["reconstruction"].append(_reconstruction(model, state, batch.cells[:, k])[0])
+        terms["reconstruction"].append(_reconstruction(model, state, batch.cells[:, k], weight)[0])
 
 
 def _move_losses(model: Model, state: State, batch: Batch, k: int, terms: Terms) -> tuple[State, Array]:
-    alive = batch.alive[:, k]
+    alive, weight = batch.alive[:, k], batch.weight
     afterstate, reward_head = model.afterstate_dynamics(state, batch.action[:, k])
-    terms["reward"].append(model.reward_loss(reward_head, batch.reward[:, k]).mean())
+    terms["reward"].append((weight * model.reward_loss(reward_head, batch.reward[:, k])).mean())
     terms["reward_error"].append(jnp.abs(model.reward(reward_head) - batch.reward[:, k]).mean())
 
     predicted = model.afterstate_prediction(afterstate)
-    terms["afterstate_value"].append(model.codec.loss(predicted.value_logits, batch.afterstate_value[:, k]).mean())
+    afterstate_value = model.codec.loss(predicted.value_logits, batch.afterstate_value[:, k])
+    terms["afterstate_value"].append((weight * afterstate_value).mean())
     code, distance = _chance_code(model, batch, k)
     target = jax.lax.stop_gradient(code)
-    terms["chance"].append(_mean_where(alive, _cross_entropy(predicted.chance_logits, target)))
-    terms["commitment"].append(_mean_where(alive, distance))
+    terms["chance"].append(_mean_where(alive, weight * _cross_entropy(predicted.chance_logits, target)))
+    terms["commitment"].append(_mean_where(alive, weight * distance))
 
     state = model.dynamics(afterstate, code)
     if model.grounded:
-        loss, accuracy = _reconstruction(model, afterstate, batch.afterstate_cells[:, k])
-        next_loss, next_accuracy = _reconstruction(model, state, batch.cells[:, k + 1])
+        loss, accuracy = _reconstruction(model, afterstate, batch.afterstate_cells[:, k], weight)
+        next_loss, next_accuracy = _reconstruction(model, state, batch.cells[:, k + 1], weight)
         terms["reconstruction"] += [loss, next_loss]
         terms["afterstate_accuracy"].append(accuracy)
         terms["next_state_accuracy"].append(next_accuracy)
     elif model.predictor is not None:
         true_state = jax.lax.stop_gradient(model.representation(batch.cells[:, k + 1]))
-        terms["consistency"].append(_mean_where(alive, model.inconsistency(state, true_state)))
+        terms["consistency"].append(_mean_where(alive, weight * model.inconsistency(state, true_state)))
     return state, code
 
 
@@ -120,13 +124,13 @@ def _chance_code(model: Model, batch: Batch, k: int) -> tuple[Float[Array, "B C"
 
 
 def _reconstruction(
-    model: Model, latent: State, cells: UInt8[Array, "B N"]
+    model: Model, latent: State, cells: UInt8[Array, "B N"], weight: Float[Array, "B"]
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Cross-entropy of the decoded cells, and the share of boards decoded whole."""
     logits = model.decode(latent)
     labels = jnp.minimum(cells, model.tile_levels - 1).astype(jnp.int32)
-    loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
-    return loss, jnp.mean(jnp.all(jnp.argmax(logits, axis=-1) == labels, axis=-1))
+    loss = weight[:, None] * optax.softmax_cross_entropy_with_integer_labels(logits, labels)
+    return loss.mean(), jnp.mean(jnp.all(jnp.argmax(logits, axis=-1) == labels, axis=-1))
 
 
 def _code_statistics(model: Model, codes: Float[Array, "B K C"], batch: Batch, terms: Terms) -> None:

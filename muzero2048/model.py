@@ -15,7 +15,8 @@
    that the chance event makes of it: V(as) = E_c[V(s')], Q(s, a) = r(s, a) + gamma V(as). One discount a move.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -47,6 +48,8 @@ class Model(nnx.Module):
 
     # True if the dynamics learn from reconstruction alone: value, policy and chance losses stop at the latent.
     grounded = False
+    # The names of the parameters that make up a part, as far as the config has them: the parts of the metrics.
+    parts: ClassVar[Mapping[str, tuple[str, ...]]]
     # Of the consistency loss, where a latent model is trained with it.
     predictor: nnx.Module | None = None
 

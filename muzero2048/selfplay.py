@@ -70,8 +70,11 @@ def search_move(
 
 def play_chunk(
     model: Model, key: PRNGKeyArray, game: Game2048, actor: ActorState, config: MuZeroConfig
-) -> tuple[ActorState, Sequence, PlayStatistics]:
-    """Play `chunk` moves; the sequence is time-major [T, E, ...] and carries finished value targets."""
+) -> tuple[ActorState, Sequence, Float[Array, "T E"], PlayStatistics]:
+    """Play `chunk` moves; the sequence is time-major [T, E, ...] and carries finished value targets.
+
+    Beside it the errors of the search: its value less the target, in points.
+    """
     dynamics = make_dynamics(model, game, config.search)
 
     def search(key: PRNGKeyArray, board: Board) -> Plan:
@@ -111,7 +114,7 @@ def play_chunk(
     last = search(keys[-1], actor.board)
     values = jnp.concatenate([record.value, last.value[None]])
     returns = lambda_returns(record.reward, record.done, values, config.discount, config.td_lambda, config.td_steps)
-    return actor, record._replace(value=returns), _statistics(record, outcome)
+    return actor, record._replace(value=returns), record.value - returns, _statistics(record, outcome)
 
 
 def _statistics(record: Sequence, outcome: Outcome) -> PlayStatistics:

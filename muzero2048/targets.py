@@ -70,6 +70,7 @@ class Batch(NamedTuple):
     spawn_code: Int[Array, "B K"]
     reward: Float[Array, "B K"]  # 0 in the absorbing state
     afterstate_value: Float[Array, "B K"]  # (G_t - r_t) / gamma: convention 2 of model.py
+    weight: Float[Array, "B"]  # of the sample in the loss; 1 unless replay is prioritised
 
 
 def make_batch(game: Game2048, sequence: Sequence, discount: float) -> Batch:
@@ -95,6 +96,7 @@ def make_batch(game: Game2048, sequence: Sequence, discount: float) -> Batch:
         spawn_code=sequence.spawn_code[:, :-1].astype(jnp.int32),
         reward=reward[:, :-1],
         afterstate_value=((value - reward) / discount)[:, :-1],
+        weight=jnp.ones(len(alive)),
     )
 
 

@@ -2,7 +2,6 @@
 
 import time
 import warnings
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,8 @@ import numpy as np
 
 from muzero2048.checkpoint import PARAMETERS, TRAINING, load_pytree, save_pytree
 from muzero2048.config import MuZeroConfig
-from muzero2048.learner import Report, make_learner
-from muzero2048.losses import LossReport
+from muzero2048.learner import Report, acting_params, add_play, make_learner, with_acting_params
 from muzero2048.player import SearchPlayer, make_player
-from muzero2048.selfplay import PlayStatistics
 
 SATURATION_WARNING = 0.001  # share of value targets beyond the support that is worth a word
 
@@ -54,18 +51,16 @@ class MuZeroLearner:
         began = time.perf_counter()
         env_steps = int(self._progress[0])
         target = min((env_steps // config.report_env_steps + 1) * config.report_env_steps, config.env_steps)
-        play: list[PlayStatistics] = []
-        rounds: list[Report] = []
+        rounds = chunks = max(1, -(-(target - env_steps) // config.chunk_moves))
         if env_steps == 0:  # the buffer needs a chunk of play before the first update
-            self._state, statistics = self._learner.fill(self._state)
-            play.append(statistics)
-            env_steps += config.chunk_moves
-        while env_steps < target or not rounds:
-            self._state, report = self._learner.round(self._state)
-            play.append(report.play)
-            rounds.append(report)
-            env_steps += config.chunk_moves
-        metrics = summarize(*jax.device_get((play, rounds)))
+            self._state, filling = self._learner.fill(self._state)
+            rounds = max(1, chunks - 1)
+            self._state, report = self._learner.rounds(self._state, rounds)
+            report = report._replace(play=add_play(filling, report.play))
+            chunks = rounds + 1
+        else:
+            self._state, report = self._learner.rounds(self._state, rounds)
+        metrics = summarize(jax.device_get(report), chunks)
         if metrics["model/saturated"] > SATURATION_WARNING:
             # Said once: Python shows a warning of the same words and place a single time.
             warnings.warn(
@@ -74,8 +69,8 @@ class MuZeroLearner:
                 stacklevel=2,
             )
         seconds = time.perf_counter() - began
-        updates = len(rounds) * config.updates_per_chunk
-        moves = len(play) * config.chunk_moves
+        updates = rounds * config.updates_per_chunk
+        moves = chunks * config.chunk_moves
         self._progress += np.array([moves, int(metrics["train/games"]), updates])
         return {
             **metrics,
@@ -86,7 +81,7 @@ class MuZeroLearner:
 
     def save(self, folder: Path) -> None:
         """Write the parameters, and all else that training needs, into an empty folder."""
-        save_pytree(folder / PARAMETERS, self._state.params)
+        save_pytree(folder / PARAMETERS, acting_params(self._state))
         save_pytree(folder / TRAINING, self._training())
 
     def restore(self, folder: Path) -> None:
@@ -95,9 +90,9 @@ class MuZeroLearner:
         Raises:
             ValueError: a part is damaged or was made with another config.
         """
-        params = load_pytree(folder / PARAMETERS, self._state.params)
+        params = load_pytree(folder / PARAMETERS, acting_params(self._state))
         training = load_pytree(folder / TRAINING, self._training())
-        self._state = training["state"]._replace(params=params)
+        self._state = with_acting_params(training["state"], params)
         self._progress = np.array(training["progress"]).view(np.int64)
 
     def _training(self) -> dict[str, Any]:
@@ -105,38 +100,36 @@ class MuZeroLearner:
 
         The counts go as 32-bit words: JAX would cut int64, and runs are longer than 2^31 moves.
         """
-        return {"progress": self._progress.view(np.uint32), "state": self._state._replace(params=None)}
+        return {"progress": self._progress.view(np.uint32), "state": with_acting_params(self._state, None)}
 
     def player(self) -> SearchPlayer:
-        """Plays with the parameters of now."""
+        """Plays with the parameters of now, on the first device."""
         # A copy: the next round donates, and so deletes, the arrays of this state.
-        params = jax.tree.map(lambda x: x.copy(), self._state.params)
+        params = jax.device_put(acting_params(self._state), jax.devices()[0], may_alias=False)
         return make_player(self._config, self._learner.graphdef, params)
 
 
-def summarize(play: list[PlayStatistics], rounds: list[Report]) -> dict[str, float]:
-    """Metrics of a stretch of training: sums over the games that ended in it, means of the rest."""
-    games = float(sum(p.games for p in play))
-    reached = np.sum([p.reached for p in play], axis=0)
+def summarize(report: Report, chunks: int) -> dict[str, float]:
+    """Metrics of a stretch of training of so many chunks: sums over the games that ended in it, means of the rest."""
+    play, update = report
+    games = float(play.games)
     metrics = {
         "train/games": games,
-        "search/target_entropy": _mean(p.target_entropy for p in play),
-        "search/q_range": _mean(p.q_range for p in play),
-        "search/late_positions": _mean(p.late for p in play),
-        "optimizer/gradient_norm": _mean(report.gradient_norm for report in rounds),
+        "search/target_entropy": play.target_entropy / chunks,
+        "search/q_range": play.q_range / chunks,
+        "search/late_positions": play.late / chunks,
+        "replay/age": update.age,
+        "optimizer/gradient_norm": update.gradient_norm,
+        **{f"optimizer/gradient_norm_{part}": norm for part, norm in update.part_norms.items()},
     }
     if games:
         metrics |= {
-            "train/score_mean": sum(float(p.score_sum) for p in play) / games,
-            "train/score_max": float(max(p.score_max for p in play)),
-            "train/moves_mean": sum(float(p.moves_sum) for p in play) / games,
-            **{f"train/reach_{2**level}": reached[level] / games for level in (11, 13, 15)},
+            "train/score_mean": play.score_sum / games,
+            "train/score_max": play.score_max,
+            "train/moves_mean": play.moves_sum / games,
+            **{f"train/reach_{2**level}": play.reached[level] / games for level in (11, 13, 15)},
         }
-    for name in LossReport._fields:
+    for name, value in update.loss._asdict().items():
         group = "model" if name in MODEL_DIAGNOSTICS else "loss"
-        metrics[f"{group}/{name}"] = _mean(getattr(report.loss, name) for report in rounds)
+        metrics[f"{group}/{name}"] = value
     return {name: float(value) for name, value in metrics.items()}
-
-
-def _mean(values: Iterable[float]) -> float:
-    return float(np.mean(list(values)))

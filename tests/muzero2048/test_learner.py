@@ -22,7 +22,7 @@ def learner() -> Learner:
 def after_a_round(learner: Learner, seed: int) -> tuple[LearnerState, list[np.ndarray]]:
     state, _ = learner.fill(learner.init(seed))
     before = [np.array(x) for x in jax.tree.leaves(state.params)]
-    state, report = learner.round(state)
+    state, report = learner.rounds(state, 1)
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(report))
     return state, before
 
