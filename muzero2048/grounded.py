@@ -1,8 +1,8 @@
 """The grounded model: MuZero with a reconstruction loss and a latent shaped like the board.
 
 The latent is one vector a cell. phi is one small network over lines of cells, shared by all lines and all four
-directions (the action only picks the orientation); g writes the spawned tile into its cell; a linear decoder of each
-cell is trained by cross-entropy on the afterstate and on the next observation. f and psi read the decoded (argmax)
+directions (the action only picks the orientation); g writes the spawned tile into its cell; what a cell holds is the
+tile with the nearest embedding, trained by cross-entropy on the afterstate and on the next observation. f and psi read the decoded (argmax)
 tiles through a trunk (networks.py). Value, policy and chance losses therefore stop at the latent: the model learns the
 rules from boards alone, and is not value-equivalent, which is why it has a name of its own beside the latent model.
 """
@@ -26,6 +26,8 @@ from muzero2048.value_tables import ValueTables
 
 # The reward table is a sum of 10 w: Adam moves a weight by its step size only, and the table reaches to 17.
 REWARD_SCALE = 10.0
+DECODER_SCALE = 4.0  # embeddings of two tiles are about sqrt(2) apart: a margin of 8 nats
+ALIKE_SCALE = 2.0
 
 
 class Move(NamedTuple):
@@ -54,9 +56,10 @@ class GroundedModel(Model):
         self.board_shape = (config.rows, config.columns)
         length = max(self.board_shape)
         self.embedding = nnx.Embed(self.tile_levels, width, rngs=rngs)
-        self.decoder = nnx.Linear(width, self.tile_levels, rngs=rngs)
-        self.line_hidden = nnx.Linear(length * width, network.line_width, dtype=dtype, rngs=rngs)
-        self.line_out = nnx.Linear(network.line_width, length * width, dtype=dtype, rngs=rngs)
+        self.successor = nnx.Linear(width, width, rngs=rngs)
+        relations = length + length * (length - 1) // 2
+        self.line_hidden = nnx.Linear(relations, network.line_width, dtype=dtype, rngs=rngs)
+        self.line_out = nnx.Linear(network.line_width, length * 2 * length, dtype=dtype, rngs=rngs)
         self.potential_steps = nnx.Param(jnp.zeros(self.tile_levels))
         # The gates begin nearly closed: half-open ones would garble every cell of the state.
         self.code_gate = nnx.Linear(self.codes, num_cells, bias_init=nnx.initializers.constant(-3.0), rngs=rngs)
@@ -65,7 +68,6 @@ class GroundedModel(Model):
             self.encoder = nnx.Linear(num_cells * self.tile_levels, self.codes, rngs=rngs)
         self.trunk = make_trunk(network, self.board_shape, rngs)
         self.norm = make_norm(network.width, network, rngs)
-        self.value_tables = None
         if network.value_tuples:
             self.value_tables = ValueTables(network.value_tuples, network.table_bits, self.board_shape)
         features = network.width * (num_cells if network.convolutional else 1)
@@ -73,21 +75,30 @@ class GroundedModel(Model):
         self.policy_head = nnx.Linear(features, 4, rngs=rngs)
         self.value_head = nnx.Linear(features, bins, rngs=rngs)
         self.chance_head = nnx.Linear(features, self.codes, rngs=rngs)
-        self.afterstate_value_head = nnx.Linear(features, bins, rngs=rngs)
+        if self.value_tables is None:
+            self.afterstate_value_head = nnx.Linear(features, bins, rngs=rngs)
 
     def representation(self, cells: UInt8[Array, "B N"]) -> Float[Array, "B N D"]:
         """h: each cell by itself."""
         return self.embedding(jnp.minimum(cells, self.tile_levels - 1).astype(jnp.int32))
 
     def decode(self, latent: Float[Array, "B N D"]) -> Float[Array, "B N tile_levels"]:
-        """Logits of the tile in each cell, of a state or an afterstate."""
-        return self.decoder(latent)
+        """Logits of the tile in each cell: the nearer its embedding, -|x - e_k|^2 up to a constant.
+
+        So h is decoded right from the start, tiles never seen too. A decoder of its own has to meet a tile first, and
+        left the search blind to the largest ones, on which the game turns.
+        """
+        table = self.embedding.embedding[...]
+        return DECODER_SCALE * (2.0 * latent @ table.T - jnp.sum(table**2, axis=-1))
 
     def prediction(self, state: Float[Array, "B N D"]) -> Prediction:
         """F: heads on the trunk over the decoded tiles."""
         tiles = self._tiles(state)
         x = self._features(tiles)
-        return Prediction(self.policy_head(x), self._value(tiles, self.value_head(x)))
+        value_logits = self.value_head(x)
+        if self.value_tables is not None:
+            value_logits += self.codec.logits_near(self._centre(tiles))
+        return Prediction(self.policy_head(x), value_logits)
 
     def afterstate_dynamics(
         self, state: Float[Array, "B N D"], action: Int[Array, "B"]
@@ -98,18 +109,34 @@ class GroundedModel(Model):
         _, num_lines, length = all_lines.shape
         padded = jnp.pad(state, ((0, 0), (0, 1), (0, 0)))  # cell N: beyond the end of a short line
         cells = jnp.asarray(all_lines.reshape(4, -1))[action]
-        lines = jnp.take_along_axis(padded, cells[..., None], axis=1).reshape(batch, num_lines, length * width)
-        hidden = nnx.relu(self.line_hidden(lines))
-        slid = self.line_out(hidden).astype(jnp.float32).reshape(batch, num_lines * length, width)
+        lines = jnp.take_along_axis(padded, cells[..., None], axis=1).reshape(batch, num_lines, length, width)
+        slid = self._slide(lines).reshape(batch, num_lines * length, width)
         places = jnp.asarray(_places(*self.board_shape))[action]
         afterstate = jnp.take_along_axis(slid, places[..., None], axis=1)
         return afterstate, Move(self._tiles(state), self._tiles(afterstate))
+
+    def _slide(self, lines: Float[Array, "B L length D"]) -> Float[Array, "B L length D"]:
+        """Each cell of the slid line as a mixture of the line's cells, and of their successors.
+
+        The weights come from relations alone: which cells are alike, and which are empty. What holds for two 4s then
+        holds for two tiles never seen before, but for the name of their successor.
+        """
+        length = lines.shape[2]
+        empty = self.embedding.embedding[0]
+        pairs = np.triu_indices(length, 1)
+        alike = _alike(lines[:, :, pairs[0]], lines[:, :, pairs[1]])
+        relations = jnp.concatenate([_alike(lines, empty), alike], axis=-1)
+        logits = self.line_out(nnx.relu(self.line_hidden(relations))).astype(jnp.float32)
+        weights = jax.nn.softmax(logits.reshape(*logits.shape[:2], length, 2 * length), axis=-1)
+        return weights @ jnp.concatenate([lines, self.successor(lines)], axis=2)
 
     def afterstate_prediction(self, afterstate: Float[Array, "B N D"]) -> AfterstatePrediction:
         """Psi: heads on the same trunk as f."""
         tiles = self._tiles(afterstate)
         x = self._features(tiles)
-        return AfterstatePrediction(self.chance_head(x), self._value(tiles, self.afterstate_value_head(x)))
+        if self.value_tables is None:
+            return AfterstatePrediction(self.chance_head(x), self.afterstate_value_head(x))
+        return AfterstatePrediction(self.chance_head(x), self.codec.logits_near(self._centre(tiles)))
 
     def represent_afterstate(
         self, cells: UInt8[Array, "B N"], action: Int[Array, "B"], afterstate_cells: UInt8[Array, "B N"]
@@ -164,14 +191,18 @@ class GroundedModel(Model):
         x = self.trunk(tiles).astype(jnp.float32)
         return nnx.relu(self.norm(x)).reshape(len(x), -1)
 
-    def _value(self, tiles: Int[Array, "B N"], logits: Float[Array, "B bins"]) -> Float[Array, "B bins"]:
-        """The logits of the trunk, around the sum of the tables where there are some."""
-        if self.value_tables is None:
-            return logits
-        return self.codec.around(jax.lax.stop_gradient(self.value_tables(tiles)), logits)
+    def _centre(self, tiles: Int[Array, "B N"]) -> Float[Array, "B"]:
+        """The sum of the value tables, which learn apart (learner.py)."""
+        assert self.value_tables is not None
+        return jax.lax.stop_gradient(self.value_tables(tiles))
 
     def _tiles(self, latent: Float[Array, "B N D"]) -> Int[Array, "B N"]:
         return jnp.argmax(jax.lax.stop_gradient(self.decode(latent)), axis=-1)
+
+
+def _alike(x: Float[Array, "*B D"], y: Float[Array, "*#B D"]) -> Float[Array, "*B"]:
+    """1 where two cells are the same, near 0 where their embeddings, about one unit long, differ."""
+    return jnp.exp(-ALIKE_SCALE * jnp.sum((x - y) ** 2, axis=-1))
 
 
 @functools.cache

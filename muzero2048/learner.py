@@ -24,8 +24,17 @@ from muzero2048.replay import ReplayState, Sample, make_replay
 from muzero2048.selfplay import ActorState, PlayStatistics, init_actor, play_chunk
 from muzero2048.symmetry import symmetries
 from muzero2048.targets import Batch, Sequence, make_batch, view_sequence
+from muzero2048.value_codec import transform
+from muzero2048.value_tables import Coherence, Table, init_coherence, learn
 
-Params = Any  # nnx.State of the model
+Params = Any  # nnx.State of the model, its value tables apart
+
+
+class Tables(NamedTuple):
+    """The value tables of a model, which are not learned by gradients (value_tables.py)."""
+
+    weights: Any  # nnx.State
+    coherence: Coherence
 
 
 class Average(NamedTuple):
@@ -41,8 +50,9 @@ class Average(NamedTuple):
 class LearnerState(NamedTuple):
     """All that training needs to go on, on the devices."""
 
-    params: Params
-    average: Average | None  # None: ema_decay is 0
+    params: Params  # what the optimizer moves
+    tables: Tables | None  # None: the model has no value tables
+    average: Average | None  # of params; None: ema_decay is 0
     optimizer: optax.OptState
     actor: ActorState
     replay: ReplayState
@@ -75,13 +85,16 @@ class Learner(NamedTuple):
     graphdef: nnx.GraphDef[Any]
 
 
-def acting_params(state: LearnerState) -> Params:
-    """The parameters that play, reanalyse and are evaluated: the averaged ones where there are any."""
-    return state.params if state.average is None else state.average.params
+def acting_params(state: LearnerState) -> Any:
+    """All that plays, reanalyses and is evaluated: parameters, the averaged ones where there are any, and tables."""
+    return with_tables(state.params if state.average is None else state.average.params, state.tables)
 
 
-def with_acting_params(state: LearnerState, params: Params) -> LearnerState:
-    """The state with others in their place."""
+def with_acting_params(state: LearnerState, params: Any) -> LearnerState:
+    """The state with others, or with nothing (None), in their place."""
+    if state.tables is not None:
+        params, weights = (None, None) if params is None else nnx.split_state(params, nnx.Param, Table)
+        state = state._replace(tables=state.tables._replace(weights=weights))
     if state.average is None:
         return state._replace(params=params)
     return state._replace(average=state.average._replace(params=params))
@@ -125,6 +138,7 @@ def make_learner(config: MuZeroConfig) -> Learner:
     copied, cut = make_shardings(config)
     shardings = LearnerState(
         params=copied,
+        tables=copied,
         average=copied,
         optimizer=copied,
         actor=cut,
@@ -137,10 +151,16 @@ def make_learner(config: MuZeroConfig) -> Learner:
 
     def init(key: PRNGKeyArray) -> LearnerState:
         model_key, actor_key, key = jax.random.split(key, 3)
-        params = nnx.state(make_model(config, model_key), nnx.Param)
-        average = Average(params, jnp.zeros((), jnp.int32)) if config.ema_decay else None
+        model = make_model(config, model_key)
+        params = nnx.state(model, nnx.Param)
         state = LearnerState(
-            params, average, optimizer.init(params), init_actor(game, actor_key, config.num_envs), None, key
+            params=params,
+            tables=init_tables(model),
+            average=Average(params, jnp.zeros((), jnp.int32)) if config.ema_decay else None,
+            optimizer=optimizer.init(params),
+            actor=init_actor(game, actor_key, config.num_envs),
+            replay=None,
+            key=key,
         )
         moves = jax.eval_shape(play, state, actor_key)[1]
         return state._replace(replay=replay.init(moves))
@@ -164,16 +184,17 @@ def make_learner(config: MuZeroConfig) -> Learner:
     def update(state: LearnerState, key: PRNGKeyArray) -> tuple[LearnerState, UpdateReport]:
         batch, sample = sample_batch(key, state)
 
-        def loss(params: Params) -> tuple[Array, tuple[LossReport, Array]]:
-            model = nnx.merge(graphdef, params)
+        def loss(params: Params) -> tuple[Array, tuple[LossReport, Array, Tables | None]]:
+            model = nnx.merge(graphdef, with_tables(params, state.tables))
             total, report = unrolled_loss(model, batch, config)
-            return total, (report, value_error(model, batch))
+            return total, (report, value_error(model, batch), learn_tables(model, state.tables, batch, config))
 
-        gradients, (report, error) = jax.grad(loss, has_aux=True)(state.params)
+        gradients, (report, error, tables) = jax.grad(loss, has_aux=True)(state.params)
         changes, optimizer_state = optimizer.update(gradients, state.optimizer, state.params)
         params = optax.apply_updates(state.params, changes)
         state = state._replace(
             params=params,
+            tables=tables,
             average=None if state.average is None else extend_average(state.average, params, config.ema_decay),
             optimizer=optimizer_state,
             replay=replay.prioritize(state.replay, sample.place, error),
@@ -217,6 +238,32 @@ def value_error(model: Model, batch: Batch) -> Float[Array, "B"]:
     """V(s) less its target at the first positions, in points; the compiler shares V with the loss."""
     value = model.codec.decode(model.prediction(model.representation(batch.cells[:, 0])).value_logits)
     return jax.lax.stop_gradient(value) - batch.value[:, 0]
+
+
+def init_tables(model: Model) -> Tables | None:
+    """The value tables of a new model, if it has some."""
+    if model.value_tables is None:
+        return None
+    return Tables(nnx.state(model, Table), init_coherence(model.value_tables.weights[...]))
+
+
+def with_tables(params: Params, tables: Tables | None) -> Any:
+    """The whole state of the model."""
+    return params if tables is None else nnx.merge_state(params, tables.weights)
+
+
+def learn_tables(model: Model, tables: Tables | None, batch: Batch, config: MuZeroConfig) -> Tables | None:
+    """Move the value tables by their errors on the true first afterstates of the batch."""
+    if tables is None or model.value_tables is None:
+        return None
+    cells = batch.afterstate_cells[:, 0]
+    delta = transform(batch.afterstate_value[:, 0]) - model.value_tables(cells)
+    delta = jax.lax.stop_gradient(delta) * batch.weight
+    entries = model.value_tables.entries(cells)
+    weights, coherence = learn(
+        model.value_tables.weights[...], tables.coherence, entries, delta, config.optimizer.table_learning_rate
+    )
+    return Tables(jax.tree.map(lambda _: weights, tables.weights), coherence)
 
 
 def norms_by_part(gradients: Params, parts: Mapping[str, tuple[str, ...]]) -> dict[str, Float[Array, ""]]:

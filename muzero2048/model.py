@@ -25,6 +25,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 
 from muzero2048.config import MuZeroConfig
 from muzero2048.value_codec import ValueCodec
+from muzero2048.value_tables import ValueTables
 
 State = Any  # latent state or afterstate: any pytree with a leading batch axis, both of the same structure
 
@@ -50,6 +51,8 @@ class Model(nnx.Module):
     grounded = False
     # The names of the parameters that make up a part, as far as the config has them: the parts of the metrics.
     parts: ClassVar[Mapping[str, tuple[str, ...]]]
+    # An n-tuple network inside the value of a grounded model.
+    value_tables: ValueTables | None = None
     # Of the consistency loss, where a latent model is trained with it.
     predictor: nnx.Module | None = None
 

@@ -14,7 +14,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 EPSILON = 0.001
-CENTRE_WIDTH = 2.0
 
 
 def transform(x: Float[Array, "*B"]) -> Float[Array, "*B"]:
@@ -67,14 +66,10 @@ class ValueCodec:
         """The mean point, in units of h."""
         return jax.nn.softmax(logits.astype(jnp.float32), axis=-1) @ self.support
 
-    def around(self, centre: Float[Array, "B"], logits: Float[Array, "B bins"]) -> Float[Array, "B bins"]:
-        """The logits plus those of a normal distribution around the centre (units of h), CENTRE_WIDTH bins wide.
-
-        With logits of 0 the mean is the centre, anywhere between the points; cross-entropy pulls on the centre as a
-        squared error does.
-        """
-        width = CENTRE_WIDTH * self.h_max / (self.bins - 1)
-        return logits - 0.5 * ((centre[:, None] - self.support[None]) / width) ** 2
+    def logits_near(self, centre: Float[Array, "B"]) -> Float[Array, "B bins"]:
+        """Logits of a normal distribution around the centre (units of h), one bin wide: its mean is the centre."""
+        width = self.h_max / (self.bins - 1)
+        return -0.5 * ((centre[:, None] - self.support[None]) / width) ** 2
 
     def loss(self, logits: Float[Array, "*B bins"], target: Float[Array, "*B"]) -> Float[Array, "*B"]:
         """Cross-entropy of the logits against the two-hot code of the target."""

@@ -1,10 +1,11 @@
 """An n-tuple network inside a model: a value that is a sum of table entries, learned by temporal coherence (TC).
 
-    c(as) = sum_j w[index_j(as)]                                     the sum over all placements, in units of h
-    V(as) = what the codec decodes of the trunk's logits around c    (`ValueCodec.around`)
+    V(as) = h^-1(c),   c(as) = sum_j w[index_j(as)]          the sum over all placements, in units of h
+
+V(s) is what f says around the same sum: its head learns what the state's move and spawn add.
 
 Gradient descent is not for tables: an entry is met by a few samples of the many, so each has a rate of its own
-(Jaskowski 2017, sec. IV-B, eq. 8-10, on batches). With delta_i the error h(z_i) - h(V_i) of a sample that meets
+(Jaskowski 2017, sec. IV-B, eq. 8-10, on batches). With delta_i the error h(z_i) - c_i of a sample that meets
 entry e, and n_e the number of samples of the batch that do,
 
     w_e += alpha / m * |E_e| / A_e * mean_i delta_i,   then   E_e += mean_i delta_i,   A_e += mean_i |delta_i|
