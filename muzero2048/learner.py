@@ -133,7 +133,7 @@ def make_learner(config: MuZeroConfig) -> Learner:
     )
 
     def play(state: LearnerState, key: PRNGKeyArray) -> tuple[ActorState, Sequence, Array, PlayStatistics]:
-        return play_chunk(nnx.merge(graphdef, acting_params(state)), key, game, state.actor, config)
+        return play_chunk(nnx.merge(graphdef, acting_params(state)), key, game, state.actor, config, cut)
 
     def init(key: PRNGKeyArray) -> LearnerState:
         model_key, actor_key, key = jax.random.split(key, 3)
@@ -154,8 +154,9 @@ def make_learner(config: MuZeroConfig) -> Learner:
         sample_key, search_key, view_key = jax.random.split(key, 3)
         sample = replay.sample(sample_key, state.replay)
         sequence = sample.moves
-        if config.replay.reanalyse:
-            sequence = reanalyse(nnx.merge(graphdef, acting_params(state)), search_key, game, sequence, config)
+        if config.replay.reanalysed:
+            model = nnx.merge(graphdef, acting_params(state))
+            sequence = reanalyse(model, search_key, game, sequence, config, cut)
         if config.symmetry:
             view = jax.random.randint(view_key, (config.replay.batch_size,), 0, views.num_views)
             sequence = view_sequence(views, view, sequence)

@@ -4,6 +4,7 @@ import math
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import NamedSharding
 from jaxtyping import Array, PRNGKeyArray
 
 from muzero2048.config import MuZeroConfig
@@ -14,15 +15,22 @@ from muzero2048.selfplay import search_move
 from muzero2048.targets import Sequence
 
 
-def reanalyse(model: Model, key: PRNGKeyArray, game: Game2048, sequence: Sequence, config: MuZeroConfig) -> Sequence:
+def reanalyse(
+    model: Model,
+    key: PRNGKeyArray,
+    game: Game2048,
+    sequence: Sequence,
+    config: MuZeroConfig,
+    rows: NamedSharding | None = None,
+) -> Sequence:
     """The batch [B, K+1, ...] with new policies and values in a share `replay.reanalyse` of its sequences.
 
     Every board of these is searched without noise: the policy is the improved policy of this search, and the value is
     its value, which bootstraps from the network one step ahead, in place of the return of the stored moves.
-    The sequences are the first of each of gcd(share * B, B) blocks of the batch: a fixed share on every device.
+    The sequences are the first of each of gcd(share * B, B) blocks of the batch: the same share on every device.
     """
     batch = len(sequence.cells)
-    renewed = max(1, round(config.replay.reanalyse * batch))
+    renewed = config.replay.reanalysed
     blocks = math.gcd(renewed, batch)
     first = renewed // blocks
 
@@ -33,7 +41,7 @@ def reanalyse(model: Model, key: PRNGKeyArray, game: Game2048, sequence: Sequenc
     board = game.from_cells(cells.reshape(-1, game.rows, game.columns))
     seeds = jax.random.bits(key, board[0].shape, jnp.uint32)
     dynamics = make_dynamics(model, game, config.search)
-    found = search_move(dynamics, game, board, seeds, None, config.search, config.discount)
+    found = search_move(dynamics, game, board, seeds, None, config.search, config.discount, rows)
 
     def renew(old: Array, new: Array) -> Array:
         kept = by_blocks(old)[:, first:]

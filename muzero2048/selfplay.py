@@ -4,12 +4,14 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import NamedSharding
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
 from muzero2048.config import MuZeroConfig, SearchConfig
+from muzero2048.devices import by_device
 from muzero2048.env import STEP_DRAWS, Board, Game2048
 from muzero2048.model import Model
-from muzero2048.search.base import Dynamics, Plan
+from muzero2048.search.base import Dynamics, Plan, Root
 from muzero2048.search.dynamics import make_dynamics
 from muzero2048.search.plan import make_root, plan
 from muzero2048.targets import Sequence, lambda_returns
@@ -63,13 +65,27 @@ def search_move(
     key: PRNGKeyArray | None,
     config: SearchConfig,
     discount: float,
+    rows: NamedSharding | None = None,
 ) -> Plan:
-    """Plan one move on each board, with the noise of self-play drawn from `key`, or without (None)."""
-    return plan(dynamics, make_root(dynamics, game, board, seeds, key, config), config, discount)
+    """Plan one move on each board, with the noise of self-play drawn from `key`, or without (None).
+
+    Where the boards are cut among devices, by `rows`, each device searches its own.
+    """
+    root = make_root(dynamics, game, board, seeds, key, config)
+
+    def search(root: Root) -> Plan:
+        return plan(dynamics, root, config, discount)
+
+    return search(root) if rows is None else by_device(search, rows)(root)
 
 
 def play_chunk(
-    model: Model, key: PRNGKeyArray, game: Game2048, actor: ActorState, config: MuZeroConfig
+    model: Model,
+    key: PRNGKeyArray,
+    game: Game2048,
+    actor: ActorState,
+    config: MuZeroConfig,
+    rows: NamedSharding | None = None,
 ) -> tuple[ActorState, Sequence, Float[Array, "T E"], PlayStatistics]:
     """Play `chunk` moves; the sequence is time-major [T, E, ...] and carries finished value targets.
 
@@ -80,7 +96,7 @@ def play_chunk(
     def search(key: PRNGKeyArray, board: Board) -> Plan:
         noise_key, seed_key = jax.random.split(key)
         seeds = jax.random.bits(seed_key, (config.num_envs,), jnp.uint32)
-        return search_move(dynamics, game, board, seeds, noise_key, config.search, config.discount)
+        return search_move(dynamics, game, board, seeds, noise_key, config.search, config.discount, rows)
 
     def move(actor: ActorState, key: PRNGKeyArray) -> tuple[ActorState, tuple[Sequence, Outcome]]:
         search_key, step_key = jax.random.split(key)
