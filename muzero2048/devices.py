@@ -39,6 +39,8 @@ def make_shardings(config: MuZeroConfig) -> Shardings:
     return Shardings(NamedSharding(mesh, PartitionSpec()), NamedSharding(mesh, PartitionSpec("data")))
 
 
-def by_device(function: Callable[[Any], Any], rows: NamedSharding) -> Callable[[Any], Any]:
-    """The function of a batch that treats each row by itself, run by each device on its own rows."""
-    return jax.shard_map(function, mesh=rows.mesh, in_specs=rows.spec, out_specs=rows.spec, check_vma=False)
+def by_device(function: Callable[[Any, Any], Any], rows: NamedSharding) -> Callable[[Any, Any], Any]:
+    """The function of (parameters, batch) that treats each row by itself, run by each device on its own rows."""
+    return jax.shard_map(
+        function, mesh=rows.mesh, in_specs=(PartitionSpec(), rows.spec), out_specs=rows.spec, check_vma=False
+    )

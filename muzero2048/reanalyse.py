@@ -10,8 +10,7 @@ from jaxtyping import Array, PRNGKeyArray
 from muzero2048.config import MuZeroConfig
 from muzero2048.env import Game2048
 from muzero2048.model import Model
-from muzero2048.search.dynamics import make_dynamics
-from muzero2048.selfplay import search_move
+from muzero2048.selfplay import search_by_device
 from muzero2048.targets import Sequence
 
 
@@ -21,7 +20,7 @@ def reanalyse(
     game: Game2048,
     sequence: Sequence,
     config: MuZeroConfig,
-    rows: NamedSharding | None = None,
+    rows: NamedSharding,
 ) -> Sequence:
     """The batch [B, K+1, ...] with new policies and values in a share `replay.reanalyse` of its sequences.
 
@@ -40,8 +39,7 @@ def reanalyse(
     cells = by_blocks(sequence.cells)[:, :first]
     board = game.from_cells(cells.reshape(-1, game.rows, game.columns))
     seeds = jax.random.bits(key, board[0].shape, jnp.uint32)
-    dynamics = make_dynamics(model, game, config.search)
-    found = search_move(dynamics, game, board, seeds, None, config.search, config.discount, rows)
+    found = search_by_device(model, game, board, seeds, None, config, rows)
 
     def renew(old: Array, new: Array) -> Array:
         kept = by_blocks(old)[:, first:]

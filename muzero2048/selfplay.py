@@ -1,9 +1,10 @@
 """Self-play: a chunk of moves in all environments as one jitted scan."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from flax import nnx
 from jax.sharding import NamedSharding
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
@@ -65,18 +66,29 @@ def search_move(
     key: PRNGKeyArray | None,
     config: SearchConfig,
     discount: float,
-    rows: NamedSharding | None = None,
 ) -> Plan:
-    """Plan one move on each board, with the noise of self-play drawn from `key`, or without (None).
+    """Plan one move on each board, with the noise of self-play drawn from `key`, or without (None)."""
+    return plan(dynamics, make_root(dynamics, game, board, seeds, key, config), config, discount)
 
-    Where the boards are cut among devices, by `rows`, each device searches its own.
-    """
-    root = make_root(dynamics, game, board, seeds, key, config)
 
-    def search(root: Root) -> Plan:
-        return plan(dynamics, root, config, discount)
+def search_by_device(
+    model: Model,
+    game: Game2048,
+    board: Board,
+    seeds: UInt32[Array, "B"],
+    key: PRNGKeyArray | None,
+    config: MuZeroConfig,
+    rows: NamedSharding,
+) -> Plan:
+    """`search_move` where the boards are cut among devices, by `rows`: each searches its own."""
+    graphdef, params = nnx.split(model)
 
-    return search(root) if rows is None else by_device(search, rows)(root)
+    def search(params: Any, root: Root) -> Plan:
+        dynamics = make_dynamics(nnx.merge(graphdef, params), game, config.search)
+        return plan(dynamics, root, config.search, config.discount)
+
+    root = make_root(make_dynamics(model, game, config.search), game, board, seeds, key, config.search)
+    return by_device(search, rows)(params, root)
 
 
 def play_chunk(
@@ -85,18 +97,17 @@ def play_chunk(
     game: Game2048,
     actor: ActorState,
     config: MuZeroConfig,
-    rows: NamedSharding | None = None,
+    rows: NamedSharding,
 ) -> tuple[ActorState, Sequence, Float[Array, "T E"], PlayStatistics]:
     """Play `chunk` moves; the sequence is time-major [T, E, ...] and carries finished value targets.
 
-    Beside it the errors of the search: its value less the target, in points.
+    Beside it the errors of the search: its value less the target, in points. The environments are cut by `rows`.
     """
-    dynamics = make_dynamics(model, game, config.search)
 
     def search(key: PRNGKeyArray, board: Board) -> Plan:
         noise_key, seed_key = jax.random.split(key)
         seeds = jax.random.bits(seed_key, (config.num_envs,), jnp.uint32)
-        return search_move(dynamics, game, board, seeds, noise_key, config.search, config.discount, rows)
+        return search_by_device(model, game, board, seeds, noise_key, config, rows)
 
     def move(actor: ActorState, key: PRNGKeyArray) -> tuple[ActorState, tuple[Sequence, Outcome]]:
         search_key, step_key = jax.random.split(key)
