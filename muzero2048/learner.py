@@ -123,31 +123,25 @@ def make_learner(config: MuZeroConfig) -> Learner:
     graphdef, initial = nnx.split(nnx.eval_shape(lambda: make_model(config, seed=0)))
     parts = nnx.merge(graphdef, initial).parts
     copied, cut = make_shardings(config)
-    shardings = LearnerState(
-        params=copied,
-        average=copied,
-        optimizer=copied,
-        actor=cut,
-        replay=ReplayState(storage=cut, priority=cut, position=copied, size=copied),
-        key=copied,
-    )
+    places = {"actor": cut, "replay": ReplayState._make((cut, cut, copied, copied))}
+    shardings = LearnerState._make(places.get(name, copied) for name in LearnerState._fields)
 
-    def play(state: LearnerState, key: PRNGKeyArray) -> tuple[ActorState, Sequence, Array, PlayStatistics]:
-        return play_chunk(nnx.merge(graphdef, acting_params(state)), key, game, state.actor, config, cut)
+    def play(
+        params: Params, key: PRNGKeyArray, actor: ActorState
+    ) -> tuple[ActorState, Sequence, Array, PlayStatistics]:
+        return play_chunk(nnx.merge(graphdef, params), key, game, actor, config, cut)
 
     def init(key: PRNGKeyArray) -> LearnerState:
         model_key, actor_key, key = jax.random.split(key, 3)
         params = nnx.state(make_model(config, model_key), nnx.Param)
         average = Average(params, jnp.zeros((), jnp.int32)) if config.ema_decay else None
-        state = LearnerState(
-            params, average, optimizer.init(params), init_actor(game, actor_key, config.num_envs), None, key
-        )
-        moves = jax.eval_shape(play, state, actor_key)[1]
-        return state._replace(replay=replay.init(moves))
+        actor = init_actor(game, actor_key, config.num_envs)
+        moves = jax.eval_shape(play, params, actor_key, actor)[1]
+        return LearnerState(params, average, optimizer.init(params), actor, replay.init(moves), key)
 
     def fill(state: LearnerState) -> tuple[LearnerState, PlayStatistics]:
         key, play_key = jax.random.split(state.key)
-        actor, moves, error, statistics = play(state, play_key)
+        actor, moves, error, statistics = play(acting_params(state), play_key, state.actor)
         return state._replace(actor=actor, replay=replay.add(state.replay, moves, error), key=key), statistics
 
     def sample_batch(key: PRNGKeyArray, state: LearnerState) -> tuple[Batch, Sample]:
@@ -185,7 +179,7 @@ def make_learner(config: MuZeroConfig) -> Learner:
     @jax.jit
     def round(state: LearnerState) -> tuple[LearnerState, Report]:
         key, play_key, update_key = jax.random.split(state.key, 3)
-        actor, moves, error, statistics = play(state, play_key)
+        actor, moves, error, statistics = play(acting_params(state), play_key, state.actor)
         state, updates = jax.lax.scan(update, state, jax.random.split(update_key, config.updates_per_chunk))
         state = state._replace(actor=actor, replay=replay.add(state.replay, moves, error), key=key)
         return state, Report(statistics, jax.tree.map(jnp.mean, updates))
