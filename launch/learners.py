@@ -56,8 +56,15 @@ def config_class(name: str) -> type[Any]:
 
 
 def make_learner(name: str, config: LearnerConfig, seed: int) -> Learner:
-    """A learner at the start of its training."""
-    return _part(name, "learner")(config, seed)
+    """A learner at the start of its training.
+
+    Raises:
+        UserError: the config does not fit the machine.
+    """
+    try:
+        return _part(name, "learner")(config, seed)
+    except ValueError as error:
+        raise UserError(str(error)) from error
 
 
 def search_config() -> type[Any]:

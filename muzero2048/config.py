@@ -141,6 +141,11 @@ class ReplayConfig:
         if not 0 <= self.reanalyse <= 1:
             raise ValueError(f"replay.reanalyse is {self.reanalyse}: must be between 0 and 1")
 
+    @property
+    def reanalysed(self) -> int:
+        """Sequences of a batch that are searched anew."""
+        return max(1, round(self.reanalyse * self.batch_size)) if self.reanalyse else 0
+
 
 @dataclass(frozen=True)
 class LossWeights:

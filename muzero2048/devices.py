@@ -1,10 +1,12 @@
 """How training spreads over the local devices: environments, replay and batches are cut, parameters are copied.
 
 A mesh with the single axis "data"; one device is a mesh of one. The programs are those of one device: XLA partitions
-them by the shardings of what goes in and out, so that the number of devices changes nothing but rounding.
+them by the shardings of what goes in and out, so that the number of devices changes nothing but rounding. The search
+alone is told where the cut is: XLA would have every device search all the boards.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
@@ -23,11 +25,22 @@ def make_shardings(config: MuZeroConfig) -> Shardings:
     """Shardings over all local devices.
 
     Raises:
-        ValueError: if environments or batch cannot be cut evenly.
+        ValueError: if environments, batch, or what of it is searched anew cannot be cut evenly.
     """
-    devices = jax.local_device_count()
-    for name, size in (("num_envs", config.num_envs), ("replay.batch_size", config.replay.batch_size)):
+    devices, replay = jax.local_device_count(), config.replay
+    for name, size in (
+        ("num_envs", config.num_envs),
+        ("replay.batch_size", replay.batch_size),
+        ("replay.reanalyse * replay.batch_size", replay.reanalysed),
+    ):
         if size % devices:
             raise ValueError(f"{name} is {size}: must be a multiple of the number of devices, {devices}")
     mesh = jax.make_mesh((devices,), ("data",), axis_types=(AxisType.Auto,))
     return Shardings(NamedSharding(mesh, PartitionSpec()), NamedSharding(mesh, PartitionSpec("data")))
+
+
+def by_device(function: Callable[[Any, Any], Any], rows: NamedSharding) -> Callable[[Any, Any], Any]:
+    """The function of (parameters, batch) that treats each row by itself, run by each device on its own rows."""
+    return jax.shard_map(
+        function, mesh=rows.mesh, in_specs=(PartitionSpec(), rows.spec), out_specs=rows.spec, check_vma=False
+    )

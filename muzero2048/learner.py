@@ -136,46 +136,35 @@ def make_learner(config: MuZeroConfig) -> Learner:
     graphdef, initial = nnx.split(nnx.eval_shape(lambda: make_model(config, seed=0)))
     parts = nnx.merge(graphdef, initial).parts
     copied, cut = make_shardings(config)
-    shardings = LearnerState(
-        params=copied,
-        tables=copied,
-        average=copied,
-        optimizer=copied,
-        actor=cut,
-        replay=ReplayState(storage=cut, priority=cut, position=copied, size=copied),
-        key=copied,
-    )
+    places = {"actor": cut, "replay": ReplayState._make((cut, cut, copied, copied))}
+    shardings = LearnerState._make(places.get(name, copied) for name in LearnerState._fields)
 
-    def play(state: LearnerState, key: PRNGKeyArray) -> tuple[ActorState, Sequence, Array, PlayStatistics]:
-        return play_chunk(nnx.merge(graphdef, acting_params(state)), key, game, state.actor, config)
+    def play(
+        params: Params, key: PRNGKeyArray, actor: ActorState
+    ) -> tuple[ActorState, Sequence, Array, PlayStatistics]:
+        return play_chunk(nnx.merge(graphdef, params), key, game, actor, config, cut)
 
     def init(key: PRNGKeyArray) -> LearnerState:
         model_key, actor_key, key = jax.random.split(key, 3)
         model = make_model(config, model_key)
-        params = nnx.state(model, nnx.Param)
-        state = LearnerState(
-            params=params,
-            tables=init_tables(model),
-            average=Average(params, jnp.zeros((), jnp.int32)) if config.ema_decay else None,
-            optimizer=optimizer.init(params),
-            actor=init_actor(game, actor_key, config.num_envs),
-            replay=None,
-            key=key,
-        )
-        moves = jax.eval_shape(play, state, actor_key)[1]
-        return state._replace(replay=replay.init(moves))
+        params, tables = nnx.state(model, nnx.Param), init_tables(model)
+        average = Average(params, jnp.zeros((), jnp.int32)) if config.ema_decay else None
+        actor = init_actor(game, actor_key, config.num_envs)
+        moves = jax.eval_shape(play, with_tables(params, tables), actor_key, actor)[1]
+        return LearnerState(params, tables, average, optimizer.init(params), actor, replay.init(moves), key)
 
     def fill(state: LearnerState) -> tuple[LearnerState, PlayStatistics]:
         key, play_key = jax.random.split(state.key)
-        actor, moves, error, statistics = play(state, play_key)
+        actor, moves, error, statistics = play(acting_params(state), play_key, state.actor)
         return state._replace(actor=actor, replay=replay.add(state.replay, moves, error), key=key), statistics
 
     def sample_batch(key: PRNGKeyArray, state: LearnerState) -> tuple[Batch, Sample]:
         sample_key, search_key, view_key = jax.random.split(key, 3)
         sample = replay.sample(sample_key, state.replay)
         sequence = sample.moves
-        if config.replay.reanalyse:
-            sequence = reanalyse(nnx.merge(graphdef, acting_params(state)), search_key, game, sequence, config)
+        if config.replay.reanalysed:
+            model = nnx.merge(graphdef, acting_params(state))
+            sequence = reanalyse(model, search_key, game, sequence, config, cut)
         if config.symmetry:
             view = jax.random.randint(view_key, (config.replay.batch_size,), 0, views.num_views)
             sequence = view_sequence(views, view, sequence)
@@ -205,7 +194,7 @@ def make_learner(config: MuZeroConfig) -> Learner:
     @jax.jit
     def round(state: LearnerState) -> tuple[LearnerState, Report]:
         key, play_key, update_key = jax.random.split(state.key, 3)
-        actor, moves, error, statistics = play(state, play_key)
+        actor, moves, error, statistics = play(acting_params(state), play_key, state.actor)
         state, updates = jax.lax.scan(update, state, jax.random.split(update_key, config.updates_per_chunk))
         state = state._replace(actor=actor, replay=replay.add(state.replay, moves, error), key=key)
         return state, Report(statistics, jax.tree.map(jnp.mean, updates))

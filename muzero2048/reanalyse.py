@@ -4,25 +4,32 @@ import math
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import NamedSharding
 from jaxtyping import Array, PRNGKeyArray
 
 from muzero2048.config import MuZeroConfig
 from muzero2048.env import Game2048
 from muzero2048.model import Model
-from muzero2048.search.dynamics import make_dynamics
-from muzero2048.selfplay import search_move
+from muzero2048.selfplay import search_by_device
 from muzero2048.targets import Sequence
 
 
-def reanalyse(model: Model, key: PRNGKeyArray, game: Game2048, sequence: Sequence, config: MuZeroConfig) -> Sequence:
+def reanalyse(
+    model: Model,
+    key: PRNGKeyArray,
+    game: Game2048,
+    sequence: Sequence,
+    config: MuZeroConfig,
+    rows: NamedSharding,
+) -> Sequence:
     """The batch [B, K+1, ...] with new policies and values in a share `replay.reanalyse` of its sequences.
 
     Every board of these is searched without noise: the policy is the improved policy of this search, and the value is
     its value, which bootstraps from the network one step ahead, in place of the return of the stored moves.
-    The sequences are the first of each of gcd(share * B, B) blocks of the batch: a fixed share on every device.
+    The sequences are the first of each of gcd(share * B, B) blocks of the batch: the same share on every device.
     """
     batch = len(sequence.cells)
-    renewed = max(1, round(config.replay.reanalyse * batch))
+    renewed = config.replay.reanalysed
     blocks = math.gcd(renewed, batch)
     first = renewed // blocks
 
@@ -32,8 +39,7 @@ def reanalyse(model: Model, key: PRNGKeyArray, game: Game2048, sequence: Sequenc
     cells = by_blocks(sequence.cells)[:, :first]
     board = game.from_cells(cells.reshape(-1, game.rows, game.columns))
     seeds = jax.random.bits(key, board[0].shape, jnp.uint32)
-    dynamics = make_dynamics(model, game, config.search)
-    found = search_move(dynamics, game, board, seeds, None, config.search, config.discount)
+    found = search_by_device(model, game, board, seeds, None, config, rows)
 
     def renew(old: Array, new: Array) -> Array:
         kept = by_blocks(old)[:, first:]

@@ -117,6 +117,7 @@ def make_replay(
 
     def choose_by_priority(key: PRNGKeyArray, state: ReplayState) -> tuple[Array, Array, Array]:
         """The same in proportion to the priorities."""
+        assert state.priority is not None
         priority = by_strata(state.priority)
         uniform = jax.random.uniform(key, (len(priority), 2, batch_size // len(priority)))
         oldest, starts = state.position - state.size, state.size - sequence + 1

@@ -1,15 +1,18 @@
 """Self-play: a chunk of moves in all environments as one jitted scan."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from flax import nnx
+from jax.sharding import NamedSharding
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
 from muzero2048.config import MuZeroConfig, SearchConfig
+from muzero2048.devices import by_device
 from muzero2048.env import STEP_DRAWS, Board, Game2048
 from muzero2048.model import Model
-from muzero2048.search.base import Dynamics, Plan
+from muzero2048.search.base import Dynamics, Plan, Root
 from muzero2048.search.dynamics import make_dynamics
 from muzero2048.search.plan import make_root, plan
 from muzero2048.targets import Sequence, lambda_returns
@@ -68,19 +71,43 @@ def search_move(
     return plan(dynamics, make_root(dynamics, game, board, seeds, key, config), config, discount)
 
 
+def search_by_device(
+    model: Model,
+    game: Game2048,
+    board: Board,
+    seeds: UInt32[Array, "B"],
+    key: PRNGKeyArray | None,
+    config: MuZeroConfig,
+    rows: NamedSharding,
+) -> Plan:
+    """`search_move` where the boards are cut among devices, by `rows`: each searches its own."""
+    graphdef, params = nnx.split(model)
+
+    def search(params: Any, root: Root) -> Plan:
+        dynamics = make_dynamics(nnx.merge(graphdef, params), game, config.search)
+        return plan(dynamics, root, config.search, config.discount)
+
+    root = make_root(make_dynamics(model, game, config.search), game, board, seeds, key, config.search)
+    return by_device(search, rows)(params, root)
+
+
 def play_chunk(
-    model: Model, key: PRNGKeyArray, game: Game2048, actor: ActorState, config: MuZeroConfig
+    model: Model,
+    key: PRNGKeyArray,
+    game: Game2048,
+    actor: ActorState,
+    config: MuZeroConfig,
+    rows: NamedSharding,
 ) -> tuple[ActorState, Sequence, Float[Array, "T E"], PlayStatistics]:
     """Play `chunk` moves; the sequence is time-major [T, E, ...] and carries finished value targets.
 
-    Beside it the errors of the search: its value less the target, in points.
+    Beside it the errors of the search: its value less the target, in points. The environments are cut by `rows`.
     """
-    dynamics = make_dynamics(model, game, config.search)
 
     def search(key: PRNGKeyArray, board: Board) -> Plan:
         noise_key, seed_key = jax.random.split(key)
         seeds = jax.random.bits(seed_key, (config.num_envs,), jnp.uint32)
-        return search_move(dynamics, game, board, seeds, noise_key, config.search, config.discount)
+        return search_by_device(model, game, board, seeds, noise_key, config, rows)
 
     def move(actor: ActorState, key: PRNGKeyArray) -> tuple[ActorState, tuple[Sequence, Outcome]]:
         search_key, step_key = jax.random.split(key)

@@ -51,15 +51,14 @@ class MuZeroLearner:
         began = time.perf_counter()
         env_steps = int(self._progress[0])
         target = min((env_steps // config.report_env_steps + 1) * config.report_env_steps, config.env_steps)
-        rounds = chunks = max(1, -(-(target - env_steps) // config.chunk_moves))
-        if env_steps == 0:  # the buffer needs a chunk of play before the first update
-            self._state, filling = self._learner.fill(self._state)
-            rounds = max(1, chunks - 1)
-            self._state, report = self._learner.rounds(self._state, rounds)
-            report = report._replace(play=add_play(filling, report.play))
-            chunks = rounds + 1
-        else:
-            self._state, report = self._learner.rounds(self._state, rounds)
+        filling = env_steps == 0  # the buffer needs a chunk of play before the first update
+        chunks = max(1 + filling, -(-(target - env_steps) // config.chunk_moves))
+        rounds = chunks - filling
+        if filling:
+            self._state, filled = self._learner.fill(self._state)
+        self._state, report = self._learner.rounds(self._state, rounds)
+        if filling:
+            report = report._replace(play=add_play(filled, report.play))
         metrics = summarize(jax.device_get(report), chunks)
         if metrics["model/saturated"] > SATURATION_WARNING:
             # Said once: Python shows a warning of the same words and place a single time.
@@ -113,7 +112,7 @@ def summarize(report: Report, chunks: int) -> dict[str, float]:
     """Metrics of a stretch of training of so many chunks: sums over the games that ended in it, means of the rest."""
     play, update = report
     games = float(play.games)
-    metrics = {
+    metrics: dict[str, Any] = {
         "train/games": games,
         "search/target_entropy": play.target_entropy / chunks,
         "search/q_range": play.q_range / chunks,

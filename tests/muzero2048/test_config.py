@@ -34,6 +34,8 @@ def test_sizes_that_follow() -> None:
         ({"replay": ReplayConfig(capacity=1280, batch_size=48)}, "whole number"),
         ({"replay": ReplayConfig(capacity=1281, batch_size=64)}, "multiple of num_envs"),
         ({"unroll_steps": 16}, "chunk is 16"),
+        ({"ema_decay": 1.0}, "ema_decay is 1.0"),
+        ({"ema_decay": -0.1}, "ema_decay is -0.1"),
     ],
 )
 def test_what_does_not_fit_is_refused(changes: dict[str, object], message: str) -> None:
@@ -73,10 +75,19 @@ def test_one_step() -> None:
     assert not SearchConfig(simulations=3, considered_actions=3, root="puct").one_step  # visits, not a top-m
 
 
-@pytest.mark.parametrize("changes", [{"capacity": 0}, {"batch_size": 0}, {"ratio": 0.0}])
+@pytest.mark.parametrize(
+    "changes", [{"capacity": 0}, {"batch_size": 0}, {"ratio": 0.0}, {"priority_exponent": -1.0},
+                {"importance_exponent": -1.0}, {"reanalyse": -0.1}, {"reanalyse": 1.1}],
+)  # fmt: skip
 def test_replay(changes: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=r"replay\."):
+    with pytest.raises(ValueError, match=r"replay\.") as error:
         ReplayConfig(**changes)
+    assert all(name in str(error.value) for name in changes)
+
+
+@pytest.mark.parametrize(("share", "sequences"), [(0.0, 0), (1e-6, 1), (0.07, 7), (1.0, 100)])
+def test_sequences_that_are_searched_anew(share: float, sequences: int) -> None:
+    assert ReplayConfig(batch_size=100, reanalyse=share).reanalysed == sequences
 
 
 def test_a_ratio_that_floats_miss_by_a_hair() -> None:

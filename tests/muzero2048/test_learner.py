@@ -6,10 +6,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
-from muzero2048.learner import Learner, LearnerState, make_optimizer
+from muzero2048.learner import (
+    Average,
+    Learner,
+    LearnerState,
+    acting_params,
+    add_play,
+    extend_average,
+    make_learner,
+    make_optimizer,
+    norms_by_part,
+)
+from muzero2048.model import make_model
 
-from .toy_model import shared_learner, small_config
+from .toy_model import KINDS, shared_learner, small_config
 
 CONFIG = small_config(rows=2, columns=2)
 
@@ -70,3 +82,103 @@ def test_the_rate_falls_linearly_over_the_planned_updates() -> None:
         update, state = optimizer.update(jnp.ones(1), state, params)
         sizes.append(float(-update[0]))
     np.testing.assert_allclose(sizes, np.linspace(1e-3, 1e-4, steps + 1), rtol=1e-3)
+
+
+def test_rounds_in_one_call_are_rounds_one_by_one(learner: Learner) -> None:
+    together, report = learner.rounds(learner.fill(learner.init(5))[0], 3)
+    state, reports = learner.fill(learner.init(5))[0], []
+    for _ in range(3):
+        state, one = learner.rounds(state, 1)
+        reports.append(jax.device_get(one))
+    assert equal(together, state)
+    play = [one.play for one in reports]
+    assert int(report.play.games) == sum(p.games for p in play) > 0
+    assert int(report.play.score_max) == max(p.score_max for p in play)
+    np.testing.assert_array_equal(report.play.reached, np.sum([p.reached for p in play], axis=0))
+    np.testing.assert_allclose(report.play.q_range, sum(p.q_range for p in play), rtol=1e-5)
+    for mean, *values in zip(*map(jax.tree.leaves, [report.update, *(one.update for one in reports)]), strict=True):
+        np.testing.assert_allclose(mean, np.mean(values), rtol=1e-5, atol=1e-7)
+    joined = add_play(add_play(play[0], play[1]), play[2])
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-6), joined, jax.device_get(report.play))
+
+
+def test_the_age_of_samples(learner: Learner) -> None:
+    """With one chunk of 8 moves and sequences of 3, samples begin 2 to 7 moves ago, in 16 environments."""
+    _, report = learner.rounds(learner.fill(learner.init(0))[0], 1)
+    assert 16 * 2 < report.update.age < 16 * 7
+    np.testing.assert_allclose(report.update.age, 16 * 4.5, rtol=0.15)
+
+
+def test_extend_average() -> None:
+    """d = min(decay, (1 + t) / (10 + t)), by hand."""
+    average = Average(jnp.array([4.0]), jnp.int32(0))
+    expected = 4.0
+    for t, params in enumerate([1.0, 2.0, -3.0]):
+        average = extend_average(average, jnp.array([params]), 0.15)
+        share = min(0.15, (1 + t) / (10 + t))
+        expected = share * expected + (1 - share) * params
+        np.testing.assert_allclose(average.params, [expected], rtol=1e-6)
+    assert int(average.updates) == 3
+
+
+def test_averaged_parameters_follow_and_play() -> None:
+    replay = dataclasses.replace(CONFIG.replay, ratio=0.5)  # one update a round
+    learner = make_learner(dataclasses.replace(CONFIG, ema_decay=0.9, replay=replay))
+    state, _ = learner.fill(learner.init(0))
+    expected = [np.array(x) for x in jax.tree.leaves(state.params)]
+    for t in range(2):
+        state, _ = learner.rounds(state, 1)
+        share = (1 + t) / (10 + t)
+        expected = [share * e + (1 - share) * p for e, p in zip(expected, jax.tree.leaves(state.params), strict=True)]
+    for e, found in zip(expected, jax.tree.leaves(acting_params(state)), strict=True):
+        np.testing.assert_allclose(found, e, rtol=1e-5, atol=1e-7)
+
+    def chunk(state: LearnerState) -> object:
+        copy = jax.tree.map(lambda x: x.copy(), state)
+        return learner.fill(copy)[0].replay
+
+    zeros = jax.tree.map(jnp.zeros_like, state.params)
+    assert equal(chunk(state), chunk(state._replace(params=zeros)))
+    assert not equal(chunk(state), chunk(state._replace(average=state.average._replace(params=zeros))))
+
+
+def test_priorities_follow_the_error_of_the_value() -> None:
+    """A batch larger than the buffer's places renews nearly all priorities; those of updates differ from play's."""
+    replay = dataclasses.replace(CONFIG.replay, priority_exponent=1.0, importance_exponent=1.0)
+    learner = make_learner(dataclasses.replace(CONFIG, replay=replay))
+    state, _ = learner.fill(learner.init(0))
+    before = np.array(state.replay.priority)
+    assert (before[:, : CONFIG.chunk] > 0).all()
+    assert (before[:, CONFIG.chunk :] == 0).all()
+    state, report = learner.rounds(state, 1)
+    after = np.array(state.replay.priority)
+    changed = after[:, : CONFIG.chunk] != before[:, : CONFIG.chunk]
+    starts = CONFIG.chunk - CONFIG.unroll_steps
+    assert changed[:, :starts].mean() > 0.3
+    assert not changed[:, starts:].any()  # no sequence begins there yet
+    assert (after[:, : 2 * CONFIG.chunk] > 0).all()
+    assert np.isfinite(report.update.loss.total)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_parameter_is_of_one_part(kind: str) -> None:
+    config = small_config(kind)
+    weights = {} if kind.startswith("grounded") else {"consistency": 1.0}
+    config = dataclasses.replace(config, losses=dataclasses.replace(config.losses, **weights))
+    model = make_model(config, seed=0)
+    params = nnx.state(model, nnx.Param)
+    names = [name for part in model.parts.values() for name in part]
+    assert len(names) == len(set(names))
+    assert set(params) <= set(names)
+    ones = jax.tree.map(jnp.ones_like, params)
+    norms = norms_by_part(ones, model.parts)
+    assert set(norms) == {"representation", "dynamics", "prediction", "encoder"}
+    sizes = {name: sum(x.size for x in jax.tree.leaves(params[name])) for name in params}
+    for part, norm in norms.items():
+        assert float(norm) == pytest.approx(sum(sizes.get(name, 0) for name in model.parts[part]) ** 0.5)
+
+
+def test_an_oracle_has_no_encoder_to_report() -> None:
+    config = small_config(chance=dataclasses.replace(CONFIG.chance, encoder="oracle"))
+    model = make_model(config, seed=0)
+    assert "encoder" not in norms_by_part(nnx.state(model, nnx.Param), model.parts)

@@ -195,6 +195,22 @@ def test_information_of_a_constant_code() -> None:
     np.testing.assert_allclose(report.code_information, 0.0, atol=1e-6)
 
 
+@pytest.mark.parametrize("config", [LEARNED, GROUNDED], ids=["residual_mlp", "grounded"])
+def test_weights_multiply_the_losses_of_samples(config: MuZeroConfig) -> None:
+    """A sample of weight w among others of weight 0 counts w / B of what it counts alone."""
+    model, data = model_of(config), batch()
+    row = int(np.flatnonzero(np.asarray(data.alive).all(axis=1))[0])
+    alone = loss(model, jax.tree.map(lambda x: x[row : row + 1], data), config)[1]
+    found = loss(model, data._replace(weight=jnp.zeros(B).at[row].set(0.5)), config)[1]
+    for name in ("value", "reward", "afterstate_value", "reconstruction"):
+        np.testing.assert_allclose(getattr(found, name), 0.5 * getattr(alone, name) / B, rtol=1e-4, err_msg=name)
+    plain, double = (loss(model, data._replace(weight=jnp.full(B, w)), config)[1] for w in (1.0, 2.0))
+    for name in ("value", "policy", "chance", "commitment", "reward", "afterstate_value", "reconstruction", "total"):
+        np.testing.assert_allclose(getattr(double, name), 2 * getattr(plain, name), rtol=1e-5, err_msg=name)
+    assert double.reward_error == plain.reward_error
+    assert double.next_state_accuracy == plain.next_state_accuracy
+
+
 def test_saturated_targets_are_counted() -> None:
     data = batch()
     data = data._replace(value=jnp.where(jnp.arange(B)[:, None] < 8, 1e5, 1.0) * jnp.ones_like(data.value))

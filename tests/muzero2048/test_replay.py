@@ -1,4 +1,6 @@
-"""A buffer filled with running counters: every sample must be a stretch of them."""
+"""A buffer filled with running counters: every sample must be a stretch of them, drawn by its priority."""
+
+import math
 
 import jax
 import jax.numpy as jnp
@@ -6,9 +8,11 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from muzero2048.replay import Replay, ReplayState, make_replay
+from muzero2048.replay import PRIORITY_EPSILON, Place, Replay, ReplayState, invert, make_replay
 
-CAPACITY, CHUNK, ENVIRONMENTS, SEQUENCE, BATCH = 12, 4, 3, 4, 3000
+CAPACITY, CHUNK, ENVIRONMENTS, SEQUENCE, BATCH = 12, 4, 6, 4, 3000
+STRATA = 6  # gcd(6, 3000)
+ALPHA, BETA = 0.5, 0.75
 
 
 def play(chunk: int) -> dict[str, jax.Array]:
@@ -19,43 +23,115 @@ def play(chunk: int) -> dict[str, jax.Array]:
     return {"time": time, "pair": jnp.stack([time, environment], axis=-1).astype(jnp.int16)}
 
 
-@pytest.fixture(scope="module")
-def replay() -> Replay:
-    return Replay(*map(jax.jit, make_replay(CAPACITY, CHUNK, BATCH, SEQUENCE)))
+def errors(chunk: int) -> np.ndarray:
+    """Errors of either sign of its moves."""
+    return np.random.default_rng(chunk).normal(0.0, 10.0, (CHUNK, ENVIRONMENTS)).astype(np.float32)
+
+
+def make(batch: int = BATCH, alpha: float = 0.0, beta: float = 0.0) -> Replay:
+    sizes = CAPACITY, CHUNK, batch, SEQUENCE
+    return Replay(*map(jax.jit, make_replay(*sizes, priority_exponent=alpha, importance_exponent=beta)))
+
+
+UNIFORM, PRIORITISED = make(), make(alpha=ALPHA, beta=BETA)
+# Strata of two environments, 1501 of their sequences in each.
+PAIRED = make(batch=3 * 1501, alpha=ALPHA, beta=1.0)
 
 
 def filled(replay: Replay, chunks: int) -> ReplayState:
     state = replay.init(play(0))
     for chunk in range(chunks):
-        state = replay.add(state, play(chunk))
+        state = replay.add(state, play(chunk), errors(chunk))
     return state
 
 
 @pytest.mark.parametrize("chunks", [1, 2, 3, 4, 5, 9])
-def test_samples_are_uniform_over_all_stretches_of_play(replay: Replay, chunks: int) -> None:
+@pytest.mark.parametrize("replay", [UNIFORM, PRIORITISED], ids=["uniform", "prioritised"])
+def test_samples_are_stretches_of_play(replay: Replay, chunks: int) -> None:
     state = filled(replay, chunks)
     held = min(chunks * CHUNK, CAPACITY)
     assert int(state.size) == held
     sample = jax.device_get(replay.sample(jax.random.key(chunks), state))
-    time = sample["time"]
+    time, pair = sample.moves["time"], sample.moves["pair"]
     assert time.shape == (BATCH, SEQUENCE)
-    assert sample["pair"].shape == (BATCH, SEQUENCE, 2)
-    assert sample["pair"].dtype == np.int16
+    assert pair.shape == (BATCH, SEQUENCE, 2)
+    assert pair.dtype == np.int16
     np.testing.assert_array_equal(np.diff(time, axis=1), 1)  # consecutive moves
-    np.testing.assert_array_equal(sample["pair"][..., 0], time)  # leaves stay together
-    np.testing.assert_array_equal(np.diff(sample["pair"][..., 1], axis=1), 0)  # of one environment
+    np.testing.assert_array_equal(pair[..., 0], time)  # leaves stay together
+    np.testing.assert_array_equal(np.diff(pair[..., 1], axis=1), 0)  # of one environment
+    # Of each stratum, here one environment, as many.
+    np.testing.assert_array_equal(pair[:, 0, 1], np.repeat(np.arange(STRATA), BATCH // STRATA))
     newest = chunks * CHUNK
-    assert time.min() == newest - held + 1  # the oldest move still held; nothing before it was written
-    assert time.max() == newest
-    starts = time[:, 0] - time.min()
-    cells = starts * ENVIRONMENTS + sample["pair"][:, 0, 1]
-    counts = np.bincount(cells, minlength=(held - SEQUENCE + 1) * ENVIRONMENTS)
-    assert scipy.stats.chisquare(counts).pvalue > 1e-3
+    assert time.min() >= newest - held + 1  # the oldest move still held; nothing before it was written
+    assert time.max() <= newest
+    np.testing.assert_array_equal(sample.age, newest - time[:, 0])
 
 
-def test_the_ring_overwrites_the_oldest(replay: Replay) -> None:
-    state = filled(replay, 4)
-    np.testing.assert_array_equal(state.storage["time"][:, 0], [13, 14, 15, 16, 5, 6, 7, 8, 9, 10, 11, 12])
+@pytest.mark.parametrize("chunks", [1, 3, 5])
+def test_uniform(chunks: int) -> None:
+    sample = jax.device_get(UNIFORM.sample(jax.random.key(chunks), filled(UNIFORM, chunks)))
+    starts = min(chunks * CHUNK, CAPACITY) - SEQUENCE + 1
+    first, environment = sample.moves["time"][:, 0], sample.moves["pair"][:, 0, 1]
+    cells = (chunks * CHUNK - SEQUENCE + 1 - first) * ENVIRONMENTS + environment
+    assert scipy.stats.chisquare(np.bincount(cells, minlength=starts * ENVIRONMENTS)).pvalue > 1e-3
+    np.testing.assert_array_equal(sample.weight, 1.0)
+
+
+@pytest.mark.parametrize("chunks", [1, 3, 5])
+@pytest.mark.parametrize(("replay", "beta"), [(PRIORITISED, BETA), (PAIRED, 1.0)], ids=["single", "paired"])
+def test_prioritised(replay: Replay, beta: float, chunks: int) -> None:
+    """Frequencies and weights by hand: P = p^alpha / sum over the stratum, w = (N P)^-beta, divided by the largest."""
+    sample = jax.device_get(replay.sample(jax.random.key(chunks), filled(replay, chunks)))
+    batch = len(sample.weight)
+    strata = math.gcd(batch, ENVIRONMENTS)
+    starts = min(chunks * CHUNK, CAPACITY) - SEQUENCE + 1
+    first = chunks * CHUNK - SEQUENCE + 1  # time of the newest start
+    error = np.concatenate([errors(chunk) for chunk in range(chunks)])[first - starts : first]  # [starts, E]
+    p = (np.abs(error.astype(float)) + PRIORITY_EPSILON) ** ALPHA
+    p = p.reshape(starts, strata, -1)
+    share = p / p.sum(axis=(0, 2), keepdims=True)
+    start, environment = sample.moves["time"][:, 0] - (first - starts + 1), sample.moves["pair"][:, 0, 1]
+    counts = np.zeros((starts, ENVIRONMENTS))
+    np.add.at(counts, (start, environment), 1)
+    expected = (share * batch / strata).reshape(starts, ENVIRONMENTS)
+    assert scipy.stats.chisquare(counts.ravel(), expected.ravel()).pvalue > 1e-3
+    in_means = (share * p[:, 0].size).reshape(starts, ENVIRONMENTS)
+    weight = in_means[start, environment] ** -beta
+    np.testing.assert_allclose(sample.weight, weight / weight.max(), rtol=1e-4)
+
+
+def test_new_errors_reach_the_sampled_moves_alone() -> None:
+    state = filled(PAIRED, 5)
+    before = np.array(state.priority)
+    place = jax.device_get(PAIRED.sample(jax.random.key(0), state).place)
+    rng = np.random.default_rng(0)
+    new = rng.normal(0.0, 5.0, before.shape).astype(np.float32)  # one error a cell, so that duplicates agree
+    environment = 2 * np.arange(3)[:, None] + place.row
+    error = new[environment, place.column].ravel()
+    after = np.asarray(PAIRED.prioritize(state, Place(*place), error).priority)
+    expected = before.copy()
+    expected[environment, place.column] = (np.abs(new[environment, place.column]) + PRIORITY_EPSILON) ** ALPHA
+    np.testing.assert_allclose(after, expected, rtol=1e-5)
+    assert (after != before).any()
+    assert (after == before).any()
+
+
+def test_uniform_sampling_stores_no_priorities() -> None:
+    state = filled(UNIFORM, 2)
+    assert state.priority is None
+    place = UNIFORM.sample(jax.random.key(0), state).place
+    assert UNIFORM.prioritize(state, place, jnp.ones(BATCH)).priority is None
+
+
+def test_invert() -> None:
+    weight = jnp.array([0.0, 1.0, 0.0, 3.0, 0.0])
+    uniform = jnp.array([0.0, 0.2499, 0.25, 0.5, 1 - 2**-23])
+    np.testing.assert_array_equal(invert(uniform, weight), [1, 1, 3, 3, 3])
+
+
+def test_the_ring_overwrites_the_oldest() -> None:
+    state = filled(UNIFORM, 4)
+    np.testing.assert_array_equal(state.storage["time"][0], [13, 14, 15, 16, 5, 6, 7, 8, 9, 10, 11, 12])
     assert int(state.position) == CHUNK
 
 
@@ -63,4 +139,4 @@ def test_the_ring_overwrites_the_oldest(replay: Replay) -> None:
 def test_refused_sizes(sizes: tuple[int, int, int]) -> None:
     capacity, chunk, sequence = sizes
     with pytest.raises(ValueError, match="replay of"):
-        make_replay(capacity, chunk, 1, sequence)
+        make_replay(capacity, chunk, 1, sequence, priority_exponent=0.0, importance_exponent=0.0)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from reference import positions, rules
 
+from muzero2048.devices import make_shardings
 from muzero2048.env import Game2048
 from muzero2048.selfplay import ActorState, PlayStatistics, init_actor, play_chunk
 from muzero2048.targets import Sequence
@@ -26,11 +27,12 @@ def played() -> tuple[ActorState, Sequence, PlayStatistics]:
     model = random_model(CONFIG, seed=0)
 
     @jax.jit
-    def play(key: jax.Array) -> tuple[ActorState, Sequence, PlayStatistics]:
+    def play(key: jax.Array) -> tuple[ActorState, Sequence, jax.Array, PlayStatistics]:
         actor_key, play_key = jax.random.split(key)
-        return play_chunk(model, play_key, GAME, init_actor(GAME, actor_key, CONFIG.num_envs), CONFIG)
+        actor = init_actor(GAME, actor_key, CONFIG.num_envs)
+        return play_chunk(model, play_key, GAME, actor, CONFIG, make_shardings(CONFIG).cut)
 
-    actor, sequence, statistics = play(jax.random.key(0))
+    actor, sequence, _, statistics = play(jax.random.key(0))
     return actor, *jax.device_get((sequence, statistics))
 
 
@@ -97,3 +99,17 @@ def test_statistics(played: tuple[ActorState, Sequence, PlayStatistics]) -> None
     entropy = -np.sum(sequence.policy * np.log(np.maximum(sequence.policy, 1e-30)), axis=-1).mean()
     np.testing.assert_allclose(statistics.target_entropy, entropy, rtol=1e-4)
     assert statistics.late == 0
+
+
+def test_errors_are_search_values_less_returns() -> None:
+    """With n = 1 the target is r + gamma times the next search value, 0 at an end."""
+    config = dataclasses.replace(CONFIG, td_steps=1, td_lambda=0.0)
+    model = random_model(config, seed=0)
+    play = jax.jit(
+        lambda key: play_chunk(model, key, GAME, init_actor(GAME, key, 16), config, make_shardings(config).cut)
+    )
+    _, sequence, error, _ = jax.device_get(play(jax.random.key(0)))
+    search_value = sequence.value + error
+    expected = sequence.reward[:-1] + DISCOUNT * np.where(sequence.done[:-1], 0.0, search_value[1:])
+    np.testing.assert_allclose(sequence.value[:-1], expected, rtol=1e-4, atol=1e-3)
+    assert np.abs(error).mean() > 1.0

@@ -1,0 +1,57 @@
+"""Fresh targets are those of a search on the stored boards, and the other sequences stay as they are."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference import positions
+
+from muzero2048.devices import make_shardings
+from muzero2048.env import Game2048
+from muzero2048.reanalyse import reanalyse
+from muzero2048.search.dynamics import make_dynamics
+from muzero2048.selfplay import search_move
+from muzero2048.targets import Sequence
+
+from .toy_model import random_model, small_config
+
+B, K = 16, 2
+GAME = Game2048(2, 3)
+
+
+@pytest.mark.parametrize(("share", "renewed"), [(0.25, range(0, B, 4)), (0.5, range(0, B, 2)), (1.0, range(B))])
+def test_targets_of_the_share_are_searched_anew(share: float, renewed: range) -> None:
+    config = small_config()
+    config = dataclasses.replace(config, replay=dataclasses.replace(config.replay, batch_size=B, reanalyse=share))
+    rng, model = np.random.default_rng(0), random_model(config, seed=1)
+    boards = np.array([positions.random_board(rng, 2, 3, largest=6) for _ in range(B * (K + 1))], np.uint8)
+    zeros = jnp.zeros((B, K + 1))
+    sequence = Sequence(
+        cells=jnp.asarray(boards.reshape(B, K + 1, 6)),
+        action=zeros.astype(jnp.int8),
+        reward=zeros,
+        done=zeros.astype(bool),
+        spawn_code=zeros.astype(jnp.int8),
+        policy=jnp.asarray(rng.dirichlet(np.ones(4), (B, K + 1)), jnp.float32),
+        value=jnp.asarray(rng.normal(size=(B, K + 1)), jnp.float32),
+    )
+    rows = make_shardings(config).cut
+    found = jax.jit(lambda model, key: reanalyse(model, key, GAME, sequence, config, rows))(model, jax.random.key(0))
+
+    dynamics = make_dynamics(model, GAME, config.search)
+    seeds = jnp.zeros(len(boards), jnp.uint32)  # the search of one batch draws nothing
+    plan = search_move(
+        dynamics, GAME, GAME.from_cells(jnp.asarray(boards)), seeds, None, config.search, config.discount
+    )
+    policy, value = np.array(sequence.policy), np.array(sequence.value)
+    policy[renewed] = plan.policy_target.reshape(B, K + 1, 4)[np.array(renewed)]
+    value[renewed] = plan.value.reshape(B, K + 1)[np.array(renewed)]
+    np.testing.assert_allclose(found.policy, policy, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(found.value, value, rtol=1e-4, atol=1e-4)
+    jax.tree.map(
+        np.testing.assert_array_equal,
+        found._replace(policy=policy, value=value),
+        sequence._replace(policy=policy, value=value),
+    )
