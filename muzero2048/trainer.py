@@ -3,6 +3,7 @@
 import time
 import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from muzero2048.checkpoint import PARAMETERS, TRAINING, load_pytree, save_pytree
 from muzero2048.config import MuZeroConfig
+from muzero2048.diagnostics import measure
 from muzero2048.learner import Report, make_learner
 from muzero2048.losses import LossReport
 from muzero2048.player import SearchPlayer, make_player
@@ -66,6 +68,7 @@ class MuZeroLearner:
             rounds.append(report)
             env_steps += config.chunk_moves
         metrics = summarize(*jax.device_get((play, rounds)))
+        metrics |= measure(config, self._learner.graphdef, self._state.params, self._state.replay)
         if metrics["model/saturated"] > SATURATION_WARNING:
             # Said once: Python shows a warning of the same words and place a single time.
             warnings.warn(
@@ -109,9 +112,18 @@ class MuZeroLearner:
 
     def player(self) -> SearchPlayer:
         """Plays with the parameters of now."""
+        return self._player(self._config)
+
+    def probes(self) -> dict[str, SearchPlayer]:
+        """The swap test: the parameters of now, with the simulator in place of the learned model."""
+        if self._config.search.model == "simulator":
+            return {}
+        return {"swap": self._player(replace(self._config, search=replace(self._config.search, model="simulator")))}
+
+    def _player(self, config: MuZeroConfig) -> SearchPlayer:
         # A copy: the next round donates, and so deletes, the arrays of this state.
         params = jax.tree.map(lambda x: x.copy(), self._state.params)
-        return make_player(self._config, self._learner.graphdef, params)
+        return make_player(config, self._learner.graphdef, params)
 
 
 def summarize(play: list[PlayStatistics], rounds: list[Report]) -> dict[str, float]:
