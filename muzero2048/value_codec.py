@@ -60,7 +60,7 @@ class ValueCodec:
     def encode(self, x: Float[Array, "*B"]) -> Float[Array, "*B bins"]:
         """Probabilities of the points; values outside the support saturate at its ends.
 
-        The mean of hl_gauss is drawn inwards within some sigma of an end, where a part of the normal is cut off.
+        Near an end hl_gauss cuts a part of the normal off, which draws its mean inwards: 0 becomes 0.37 w.
         """
         position = jnp.clip(transform(x) / self.h_max, 0.0, 1.0) * (self.bins - 1)
         if self.coding == "hl_gauss":

@@ -129,6 +129,10 @@ def test_hl_gauss_at_an_end_is_drawn_inwards() -> None:
     masses = np.diff(norm.cdf(np.arange(-0.5, 8), scale=0.75))
     code = GAUSS.encode(jnp.array(0.0))
     np.testing.assert_allclose(code[:8], masses / (1 - norm.cdf(-0.5 / 0.75)), atol=1e-6)
+    # The mean is 0.3688 spacings: h^-1(0.3688) = 0.87 points; with points 450 / 95 apart h^-1(1.747) = 6.5.
+    for codec, points in ((GAUSS, 0.87), (ValueCodec(96, 450.0, coding="hl_gauss"), 6.5)):
+        logits = jnp.log(jnp.maximum(codec.encode(jnp.array(0.0)), 1e-30))
+        np.testing.assert_allclose(codec.decode(logits), points, rtol=5e-3)
 
 
 def test_hl_gauss_without_smoothing_is_the_nearest_point() -> None:
