@@ -39,6 +39,7 @@ class RunConfig:
     evaluate_env_steps: int = 0  # moves of training between evaluations; 0 = only at the end
     evaluation_games: int = 100  # games of an evaluation during training
     final_games: int = 1000  # games of the evaluation at the end
+    probe_games: int = 0  # games of each probe, such as the swap test, beside every evaluation; 0 = none
     wandb_project: str = "muzero2048"  # the project in wandb
 
     def __post_init__(self) -> None:
@@ -52,6 +53,8 @@ class RunConfig:
         _check_least("run.evaluate_env_steps", self.evaluate_env_steps, 0)
         _check_least("run.evaluation_games", self.evaluation_games, 2)
         _check_least("run.final_games", self.final_games, 2)
+        if self.probe_games == 1 or self.probe_games < 0:
+            raise ValueError(f"run.probe_games is {self.probe_games}; give 0, or 2 or more")
 
     @property
     def folder(self) -> Path:

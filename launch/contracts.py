@@ -3,6 +3,7 @@
 Shapes: `G` games.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -65,6 +66,12 @@ class Learner(Protocol):
 
     def player(self) -> Player:
         """A player with the current weights."""
+
+    def probes(self) -> Mapping[str, Player]:
+        """Players with the current weights that show what was learned; their metrics are probe/<name>_*.
+
+        "swap": the true dynamics of the game in place of learned ones.
+        """
 
 
 @runtime_checkable

@@ -47,8 +47,8 @@ NTUPLE = (
 MUZERO = (
     Metric("perf/samples_per_second", "samples/s", "sequences learned from since the last report"),
     Metric("loss/total", "1", "weighted sum of the terms below (muzero2048/losses.py)"),
-    Metric("loss/value", "nats", "cross-entropy of state values against their two-hot targets"),
-    Metric("loss/afterstate_value", "nats", "cross-entropy of afterstate values against their two-hot targets"),
+    Metric("loss/value", "nats", "cross-entropy of state values against their targets"),
+    Metric("loss/afterstate_value", "nats", "cross-entropy of afterstate values against their targets"),
     Metric("loss/policy", "nats", "cross-entropy of policies against the improved policies of the search"),
     Metric("loss/chance", "nats", "cross-entropy of chance distributions against the codes"),
     Metric("loss/reward", "1", "reward loss: cross-entropy (latent models) or Huber of h (grounded)"),
@@ -61,6 +61,13 @@ MUZERO = (
     Metric("model/code_information", "nats", "mutual information of chance codes and true spawns, up to their entropy"),
     Metric("model/afterstate_accuracy", "fraction", "afterstates of moves played, decoded right in every cell"),
     Metric("model/next_state_accuracy", "fraction", "next boards, given the chance code, decoded right in every cell"),
+    Metric("model/afterstate_accuracy_all", "fraction", "the same over all legal moves of some boards of the buffer"),
+    Metric("model/afterstate_accuracy_unplayed", "fraction", "the same over their legal moves that were not played"),
+    Metric("model/afterstate_accuracy_late", "fraction", "the same over all legal moves of those with a 2048 or more"),
+    Metric("model/reward_error_all", "points", "mean absolute error of the predicted reward over all legal moves"),
+    Metric("model/chance_distance", "fraction", "total variation of predicted and true chances (oracle codes)"),
+    Metric("swap/q_error", "points", "mean |Q with learned dynamics - Q with true ones| over all legal moves"),
+    Metric("swap/agreement", "fraction", "boards on which both Q have their maximum at the same move"),
     Metric("search/target_entropy", "nats", "mean entropy of the policy targets; near 0 they carry one move only"),
     Metric("search/q_range", "points", "mean of max q - min q at the root, what normalisation stretches to 1"),
     Metric("search/late_positions", "fraction", "training positions with a tile of 2048 or more"),
@@ -86,7 +93,14 @@ EVALUATION = (
     *(Metric(f"eval/reach_{tile}", "fraction", f"games that reached the tile {tile}") for tile in TILES),
 )
 
-REGISTRY = {metric.name: metric for metric in (*AXES, *TRAINING, *NTUPLE, *MUZERO, *EVALUATION)}
+PROBES = (
+    Metric("probe/swap_score_mean", "points", "mean score with the true dynamics in place of the learned ones"),
+    Metric("probe/swap_score_low", "points", "lower end of the 95% interval of that mean"),
+    Metric("probe/swap_score_high", "points", "upper end of the 95% interval of that mean"),
+    Metric("probe/swap_gap", "points", "that mean less eval/score_mean: what the learned dynamics cost in play"),
+)
+
+REGISTRY = {metric.name: metric for metric in (*AXES, *TRAINING, *NTUPLE, *MUZERO, *EVALUATION, *PROBES)}
 
 
 def check(names: Iterable[str]) -> None:

@@ -66,6 +66,18 @@ def summarize(games: Games) -> Summary:
     )
 
 
+def probe_metrics(name: str, probe: Games, games: Games) -> dict[str, float]:
+    """The metrics probe/<name>_* of a probe's games; the gap is from the mean of the evaluation's games."""
+    summary = summarize(probe)
+    scalars = {
+        "score_mean": summary.score_mean,
+        "score_low": summary.score_low,
+        "score_high": summary.score_high,
+        "gap": summary.score_mean - float(games.score.mean()),
+    }
+    return {f"probe/{name}_{metric}": value for metric, value in scalars.items()}
+
+
 def statistics_block(games: Games) -> str:
     """The summary block that users of TDL2048+ know (moporgic/TDL2048, README, "Summary Block").
 

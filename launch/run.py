@@ -15,13 +15,14 @@ from types import TracebackType
 from launch import checkpoints, evaluate, learners, tracking
 from launch.checkpoints import State
 from launch.config import CONFIG_FILE, Experiment, changes, load_experiment
+from launch.contracts import Games
 from launch.environment import project_version, record_environment
 from launch.errors import DivergedError, UserError
 from launch.evaluate import FINAL_EVALUATION_SEED, TRAINING_EVALUATION_SEED, Evaluation
 from launch.files import write_text
 from launch.metrics import Row
 from launch.progress import ProgressDisplay
-from launch.report import summarize
+from launch.report import probe_metrics, summarize
 from launch.searches import Options, Search, resolve
 from launch.signals import STOPPED, StopSignals
 
@@ -124,10 +125,11 @@ class TrainingRun:
         every = self._experiment.run.evaluate_env_steps
         if not every or self.done or self.env_steps // every == self._evaluated_env_steps // every:
             return
-        num_games = self._experiment.run.evaluation_games
-        games = stop.interruptible(lambda: self._learner.player().play(num_games, TRAINING_EVALUATION_SEED))
-        if games is not None:
-            self._display.update(self._record(summarize(games).metrics()))
+        evaluation = Evaluation(self._experiment.run.evaluation_games, TRAINING_EVALUATION_SEED)
+        played = stop.interruptible(lambda: self._play(evaluation))
+        if played is not None:
+            games, probes = played
+            self._display.update(self._record({**summarize(games).metrics(), **probes}))
             self._evaluated_env_steps = self.env_steps
 
     def evaluate_finally(self, stop: StopSignals) -> None:
@@ -137,11 +139,12 @@ class TrainingRun:
         self._display.close()
         evaluate.prepare_folder(self._folder)
         evaluation = final_evaluation(self._experiment)
-        games = stop.interruptible(lambda: self._learner.player().play(evaluation.games, evaluation.seed))
-        if games is not None:
+        played = stop.interruptible(lambda: self._play(evaluation))
+        if played is not None:
+            games, probes = played
             search = own_search(self._experiment)
             summary, record = evaluate.report(games, self._experiment, self._state(), evaluation, search)
-            self._record(summary.metrics())  # first: the file says that the run is finished
+            self._record({**summary.metrics(), **probes})  # first: the file says that the run is finished
             evaluate.keep(record, self._folder, evaluation)
 
     def save_is_due(self) -> bool:
@@ -153,6 +156,16 @@ class TrainingRun:
         """Write a checkpoint."""
         self._checkpoint = checkpoints.save_checkpoint(self._folder, self._learner, self._experiment, self._state())
         self._saved_at = time.monotonic()
+
+    def _play(self, evaluation: Evaluation) -> tuple[Games, Row]:
+        """The games of an evaluation, and the metrics of the probes, which play under the same seed."""
+        games = self._learner.player().play(evaluation.games, evaluation.seed)
+        probes: dict[str, float] = {}
+        num_games = self._experiment.run.probe_games
+        if num_games:
+            for name, player in self._learner.probes().items():
+                probes |= probe_metrics(name, player.play(num_games, evaluation.seed), games)
+        return games, probes
 
     def _check_finite(self, values: Row) -> None:
         kept = f"the last good checkpoint is {self._checkpoint}" if self._checkpoint else "nothing was saved yet"

@@ -27,6 +27,8 @@ from muzero2048.targets import Batch, Sequence, make_batch, view_sequence
 from muzero2048.value_codec import transform
 from muzero2048.value_tables import Coherence, Table, init_coherence, learn
 
+MODEL_IS_RIGHT = 0.99
+
 Params = Any  # nnx.State of the model, its value tables apart
 
 
@@ -176,7 +178,8 @@ def make_learner(config: MuZeroConfig) -> Learner:
         def loss(params: Params) -> tuple[Array, tuple[LossReport, Array, Tables | None]]:
             model = nnx.merge(graphdef, with_tables(params, state.tables))
             total, report = unrolled_loss(model, batch, config)
-            return total, (report, value_error(model, batch), learn_tables(model, state.tables, batch, config))
+            tables = learn_tables(model, state.tables, batch, report.afterstate_accuracy, config)
+            return total, (report, value_error(model, batch), tables)
 
         gradients, (report, error, tables) = jax.grad(loss, has_aux=True)(state.params)
         changes, optimizer_state = optimizer.update(gradients, state.optimizer, state.params)
@@ -241,13 +244,19 @@ def with_tables(params: Params, tables: Tables | None) -> Any:
     return params if tables is None else nnx.merge_state(params, tables.weights)
 
 
-def learn_tables(model: Model, tables: Tables | None, batch: Batch, config: MuZeroConfig) -> Tables | None:
-    """Move the value tables by their errors on the true first afterstates of the batch."""
+def learn_tables(
+    model: Model, tables: Tables | None, batch: Batch, accuracy: Float[Array, ""], config: MuZeroConfig
+) -> Tables | None:
+    """Move the value tables by their errors on the true first afterstates of the batch.
+
+    They wait until the model decodes MODEL_IS_RIGHT of these whole: what a wrong model says of the next move is no
+    target, and TC remembers errors that cancel, so that the rates of its first entries would be spent on them.
+    """
     if tables is None or model.value_tables is None:
         return None
     cells = batch.afterstate_cells[:, 0]
     delta = transform(batch.afterstate_value[:, 0]) - model.value_tables(cells)
-    delta = jax.lax.stop_gradient(delta) * batch.weight
+    delta = jax.lax.stop_gradient(delta) * batch.weight * (accuracy >= MODEL_IS_RIGHT)
     entries = model.value_tables.entries(cells)
     weights, coherence = learn(
         model.value_tables.weights[...], tables.coherence, entries, delta, config.optimizer.table_learning_rate

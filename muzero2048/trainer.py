@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from muzero2048.checkpoint import PARAMETERS, TRAINING, load_pytree, save_pytree
 from muzero2048.config import MuZeroConfig
+from muzero2048.diagnostics import measure
 from muzero2048.learner import Report, acting_params, add_play, make_learner, with_acting_params
 from muzero2048.player import SearchPlayer, make_player
 
@@ -60,6 +62,7 @@ class MuZeroLearner:
         if filling:
             report = report._replace(play=add_play(filled, report.play))
         metrics = summarize(jax.device_get(report), chunks)
+        metrics |= measure(config, self._learner.graphdef, acting_params(self._state), self._state.replay)
         if metrics["model/saturated"] > SATURATION_WARNING:
             # Said once: Python shows a warning of the same words and place a single time.
             warnings.warn(
@@ -103,9 +106,18 @@ class MuZeroLearner:
 
     def player(self) -> SearchPlayer:
         """Plays with the parameters of now, on the first device."""
+        return self._player(self._config)
+
+    def probes(self) -> dict[str, SearchPlayer]:
+        """The swap test: the parameters of now, with the simulator in place of the learned model."""
+        if self._config.search.model == "simulator":
+            return {}
+        return {"swap": self._player(replace(self._config, search=replace(self._config.search, model="simulator")))}
+
+    def _player(self, config: MuZeroConfig) -> SearchPlayer:
         # A copy: the next round donates, and so deletes, the arrays of this state.
         params = jax.device_put(acting_params(self._state), jax.devices()[0], may_alias=False)
-        return make_player(self._config, self._learner.graphdef, params)
+        return make_player(config, self._learner.graphdef, params)
 
 
 def summarize(report: Report, chunks: int) -> dict[str, float]:

@@ -1,9 +1,12 @@
-"""Scalars as categorical distributions: the invertible transform h and the two-hot code of MuZero (appendix F).
+"""Scalars as categorical distributions: the invertible transform h of MuZero (appendix F), and two codes of h(x).
 
     h(x)    = sign(x) (sqrt(|x| + 1) - 1) + eps x,                      eps = 0.001
     h^-1(y) = sign(y) (((sqrt(1 + 4 eps (|y| + 1 + eps)) - 1) / (2 eps))^2 - 1)
 
-A value x is coded by the two bins around h(x), weighted so that their mean is h(x).
+two_hot:   the two points around h(x), weighted so that their mean is h(x) (MuZero, appendix F)
+hl_gauss:  with Phi the normal distribution function, w the distance of the points z_i and sigma = smoothing w,
+           p_i ~ Phi((z_i + w/2 - h(x)) / sigma) - Phi((z_i - w/2 - h(x)) / sigma), normalised over the support
+           (Imani & White 2018; Farebrother et al. 2024, "Stop regressing", sec. 3.1)
 """
 
 from dataclasses import dataclass
@@ -34,16 +37,20 @@ def inverse_transform(y: Float[Array, "*B"]) -> Float[Array, "*B"]:
 
 @dataclass(frozen=True)
 class ValueCodec:
-    """Two-hot coding on `bins` evenly spaced points of [0, h_max]."""
+    """Coding on `bins` evenly spaced points of [0, h_max]."""
 
     bins: int = 601  # number of points of the support
     h_max: float = 600.0  # the last point, in units of h: h^-1(600) = 178,500 points, h^-1(2000) = 1,000,000
     # h^-1 of the mean bin (published), or the mean of h^-1 of the bins: the first is averse to risk (h is concave)
     decoding: Literal["inverse_of_mean", "mean_of_inverse"] = "inverse_of_mean"
+    coding: Literal["two_hot", "hl_gauss"] = "two_hot"  # of the targets
+    smoothing: float = 0.75  # hl_gauss: sigma in distances of two points (Farebrother et al. 2024)
 
     def __post_init__(self) -> None:
         if self.bins < 2 or self.h_max <= 0:
             raise ValueError(f"value support of {self.bins} bins up to {self.h_max}: needs bins >= 2 and h_max > 0")
+        if not self.smoothing > 0:
+            raise ValueError(f"value.smoothing is {self.smoothing}: must be above 0")
 
     @property
     def support(self) -> Float[Array, "bins"]:
@@ -51,8 +58,15 @@ class ValueCodec:
         return jnp.linspace(0.0, self.h_max, self.bins)
 
     def encode(self, x: Float[Array, "*B"]) -> Float[Array, "*B bins"]:
-        """Two-hot probabilities; values outside the support saturate at its ends."""
+        """Probabilities of the points; values outside the support saturate at its ends.
+
+        Near an end hl_gauss cuts a part of the normal off, which draws its mean inwards: 0 becomes 0.37 w.
+        """
         position = jnp.clip(transform(x) / self.h_max, 0.0, 1.0) * (self.bins - 1)
+        if self.coding == "hl_gauss":
+            edges = jnp.arange(self.bins + 1) - 0.5
+            below = jax.scipy.special.ndtr(-jnp.subtract.outer(position, edges) / self.smoothing)
+            return jnp.diff(below, axis=-1) / (below[..., -1:] - below[..., :1])
         # A hat function of width one bin around the position is exactly the two-hot code, without a scatter.
         return jnp.maximum(0.0, 1.0 - jnp.abs(jnp.subtract.outer(position, jnp.arange(self.bins))))
 
@@ -72,7 +86,7 @@ class ValueCodec:
         return -0.5 * ((centre[:, None] - self.support[None]) / width) ** 2
 
     def loss(self, logits: Float[Array, "*B bins"], target: Float[Array, "*B"]) -> Float[Array, "*B"]:
-        """Cross-entropy of the logits against the two-hot code of the target."""
+        """Cross-entropy of the logits against the code of the target."""
         return -jnp.sum(self.encode(target) * jax.nn.log_softmax(logits.astype(jnp.float32), axis=-1), axis=-1)
 
     def saturated(self, x: Float[Array, "*B"]) -> Bool[Array, "*B"]:

@@ -195,6 +195,10 @@ class NTupleLearner:
         """A 1-ply player with the current weights, shared, not copied."""
         return NTuplePlayer(self._rules, self._network, self.config.num_threads)
 
+    def probes(self) -> dict[str, NTuplePlayer]:
+        """None: it plays by the rules of the game, with no learned model to be tested."""
+        return {}
+
     def save(self, folder: Path) -> None:
         """Write all that is needed to go on: weights, E and A once TC has begun, games, and progress."""
         save_tensors(folder / WEIGHTS_FILE, {"weights": self._network.weights}, self.config)

@@ -12,7 +12,8 @@ from jaxtyping import Array, Float, PRNGKeyArray, UInt32
 
 from muzero2048.config import SearchConfig
 from muzero2048.env import NUM_ACTIONS, Board, Game2048
-from muzero2048.search.base import ILLEGAL, Dynamics, Plan, Root, Statistics
+from muzero2048.model import State
+from muzero2048.search.base import ILLEGAL, Afterstate, Dynamics, Plan, Root, Statistics
 from muzero2048.search.loop import grow_tree
 from muzero2048.search.mctx_engine import search_with_mctx
 from muzero2048.search.read_out import read_out, root_statistics
@@ -71,13 +72,18 @@ def plan_one_step(dynamics: Dynamics, root: Root, config: SearchConfig, discount
 
     All four are evaluated whatever n: a batch of static shape costs less than gathering the considered ones.
     """
-    batch = len(root.value)
-    states = jax.tree.map(lambda x: jnp.repeat(x, NUM_ACTIONS, axis=0), root.state)
-    after = dynamics.move(states, jnp.tile(jnp.arange(NUM_ACTIONS), batch))
-    q_values = (after.reward + discount * after.value).reshape(batch, NUM_ACTIONS)
+    after = move_all(dynamics, root.state)
+    q_values = (after.reward + discount * after.value).reshape(-1, NUM_ACTIONS)
     scores = jnp.where(root.legal, root.gumbel + root.policy_logits, -jnp.inf)
     rank = jnp.argsort(jnp.argsort(-scores, axis=-1), axis=-1)
     visits = (root.legal & (rank < config.simulations)).astype(jnp.int32)
     met = jnp.where(visits > 0, q_values, root.value[:, None])
     bounds = jnp.stack([jnp.minimum(met.min(axis=-1), root.value), jnp.maximum(met.max(axis=-1), root.value)], axis=-1)
     return read_out(root, Statistics(q_values, visits, bounds), config)
+
+
+def move_all(dynamics: Dynamics, state: State) -> Afterstate:
+    """What every action makes of every state: B * A rows, the four of a state side by side."""
+    batch = len(jax.tree.leaves(state)[0])
+    states = jax.tree.map(lambda x: jnp.repeat(x, NUM_ACTIONS, axis=0), state)
+    return dynamics.move(states, jnp.tile(jnp.arange(NUM_ACTIONS), batch))

@@ -50,6 +50,8 @@ def test_changes_name_the_keys_that_differ(toy_yaml: Path):
         ("run.seed=4294967296", "toy.yaml: run.seed is 4294967296; give 0 to 4294967295"),
         ("run.keep_checkpoints=0", "toy.yaml: run.keep_checkpoints is 0; give 1 or more"),
         ("run.final_games=1", "toy.yaml: run.final_games is 1; give 2 or more"),
+        ("run.probe_games=1", "toy.yaml: run.probe_games is 1; give 0, or 2 or more"),
+        ("run.probe_games=-2", "toy.yaml: run.probe_games is -2; give 0, or 2 or more"),
         ("run.name=../x", "toy.yaml: run.name is '../x'; give letters, digits and any of _ . + = - only"),
         ("learner=tay", "toy.yaml: learner: there is no learner 'tay'; give one of: ntuple, muzero, toy"),
         ("run.seed", "cannot read the override 'run.seed'; give key=value, e.g. run.seed=1"),

@@ -10,7 +10,7 @@ def test_an_unknown_name_is_refused():
 
 
 def test_every_metric_says_its_unit_and_meaning_once():
-    every = [*metrics.AXES, *metrics.TRAINING, *metrics.NTUPLE, *metrics.MUZERO, *metrics.EVALUATION]
+    every = [*metrics.AXES, *metrics.TRAINING, *metrics.NTUPLE, *metrics.MUZERO, *metrics.EVALUATION, *metrics.PROBES]
     assert len({metric.name for metric in every}) == len(every)
     assert all(metric.unit and metric.meaning for metric in metrics.REGISTRY.values())
 

@@ -230,3 +230,49 @@ def test_a_damaged_checkpoint_does_not_count_among_those_kept(toy_yaml: Path):
     (RUN / "checkpoints" / "50" / "toy.json").write_text("{")
     assert _train(toy_yaml, "--resume", "toy.env_steps=50", "run.save_minutes=0", "run.keep_checkpoints=2") == 0
     assert sorted(path.name for path in (RUN / "checkpoints").iterdir()) == ["40", "50", "50.damaged"]
+
+
+def test_the_swap_test_is_played_at_every_evaluation(toy_yaml: Path):
+    """The toy's probe scores 40 more under the same seed, and a game more adds 50 to the mean."""
+    _train(toy_yaml, "run.probe_games=2")
+    _train(toy_yaml, "run.name=alone")
+    evaluations = [row for row in read_metrics(RUN) if "eval/score_mean" in row]
+    assert len(evaluations) == 4
+    for row, games in zip(evaluations, [3, 3, 3, 4], strict=True):
+        gap = 40 + 50 - 50 * (games - 1)
+        assert row["probe/swap_gap"] == pytest.approx(gap)
+        assert row["probe/swap_score_mean"] == pytest.approx(row["eval/score_mean"] + gap)
+        margin = 12.7062 * 50  # t(0.975, 1) s / sqrt(2), s of two scores that are 100 apart
+        assert row["probe/swap_score_low"] == pytest.approx(row["probe/swap_score_mean"] - margin, rel=1e-4)
+        assert row["probe/swap_score_high"] == pytest.approx(row["probe/swap_score_mean"] + margin, rel=1e-4)
+    without = [{name: row[name] for name in row if not name.startswith("probe/")} for row in _rows()]
+    assert without == _rows(Path("runs/alone"))
+
+
+def test_without_probe_games_nothing_is_probed(toy_yaml: Path, monkeypatch):
+    monkeypatch.setattr(ToyLearner, "probes", lambda self: pytest.fail("probed"))
+    assert _train(toy_yaml) == 0
+    assert not any(name.startswith("probe/") for row in read_metrics(RUN) for name in row)
+
+
+@pytest.mark.parametrize("env_steps", [30, 100])  # in training, and at the end
+def test_a_signal_ends_a_probe_and_the_evaluation_with_it(toy_yaml: Path, monkeypatch, env_steps: int):
+    _train(toy_yaml, "run.name=whole", "run.probe_games=2")
+
+    class SlowPlayer:
+        def play(self, num_games: int, seed: int) -> None:
+            signal.raise_signal(signal.SIGTERM)
+            pytest.fail("the probe went on")
+
+    probes = ToyLearner.probes
+    with monkeypatch.context() as context:
+        context.setattr(
+            ToyLearner,
+            "probes",
+            lambda self: {"swap": SlowPlayer()} if self.env_steps == env_steps else probes(self),
+        )
+        assert _train(toy_yaml, "run.probe_games=2") == 75
+    assert find_checkpoint(RUN).name == str(env_steps)
+    assert "eval/score_mean" not in read_metrics(RUN)[-1]
+    assert _train(toy_yaml, "run.probe_games=2", "--resume") == 0
+    assert _rows() == _rows(Path("runs/whole"))

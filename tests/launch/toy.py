@@ -68,6 +68,9 @@ class ToyLearner:
     def player(self) -> ToyPlayer:
         return ToyPlayer(self.weight)
 
+    def probes(self) -> dict[str, ToyPlayer]:
+        return {"swap": ToyPlayer(self.weight + 40)}
+
 
 def load_player(folder: Path, config: ToyConfig) -> ToyPlayer:
     return ToyPlayer(json.loads((folder / "toy.json").read_text())["weight"])

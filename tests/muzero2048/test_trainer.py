@@ -63,6 +63,7 @@ def test_metrics(run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, flo
         assert all(type(value) is float and np.isfinite(value) for value in metrics.values())
         assert metrics["train/games"] > 0
         assert 0 < metrics["train/score_mean"] <= metrics["train/score_max"] < 1000
+        assert {"model/reward_error_all", "swap/q_error", "swap/agreement"} <= set(metrics)
 
 
 def test_a_checkpoint_continues_to_the_bit(
@@ -84,6 +85,21 @@ def test_the_player_of_a_checkpoint(run: tuple[MuZeroLearner, Path, dict[str, fl
     games, same = learner.player().play(20, seed=5), load_player(folder, CONFIG).play(20, seed=5)
     np.testing.assert_array_equal(games.score, same.score)
     np.testing.assert_array_equal(games.moves, same.moves)
+
+
+def test_the_swap_test_plays_in_the_simulator(
+    run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]],
+) -> None:
+    learner, folder, _, _ = run
+    learner = MuZeroLearner(CONFIG, seed=99)
+    learner.restore(folder)
+    probes = learner.probes()
+    assert list(probes) == ["swap"]
+    swapped = dataclasses.replace(CONFIG.search, model="simulator")
+    games, same = probes["swap"].play(20, seed=5), load_player(folder, CONFIG, swapped).play(20, seed=5)
+    np.testing.assert_array_equal(games.score, same.score)
+    assert (games.score != learner.player().play(20, seed=5).score).any()
+    assert MuZeroLearner(dataclasses.replace(CONFIG, search=swapped), seed=1).probes() == {}
 
 
 def test_progress_beyond_32_bits(tmp_path: Path) -> None:

@@ -1,13 +1,15 @@
-"""The transform by hand, the two-hot code by its mean."""
+"""The transform by hand, the two-hot code by its mean, HL-Gauss by the normal distribution of scipy."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from muzero2048.value_codec import ValueCodec, inverse_transform, transform
 
 CODEC = ValueCodec(bins=601, h_max=600.0)
+GAUSS = ValueCodec(bins=601, h_max=600.0, coding="hl_gauss")
 
 
 @pytest.mark.parametrize(
@@ -90,15 +92,61 @@ def test_the_mean_bin_is_averse_to_risk(rng: np.random.Generator) -> None:
     assert (averse < neutral).all()
 
 
-def test_the_loss_is_least_at_the_target() -> None:
+@pytest.mark.parametrize("codec", [CODEC, GAUSS], ids=["two_hot", "hl_gauss"])
+def test_the_loss_is_least_at_the_target(codec: ValueCodec) -> None:
     target = jnp.array([3.0, 1234.0])
-    code = CODEC.encode(target)
+    code = codec.encode(target)
     best = jnp.log(jnp.maximum(code, 1e-12))
-    gradient = jax.grad(lambda logits: CODEC.loss(logits, target).sum())(best)
+    gradient = jax.grad(lambda logits: codec.loss(logits, target).sum())(best)
     np.testing.assert_allclose(gradient, 0.0, atol=1e-6)
     entropy = -jnp.sum(jnp.where(code > 0, code * jnp.log(jnp.maximum(code, 1e-12)), 0.0), axis=-1)
-    np.testing.assert_allclose(CODEC.loss(best, target), entropy, atol=1e-5)
-    assert (CODEC.loss(jnp.zeros_like(best), target) > entropy + 1).all()
+    np.testing.assert_allclose(codec.loss(best, target), entropy, atol=1e-5)
+    assert (codec.loss(jnp.zeros_like(best), target) > entropy + 1).all()
+
+
+def test_hl_gauss_by_hand() -> None:
+    """Points 0, 2, 4, 6; h(8) = 2.008; sigma = 0.75 * 2; each point has the mass of the interval of 2 around it."""
+    codec = ValueCodec(bins=4, h_max=6.0, coding="hl_gauss")
+    below = norm.cdf([-1.0, 1.0, 3.0, 5.0, 7.0], loc=2.008, scale=1.5)  # 0.0225 0.2508 0.7457 0.9770 0.9996
+    expected = np.diff(below) / (below[-1] - below[0])
+    np.testing.assert_allclose(expected, [0.2337, 0.5065, 0.2367, 0.0231], atol=2e-4)
+    np.testing.assert_allclose(codec.encode(jnp.array(8.0)), expected, atol=1e-6)
+
+
+def test_hl_gauss_is_a_distribution_around_the_value() -> None:
+    x = jnp.concatenate([jnp.arange(0.0, 100.0), jnp.linspace(100.0, 2e5, 5001)])
+    code = GAUSS.encode(x)
+    assert (code >= 0).all()
+    np.testing.assert_allclose(code.sum(axis=-1), 1.0, atol=1e-5)
+    h = np.asarray(transform(x))
+    inside = (h > 4) & (h < 596)
+    # An evenly sampled normal of 0.75 spacings has the mean of the normal up to exp(-2 pi^2 0.75^2) / pi = 5e-6.
+    np.testing.assert_allclose(np.asarray(code @ GAUSS.support)[inside], h[inside], rtol=2e-6, atol=1e-4)
+    np.testing.assert_allclose(code[-1], GAUSS.encode(jnp.array(1e6)), atol=1e-6)  # saturated
+
+
+def test_hl_gauss_at_an_end_is_drawn_inwards() -> None:
+    masses = np.diff(norm.cdf(np.arange(-0.5, 8), scale=0.75))
+    code = GAUSS.encode(jnp.array(0.0))
+    np.testing.assert_allclose(code[:8], masses / (1 - norm.cdf(-0.5 / 0.75)), atol=1e-6)
+    # The mean is 0.3688 spacings: h^-1(0.3688) = 0.87 points; with points 450 / 95 apart h^-1(1.747) = 6.5.
+    for codec, points in ((GAUSS, 0.87), (ValueCodec(96, 450.0, coding="hl_gauss"), 6.5)):
+        logits = jnp.log(jnp.maximum(codec.encode(jnp.array(0.0)), 1e-30))
+        np.testing.assert_allclose(codec.decode(logits), points, rtol=5e-3)
+
+
+def test_hl_gauss_without_smoothing_is_the_nearest_point() -> None:
+    codec = ValueCodec(bins=601, h_max=600.0, coding="hl_gauss", smoothing=1e-4)
+    code = codec.encode(inverse_transform(jnp.array([0.0, 7.2, 7.8, 600.0])))
+    np.testing.assert_allclose(code, np.eye(601)[[0, 7, 8, 600]], atol=1e-6)
+    two_hot = CODEC.encode(inverse_transform(jnp.array([0.0, 7.0, 600.0])))
+    np.testing.assert_allclose(code[jnp.array([0, 1, 3])], two_hot, atol=1e-4)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, -0.5, float("nan")])
+def test_refused_smoothing(smoothing: float) -> None:
+    with pytest.raises(ValueError, match=r"value\.smoothing is .*: must be above 0"):
+        ValueCodec(smoothing=smoothing)
 
 
 @pytest.mark.parametrize(("bins", "h_max"), [(1, 600.0), (601, 0.0), (601, -1.0)])

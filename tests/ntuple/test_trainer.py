@@ -147,3 +147,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     weights.unlink()
     with pytest.raises(ValueError, match="missing or damaged"):
         load_player(tmp_path, SMALL)
+
+
+def test_there_is_no_learned_model_to_probe() -> None:
+    assert NTupleLearner(SMALL, 1).probes() == {}

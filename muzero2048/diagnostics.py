@@ -1,0 +1,121 @@
+"""What the model knows where the search reads it: at all legal moves of real boards, moves not played included.
+
+Training checks the model on the moves played, the search compares it over all of them. The swap test separates the
+error of the dynamics from that of the values: the same networks judge true afterstates in place of predicted ones,
+
+    Q_learned(s, a) = r(phi(h(s), a)) + gamma V(phi(h(s), a)),    Q_true(s, a) = r + gamma V(as).
+
+A latent model represents no board but a state, so there V(as) is the value of phi(h(s), a) in both
+(`Model.represent_afterstate`), and what is left of the swap is the error of the reward.
+"""
+
+import dataclasses
+import functools
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Bool, Float, Int, UInt8
+
+from muzero2048.config import MuZeroConfig
+from muzero2048.env import NUM_ACTIONS, Board, Game2048
+from muzero2048.model import Model, State
+from muzero2048.replay import ReplayState
+from muzero2048.search.base import Afterstate
+from muzero2048.search.dynamics import flat_cells, make_dynamics
+from muzero2048.search.plan import move_all
+
+BOARDS = 512  # of the buffer, measured once a report
+LATE_LEVEL = 11  # a board with a tile of 2048 or more is of a late game
+
+
+class Mean(NamedTuple):
+    """A mean over what counts for it; there is none where nothing counts."""
+
+    total: Float[Array, ""]
+    counted: Int[Array, ""]
+
+
+def diagnose(
+    model: Model, game: Game2048, config: MuZeroConfig, cells: UInt8[Array, "B N"], played: Int[Array, "B"]
+) -> dict[str, Mean]:
+    """Metrics of the model on boards, each with the action that was played there, over their legal moves.
+
+    The names are explained in launch/metrics.py: `model/afterstate_accuracy_*` of a grounded model,
+    `model/chance_distance` of oracle codes, `model/reward_error_all` and `swap/*` of every model.
+    """
+    board = game.from_cells(cells.reshape(-1, game.rows, game.columns))
+    legal = game.legal_actions(board)
+    learned = _moves(model, game, config, "learned", board)
+    true = _moves(model, game, config, "simulator", board)
+    q_learned, q_true = (
+        (after.reward + config.discount * after.value).reshape(-1, NUM_ACTIONS) for after in (learned, true)
+    )
+    best_learned, best_true = (jnp.argmax(jnp.where(legal, q, -jnp.inf), axis=-1) for q in (q_learned, q_true))
+    reward_error = jnp.abs(learned.reward - true.reward).reshape(-1, NUM_ACTIONS)
+    means = {
+        "model/reward_error_all": _mean(reward_error, legal),
+        "swap/q_error": _mean(jnp.abs(q_learned - q_true), legal),
+        "swap/agreement": _mean(best_learned == best_true, legal.any(axis=-1)),
+    }
+    if model.grounded:
+        right = _decoded_right(model, learned.state, flat_cells(game, true.state)).reshape(-1, NUM_ACTIONS)
+        unplayed = ~jax.nn.one_hot(played, NUM_ACTIONS, dtype=bool)
+        late = (cells.max(axis=-1) >= LATE_LEVEL)[:, None]
+        means |= {
+            "model/afterstate_accuracy_all": _mean(right, legal),
+            "model/afterstate_accuracy_unplayed": _mean(right, legal & unplayed),
+            "model/afterstate_accuracy_late": _mean(right, legal & late),
+        }
+    if model.oracle:
+        chances = jnp.pad(true.probabilities, ((0, 0), (0, model.codes - game.num_spawn_codes)))
+        distance = 0.5 * jnp.abs(learned.probabilities - chances).sum(axis=-1)
+        means["model/chance_distance"] = _mean(distance.reshape(-1, NUM_ACTIONS), legal)
+    return means
+
+
+def measure(
+    config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: nnx.State[Any, Any], replay: ReplayState
+) -> dict[str, float]:
+    """`diagnose` on boards of the buffer as numbers; a metric for which none of them counts is left out."""
+    means = jax.device_get(_measure(config, graphdef, params, replay))
+    return {name: float(mean.total / mean.counted) for name, mean in means.items() if mean.counted}
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1))  # compiled once, whoever asks
+def _measure(
+    config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: nnx.State[Any, Any], replay: ReplayState
+) -> dict[str, Mean]:
+    game = Game2048(config.rows, config.columns)
+    cells, played = recent_boards(replay, BOARDS)
+    return diagnose(nnx.merge(graphdef, params), game, config, cells, played)
+
+
+def recent_boards(replay: ReplayState, count: int) -> tuple[UInt8[Array, "B N"], Int[Array, "B"]]:
+    """At least `count` boards and the actions played on them, or one of each environment where these are more.
+
+    They lie in columns that divide what is filled evenly, from the newest on: no random number is drawn for them.
+    """
+    cells, action = replay.storage.cells, replay.storage.action
+    num_envs, capacity = action.shape
+    num_columns = -(-count // num_envs)
+    column = (replay.position - 1 - jnp.arange(num_columns) * replay.size // num_columns) % capacity
+    return cells[:, column].reshape(-1, cells.shape[-1]), action[:, column].reshape(-1).astype(jnp.int32)
+
+
+def _moves(
+    model: Model, game: Game2048, config: MuZeroConfig, world: Literal["learned", "simulator"], board: Board
+) -> Afterstate:
+    """All moves on the boards, in the learned model or in the simulator."""
+    dynamics = make_dynamics(model, game, dataclasses.replace(config.search, model=world))
+    return move_all(dynamics, dynamics.root(board).state)
+
+
+def _decoded_right(model: Model, latent: State, cells: UInt8[Array, "M N"]) -> Bool[Array, "M"]:
+    labels = jnp.minimum(cells, model.tile_levels - 1)
+    return jnp.all(jnp.argmax(model.decode(latent), axis=-1) == labels, axis=-1)
+
+
+def _mean(x: Float[Array, "*B"] | Bool[Array, "*B"], counts: Bool[Array, "*B"]) -> Mean:
+    return Mean(jnp.sum(jnp.where(counts, x, 0).astype(jnp.float32)), counts.sum())
