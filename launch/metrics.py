@@ -30,7 +30,7 @@ TRAINING = (
     Metric("train/score_mean", "points", "mean score of the games finished since the last report"),
     Metric("train/score_max", "points", "best score of the games finished since the last report"),
     Metric("train/moves_mean", "moves", "mean length of the games finished since the last report"),
-    Metric("train/games", "games", "games finished since the last report"),
+    Metric("train/games", "games", "games finished since the last report; like all of train/, from normal starts"),
     Metric("train/reach_2048", "fraction", "of these games, those that reached 2048"),
     Metric("train/reach_8192", "fraction", "of these games, those that reached 8192"),
     Metric("train/reach_32768", "fraction", "of these games, those that reached 32768"),
@@ -64,6 +64,11 @@ MUZERO = (
     Metric("search/target_entropy", "nats", "mean entropy of the policy targets; near 0 they carry one move only"),
     Metric("search/q_range", "points", "mean of max q - min q at the root, what normalisation stretches to 1"),
     Metric("search/late_positions", "fraction", "training positions with a tile of 2048 or more"),
+    Metric("train/normal_start_share", "fraction", "training positions in games from normal starts (start.kind)"),
+    Metric("value/bias", "points", "mean of search value - return, of one random position of each finished game"),
+    Metric("value/error", "points", "mean of |search value - return| there"),
+    Metric("value/return_mean", "points", "mean discounted return there"),
+    Metric("value/correlation", "1", "of search value and return there; left out where one of them is constant"),
     Metric("optimizer/gradient_norm", "1", "global norm of the gradient before clipping"),
 )
 

@@ -83,7 +83,7 @@ def make_learner(config: MuZeroConfig) -> Learner:
     def init(seed: int) -> LearnerState:
         model_key, actor_key, key = jax.random.split(jax.random.key(seed), 3)
         params = nnx.state(make_model(config, model_key), nnx.Param)
-        actor = init_actor(game, actor_key, config.num_envs)
+        actor = init_actor(game, actor_key, config)
         _, moves, _ = jax.eval_shape(lambda params: play(params, actor_key, actor), params)
         return LearnerState(params, optimizer.init(params), actor, replay.init(moves), key)
 

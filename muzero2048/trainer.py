@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from muzero2048.calibration import calibration_metrics
 from muzero2048.checkpoint import PARAMETERS, TRAINING, load_pytree, save_pytree
 from muzero2048.config import MuZeroConfig
 from muzero2048.learner import Report, make_learner
@@ -45,7 +46,7 @@ class MuZeroLearner:
 
     @property
     def progress(self) -> dict[str, int]:
-        """Moves played, games finished, updates made."""
+        """Moves played, games from normal starts finished, updates made."""
         return dict(zip(("env_steps", "games", "updates"), self._progress.tolist(), strict=True))
 
     def advance(self) -> dict[str, float]:
@@ -115,15 +116,20 @@ class MuZeroLearner:
 
 
 def summarize(play: list[PlayStatistics], rounds: list[Report]) -> dict[str, float]:
-    """Metrics of a stretch of training: sums over the games that ended in it, means of the rest."""
+    """Metrics of a stretch of training: sums over the games that ended in it, means of the rest.
+
+    Scores, lengths and tiles are of games from normal starts alone: the others are shorter, and begin with large tiles.
+    """
     games = float(sum(p.games for p in play))
     reached = np.sum([p.reached for p in play], axis=0)
     metrics = {
         "train/games": games,
+        "train/normal_start_share": _mean(p.normal for p in play),
         "search/target_entropy": _mean(p.target_entropy for p in play),
         "search/q_range": _mean(p.q_range for p in play),
         "search/late_positions": _mean(p.late for p in play),
         "optimizer/gradient_norm": _mean(report.gradient_norm for report in rounds),
+        **calibration_metrics(p.pairs for p in play),
     }
     if games:
         metrics |= {

@@ -63,6 +63,30 @@ class ValueCodec:
             return inverse_transform(probabilities @ self.support)
         return probabilities @ inverse_transform(self.support)
 
+    @property
+    def largest(self) -> float:
+        """The last point of the support, in points of the game."""
+        return float(inverse_transform(jnp.float32(self.h_max)))
+
+    def logits_of(self, value: float) -> Float[Array, "bins"]:
+        """Logits that decode to `value`: l * support, a straight line, with l found by bisection.
+
+        Of all distributions with this mean bin it has the most entropy, so no bin is out of reach of the updates to
+        come, as the far ones of a narrow peak would be.
+        """
+        steepest = 50.0 * (self.bins - 1) / self.h_max  # a factor of e^50 from bin to bin: one end has it all
+
+        def halve(_: int, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
+            low, high = bounds
+            middle = (low + high) / 2
+            above = self.decode(middle * self.support) > value
+            return jnp.where(above, low, middle), jnp.where(above, middle, high)
+
+        bounds = (jnp.float32(-steepest), jnp.float32(steepest))
+        low, high = jax.lax.fori_loop(0, 60, halve, bounds)
+        logits = (low + high) / 2 * self.support
+        return logits - logits.max()
+
     def loss(self, logits: Float[Array, "*B bins"], target: Float[Array, "*B"]) -> Float[Array, "*B"]:
         """Cross-entropy of the logits against the two-hot code of the target."""
         return -jnp.sum(self.encode(target) * jax.nn.log_softmax(logits.astype(jnp.float32), axis=-1), axis=-1)

@@ -28,7 +28,7 @@ def played() -> tuple[ActorState, Sequence, PlayStatistics]:
     @jax.jit
     def play(key: jax.Array) -> tuple[ActorState, Sequence, PlayStatistics]:
         actor_key, play_key = jax.random.split(key)
-        return play_chunk(model, play_key, GAME, init_actor(GAME, actor_key, CONFIG.num_envs), CONFIG)
+        return play_chunk(model, play_key, GAME, init_actor(GAME, actor_key, CONFIG), CONFIG)
 
     actor, sequence, statistics = play(jax.random.key(0))
     return actor, *jax.device_get((sequence, statistics))
