@@ -114,7 +114,7 @@ def value_initializers(config: MuZeroConfig) -> dict[str, Any]:
     if config.optimistic_value == 0:
         return {}
 
-    def bias(key: PRNGKeyArray, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
+    def bias(key: PRNGKeyArray, shape: tuple[int, ...], dtype: Any) -> Array:
         return config.value.logits_of(config.optimistic_value).astype(dtype)
 
     return {"kernel_init": nnx.initializers.zeros_init(), "bias_init": bias}

@@ -119,12 +119,13 @@ def _carousel(game: Game2048, config: StartConfig) -> Starts:
     Behind the last stage, or where no board has been kept of the next one, follows a normal game. A board is kept when
     the stage's tile is made on it and the game goes on; all environments share the rings.
     """
-    levels, size = jnp.array(config.stage_levels), config.carousel_size
-    stages = len(config.stage_levels)
+    levels, size = config.stage_levels, config.carousel_size
+    stages = len(levels)
+    numbers = jnp.arange(stages)[None]  # [1, G]
 
     def stage_of(board: Board) -> Int[Array, "E"]:
         largest = game.to_cells(board).max(axis=(-2, -1))
-        return jnp.sum(largest[:, None] >= levels, axis=-1)
+        return jnp.sum(largest[:, None] >= jnp.array([levels]), axis=-1)
 
     def init(num_envs: int) -> Carousel:
         boards = tuple(jnp.zeros((stages * size,), jnp.uint32) for _ in range(game.rows))
@@ -133,10 +134,10 @@ def _carousel(game: Game2048, config: StartConfig) -> Starts:
     def add(carousel: Carousel, step: Step) -> Carousel:
         stage = stage_of(step.after)
         enters = ~step.done & (stage > stage_of(step.before))
-        enters = enters[:, None] & (stage[:, None] == jnp.arange(1, stages + 1))  # [E, G]
+        enters = enters[:, None] & (stage[:, None] == numbers + 1)  # [E, G]
         order = jnp.cumsum(enters, axis=0) - 1
         enters &= order < size  # more than a whole ring at once: two of them must not write to one place
-        place = jnp.arange(stages) * size + (carousel.entered + order) % size
+        place = numbers * size + (carousel.entered[None] + order) % size
         place = jnp.where(enters, place, stages * size).min(axis=-1)  # beyond the last: dropped
         boards = tuple(
             kept.at[place].set(word, mode="drop") for kept, word in zip(carousel.boards, step.after, strict=True)

@@ -11,7 +11,7 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 EPSILON = 0.001
 
@@ -76,7 +76,7 @@ class ValueCodec:
         """
         steepest = 50.0 * (self.bins - 1) / self.h_max  # a factor of e^50 from bin to bin: one end has it all
 
-        def halve(_: int, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
+        def halve(_: Int[Array, ""], bounds: tuple[Array, Array]) -> tuple[Array, Array]:
             low, high = bounds
             middle = (low + high) / 2
             above = self.decode(middle * self.support) > value
