@@ -78,7 +78,7 @@ def test_optimistic_values(kind: str, decoding: Literal["inverse_of_mean", "mean
     found, ordinary = outputs(model, *inputs), outputs(plain, *inputs)
     for name in ("value", "afterstate_value", "next_value"):
         np.testing.assert_allclose(config.value.decode(found[name]), 500.0, rtol=1e-3)
-        assert jnp.abs(config.value.decode(ordinary[name]) - 500.0).min() > 50.0
+        assert jnp.abs(config.value.decode(ordinary[name]) - 500.0).min() > 5.0
     for name in ("policy", "chance", "reward"):
         np.testing.assert_array_equal(found[name], ordinary[name])
 

@@ -81,10 +81,9 @@ def test_a_checkpoint_continues_to_the_bit(
     assert all(np.array_equal(a, b) for a, b in zip(weights(other), weights(learner), strict=True))
 
 
-@pytest.mark.parametrize("start", [StartConfig("restart", 4), StartConfig("carousel", stages="8 16", carousel_size=5)])
-def test_starts_continue_to_the_bit(start: StartConfig, tmp_path: Path) -> None:
+def test_starts_continue_to_the_bit(tmp_path: Path) -> None:
     """What a rule of starts remembers is in the checkpoint."""
-    config = dataclasses.replace(CONFIG, start=start)
+    config = dataclasses.replace(CONFIG, start=StartConfig("carousel", stages="8 16", carousel_size=5))
     learner, other = MuZeroLearner(config, seed=1), MuZeroLearner(config, seed=99)
     first = learner.advance()
     assert 0 < first["train/normal_start_share"] < 1

@@ -102,11 +102,11 @@ def test_the_loss_is_least_at_the_target() -> None:
 
 
 @pytest.mark.parametrize("decoding", ["inverse_of_mean", "mean_of_inverse"])
-@pytest.mark.parametrize(("bins", "h_max"), [(2, 3.0), (16, 30.0), (601, 600.0), (2001, 2000.0), (30, 2000.0)])
+@pytest.mark.parametrize(("bins", "h_max"), [(2, 3.0), (30, 2000.0), (601, 600.0)])
 def test_logits_of_a_value(bins: int, h_max: float, decoding: str) -> None:
     codec = ValueCodec(bins, h_max, decoding)
     assert codec.largest == pytest.approx(float(inverse_transform(jnp.array(h_max))))
-    for share in (1e-5, 1e-3, 0.03, 0.5, 0.97, 1.0):
+    for share in (1e-4, 0.03, 0.97, 1.0):
         value = share * codec.largest
         logits = codec.logits_of(value)
         assert jnp.isfinite(logits).all()
