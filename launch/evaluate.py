@@ -78,6 +78,8 @@ def report(
         "updates": state.progress["updates"],
         "wall_hours": state.wall_hours,
     }
+    if hasattr(settings, "start"):  # the games of training may have started elsewhere; those played here never do
+        record["training_start"] = settings.start.kind
     heading = f"{experiment.run.name} ({experiment.learner}, {search.name}) after {state.progress['env_steps']:,} moves"
     board = f"{settings.rows}x{settings.columns}"
     summary, result = _report(games, evaluation, heading, {"board": board, **search.record()})

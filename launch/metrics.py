@@ -30,7 +30,7 @@ TRAINING = (
     Metric("train/score_mean", "points", "mean score of the games finished since the last report"),
     Metric("train/score_max", "points", "best score of the games finished since the last report"),
     Metric("train/moves_mean", "moves", "mean length of the games finished since the last report"),
-    Metric("train/games", "games", "games finished since the last report"),
+    Metric("train/games", "games", "games finished since the last report; like all of train/, from normal starts"),
     Metric("train/reach_2048", "fraction", "of these games, those that reached 2048"),
     Metric("train/reach_8192", "fraction", "of these games, those that reached 8192"),
     Metric("train/reach_32768", "fraction", "of these games, those that reached 32768"),
@@ -74,6 +74,11 @@ MUZERO = (
     Metric(
         "replay/age", "moves", "mean age of the sampled positions: moves of all environments since they were played"
     ),
+    Metric("train/normal_start_share", "fraction", "training positions in games from normal starts (start.kind)"),
+    Metric("value/bias", "points", "mean of search value - return, of one random position of each finished game"),
+    Metric("value/error", "points", "mean of |search value - return| there"),
+    Metric("value/return_mean", "points", "mean discounted return there"),
+    Metric("value/correlation", "1", "of search value and return there; left out where one of them is constant"),
     Metric("optimizer/gradient_norm", "1", "global norm of the gradient before clipping"),
     Metric("optimizer/gradient_norm_representation", "1", "of it, the parameters of h (grounded: and the decoder)"),
     Metric("optimizer/gradient_norm_dynamics", "1", "of it, the parameters of phi, g and the reward"),

@@ -7,6 +7,7 @@ from typing import Literal
 from muzero2048.value_codec import ValueCodec
 
 TUPLE_SHAPES = ("lines", "squares", "rects", "axes")  # tuples.py
+START_TILES = {str(2**level): level for level in range(3, 18)}  # tiles of starts, and log2 of them
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,45 @@ class SearchConfig:
 
 
 @dataclass(frozen=True)
+class StartConfig:
+    """Where the games of self-play start (starts.py). Evaluation always plays from normal starts."""
+
+    # normal: two tiles. restart: in the middle of the game that just ended. carousel: where an earlier game reached a
+    # stage, each stage in turn. jump_start: on a made-up board with large tiles
+    kind: Literal["normal", "restart", "carousel", "jump_start"] = "normal"
+    restart_moves: int = 100  # L: no restart with fewer moves than this behind the middle (Matsuzaki 2017, algorithm 3)
+    stages: str = "512 1024 2048"  # carousel: a stage begins when its tile first appears
+    carousel_size: int = 1000  # carousel: initial boards kept of each stage, of all environments (Jaskowski 2017)
+    jump_fraction: float = 0.5  # jump_start: share of the games that begin so
+    jump_tiles: str = "2048 1024 512"  # jump_start: one or more of these, from the first on
+
+    def __post_init__(self) -> None:
+        for name in ("restart_moves", "carousel_size"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"start.{name} is {getattr(self, name)}: must be at least 1")
+        if not 0 <= self.jump_fraction <= 1:
+            raise ValueError(f"start.jump_fraction is {self.jump_fraction}: must be between 0 and 1")
+        for name in ("stages", "jump_tiles"):
+            words = getattr(self, name).split()
+            if not words or not all(word in START_TILES for word in words):
+                raise ValueError(
+                    f"start.{name} is '{getattr(self, name)}': give tiles from 8 to 131072, such as 512 1024"
+                )
+        if list(self.stage_levels) != sorted(set(self.stage_levels)):
+            raise ValueError(f"start.stages is '{self.stages}': each tile must be larger than the one before")
+
+    @property
+    def stage_levels(self) -> tuple[int, ...]:
+        """log2 of the tiles with which the stages begin."""
+        return tuple(START_TILES[word] for word in self.stages.split())
+
+    @property
+    def jump_levels(self) -> tuple[int, ...]:
+        """log2 of the tiles on a made-up board."""
+        return tuple(START_TILES[word] for word in self.jump_tiles.split())
+
+
+@dataclass(frozen=True)
 class ReplayConfig:
     """Boards of self-play on the device, encoded only when sampled."""
 
@@ -212,6 +252,7 @@ class MuZeroConfig:
     value: ValueCodec = field(default_factory=ValueCodec)
     chance: ChanceConfig = field(default_factory=ChanceConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
+    start: StartConfig = field(default_factory=StartConfig)
     replay: ReplayConfig = field(default_factory=ReplayConfig)
     losses: LossWeights = field(default_factory=LossWeights)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
@@ -227,6 +268,16 @@ class MuZeroConfig:
             )
         if not 0 <= self.ema_decay < 1:
             raise ValueError(f"ema_decay is {self.ema_decay}: must be at least 0 and below 1")
+        if self.optimistic_value != 0 and not 0 < self.optimistic_value <= self.value.largest:
+            raise ValueError(
+                f"optimistic_value is {self.optimistic_value:g}: must be between 0 and the end of the value support, "
+                f"{self.value.largest:.0f}; raise value.h_max for more"
+            )
+        if self.start.kind == "jump_start" and len(self.start.jump_levels) > self.rows * self.columns - 3:
+            raise ValueError(
+                f"start.jump_tiles is '{self.start.jump_tiles}': on {self.rows}x{self.columns} cells give at most "
+                f"{self.rows * self.columns - 3} tiles, so that one cell is empty after two spawns"
+            )
         if self.chance.encoder == "oracle" and self.chance.codes < 2 * self.rows * self.columns:
             raise ValueError(
                 f"chance.codes is {self.chance.codes}: the oracle on {self.rows}x{self.columns} cells "

@@ -19,7 +19,7 @@ from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, UInt8
 
 from muzero2048.config import MuZeroConfig
-from muzero2048.model import AfterstatePrediction, Model, Prediction
+from muzero2048.model import AfterstatePrediction, Model, Prediction, value_initializers
 from muzero2048.networks import make_norm, make_trunk
 from muzero2048.observation import planes
 from muzero2048.value_codec import transform
@@ -72,12 +72,12 @@ class GroundedModel(Model):
         if network.value_tuples:
             self.value_tables = ValueTables(network.value_tuples, network.table_bits, self.board_shape)
         features = network.width * (num_cells if network.convolutional else 1)
-        bins = config.value.bins
+        bins, initializers = config.value.bins, value_initializers(config)
         self.policy_head = nnx.Linear(features, 4, rngs=rngs)
-        self.value_head = nnx.Linear(features, bins, rngs=rngs)
+        self.value_head = nnx.Linear(features, bins, rngs=rngs, **initializers)
         self.chance_head = nnx.Linear(features, self.codes, rngs=rngs)
         if self.value_tables is None:
-            self.afterstate_value_head = nnx.Linear(features, bins, rngs=rngs)
+            self.afterstate_value_head = nnx.Linear(features, bins, rngs=rngs, **initializers)
 
     def representation(self, cells: UInt8[Array, "B N"]) -> Float[Array, "B N D"]:
         """h: each cell by itself."""

@@ -12,7 +12,7 @@ from flax import nnx
 from jaxtyping import Array, Float, Int, UInt8
 
 from muzero2048.config import MuZeroConfig
-from muzero2048.model import AfterstatePrediction, Model, Prediction
+from muzero2048.model import AfterstatePrediction, Model, Prediction, value_initializers
 from muzero2048.networks import Head, Tower, make_trunk
 from muzero2048.observation import planes
 
@@ -39,11 +39,11 @@ class LatentModel(Model):
                 nnx.Linear(inputs, 128, rngs=rngs), nnx.relu, nnx.Linear(128, self.codes, rngs=rngs)
             )
         places = num_cells if network.convolutional else 1
-        bins = config.value.bins
+        bins, initializers = config.value.bins, value_initializers(config)
         self.policy_head = Head(network, places, 4, rngs)
-        self.value_head = Head(network, places, bins, rngs)
+        self.value_head = Head(network, places, bins, rngs, **initializers)
         self.chance_head = Head(network, places, self.codes, rngs)
-        self.afterstate_value_head = Head(network, places, bins, rngs)
+        self.afterstate_value_head = Head(network, places, bins, rngs, **initializers)
         self.reward_head = Head(network, places, bins, rngs)
         if config.losses.consistency > 0:
             self.predictor = nnx.Sequential(

@@ -14,6 +14,7 @@ import optax
 from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from muzero2048.calibration import add_pairs
 from muzero2048.config import MuZeroConfig
 from muzero2048.devices import make_shardings
 from muzero2048.env import Game2048
@@ -105,7 +106,9 @@ def with_acting_params(state: LearnerState, params: Any) -> LearnerState:
 def add_play(one: PlayStatistics, other: PlayStatistics) -> PlayStatistics:
     """Both added up, the means of chunks too; of the two best scores the better."""
     total = jax.tree.map(jnp.add, one, other)
-    return total._replace(score_max=jnp.maximum(one.score_max, other.score_max))
+    return total._replace(
+        score_max=jnp.maximum(one.score_max, other.score_max), pairs=add_pairs(one.pairs, other.pairs)
+    )
 
 
 def make_optimizer(config: MuZeroConfig) -> optax.GradientTransformation:
@@ -138,7 +141,11 @@ def make_learner(config: MuZeroConfig) -> Learner:
     graphdef, initial = nnx.split(nnx.eval_shape(lambda: make_model(config, seed=0)))
     parts = nnx.merge(graphdef, initial).parts
     copied, cut = make_shardings(config)
-    places = {"actor": cut, "replay": ReplayState._make((cut, cut, copied, copied))}
+    places = {
+        # What a rule of starts keeps is shared by all environments.
+        "actor": ActorState._make(copied if name == "starts" else cut for name in ActorState._fields),
+        "replay": ReplayState._make((cut, cut, copied, copied)),
+    }
     shardings = LearnerState._make(places.get(name, copied) for name in LearnerState._fields)
 
     def play(
@@ -151,7 +158,7 @@ def make_learner(config: MuZeroConfig) -> Learner:
         model = make_model(config, model_key)
         params, tables = nnx.state(model, nnx.Param), init_tables(model)
         average = Average(params, jnp.zeros((), jnp.int32)) if config.ema_decay else None
-        actor = init_actor(game, actor_key, config.num_envs)
+        actor = init_actor(game, actor_key, config)
         moves = jax.eval_shape(play, with_tables(params, tables), actor_key, actor)[1]
         return LearnerState(params, tables, average, optimizer.init(params), actor, replay.init(moves), key)
 

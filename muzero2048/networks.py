@@ -152,9 +152,9 @@ def make_trunk(network: NetworkConfig, board_shape: tuple[int, int], rngs: nnx.R
 class Head(nnx.Module):
     """relu(norm(x)) flattened, then one layer in float32."""
 
-    def __init__(self, network: NetworkConfig, places: int, outputs: int, rngs: nnx.Rngs):
+    def __init__(self, network: NetworkConfig, places: int, outputs: int, rngs: nnx.Rngs, **initializers: Any):
         self.norm = make_norm(network.width, network, rngs)
-        self.out = nnx.Linear(network.width * places, outputs, rngs=rngs)
+        self.out = nnx.Linear(network.width * places, outputs, rngs=rngs, **initializers)
 
     def __call__(self, x: Float[Array, "B *S width"]) -> Float[Array, "B outputs"]:
         """Logits."""

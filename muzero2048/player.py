@@ -164,7 +164,7 @@ def _make_play(setting: Setting) -> Callable[[int, Params], Program]:
     def move(num_games: int, lanes: Lanes, dynamics: Dynamics, seed: UInt32[Array, ""]) -> Lanes:
         moves = lanes.moves + 1
         spawn_bits, search_seeds = random_bits(seed, lanes.game, moves)
-        plan = search_move(dynamics, game, lanes.board, search_seeds, None, setting.search, setting.discount)
+        _, plan = search_move(dynamics, game, lanes.board, search_seeds, None, setting.search, setting.discount)
         after, reward = game.afterstate(lanes.board, plan.action)
         board, _ = game.spawn_from_bits(spawn_bits, after)
         score, over = lanes.score + reward, game.is_over(board)

@@ -10,6 +10,7 @@ from jaxtyping import Array, PRNGKeyArray
 from muzero2048.config import MuZeroConfig
 from muzero2048.env import Game2048
 from muzero2048.model import Model
+from muzero2048.search.read_out import bootstrap_value
 from muzero2048.selfplay import search_by_device
 from muzero2048.targets import Sequence
 
@@ -39,12 +40,11 @@ def reanalyse(
     cells = by_blocks(sequence.cells)[:, :first]
     board = game.from_cells(cells.reshape(-1, game.rows, game.columns))
     seeds = jax.random.bits(key, board[0].shape, jnp.uint32)
-    found = search_by_device(model, game, board, seeds, None, config, rows)
+    root, found = search_by_device(model, game, board, seeds, None, config, rows)
 
     def renew(old: Array, new: Array) -> Array:
         kept = by_blocks(old)[:, first:]
         return jnp.concatenate([new.reshape(blocks, first, *old.shape[1:]), kept], axis=1).reshape(old.shape)
 
-    return sequence._replace(
-        policy=renew(sequence.policy, found.policy_target), value=renew(sequence.value, found.value)
-    )
+    value = bootstrap_value(root, found, config.bootstrap)
+    return sequence._replace(policy=renew(sequence.policy, found.policy_target), value=renew(sequence.value, value))

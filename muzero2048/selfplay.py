@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 from jax.sharding import NamedSharding
-from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
 
+from muzero2048.calibration import Mark, Pairs, count_pairs, follow, init_mark
 from muzero2048.config import MuZeroConfig, SearchConfig
 from muzero2048.devices import by_device
 from muzero2048.env import STEP_DRAWS, Board, Game2048
@@ -15,6 +16,8 @@ from muzero2048.model import Model
 from muzero2048.search.base import Dynamics, Plan, Root
 from muzero2048.search.dynamics import make_dynamics
 from muzero2048.search.plan import make_root, plan
+from muzero2048.search.read_out import bootstrap_value
+from muzero2048.starts import StartState, Step, make_starts
 from muzero2048.targets import Sequence, lambda_returns
 
 
@@ -22,12 +25,15 @@ class ActorState(NamedTuple):
     """E environments and the games in progress in them."""
 
     board: Board  # words of [E]
-    score: Int[Array, "E"]
+    score: Int[Array, "E"]  # since the game began, wherever it began
     moves: Int[Array, "E"]
+    normal: Bool[Array, "E"]  # the game began at a normal start
+    starts: StartState
+    mark: Mark
 
 
 class PlayStatistics(NamedTuple):
-    """Sums over a chunk, and over the games that ended in it."""
+    """Sums over a chunk, and over the games from normal starts that ended in it."""
 
     games: Int[Array, ""]
     score_sum: Float[Array, ""]
@@ -37,6 +43,8 @@ class PlayStatistics(NamedTuple):
     target_entropy: Float[Array, ""]  # mean entropy of the policy targets, nats
     q_range: Float[Array, ""]  # mean of max q - min q over the visited actions, points
     late: Float[Array, ""]  # share of positions that hold a tile of 2048 or more
+    normal: Float[Array, ""]  # share of positions in games from normal starts
+    pairs: Pairs  # value and return, of all games that ended
 
 
 REACH_LEVELS = 18
@@ -47,15 +55,25 @@ class Outcome(NamedTuple):
 
     score: Int[Array, "*B"]
     moves: Int[Array, "*B"]
+    normal: Bool[Array, "*B"]
     level: Int[Array, "*B"]  # log2 of the largest tile of the afterstate
     q_range: Float[Array, "*B"]
+    mark: Mark
 
 
-def init_actor(game: Game2048, key: PRNGKeyArray, num_envs: int) -> ActorState:
-    """All environments at the start of a game."""
-    # Two arrays, not one twice: training donates them, and a buffer can be given away once.
-    score, moves = (jnp.zeros((num_envs,), jnp.int32) for _ in range(2))
-    return ActorState(game.init(key, (num_envs,)), score, moves)
+def init_actor(game: Game2048, key: PRNGKeyArray, config: MuZeroConfig) -> ActorState:
+    """All environments at the start of a game, as if one of a single move had just ended."""
+    num_envs = config.num_envs
+    starts = make_starts(game, config.start)
+    opening_key, start_key = jax.random.split(key)
+    # Arrays of their own, not one several times: training donates them, and a buffer can be given away once.
+    score, moves, number = (jnp.zeros((num_envs,), jnp.int32) for _ in range(3))
+    opening = game.init(opening_key, (num_envs,))
+    bits = jax.random.bits(start_key, (starts.draws, num_envs), jnp.uint32)
+    state, board, special = starts.step(
+        bits, starts.init(num_envs), Step(opening, number, opening, jnp.ones((num_envs,), bool))
+    )
+    return ActorState(board, score, moves, ~special, state, init_mark(num_envs))
 
 
 def search_move(
@@ -66,9 +84,10 @@ def search_move(
     key: PRNGKeyArray | None,
     config: SearchConfig,
     discount: float,
-) -> Plan:
+) -> tuple[Root, Plan]:
     """Plan one move on each board, with the noise of self-play drawn from `key`, or without (None)."""
-    return plan(dynamics, make_root(dynamics, game, board, seeds, key, config), config, discount)
+    root = make_root(dynamics, game, board, seeds, key, config)
+    return root, plan(dynamics, root, config, discount)
 
 
 def search_by_device(
@@ -79,7 +98,7 @@ def search_by_device(
     key: PRNGKeyArray | None,
     config: MuZeroConfig,
     rows: NamedSharding,
-) -> Plan:
+) -> tuple[Root, Plan]:
     """`search_move` where the boards are cut among devices, by `rows`: each searches its own."""
     graphdef, params = nnx.split(model)
 
@@ -88,7 +107,7 @@ def search_by_device(
         return plan(dynamics, root, config.search, config.discount)
 
     root = make_root(make_dynamics(model, game, config.search), game, board, seeds, key, config.search)
-    return by_device(search, rows)(params, root)
+    return root, by_device(search, rows)(params, root)
 
 
 def play_chunk(
@@ -103,17 +122,19 @@ def play_chunk(
 
     Beside it the errors of the search: its value less the target, in points. The environments are cut by `rows`.
     """
+    starts = make_starts(game, config.start)
 
-    def search(key: PRNGKeyArray, board: Board) -> Plan:
+    def search(key: PRNGKeyArray, board: Board) -> tuple[Plan, Float[Array, "E"]]:
         noise_key, seed_key = jax.random.split(key)
         seeds = jax.random.bits(seed_key, (config.num_envs,), jnp.uint32)
-        return search_by_device(model, game, board, seeds, noise_key, config, rows)
+        root, found = search_by_device(model, game, board, seeds, noise_key, config, rows)
+        return found, bootstrap_value(root, found, config.bootstrap)
 
     def move(actor: ActorState, key: PRNGKeyArray) -> tuple[ActorState, tuple[Sequence, Outcome]]:
         search_key, step_key = jax.random.split(key)
-        found = search(search_key, actor.board)
-        bits = jax.random.bits(step_key, (STEP_DRAWS, *actor.score.shape), jnp.uint32)
-        board, transition = game.step_from_bits(bits, actor.board, found.action)
+        found, value = search(search_key, actor.board)
+        bits = jax.random.bits(step_key, (STEP_DRAWS + 1 + starts.draws, *actor.score.shape), jnp.uint32)
+        board, transition = game.step_from_bits(bits[:STEP_DRAWS], actor.board, found.action)
         score, moves = actor.score + transition.reward, actor.moves + 1
         record = Sequence(
             cells=game.to_cells(actor.board).reshape(*actor.score.shape, game.num_cells),
@@ -122,30 +143,36 @@ def play_chunk(
             done=transition.done,
             spawn_code=transition.spawn_code.astype(jnp.int8),
             policy=found.policy_target,
-            value=found.value,
+            value=value,
         )
+        step = Step(actor.board, actor.moves, board, transition.done)
+        start_state, board, special = starts.step(bits[STEP_DRAWS + 1 :], actor.starts, step)
+        mark = follow(actor.mark, bits[STEP_DRAWS], moves, value, transition.reward, config.discount)
         fresh = jnp.where(transition.done, 0, 1)
         after, _ = game.afterstate(actor.board, found.action)  # shared with the step by the compiler
         visited = found.visits > 0
         outcome = Outcome(
             score=score,
             moves=moves,
+            normal=actor.normal,
             level=game.to_cells(after).max(axis=(-2, -1)).astype(jnp.int32),
             q_range=jnp.max(found.q_values, axis=-1, where=visited, initial=0.0)
             - jnp.min(found.q_values, axis=-1, where=visited, initial=jnp.inf),
+            mark=mark,
         )
-        return ActorState(board, score * fresh, moves * fresh), (record, outcome)
+        normal = jnp.where(transition.done, ~special, actor.normal)
+        return ActorState(board, score * fresh, moves * fresh, normal, start_state, mark), (record, outcome)
 
     keys = jax.random.split(key, config.chunk + 1)
     actor, (record, outcome) = jax.lax.scan(move, actor, keys[:-1])
-    last = search(keys[-1], actor.board)
-    values = jnp.concatenate([record.value, last.value[None]])
+    _, last = search(keys[-1], actor.board)
+    values = jnp.concatenate([record.value, last[None]])
     returns = lambda_returns(record.reward, record.done, values, config.discount, config.td_lambda, config.td_steps)
     return actor, record._replace(value=returns), record.value - returns, _statistics(record, outcome)
 
 
 def _statistics(record: Sequence, outcome: Outcome) -> PlayStatistics:
-    ended = record.done
+    ended = record.done & outcome.normal
     entropy = -jnp.sum(record.policy * jnp.log(jnp.maximum(record.policy, 1e-30)), axis=-1)
     levels = jnp.arange(REACH_LEVELS)
     return PlayStatistics(
@@ -157,4 +184,6 @@ def _statistics(record: Sequence, outcome: Outcome) -> PlayStatistics:
         target_entropy=entropy.mean(),
         q_range=outcome.q_range.mean(),
         late=jnp.mean(outcome.level >= 11),
+        normal=outcome.normal.mean(),
+        pairs=count_pairs(outcome.mark, record.done),
     )

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from muzero2048.calibration import calibration_metrics
 from muzero2048.checkpoint import PARAMETERS, TRAINING, load_pytree, save_pytree
 from muzero2048.config import MuZeroConfig
 from muzero2048.diagnostics import measure
@@ -44,7 +45,7 @@ class MuZeroLearner:
 
     @property
     def progress(self) -> dict[str, int]:
-        """Moves played, games finished, updates made."""
+        """Moves played, games from normal starts finished, updates made."""
         return dict(zip(("env_steps", "games", "updates"), self._progress.tolist(), strict=True))
 
     def advance(self) -> dict[str, float]:
@@ -121,7 +122,10 @@ class MuZeroLearner:
 
 
 def summarize(report: Report, chunks: int) -> dict[str, float]:
-    """Metrics of a stretch of training of so many chunks: sums over the games that ended in it, means of the rest."""
+    """Metrics of a stretch of training of so many chunks: sums over the games that ended in it, means of the rest.
+
+    Scores, lengths and tiles are of games from normal starts alone: the others are shorter, and begin with large tiles.
+    """
     play, update = report
     games = float(play.games)
     metrics: dict[str, Any] = {
@@ -129,6 +133,8 @@ def summarize(report: Report, chunks: int) -> dict[str, float]:
         "search/target_entropy": play.target_entropy / chunks,
         "search/q_range": play.q_range / chunks,
         "search/late_positions": play.late / chunks,
+        "train/normal_start_share": play.normal / chunks,
+        **calibration_metrics(play.pairs),
         "replay/age": update.age,
         "optimizer/gradient_norm": update.gradient_norm,
         **{f"optimizer/gradient_norm_{part}": norm for part, norm in update.part_norms.items()},

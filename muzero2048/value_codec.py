@@ -14,7 +14,7 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 EPSILON = 0.001
 
@@ -84,6 +84,30 @@ class ValueCodec:
         """Logits of a normal distribution around the centre (units of h), one bin wide: its mean is the centre."""
         width = self.h_max / (self.bins - 1)
         return -0.5 * ((centre[:, None] - self.support[None]) / width) ** 2
+
+    @property
+    def largest(self) -> float:
+        """The last point of the support, in points of the game."""
+        return float(inverse_transform(jnp.float32(self.h_max)))
+
+    def logits_of(self, value: float) -> Float[Array, "bins"]:
+        """Logits that decode to `value`: l * support, a straight line, with l found by bisection.
+
+        Of all distributions with this mean bin it has the most entropy, so no bin is out of reach of the updates to
+        come, as the far ones of a narrow peak would be.
+        """
+        steepest = 50.0 * (self.bins - 1) / self.h_max  # a factor of e^50 from bin to bin: one end has it all
+
+        def halve(_: Int[Array, ""], bounds: tuple[Array, Array]) -> tuple[Array, Array]:
+            low, high = bounds
+            middle = (low + high) / 2
+            above = self.decode(middle * self.support) > value
+            return jnp.where(above, low, middle), jnp.where(above, middle, high)
+
+        bounds = (jnp.float32(-steepest), jnp.float32(steepest))
+        low, high = jax.lax.fori_loop(0, 60, halve, bounds)
+        logits = (low + high) / 2 * self.support
+        return logits - logits.max()
 
     def loss(self, logits: Float[Array, "*B bins"], target: Float[Array, "*B"]) -> Float[Array, "*B"]:
         """Cross-entropy of the logits against the code of the target."""

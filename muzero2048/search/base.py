@@ -74,4 +74,4 @@ class Plan(NamedTuple):
     policy_target: Float[Array, "B A"]  # improved policy, zero on illegal actions
     q_values: Float[Array, "B A"]  # r + gamma V(as), in points; completed where not visited
     visits: Int[Array, "B A"]
-    value: Float[Array, "B"]  # the best visited Q, the value that targets bootstrap from (Guei 2023, eq. 35)
+    value: Float[Array, "B"]  # the best visited Q (Guei 2023, eq. 35); read_out.bootstrap_value has others

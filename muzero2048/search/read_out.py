@@ -1,4 +1,4 @@
-"""From the tree to the plan: Q of the root's actions, the move, the policy target, the value target."""
+"""From the tree to the plan: Q of the root's actions, the move, the policy target, the value to bootstrap from."""
 
 import jax
 import jax.numpy as jnp
@@ -31,6 +31,26 @@ def read_out(root: Root, found: Statistics, config: SearchConfig) -> Plan:
     best = jnp.max(jnp.where(found.visits > 0, found.q_values, -jnp.inf), axis=-1)
     value = jnp.where(root.legal.any(axis=-1), best, 0.0)  # a dead board is worth nothing
     return Plan(action.astype(jnp.int32), target, completed, found.visits, value)
+
+
+def bootstrap_value(root: Root, found: Plan, rule: str) -> Float[Array, "B"]:
+    """The value of the root that targets bootstrap from, in points; 0 on a dead board.
+
+    best_child:       max of Q over the visited actions (Guei 2023, eq. 35)
+    played:           Q of the action played
+    improved_policy:  sum_a pi'(a) Q(a), pi' the policy target, Q completed (Gumbel MuZero, eq. 11 and 33)
+    visit_mean:       sum_a N(a) Q(a) / sum_a N(a)
+    network:          V(s), without the search
+    """
+    visits = jnp.maximum(found.visits.sum(axis=-1), 1)
+    value = {
+        "best_child": found.value,
+        "played": jnp.take_along_axis(found.q_values, found.action[:, None], axis=-1)[:, 0],
+        "improved_policy": jnp.sum(found.policy_target * found.q_values, axis=-1),
+        "visit_mean": jnp.sum(found.visits * found.q_values, axis=-1) / visits,
+        "network": root.value,
+    }[rule]
+    return jnp.where(root.legal.any(axis=-1), value, 0.0)
 
 
 def root_statistics(tree: Tree, config: SearchConfig, discount: float) -> Statistics:

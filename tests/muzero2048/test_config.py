@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from muzero2048.config import ChanceConfig, MuZeroConfig, NetworkConfig, ReplayConfig, SearchConfig
+from muzero2048.config import ChanceConfig, MuZeroConfig, NetworkConfig, ReplayConfig, SearchConfig, StartConfig
 
 GOOD = MuZeroConfig(
     env_steps=10_000, report_env_steps=100, num_envs=8, chunk=16, replay=ReplayConfig(capacity=1280, batch_size=64)
@@ -36,6 +36,9 @@ def test_sizes_that_follow() -> None:
         ({"unroll_steps": 16}, "chunk is 16"),
         ({"ema_decay": 1.0}, "ema_decay is 1.0"),
         ({"ema_decay": -0.1}, "ema_decay is -0.1"),
+        ({"optimistic_value": -1.0}, "optimistic_value is -1: .* raise value.h_max"),
+        ({"optimistic_value": 2e5}, "optimistic_value is 200000: .* 1785"),
+        ({"rows": 2, "columns": 2, "start": StartConfig("jump_start")}, "on 2x2 cells give at most 1 tiles"),
     ],
 )
 def test_what_does_not_fit_is_refused(changes: dict[str, object], message: str) -> None:

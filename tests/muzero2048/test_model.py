@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +15,7 @@ from muzero2048.grounded import REWARD_SCALE, Move
 from muzero2048.model import Model, make_model, straight_through_code
 from muzero2048.observation import planes
 from muzero2048.symmetry import symmetries
+from muzero2048.value_codec import ValueCodec
 
 from .toy_model import KINDS, random_model, small_config
 
@@ -64,6 +66,21 @@ def test_shapes(kind: str) -> None:
         assert jnp.isfinite(output).all()
         if (kind, name) not in NO_REWARD:
             assert len(np.unique(np.asarray(output).round(4), axis=0)) > 1, f"{name} is the same for all boards"
+
+
+@pytest.mark.parametrize("decoding", ["inverse_of_mean", "mean_of_inverse"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_optimistic_values(kind: str, decoding: Literal["inverse_of_mean", "mean_of_inverse"]) -> None:
+    """A new network says the same value of every board and afterstate, and differs in nothing else."""
+    config = small_config(kind, value=ValueCodec(16, 30.0, decoding))
+    model, plain = make_model(dataclasses.replace(config, optimistic_value=500.0), 0), make_model(config, 0)
+    _, inputs, _ = some_outputs(kind)
+    found, ordinary = outputs(model, *inputs), outputs(plain, *inputs)
+    for name in ("value", "afterstate_value", "next_value"):
+        np.testing.assert_allclose(config.value.decode(found[name]), 500.0, rtol=1e-3)
+        assert jnp.abs(config.value.decode(ordinary[name]) - 500.0).min() > 5.0
+    for name in ("policy", "chance", "reward"):
+        np.testing.assert_array_equal(found[name], ordinary[name])
 
 
 @pytest.mark.parametrize("kind", KINDS)

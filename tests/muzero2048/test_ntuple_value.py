@@ -98,7 +98,8 @@ def test_four_simulations_at_a_gumbel_root_are_the_1ply_search(rows: int, column
     setting = NTupleSetting(game, ONE_PLY, 1.0, parse_network(text, rows, columns))
     seeds = jnp.zeros(len(boards), jnp.uint32)
     dynamics = setting.dynamics(jnp.asarray(network.weights))
-    chosen = search_move(dynamics, game, pack(game, boards), seeds, None, ONE_PLY, setting.discount).action.tolist()
+    _, found = search_move(dynamics, game, pack(game, boards), seeds, None, ONE_PLY, setting.discount)
+    chosen = found.action.tolist()
     expected = [_best_move(rules, network, to_board(board), make_scratch(network)) for board in boards]
     for board, action, (best, q) in zip(boards, chosen, expected, strict=True):
         assert action == best or _q(rules, network, board, action) == pytest.approx(q, rel=1e-5)  # a tie

@@ -42,7 +42,7 @@ def test_targets_of_the_share_are_searched_anew(share: float, renewed: range) ->
 
     dynamics = make_dynamics(model, GAME, config.search)
     seeds = jnp.zeros(len(boards), jnp.uint32)  # the search of one batch draws nothing
-    plan = search_move(
+    _, plan = search_move(
         dynamics, GAME, GAME.from_cells(jnp.asarray(boards)), seeds, None, config.search, config.discount
     )
     policy, value = np.array(sequence.policy), np.array(sequence.value)

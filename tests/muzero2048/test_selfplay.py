@@ -3,10 +3,13 @@
 import dataclasses
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference import positions, rules
+from reference.targets import lambda_return
 
+from muzero2048.config import StartConfig
 from muzero2048.devices import make_shardings
 from muzero2048.env import Game2048
 from muzero2048.selfplay import ActorState, PlayStatistics, init_actor, play_chunk
@@ -29,11 +32,33 @@ def played() -> tuple[ActorState, Sequence, PlayStatistics]:
     @jax.jit
     def play(key: jax.Array) -> tuple[ActorState, Sequence, jax.Array, PlayStatistics]:
         actor_key, play_key = jax.random.split(key)
-        actor = init_actor(GAME, actor_key, CONFIG.num_envs)
+        actor = init_actor(GAME, actor_key, CONFIG)
         return play_chunk(model, play_key, GAME, actor, CONFIG, make_shardings(CONFIG).cut)
 
     actor, sequence, _, statistics = play(jax.random.key(0))
     return actor, *jax.device_get((sequence, statistics))
+
+
+RESTARTING = dataclasses.replace(
+    CONFIG, start=StartConfig("restart", restart_moves=4), bootstrap="network", td_lambda=0.5, td_steps=3
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def restarted() -> tuple[ActorState, Sequence, PlayStatistics, np.ndarray]:
+    """Play with restarts whose targets bootstrap from the network; and the values of the network, [T + 1, E]."""
+    model = random_model(RESTARTING, seed=0)
+
+    @jax.jit
+    def play(key: jax.Array) -> tuple[ActorState, Sequence, PlayStatistics, jax.Array]:
+        actor, cut = init_actor(GAME, jax.random.key(1), RESTARTING), make_shardings(RESTARTING).cut
+        actor, sequence, _, statistics = play_chunk(model, key, GAME, actor, RESTARTING, cut)
+        last = GAME.to_cells(actor.board).reshape(1, -1, 4)
+        cells = jnp.concatenate([sequence.cells, last]).reshape(-1, 4)
+        values = model.codec.decode(model.prediction(model.representation(cells)).value_logits)
+        return actor, sequence, statistics, values.reshape(-1, CONFIG.num_envs)
+
+    return jax.device_get(play(jax.random.key(0)))
 
 
 def board_at(sequence: Sequence, t: int, i: int) -> rules.Board:
@@ -106,10 +131,100 @@ def test_errors_are_search_values_less_returns() -> None:
     config = dataclasses.replace(CONFIG, td_steps=1, td_lambda=0.0)
     model = random_model(config, seed=0)
     play = jax.jit(
-        lambda key: play_chunk(model, key, GAME, init_actor(GAME, key, 16), config, make_shardings(config).cut)
+        lambda key: play_chunk(model, key, GAME, init_actor(GAME, key, config), config, make_shardings(config).cut)
     )
     _, sequence, error, _ = jax.device_get(play(jax.random.key(0)))
     search_value = sequence.value + error
     expected = sequence.reward[:-1] + DISCOUNT * np.where(sequence.done[:-1], 0.0, search_value[1:])
     np.testing.assert_allclose(sequence.value[:-1], expected, rtol=1e-4, atol=1e-3)
     assert np.abs(error).mean() > 1.0
+    assert statistics.normal == 1
+
+
+Game = list[int]  # the moves t of one game of one environment
+
+
+def games_of(sequence: Sequence, i: int) -> list[Game]:
+    """The finished games of an environment, then the one in progress."""
+    games: list[Game] = [[]]
+    for t in range(CONFIG.chunk):
+        games[-1].append(t)
+        if sequence.done[t, i]:
+            games.append([])
+    return games
+
+
+def test_restarts_and_the_games_that_count(
+    restarted: tuple[ActorState, Sequence, PlayStatistics, np.ndarray],
+) -> None:
+    """The whole history by hand: games of n moves go on at move n // 2 if more than 4 lie behind it."""
+    actor, sequence, statistics, _ = restarted
+    last = GAME.to_cells(jax.tree.map(jnp.asarray, actor.board))
+    counted, normal_moves, restarts = [], 0, 0
+    for i in range(CONFIG.num_envs):
+        *finished, current = games_of(sequence, i)
+        normal = True
+        for game, following in zip(finished, [*finished[1:], current], strict=True):
+            normal_moves += normal * len(game)
+            if normal:
+                counted.append((sum(int(sequence.reward[t, i]) for t in game), len(game)))
+            middle = len(game) // 2
+            normal = len(game) - middle <= 4
+            start = board_at(sequence, following[0], i) if following else positions.as_board(last[i])
+            if not normal:
+                restarts += 1
+                assert start == board_at(sequence, game[middle], i)
+            else:
+                assert sum(cell > 0 for cell in rules.cells(start)) == 2
+        normal_moves += normal * len(current)
+        assert actor.normal[i] == normal
+        assert actor.moves[i] == len(current)
+        assert actor.score[i] == sum(int(sequence.reward[t, i]) for t in current)
+    assert restarts > 5
+    assert statistics.games == len(counted) > 10
+    assert statistics.score_sum == sum(score for score, _ in counted)
+    assert statistics.score_max == max(score for score, _ in counted)
+    assert statistics.moves_sum == sum(moves for _, moves in counted)
+    assert statistics.reached[0] == len(counted)
+    assert statistics.normal == pytest.approx(normal_moves / (CONFIG.chunk * CONFIG.num_envs))
+
+
+def test_targets_bootstrap_from_what_the_config_says(
+    restarted: tuple[ActorState, Sequence, PlayStatistics, np.ndarray],
+) -> None:
+    _, sequence, _, values = restarted
+    for i in range(CONFIG.num_envs):
+        reward, done, value = (x[:, i].tolist() for x in (sequence.reward, sequence.done, values))
+        expected = [lambda_return(t, reward, done, value, DISCOUNT, 0.5, 3) for t in range(CONFIG.chunk)]
+        np.testing.assert_allclose(sequence.value[:, i], expected, rtol=1e-4)
+
+
+def test_pairs_of_value_and_return(
+    restarted: tuple[ActorState, Sequence, PlayStatistics, np.ndarray],
+) -> None:
+    """Of each finished game, restarted or not, the position that its random numbers mark."""
+    _, sequence, statistics, values = restarted
+    keys = jax.random.split(jax.random.key(0), CONFIG.chunk + 1)[:-1]
+    bits = [jax.random.bits(jax.random.split(key)[1], (3, CONFIG.num_envs), jnp.uint32)[2] for key in keys]
+    pairs = []
+    for i in range(CONFIG.num_envs):
+        for game in games_of(sequence, i)[:-1]:
+            marked = max(t for number, t in enumerate(game, 1) if int(bits[t][i]) * number < 2**32)
+            gain = sum(DISCOUNT ** (t - marked) * float(sequence.reward[t, i]) for t in game if t >= marked)
+            pairs.append((float(values[marked, i]), gain))
+    value, gain = np.array(pairs).T
+    assert statistics.pairs.games == len(pairs) == sequence.done.sum()
+    np.testing.assert_allclose(statistics.pairs.value_mean, value.mean(), rtol=1e-5)
+    np.testing.assert_allclose(statistics.pairs.return_mean, gain.mean(), rtol=1e-5)
+    np.testing.assert_allclose(statistics.pairs.error_sum, np.abs(value - gain).sum(), rtol=1e-5)
+
+
+def test_the_first_games_begin_where_the_rule_says() -> None:
+    config = dataclasses.replace(
+        small_config(), num_envs=1024, start=StartConfig("jump_start", jump_tiles="64 32", jump_fraction=0.25),
+        replay=dataclasses.replace(small_config().replay, capacity=1024 * 32),
+    )  # fmt: skip
+    actor = init_actor(Game2048(2, 3), jax.random.key(0), config)
+    largest = np.asarray(Game2048(2, 3).to_cells(actor.board)).max(axis=(1, 2))
+    np.testing.assert_array_equal(actor.normal, largest < 5)
+    assert 0.7 < actor.normal.mean() < 0.8

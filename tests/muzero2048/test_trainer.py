@@ -10,7 +10,7 @@ import pytest
 
 from launch.metrics import REGISTRY
 from muzero2048 import trainer
-from muzero2048.config import NetworkConfig
+from muzero2048.config import NetworkConfig, StartConfig
 from muzero2048.player import load_player
 from muzero2048.trainer import MuZeroLearner
 
@@ -62,6 +62,10 @@ def test_metrics(run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, flo
         assert not set(metrics) & {"env_steps", "games", "updates", "wall_hours"}
         assert all(type(value) is float and np.isfinite(value) for value in metrics.values())
         assert metrics["train/games"] > 0
+        assert metrics["train/normal_start_share"] == 1
+        assert abs(metrics["value/bias"]) <= 1.001 * metrics["value/error"]
+        assert 0 < metrics["value/return_mean"] < metrics["train/score_mean"]
+        assert -1 <= metrics["value/correlation"] <= 1
         assert 0 < metrics["train/score_mean"] <= metrics["train/score_max"] < 1000
         assert {"model/reward_error_all", "swap/q_error", "swap/agreement"} <= set(metrics)
 
@@ -76,6 +80,17 @@ def test_a_checkpoint_continues_to_the_bit(
     assert trained(other.advance()) == trained(second)
     assert other.progress == learner.progress
     assert all(np.array_equal(a, b) for a, b in zip(weights(other), weights(learner), strict=True))
+
+
+def test_starts_continue_to_the_bit(tmp_path: Path) -> None:
+    """What a rule of starts remembers is in the checkpoint."""
+    config = dataclasses.replace(CONFIG, start=StartConfig("carousel", stages="8 16", carousel_size=5))
+    learner, other = MuZeroLearner(config, seed=1), MuZeroLearner(config, seed=99)
+    first = learner.advance()
+    assert 0 < first["train/normal_start_share"] < 1
+    learner.save(tmp_path)
+    other.restore(tmp_path)
+    assert trained(other.advance()) == trained(learner.advance())
 
 
 def test_the_player_of_a_checkpoint(run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]]) -> None:

@@ -149,6 +149,19 @@ def test_refused_smoothing(smoothing: float) -> None:
         ValueCodec(smoothing=smoothing)
 
 
+@pytest.mark.parametrize("decoding", ["inverse_of_mean", "mean_of_inverse"])
+@pytest.mark.parametrize(("bins", "h_max"), [(2, 3.0), (30, 2000.0), (601, 600.0)])
+def test_logits_of_a_value(bins: int, h_max: float, decoding: str) -> None:
+    codec = ValueCodec(bins, h_max, decoding)
+    assert codec.largest == pytest.approx(float(inverse_transform(jnp.array(h_max))))
+    for share in (1e-4, 0.03, 0.97, 1.0):
+        value = share * codec.largest
+        logits = codec.logits_of(value)
+        assert jnp.isfinite(logits).all()
+        assert float(codec.decode(logits)) == pytest.approx(value, rel=2e-3)
+        np.testing.assert_allclose(jnp.diff(logits, 2), 0.0, atol=1e-4 * float(jnp.abs(logits).max()) + 1e-6)
+
+
 @pytest.mark.parametrize(("bins", "h_max"), [(1, 600.0), (601, 0.0), (601, -1.0)])
 def test_refused_supports(bins: int, h_max: float) -> None:
     with pytest.raises(ValueError, match="needs bins >= 2 and h_max > 0"):

@@ -9,7 +9,7 @@ import pytest
 
 from muzero2048.config import SearchConfig
 from muzero2048.search.base import ILLEGAL, Root, Statistics
-from muzero2048.search.read_out import expectimax_q, read_out
+from muzero2048.search.read_out import bootstrap_value, expectimax_q, read_out
 from muzero2048.search.tree import UNVISITED, plant
 
 GUMBEL = SearchConfig(c_visit=1.0, c_scale=1.0, normalization="fixed", value_scale=1.0)
@@ -52,6 +52,33 @@ def test_puct_root_by_hand() -> None:
     assert found.action.tolist() == [0]
     np.testing.assert_allclose(found.policy_target[0], [0.625, 0.125, 0.25, 0.0])
     assert found.value.tolist() == [3.0]
+
+
+# Q is 1, 3, 2 on actions visited 2, 1, 2 times; the fourth is legal and not visited: v_mix = (2 + 5 * 2) / 6 = 2 with
+# V(s) = 2 and a uniform prior. Action 2 is played: of the most visited, 0 and 2, the better one.
+WEIGHTS = np.exp(3.0 * np.array([1.0, 3.0, 2.0, 2.0]))
+BOOTSTRAP = {
+    "best_child": 3.0,
+    "played": 2.0,
+    "improved_policy": WEIGHTS @ [1.0, 3.0, 2.0, 2.0] / WEIGHTS.sum(),
+    "visit_mean": (2 * 1 + 1 * 3 + 2 * 2) / 5,
+    "network": 2.5,
+}
+
+
+@pytest.mark.parametrize("rule", BOOTSTRAP)
+def test_bootstrap_values_by_hand(rule: str) -> None:
+    root = root_of([True] * 4, [0.0] * 4)
+    found = read_out(root, found_of([1.0, 3.0, 2.0, 50.0], [2, 1, 2, 0]), GUMBEL)
+    value = bootstrap_value(root._replace(value=jnp.array([2.5])), found, rule)
+    np.testing.assert_allclose(value, [BOOTSTRAP[rule]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("rule", BOOTSTRAP)
+@pytest.mark.parametrize("config", [GUMBEL, PUCT])
+def test_a_dead_board_is_nothing_to_bootstrap_from(rule: str, config: SearchConfig) -> None:
+    root = root_of([False] * 4, [1.0] * 4)
+    assert bootstrap_value(root, read_out(root, found_of([5.0] * 4, [7, 0, 0, 0]), config), rule).tolist() == [0.0]
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0])

@@ -1,0 +1,120 @@
+"""Values against what came of them: one marked position of each game, its value and the return from there on.
+
+All positions of a game share its end, so their errors are nearly the same. One a game, drawn uniformly over its moves
+(reservoir sampling: at move t = 1, 2, .. the mark moves to it with probability 1 / t), gives as much and is unbiased.
+
+    V  the value that targets bootstrap from (search/read_out.py), at the marked position
+    G  = sum_k gamma^k r_{t+k}, the return from the marked move to the end of the game, as it was played
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, UInt32
+
+LAST_WORD = np.uint32(0xFFFFFFFF)
+
+
+class Mark(NamedTuple):
+    """The marked positions of E games in progress."""
+
+    value: Float[Array, "*E"]  # V, in points
+    gain: Float[Array, "*E"]  # the discounted rewards since
+    weight: Float[Array, "*E"]  # gamma^k, of the next reward
+
+
+class Pairs(NamedTuple):
+    """Pairs (V, G) of the games that ended in a chunk: means and sums around the means."""
+
+    games: Int[Array, ""]
+    value_mean: Float[Array, ""]
+    return_mean: Float[Array, ""]
+    error_sum: Float[Array, ""]  # sum |V - G|
+    value_square: Float[Array, ""]  # sum (V - mean V)^2: centred, as float32 cannot subtract the squares of 10^5
+    return_square: Float[Array, ""]
+    product: Float[Array, ""]  # sum (V - mean V) (G - mean G)
+
+
+def init_mark(num_envs: int) -> Mark:
+    """Before the first move, whose position is marked whatever stands here."""
+    return Mark(*(jnp.zeros((num_envs,)) for _ in Mark._fields))
+
+
+def follow(
+    mark: Mark,
+    bits: UInt32[Array, "E"],
+    number: Int[Array, "E"],
+    value: Float[Array, "E"],
+    reward: Int[Array, "E"],
+    discount: float,
+) -> Mark:
+    """The marks after one more move.
+
+    Args:
+        mark: before the move.
+        bits: one random draw a game.
+        number: t, the number of the move in its game, from 1 on.
+        value: V of the position before the move.
+        reward: of the move.
+        discount: gamma.
+    """
+    moves_here = bits <= LAST_WORD // number.astype(jnp.uint32)  # 1 / t, to t / 2^32
+    weight = jnp.where(moves_here, 1.0, mark.weight)
+    gain = jnp.where(moves_here, 0.0, mark.gain) + weight * reward
+    return Mark(jnp.where(moves_here, value, mark.value), gain, discount * weight)
+
+
+def count_pairs(mark: Mark, ended: Bool[Array, "*E"]) -> Pairs:
+    """The pairs of the games that ended."""
+    games = ended.sum()
+
+    def total(x: Float[Array, "*E"]) -> Float[Array, ""]:
+        return jnp.sum(jnp.where(ended, x, 0.0))
+
+    value_mean, return_mean = (total(x) / jnp.maximum(games, 1) for x in (mark.value, mark.gain))
+    value, gain = mark.value - value_mean, mark.gain - return_mean
+    return Pairs(
+        games=games,
+        value_mean=value_mean,
+        return_mean=return_mean,
+        error_sum=total(jnp.abs(mark.value - mark.gain)),
+        value_square=total(value**2),
+        return_square=total(gain**2),
+        product=total(value * gain),
+    )
+
+
+def add_pairs(one: Pairs, other: Pairs) -> Pairs:
+    """The pairs of both.
+
+    The sums around the common means are those around the two means and, of the distances of these, the product times
+    n m / (n + m) (Chan et al. 1983).
+    """
+    games = one.games + other.games
+    share = other.games / jnp.maximum(games, 1)
+    value, gain = other.value_mean - one.value_mean, other.return_mean - one.return_mean
+    between = one.games * share
+    return Pairs(
+        games=games,
+        value_mean=one.value_mean + share * value,
+        return_mean=one.return_mean + share * gain,
+        error_sum=one.error_sum + other.error_sum,
+        value_square=one.value_square + other.value_square + between * value**2,
+        return_square=one.return_square + other.return_square + between * gain**2,
+        product=one.product + other.product + between * value * gain,
+    )
+
+
+def calibration_metrics(pairs: Pairs) -> dict[str, float]:
+    """Metrics of the pairs; none without a game, no correlation where V or G is one number."""
+    if not pairs.games:
+        return {}
+    metrics = {
+        "value/bias": pairs.value_mean - pairs.return_mean,
+        "value/error": pairs.error_sum / pairs.games,
+        "value/return_mean": pairs.return_mean,
+    }
+    if pairs.value_square > 0 and pairs.return_square > 0:
+        metrics["value/correlation"] = pairs.product / np.sqrt(float(pairs.value_square) * float(pairs.return_square))
+    return {name: float(metric) for name, metric in metrics.items()}
