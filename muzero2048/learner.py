@@ -14,7 +14,7 @@ import optax
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from muzero2048.config import MuZeroConfig
+from muzero2048.config import MuZeroConfig, TrainingConfig
 from muzero2048.env import Game2048
 from muzero2048.losses import LossReport, unrolled_loss
 from muzero2048.model import make_model
@@ -54,7 +54,7 @@ class Learner(NamedTuple):
     graphdef: nnx.GraphDef[Any]
 
 
-def make_optimizer(config: MuZeroConfig) -> optax.GradientTransformation:
+def make_optimizer(config: TrainingConfig) -> optax.GradientTransformation:
     """Clipped AdamW whose rate falls linearly over the planned updates."""
     optimizer = config.optimizer
     schedule = optax.linear_schedule(optimizer.learning_rate, optimizer.final_learning_rate, config.total_updates)

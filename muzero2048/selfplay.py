@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
 
 from muzero2048.config import MuZeroConfig, SearchConfig
-from muzero2048.env import STEP_DRAWS, Board, Game2048
+from muzero2048.env import STEP_DRAWS, Board, Game2048, Transition
 from muzero2048.model import Model
 from muzero2048.search.base import Dynamics, Plan
 from muzero2048.search.dynamics import make_dynamics
@@ -23,14 +23,20 @@ class ActorState(NamedTuple):
     moves: Int[Array, "E"]
 
 
-class PlayStatistics(NamedTuple):
-    """Sums over a chunk, and over the games that ended in it."""
+class GameStatistics(NamedTuple):
+    """Sums over the games that ended in a chunk."""
 
     games: Int[Array, ""]
     score_sum: Float[Array, ""]
     score_max: Int[Array, ""]
     moves_sum: Float[Array, ""]
     reached: Int[Array, "levels"]  # games that ended with a largest tile of at least 2^level
+
+
+class PlayStatistics(NamedTuple):
+    """Sums over the games that ended in a chunk, and means over its moves."""
+
+    ended: GameStatistics
     target_entropy: Float[Array, ""]  # mean entropy of the policy targets, nats
     q_range: Float[Array, ""]  # mean of max q - min q over the visited actions, points
     late: Float[Array, ""]  # share of positions that hold a tile of 2048 or more
@@ -45,7 +51,6 @@ class Outcome(NamedTuple):
     score: Int[Array, "*B"]
     moves: Int[Array, "*B"]
     level: Int[Array, "*B"]  # log2 of the largest tile of the afterstate
-    q_range: Float[Array, "*B"]
 
 
 def init_actor(game: Game2048, key: PRNGKeyArray, num_envs: int) -> ActorState:
@@ -53,6 +58,18 @@ def init_actor(game: Game2048, key: PRNGKeyArray, num_envs: int) -> ActorState:
     # Two arrays, not one twice: training donates them, and a buffer can be given away once.
     score, moves = (jnp.zeros((num_envs,), jnp.int32) for _ in range(2))
     return ActorState(game.init(key, (num_envs,)), score, moves)
+
+
+def step_actor(
+    game: Game2048, bits: UInt32[Array, "draws E"], actor: ActorState, action: Int[Array, "E"]
+) -> tuple[ActorState, Transition, Outcome]:
+    """One move in all environments, from STEP_DRAWS draws each; a finished game is replaced by a new one."""
+    board, transition = game.step_from_bits(bits, actor.board, action)
+    score, moves = actor.score + transition.reward, actor.moves + 1
+    after, _ = game.afterstate(actor.board, action)  # shared with the step by the compiler
+    level = game.to_cells(after).max(axis=(-2, -1)).astype(jnp.int32)
+    going_on = jnp.where(transition.done, 0, 1)
+    return ActorState(board, score * going_on, moves * going_on), transition, Outcome(score, moves, level)
 
 
 def search_move(
@@ -79,12 +96,11 @@ def play_chunk(
         seeds = jax.random.bits(seed_key, (config.num_envs,), jnp.uint32)
         return search_move(dynamics, game, board, seeds, noise_key, config.search, config.discount)
 
-    def move(actor: ActorState, key: PRNGKeyArray) -> tuple[ActorState, tuple[Sequence, Outcome]]:
+    def move(actor: ActorState, key: PRNGKeyArray) -> tuple[ActorState, tuple[Sequence, Outcome, Float[Array, "E"]]]:
         search_key, step_key = jax.random.split(key)
         found = search(search_key, actor.board)
         bits = jax.random.bits(step_key, (STEP_DRAWS, *actor.score.shape), jnp.uint32)
-        board, transition = game.step_from_bits(bits, actor.board, found.action)
-        score, moves = actor.score + transition.reward, actor.moves + 1
+        following, transition, outcome = step_actor(game, bits, actor, found.action)
         record = Sequence(
             cells=game.to_cells(actor.board).reshape(*actor.score.shape, game.num_cells),
             action=found.action.astype(jnp.int8),
@@ -94,37 +110,33 @@ def play_chunk(
             policy=found.policy_target,
             value=found.value,
         )
-        fresh = jnp.where(transition.done, 0, 1)
-        after, _ = game.afterstate(actor.board, found.action)  # shared with the step by the compiler
         visited = found.visits > 0
-        outcome = Outcome(
-            score=score,
-            moves=moves,
-            level=game.to_cells(after).max(axis=(-2, -1)).astype(jnp.int32),
-            q_range=jnp.max(found.q_values, axis=-1, where=visited, initial=0.0)
-            - jnp.min(found.q_values, axis=-1, where=visited, initial=jnp.inf),
-        )
-        return ActorState(board, score * fresh, moves * fresh), (record, outcome)
+        highest = jnp.max(found.q_values, axis=-1, where=visited, initial=0.0)
+        lowest = jnp.min(found.q_values, axis=-1, where=visited, initial=jnp.inf)
+        return following, (record, outcome, highest - lowest)
 
     keys = jax.random.split(key, config.chunk + 1)
-    actor, (record, outcome) = jax.lax.scan(move, actor, keys[:-1])
+    actor, (record, outcome, q_range) = jax.lax.scan(move, actor, keys[:-1])
     last = search(keys[-1], actor.board)
     values = jnp.concatenate([record.value, last.value[None]])
     returns = lambda_returns(record.reward, record.done, values, config.discount, config.td_lambda, config.td_steps)
-    return actor, record._replace(value=returns), _statistics(record, outcome)
-
-
-def _statistics(record: Sequence, outcome: Outcome) -> PlayStatistics:
-    ended = record.done
     entropy = -jnp.sum(record.policy * jnp.log(jnp.maximum(record.policy, 1e-30)), axis=-1)
-    levels = jnp.arange(REACH_LEVELS)
-    return PlayStatistics(
-        games=ended.sum(),
-        score_sum=jnp.sum(jnp.where(ended, outcome.score, 0).astype(jnp.float32)),
-        score_max=jnp.max(jnp.where(ended, outcome.score, 0)),
-        moves_sum=jnp.sum(jnp.where(ended, outcome.moves, 0).astype(jnp.float32)),
-        reached=jnp.sum(ended[..., None] & (outcome.level[..., None] >= levels[None, None]), axis=(0, 1)),
+    statistics = PlayStatistics(
+        ended=game_statistics(record.done, outcome),
         target_entropy=entropy.mean(),
-        q_range=outcome.q_range.mean(),
+        q_range=q_range.mean(),
         late=jnp.mean(outcome.level >= 11),
+    )
+    return actor, record._replace(value=returns), statistics
+
+
+def game_statistics(done: Bool[Array, "T E"], outcome: Outcome) -> GameStatistics:
+    """Sums over the moves that ended a game."""
+    levels = jnp.arange(REACH_LEVELS)
+    return GameStatistics(
+        games=done.sum(),
+        score_sum=jnp.sum(jnp.where(done, outcome.score, 0).astype(jnp.float32)),
+        score_max=jnp.max(jnp.where(done, outcome.score, 0)),
+        moves_sum=jnp.sum(jnp.where(done, outcome.moves, 0).astype(jnp.float32)),
+        reached=jnp.sum(done[..., None] & (outcome.level[..., None] >= levels[None, None]), axis=(0, 1)),
     )

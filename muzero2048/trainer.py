@@ -3,18 +3,17 @@
 import time
 import warnings
 from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
 
-from muzero2048.checkpoint import PARAMETERS, TRAINING, load_pytree, save_pytree
 from muzero2048.config import MuZeroConfig
+from muzero2048.device_learner import DeviceLearner
 from muzero2048.learner import Report, make_learner
 from muzero2048.losses import LossReport
 from muzero2048.player import SearchPlayer, make_player
-from muzero2048.selfplay import PlayStatistics
+from muzero2048.selfplay import GameStatistics, PlayStatistics
+from muzero2048.value_codec import ValueCodec
 
 SATURATION_WARNING = 0.001  # share of value targets beyond the support that is worth a word
 
@@ -29,31 +28,19 @@ MODEL_DIAGNOSTICS = (
 )
 
 
-class MuZeroLearner:
+class MuZeroLearner(DeviceLearner):
     """Trains one MuZero agent; on one device it resumes to the bit."""
 
     def __init__(self, config: MuZeroConfig, seed: int):
-        self._config = config
         self._learner = make_learner(config)
-        self._state = self._learner.init(seed)
-        self._progress = np.zeros(3, np.int64)
-
-    @property
-    def env_steps_total(self) -> int:
-        """The training budget in moves."""
-        return self._config.env_steps
-
-    @property
-    def progress(self) -> dict[str, int]:
-        """Moves played, games finished, updates made."""
-        return dict(zip(("env_steps", "games", "updates"), self._progress.tolist(), strict=True))
+        super().__init__(config, self._learner.init(seed))
+        self._config: MuZeroConfig = config
 
     def advance(self) -> dict[str, float]:
         """Rounds until the next multiple of `report_env_steps`; the device is asked for numbers only at the end."""
         config = self._config
         began = time.perf_counter()
-        env_steps = int(self._progress[0])
-        target = min((env_steps // config.report_env_steps + 1) * config.report_env_steps, config.env_steps)
+        env_steps, target = int(self._progress[0]), self._next_report()
         play: list[PlayStatistics] = []
         rounds: list[Report] = []
         if env_steps == 0:  # the buffer needs a chunk of play before the first update
@@ -66,46 +53,9 @@ class MuZeroLearner:
             rounds.append(report)
             env_steps += config.chunk_moves
         metrics = summarize(*jax.device_get((play, rounds)))
-        if metrics["model/saturated"] > SATURATION_WARNING:
-            # Said once: Python shows a warning of the same words and place a single time.
-            warnings.warn(
-                f"more than {SATURATION_WARNING:.1%} of the value targets lie beyond the support (metric "
-                f"model/saturated): raise value.h_max, now {config.value.h_max:g}",
-                stacklevel=2,
-            )
-        seconds = time.perf_counter() - began
-        updates = len(rounds) * config.updates_per_chunk
-        moves = len(play) * config.chunk_moves
-        self._progress += np.array([moves, int(metrics["train/games"]), updates])
-        return {
-            **metrics,
-            "perf/moves_per_second": moves / seconds,
-            "perf/updates_per_second": updates / seconds,
-            "perf/samples_per_second": updates * config.replay.batch_size / seconds,
-        }
-
-    def save(self, folder: Path) -> None:
-        """Write the parameters, and all else that training needs, into an empty folder."""
-        save_pytree(folder / PARAMETERS, self._state.params)
-        save_pytree(folder / TRAINING, self._training())
-
-    def restore(self, folder: Path) -> None:
-        """Go on from `save`.
-
-        Raises:
-            ValueError: a part is damaged or was made with another config.
-        """
-        params = load_pytree(folder / PARAMETERS, self._state.params)
-        training = load_pytree(folder / TRAINING, self._training())
-        self._state = training["state"]._replace(params=params)
-        self._progress = np.array(training["progress"]).view(np.int64)
-
-    def _training(self) -> dict[str, Any]:
-        """What is saved beside the parameters.
-
-        The counts go as 32-bit words: JAX would cut int64, and runs are longer than 2^31 moves.
-        """
-        return {"progress": self._progress.view(np.uint32), "state": self._state._replace(params=None)}
+        warn_of_saturation(metrics["model/saturated"], config.value)
+        moves, updates = len(play) * config.chunk_moves, len(rounds) * config.updates_per_chunk
+        return metrics | self._count(moves, metrics["train/games"], updates, time.perf_counter() - began)
 
     def player(self) -> SearchPlayer:
         """Plays with the parameters of now."""
@@ -114,28 +64,44 @@ class MuZeroLearner:
         return make_player(self._config, self._learner.graphdef, params)
 
 
+def warn_of_saturation(share: float, value: ValueCodec) -> None:
+    """Say it once: Python shows a warning of the same words and place a single time."""
+    if share > SATURATION_WARNING:
+        warnings.warn(
+            f"more than {SATURATION_WARNING:.1%} of the value targets lie beyond the support (metric "
+            f"model/saturated): raise value.h_max, now {value.h_max:g}",
+            stacklevel=3,
+        )
+
+
 def summarize(play: list[PlayStatistics], rounds: list[Report]) -> dict[str, float]:
     """Metrics of a stretch of training: sums over the games that ended in it, means of the rest."""
-    games = float(sum(p.games for p in play))
-    reached = np.sum([p.reached for p in play], axis=0)
     metrics = {
-        "train/games": games,
+        **game_metrics([p.ended for p in play]),
         "search/target_entropy": _mean(p.target_entropy for p in play),
         "search/q_range": _mean(p.q_range for p in play),
         "search/late_positions": _mean(p.late for p in play),
         "optimizer/gradient_norm": _mean(report.gradient_norm for report in rounds),
     }
-    if games:
-        metrics |= {
-            "train/score_mean": sum(float(p.score_sum) for p in play) / games,
-            "train/score_max": float(max(p.score_max for p in play)),
-            "train/moves_mean": sum(float(p.moves_sum) for p in play) / games,
-            **{f"train/reach_{2**level}": reached[level] / games for level in (11, 13, 15)},
-        }
     for name in LossReport._fields:
         group = "model" if name in MODEL_DIAGNOSTICS else "loss"
         metrics[f"{group}/{name}"] = _mean(getattr(report.loss, name) for report in rounds)
     return {name: float(value) for name, value in metrics.items()}
+
+
+def game_metrics(chunks: list[GameStatistics]) -> dict[str, float]:
+    """Metrics of the games that ended in some chunks; of no game there is nothing but their number."""
+    games = float(sum(chunk.games for chunk in chunks))
+    if not games:
+        return {"train/games": games}
+    reached = np.sum([chunk.reached for chunk in chunks], axis=0)
+    return {
+        "train/games": games,
+        "train/score_mean": sum(float(chunk.score_sum) for chunk in chunks) / games,
+        "train/score_max": float(max(chunk.score_max for chunk in chunks)),
+        "train/moves_mean": sum(float(chunk.moves_sum) for chunk in chunks) / games,
+        **{f"train/reach_{2**level}": float(reached[level]) / games for level in (11, 13, 15)},
+    }
 
 
 def _mean(values: Iterable[float]) -> float:
