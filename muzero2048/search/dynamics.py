@@ -5,7 +5,7 @@ from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from muzero2048.config import SearchConfig
 from muzero2048.env import NUM_ACTIONS, Board, Game2048
@@ -127,8 +127,8 @@ class BoardEvaluator:
         return self._value(afterstate)
 
 
-def all_afterstates(game: Game2048, board: Board) -> tuple[Board, Int[Array, "B A"]]:
-    """Afterstates, words of [B, A], and rewards of the four moves."""
+def all_afterstates(game: Game2048, board: Board) -> tuple[tuple[UInt32[Array, "B A"], ...], Int[Array, "B A"]]:
+    """Afterstates and rewards of the four moves, legal or not."""
     boards = tuple(jnp.broadcast_to(word[:, None], (*word.shape, NUM_ACTIONS)) for word in board)
     actions = jnp.broadcast_to(jnp.arange(NUM_ACTIONS), boards[0].shape)
     return game.afterstate(boards, actions)
