@@ -40,6 +40,15 @@ LEARNERS = {
         models=("learned", "simulator"),
         uses_jax=True,
     ),
+    "deep_td": LearnerEntry(
+        config="muzero2048.deep_td.config:DeepTDConfig",
+        learner="muzero2048.deep_td.trainer:DeepTDLearner",
+        one_ply_player="muzero2048.deep_td.player:load_player",
+        tree_player="muzero2048.deep_td.player:load_tree_player",
+        value="network",
+        models=("simulator",),
+        uses_jax=True,
+    ),
 }
 
 

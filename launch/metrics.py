@@ -44,10 +44,16 @@ NTUPLE = (
     Metric("td/coherence", "flag", "1 while the rates adapt by temporal coherence, else 0"),
 )
 
+DEEP_TD = (Metric("td/epsilon", "fraction", "moves drawn at random, mean since the last report"),)
+
 MUZERO = (
     Metric("perf/samples_per_second", "samples/s", "sequences learned from since the last report"),
     Metric("loss/total", "1", "weighted sum of the terms below (muzero2048/losses.py)"),
-    Metric("loss/value", "nats", "cross-entropy of state values against their targets"),
+    Metric(
+        "loss/value",
+        "nats",
+        "cross-entropy of values against their targets (deep_td, output scalar: Huber of h)",
+    ),
     Metric("loss/afterstate_value", "nats", "cross-entropy of afterstate values against their targets"),
     Metric("loss/policy", "nats", "cross-entropy of policies against the improved policies of the search"),
     Metric("loss/chance", "nats", "cross-entropy of chance distributions against the codes"),
@@ -105,7 +111,7 @@ PROBES = (
     Metric("probe/swap_gap", "points", "that mean less eval/score_mean: what the learned dynamics cost in play"),
 )
 
-REGISTRY = {metric.name: metric for metric in (*AXES, *TRAINING, *NTUPLE, *MUZERO, *EVALUATION, *PROBES)}
+REGISTRY = {metric.name: metric for metric in (*AXES, *TRAINING, *NTUPLE, *DEEP_TD, *MUZERO, *EVALUATION, *PROBES)}
 
 
 def check(names: Iterable[str]) -> None:

@@ -16,9 +16,10 @@ from launch.errors import UserError
 from launch.learners import LearnerEntry
 
 ONE_PLY = "1ply"
-# Of a tree search over an n-tuple network, whose config names no search. The prior is a look at the same values one
-# move ahead, so what the search finds must be able to outweigh it (c_scale); measured in docs/results.md.
-NTUPLE_SEARCH = {
+# Of a tree search in the game itself over values alone, for learners whose config names no search. The prior is a look
+# at the same values one move ahead, so what the search finds must be able to outweigh it (c_scale); measured for
+# n-tuple networks in docs/results.md.
+VALUE_SEARCH = {
     "model": "simulator",
     "simulations": 16,
     "considered_actions": 2,
@@ -95,15 +96,15 @@ def resolve(experiment: Experiment, options: Options, place: Path) -> Search:
         raise UserError(f"{place}: {experiment.learner} has no tree search; leave out {' '.join(options.words())}")
     config = override_settings("search", _base(able, experiment, options), options.assignments(), PLACE)
     _check_holds(able, config.model, able.models, f"--model {able.models[-1]}", place)
-    return Search(tree_name(config, able.value), config)
+    return Search(tree_name(config, able), config)
 
 
-def tree_name(config: Any, value: str) -> str:
+def tree_name(config: Any, able: LearnerEntry) -> str:
     """Such as gumbel-n16-simulator-ntuple-chance=weighted: rule at the root, simulations, and what is no default."""
-    default = type(config)(**NTUPLE_SEARCH) if value == "ntuple" else type(config)()
+    default = type(config)() if _names_its_search(able) else type(config)(**VALUE_SEARCH)
     words = [config.root, f"n{config.simulations}"]
     words += ["simulator"] if config.model == "simulator" else []
-    words += ["ntuple"] if value == "ntuple" else []
+    words += ["ntuple"] if able.value == "ntuple" else []
     for name in (field.name for field in fields(config)):
         if name not in NAMED | NOISE and getattr(config, name) != getattr(default, name):
             words.append(f"{name}={getattr(config, name)}")
@@ -124,13 +125,18 @@ def _one_ply(able: LearnerEntry, options: Options, place: Path) -> Search:
 
 def _base(able: LearnerEntry, experiment: Experiment, options: Options) -> Any:
     """The SearchConfig that options change."""
-    if able.value == "ntuple":
-        config = learners.search_config()(**NTUPLE_SEARCH)
+    if not _names_its_search(able):
+        config = learners.search_config()(**VALUE_SEARCH)
         asked = override_settings("search", config, options.assignments(), PLACE)
         # So few go to every move once, as 1ply does: two moves and an outcome of each are worse (87,000 to 103,000).
         return replace(config, considered_actions=4) if asked.simulations <= 4 else config
     settings: Any = experiment.settings
     return settings.search
+
+
+def _names_its_search(able: LearnerEntry) -> bool:
+    """Whether the learner trains by tree search, with the one of its config."""
+    return "learned" in able.models
 
 
 def _check_holds(able: LearnerEntry, asked: str | None, there: tuple[str, ...], mend: str, place: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a MuZero experiment can set. One default a field, here; a check that fails names the field and the mend."""
+"""What an experiment can set. One default a field, here; a check that fails names the field and the mend."""
 
 import math
 from dataclasses import dataclass, field
@@ -227,8 +227,8 @@ class OptimizerConfig:
 
 
 @dataclass(frozen=True)
-class MuZeroConfig:
-    """One MuZero experiment."""
+class TrainingConfig:
+    """What all learners that train a network on the device share: the game, value targets, rounds and the optimizer."""
 
     env_steps: int  # training budget, in moves
     report_env_steps: int  # moves between two reports of the metrics
@@ -237,64 +237,42 @@ class MuZeroConfig:
     discount: float = 0.999  # gamma, once a move
     td_lambda: float = 0.5  # lambda of the value target
     td_steps: int = 10  # n, after which the target bootstraps whatever lambda
-    # What the target bootstraps from, of the search at the next state: the best visited Q (Guei 2023, eq. 35), Q of the
-    # move that is played, Q expected under the improved policy, the mean over visits, or V(s) without a search
-    bootstrap: Literal["best_child", "played", "improved_policy", "visit_mean", "network"] = "best_child"
-    # In points: where V(s) and V(as) of a new network begin; above what can be reached, untried moves look good
-    # (Guei et al. 2022 for n-tuple networks; for MuZero the open question of Guei 2023, sec. 4.4.4). 0: not set
-    optimistic_value: float = 0.0
-    ema_decay: float = 0.0  # per update, of the averaged parameters that play, reanalyse and are evaluated; 0: none
-    unroll_steps: int = 5  # K, model steps behind each sampled position
     num_envs: int = 256  # games played side by side
     chunk: int = 32  # moves of each between two rounds of updates
     symmetry: bool = True  # train on a random one of the 8 views of each sample
     network: NetworkConfig = field(default_factory=NetworkConfig)
     value: ValueCodec = field(default_factory=ValueCodec)
-    chance: ChanceConfig = field(default_factory=ChanceConfig)
-    search: SearchConfig = field(default_factory=SearchConfig)
     start: StartConfig = field(default_factory=StartConfig)
     replay: ReplayConfig = field(default_factory=ReplayConfig)
-    losses: LossWeights = field(default_factory=LossWeights)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
 
     def __post_init__(self) -> None:
         if not (2 <= self.rows <= 4 and 2 <= self.columns <= 4):
             raise ValueError(f"board {self.rows}x{self.columns}: rows and columns must be between 2 and 4")
+        if self.network.trunk == "cnn_2x2" and min(self.rows, self.columns) < 3:
+            raise ValueError(
+                f"network.trunk is cnn_2x2: each of its two layers takes a row and a column away, and a board of "
+                f"{self.rows}x{self.columns} has none left; give a board from 3x3 or the trunk cnn_3x3"
+            )
         if not 0 < self.discount <= 1 or not 0 <= self.td_lambda <= 1:
             raise ValueError(f"discount {self.discount} must be in (0, 1] and td_lambda {self.td_lambda} in [0, 1]")
-        if min(self.unroll_steps, self.num_envs, self.chunk, self.td_steps, self.env_steps, self.report_env_steps) < 1:
-            raise ValueError(
-                "env_steps, report_env_steps, unroll_steps, num_envs, chunk and td_steps must be at least 1"
-            )
-        if not 0 <= self.ema_decay < 1:
-            raise ValueError(f"ema_decay is {self.ema_decay}: must be at least 0 and below 1")
-        if self.optimistic_value != 0 and not 0 < self.optimistic_value <= self.value.largest:
-            raise ValueError(
-                f"optimistic_value is {self.optimistic_value:g}: must be between 0 and the end of the value support, "
-                f"{self.value.largest:.0f}; raise value.h_max for more"
-            )
+        if min(self.num_envs, self.chunk, self.td_steps, self.env_steps, self.report_env_steps) < 1:
+            raise ValueError("env_steps, report_env_steps, num_envs, chunk and td_steps must be at least 1")
         if self.start.kind == "jump_start" and len(self.start.jump_levels) > self.rows * self.columns - 3:
             raise ValueError(
                 f"start.jump_tiles is '{self.start.jump_tiles}': on {self.rows}x{self.columns} cells give at most "
                 f"{self.rows * self.columns - 3} tiles, so that one cell is empty after two spawns"
             )
-        if self.chance.encoder == "oracle" and self.chance.codes < 2 * self.rows * self.columns:
-            raise ValueError(
-                f"chance.codes is {self.chance.codes}: the oracle on {self.rows}x{self.columns} cells "
-                f"needs at least {2 * self.rows * self.columns}"
-            )
-        if self.chunk <= self.unroll_steps:
-            raise ValueError(f"chunk is {self.chunk}: must be above unroll_steps = {self.unroll_steps}")
         updates = self.chunk_moves * self.replay.ratio / self.replay.batch_size
         if updates < 1 or not math.isclose(updates, round(updates)):
             raise ValueError(
                 f"num_envs * chunk * replay.ratio / replay.batch_size = {updates:g} updates a chunk: "
                 "must be a whole number"
             )
-        if self.replay.capacity % self.chunk_moves or self.replay.capacity // self.num_envs <= self.unroll_steps:
+        if self.replay.capacity % self.chunk_moves:
             raise ValueError(
                 f"replay.capacity is {self.replay.capacity}: must be a multiple of num_envs * chunk = "
-                f"{self.chunk_moves} and hold more than unroll_steps moves of each environment"
+                f"{self.chunk_moves}"
             )
 
     @property
@@ -311,3 +289,40 @@ class MuZeroConfig:
     def total_updates(self) -> int:
         """Planned updates of the whole run."""
         return max(1, self.env_steps // self.chunk_moves * self.updates_per_chunk)
+
+
+@dataclass(frozen=True)
+class MuZeroConfig(TrainingConfig):
+    """One MuZero experiment."""
+
+    # What the target bootstraps from, of the search at the next state: the best visited Q (Guei 2023, eq. 35), Q of the
+    # move that is played, Q expected under the improved policy, the mean over visits, or V(s) without a search
+    bootstrap: Literal["best_child", "played", "improved_policy", "visit_mean", "network"] = "best_child"
+    # In points: where V(s) and V(as) of a new network begin; above what can be reached, untried moves look good
+    # (Guei et al. 2022 for n-tuple networks; for MuZero the open question of Guei 2023, sec. 4.4.4). 0: not set
+    optimistic_value: float = 0.0
+    ema_decay: float = 0.0  # per update, of the averaged parameters that play, reanalyse and are evaluated; 0: none
+    unroll_steps: int = 5  # K, model steps behind each sampled position
+    chance: ChanceConfig = field(default_factory=ChanceConfig)
+    search: SearchConfig = field(default_factory=SearchConfig)
+    losses: LossWeights = field(default_factory=LossWeights)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.unroll_steps < 1:
+            raise ValueError(f"unroll_steps is {self.unroll_steps}: must be at least 1")
+        if not 0 <= self.ema_decay < 1:
+            raise ValueError(f"ema_decay is {self.ema_decay}: must be at least 0 and below 1")
+        if self.optimistic_value != 0 and not 0 < self.optimistic_value <= self.value.largest:
+            raise ValueError(
+                f"optimistic_value is {self.optimistic_value:g}: must be between 0 and the end of the value support, "
+                f"{self.value.largest:.0f}; raise value.h_max for more"
+            )
+        if self.chance.encoder == "oracle" and self.chance.codes < 2 * self.rows * self.columns:
+            raise ValueError(
+                f"chance.codes is {self.chance.codes}: the oracle on {self.rows}x{self.columns} cells "
+                f"needs at least {2 * self.rows * self.columns}"
+            )
+        # The capacity is a multiple of the chunk, so it holds a sequence too.
+        if self.chunk <= self.unroll_steps:
+            raise ValueError(f"chunk is {self.chunk}: must be above unroll_steps = {self.unroll_steps}")

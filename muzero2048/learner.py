@@ -14,15 +14,14 @@ import optax
 from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from muzero2048.calibration import add_pairs
-from muzero2048.config import MuZeroConfig
+from muzero2048.config import MuZeroConfig, TrainingConfig
 from muzero2048.devices import make_shardings
 from muzero2048.env import Game2048
 from muzero2048.losses import LossReport, unrolled_loss
 from muzero2048.model import Model, make_model
 from muzero2048.reanalyse import reanalyse
 from muzero2048.replay import ReplayState, Sample, make_replay
-from muzero2048.selfplay import ActorState, PlayStatistics, init_actor, play_chunk
+from muzero2048.selfplay import ActorState, PlayStatistics, add_play, init_actor, play_chunk
 from muzero2048.symmetry import symmetries
 from muzero2048.targets import Batch, Sequence, make_batch, view_sequence
 from muzero2048.value_codec import transform
@@ -103,15 +102,7 @@ def with_acting_params(state: LearnerState, params: Any) -> LearnerState:
     return state._replace(average=state.average._replace(params=params))
 
 
-def add_play(one: PlayStatistics, other: PlayStatistics) -> PlayStatistics:
-    """Both added up, the means of chunks too; of the two best scores the better."""
-    total = jax.tree.map(jnp.add, one, other)
-    return total._replace(
-        score_max=jnp.maximum(one.score_max, other.score_max), pairs=add_pairs(one.pairs, other.pairs)
-    )
-
-
-def make_optimizer(config: MuZeroConfig) -> optax.GradientTransformation:
+def make_optimizer(config: TrainingConfig) -> optax.GradientTransformation:
     """Clipped AdamW whose rate falls linearly over the planned updates."""
     optimizer = config.optimizer
     schedule = optax.linear_schedule(optimizer.learning_rate, optimizer.final_learning_rate, config.total_updates)

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int
 
 from muzero2048.config import SearchConfig
 from muzero2048.env import Board, Game2048
-from muzero2048.player import SearchPlayer, Setting
+from muzero2048.player import SearchPlayer, SearchSetting
 from muzero2048.search.base import Dynamics
 from muzero2048.search.dynamics import BoardEvaluator, SimulatorDynamics
 from muzero2048.symmetry import symmetries
@@ -27,7 +27,7 @@ MOST_WEIGHTS = 2**31 - 1  # positions are int32: the largest named network has 2
 
 
 @dataclass(frozen=True)
-class NTupleSetting(Setting):
+class NTupleSetting(SearchSetting):
     """The game itself with the values of an n-tuple network; its parameters are the weights."""
 
     patterns: tuple[Pattern, ...]  # M tuples of cells

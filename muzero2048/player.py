@@ -63,13 +63,37 @@ class Program(NamedTuple):
 Params = Any  # pytree of arrays that a player's dynamics read
 
 
+# (boards of the lanes, a seed of random numbers for each) -> legal actions
+Policy = Callable[[Board, UInt32[Array, "L"]], Int[Array, "L"]]
+
+
 @dataclass(frozen=True)
 class Setting:
     """What a player plays with, but for its parameters; hashable, so that equal ones share a compiled program."""
 
     game: Game2048
+
+    def policy(self, params: Params) -> Policy:
+        """How it chooses its moves."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class SearchSetting(Setting):
+    """Tree search, without noise at the root."""
+
     search: SearchConfig
     discount: float  # gamma, once a move
+
+    def policy(self, params: Params) -> Policy:
+        """The action that the search finds."""
+        dynamics = self.dynamics(params)
+
+        def choose(board: Board, seeds: UInt32[Array, "L"]) -> Int[Array, "L"]:
+            _, plan = search_move(dynamics, self.game, board, seeds, None, self.search, self.discount)
+            return plan.action
+
+        return choose
 
     def dynamics(self, params: Params) -> Dynamics:
         """The world that the search plans in."""
@@ -77,7 +101,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class NetworkSetting(Setting):
+class NetworkSetting(SearchSetting):
     """A MuZero model: its learned dynamics, or the simulator with its values."""
 
     graphdef: nnx.GraphDef[Any]
@@ -88,7 +112,7 @@ class NetworkSetting(Setting):
 
 
 class SearchPlayer:
-    """Plays by search with fixed parameters, without noise at the root, from normal starts."""
+    """Plays with fixed parameters, without exploration, from normal starts."""
 
     def __init__(self, setting: Setting, params: Params):
         self._compile = _make_play(setting)
@@ -161,11 +185,10 @@ def _make_play(setting: Setting) -> Callable[[int, Params], Program]:
             next_game=lanes.next_game + free.sum(),
         )
 
-    def move(num_games: int, lanes: Lanes, dynamics: Dynamics, seed: UInt32[Array, ""]) -> Lanes:
+    def move(num_games: int, lanes: Lanes, policy: Policy, seed: UInt32[Array, ""]) -> Lanes:
         moves = lanes.moves + 1
         spawn_bits, search_seeds = random_bits(seed, lanes.game, moves)
-        _, plan = search_move(dynamics, game, lanes.board, search_seeds, None, setting.search, setting.discount)
-        after, reward = game.afterstate(lanes.board, plan.action)
+        after, reward = game.afterstate(lanes.board, policy(lanes.board, search_seeds))
         board, _ = game.spawn_from_bits(spawn_bits, after)
         score, over = lanes.score + reward, game.is_over(board)
         finished = jnp.where(over, lanes.game, num_games)  # rows beyond the results are dropped
@@ -185,8 +208,8 @@ def _make_play(setting: Setting) -> Callable[[int, Params], Program]:
         return take_next(lanes, jnp.ones((num_lanes,), bool), seed)
 
     def play(num_games: int, lanes: Lanes, params: Any, seed: UInt32[Array, ""]) -> Lanes:
-        dynamics = setting.dynamics(params)
-        return jax.lax.fori_loop(0, MOVES_A_CALL, lambda _, lanes: move(num_games, lanes, dynamics, seed), lanes)
+        policy = setting.policy(params)
+        return jax.lax.fori_loop(0, MOVES_A_CALL, lambda _, lanes: move(num_games, lanes, policy, seed), lanes)
 
     programs: dict[int, Program] = {}
 

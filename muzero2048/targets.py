@@ -15,7 +15,7 @@ def lambda_returns(
     done: Bool[Array, "T *B"],
     value: Float[Array, "T_plus_1 *B"],
     discount: float,
-    td_lambda: float,
+    td_lambda: float | Float[Array, "T *B"],
     td_steps: int,
 ) -> Float[Array, "T *B"]:
     """n-step truncated lambda-returns, in points.
@@ -32,7 +32,7 @@ def lambda_returns(
         done: moves that ended a game.
         value: values of the T states and of the one behind the last move.
         discount: gamma.
-        td_lambda: lambda.
+        td_lambda: lambda, of all moves or of each.
         td_steps: n.
     """
     continuation = discount * (1.0 - done.astype(jnp.float32))

@@ -3,18 +3,18 @@
 import time
 import warnings
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 
 from muzero2048.calibration import calibration_metrics
-from muzero2048.checkpoint import PARAMETERS, TRAINING, load_pytree, save_pytree
 from muzero2048.config import MuZeroConfig
+from muzero2048.device_learner import DeviceLearner
 from muzero2048.diagnostics import measure
-from muzero2048.learner import Report, acting_params, add_play, make_learner, with_acting_params
+from muzero2048.learner import LearnerState, Report, acting_params, make_learner, with_acting_params
 from muzero2048.player import SearchPlayer, make_player
+from muzero2048.selfplay import GameStatistics, add_play
+from muzero2048.value_codec import ValueCodec
 
 SATURATION_WARNING = 0.001  # share of value targets beyond the support that is worth a word
 
@@ -29,33 +29,21 @@ MODEL_DIAGNOSTICS = (
 )
 
 
-class MuZeroLearner:
+class MuZeroLearner(DeviceLearner):
     """Trains one MuZero agent; on one device it resumes to the bit."""
 
     def __init__(self, config: MuZeroConfig, seed: int):
-        self._config = config
         self._learner = make_learner(config)
-        self._state = self._learner.init(seed)
-        self._progress = np.zeros(3, np.int64)
-
-    @property
-    def env_steps_total(self) -> int:
-        """The training budget in moves."""
-        return self._config.env_steps
-
-    @property
-    def progress(self) -> dict[str, int]:
-        """Moves played, games from normal starts finished, updates made."""
-        return dict(zip(("env_steps", "games", "updates"), self._progress.tolist(), strict=True))
+        super().__init__(config, self._learner.init(seed))
+        self._config: MuZeroConfig = config
 
     def advance(self) -> dict[str, float]:
         """Rounds until the next multiple of `report_env_steps`; the device is asked for numbers only at the end."""
         config = self._config
         began = time.perf_counter()
         env_steps = int(self._progress[0])
-        target = min((env_steps // config.report_env_steps + 1) * config.report_env_steps, config.env_steps)
         filling = env_steps == 0  # the buffer needs a chunk of play before the first update
-        chunks = max(1 + filling, -(-(target - env_steps) // config.chunk_moves))
+        chunks = max(1 + filling, -(-(self._next_report() - env_steps) // config.chunk_moves))
         rounds = chunks - filling
         if filling:
             self._state, filled = self._learner.fill(self._state)
@@ -64,46 +52,15 @@ class MuZeroLearner:
             report = report._replace(play=add_play(filled, report.play))
         metrics = summarize(jax.device_get(report), chunks)
         metrics |= measure(config, self._learner.graphdef, acting_params(self._state), self._state.replay)
-        if metrics["model/saturated"] > SATURATION_WARNING:
-            # Said once: Python shows a warning of the same words and place a single time.
-            warnings.warn(
-                f"more than {SATURATION_WARNING:.1%} of the value targets lie beyond the support (metric "
-                f"model/saturated): raise value.h_max, now {config.value.h_max:g}",
-                stacklevel=2,
-            )
-        seconds = time.perf_counter() - began
-        updates = rounds * config.updates_per_chunk
-        moves = chunks * config.chunk_moves
-        self._progress += np.array([moves, int(metrics["train/games"]), updates])
-        return {
-            **metrics,
-            "perf/moves_per_second": moves / seconds,
-            "perf/updates_per_second": updates / seconds,
-            "perf/samples_per_second": updates * config.replay.batch_size / seconds,
-        }
+        warn_of_saturation(metrics["model/saturated"], config.value)
+        moves, updates = chunks * config.chunk_moves, rounds * config.updates_per_chunk
+        return metrics | self._count(moves, metrics["train/games"], updates, time.perf_counter() - began)
 
-    def save(self, folder: Path) -> None:
-        """Write the parameters, and all else that training needs, into an empty folder."""
-        save_pytree(folder / PARAMETERS, acting_params(self._state))
-        save_pytree(folder / TRAINING, self._training())
+    def _acting(self, state: LearnerState) -> Any:
+        return acting_params(state)
 
-    def restore(self, folder: Path) -> None:
-        """Go on from `save`.
-
-        Raises:
-            ValueError: a part is damaged or was made with another config.
-        """
-        params = load_pytree(folder / PARAMETERS, acting_params(self._state))
-        training = load_pytree(folder / TRAINING, self._training())
-        self._state = with_acting_params(training["state"], params)
-        self._progress = np.array(training["progress"]).view(np.int64)
-
-    def _training(self) -> dict[str, Any]:
-        """What is saved beside the parameters.
-
-        The counts go as 32-bit words: JAX would cut int64, and runs are longer than 2^31 moves.
-        """
-        return {"progress": self._progress.view(np.uint32), "state": with_acting_params(self._state, None)}
+    def _with_acting(self, state: LearnerState, params: Any) -> LearnerState:
+        return with_acting_params(state, params)
 
     def player(self) -> SearchPlayer:
         """Plays with the parameters of now, on the first device."""
@@ -121,32 +78,50 @@ class MuZeroLearner:
         return make_player(config, self._learner.graphdef, params)
 
 
-def summarize(report: Report, chunks: int) -> dict[str, float]:
-    """Metrics of a stretch of training of so many chunks: sums over the games that ended in it, means of the rest.
+def warn_of_saturation(share: float, value: ValueCodec) -> None:
+    """Say it once: Python shows a warning of the same words and place a single time."""
+    if share > SATURATION_WARNING:
+        warnings.warn(
+            f"more than {SATURATION_WARNING:.1%} of the value targets lie beyond the support (metric "
+            f"model/saturated): raise value.h_max, now {value.h_max:g}",
+            stacklevel=3,
+        )
 
-    Scores, lengths and tiles are of games from normal starts alone: the others are shorter, and begin with large tiles.
-    """
+
+def summarize(report: Report, chunks: int) -> dict[str, float]:
+    """Metrics of a stretch of training of so many chunks: of the games that ended in it, and means of the rest."""
     play, update = report
-    games = float(play.games)
     metrics: dict[str, Any] = {
-        "train/games": games,
+        **game_metrics(play.ended, chunks),
         "search/target_entropy": play.target_entropy / chunks,
         "search/q_range": play.q_range / chunks,
         "search/late_positions": play.late / chunks,
-        "train/normal_start_share": play.normal / chunks,
-        **calibration_metrics(play.pairs),
         "replay/age": update.age,
         "optimizer/gradient_norm": update.gradient_norm,
         **{f"optimizer/gradient_norm_{part}": norm for part, norm in update.part_norms.items()},
     }
-    if games:
-        metrics |= {
-            "train/score_mean": play.score_sum / games,
-            "train/score_max": play.score_max,
-            "train/moves_mean": play.moves_sum / games,
-            **{f"train/reach_{2**level}": play.reached[level] / games for level in (11, 13, 15)},
-        }
     for name, value in update.loss._asdict().items():
         group = "model" if name in MODEL_DIAGNOSTICS else "loss"
         metrics[f"{group}/{name}"] = value
     return {name: float(value) for name, value in metrics.items()}
+
+
+def game_metrics(ended: GameStatistics, chunks: int) -> dict[str, float]:
+    """Metrics of the games of so many chunks; of no game there is nothing but their number.
+
+    Scores, lengths and tiles are of games from normal starts alone: the others are shorter, and begin with large tiles.
+    """
+    games = float(ended.games)
+    metrics = {
+        "train/games": games,
+        "train/normal_start_share": float(ended.normal) / chunks,
+        **calibration_metrics(ended.pairs),
+    }
+    if games:
+        metrics |= {
+            "train/score_mean": float(ended.score_sum) / games,
+            "train/score_max": float(ended.score_max),
+            "train/moves_mean": float(ended.moves_sum) / games,
+            **{f"train/reach_{2**level}": float(ended.reached[level]) / games for level in (11, 13, 15)},
+        }
+    return metrics

@@ -1,4 +1,4 @@
-"""Scalars as categorical distributions: the invertible transform h of MuZero (appendix F), and two codes of h(x).
+"""Scalars as the output of a network: the invertible transform h of MuZero (appendix F), and codes of h(x).
 
     h(x)    = sign(x) (sqrt(|x| + 1) - 1) + eps x,                      eps = 0.001
     h^-1(y) = sign(y) (((sqrt(1 + 4 eps (|y| + 1 + eps)) - 1) / (2 eps))^2 - 1)
@@ -14,6 +14,7 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
+import optax
 from jaxtyping import Array, Bool, Float, Int
 
 EPSILON = 0.001
@@ -116,3 +117,22 @@ class ValueCodec:
     def saturated(self, x: Float[Array, "*B"]) -> Bool[Array, "*B"]:
         """Values beyond the support: what they add cannot be learned."""
         return transform(x) > self.h_max
+
+
+@dataclass(frozen=True)
+class ScalarCodec:
+    """One number, h(x) itself, in the place of a distribution."""
+
+    bins: int = 1
+
+    def decode(self, logits: Float[Array, "*B bins"]) -> Float[Array, "*B"]:
+        """The scalar in points of the game."""
+        return inverse_transform(logits[..., 0])
+
+    def loss(self, logits: Float[Array, "*B bins"], target: Float[Array, "*B"]) -> Float[Array, "*B"]:
+        """Huber loss between transformed values."""
+        return optax.huber_loss(logits[..., 0], transform(target))
+
+    def saturated(self, x: Float[Array, "*B"]) -> Bool[Array, "*B"]:
+        """No value is beyond the support."""
+        return jnp.zeros(x.shape, bool)

@@ -5,7 +5,7 @@ from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from muzero2048.config import SearchConfig
 from muzero2048.env import NUM_ACTIONS, Board, Game2048
@@ -117,9 +117,7 @@ class BoardEvaluator:
 
     def states(self, board: Board, legal: Bool[Array, "B A"]) -> tuple[Float[Array, "B"], Float[Array, "B A"]]:
         """The best of the four moves."""
-        boards = tuple(jnp.broadcast_to(word[:, None], (*word.shape, NUM_ACTIONS)) for word in board)
-        actions = jnp.broadcast_to(jnp.arange(NUM_ACTIONS), boards[0].shape)
-        afterstate, reward = self._game.afterstate(boards, actions)
+        afterstate, reward = all_afterstates(self._game, board)
         q = jnp.where(legal, reward + self._discount * self._value(afterstate), -jnp.inf)
         best = jnp.where(legal.any(axis=-1), q.max(axis=-1), 0.0)
         return best, jnp.where(legal, (q - best[:, None]) / self._temperature, ILLEGAL)
@@ -127,6 +125,13 @@ class BoardEvaluator:
     def afterstates(self, board: Board, action: Int[Array, "B"], afterstate: Board) -> Float[Array, "B"]:
         """The function itself."""
         return self._value(afterstate)
+
+
+def all_afterstates(game: Game2048, board: Board) -> tuple[tuple[UInt32[Array, "B A"], ...], Int[Array, "B A"]]:
+    """Afterstates and rewards of the four moves, legal or not."""
+    boards = tuple(jnp.broadcast_to(word[:, None], (*word.shape, NUM_ACTIONS)) for word in board)
+    actions = jnp.broadcast_to(jnp.arange(NUM_ACTIONS), boards[0].shape)
+    return game.afterstate(boards, actions)
 
 
 def flat_cells(game: Game2048, board: Board) -> Array:

@@ -16,7 +16,8 @@ from launch.cli import main
 from launch.config import CONFIG_FILE, Experiment, RunConfig, load_experiment
 from launch.errors import UserError
 from launch.searches import Options, Search, resolve
-from muzero2048.config import SearchConfig
+from muzero2048.config import ReplayConfig, SearchConfig
+from muzero2048.deep_td.config import DeepTDConfig
 from ntuple import NTupleConfig
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +27,7 @@ RUN = RunConfig("one", "g")
 NTUPLE = Experiment("ntuple", RUN, NTupleConfig(rows=2, columns=2, network="0123"))
 OWN = SearchConfig(simulations=8, c_scale=1.0, gumbel_scale=0.5)
 MUZERO = Experiment("muzero", RUN, replace(load_experiment(MUZERO_CONFIG).settings, search=OWN))
+DEEP_TD = Experiment("deep_td", RUN, DeepTDConfig(env_steps=8192, report_env_steps=8192, replay=ReplayConfig(8192)))
 TOY = Experiment("toy", RUN, ToyConfig())
 TREE = SearchConfig(
     model="simulator", simulations=16, considered_actions=2, c_scale=1.0, chance="weighted", read_out="expectimax"
@@ -75,6 +77,16 @@ TREE = SearchConfig(
             MUZERO,
             Options(overrides=("search.c_scale=1e-1", "search.simulations=2_0", "search.gumbel_scale=0")),
             Search("gumbel-n20", replace(OWN, c_scale=0.1, simulations=20, gumbel_scale=0.0)),
+        ),
+        (DEEP_TD, Options(), Search("1ply", None)),
+        (DEEP_TD, Options("gumbel"), Search("gumbel-n16-simulator", TREE)),
+        (
+            DEEP_TD,
+            Options("puct", 4, "simulator", "network"),
+            Search(
+                "puct-n4-simulator-considered_actions=4",
+                replace(TREE, root="puct", simulations=4, considered_actions=4),
+            ),
         ),
         (TOY, Options(), Search("1ply", None)),
     ],
@@ -138,6 +150,11 @@ def test_other_settings_have_other_names():
             NTUPLE,
             Options("1ply", value="ntuple", overrides=("search.chance=ratio",)),
             "here: 1ply has no settings; leave out --value ntuple search.chance=ratio or give --search gumbel or puct",
+        ),
+        (
+            DEEP_TD,
+            Options("gumbel", model="learned"),
+            "here: the checkpoint holds a value network, not a learned model; give --model simulator",
         ),
         (TOY, Options("puct"), "here: toy has no tree search; leave out --search puct"),
         (TOY, Options(value="network"), "here: 1ply has no settings; leave out --value network"),

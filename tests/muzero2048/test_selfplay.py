@@ -116,11 +116,11 @@ def test_statistics(played: tuple[ActorState, Sequence, PlayStatistics]) -> None
                 largest.append(max(rules.cells(after)))
                 score = moves = 0
         assert (actor.score[i], actor.moves[i]) == (score, moves)
-    assert statistics.games == len(scores)
-    assert statistics.score_sum == sum(scores)
-    assert statistics.score_max == max(scores)
-    assert statistics.moves_sum == sum(lengths)
-    assert statistics.reached.tolist() == [sum(tile >= level for tile in largest) for level in range(18)]
+    assert statistics.ended.games == len(scores)
+    assert statistics.ended.score_sum == sum(scores)
+    assert statistics.ended.score_max == max(scores)
+    assert statistics.ended.moves_sum == sum(lengths)
+    assert statistics.ended.reached.tolist() == [sum(tile >= level for tile in largest) for level in range(18)]
     entropy = -np.sum(sequence.policy * np.log(np.maximum(sequence.policy, 1e-30)), axis=-1).mean()
     np.testing.assert_allclose(statistics.target_entropy, entropy, rtol=1e-4)
     assert statistics.late == 0

@@ -1,0 +1,53 @@
+"""The network of values, and the four moves of a board by what it says.
+
+td_afterstate  Q(s, a) = r(s, a) + gamma V(as)     one output, which values the board behind the move
+q_learning     Q(s, a)                             an output for each move
+"""
+
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Float, PRNGKeyArray, UInt8
+
+from muzero2048.deep_td.config import DeepTDConfig
+from muzero2048.env import Board, Game2048
+from muzero2048.networks import Head, make_trunk
+from muzero2048.search.dynamics import all_afterstates, flat_cells
+
+
+class ValueNetwork(nnx.Module):
+    """A trunk (networks.py) and one head."""
+
+    def __init__(self, config: DeepTDConfig, rngs: nnx.Rngs):
+        self.codec, self.outputs = config.codec, config.outputs
+        self.trunk = make_trunk(config.network, (config.rows, config.columns), rngs)
+        places = config.rows * config.columns if config.network.convolutional else 1
+        self.head = Head(config.network, places, self.outputs * self.codec.bins, rngs)
+
+    def __call__(self, cells: UInt8[Array, "B N"]) -> Float[Array, "B outputs bins"]:
+        """Logits of the values."""
+        return self.head(self.trunk(cells)).reshape(len(cells), self.outputs, -1)
+
+    def values(self, cells: UInt8[Array, "*B N"]) -> Float[Array, "*B outputs"]:
+        """Values in points."""
+        values = self.codec.decode(self(cells.reshape(-1, cells.shape[-1])))
+        return values.reshape(*cells.shape[:-1], self.outputs)
+
+
+def make_network(config: DeepTDConfig, seed: int | PRNGKeyArray) -> ValueNetwork:
+    """The network that the config names, with fresh parameters."""
+    return ValueNetwork(config, nnx.Rngs(seed))
+
+
+def q_values(network: ValueNetwork, game: Game2048, board: Board, discount: float) -> Float[Array, "B A"]:
+    """Q(s, a) of the legal moves in points, -inf of the others."""
+    if network.outputs == 1:
+        afterstate, reward = all_afterstates(game, board)
+        q = reward + discount * afterstate_values(network, game, afterstate)
+    else:
+        q = network.values(flat_cells(game, board))
+    return jnp.where(game.legal_actions(board), q, -jnp.inf)
+
+
+def afterstate_values(network: ValueNetwork, game: Game2048, afterstate: Board) -> Float[Array, "*B"]:
+    """V(as) of a network with one output."""
+    return network.values(flat_cells(game, afterstate))[..., 0]

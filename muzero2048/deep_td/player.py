@@ -1,0 +1,82 @@
+"""Players by the values of a network: the best of the four moves, or a tree search in the game itself."""
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Int, UInt32
+
+from muzero2048.checkpoint import PARAMETERS, load_pytree
+from muzero2048.config import SearchConfig
+from muzero2048.deep_td.config import DeepTDConfig
+from muzero2048.deep_td.network import afterstate_values, make_network, q_values
+from muzero2048.env import Board, Game2048
+from muzero2048.player import Params, Policy, SearchPlayer, SearchSetting, Setting
+from muzero2048.search.base import Dynamics
+from muzero2048.search.dynamics import BoardEvaluator, SimulatorDynamics
+
+
+@dataclass(frozen=True)
+class OnePlySetting(Setting):
+    """argmax_a Q(s, a)."""
+
+    discount: float  # gamma, once a move
+    graphdef: nnx.GraphDef[Any]
+
+    def policy(self, params: Params) -> Policy:
+        """The best of the four moves."""
+        network = nnx.merge(self.graphdef, params)
+
+        def choose(board: Board, _: UInt32[Array, "L"]) -> Int[Array, "L"]:
+            return jnp.argmax(q_values(network, self.game, board, self.discount), axis=-1)
+
+        return choose
+
+
+@dataclass(frozen=True)
+class AfterstateSearch(SearchSetting):
+    """Tree search in the game itself with the values of td_afterstate."""
+
+    graphdef: nnx.GraphDef[Any]
+
+    def dynamics(self, params: Params) -> Dynamics:
+        """The simulator; the prior is softmax(q / search.value_scale) of the four moves' values."""
+        value = functools.partial(afterstate_values, nnx.merge(self.graphdef, params), self.game)
+        evaluator = BoardEvaluator(self.game, value, self.discount, self.search.value_scale)
+        return SimulatorDynamics(self.game, evaluator)
+
+
+def make_player(config: DeepTDConfig, graphdef: nnx.GraphDef[Any], params: Params) -> SearchPlayer:
+    """The player by the best of the four moves."""
+    return SearchPlayer(OnePlySetting(Game2048(config.rows, config.columns), config.discount, graphdef), params)
+
+
+def load_player(folder: Path, config: DeepTDConfig) -> SearchPlayer:
+    """The player of a checkpoint folder by the best of the four moves; reads the parameters alone.
+
+    Raises:
+        ValueError: the parameters are damaged or belong to another network.
+    """
+    return make_player(config, *_load_network(folder, config))
+
+
+def load_tree_player(folder: Path, config: DeepTDConfig, search: SearchConfig) -> SearchPlayer:
+    """The player of a checkpoint folder by tree search.
+
+    Raises:
+        ValueError: as `load_player`, or the method has no values of afterstates.
+    """
+    if config.method != "td_afterstate":
+        raise ValueError(f"tree search needs values of afterstates, {config.method} has none; give --search 1ply")
+    graphdef, params = _load_network(folder, config)
+    return SearchPlayer(
+        AfterstateSearch(Game2048(config.rows, config.columns), search, config.discount, graphdef), params
+    )
+
+
+def _load_network(folder: Path, config: DeepTDConfig) -> tuple[nnx.GraphDef[Any], Params]:
+    graphdef, like = nnx.split(nnx.eval_shape(lambda: make_network(config, seed=0)))
+    return graphdef, load_pytree(folder / PARAMETERS, like)

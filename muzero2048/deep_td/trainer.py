@@ -1,0 +1,50 @@
+"""TD-afterstate and Q-learning as launch drives them."""
+
+import time
+
+import jax
+
+from muzero2048.deep_td.config import DeepTDConfig
+from muzero2048.deep_td.learner import make_learner
+from muzero2048.deep_td.player import make_player
+from muzero2048.device_learner import DeviceLearner
+from muzero2048.player import SearchPlayer
+from muzero2048.trainer import game_metrics, warn_of_saturation
+
+
+class DeepTDLearner(DeviceLearner):
+    """Trains one network of values; on one device it resumes to the bit."""
+
+    def __init__(self, config: DeepTDConfig, seed: int):
+        self._learner = make_learner(config)
+        super().__init__(config, self._learner.init(seed))
+        self._config: DeepTDConfig = config
+
+    def advance(self) -> dict[str, float]:
+        """Rounds until the next multiple of `report_env_steps`, in one call to the device."""
+        config = self._config
+        began = time.perf_counter()
+        rounds = -(-(self._next_report() - int(self._progress[0])) // config.chunk_moves)
+        self._state, report = self._learner.advance(self._state, rounds)
+        ended, loss, epsilon = jax.device_get(report)
+        metrics = {
+            **game_metrics(ended, rounds),
+            "loss/value": float(loss.value),
+            "td/error_abs_mean": float(loss.error),
+            "td/epsilon": float(epsilon),
+            "model/saturated": float(loss.saturated),
+            "optimizer/gradient_norm": float(loss.gradient_norm),
+        }
+        warn_of_saturation(metrics["model/saturated"], config.value)
+        moves, updates = rounds * config.chunk_moves, rounds * config.updates_per_chunk
+        return metrics | self._count(moves, metrics["train/games"], updates, time.perf_counter() - began)
+
+    def probes(self) -> dict[str, SearchPlayer]:
+        """Nothing of it is a model."""
+        return {}
+
+    def player(self) -> SearchPlayer:
+        """Plays with the parameters of now."""
+        # A copy: the next rounds donate, and so delete, the arrays of this state.
+        params = jax.tree.map(lambda x: x.copy(), self._state.params)
+        return make_player(self._config, self._learner.graphdef, params)

@@ -1,0 +1,73 @@
+"""What the learners on the device have in common: counts of their progress, and checkpoints of their state."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from muzero2048.checkpoint import PARAMETERS, TRAINING, load_pytree, save_pytree
+from muzero2048.config import TrainingConfig
+
+
+class DeviceLearner:
+    """A training state, a NamedTuple with a field `params`, that a subclass advances."""
+
+    def __init__(self, config: TrainingConfig, state: Any):
+        self._config = config
+        self._state = state
+        self._progress = np.zeros(3, np.int64)
+
+    @property
+    def env_steps_total(self) -> int:
+        """The training budget in moves."""
+        return self._config.env_steps
+
+    @property
+    def progress(self) -> dict[str, int]:
+        """Moves played, games from normal starts finished, updates made."""
+        return dict(zip(("env_steps", "games", "updates"), self._progress.tolist(), strict=True))
+
+    def _next_report(self) -> int:
+        """The next multiple of `report_env_steps`, or the end of the budget."""
+        every = self._config.report_env_steps
+        return min((int(self._progress[0]) // every + 1) * every, self._config.env_steps)
+
+    def _count(self, moves: int, games: float, updates: int, seconds: float) -> dict[str, float]:
+        """Add to the progress what was done in so many seconds; the metrics of its speed."""
+        self._progress += np.array([moves, int(games), updates])
+        return {
+            "perf/moves_per_second": moves / seconds,
+            "perf/updates_per_second": updates / seconds,
+            "perf/samples_per_second": updates * self._config.replay.batch_size / seconds,
+        }
+
+    def _acting(self, state: Any) -> Any:
+        """The parameters that play."""
+        return state.params
+
+    def _with_acting(self, state: Any, params: Any) -> Any:
+        """The state with others, or with nothing (None), in their place."""
+        return state._replace(params=params)
+
+    def save(self, folder: Path) -> None:
+        """Write the parameters, and all else that training needs, into an empty folder."""
+        save_pytree(folder / PARAMETERS, self._acting(self._state))
+        save_pytree(folder / TRAINING, self._training())
+
+    def restore(self, folder: Path) -> None:
+        """Go on from `save`.
+
+        Raises:
+            ValueError: a part is damaged or was made with another config.
+        """
+        params = load_pytree(folder / PARAMETERS, self._acting(self._state))
+        training = load_pytree(folder / TRAINING, self._training())
+        self._state = self._with_acting(training["state"], params)
+        self._progress = np.array(training["progress"]).view(np.int64)
+
+    def _training(self) -> dict[str, Any]:
+        """What is saved beside the parameters.
+
+        The counts go as 32-bit words: JAX would cut int64, and runs are longer than 2^31 moves.
+        """
+        return {"progress": self._progress.view(np.uint32), "state": self._with_acting(self._state, None)}

@@ -1,0 +1,51 @@
+"""Every check of the config."""
+
+import dataclasses
+
+import pytest
+
+from muzero2048.config import NetworkConfig, ReplayConfig
+from muzero2048.deep_td.config import ExplorationConfig
+
+from .toy_network import small_config
+
+GOOD = small_config()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rows": 5}, "board 5x3"),
+        ({"network": NetworkConfig(trunk="cnn_2x2")}, "network.trunk is cnn_2x2"),
+        ({"network": NetworkConfig(model="grounded")}, "network.model is grounded"),
+        *(({"replay": ReplayConfig(capacity=512, batch_size=64, **{name: 0.5})}, f"replay.{name} is 0.5")
+          for name in ("priority_exponent", "importance_exponent", "reanalyse")),
+        ({"replay": ReplayConfig(capacity=500, batch_size=64)}, "multiple of num_envs"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as error:
+        dataclasses.replace(GOOD, **changes)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epsilon": 1.1}, "epsilon = 1.1"),
+        ({"epsilon": 0.1, "final_epsilon": 0.2}, "final_epsilon = 0.2"),
+        ({"final_epsilon": -0.1}, "final_epsilon = -0.1"),
+        ({"decay": 0.0}, "decay is 0.0"),
+        ({"decay": 1.5}, "decay is 1.5"),
+    ],
+)
+def test_exploration(changes: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=f"exploration.{message}"):
+        ExplorationConfig(**changes)
+
+
+def test_convolutions_of_2x2_fit_from_3x3() -> None:
+    network = NetworkConfig(trunk="cnn_2x2")
+    assert dataclasses.replace(GOOD, rows=3, columns=3, network=network).network == network
+    with pytest.raises(ValueError, match="2x2 has none left"):
+        small_config(rows=2, columns=2, network=network)

@@ -1,0 +1,61 @@
+"""Values of the four moves against one move at a time by the plain rules; every trunk on boards that it takes."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference import positions, rules
+
+from muzero2048.config import NetworkConfig
+from muzero2048.deep_td.network import make_network, q_values
+from muzero2048.env import Game2048
+from muzero2048.value_codec import ValueCodec
+
+from .toy_network import METHODS, random_network, small_config, values_of
+
+GAME = Game2048(2, 3)
+
+
+@pytest.mark.parametrize(
+    ("method", "output"), [("td_afterstate", "categorical"), ("q_learning", "categorical"), ("td_afterstate", "scalar")]
+)
+def test_values_of_the_four_moves(rng: np.random.Generator, method: str, output: str) -> None:
+    config = small_config(method, output=output)
+    network = random_network(config)
+    boards = [positions.random_board(rng, 2, 3, largest=6) for _ in range(100)]
+    words = GAME.from_cells(jnp.asarray(np.array(boards, np.uint8)))
+    found = np.array(jax.jit(lambda words: q_values(network, GAME, words, config.discount))(words))
+
+    of_network = values_of(network)
+
+    for action in range(4):
+        after, rewards = zip(*(rules.afterstate(board, action) for board in boards), strict=True)
+        if method == "td_afterstate":
+            expected = np.array(rewards) + config.discount * of_network(list(after))[:, 0]
+        else:
+            expected = of_network(boards)[:, action]
+        legal = np.array([rules.legal_actions(board)[action] for board in boards])
+        np.testing.assert_allclose(found[legal, action], expected[legal], rtol=1e-4, atol=1e-3)
+        assert (found[~legal, action] == -np.inf).all()
+        assert 10 < legal.sum() < 100
+    assert np.ptp(found[np.isfinite(found)]) > 5
+
+
+@pytest.mark.parametrize("trunk", ["residual_mlp", "se_resnet", "tuples", "cnn_2x2", "cnn_3x3"])
+def test_every_trunk(trunk: str) -> None:
+    network = NetworkConfig(trunk=trunk, blocks=1, width=16, tile_levels=8, tuple_width=2)
+    for method, outputs in zip(METHODS, (1, 4), strict=True):
+        config = small_config(method, 3, 4, network=network)
+        cells = jax.ShapeDtypeStruct((5, 12), jnp.uint8)
+        logits = jax.eval_shape(lambda cells, config=config: make_network(config, seed=0)(cells), cells)
+        assert logits.shape == (5, outputs, config.value.bins)
+
+
+def test_a_scalar_is_the_transformed_value() -> None:
+    """h(8) = sqrt(9) - 1 + 0.008, and the Huber loss of a difference d is d^2 / 2 up to 1, then d - 1/2."""
+    codec = small_config(output="scalar").codec
+    assert codec.decode(jnp.array([[2.008]])).tolist() == pytest.approx([8.0], rel=1e-5)
+    assert codec.loss(jnp.array([[2.508]]), jnp.array([8.0])).tolist() == pytest.approx([0.125], rel=1e-5)
+    assert codec.loss(jnp.array([[5.008]]), jnp.array([8.0])).tolist() == pytest.approx([2.5], rel=1e-5)
+    assert not codec.saturated(jnp.array([1e9])).any()
+    assert small_config(value=ValueCodec(16, 14.0)).codec == ValueCodec(16, 14.0)

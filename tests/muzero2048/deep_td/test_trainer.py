@@ -1,0 +1,152 @@
+"""The learner as the training loop sees it: metrics, checkpoints to the bit, players, and that it learns."""
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+from reference import positions, rules
+
+from launch.metrics import REGISTRY
+from muzero2048.config import NetworkConfig, OptimizerConfig, ReplayConfig, SearchConfig
+from muzero2048.deep_td import trainer
+from muzero2048.deep_td.config import ExplorationConfig
+from muzero2048.deep_td.network import make_network
+from muzero2048.deep_td.player import OnePlySetting, load_player, load_tree_player
+from muzero2048.deep_td.trainer import DeepTDLearner
+from muzero2048.env import Game2048
+
+from .test_learner import shared_learner
+from .toy_network import METHODS, small_config, values_of
+
+# As in tests/muzero2048/test_trainer.py: what orbax says of a damaged array nobody can catch.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+CONFIG = small_config(rows=2, columns=2, exploration=ExplorationConfig(0.4, 0.1, 0.6))
+OPTIMUM = 66.964149  # of the 2x2 board
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compile_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trainer, "make_learner", shared_learner)
+        yield
+
+
+Run = tuple[DeepTDLearner, Path, dict[str, float], dict[str, float]]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A learner, its checkpoint after one report, and the metrics of the reports around it."""
+    learner = DeepTDLearner(CONFIG, seed=1)
+    assert learner.env_steps_total == 640
+    first = learner.advance()
+    assert learner.progress == {"env_steps": 256, "games": int(first["train/games"]), "updates": 4}
+    folder = tmp_path_factory.mktemp("checkpoint")
+    learner.save(folder)
+    second = learner.advance()
+    assert learner.progress["env_steps"] == 512  # 400 is passed in the second round
+    return learner, folder, first, second
+
+
+def test_metrics(run: Run) -> None:
+    for metrics in run[2:]:
+        assert set(metrics) <= set(REGISTRY)
+        assert all(type(value) is float and np.isfinite(value) for value in metrics.values())
+        assert 0 < metrics["train/score_mean"] <= metrics["train/score_max"] < 1000
+    assert run[2]["td/epsilon"] == pytest.approx(0.35)
+
+
+def test_a_checkpoint_continues_to_the_bit(run: Run) -> None:
+    learner, folder, _, second = run
+    other = DeepTDLearner(CONFIG, seed=99)
+    other.restore(folder)
+    assert other.progress["env_steps"] == 256
+    again = other.advance()
+    assert all(again[name] == second[name] for name in second if not name.startswith("perf/"))
+    assert other.progress == learner.progress
+    weights = ([np.array(x) for x in jax.tree.leaves(one.player()._params)] for one in (other, learner))
+    assert all(np.array_equal(a, b) for a, b in zip(*weights, strict=True))
+
+
+def test_players_of_a_checkpoint(run: Run) -> None:
+    """A tree search that looks at every move once plays as 1-ply does, from the same checkpoint."""
+    learner = DeepTDLearner(CONFIG, seed=99)
+    learner.restore(run[1])
+    one_ply = SearchConfig(simulations=4, considered_actions=4, model="simulator")
+    games = learner.player().play(20, seed=5)
+    for player in (load_player(run[1], CONFIG), load_tree_player(run[1], CONFIG, one_ply)):
+        same = player.play(20, seed=5)
+        np.testing.assert_array_equal(games.score, same.score)
+        np.testing.assert_array_equal(games.moves, same.moves)
+    with pytest.raises(ValueError, match="q_learning has none; give --search 1ply"):
+        load_tree_player(run[1], dataclasses.replace(CONFIG, method="q_learning"), one_ply)
+
+
+def test_the_move_is_the_best_of_the_four(rng: np.random.Generator) -> None:
+    """By the network's value of each board that a move leads to, one at a time."""
+    game = Game2048(2, 3)
+    config = small_config("td_afterstate")
+    network = make_network(config, seed=3)
+    graphdef, params = nnx.split(network)
+    policy = jax.jit(OnePlySetting(game, config.discount, graphdef).policy(params))
+    values = values_of(network)
+    boards = [positions.random_board(rng, 2, 3, largest=6) for _ in range(60)]
+    boards = [board for board in boards if not rules.is_over(board)]
+    words = game.from_cells(jnp.asarray(np.array(boards, np.uint8)))
+    chosen = policy(words, jnp.zeros(len(boards), jnp.uint32))
+    for board, action in zip(boards, chosen, strict=True):
+        moves = [rules.afterstate(board, a) for a in range(4)]
+        q = np.array([reward for _, reward in moves]) + config.discount * values([after for after, _ in moves])[:, 0]
+        assert action == np.argmax(np.where(rules.legal_actions(board), q, -np.inf))
+
+
+@pytest.mark.parametrize("part", ["parameters", "training"])
+def test_damage_is_refused_by_name(run: Run, tmp_path: Path, part: str) -> None:
+    learner = DeepTDLearner(CONFIG, seed=1)
+    learner.save(tmp_path)
+    largest = max((tmp_path / part).rglob("*"), key=lambda file: file.stat().st_size if file.is_file() else -1)
+    largest.write_bytes(largest.read_bytes()[: largest.stat().st_size // 2])
+    with pytest.raises(ValueError, match=f"{part} is missing or damaged") as error:
+        learner.restore(tmp_path)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("change", [{"method": "q_learning"}, {"output": "scalar"}])
+def test_another_network_is_refused(run: Run, change: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="another network or config"):
+        load_player(run[1], dataclasses.replace(CONFIG, **change))
+
+
+def test_targets_beyond_the_support_are_worth_a_word(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("muzero2048.trainer.SATURATION_WARNING", -1.0)
+    with pytest.warns(UserWarning, match=r"raise value\.h_max"):
+        run[0].advance()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_it_learns_2x2(method: str) -> None:
+    """Four fifths of the optimum; random play has 19.66 points, greedy play 24.04."""
+    config = small_config(
+        method,
+        rows=2,
+        columns=2,
+        env_steps=60_000,
+        report_env_steps=60_000,
+        discount=1.0,
+        num_envs=64,
+        chunk=16,
+        network=NetworkConfig(blocks=1, width=32, tile_levels=8),
+        exploration=ExplorationConfig(0.2, 0.0, 0.5) if method == "q_learning" else ExplorationConfig(),
+        replay=ReplayConfig(capacity=64 * 16 * 4, batch_size=128),
+        optimizer=OptimizerConfig(learning_rate=3e-3),
+    )
+    learner = DeepTDLearner(config, seed=0)
+    learner.advance()
+    games = learner.player().play(500, seed=0)
+    assert games.score.mean() > 0.8 * OPTIMUM
