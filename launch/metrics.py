@@ -86,7 +86,7 @@ MUZERO = (
     Metric("value/return_mean", "points", "mean discounted return there"),
     Metric("value/correlation", "1", "of search value and return there; left out where one of them is constant"),
     Metric("optimizer/gradient_norm", "1", "global norm of the gradient before clipping"),
-    Metric("optimizer/gradient_norm_representation", "1", "of it, the parameters of h (grounded: and the decoder)"),
+    Metric("optimizer/gradient_norm_representation", "1", "of it, the parameters of h (grounded: and of the decoder)"),
     Metric("optimizer/gradient_norm_dynamics", "1", "of it, the parameters of phi, g and the reward"),
     Metric("optimizer/gradient_norm_prediction", "1", "of it, the parameters of f and psi (grounded: and their trunk)"),
     Metric("optimizer/gradient_norm_encoder", "1", "of it, the parameters of the chance encoder, where it is learned"),

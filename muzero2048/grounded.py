@@ -43,8 +43,8 @@ class GroundedModel(Model):
 
     grounded = True
     parts: ClassVar = {
-        "representation": ("embedding", "decoder"),
-        "dynamics": ("line_hidden", "line_out", "potential_steps", "code_gate", "code_content"),
+        "representation": ("embedding",),
+        "dynamics": ("successor", "line_hidden", "line_out", "potential_steps", "code_gate", "code_content"),
         "prediction": ("trunk", "norm", "policy_head", "value_head", "chance_head", "afterstate_value_head"),
         "encoder": ("encoder",),
     }
@@ -70,7 +70,8 @@ class GroundedModel(Model):
         self.trunk = make_trunk(network, self.board_shape, rngs)
         self.norm = make_norm(network.width, network, rngs)
         if network.value_tuples:
-            self.value_tables = ValueTables(network.value_tuples, network.table_bits, self.board_shape)
+            initial = config.value.to_centre(jnp.float32(config.optimistic_value))
+            self.value_tables = ValueTables(network.value_tuples, network.table_bits, self.board_shape, initial)
         features = network.width * (num_cells if network.convolutional else 1)
         bins, initializers = config.value.bins, value_initializers(config)
         self.policy_head = nnx.Linear(features, 4, rngs=rngs)
@@ -90,7 +91,7 @@ class GroundedModel(Model):
         left the search blind to the largest ones, on which the game turns.
         """
         table = self.embedding.embedding[...]
-        return DECODER_SCALE * (2.0 * latent @ table.T - jnp.sum(table**2, axis=-1))
+        return DECODER_SCALE * (2.0 * latent @ table.T - jnp.sum(table**2, axis=-1)[None, None])
 
     def prediction(self, state: Float[Array, "B N D"]) -> Prediction:
         """F: heads on the trunk over the decoded tiles."""
@@ -123,7 +124,7 @@ class GroundedModel(Model):
         holds for two tiles never seen before, but for the name of their successor.
         """
         length = lines.shape[2]
-        empty = self.embedding.embedding[0]
+        empty = jnp.broadcast_to(self.embedding.embedding[0], lines.shape)
         pairs = np.triu_indices(length, 1)
         alike = _alike(lines[:, :, pairs[0]], lines[:, :, pairs[1]])
         relations = jnp.concatenate([_alike(lines, empty), alike], axis=-1)
@@ -201,7 +202,7 @@ class GroundedModel(Model):
         return jnp.argmax(jax.lax.stop_gradient(self.decode(latent)), axis=-1)
 
 
-def _alike(x: Float[Array, "*B D"], y: Float[Array, "*#B D"]) -> Float[Array, "*B"]:
+def _alike(x: Float[Array, "*B D"], y: Float[Array, "*B D"]) -> Float[Array, "*B"]:
     """1 where two cells are the same, near 0 where their embeddings, about one unit long, differ."""
     return jnp.exp(-ALIKE_SCALE * jnp.sum((x - y) ** 2, axis=-1))
 

@@ -24,7 +24,6 @@ from muzero2048.replay import ReplayState, Sample, make_replay
 from muzero2048.selfplay import ActorState, PlayStatistics, add_play, init_actor, play_chunk
 from muzero2048.symmetry import symmetries
 from muzero2048.targets import Batch, Sequence, make_batch, view_sequence
-from muzero2048.value_codec import transform
 from muzero2048.value_tables import Coherence, Table, init_coherence, learn
 
 MODEL_IS_RIGHT = 0.99
@@ -253,7 +252,7 @@ def learn_tables(
     if tables is None or model.value_tables is None:
         return None
     cells = batch.afterstate_cells[:, 0]
-    delta = transform(batch.afterstate_value[:, 0]) - model.value_tables(cells)
+    delta = model.codec.to_centre(batch.afterstate_value[:, 0]) - model.value_tables(cells)
     delta = jax.lax.stop_gradient(delta) * batch.weight * (accuracy >= MODEL_IS_RIGHT)
     entries = model.value_tables.entries(cells)
     weights, coherence = learn(

@@ -81,10 +81,15 @@ class ValueCodec:
         """The mean point, in units of h."""
         return jax.nn.softmax(logits.astype(jnp.float32), axis=-1) @ self.support
 
+    def to_centre(self, x: Float[Array, "*B"]) -> Float[Array, "*B"]:
+        """The number whose mean decodes to the value: h(x), or x itself where the mean of h^-1 is decoded."""
+        return transform(x) if self.decoding == "inverse_of_mean" else x
+
     def logits_near(self, centre: Float[Array, "B"]) -> Float[Array, "B bins"]:
-        """Logits of a normal distribution around the centre (units of h), one bin wide: its mean is the centre."""
+        """Logits of a normal distribution around the centre (`to_centre`), one bin wide: it decodes to the centre."""
+        place = centre if self.decoding == "inverse_of_mean" else transform(centre)
         width = self.h_max / (self.bins - 1)
-        return -0.5 * ((centre[:, None] - self.support[None]) / width) ** 2
+        return -0.5 * ((place[:, None] - self.support[None]) / width) ** 2
 
     @property
     def largest(self) -> float:

@@ -2,11 +2,13 @@
 
     V(as) = h^-1(c),   c(as) = sum_j w[index_j(as)]          the sum over all placements, in units of h
 
+(value.decoding = mean_of_inverse: V(as) = c, in points. Unbiased, where the mean of h is averse to risk, but slower to
+learn: the errors of a good game drown those of all others.)
 V(s) is what f says around the same sum: its head learns what the state's move and spawn add.
 
 Gradient descent is not for tables: an entry is met by a few samples of the many, so each has a rate of its own
-(Jaskowski 2017, sec. IV-B, eq. 8-10, on batches). With delta_i the error h(z_i) - c_i of a sample that meets
-entry e, and n_e the number of samples of the batch that do,
+(Jaskowski 2017, sec. IV-B, eq. 8-10, on batches). With delta_i the error h(z_i) - c_i (or z_i - c_i) of a sample that
+meets entry e, and n_e the number of samples of the batch that do,
 
     w_e += alpha / m * |E_e| / A_e * mean_i delta_i,   then   E_e += mean_i delta_i,   A_e += mean_i |delta_i|
 
@@ -28,11 +30,12 @@ class Table(nnx.Variable[Array]):
 
 
 class ValueTables(nnx.Module):
-    """The weights; all begin at 0."""
+    """The weights; all begin at the share of a placement in the value `initial` (units of c)."""
 
-    def __init__(self, shapes: str, bits: int, board_shape: tuple[int, int]):
+    def __init__(self, shapes: str, bits: int, board_shape: tuple[int, int], initial: Float[Array, ""]):
         self.shapes, self.bits, self.board_shape = shapes, bits, board_shape
-        self.weights = Table(jnp.zeros(num_tables(shapes, board_shape) << bits))
+        placements = sum(len(table) for table, _ in tuple_placements(shapes, board_shape))
+        self.weights = Table(jnp.full(num_tables(shapes, board_shape) << bits, initial / placements))
 
     def entries(self, tiles: Tiles) -> Int[Array, "B M"]:
         """Which entries the boards meet."""
@@ -69,7 +72,7 @@ def learn(
         weights: w.
         coherence: E and A.
         entries: of each sample; see `ValueTables.entries`.
-        delta: errors in units of h; 0 for a sample that does not count.
+        delta: errors in units of c; 0 for a sample that does not count.
         learning_rate: alpha.
     """
     spread = jnp.broadcast_to(delta[:, None], entries.shape)

@@ -154,7 +154,7 @@ def test_grounded_dynamics_learn_from_boards_alone() -> None:
     weights = LossWeights(reward=0.0, reconstruction=0.0, commitment=0.0)
     config = dataclasses.replace(GROUNDED, losses=weights)
     found = gradient(model_of(GROUNDED), batch(), config)
-    dynamics = {"embedding", "decoder", "line_hidden", "line_out", "code_gate", "code_content"}
+    dynamics = {"embedding", "successor", "line_hidden", "line_out", "code_gate", "code_content"}
     for name in dynamics:
         assert all(not jnp.any(leaf) for leaf in jax.tree.leaves(found[name])), name
     for name in ("policy_head", "value_head", "chance_head", "afterstate_value_head", "trunk"):
@@ -166,10 +166,9 @@ def test_reconstruction_and_accuracy() -> None:
     model, data = model_of(GROUNDED), batch()
     report = loss(model, data, GROUNDED)[1]
     assert 0 <= report.afterstate_accuracy <= 1
-    # Uniform logits: cross-entropy of every cell is the log of the number of levels.
+    # All embeddings alike: cross-entropy of every cell is the log of the number of levels.
     flat = nnx.clone(model)
-    flat.decoder.kernel[...] *= 0.0
-    flat.decoder.bias[...] *= 0.0
+    flat.embedding.embedding[...] *= 0.0
     report = loss(flat, data, GROUNDED)[1]
     np.testing.assert_allclose(report.reconstruction, np.log(10), rtol=1e-5)
     # It decodes every cell as empty (the first of equals), and no board of the game is empty.
