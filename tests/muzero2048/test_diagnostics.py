@@ -202,9 +202,9 @@ def test_a_latent_model_is_swapped_in_its_rewards_alone() -> None:
     assert 0 < found["swap/agreement"] < 1
 
 
-def test_a_random_grounded_model_decodes_no_board() -> None:
+def test_a_random_grounded_model_decodes_few_boards() -> None:
     found = diagnosed(random_model(small_config("grounded"), seed=5), *boards())
-    assert found["model/afterstate_accuracy_all"] == 0
+    assert found["model/afterstate_accuracy_all"] < 0.05
     assert found["swap/q_error"] > 1
 
 

@@ -92,9 +92,10 @@ def test_rounds_in_one_call_are_rounds_one_by_one(learner: Learner) -> None:
         reports.append(jax.device_get(one))
     assert equal(together, state)
     play = [one.play for one in reports]
-    assert int(report.play.games) == sum(p.games for p in play) > 0
-    assert int(report.play.score_max) == max(p.score_max for p in play)
-    np.testing.assert_array_equal(report.play.reached, np.sum([p.reached for p in play], axis=0))
+    ended = [p.ended for p in play]
+    assert int(report.play.ended.games) == sum(games.games for games in ended) > 0
+    assert int(report.play.ended.score_max) == max(games.score_max for games in ended)
+    np.testing.assert_array_equal(report.play.ended.reached, np.sum([games.reached for games in ended], axis=0))
     np.testing.assert_allclose(report.play.q_range, sum(p.q_range for p in play), rtol=1e-5)
     for mean, *values in zip(*map(jax.tree.leaves, [report.update, *(one.update for one in reports)]), strict=True):
         np.testing.assert_allclose(mean, np.mean(values), rtol=1e-5, atol=1e-7)

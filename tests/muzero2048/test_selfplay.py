@@ -124,6 +124,7 @@ def test_statistics(played: tuple[ActorState, Sequence, PlayStatistics]) -> None
     entropy = -np.sum(sequence.policy * np.log(np.maximum(sequence.policy, 1e-30)), axis=-1).mean()
     np.testing.assert_allclose(statistics.target_entropy, entropy, rtol=1e-4)
     assert statistics.late == 0
+    assert statistics.ended.normal == 1
 
 
 def test_errors_are_search_values_less_returns() -> None:
@@ -138,7 +139,6 @@ def test_errors_are_search_values_less_returns() -> None:
     expected = sequence.reward[:-1] + DISCOUNT * np.where(sequence.done[:-1], 0.0, search_value[1:])
     np.testing.assert_allclose(sequence.value[:-1], expected, rtol=1e-4, atol=1e-3)
     assert np.abs(error).mean() > 1.0
-    assert statistics.normal == 1
 
 
 Game = list[int]  # the moves t of one game of one environment
@@ -181,12 +181,12 @@ def test_restarts_and_the_games_that_count(
         assert actor.moves[i] == len(current)
         assert actor.score[i] == sum(int(sequence.reward[t, i]) for t in current)
     assert restarts > 5
-    assert statistics.games == len(counted) > 10
-    assert statistics.score_sum == sum(score for score, _ in counted)
-    assert statistics.score_max == max(score for score, _ in counted)
-    assert statistics.moves_sum == sum(moves for _, moves in counted)
-    assert statistics.reached[0] == len(counted)
-    assert statistics.normal == pytest.approx(normal_moves / (CONFIG.chunk * CONFIG.num_envs))
+    assert statistics.ended.games == len(counted) > 10
+    assert statistics.ended.score_sum == sum(score for score, _ in counted)
+    assert statistics.ended.score_max == max(score for score, _ in counted)
+    assert statistics.ended.moves_sum == sum(moves for _, moves in counted)
+    assert statistics.ended.reached[0] == len(counted)
+    assert statistics.ended.normal == pytest.approx(normal_moves / (CONFIG.chunk * CONFIG.num_envs))
 
 
 def test_targets_bootstrap_from_what_the_config_says(
@@ -213,10 +213,10 @@ def test_pairs_of_value_and_return(
             gain = sum(DISCOUNT ** (t - marked) * float(sequence.reward[t, i]) for t in game if t >= marked)
             pairs.append((float(values[marked, i]), gain))
     value, gain = np.array(pairs).T
-    assert statistics.pairs.games == len(pairs) == sequence.done.sum()
-    np.testing.assert_allclose(statistics.pairs.value_mean, value.mean(), rtol=1e-5)
-    np.testing.assert_allclose(statistics.pairs.return_mean, gain.mean(), rtol=1e-5)
-    np.testing.assert_allclose(statistics.pairs.error_sum, np.abs(value - gain).sum(), rtol=1e-5)
+    assert statistics.ended.pairs.games == len(pairs) == sequence.done.sum()
+    np.testing.assert_allclose(statistics.ended.pairs.value_mean, value.mean(), rtol=1e-5)
+    np.testing.assert_allclose(statistics.ended.pairs.return_mean, gain.mean(), rtol=1e-5)
+    np.testing.assert_allclose(statistics.ended.pairs.error_sum, np.abs(value - gain).sum(), rtol=1e-5)
 
 
 def test_the_first_games_begin_where_the_rule_says() -> None:

@@ -1,0 +1,65 @@
+"""Trunks and their layers: shapes, norms by hand, what the convolutions see."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from muzero2048.config import NetworkConfig
+from muzero2048.networks import make_norm, make_trunk
+
+SMALL = NetworkConfig(width=8, blocks=2, tile_levels=6, tuple_width=2)
+TRUNKS = ("residual_mlp", "se_resnet", "tuples", "cnn_2x2", "cnn_3x3")
+
+
+def features(network: NetworkConfig, cells: np.ndarray, shape: tuple[int, int] = (3, 3)) -> jax.Array:
+    trunk = make_trunk(network, shape, nnx.Rngs(0))
+    return jax.jit(lambda trunk, cells: trunk(cells))(trunk, jnp.asarray(cells, jnp.uint8))
+
+
+@pytest.mark.parametrize("trunk", TRUNKS)
+def test_shapes(trunk: str, rng: np.random.Generator) -> None:
+    network = dataclasses.replace(SMALL, trunk=trunk)
+    found = features(network, rng.integers(0, 6, (5, 9)))
+    assert found.shape == ((5, 3, 3, 8) if trunk == "se_resnet" else (5, 8))
+    assert len(np.unique(np.asarray(found).reshape(5, -1).round(5), axis=0)) == 5
+    halved = features(dataclasses.replace(network, compute_dtype="bfloat16"), rng.integers(0, 6, (5, 9)))
+    assert halved.dtype == jnp.bfloat16
+
+
+def test_norms_by_hand() -> None:
+    x = jnp.array([[1.0, 2.0, 3.0, 6.0]])
+    network = dataclasses.replace(SMALL, width=4)
+    layer = make_norm(4, network, nnx.Rngs(0))(x)
+    np.testing.assert_allclose(layer, (np.array(x) - 3.0) / np.sqrt(3.5), rtol=1e-4)  # mean 3, variance 14 / 4
+    rms = make_norm(4, dataclasses.replace(network, norm="rms"), nnx.Rngs(0))(x)
+    np.testing.assert_allclose(rms, np.array(x) / np.sqrt(12.5), rtol=1e-4)  # mean square 50 / 4
+
+
+@pytest.mark.parametrize("trunk", ["cnn_2x2", "cnn_3x3"])
+def test_convolutions_by_hand(trunk: str) -> None:
+    """The whole network in numpy: filters over the one-hot planes, relu, one layer."""
+    size, count = (2, 2) if trunk == "cnn_2x2" else (3, 3)
+    network = dataclasses.replace(SMALL, trunk=trunk, width=3)
+    model = make_trunk(network, (3, 3), nnx.Rngs(1))
+    cells = np.array([0, 1, 2, 3, 4, 5, 1, 0, 2])
+    x = np.eye(6)[cells].reshape(3, 3, 6)
+    for convolution in model.convolutions:
+        kernel, bias = np.asarray(convolution.kernel[...]), np.asarray(convolution.bias[...])
+        if size == 3:
+            x = np.pad(x, ((1, 1), (1, 1), (0, 0)))
+        places = [
+            [
+                np.einsum("ijc,ijco->o", x[r : r + size, c : c + size], kernel) + bias
+                for c in range(x.shape[1] - size + 1)
+            ]
+            for r in range(x.shape[0] - size + 1)
+        ]
+        x = np.maximum(np.array(places), 0.0)
+    assert len(model.convolutions) == count
+    expected = x.ravel() @ np.asarray(model.layer.kernel[...]) + np.asarray(model.layer.bias[...])
+    found = model(jnp.asarray(cells[None], jnp.uint8))[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
