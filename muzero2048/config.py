@@ -237,6 +237,9 @@ class TrainingConfig:
     discount: float = 0.999  # gamma, once a move
     td_lambda: float = 0.5  # lambda of the value target
     td_steps: int = 10  # n, after which the target bootstraps whatever lambda
+    # In points: where V(s) and V(as) of a new network begin; above what can be reached, untried moves look good
+    # (Guei et al. 2022 for n-tuple networks; for MuZero the open question of Guei 2023, sec. 4.4.4). 0: near 0
+    optimistic_value: float = 0.0
     num_envs: int = 256  # games played side by side
     chunk: int = 32  # moves of each between two rounds of updates
     symmetry: bool = True  # train on a random one of the 8 views of each sample
@@ -262,6 +265,11 @@ class TrainingConfig:
             raise ValueError(
                 f"start.jump_tiles is '{self.start.jump_tiles}': on {self.rows}x{self.columns} cells give at most "
                 f"{self.rows * self.columns - 3} tiles, so that one cell is empty after two spawns"
+            )
+        if self.optimistic_value != 0 and not 0 < self.optimistic_value <= self.value.largest:
+            raise ValueError(
+                f"optimistic_value is {self.optimistic_value:g}: must be between 0 and the end of the value support, "
+                f"{self.value.largest:.0f}; raise value.h_max for more"
             )
         updates = self.chunk_moves * self.replay.ratio / self.replay.batch_size
         if updates < 1 or not math.isclose(updates, round(updates)):
@@ -298,9 +306,6 @@ class MuZeroConfig(TrainingConfig):
     # What the target bootstraps from, of the search at the next state: the best visited Q (Guei 2023, eq. 35), Q of the
     # move that is played, Q expected under the improved policy, the mean over visits, or V(s) without a search
     bootstrap: Literal["best_child", "played", "improved_policy", "visit_mean", "network"] = "best_child"
-    # In points: where V(s) and V(as) of a new network begin; above what can be reached, untried moves look good
-    # (Guei et al. 2022 for n-tuple networks; for MuZero the open question of Guei 2023, sec. 4.4.4). 0: not set
-    optimistic_value: float = 0.0
     ema_decay: float = 0.0  # per update, of the averaged parameters that play, reanalyse and are evaluated; 0: none
     unroll_steps: int = 5  # K, model steps behind each sampled position
     chance: ChanceConfig = field(default_factory=ChanceConfig)
@@ -313,11 +318,6 @@ class MuZeroConfig(TrainingConfig):
             raise ValueError(f"unroll_steps is {self.unroll_steps}: must be at least 1")
         if not 0 <= self.ema_decay < 1:
             raise ValueError(f"ema_decay is {self.ema_decay}: must be at least 0 and below 1")
-        if self.optimistic_value != 0 and not 0 < self.optimistic_value <= self.value.largest:
-            raise ValueError(
-                f"optimistic_value is {self.optimistic_value:g}: must be between 0 and the end of the value support, "
-                f"{self.value.largest:.0f}; raise value.h_max for more"
-            )
         if self.chance.encoder == "oracle" and self.chance.codes < 2 * self.rows * self.columns:
             raise ValueError(
                 f"chance.codes is {self.chance.codes}: the oracle on {self.rows}x{self.columns} cells "

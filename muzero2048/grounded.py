@@ -19,8 +19,8 @@ from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, UInt8
 
 from muzero2048.config import MuZeroConfig
-from muzero2048.model import AfterstatePrediction, Model, Prediction, value_initializers
-from muzero2048.networks import make_norm, make_trunk
+from muzero2048.model import AfterstatePrediction, Model, Prediction
+from muzero2048.networks import make_norm, make_trunk, value_initializers
 from muzero2048.observation import planes
 from muzero2048.value_codec import transform
 from muzero2048.value_tables import ValueTables
@@ -73,7 +73,7 @@ class GroundedModel(Model):
             initial = config.value.to_centre(jnp.float32(config.optimistic_value))
             self.value_tables = ValueTables(network.value_tuples, network.table_bits, self.board_shape, initial)
         features = network.width * (num_cells if network.convolutional else 1)
-        bins, initializers = config.value.bins, value_initializers(config)
+        bins, initializers = config.value.bins, value_initializers(config.value, config.optimistic_value)
         self.policy_head = nnx.Linear(features, 4, rngs=rngs)
         self.value_head = nnx.Linear(features, bins, rngs=rngs, **initializers)
         self.chance_head = nnx.Linear(features, self.codes, rngs=rngs)

@@ -12,9 +12,11 @@ from flax import nnx
 from jaxtyping import Array, Float, Int, UInt8
 
 from muzero2048.config import MuZeroConfig
-from muzero2048.model import AfterstatePrediction, Model, Prediction, value_initializers
-from muzero2048.networks import Head, Tower, make_trunk
+from muzero2048.model import AfterstatePrediction, Model, Prediction
+from muzero2048.networks import Head, Tower, make_trunk, value_initializers
 from muzero2048.observation import planes
+
+FIRST_REWARD = 4.0  # points of any move to a new network: what it promises too much, values would long remember
 
 
 class LatentModel(Model):
@@ -39,12 +41,12 @@ class LatentModel(Model):
                 nnx.Linear(inputs, 128, rngs=rngs), nnx.relu, nnx.Linear(128, self.codes, rngs=rngs)
             )
         places = num_cells if network.convolutional else 1
-        bins, initializers = config.value.bins, value_initializers(config)
+        bins, initializers = config.value.bins, value_initializers(config.value, config.optimistic_value)
         self.policy_head = Head(network, places, 4, rngs)
         self.value_head = Head(network, places, bins, rngs, **initializers)
         self.chance_head = Head(network, places, self.codes, rngs)
         self.afterstate_value_head = Head(network, places, bins, rngs, **initializers)
-        self.reward_head = Head(network, places, bins, rngs)
+        self.reward_head = Head(network, places, bins, rngs, **value_initializers(config.value, FIRST_REWARD))
         if config.losses.consistency > 0:
             self.predictor = nnx.Sequential(
                 Head(network, places, network.width, rngs),

@@ -115,17 +115,6 @@ class Model(nnx.Module):
         raise NotImplementedError
 
 
-def value_initializers(config: MuZeroConfig) -> dict[str, Any]:
-    """Initializers of the last layer of a value head: every board is worth `optimistic_value`, if that is set."""
-    if config.optimistic_value == 0:
-        return {}
-
-    def bias(key: PRNGKeyArray, shape: tuple[int, ...], dtype: Any) -> Array:
-        return config.value.logits_of(config.optimistic_value).astype(dtype)
-
-    return {"kernel_init": nnx.initializers.zeros_init(), "bias_init": bias}
-
-
 def straight_through_code(logits: Float[Array, "B C"]) -> Float[Array, "B C"]:
     """onehot(argmax) forward, the gradient of softmax backward (Stochastic MuZero, sec. 4.2)."""
     probabilities = jax.nn.softmax(logits)

@@ -96,6 +96,12 @@ class ValueCodec:
         """The last point of the support, in points of the game."""
         return float(inverse_transform(jnp.float32(self.h_max)))
 
+    @property
+    def least(self) -> float:
+        """Where values begin: a twentieth of the support in h, low but within reach of all bins (`logits_of`)."""
+        with jax.ensure_compile_time_eval():
+            return float(inverse_transform(jnp.float32(self.h_max / 20)))
+
     def logits_of(self, value: float) -> Float[Array, "bins"]:
         """Logits that decode to `value`: l * support, a straight line, with l found by bisection.
 
@@ -129,6 +135,11 @@ class ScalarCodec:
     """One number, h(x) itself, in the place of a distribution."""
 
     bins: int = 1
+    least: float = 0.0  # where values begin
+
+    def logits_of(self, value: float) -> Float[Array, "1"]:
+        """What decodes to `value`."""
+        return transform(jnp.full((1,), value))
 
     def decode(self, logits: Float[Array, "*B bins"]) -> Float[Array, "*B"]:
         """The scalar in points of the game."""

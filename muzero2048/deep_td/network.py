@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.env import Board, Game2048
-from muzero2048.networks import Head, make_trunk
+from muzero2048.networks import Head, make_trunk, value_initializers
 from muzero2048.search.dynamics import all_afterstates, flat_cells
 
 
@@ -21,7 +21,8 @@ class ValueNetwork(nnx.Module):
         self.codec, self.outputs = config.codec, config.outputs
         self.trunk = make_trunk(config.network, (config.rows, config.columns), rngs)
         places = config.rows * config.columns if config.network.convolutional else 1
-        self.head = Head(config.network, places, self.outputs * self.codec.bins, rngs)
+        initializers = value_initializers(self.codec, config.optimistic_value, self.outputs)
+        self.head = Head(config.network, places, self.outputs * self.codec.bins, rngs, **initializers)
 
     def __call__(self, cells: UInt8[Array, "B N"]) -> Float[Array, "B outputs bins"]:
         """Logits of the values."""

@@ -78,7 +78,8 @@ def test_optimistic_values(kind: str, decoding: Literal["inverse_of_mean", "mean
     found, ordinary = outputs(model, *inputs), outputs(plain, *inputs)
     for name in ("value", "afterstate_value", "next_value"):
         np.testing.assert_allclose(config.value.decode(found[name]), 500.0, rtol=1e-3)
-        assert jnp.abs(config.value.decode(ordinary[name]) - 500.0).min() > 5.0
+        # Without it, h^-1 of a twentieth of the support: h = 1.5 is 5.2 points (by bisection of h in plain Python).
+        np.testing.assert_allclose(config.value.decode(ordinary[name]), 5.23, atol=0.02)
     for name in ("policy", "chance", "reward"):
         np.testing.assert_array_equal(found[name], ordinary[name])
 

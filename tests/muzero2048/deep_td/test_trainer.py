@@ -139,6 +139,7 @@ def test_it_learns_2x2(method: str) -> None:
         env_steps=60_000,
         report_env_steps=60_000,
         discount=1.0,
+        optimistic_value=60.0 if method == "q_learning" else 0.0,  # it learns of a move only by making it
         num_envs=64,
         chunk=16,
         network=NetworkConfig(blocks=1, width=32, tile_levels=8),
