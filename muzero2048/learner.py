@@ -23,19 +23,9 @@ from muzero2048.reanalyse import reanalyse
 from muzero2048.replay import ReplayState, Sample, make_replay
 from muzero2048.selfplay import ActorState, PlayStatistics, add_play, init_actor, play_chunk
 from muzero2048.symmetry import symmetries
+from muzero2048.table_learner import Params, Tables, init_tables, learn_tables, with_tables
 from muzero2048.targets import Batch, Sequence, make_batch, view_sequence
-from muzero2048.value_tables import Coherence, Table, init_coherence, learn
-
-MODEL_IS_RIGHT = 0.99
-
-Params = Any  # nnx.State of the model, its value tables apart
-
-
-class Tables(NamedTuple):
-    """The value tables of a model, which are not learned by gradients (value_tables.py)."""
-
-    weights: Any  # nnx.State
-    coherence: Coherence
+from muzero2048.value_tables import Table
 
 
 class Average(NamedTuple):
@@ -227,38 +217,6 @@ def value_error(model: Model, batch: Batch) -> Float[Array, "B"]:
     """V(s) less its target at the first positions, in points; the compiler shares V with the loss."""
     value = model.codec.decode(model.prediction(model.representation(batch.cells[:, 0])).value_logits)
     return jax.lax.stop_gradient(value) - batch.value[:, 0]
-
-
-def init_tables(model: Model) -> Tables | None:
-    """The value tables of a new model, if it has some."""
-    if model.value_tables is None:
-        return None
-    return Tables(nnx.state(model, Table), init_coherence(model.value_tables.weights[...]))
-
-
-def with_tables(params: Params, tables: Tables | None) -> Any:
-    """The whole state of the model."""
-    return params if tables is None else nnx.merge_state(params, tables.weights)
-
-
-def learn_tables(
-    model: Model, tables: Tables | None, batch: Batch, accuracy: Float[Array, ""], config: MuZeroConfig
-) -> Tables | None:
-    """Move the value tables by their errors on the true first afterstates of the batch.
-
-    They wait until the model decodes MODEL_IS_RIGHT of these whole: what a wrong model says of the next move is no
-    target, and TC remembers errors that cancel, so that the rates of its first entries would be spent on them.
-    """
-    if tables is None or model.value_tables is None:
-        return None
-    cells = batch.afterstate_cells[:, 0]
-    delta = model.codec.to_centre(batch.afterstate_value[:, 0]) - model.value_tables(cells)
-    delta = jax.lax.stop_gradient(delta) * batch.weight * (accuracy >= MODEL_IS_RIGHT)
-    entries = model.value_tables.entries(cells)
-    weights, coherence = learn(
-        model.value_tables.weights[...], tables.coherence, entries, delta, config.optimizer.table_learning_rate
-    )
-    return Tables(jax.tree.map(lambda _: weights, tables.weights), coherence)
 
 
 def norms_by_part(gradients: Params, parts: Mapping[str, tuple[str, ...]]) -> dict[str, Float[Array, ""]]:

@@ -90,7 +90,7 @@ def test_the_learner_moves_the_tables_once_the_model_is_right(monkeypatch: pytes
 
     waiting = moved(shared_learner(config))
     assert not any(jnp.any(x) for x in jax.tree.leaves(waiting.tables))
-    monkeypatch.setattr("muzero2048.learner.MODEL_IS_RIGHT", 0.0)
+    monkeypatch.setattr("muzero2048.table_learner.MODEL_IS_RIGHT", 0.0)
     learned = moved(shared_learner.__wrapped__(config))
     weights, coherence = jax.tree.leaves(learned.tables.weights)[0], learned.tables.coherence
     assert jnp.count_nonzero(weights) > 20
