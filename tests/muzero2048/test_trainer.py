@@ -16,10 +16,6 @@ from muzero2048.trainer import MuZeroLearner
 
 from .toy_model import shared_learner, small_config
 
-# Of a damaged array orbax gives up the reading while other reads are under way; on a slow machine these find its event
-# loop closed, at any time after, and say so in warnings that nobody can catch.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-
 CONFIG = small_config(rows=2, columns=2)
 
 

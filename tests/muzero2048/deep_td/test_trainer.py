@@ -23,9 +23,6 @@ from muzero2048.env import Game2048
 from .test_learner import shared_learner
 from .toy_network import METHODS, small_config, values_of
 
-# As in tests/muzero2048/test_trainer.py: what orbax says of a damaged array nobody can catch.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-
 CONFIG = small_config(rows=2, columns=2, exploration=ExplorationConfig(0.4, 0.1, 0.6))
 OPTIMUM = 66.964149  # of the 2x2 board
 
