@@ -64,7 +64,13 @@ class Replay(NamedTuple):
 
 
 def make_replay(
-    capacity: int, chunk: int, batch_size: int, sequence: int, *, priority_exponent: float, importance_exponent: float
+    capacity: int,
+    chunk: int,
+    batch_size: int,
+    sequence: int,
+    *,
+    priority_exponent: float = 0.0,
+    importance_exponent: float = 0.0,
 ) -> Replay:
     """A buffer of `capacity` columns, written `chunk` columns at a time, read as `batch_size` sequences.
 

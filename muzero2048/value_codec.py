@@ -73,13 +73,10 @@ class ValueCodec:
 
     def decode(self, logits: Float[Array, "*B bins"]) -> Float[Array, "*B"]:
         """The scalar that the distribution stands for, in points of the game."""
+        probabilities = jax.nn.softmax(logits.astype(jnp.float32), axis=-1)
         if self.decoding == "inverse_of_mean":
-            return inverse_transform(self.mean(logits))
-        return jax.nn.softmax(logits.astype(jnp.float32), axis=-1) @ inverse_transform(self.support)
-
-    def mean(self, logits: Float[Array, "*B bins"]) -> Float[Array, "*B"]:
-        """The mean point, in units of h."""
-        return jax.nn.softmax(logits.astype(jnp.float32), axis=-1) @ self.support
+            return inverse_transform(probabilities @ self.support)
+        return probabilities @ inverse_transform(self.support)
 
     def to_centre(self, x: Float[Array, "*B"]) -> Float[Array, "*B"]:
         """The number whose mean decodes to the value: h(x), or x itself where the mean of h^-1 is decoded."""

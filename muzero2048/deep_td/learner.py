@@ -85,8 +85,6 @@ def make_learner(config: DeepTDConfig) -> Learner:
         chunk=config.chunk,
         batch_size=config.replay.batch_size,
         sequence=1,
-        priority_exponent=0.0,
-        importance_exponent=0.0,
     )
     graphdef = nnx.graphdef(make_network(config, seed=0))
     exploration = config.exploration
