@@ -26,6 +26,9 @@ class NetworkConfig:
     tile_levels: int = 18  # one-hot planes of the observation: 18 shows every tile up to 131072
     tuples: str = "lines squares"  # trunk tuples: which ones, words of lines, squares, rects, axes (tuples.py)
     tuple_width: int = 8  # trunk tuples: units in a table entry
+    # latent: how phi reads its action. append: behind the state, as published. outer: the outer product of the two,
+    # which gives the first layer of phi weights of its own for each action
+    action_input: Literal["append", "outer"] = "append"
     # grounded: an n-tuple network in the value, words as in `tuples`, learned by TC (value_tables.py); "": none
     value_tuples: str = ""
     table_bits: int = 20  # of the index of a value table: 2^24 entries tell all contents of six cells apart

@@ -33,7 +33,8 @@ class LatentModel(Model):
         super().__init__(config)
         network, num_cells = config.network, config.rows * config.columns
         self.h = make_trunk(network, (config.rows, config.columns), rngs)
-        self.phi = Tower(network.width + 4, network, rngs)
+        self.outer = network.action_input == "outer"
+        self.phi = Tower(4 * network.width if self.outer else network.width + 4, network, rngs)
         self.g = Tower(network.width + self.codes, network, rngs)
         if not self.oracle:
             inputs = 2 * num_cells * self.tile_levels + 4
@@ -65,8 +66,9 @@ class LatentModel(Model):
     def afterstate_dynamics(
         self, state: Float[Array, "B *S width"], action: Int[Array, "B"]
     ) -> tuple[Float[Array, "B *S width"], Float[Array, "B bins"]]:
-        """Phi: the tower over the state with the action appended, and the logits of the reward."""
-        afterstate = self.phi(_append(state, jax.nn.one_hot(action, 4)))
+        """Phi: the tower over the state and the action (network.action_input), and the logits of the reward."""
+        one_hot = jax.nn.one_hot(action, 4)
+        afterstate = self.phi(_outer(state, one_hot) if self.outer else _append(state, one_hot))
         return afterstate, self.reward_head(afterstate)
 
     def afterstate_prediction(self, afterstate: Float[Array, "B *S width"]) -> AfterstatePrediction:
@@ -112,3 +114,9 @@ def _append(x: Float[Array, "B *S width"], context: Float[Array, "B D"]) -> Floa
     """The context vector appended to the features of every place."""
     spread = context.reshape(len(x), *(1,) * (x.ndim - 2), -1)
     return jnp.concatenate([x, jnp.broadcast_to(spread, (*x.shape[:-1], spread.shape[-1])).astype(x.dtype)], axis=-1)
+
+
+def _outer(x: Float[Array, "B *S width"], context: Float[Array, "B D"]) -> Float[Array, "B *S width_times_D"]:
+    """The outer product of the features of every place and the context vector, flat."""
+    spread = context.reshape(len(x), *(1,) * (x.ndim - 2), -1, 1).astype(x.dtype)
+    return (x[..., None, :] * spread).reshape(*x.shape[:-1], -1)

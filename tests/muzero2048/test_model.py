@@ -12,6 +12,7 @@ from flax import nnx
 from reference import positions, rules
 
 from muzero2048.grounded import REWARD_SCALE, Move
+from muzero2048.latent import LatentModel
 from muzero2048.model import Model, make_model, straight_through_code
 from muzero2048.observation import planes
 from muzero2048.symmetry import symmetries
@@ -198,6 +199,23 @@ def test_grounded_code_writes_one_place() -> None:
     found = model.dynamics(latent, code)
     np.testing.assert_allclose(found[:, jnp.array([0, 1, 3, 4, 5])], latent[:, jnp.array([0, 1, 3, 4, 5])], atol=1e-6)
     np.testing.assert_allclose(found[:, 2], model.code_content(code), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["residual_mlp", "se_resnet"])
+def test_outer_actions_have_weights_of_their_own(kind: str) -> None:
+    """The stem of phi sees state and action only as W_a x: other rows of W change nothing."""
+    config = small_config(kind)
+    network = dataclasses.replace(config.network, action_input="outer")
+    model = random_model(dataclasses.replace(config, network=network), seed=3)
+    cells, action = jnp.arange(24, dtype=jnp.uint8).reshape(4, 6) % 9, jnp.arange(4)
+    state = model.representation(cells)
+    before, _ = model.afterstate_dynamics(state, action)
+    assert isinstance(model, LatentModel)
+    width, kernel = network.width, model.phi.stem.kernel
+    kernel[...] = kernel[...].at[..., width : 2 * width, :].multiply(-1.0)
+    after, _ = model.afterstate_dynamics(state, action)
+    changed = jnp.abs(after - before).reshape(4, -1).max(axis=-1)
+    np.testing.assert_array_equal(changed > 0.0, [False, True, False, False])
 
 
 def test_planes() -> None:
