@@ -23,7 +23,7 @@ from muzero2048.reanalyse import reanalyse
 from muzero2048.replay import ReplayState, Sample, make_replay
 from muzero2048.selfplay import ActorState, PlayStatistics, add_play, init_actor, play_chunk
 from muzero2048.symmetry import symmetries
-from muzero2048.table_learner import Params, Tables, init_tables, learn_tables, with_tables
+from muzero2048.table_learner import Params, Tables, init_tables, learn_tables, model_is_right, with_tables
 from muzero2048.targets import Batch, Sequence, make_batch, view_sequence
 from muzero2048.value_tables import Table
 
@@ -162,13 +162,17 @@ def make_learner(config: MuZeroConfig) -> Learner:
     def update(state: LearnerState, key: PRNGKeyArray) -> tuple[LearnerState, UpdateReport]:
         batch, sample = sample_batch(key, state)
 
-        def loss(params: Params) -> tuple[Array, tuple[LossReport, Array, Tables | None]]:
+        def loss(params: Params) -> tuple[Array, tuple[LossReport, Array]]:
             model = nnx.merge(graphdef, with_tables(params, state.tables))
             total, report = unrolled_loss(model, batch, config)
-            tables = learn_tables(model, state.tables, batch, report.afterstate_accuracy, config)
-            return total, (report, value_error(model, batch), tables)
+            return total, (report, value_error(model, batch))
 
-        gradients, (report, error, tables) = jax.grad(loss, has_aux=True)(state.params)
+        gradients, (report, error) = jax.grad(loss, has_aux=True)(state.params)
+        norm = optax.tree.norm(gradients)
+        model = nnx.merge(graphdef, with_tables(state.params, state.tables))
+        # Through `sound` the tables are written behind all that reads them here: else XLA would copy them first.
+        sound = jnp.isfinite(report.total + norm + error.sum())
+        tables = learn_tables(model, state.tables, batch, sound & model_is_right(report), config)
         changes, optimizer_state = optimizer.update(gradients, state.optimizer, state.params)
         params = optax.apply_updates(state.params, changes)
         state = state._replace(
@@ -179,7 +183,7 @@ def make_learner(config: MuZeroConfig) -> Learner:
             replay=replay.prioritize(state.replay, sample.place, error),
         )
         age = config.num_envs * sample.age.mean()
-        return state, UpdateReport(report, optax.tree.norm(gradients), norms_by_part(gradients, parts), age)
+        return state, UpdateReport(report, norm, norms_by_part(gradients, parts), age)
 
     @jax.jit
     def round(state: LearnerState) -> tuple[LearnerState, Report]:

@@ -3,10 +3,12 @@
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool
 
 from muzero2048.config import MuZeroConfig
+from muzero2048.losses import LossReport
 from muzero2048.model import Model
 from muzero2048.targets import Batch
 from muzero2048.value_tables import Coherence, Table, init_coherence, learn
@@ -35,19 +37,24 @@ def with_tables(params: Params, tables: Tables | None) -> Any:
     return params if tables is None else nnx.merge_state(params, tables.weights)
 
 
-def learn_tables(
-    model: Model, tables: Tables | None, batch: Batch, accuracy: Float[Array, ""], config: MuZeroConfig
-) -> Tables | None:
-    """Move the value tables by their errors on the true first afterstates of the batch.
+def model_is_right(report: LossReport) -> Bool[Array, ""]:
+    """The tables wait until the model decodes MODEL_IS_RIGHT of the afterstates of a batch whole.
 
-    They wait until the model decodes MODEL_IS_RIGHT of these whole: what a wrong model says of the next move is no
-    target, and TC remembers errors that cancel, so that the rates of its first entries would be spent on them.
+    What a wrong model says of the next move is no target, and TC remembers errors that cancel, so that the rates of the
+    first entries would be spent on them.
     """
+    return report.afterstate_accuracy >= MODEL_IS_RIGHT
+
+
+def learn_tables(
+    model: Model, tables: Tables | None, batch: Batch, allowed: Bool[Array, ""], config: MuZeroConfig
+) -> Tables | None:
+    """Move the value tables by their errors on the true first afterstates of the batch, if that is allowed."""
     if tables is None or model.value_tables is None:
         return None
     cells = batch.afterstate_cells[:, 0]
     delta = model.codec.to_centre(batch.afterstate_value[:, 0]) - model.value_tables(cells)
-    delta = jax.lax.stop_gradient(delta) * batch.weight * (accuracy >= MODEL_IS_RIGHT)
+    delta = jnp.where(allowed, delta * batch.weight, 0.0)
     entries = model.value_tables.entries(cells)
     weights, coherence = learn(
         model.value_tables.weights[...], tables.coherence, entries, delta, config.optimizer.table_learning_rate

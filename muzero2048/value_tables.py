@@ -10,10 +10,11 @@ Gradient descent is not for tables: an entry is met by a few samples of the many
 (Jaskowski 2017, sec. IV-B, eq. 8-10, on batches). With delta_i the error h(z_i) - c_i (or z_i - c_i) of a sample that
 meets entry e, and n_e the number of samples of the batch that do,
 
-    w_e += alpha / m * |E_e| / A_e * mean_i delta_i,   then   E_e += mean_i delta_i,   A_e += mean_i |delta_i|
+    E_e += mean_i delta_i,   A_e += mean_i |delta_i|,   then   w_e += alpha / m * |E_e| / A_e * mean_i delta_i
 
-with m placements and |E| / A = 1 where A = 0: what is met for the first time takes the whole error, and where errors
-cancel the rate falls to 0. The n_e keep the samples of one batch, which share their common entries, from adding up.
+with m placements: what is met for the first time takes the whole error, and where errors cancel the rate falls to 0,
+those of one batch too. The n_e keep the samples of one batch, which share their common entries, from adding up. (The
+paper has the rate before the error. To write first and read then spares XLA a copy of the tables at every batch.)
 """
 
 from typing import NamedTuple
@@ -75,11 +76,17 @@ def learn(
         delta: errors in units of c; 0 for a sample that does not count.
         learning_rate: alpha.
     """
-    spread = jnp.broadcast_to(delta[:, None], entries.shape)
-    mean = spread / jnp.zeros_like(weights).at[entries].add(1.0)[entries]
-    absolute = coherence.absolute[entries]
-    rate = jnp.where(absolute > 0, jnp.abs(coherence.error[entries]) / jnp.where(absolute > 0, absolute, 1.0), 1.0)
+    mean = delta[:, None] / occurrences(entries)
+    error = coherence.error.at[entries].add(mean)
+    absolute = coherence.absolute.at[entries].add(jnp.abs(mean))
+    rate = jnp.abs(error[entries]) / jnp.maximum(absolute[entries], jnp.finfo(jnp.float32).tiny)
     step = learning_rate / entries.shape[1] * rate * mean
-    return weights.at[entries].add(step), Coherence(
-        coherence.error.at[entries].add(mean), coherence.absolute.at[entries].add(jnp.abs(mean))
-    )
+    return weights.at[entries].add(step), Coherence(error, absolute)
+
+
+def occurrences(entries: Int[Array, "B M"]) -> Int[Array, "B M"]:
+    """n_e: how often each entry is among them. Sorted, as to count in a table of all entries means to clear one."""
+    flat = entries.reshape(-1)
+    ordered = jnp.sort(flat)
+    last, first = (jnp.searchsorted(ordered, flat, side=side) for side in ("right", "left"))
+    return (last - first).reshape(entries.shape)

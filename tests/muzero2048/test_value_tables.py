@@ -26,10 +26,9 @@ def plain_learn(
             met.setdefault(entry, []).append(d)
     for entry, deltas in met.items():
         mean = float(np.mean(deltas))
-        coherence = abs(error[entry]) / absolute[entry] if absolute[entry] > 0 else 1.0
-        w[entry] += rate / entries.shape[1] * coherence * mean
         error[entry] += mean
         absolute[entry] += float(np.mean(np.abs(deltas)))
+        w[entry] += rate / entries.shape[1] * abs(error[entry]) / absolute[entry] * mean
 
 
 def test_batches_of_tc_equal_plain_python(rng: np.random.Generator) -> None:
