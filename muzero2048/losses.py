@@ -6,8 +6,8 @@
                  + w_s (1 - cos(q(s^{k+1}), sg h(o_{t+k+1}))) (latent)
 
 The first mean of a grounded model is its k = 0 alone: its dynamics learn nothing from values and policies.
-l is cross-entropy, sg stops the gradient. Every term is a mean over the positions that count for it: the policy and
-chance terms skip absorbing states, in which no move is made; value and reward learn 0 there. In a term, the loss of a
+l is cross-entropy, sg stops the gradient. Every term is a mean over the positions that count for it: all but value and
+reward, which learn 0 there, skip absorbing states, in which no move is made. In a term, the loss of a
 sample is multiplied by its weight, which prioritised replay sets (replay.py).
 """
 
@@ -82,7 +82,7 @@ def _state_losses(model: Model, state: State, batch: Batch, k: int, terms: Terms
     policy = weight * _cross_entropy(prediction.policy_logits, batch.policy[:, k])
     terms["policy"].append(_mean_where(batch.alive[:, k], policy))
     if model.grounded:
-        terms["reconstruction"].append(_reconstruction(model, state, batch.cells[:, k], weight)[0])
+        terms["reconstruction"].append(_reconstruction(model, state, batch.cells[:, k], batch.alive[:, k], weight)[0])
 
 
 def _move_losses(model: Model, state: State, batch: Batch, k: int, terms: Terms) -> tuple[State, Array]:
@@ -101,8 +101,8 @@ def _move_losses(model: Model, state: State, batch: Batch, k: int, terms: Terms)
 
     state = model.dynamics(afterstate, code)
     if model.grounded:
-        loss, accuracy = _reconstruction(model, afterstate, batch.afterstate_cells[:, k], weight)
-        next_loss, next_accuracy = _reconstruction(model, state, batch.cells[:, k + 1], weight)
+        loss, accuracy = _reconstruction(model, afterstate, batch.afterstate_cells[:, k], alive, weight)
+        next_loss, next_accuracy = _reconstruction(model, state, batch.cells[:, k + 1], alive, weight)
         terms["reconstruction"] += [loss, next_loss]
         terms["afterstate_accuracy"].append(accuracy)
         terms["next_state_accuracy"].append(next_accuracy)
@@ -124,13 +124,14 @@ def _chance_code(model: Model, batch: Batch, k: int) -> tuple[Float[Array, "B C"
 
 
 def _reconstruction(
-    model: Model, latent: State, cells: UInt8[Array, "B N"], weight: Float[Array, "B"]
+    model: Model, latent: State, cells: UInt8[Array, "B N"], alive: Bool[Array, "B"], weight: Float[Array, "B"]
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Cross-entropy of the decoded cells, and the share of boards decoded whole."""
+    """Cross-entropy of the decoded cells, and the share of boards decoded whole, where a move is made."""
     logits = model.decode(latent)
     labels = jnp.minimum(cells, model.tile_levels - 1).astype(jnp.int32)
-    loss = weight[:, None] * optax.softmax_cross_entropy_with_integer_labels(logits, labels)
-    return loss.mean(), jnp.mean(jnp.all(jnp.argmax(logits, axis=-1) == labels, axis=-1))
+    loss = weight * optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean(axis=-1)
+    whole = jnp.all(jnp.argmax(logits, axis=-1) == labels, axis=-1)
+    return _mean_where(alive, loss), _mean_where(alive, whole.astype(jnp.float32))
 
 
 def _code_statistics(model: Model, codes: Float[Array, "B K C"], batch: Batch, terms: Terms) -> None:

@@ -25,8 +25,11 @@ def reanalyse(
 ) -> Sequence:
     """The batch [B, K+1, ...] with new policies and values in a share `replay.reanalyse` of its sequences.
 
-    Every board of these is searched without noise: the policy is the improved policy of this search, and the value is
-    its value, which bootstraps from the network one step ahead, in place of the return of the stored moves.
+    Every board of these is searched without noise. The policy is the improved policy of this search; the value stays
+    that of the stored move, since V(as) is trained on it too. With V' the value of the search,
+
+        z_k = r_k + gamma (1 - done_k) V'_{k+1}   for k < K,   and   z_K = V'_K.
+
     The sequences are the first of each of gcd(share * B, B) blocks of the batch: the same share on every device.
     """
     batch = len(sequence.cells)
@@ -34,17 +37,17 @@ def reanalyse(
     blocks = math.gcd(renewed, batch)
     first = renewed // blocks
 
-    def by_blocks(x: Array) -> Array:
-        return x.reshape(blocks, batch // blocks, *x.shape[1:])
-
-    cells = by_blocks(sequence.cells)[:, :first]
-    board = game.from_cells(cells.reshape(-1, game.rows, game.columns))
-    seeds = jax.random.bits(key, board[0].shape, jnp.uint32)
-    root, found = search_by_device(model, game, board, seeds, None, config, rows)
+    def chosen(x: Array) -> Array:
+        return x.reshape(blocks, batch // blocks, *x.shape[1:])[:, :first].reshape(renewed, *x.shape[1:])
 
     def renew(old: Array, new: Array) -> Array:
-        kept = by_blocks(old)[:, first:]
+        kept = old.reshape(blocks, batch // blocks, *old.shape[1:])[:, first:]
         return jnp.concatenate([new.reshape(blocks, first, *old.shape[1:]), kept], axis=1).reshape(old.shape)
 
-    value = bootstrap_value(root, found, config.bootstrap)
+    board = game.from_cells(chosen(sequence.cells).reshape(-1, game.rows, game.columns))
+    seeds = jax.random.bits(key, board[0].shape, jnp.uint32)
+    root, found = search_by_device(model, game, board, seeds, None, config, rows)
+    searched = bootstrap_value(root, found, config.bootstrap).reshape(renewed, -1)
+    reward, going_on = chosen(sequence.reward)[:, :-1], ~chosen(sequence.done)[:, :-1]
+    value = jnp.concatenate([reward + config.discount * going_on * searched[:, 1:], searched[:, -1:]], axis=1)
     return sequence._replace(policy=renew(sequence.policy, found.policy_target), value=renew(sequence.value, value))

@@ -12,6 +12,7 @@ from reference import positions
 
 from muzero2048.config import ChanceConfig, LossWeights, MuZeroConfig
 from muzero2048.env import Game2048
+from muzero2048.latent import LatentModel
 from muzero2048.losses import LossReport, scale_gradient, unrolled_loss, xlogx
 from muzero2048.model import Model, straight_through_code
 from muzero2048.targets import Batch, Sequence, make_batch
@@ -132,6 +133,56 @@ def test_absorbing_states_have_no_policy_and_no_chance() -> None:
     assert loss(model, changed, LEARNED)[1].policy != before.policy
 
 
+def test_absorbing_states_teach_no_boards() -> None:
+    """The code of a move of the next game writes nothing on the last board of this one."""
+    config = small_config("grounded", chance=ChanceConfig("oracle", 12))
+    data, model = batch(), model_of(config)
+    shuffled = data._replace(spawn_code=jnp.where(data.alive[:, :-1], data.spawn_code, 11 - data.spawn_code))
+    before, after = loss(model, data, config)[1], loss(model, shuffled, config)[1]
+    for name in ("reconstruction", "afterstate_accuracy", "next_state_accuracy"):
+        assert getattr(before, name) == getattr(after, name), name
+    changed = data._replace(spawn_code=11 - data.spawn_code)
+    assert loss(model, changed, config)[1].reconstruction != before.reconstruction
+
+
+def test_consistency_by_hand() -> None:
+    """1 - cos of the predictor's guess and h of the true next board, over the moves made."""
+    config = small_config(losses=LossWeights(consistency=2.0))
+    data, model = batch(), model_of(config)
+    assert isinstance(model, LatentModel)
+
+    @jax.jit
+    def guesses(model: LatentModel) -> list[tuple[jax.Array, jax.Array]]:
+        state, pairs = model.representation(data.cells[:, 0]), []
+        for k in range(K):
+            after, _ = model.afterstate_dynamics(state, data.action[:, k])
+            code = model.encode(data.cells[:, k], data.action[:, k], data.afterstate_cells[:, k], data.cells[:, k + 1])
+            state = model.dynamics(after, straight_through_code(code))
+            pairs.append((model.predictor(state), model.representation(data.cells[:, k + 1])))
+        return pairs
+
+    terms = []
+    for k, (guess, truth) in enumerate(jax.device_get(guesses(model))):
+        lengths = np.linalg.norm(guess, axis=-1) * np.linalg.norm(truth, axis=-1)
+        apart = 1.0 - (guess * truth).sum(axis=-1) / lengths
+        terms.append(apart[np.asarray(data.alive[:, k])].mean())
+    total, report = loss(model, data, config)
+    np.testing.assert_allclose(report.consistency, np.mean(terms), rtol=1e-4)
+    np.testing.assert_allclose(total, loss(model, data, LEARNED)[0] + 2.0 * np.mean(terms), rtol=1e-4)
+
+
+def test_the_target_of_consistency_learns_nothing() -> None:
+    """Where the dynamics say the same of every board, the loss could fall through h of the next one alone."""
+    silent = dict.fromkeys(LossWeights.__dataclass_fields__, 0.0)
+    config = small_config(losses=LossWeights(**{**silent, "consistency": 1.0}))
+    model = random_model(config, seed=7)
+    assert isinstance(model, LatentModel)
+    model.predictor.layers[-1].kernel[...] = jnp.zeros_like(model.predictor.layers[-1].kernel[...])
+    found = gradient(model, batch(), config)
+    assert not any(jnp.any(leaf) for leaf in jax.tree.leaves((found["h"], found["phi"], found["g"])))
+    assert any(jnp.any(leaf) for leaf in jax.tree.leaves(found["predictor"]))
+
+
 @pytest.mark.parametrize("config", [LEARNED, GROUNDED], ids=["residual_mlp", "grounded"])
 def test_gradients_are_finite_and_reach_everything(config: MuZeroConfig) -> None:
     found = gradient(model_of(config), batch(), config)
@@ -201,7 +252,7 @@ def test_weights_multiply_the_losses_of_samples(config: MuZeroConfig) -> None:
     row = int(np.flatnonzero(np.asarray(data.alive).all(axis=1))[0])
     alone = loss(model, jax.tree.map(lambda x: x[row : row + 1], data), config)[1]
     found = loss(model, data._replace(weight=jnp.zeros(B).at[row].set(0.5)), config)[1]
-    for name in ("value", "reward", "afterstate_value", "reconstruction"):
+    for name in ("value", "reward", "afterstate_value"):
         np.testing.assert_allclose(getattr(found, name), 0.5 * getattr(alone, name) / B, rtol=1e-4, err_msg=name)
     plain, double = (loss(model, data._replace(weight=jnp.full(B, w)), config)[1] for w in (1.0, 2.0))
     for name in ("value", "policy", "chance", "commitment", "reward", "afterstate_value", "reconstruction", "total"):

@@ -28,11 +28,12 @@ def test_targets_of_the_share_are_searched_anew(share: float, renewed: range) ->
     rng, model = np.random.default_rng(0), random_model(config, seed=1)
     boards = np.array([positions.random_board(rng, 2, 3, largest=6) for _ in range(B * (K + 1))], np.uint8)
     zeros = jnp.zeros((B, K + 1))
+    reward, done = rng.integers(0, 9, (B, K + 1)).astype(np.float32), rng.random((B, K + 1)) < 0.3
     sequence = Sequence(
         cells=jnp.asarray(boards.reshape(B, K + 1, 6)),
         action=zeros.astype(jnp.int8),
-        reward=zeros,
-        done=zeros.astype(bool),
+        reward=jnp.asarray(reward),
+        done=jnp.asarray(done),
         spawn_code=zeros.astype(jnp.int8),
         policy=jnp.asarray(rng.dirichlet(np.ones(4), (B, K + 1)), jnp.float32),
         value=jnp.asarray(rng.normal(size=(B, K + 1)), jnp.float32),
@@ -47,7 +48,11 @@ def test_targets_of_the_share_are_searched_anew(share: float, renewed: range) ->
     )
     policy, value = np.array(sequence.policy), np.array(sequence.value)
     policy[renewed] = plan.policy_target.reshape(B, K + 1, 4)[np.array(renewed)]
-    value[renewed] = plan.value.reshape(B, K + 1)[np.array(renewed)]
+    searched = plan.value.reshape(B, K + 1)
+    for row in renewed:
+        for k in range(K):
+            value[row, k] = reward[row, k] + (0.0 if done[row, k] else config.discount * searched[row, k + 1])
+        value[row, K] = searched[row, K]
     np.testing.assert_allclose(found.policy, policy, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(found.value, value, rtol=1e-4, atol=1e-4)
     jax.tree.map(

@@ -10,7 +10,7 @@ import pytest
 
 from launch.metrics import REGISTRY
 from muzero2048 import trainer
-from muzero2048.config import NetworkConfig, StartConfig
+from muzero2048.config import MuZeroConfig, NetworkConfig, StartConfig
 from muzero2048.player import load_player
 from muzero2048.trainer import MuZeroLearner
 
@@ -81,12 +81,26 @@ def test_a_checkpoint_continues_to_the_bit(
 def test_starts_continue_to_the_bit(tmp_path: Path) -> None:
     """What a rule of starts remembers is in the checkpoint."""
     config = dataclasses.replace(CONFIG, start=StartConfig("carousel", stages="8 16", carousel_size=5))
+    first = continues_to_the_bit(config, tmp_path)
+    assert 0 < first["train/normal_start_share"] < 1
+
+
+def test_tables_averages_and_priorities_continue_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("muzero2048.table_learner.MODEL_IS_RIGHT", 0.0)
+    network = dataclasses.replace(small_config("grounded").network, value_tuples="lines squares", table_bits=16)
+    replay = dataclasses.replace(CONFIG.replay, priority_exponent=1.0, importance_exponent=1.0)
+    continues_to_the_bit(dataclasses.replace(CONFIG, network=network, ema_decay=0.9, replay=replay), tmp_path)
+
+
+def continues_to_the_bit(config: MuZeroConfig, folder: Path) -> dict[str, float]:
+    """Two reports on end are those of two learners, one from the checkpoint of the other; gives the first."""
     learner, other = MuZeroLearner(config, seed=1), MuZeroLearner(config, seed=99)
     first = learner.advance()
-    assert 0 < first["train/normal_start_share"] < 1
-    learner.save(tmp_path)
-    other.restore(tmp_path)
+    learner.save(folder)
+    other.restore(folder)
     assert trained(other.advance()) == trained(learner.advance())
+    assert all(np.array_equal(a, b) for a, b in zip(weights(other), weights(learner), strict=True))
+    return first
 
 
 def test_the_player_of_a_checkpoint(run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]]) -> None:

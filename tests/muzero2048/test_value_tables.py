@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from muzero2048.learner import LearnerState
+from muzero2048.model import make_model
 from muzero2048.value_codec import ValueCodec, transform
 from muzero2048.value_tables import ValueTables, init_coherence, learn
 
@@ -72,11 +73,8 @@ def test_the_value_of_an_afterstate_is_its_sum(decoding: str, rng: np.random.Gen
 
 def test_optimistic_tables() -> None:
     config = small_config("grounded", network=TABLES, optimistic_value=500.0)
-    model = random_model(config, seed=0)
-    fresh = ValueTables("rects", 16, (2, 3), config.value.to_centre(jnp.float32(500.0)))
-    cells = jnp.zeros((1, 6), jnp.uint8)
-    np.testing.assert_allclose(fresh(cells), transform(jnp.float32(500.0)), rtol=1e-5)
-    assert model.value_tables.weights[...].shape == fresh.weights[...].shape
+    tables = make_model(config, 0).value_tables
+    np.testing.assert_allclose(tables(jnp.zeros((1, 6), jnp.uint8)), transform(jnp.float32(500.0)), rtol=1e-5)
 
 
 def test_the_learner_moves_the_tables_once_the_model_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
