@@ -80,7 +80,10 @@ def report(
     }
     if hasattr(settings, "start"):  # the games of training may have started elsewhere; those played here never do
         record["training_start"] = settings.start.kind
-    heading = f"{experiment.run.name} ({experiment.learner}, {search.name}) after {state.progress['env_steps']:,} moves"
+    trained = f"{state.progress['env_steps']:,} moves"
+    if record.get("training_start", "normal") != "normal":
+        trained += f" from {record['training_start']} starts"
+    heading = f"{experiment.run.name} ({experiment.learner}, {search.name}) after {trained}"
     board = f"{settings.rows}x{settings.columns}"
     summary, result = _report(games, evaluation, heading, {"board": board, **search.record()})
     return summary, record | result

@@ -19,7 +19,7 @@ class Metric(NamedTuple):
 
 AXES = (
     Metric("env_steps", "moves", "moves of the environment made in training"),
-    Metric("games", "games", "games finished in training"),
+    Metric("games", "games", "games from normal starts that were finished in training"),
     Metric("updates", "updates", "updates of the weights: one move's TD update, or one gradient step"),
     Metric("wall_hours", "hours", "time in advance(), compiling included, over all resumes; no evaluation, no saving"),
 )

@@ -76,7 +76,7 @@ class TrainingRun:
         self._checkpoint = checkpoint
         if checkpoint:
             self._restore(checkpoint)
-            write_config(experiment)  # not before: settings that do not fit the checkpoint must not stay
+        write_config(experiment)  # not before: settings that do not fit the learner or its checkpoint must not stay
         # At the end of the budget the last evaluation is made up: a kill may have kept its row alone.
         evaluate_again = self.done and self._evaluated_env_steps < self.env_steps
         tracking.drop_rows_after(self._folder, self.env_steps, evaluate_again)
@@ -200,24 +200,21 @@ class TrainingRun:
 
 
 def open_run_folder(experiment: Experiment, resume: bool) -> Path | None:
-    """Make the run's folder; write its config.yaml if the run starts at the beginning.
+    """Find where a run begins.
 
     Returns:
         The checkpoint to go on from, if the run is resumed and has one.
 
     Raises:
-        UserError: the folder cannot be written, holds a run that is not to be resumed, or a checkpoint of
-            another learner.
+        UserError: the folder holds a run that is not to be resumed, or a checkpoint of another learner.
     """
     folder = experiment.run.folder
     if not resume and (folder / CONFIG_FILE).exists():
         raise UserError(f"{folder} holds a run; add --resume to go on with it, or give another run.name=...")
-    checkpoint = None
-    if resume and checkpoints.has_checkpoints(folder):
-        checkpoint = checkpoints.find_checkpoint(folder, set_aside=True)
-        check_same_learner(experiment, checkpoint)
-    else:
-        write_config(experiment)
+    if not (resume and checkpoints.has_checkpoints(folder)):
+        return None
+    checkpoint = checkpoints.find_checkpoint(folder, set_aside=True)
+    check_same_learner(experiment, checkpoint)
     return checkpoint
 
 

@@ -49,7 +49,8 @@ class NetworkConfig:
                 )
         if self.value_tuples and self.model != "grounded":
             raise ValueError(
-                "network.value_tuples reads boards, which a latent state is not: set network.model=grounded"
+                "network.value_tuples reads boards, and only the grounded model of MuZero predicts them: set "
+                "network.model=grounded, or leave it out"
             )
         if not 16 <= self.table_bits <= 24:
             raise ValueError(f"network.table_bits is {self.table_bits}: must be between 16 and 24")
@@ -170,17 +171,23 @@ class ReplayConfig:
     capacity: int = 1_000_000  # moves kept, over all environments
     batch_size: int = 1024  # sequences an update
     ratio: float = 1.0  # sequences sampled a move played
-    # Sampled in proportion to |search value - target|^alpha, weighted by (N p)^-beta (Stochastic MuZero: 1 and 1)
+    # Sampled in proportion to |error|^alpha, weighted by (N p)^-beta (Stochastic MuZero: 1 and 1). The error is search
+    # value less target of a new move, and V(s) less target once it has been sampled
     priority_exponent: float = 0.0  # alpha; 0: uniform
     importance_exponent: float = 0.0  # beta
     reanalyse: float = 0.0  # share of the samples whose value and policy targets are searched anew
 
     def __post_init__(self) -> None:
-        if self.batch_size < 1 or self.capacity < 1 or self.ratio <= 0:
-            raise ValueError("replay.capacity, replay.batch_size and replay.ratio must be above 0")
+        if self.batch_size < 1 or self.capacity < 1 or not 0 < self.ratio < math.inf:
+            raise ValueError("replay.capacity, replay.batch_size and replay.ratio must be above 0, and finite")
         for name in ("priority_exponent", "importance_exponent"):
             if getattr(self, name) < 0:
                 raise ValueError(f"replay.{name} is {getattr(self, name)}: must be at least 0")
+        if self.importance_exponent and not self.priority_exponent:
+            raise ValueError(
+                f"replay.importance_exponent is {self.importance_exponent} without priorities, which it would undo: "
+                "set replay.priority_exponent too"
+            )
         if not 0 <= self.reanalyse <= 1:
             raise ValueError(f"replay.reanalyse is {self.reanalyse}: must be between 0 and 1")
 
@@ -241,7 +248,8 @@ class TrainingConfig:
     td_lambda: float = 0.5  # lambda of the value target
     td_steps: int = 10  # n, after which the target bootstraps whatever lambda
     # In points: where V(s) and V(as) of a new network begin; above what can be reached, untried moves look good
-    # (Guei et al. 2022 for n-tuple networks; for MuZero the open question of Guei 2023, sec. 4.4.4). 0: near 0
+    # (Guei et al. 2022 for n-tuple networks; for MuZero the open question of Guei 2023, sec. 4.4.4). 0: low, which is 0
+    # for value tables and a twentieth of the support, in units of h, for a head (ValueCodec.least)
     optimistic_value: float = 0.0
     num_envs: int = 256  # games played side by side
     chunk: int = 32  # moves of each between two rounds of updates
@@ -269,10 +277,10 @@ class TrainingConfig:
                 f"start.jump_tiles is '{self.start.jump_tiles}': on {self.rows}x{self.columns} cells give at most "
                 f"{self.rows * self.columns - 3} tiles, so that one cell is empty after two spawns"
             )
-        if self.optimistic_value != 0 and not 0 < self.optimistic_value <= self.value.largest:
+        if self.optimistic_value != 0 and not 0 < self.optimistic_value <= self.largest_value:
             raise ValueError(
                 f"optimistic_value is {self.optimistic_value:g}: must be between 0 and the end of the value support, "
-                f"{self.value.largest:.0f}; raise value.h_max for more"
+                f"{self.largest_value:.0f}; raise value.h_max for more"
             )
         updates = self.chunk_moves * self.replay.ratio / self.replay.batch_size
         if updates < 1 or not math.isclose(updates, round(updates)):
@@ -285,6 +293,11 @@ class TrainingConfig:
                 f"replay.capacity is {self.replay.capacity}: must be a multiple of num_envs * chunk = "
                 f"{self.chunk_moves}"
             )
+
+    @property
+    def largest_value(self) -> float:
+        """The largest value that can be said, in points."""
+        return self.value.largest
 
     @property
     def chunk_moves(self) -> int:
@@ -319,6 +332,11 @@ class MuZeroConfig(TrainingConfig):
         super().__post_init__()
         if self.unroll_steps < 1:
             raise ValueError(f"unroll_steps is {self.unroll_steps}: must be at least 1")
+        if self.losses.consistency and self.network.model == "grounded":
+            raise ValueError(
+                "losses.consistency compares latent states, and network.model is grounded, which has "
+                "losses.reconstruction for that: leave it out"
+            )
         if not 0 <= self.ema_decay < 1:
             raise ValueError(f"ema_decay is {self.ema_decay}: must be at least 0 and below 1")
         if self.chance.encoder == "oracle" and self.chance.codes < 2 * self.rows * self.columns:

@@ -85,7 +85,10 @@ def tuple_placements(shapes: str, board_shape: tuple[int, int]) -> Placements:
             found.append((np.concatenate(numbers), np.concatenate(groups)))
             tables += len(groups)
     if not found:
-        raise ValueError(f"tuples '{shapes}': none of these fits a board of {grid.shape} cells")
+        raise ValueError(
+            f"network.tuples or network.value_tuples '{shapes}': none of these fits a board of "
+            f"{grid.shape[0]}x{grid.shape[1]} cells; lines fit every board"
+        )
     return found
 
 

@@ -9,6 +9,7 @@ hl_gauss:  with Phi the normal distribution function, w the distance of the poin
            (Imani & White 2018; Farebrother et al. 2024, "Stop regressing", sec. 3.1)
 """
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -48,7 +49,7 @@ class ValueCodec:
     smoothing: float = 0.75  # hl_gauss: sigma in distances of two points (Farebrother et al. 2024)
 
     def __post_init__(self) -> None:
-        if self.bins < 2 or self.h_max <= 0:
+        if self.bins < 2 or not 0 < self.h_max < math.inf:
             raise ValueError(f"value support of {self.bins} bins up to {self.h_max}: needs bins >= 2 and h_max > 0")
         if not self.smoothing > 0:
             raise ValueError(f"value.smoothing is {self.smoothing}: must be above 0")
@@ -83,7 +84,11 @@ class ValueCodec:
         return transform(x) if self.decoding == "inverse_of_mean" else x
 
     def logits_near(self, centre: Float[Array, "B"]) -> Float[Array, "B bins"]:
-        """Logits of a normal distribution around the centre (`to_centre`), one bin wide: it decodes to the centre."""
+        """Logits of a normal distribution around the centre (`to_centre`), one bin wide: it decodes to the centre.
+
+        Within two bins of 0 the support cuts a part of it off, and it decodes higher: with 96 bins to 450 a 0 to 10.9
+        points, 3 to 14.4, 35 to 41.4. All that is nearly lost reads about 8 points too high, in the same order.
+        """
         place = centre if self.decoding == "inverse_of_mean" else transform(centre)
         width = self.h_max / (self.bins - 1)
         return -0.5 * ((place[:, None] - self.support[None]) / width) ** 2

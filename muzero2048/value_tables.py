@@ -7,7 +7,7 @@ learn: the errors of a good game drown those of all others.)
 V(s) is what f says around the same sum: its head learns what the state's move and spawn add.
 
 Gradient descent is not for tables: an entry is met by a few samples of the many, so each has a rate of its own
-(Jaskowski 2017, sec. IV-B, eq. 8-10, on batches). With delta_i the error h(z_i) - c_i (or z_i - c_i) of a sample that
+(Jaskowski 2017, sec. V-B, algorithm 2, on batches). With delta_i the error h(z_i) - c_i (or z_i - c_i) of a sample that
 meets entry e, and n_e the number of samples of the batch that do,
 
     E_e += mean_i delta_i,   A_e += mean_i |delta_i|,   then   w_e += alpha / m * |E_e| / A_e * mean_i delta_i

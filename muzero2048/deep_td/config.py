@@ -1,5 +1,6 @@
 """What an experiment with TD-afterstate or Q-learning can set, beside what all learners on the device share."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -40,12 +41,17 @@ class DeepTDConfig(TrainingConfig):
         super().__post_init__()
         if self.network.model != "latent":
             raise ValueError(f"network.model is {self.network.model}: deep_td has no model of the game; leave it out")
-        for name in ("priority_exponent", "importance_exponent", "reanalyse"):
+        for name in ("priority_exponent", "reanalyse"):
             if getattr(self.replay, name):
                 raise ValueError(
                     f"replay.{name} is {getattr(self.replay, name)}: deep_td samples uniformly and searches nothing "
                     "anew; leave it out"
                 )
+
+    @property
+    def largest_value(self) -> float:
+        """The largest value that can be said, in points: a scalar has no support."""
+        return self.value.largest if self.output == "categorical" else math.inf
 
     @property
     def outputs(self) -> int:

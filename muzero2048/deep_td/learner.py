@@ -40,6 +40,7 @@ class LossReport(NamedTuple):
     error: Float[Array, ""]  # mean absolute error of the values, points
     saturated: Float[Array, ""]  # share of targets beyond the support
     gradient_norm: Float[Array, ""]
+    age: Float[Array, ""]  # of the sampled moves, in moves of all environments
 
 
 class Report(NamedTuple):
@@ -115,7 +116,8 @@ def make_learner(config: DeepTDConfig) -> Learner:
     ) -> tuple[tuple[Params, optax.OptState], LossReport]:
         params, optimizer_state = carry
         sample_key, view_key = jax.random.split(key)
-        batch: Experience = jax.tree.map(lambda x: x[:, 0], replay.sample(sample_key, buffer).moves)
+        sample = replay.sample(sample_key, buffer)
+        batch: Experience = jax.tree.map(lambda x: x[:, 0], sample.moves)
         if config.symmetry:
             view = jax.random.randint(view_key, (config.replay.batch_size,), 0, views.num_views)
             batch = view_experience(views, view, batch)
@@ -125,7 +127,8 @@ def make_learner(config: DeepTDConfig) -> Learner:
 
         (value, (error, saturated)), gradients = jax.value_and_grad(loss, has_aux=True)(params)
         changes, optimizer_state = optimizer.update(gradients, optimizer_state, params)
-        report = LossReport(value, error, saturated, optax.tree.norm(gradients))
+        age = config.num_envs * sample.age.mean()
+        report = LossReport(value, error, saturated, optax.tree.norm(gradients), age)
         return (optax.apply_updates(params, changes), optimizer_state), report
 
     def round(state: LearnerState) -> tuple[LearnerState, Report]:

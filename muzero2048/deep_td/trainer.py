@@ -33,6 +33,7 @@ class DeepTDLearner(DeviceLearner):
             "td/error_abs_mean": float(loss.error),
             "td/epsilon": float(epsilon),
             "model/saturated": float(loss.saturated),
+            "replay/age": float(loss.age),
             "optimizer/gradient_norm": float(loss.gradient_norm),
         }
         warn_of_saturation(metrics["model/saturated"], config.value)

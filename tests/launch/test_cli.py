@@ -73,6 +73,19 @@ def test_a_checkpoint_that_does_not_fit_the_config(toy_yaml: Path, capsys, monke
     assert Path("runs/one/config.yaml").read_text() == before
 
 
+def test_settings_that_fit_no_learner_leave_no_run(toy_yaml: Path, capsys, monkeypatch):
+    """The mended command needs no --resume."""
+    from toy import ToyLearner
+
+    def refuse(self, config, seed: int) -> None:
+        raise ValueError("no tuple fits the board")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ToyLearner, "__init__", refuse)
+        assert _mistake(capsys, "train", "toy.yaml") == "no tuple fits the board"
+    assert main(["train", "toy.yaml"]) == 0
+
+
 def test_a_bad_line_of_metrics_is_named(toy_yaml: Path, capsys):
     main(["train", "toy.yaml"])
     file = Path("runs/one/metrics.jsonl")

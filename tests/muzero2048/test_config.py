@@ -1,10 +1,19 @@
 """Every check of the config, and the sizes that follow from it."""
 
 import dataclasses
+import math
 
 import pytest
 
-from muzero2048.config import ChanceConfig, MuZeroConfig, NetworkConfig, ReplayConfig, SearchConfig, StartConfig
+from muzero2048.config import (
+    ChanceConfig,
+    LossWeights,
+    MuZeroConfig,
+    NetworkConfig,
+    ReplayConfig,
+    SearchConfig,
+    StartConfig,
+)
 
 GOOD = MuZeroConfig(
     env_steps=10_000, report_env_steps=100, num_envs=8, chunk=16, replay=ReplayConfig(capacity=1280, batch_size=64)
@@ -38,6 +47,7 @@ def test_sizes_that_follow() -> None:
         ({"ema_decay": -0.1}, "ema_decay is -0.1"),
         ({"optimistic_value": -1.0}, "optimistic_value is -1: .* raise value.h_max"),
         ({"optimistic_value": 2e5}, "optimistic_value is 200000: .* 1785"),
+        ({"network": NetworkConfig(model="grounded"), "losses": LossWeights(consistency=1.0)}, "losses.consistency"),
         ({"rows": 2, "columns": 2, "start": StartConfig("jump_start")}, "on 2x2 cells give at most 1 tiles"),
     ],
 )
@@ -80,7 +90,8 @@ def test_one_step() -> None:
 
 @pytest.mark.parametrize(
     "changes", [{"capacity": 0}, {"batch_size": 0}, {"ratio": 0.0}, {"priority_exponent": -1.0},
-                {"importance_exponent": -1.0}, {"reanalyse": -0.1}, {"reanalyse": 1.1}],
+                {"importance_exponent": -1.0}, {"importance_exponent": 1.0}, {"ratio": math.inf}, {"reanalyse": -0.1},
+                {"reanalyse": 1.1}],
 )  # fmt: skip
 def test_replay(changes: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"replay\.") as error:

@@ -162,7 +162,7 @@ def test_logits_of_a_value(bins: int, h_max: float, decoding: str) -> None:
         np.testing.assert_allclose(jnp.diff(logits, 2), 0.0, atol=1e-4 * float(jnp.abs(logits).max()) + 1e-6)
 
 
-@pytest.mark.parametrize(("bins", "h_max"), [(1, 600.0), (601, 0.0), (601, -1.0)])
+@pytest.mark.parametrize(("bins", "h_max"), [(1, 600.0), (601, 0.0), (601, -1.0), (601, np.inf), (601, np.nan)])
 def test_refused_supports(bins: int, h_max: float) -> None:
     with pytest.raises(ValueError, match="needs bins >= 2 and h_max > 0"):
         ValueCodec(bins, h_max)

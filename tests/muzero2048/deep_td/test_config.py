@@ -1,6 +1,7 @@
 """Every check of the config."""
 
 import dataclasses
+import math
 
 import pytest
 
@@ -19,7 +20,7 @@ GOOD = small_config()
         ({"network": NetworkConfig(trunk="cnn_2x2")}, "network.trunk is cnn_2x2"),
         ({"network": NetworkConfig(model="grounded")}, "network.model is grounded"),
         *(({"replay": ReplayConfig(capacity=512, batch_size=64, **{name: 0.5})}, f"replay.{name} is 0.5")
-          for name in ("priority_exponent", "importance_exponent", "reanalyse")),
+          for name in ("priority_exponent", "reanalyse")),
         ({"replay": ReplayConfig(capacity=500, batch_size=64)}, "multiple of num_envs"),
     ],
 )  # fmt: skip
@@ -49,3 +50,9 @@ def test_convolutions_of_2x2_fit_from_3x3() -> None:
     assert dataclasses.replace(GOOD, rows=3, columns=3, network=network).network == network
     with pytest.raises(ValueError, match="2x2 has none left"):
         small_config(rows=2, columns=2, network=network)
+
+
+def test_a_scalar_has_no_support_to_leave() -> None:
+    assert dataclasses.replace(GOOD, output="scalar", optimistic_value=1e7).largest_value == math.inf
+    with pytest.raises(ValueError, match=r"raise value\.h_max"):
+        dataclasses.replace(GOOD, output="categorical", optimistic_value=1e7)
