@@ -1,8 +1,8 @@
 """The latent model: h, phi and g are residual towers, trained by value equivalence, as published.
 
 With the trunk residual_mlp it is the model of Stochastic MuZero (appendix C), with se_resnet that of Guei 2023, sec.
-4.4.3; any other trunk serves as h, and the dynamics behind it are residual MLPs. Options beyond the published form are an
-action with weights of its own (network.action_input) and a consistency loss (losses.consistency).
+4.4.3; any other trunk serves as h, and the dynamics behind it are residual MLPs. Options beyond the published form: an
+action with weights of its own (network.action_input), a consistency loss (losses.consistency).
 """
 
 from typing import ClassVar
