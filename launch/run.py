@@ -45,7 +45,7 @@ def train(config: Path, overrides: Sequence[str], resume: bool) -> int:
     experiment = load_experiment(config, overrides)
     if is_run_folder(config):
         experiment = in_folder(experiment, config, overrides)
-    checkpoint = open_run_folder(experiment, resume)
+    checkpoint = starting_checkpoint(experiment, resume)
     if checkpoint and is_finished(experiment, checkpoint):
         print(f"{experiment.run.folder} is finished; to train on, give a larger {experiment.learner}.env_steps")
         return 0
@@ -199,7 +199,7 @@ class TrainingRun:
         return row
 
 
-def open_run_folder(experiment: Experiment, resume: bool) -> Path | None:
+def starting_checkpoint(experiment: Experiment, resume: bool) -> Path | None:
     """Find where a run begins.
 
     Returns:

@@ -37,11 +37,14 @@ def reanalyse(
     blocks = math.gcd(renewed, batch)
     first = renewed // blocks
 
+    def by_blocks(x: Array) -> Array:
+        return x.reshape(blocks, batch // blocks, *x.shape[1:])
+
     def chosen(x: Array) -> Array:
-        return x.reshape(blocks, batch // blocks, *x.shape[1:])[:, :first].reshape(renewed, *x.shape[1:])
+        return by_blocks(x)[:, :first].reshape(renewed, *x.shape[1:])
 
     def renew(old: Array, new: Array) -> Array:
-        kept = old.reshape(blocks, batch // blocks, *old.shape[1:])[:, first:]
+        kept = by_blocks(old)[:, first:]
         return jnp.concatenate([new.reshape(blocks, first, *old.shape[1:]), kept], axis=1).reshape(old.shape)
 
     board = game.from_cells(chosen(sequence.cells).reshape(-1, game.rows, game.columns))

@@ -249,11 +249,13 @@ def test_information_of_a_constant_code() -> None:
 def test_weights_multiply_the_losses_of_samples(config: MuZeroConfig) -> None:
     """A sample of weight w among others of weight 0 counts w / B of what it counts alone."""
     model, data = model_of(config), batch()
-    row = int(np.flatnonzero(np.asarray(data.alive).all(axis=1))[0])
-    alone = loss(model, jax.tree.map(lambda x: x[row : row + 1], data), config)[1]
-    found = loss(model, data._replace(weight=jnp.zeros(B).at[row].set(0.5)), config)[1]
-    for name in ("value", "reward", "afterstate_value"):
-        np.testing.assert_allclose(getattr(found, name), 0.5 * getattr(alone, name) / B, rtol=1e-4, err_msg=name)
+    whole = np.flatnonzero(np.asarray(data.alive).all(axis=1))  # every term has as many samples of these
+    living = jax.tree.map(lambda x: x[whole], data)
+    alone = loss(model, jax.tree.map(lambda x: x[:1], living), config)[1]
+    found = loss(model, living._replace(weight=jnp.zeros(len(whole)).at[0].set(0.5)), config)[1]
+    for name in ("value", "policy", "chance", "reward", "afterstate_value", "reconstruction"):
+        expected = 0.5 * getattr(alone, name) / len(whole)
+        np.testing.assert_allclose(getattr(found, name), expected, rtol=1e-4, err_msg=name)
     plain, double = (loss(model, data._replace(weight=jnp.full(B, w)), config)[1] for w in (1.0, 2.0))
     for name in ("value", "policy", "chance", "commitment", "reward", "afterstate_value", "reconstruction", "total"):
         np.testing.assert_allclose(getattr(double, name), 2 * getattr(plain, name), rtol=1e-5, err_msg=name)
