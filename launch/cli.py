@@ -121,8 +121,8 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 def _add_bench(commands: "argparse._SubParsersAction[_Parser]") -> None:
     parser = commands.add_parser("bench", help="measure speed beside peers, accuracy beside the truth")
-    what = "env: steps/s; search: moves/s and memory; accuracy: error of searches on small boards, 10 minutes"
-    parser.add_argument("what", choices=("env", "search", "accuracy"), help=what)
+    what = "env: steps/s; ntuple, search: moves/s; accuracy: error of searches on small boards, 10 minutes"
+    parser.add_argument("what", choices=("env", "ntuple", "search", "accuracy"), help=what)
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object in the last line")
     parser.set_defaults(run=_bench)
 

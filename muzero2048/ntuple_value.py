@@ -45,7 +45,7 @@ def afterstate_values(
     """V(as) = sum over M tuples m and S views v of weights[start_m + sum_i min(cell_v(m, i), 15) 16^i], in points.
 
     S is 8 on square boards and 4 on oblong ones; the tables of the tuples lie one behind the other. It equals
-    ntuple.network (find_positions, value_at) to float32 rounding.
+    ntuple.network (find_entries, value_at) to float32 rounding.
 
     An array an entry, not one of [.., S M] with a sum over its last axis: no stacked form was reliably faster on a CPU,
     and they compile up to three times as long. The cache misses of the entries decide: 3 to 4 million boards/s of 4x6

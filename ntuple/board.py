@@ -162,6 +162,25 @@ def afterstate(rules: Rules, board: Board, action: int) -> tuple[Board, np.uint6
 
 
 @inline
+def turned_afterstate(rules: Rules, board: Board, action: int) -> tuple[Board, Board, np.uint64]:
+    """The afterstate of an action up to a symmetry of the board, the board turned likewise, and the reward.
+
+    Turning back costs as much as turning, and neither V nor the spawn minds; the move is legal if the two differ.
+    """
+    source = board
+    if action == RIGHT:
+        source = mirror(rules, board)
+    elif action == UP:
+        source = transposed(board)
+    elif action == DOWN:
+        source = transposed(flip(rules, board))
+    after, reward = move_left(rules, source)
+    if rules.rows != rules.columns and action in (UP, DOWN):
+        return transposed(source), transposed(after), reward  # a W x H board is none of the game's
+    return source, after, reward
+
+
+@inline
 def is_same(one: Board, other: Board) -> bool:
     """Whether two boards are equal: an afterstate equal to its board comes from a move that is not legal."""
     return one.lo == other.lo and one.hi == other.hi

@@ -8,10 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import Board, Rules, afterstate, is_same, max_cell, spawn
-from ntuple.jit import inline, kernel
+from ntuple.board import ONE, ZERO, Rules, afterstate, is_same
+from ntuple.game import COLUMNS, MOVES, NUMBER, RNG, SCORE, begin_game, board_of, go_on, largest_tile
+from ntuple.jit import kernel
 from ntuple.network import Network
-from ntuple.policy import Scratch, best_move, make_scratch
+from ntuple.policy import GAMES_A_THREAD, Scratch, best_move, look_ahead, make_scratch
 from ntuple.rng import bounded, mix, step, stream
 
 Results = NDArray[np.int64]  # [G, 3] score, largest tile and moves of each game
@@ -27,65 +28,76 @@ class Games(NamedTuple):
     seconds: float  # wall time of playing them all
 
 
-@inline
-def opening(rules: Rules, rng: np.uint64) -> tuple[Board, np.uint64]:
-    """The empty board after two spawns, and the state of the stream."""
-    first = step(rng)
-    second = step(first)
-    board = spawn(rules, Board(np.uint64(0), np.uint64(0)), mix(first))
-    return spawn(rules, board, mix(second)), second
-
-
-@inline
-def tile_of(board: Board) -> np.int64:
-    """The largest tile of a board."""
-    return np.int64(1) << max_cell(board)
-
-
 @kernel
 def play_network(
-    rules: Rules, network: Network, scratch: Scratch, seed: np.uint64, start: int, results: Results
+    rules: Rules,
+    network: Network,
+    scratch: Scratch,
+    games: NDArray[np.uint64],
+    seed: np.uint64,
+    start: int,
+    results: Results,
 ) -> None:
-    """Play games start, start + 1, ... of a seed by 1-ply search and fill `results`."""
-    for game in range(results.shape[0]):
-        board, rng = opening(rules, stream(seed, np.uint64(start + game)))
-        score, moves = np.int64(0), 0
-        move = best_move(rules, network, board, scratch)
-        while move.action >= 0:
-            score += np.int64(move.reward)
-            moves += 1
-            rng = step(rng)
-            board = spawn(rules, move.after, mix(rng))
-            move = best_move(rules, network, board, scratch)
-        results[game, 0], results[game, 1], results[game, 2] = score, tile_of(board), moves
+    """Play games start, start + 1, ... of a seed by 1-ply search and fill `results`.
+
+    As many are played in turn as `games`, uint64[G, 16], has rows; one that ends makes room for the next.
+    """
+    begun = 0
+    playing = 0
+    for slot in range(games.shape[0]):
+        games[slot, NUMBER] = np.uint64(begun)
+        if begun < results.shape[0]:
+            begin_game(rules, games[slot], stream(seed, np.uint64(start + begun)))
+            look_ahead(rules, network, board_of(games[slot]), scratch, slot)
+            playing += 1
+        begun += 1
+    while playing > 0:
+        for slot in range(games.shape[0]):
+            row = games[slot]
+            number = row[NUMBER]
+            if number >= np.uint64(results.shape[0]):
+                continue
+            move = best_move(network, scratch, slot)
+            if move.action >= 0:
+                go_on(rules, row, move.after, np.uint64(move.reward))
+            else:
+                result = results[number]
+                result[0], result[1], result[2] = np.int64(row[SCORE]), largest_tile(row), np.int64(row[MOVES])
+                row[NUMBER] = np.uint64(begun)
+                if begun < results.shape[0]:
+                    begin_game(rules, row, stream(seed, np.uint64(start + begun)))
+                else:
+                    playing -= 1
+                begun += 1
+            look_ahead(rules, network, board_of(row), scratch, slot)
 
 
 @kernel
-def play_at_random(rules: Rules, greedy: bool, seed: np.uint64, start: int, results: Results) -> None:
+def play_at_random(
+    rules: Rules, greedy: bool, games: NDArray[np.uint64], seed: np.uint64, start: int, results: Results
+) -> None:
     """Play by uniformly random legal moves; if `greedy`, only among those of the largest reward."""
+    row = games[0]
     for game in range(results.shape[0]):
-        board, rng = opening(rules, stream(seed, np.uint64(start + game)))
-        score, moves = np.int64(0), 0
+        begin_game(rules, row, stream(seed, np.uint64(start + game)))
         while True:
-            after, best, count = board, np.uint64(0), np.uint64(0)
+            board = board_of(row)
+            after, best, count = board, ZERO, ZERO
             for action in range(4):
                 candidate, reward = afterstate(rules, board, action)
                 if is_same(candidate, board) or (greedy and reward < best):
                     continue
                 if greedy and reward > best:
-                    count = np.uint64(0)
-                count += np.uint64(1)
-                rng = step(rng)
+                    count = ZERO
+                count += ONE
+                row[RNG] = step(row[RNG])
                 # The n-th candidate replaces the one before it with probability 1/n: uniform over all.
-                if bounded(mix(rng), count) == np.uint64(0):
+                if bounded(mix(row[RNG]), count) == ZERO:
                     after, best = candidate, reward
-            if count == np.uint64(0):
+            if count == ZERO:
                 break
-            score += np.int64(best)
-            moves += 1
-            rng = step(rng)
-            board = spawn(rules, after, mix(rng))
-        results[game, 0], results[game, 1], results[game, 2] = score, tile_of(board), moves
+            go_on(rules, row, after, best)
+        results[game, 0], results[game, 1], results[game, 2] = row[SCORE], largest_tile(row), row[MOVES]
 
 
 def _play(num_games: int, threads: int, play_some: Callable[[int, Results], None]) -> Games:
@@ -110,7 +122,9 @@ class NTuplePlayer:
         """Play `num_games` games; the result of game i depends on (seed, i) alone, not on the threads."""
 
         def play_some(start: int, results: Results) -> None:
-            play_network(self._rules, self._network, make_scratch(self._network), np.uint64(seed), start, results)
+            games = np.zeros((GAMES_A_THREAD, COLUMNS), np.uint64)
+            scratch = make_scratch(self._network)
+            play_network(self._rules, self._network, scratch, games, np.uint64(seed), start, results)
 
         return _play(num_games, self._threads, play_some)
 
@@ -127,7 +141,8 @@ class RandomPlayer:
         """Play `num_games` games; the result of game i depends on (seed, i) alone, not on the threads."""
 
         def play_some(start: int, results: Results) -> None:
-            play_at_random(self._rules, self.greedy, np.uint64(seed), start, results)
+            games = np.zeros((1, COLUMNS), np.uint64)
+            play_at_random(self._rules, self.greedy, games, np.uint64(seed), start, results)
 
         return _play(num_games, self._threads, play_some)
 

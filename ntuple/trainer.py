@@ -16,116 +16,112 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import Board, Rules, make_rules, spawn
+from ntuple.board import ZERO, Rules, make_rules
 from ntuple.config import NTupleConfig
-from ntuple.jit import kernel
-from ntuple.network import Network, find_positions, make_network
+from ntuple.game import COLUMNS, MOVES, RNG, SCORE, Row, begin_game, board_of, go_on, largest_tile, last_afterstate
+from ntuple.jit import inline, kernel
+from ntuple.network import Network, find_entries, make_network, num_weights, read_field, value_at, widen, write_field
 from ntuple.patterns import parse_network
-from ntuple.player import NTuplePlayer, opening, tile_of
-from ntuple.policy import LAST, Scratch, best_move, make_scratch
-from ntuple.prefetch import prefetch
-from ntuple.rng import mix, step, stream
+from ntuple.player import NTuplePlayer
+from ntuple.policy import GAMES_A_THREAD, LEARN, Scratch, best_move, look_ahead, make_scratch, row_of
+from ntuple.rng import stream
 from ntuple.store import Tensors, fill, load_tensors, save_tensors, take
-from ntuple.updates import tc_update, td_update
+from ntuple.updates import ABSOLUTE, ERROR, TC_RECORD_BITS, WEIGHT, tc_update, td_update
 
-# Columns of a thread's row: its random stream, its board, its last afterstate, and the game's score and moves.
-RNG, BOARD_LO, BOARD_HI, AFTER_LO, AFTER_HI, SCORE, MOVES = range(7)
 # Columns of a thread's counts since the last report.
 GAMES, SCORE_SUM, SCORE_MAX, MOVES_SUM, UPDATES, ERROR_SUM, REACH_2048, REACH_8192, REACH_32768 = range(9)
+COUNTS_SIZE = 16  # 128 bytes a thread: no two threads write to one cache line
 
+STEP_SIZE_FIELDS = {"errors": ERROR, "absolutes": ABSOLUTE}  # of TC, in the files of a checkpoint
 WEIGHTS_FILE = "weights.safetensors"
 TRAINING_FILE = "training.safetensors"
 
 
 @kernel
-def start_games(rules: Rules, seed: np.uint64, rows: NDArray[np.uint64]) -> None:
-    """Fill the rows uint64[T, 7] of all threads with fresh streams and first boards."""
-    for thread in range(rows.shape[0]):
-        board, rng = opening(rules, stream(seed, np.uint64(thread)))
-        row = rows[thread]
-        row[RNG], row[BOARD_LO], row[BOARD_HI] = rng, board.lo, board.hi
+def start_games(rules: Rules, seed: np.uint64, games: NDArray[np.uint64]) -> None:
+    """Fill the rows uint64[G, 16] of the games of all threads with fresh streams and first boards."""
+    for game in range(games.shape[0]):
+        begin_game(rules, games[game], stream(seed, np.uint64(game)))
 
 
 @kernel
 def train(
     rules: Rules,
     network: Network,
-    errors: NDArray[np.float32],
     coherent: bool,
     alpha: np.float32,
     num_moves: int,
     scratch: Scratch,
-    row: NDArray[np.uint64],
+    games: NDArray[np.uint64],
     counts: NDArray[np.float64],
 ) -> None:
-    """Learn for `num_moves` moves of one thread.
+    """Learn for `num_moves` moves of one thread, of its games in turn.
 
     Args:
         rules: the game.
-        network: its weights are learned in place.
-        errors: float32[N, 2], E and A of TC; empty for TD(0).
+        network: its weights are learned in place, with E and A in its records for TC.
         coherent: True for TC, False for TD(0).
         alpha: learning rate.
         num_moves: how many moves to make.
         scratch: memory of the thread.
-        row: uint64[7], the thread's state, read and written back.
+        games: uint64[G, 16], the thread's games, read and written back.
         counts: float64[9], what happened.
     """
-    positions = scratch.positions
-    rng = row[RNG]
-    board = Board(row[BOARD_LO], row[BOARD_HI])
-    after = Board(row[AFTER_LO], row[AFTER_HI])
-    score, moves = row[SCORE], row[MOVES]
-    find_positions(rules, network, after, positions, LAST)
+    entries = scratch.entries
+    for game in range(games.shape[0]):
+        look_ahead(rules, network, board_of(games[game]), scratch, game)
+        find_entries(rules, network, last_afterstate(games[game]), entries, row_of(scratch, game, LEARN))
     made = 0
     while made < num_moves:
-        move = best_move(rules, network, board, scratch)
-        is_over = move.action < 0
-        if moves > np.uint64(0):
-            target = np.float32(0) if is_over else move.value
-            if coherent:
-                delta = tc_update(network.weights, errors, positions, LAST, target, alpha)
+        for game in range(games.shape[0]):
+            row = games[game]
+            learned = row_of(scratch, game, LEARN)
+            move = best_move(network, scratch, game)
+            is_over = move.action < 0
+            if row[MOVES] > ZERO:
+                target = np.float32(0) if is_over else move.value
+                delta = target - value_at(network, entries, learned)
+                if coherent:
+                    tc_update(network, entries, learned, delta, alpha)
+                else:
+                    td_update(network, entries, learned, delta, alpha)
+                counts[ERROR_SUM] += abs(delta)
+                counts[UPDATES] += 1
+            if is_over:
+                _count_game(row, counts)
+                begin_game(rules, row, row[RNG])
             else:
-                delta = td_update(network.weights, positions, LAST, target, alpha)
-            counts[ERROR_SUM] += abs(delta)
-            counts[UPDATES] += 1
-        if is_over:
-            tile = tile_of(board)
-            counts[GAMES] += 1
-            counts[SCORE_SUM] += score
-            counts[SCORE_MAX] = max(counts[SCORE_MAX], score)
-            counts[MOVES_SUM] += moves
-            counts[REACH_2048] += tile >= 2048
-            counts[REACH_8192] += tile >= 8192
-            counts[REACH_32768] += tile >= 32768
-            board, rng = opening(rules, rng)
-            score, moves = np.uint64(0), np.uint64(0)
-            continue
-        for i in range(positions.shape[1]):
-            positions[LAST, i] = positions[move.action, i]
-            if coherent:
-                prefetch(errors, positions[LAST, i])
-        after = move.after
-        score += move.reward
-        moves += np.uint64(1)
-        made += 1
-        rng = step(rng)
-        board = spawn(rules, after, mix(rng))
-    row[RNG], row[SCORE], row[MOVES] = rng, score, moves
-    row[BOARD_LO], row[BOARD_HI], row[AFTER_LO], row[AFTER_HI] = board.lo, board.hi, after.lo, after.hi
+                find_entries(rules, network, move.after, entries, learned)
+                go_on(rules, row, move.after, np.uint64(move.reward))
+                made += 1
+            look_ahead(rules, network, board_of(row), scratch, game)
+            if made == num_moves:
+                break
+
+
+@inline
+def _count_game(row: Row, counts: NDArray[np.float64]) -> None:
+    tile = largest_tile(row)
+    counts[GAMES] += 1
+    counts[SCORE_SUM] += row[SCORE]
+    counts[SCORE_MAX] = max(counts[SCORE_MAX], np.float64(row[SCORE]))
+    counts[MOVES_SUM] += row[MOVES]
+    counts[REACH_2048] += tile >= 2048
+    counts[REACH_8192] += tile >= 8192
+    counts[REACH_32768] += tile >= 32768
 
 
 class NTupleLearner:
     """Learns an n-tuple network; see the module for the rule and ntuple.config for its settings."""
 
-    def __init__(self, config: NTupleConfig, seed: int) -> None:
+    def __init__(self, config: NTupleConfig, seed: int, network: Network | None = None) -> None:
+        """A learner at the start of its training, of a new network or of one to go on with."""
         self.config = config
         self.env_steps_total = config.env_steps
         self._rules = make_rules(config.rows, config.columns)
-        self._network = make_network(config.network, config.rows, config.columns, config.v_init)
-        self._errors = _no_errors()
-        self._rows = np.zeros((config.num_threads, 7), np.uint64)
-        start_games(self._rules, np.uint64(seed), self._rows)
+        self.network = network or make_network(config.network, config.rows, config.columns, config.v_init)
+        self._games = np.zeros((config.num_threads, GAMES_A_THREAD, COLUMNS), np.uint64)
+        start_games(self._rules, np.uint64(seed), self._games.reshape(-1, COLUMNS))
         self._progress = np.zeros(3, np.int64)  # env_steps, games, updates
 
     @property
@@ -141,9 +137,9 @@ class NTupleLearner:
             Metrics since the last report. Those of finished games are left out where no game was finished.
         """
         env_steps = int(self._progress[0])
-        if env_steps >= self.config.tc_starts and not self._errors.size:
-            self._errors = np.zeros((self._network.weights.size, 2), np.float32)
-        coherent = self._errors.size > 0
+        if env_steps >= self.config.tc_starts and not self._is_coherent:
+            self.network = widen(self.network, TC_RECORD_BITS)
+        coherent = self._is_coherent
         report = self.config.report_env_steps
         stops = [(env_steps // report + 1) * report, self.config.env_steps]
         if not coherent:
@@ -176,16 +172,20 @@ class NTupleLearner:
             }
         return {name: float(value) for name, value in metrics.items()}
 
+    @property
+    def _is_coherent(self) -> bool:
+        """Whether TC has begun."""
+        return int(self.network.record_bits) == TC_RECORD_BITS
+
     def _train(self, coherent: bool, alpha: np.float32, num_moves: int) -> NDArray[np.float64]:
-        """Share the moves among the threads and wait for them; returns their counts [T, 9]."""
-        threads = len(self._rows)
+        """Share the moves among the threads and wait for them; returns their counts [T, 16]."""
+        threads = len(self._games)
         shares = [num_moves // threads + (i < num_moves % threads) for i in range(threads)]
-        counts = np.zeros((threads, 16))  # 128 bytes a row: no two threads write to one cache line
+        counts = np.zeros((threads, COUNTS_SIZE))
 
         def learn(i: int) -> None:
-            scratch = make_scratch(self._network)
-            row, count = self._rows[i], counts[i]
-            train(self._rules, self._network, self._errors, coherent, alpha, shares[i], scratch, row, count)
+            scratch = make_scratch(self.network)
+            train(self._rules, self.network, coherent, alpha, shares[i], scratch, self._games[i], counts[i])
 
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(learn, range(threads)))
@@ -193,7 +193,7 @@ class NTupleLearner:
 
     def player(self) -> NTuplePlayer:
         """A 1-ply player with the current weights, shared, not copied."""
-        return NTuplePlayer(self._rules, self._network, self.config.num_threads)
+        return NTuplePlayer(self._rules, self.network, self.config.num_threads)
 
     def probes(self) -> dict[str, NTuplePlayer]:
         """None: it plays by the rules of the game, with no learned model to be tested."""
@@ -201,8 +201,10 @@ class NTupleLearner:
 
     def save(self, folder: Path) -> None:
         """Write all that is needed to go on: weights, E and A once TC has begun, games, and progress."""
-        save_tensors(folder / WEIGHTS_FILE, {"weights": self._network.weights}, self.config)
-        training: Tensors = {"threads": self._rows, "progress": self._progress, "errors": self._errors}
+        save_tensors(folder / WEIGHTS_FILE, {"weights": read_field(self.network, WEIGHT)}, self.config)
+        training: Tensors = {"games": self._games, "progress": self._progress}
+        if self._is_coherent:
+            training |= {name: read_field(self.network, field) for name, field in STEP_SIZE_FIELDS.items()}
         save_tensors(folder / TRAINING_FILE, training, self.config)
 
     def restore(self, folder: Path) -> None:
@@ -213,23 +215,20 @@ class NTupleLearner:
         """
         path = folder / TRAINING_FILE
         training = load_tensors(path, self.config)
-        errors = training.get("errors")
-        if errors is not None and errors.size:
-            self._errors = np.zeros((self._network.weights.size, 2), np.float32)
-        else:
-            self._errors = _no_errors()
-        fill(self._errors, training, "errors", path)
         fill(self._progress, training, "progress", path)
-        saved_threads = len(training["threads"]) if "threads" in training else 0
-        if saved_threads != len(self._rows):
-            raise ValueError(f"{path}: saved by {saved_threads} threads: set threads to that, not {len(self._rows)}")
-        fill(self._rows, training, "threads", path)
-        path = folder / WEIGHTS_FILE
-        fill(self._network.weights, load_tensors(path, self.config), "weights", path)
-
-
-def _no_errors() -> NDArray[np.float32]:
-    return np.zeros((0, 2), np.float32)
+        saved_threads = len(training["games"]) if "games" in training else 0
+        if saved_threads != len(self._games):
+            raise ValueError(f"{path}: saved by {saved_threads} threads: set threads to that, not {len(self._games)}")
+        fill(self._games, training, "games", path)
+        is_coherent = any(name in training for name in STEP_SIZE_FIELDS)
+        board = (self.config.rows, self.config.columns)
+        self.network = make_network(self.config.network, *board, 0.0, TC_RECORD_BITS if is_coherent else 0)
+        write_field(self.network, load_weights(folder, self.config), WEIGHT)
+        if is_coherent:
+            size = (num_weights(self.network),)
+            for name, field in STEP_SIZE_FIELDS.items():
+                values = take(training, name, size, np.float32, path).astype(np.float32, copy=False)
+                write_field(self.network, values, field)
 
 
 def load_weights(folder: Path, config: NTupleConfig) -> NDArray[np.float32]:
@@ -251,5 +250,5 @@ def load_player(folder: Path, config: NTupleConfig) -> NTuplePlayer:
         ValueError: see `load_weights`.
     """
     network = make_network(config.network, config.rows, config.columns, 0.0)
-    network.weights[:] = load_weights(folder, config)
+    write_field(network, load_weights(folder, config))
     return NTuplePlayer(make_rules(config.rows, config.columns), network, config.num_threads)

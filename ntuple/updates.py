@@ -10,40 +10,47 @@ Sources: Guei et al. 2022, eq. 7-9; Jaskowski 2017, algorithm 2 with lambda = 0.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ntuple.board import ONE, U2
 from ntuple.jit import inline
-from ntuple.network import value_at
+from ntuple.network import VIEWS, Entries, Network
 
-Weights = NDArray[np.float32]  # [N] the tables
-Errors = NDArray[np.float32]  # [N, 2] E and A of each weight, side by side: an update touches one line for both
-Positions = NDArray[np.uint64]  # [5, S M]; row `row` holds the entries of the afterstate to learn from
-
-
-@inline
-def td_update(weights: Weights, positions: Positions, row: int, target: np.float32, alpha: np.float32) -> np.float32:
-    """Move V of the afterstate at positions[row] towards `target` by TD(0); returns delta."""
-    delta = target - value_at(weights, positions, row)
-    step = alpha / np.float32(positions.shape[1]) * delta
-    for i in range(positions.shape[1]):
-        weights[positions[row, i]] += step
-    return delta
+# The floats of a record of TC (Network.record_bits = 2): the weight, E, A, and one to fill the line.
+WEIGHT, ERROR, ABSOLUTE = range(3)
+TD_RECORD_BITS, TC_RECORD_BITS = 0, 2
 
 
 @inline
-def tc_update(
-    weights: Weights, errors: Errors, positions: Positions, row: int, target: np.float32, alpha: np.float32
-) -> np.float32:
-    """Move V of the afterstate at positions[row] towards `target` by TC; returns delta."""
-    delta = target - value_at(weights, positions, row)
-    step = alpha / np.float32(positions.shape[1]) * delta
-    for i in range(positions.shape[1]):
-        at = positions[row, i]
-        error, absolute = errors[at, 0], errors[at, 1]
-        if absolute > 0:
-            weights[at] += step * (abs(error) / absolute)
-        else:
-            weights[at] += step
-        errors[at, 0] = error + delta
-        errors[at, 1] = absolute + abs(delta)
-    return delta
+def step_size(network: Network, alpha: np.float32) -> np.float32:
+    """Alpha / (S M): the share of each entry."""
+    return alpha / np.float32(len(network.symmetries) * network.tables.size)
+
+
+@inline
+def td_update(network: Network, entries: Entries, row: np.uint64, delta: np.float32, alpha: np.float32) -> None:
+    """Move V of the board whose entries begin at entries[row] by TD."""
+    step = step_size(network, alpha) * delta
+    for m in range(network.tables.size):
+        table = network.tables[m]
+        for view in range(len(network.symmetries)):
+            place = table + np.uint64(entries[row + np.uint64(VIEWS * m + view)])
+            network.weights[place << network.record_bits] += step
+
+
+@inline
+def tc_update(network: Network, entries: Entries, row: np.uint64, delta: np.float32, alpha: np.float32) -> None:
+    """Move V of the board whose entries begin at entries[row] by TC; needs records of four floats."""
+    weights = network.weights
+    step = step_size(network, alpha) * delta
+    for m in range(network.tables.size):
+        table = network.tables[m]
+        for view in range(len(network.symmetries)):
+            place = table + np.uint64(entries[row + np.uint64(VIEWS * m + view)])
+            at = place << network.record_bits
+            error, absolute = weights[at + ONE], weights[at + U2]
+            if absolute > 0:
+                weights[at] += step * (abs(error) / absolute)
+            else:
+                weights[at] += step
+            weights[at + ONE] = error + delta
+            weights[at + U2] = absolute + abs(delta)

@@ -32,6 +32,10 @@ def _measure(what: str) -> list[Row]:
         from launch.bench.search import bench_search
 
         return bench_search()
+    if what == "ntuple":
+        from launch.bench.ntuple import bench_ntuple
+
+        return bench_ntuple()
     from launch.bench.accuracy import bench_accuracy
 
     return bench_accuracy()

@@ -17,9 +17,9 @@ from muzero2048.ntuple_value import NTupleSetting, afterstate_values, load_playe
 from muzero2048.selfplay import search_move
 from ntuple import NTupleConfig, NTupleLearner, make_rules
 from ntuple.jit import kernel
-from ntuple.network import Network, make_network
+from ntuple.network import Network, make_network, num_weights, read_field, write_field
 from ntuple.patterns import parse_network
-from ntuple.policy import best_move, make_scratch
+from ntuple.policy import best_move, look_ahead, make_scratch
 from tests.ntuple.drivers import to_board, value
 
 # Cells in order and out of it, side by side and apart, runs over the ends of rows, one tuple and several.
@@ -41,7 +41,7 @@ SMALL = NTupleConfig(
 
 def random_network(text: str, rows: int, columns: int, scale: float = 1.0) -> Network:
     network = make_network(text, rows, columns, 0.0)
-    network.weights[:] = np.random.default_rng(1).standard_normal(network.weights.size, np.float32) * scale
+    write_field(network, np.random.default_rng(1).standard_normal(num_weights(network), np.float32) * scale)
     return network
 
 
@@ -56,19 +56,20 @@ def test_values_equal_the_kernels_and_the_reference(rows: int, columns: int, tex
     rng = np.random.default_rng(2)
     boards = [random_board(rng, rows, columns, largest=17) for _ in range(200)]
     assert max(max(reference_rules.cells(board)) for board in boards) == 17  # 131072, beyond the index
-    weights = jnp.asarray(network.weights)
+    plain = read_field(network)
+    weights = jnp.asarray(plain)
     found = jax.jit(afterstate_values, static_argnums=(0, 1))(game, patterns, weights, pack(game, boards))
     np.testing.assert_allclose(found, [value(rules, network, board) for board in boards], atol=1e-5, rtol=1e-5)
-    truth = reference.Network(list(patterns), network.symmetries)
+    truth = reference.Network(list(patterns), len(network.symmetries))
     for board, v in zip(boards[:20], found.tolist(), strict=False):
-        positions = [int(network.offsets[m]) + index for m, index in truth.entries(board)]
+        positions = [int(network.tables[m]) + index for m, index in truth.entries(board)]
         assert len(positions) == len(patterns) * (8 if rows == columns else 4)
-        assert v == pytest.approx(network.weights[positions].astype(float).sum(), abs=1e-5)
+        assert v == pytest.approx(plain[positions].astype(float).sum(), abs=1e-5)
 
 
 def test_boards_may_have_any_leading_axes() -> None:
     game, patterns = Game2048(2, 3), parse_network("0123,14", 2, 3)
-    weights = jnp.asarray(random_network("0123,14", 2, 3).weights)
+    weights = jnp.asarray(read_field(random_network("0123,14", 2, 3)))
     flat = pack(game, [random_board(np.random.default_rng(i), 2, 3) for i in range(12)])
     expected = afterstate_values(game, patterns, weights, flat)
     for shape in ((3, 4), (2, 3, 2)):
@@ -79,7 +80,8 @@ def test_boards_may_have_any_leading_axes() -> None:
 
 @kernel
 def _best_move(rules, network, board, scratch):
-    move = best_move(rules, network, board, scratch)
+    look_ahead(rules, network, board, scratch, 0)
+    move = best_move(network, scratch, 0)
     return move.action, move.value
 
 
@@ -97,7 +99,7 @@ def test_four_simulations_at_a_gumbel_root_are_the_1ply_search(rows: int, column
     boards = [board for board in boards if not reference_rules.is_over(board)][:400]
     setting = NTupleSetting(game, ONE_PLY, 1.0, parse_network(text, rows, columns))
     seeds = jnp.zeros(len(boards), jnp.uint32)
-    dynamics = setting.dynamics(jnp.asarray(network.weights))
+    dynamics = setting.dynamics(jnp.asarray(read_field(network)))
     _, found = search_move(dynamics, game, pack(game, boards), seeds, None, ONE_PLY, setting.discount)
     chosen = found.action.tolist()
     expected = [_best_move(rules, network, to_board(board), make_scratch(network)) for board in boards]
@@ -113,7 +115,7 @@ def test_root_and_prior_are_those_of_the_four_moves() -> None:
     search = SearchConfig(model="simulator", value_scale=50.0)
     setting = NTupleSetting(game, search, 1.0, parse_network(text, 2, 3))
     board = ((1, 2, 2), (1, 0, 3))
-    found = setting.dynamics(jnp.asarray(network.weights)).root(pack(game, [board]))
+    found = setting.dynamics(jnp.asarray(read_field(network))).root(pack(game, [board]))
     legal = np.array(reference_rules.legal_actions(board))
     q = np.array([_q(rules, network, board, action) for action in range(4)])
     assert found.value[0] == pytest.approx(q[legal].max(), rel=1e-5)

@@ -5,7 +5,8 @@ from reference import rules as reference
 
 from ntuple.board import Board, Rules, afterstate, decode, encode, spawn
 from ntuple.jit import kernel
-from ntuple.network import find_positions, value_at
+from ntuple.layout import scramble
+from ntuple.network import VIEWS, _find_plainly, find_entries, num_weights, value_at
 from ntuple.rng import mix, step
 
 
@@ -33,16 +34,50 @@ def spawns(rules, board, rng, boards):
 
 
 @kernel
-def positions_of(rules, network, board, positions):
-    find_positions(rules, network, board, positions, 0)
+def entries_of(rules, network, board, entries):
+    find_entries(rules, network, board, entries, np.uint64(0))
 
 
 @kernel
-def value_of(rules, network, board, positions):
-    find_positions(rules, network, board, positions, 0)
-    return value_at(network.weights, positions, 0)
+def entries_found_plainly(rules, network, board, entries):
+    _find_plainly(rules, network, board, entries, np.uint64(0))
+
+
+@kernel
+def value_of(rules, network, board, entries):
+    find_entries(rules, network, board, entries, np.uint64(0))
+    return value_at(network, entries, np.uint64(0))
+
+
+@kernel
+def scrambled(indices, salt, out):
+    for i in range(indices.size):
+        out[i] = scramble(indices[i], salt)
+
+
+def no_entries(network):
+    return np.zeros(VIEWS * network.tables.size, np.uint32)
+
+
+def entries(rules: Rules, network, board: reference.Board):
+    found = no_entries(network)
+    entries_of(rules, network, to_board(board), found)
+    return found
+
+
+def positions(network, entries) -> list[int]:
+    """Where the S M entries lie in a file's order of all weights."""
+    starts = [*network.tables.tolist(), num_weights(network)]
+    found = []
+    for m in range(len(network.tables)):
+        indices = np.arange(starts[m + 1] - starts[m], dtype=np.uint32)
+        places = np.zeros_like(indices)
+        scrambled(indices, network.salts[m], places)
+        index_at = dict(zip(places.tolist(), indices.tolist(), strict=True))
+        places_of_views = entries[VIEWS * m : VIEWS * m + len(network.symmetries)]
+        found += [starts[m] + index_at[place] for place in places_of_views.tolist()]
+    return found
 
 
 def value(rules: Rules, network, board: reference.Board) -> float:
-    size = network.symmetries * network.offsets.size
-    return float(value_of(rules, network, to_board(board), np.zeros((1, size), np.uint64)))
+    return float(value_of(rules, network, to_board(board), no_entries(network)))

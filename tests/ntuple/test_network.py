@@ -6,9 +6,10 @@ from reference import ntuple as reference
 from reference import rules as reference_rules
 
 from ntuple.board import make_rules
-from ntuple.network import make_network
+from ntuple.layout import make_salts
+from ntuple.network import VIEWS, index_parts, make_network, num_weights, read_field, widen, write_field
 from ntuple.patterns import MATSUZAKI, NETWORKS, YEH, parse_network
-from tests.ntuple.drivers import positions_of, to_board, value
+from tests.ntuple.drivers import entries, entries_found_plainly, no_entries, positions, scrambled, to_board, value
 
 # The last one lists cells out of order and apart: every cell is a run of its own.
 CASES = [
@@ -27,7 +28,7 @@ def _random_board(rng: random.Random, rows: int, columns: int) -> reference_rule
 
 def _random_network(network: str, rows: int, columns: int):
     made = make_network(network, rows, columns, 0.0)
-    made.weights[:] = np.random.default_rng(1).normal(size=made.weights.size)
+    write_field(made, np.random.default_rng(1).standard_normal(num_weights(made), np.float32))
     return made
 
 
@@ -35,15 +36,53 @@ def _random_network(network: str, rows: int, columns: int):
 def test_positions_and_values_equal_the_reference(rows: int, columns: int, text: str) -> None:
     rules = make_rules(rows, columns)
     network = _random_network(text, rows, columns)
-    truth = reference.Network(list(parse_network(text, rows, columns)), network.symmetries)
+    weights = read_field(network)
+    truth = reference.Network(list(parse_network(text, rows, columns)), len(network.symmetries))
+    starts = network.tables.tolist()
     rng = random.Random(2)
+    for _ in range(20):
+        board = _random_board(rng, rows, columns)
+        found = positions(network, entries(rules, network, board))
+        expected = [starts[m] + index for m, index in truth.entries(board)]
+        assert sorted(found) == sorted(expected)
+        assert value(rules, network, board) == pytest.approx(weights[expected].sum(), abs=1e-4)
+
+
+@pytest.mark.parametrize(("rows", "columns", "text"), [*CASES, (4, 4, "01234567,4567"), (4, 4, "8x6")])
+def test_vector_instructions_and_their_plain_form_agree(rows: int, columns: int, text: str) -> None:
+    rules = make_rules(rows, columns)
+    sizes = [16 ** len(pattern) for pattern in parse_network(text, rows, columns)]
+    network = make_network("0", rows, columns, 0.0)._replace(**index_parts(text, rows, columns))
+    assert network.salts.tolist() == make_salts(sizes).tolist()
+    rng = random.Random(7)
     for _ in range(50):
         board = _random_board(rng, rows, columns)
-        positions = np.zeros((1, network.symmetries * network.offsets.size), np.uint64)
-        positions_of(rules, network, to_board(board), positions)
-        expected = [int(network.offsets[m]) + index for m, index in truth.entries(board)]
-        assert sorted(positions[0].tolist()) == sorted(expected)
-        assert value(rules, network, board) == pytest.approx(network.weights[expected].sum(), abs=1e-4)
+        plain = no_entries(network)
+        entries_found_plainly(rules, network, to_board(board), plain)
+        used = np.arange(plain.size) % VIEWS < len(network.symmetries)
+        np.testing.assert_array_equal(entries(rules, network, board)[used], plain[used])
+
+
+@pytest.mark.parametrize("cells", [1, 2, 3, 4, 5])
+def test_scrambling_is_a_bijection_that_keeps_lines(cells: int) -> None:
+    indices = np.arange(16**cells, dtype=np.uint32)
+    places = np.zeros_like(indices)
+    scrambled(indices, make_salts([16**cells] * 3)[2], places)
+    np.testing.assert_array_equal(np.sort(places), indices)
+    np.testing.assert_array_equal(places % 16, indices % 16)
+
+
+def test_fields_are_written_and_read_in_plain_order() -> None:
+    network = make_network("012,0134", 3, 3, 0.0, record_bits=2)
+    rng = np.random.default_rng(3)
+    fields = [rng.standard_normal(num_weights(network), np.float32) for _ in range(3)]
+    for number, field in enumerate(fields):
+        write_field(network, field, number)
+    for number, field in enumerate(fields):
+        np.testing.assert_array_equal(read_field(network, number), field)
+    wide = widen(_random_network("012,0134", 3, 3), 2)
+    np.testing.assert_array_equal(read_field(wide), read_field(_random_network("012,0134", 3, 3)))
+    assert not wide.weights.reshape(-1, 4)[:, 1:].any()
 
 
 @pytest.mark.parametrize(("rows", "columns", "text"), CASES)
@@ -52,7 +91,7 @@ def test_value_is_equal_on_all_views(rows: int, columns: int, text: str) -> None
     network = _random_network(text, rows, columns)
     board = _random_board(random.Random(3), rows, columns)
     views = reference_rules.symmetries(board)
-    assert len(views) == network.symmetries == (8 if rows == columns else 4)
+    assert len(views) == len(network.symmetries) == (8 if rows == columns else 4)
     values = [value(rules, network, view) for view in views]
     assert max(values) - min(values) < 1e-4
     assert np.ptp([value(rules, network, _random_board(random.Random(s), rows, columns)) for s in range(9)]) > 0.1

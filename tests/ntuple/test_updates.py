@@ -9,22 +9,26 @@ from reference import rules
 
 from ntuple.board import make_rules
 from ntuple.jit import kernel
-from ntuple.network import make_network
+from ntuple.network import make_network, read_field, value_at
 from ntuple.patterns import parse_network
-from ntuple.updates import tc_update, td_update
-from tests.ntuple.drivers import positions_of, to_board
+from ntuple.updates import ABSOLUTE, ERROR, TC_RECORD_BITS, WEIGHT, tc_update, td_update
+from tests.ntuple.drivers import entries, positions
 
 PATTERNS = "012,0134"
 
 
 @kernel
-def td(weights, positions, target, alpha):
-    return td_update(weights, positions, 0, target, alpha)
+def td(network, entries, target, alpha):
+    delta = target - value_at(network, entries, np.uint64(0))
+    td_update(network, entries, np.uint64(0), delta, alpha)
+    return delta
 
 
 @kernel
-def tc(weights, errors, positions, target, alpha):
-    return tc_update(weights, errors, positions, 0, target, alpha)
+def tc(network, entries, target, alpha):
+    delta = target - value_at(network, entries, np.uint64(0))
+    tc_update(network, entries, np.uint64(0), delta, alpha)
+    return delta
 
 
 def _recorded_afterstates(moves: int) -> list[tuple[rules.Board, float]]:
@@ -45,65 +49,75 @@ def _recorded_afterstates(moves: int) -> list[tuple[rules.Board, float]]:
 class _Fixture:
     def __init__(self) -> None:
         self.rules = make_rules(3, 3)
-        self.network = make_network(PATTERNS, 3, 3, 50.0)
-        self.errors = np.zeros((self.network.weights.size, 2), np.float32)
+        self.network = make_network(PATTERNS, 3, 3, 50.0, TC_RECORD_BITS)
         self.truth = reference.Network(list(parse_network(PATTERNS, 3, 3)), 8, 50.0)
 
-    def positions(self, board: rules.Board):
-        positions = np.zeros((1, 16), np.uint64)
-        positions_of(self.rules, self.network, to_board(board), positions)
-        return positions
+    def entries(self, board: rules.Board):
+        return entries(self.rules, self.network, board)
+
+    def fields(self):
+        """Weights, E and A in plain order."""
+        return [read_field(self.network, field) for field in (WEIGHT, ERROR, ABSOLUTE)]
 
     def at(self, entry: reference.Entry) -> int:
-        return int(self.network.offsets[entry[0]]) + entry[1]
+        return int(self.network.tables[entry[0]]) + entry[1]
 
 
 def test_td_equals_the_reference() -> None:
     f = _Fixture()
     for board, target in _recorded_afterstates(400):
-        delta = td(f.network.weights, f.positions(board), np.float32(target), np.float32(0.1))
+        delta = td(f.network, f.entries(board), np.float32(target), np.float32(0.1))
         assert delta == pytest.approx(f.truth.td_update(board, target, 0.1), abs=1e-3)
+    weights, errors, absolutes = f.fields()
     for entry, weight in f.truth.weights.items():
-        assert f.network.weights[f.at(entry)] == pytest.approx(weight, abs=1e-4)
-    assert np.count_nonzero(f.network.weights != np.float32(50 / 16)) == len(
+        assert weights[f.at(entry)] == pytest.approx(weight, abs=1e-4)
+    assert np.count_nonzero(weights != np.float32(50 / 16)) == len(
         [w for w in f.truth.weights.values() if np.float32(w) != np.float32(50 / 16)]
     )
+    assert not errors.any()
+    assert not absolutes.any()
 
 
 def test_tc_equals_the_reference() -> None:
     f = _Fixture()
     for board, target in _recorded_afterstates(400):
-        delta = tc(f.network.weights, f.errors, f.positions(board), np.float32(target), np.float32(1.0))
+        delta = tc(f.network, f.entries(board), np.float32(target), np.float32(1.0))
         assert delta == pytest.approx(f.truth.tc_update(board, target, 1.0), abs=2e-3)
+    weights, errors, absolutes = f.fields()
     for entry, weight in f.truth.weights.items():
         at = f.at(entry)
-        assert f.network.weights[at] == pytest.approx(weight, abs=1e-3)
-        assert f.errors[at, 0] == pytest.approx(f.truth.errors[entry], abs=1e-2)
-        assert f.errors[at, 1] == pytest.approx(f.truth.absolutes[entry], rel=1e-4)
-    assert np.count_nonzero(f.errors[:, 1]) == len(f.truth.absolutes)
-    betas = np.abs(f.errors[:, 0]) / np.maximum(f.errors[:, 1], 1e-9)
-    assert betas[f.errors[:, 1] > 0].min() < 0.5  # the record has made some weights incoherent
+        assert weights[at] == pytest.approx(weight, abs=1e-3)
+        assert errors[at] == pytest.approx(f.truth.errors[entry], abs=1e-2)
+        assert absolutes[at] == pytest.approx(f.truth.absolutes[entry], rel=1e-4)
+    assert np.count_nonzero(absolutes) == len(f.truth.absolutes)
+    betas = np.abs(errors) / np.maximum(absolutes, 1e-9)
+    assert betas[absolutes > 0].min() < 0.5  # the record has made some weights incoherent
 
 
 def test_hand_computed_tc() -> None:
     f = _Fixture()
     f.network.weights[:] = 0
     board = ((1, 2, 3), (4, 5, 6), (7, 8, 9))  # no two of its 16 entries are the same
-    positions = f.positions(board)
+    found = f.entries(board)
+    at = positions(f.network, found)
+
+    def learn(target: float) -> tuple[float, float, float, float]:
+        """delta, and then w, E and A of all entries, which are alike."""
+        delta = tc(f.network, found, np.float32(target), np.float32(1))
+        fields = [field[at] for field in f.fields()]
+        assert all(np.ptp(field) == 0 for field in fields)
+        return (delta, *(field[0] for field in fields))
+
     # V = 0, target 16: delta 16, each weight 16/16 = 1; then V = 16, target 0: delta -16, beta |16|/16 = 1.
-    assert tc(f.network.weights, f.errors, positions, np.float32(16), np.float32(1)) == 16
-    np.testing.assert_array_equal(f.network.weights[positions[0]], 1)
-    assert tc(f.network.weights, f.errors, positions, np.float32(0), np.float32(1)) == -16
-    np.testing.assert_array_equal(f.network.weights[positions[0]], 0)
+    assert learn(16) == (16, 1, 16, 16)
+    assert learn(0) == (-16, 0, 0, 32)
     # E = 0 and A = 32: beta is 0, nothing moves, but E and A go on.
-    assert tc(f.network.weights, f.errors, positions, np.float32(8), np.float32(1)) == 8
-    np.testing.assert_array_equal(f.network.weights[positions[0]], 0)
-    np.testing.assert_array_equal(f.errors[positions[0]], np.tile([8, 40], (16, 1)))
+    assert learn(8) == (8, 0, 8, 40)
 
 
 def test_first_visits_of_tc_are_td() -> None:
     for (board, target), alpha in zip(_recorded_afterstates(30), [0.1, 1.0] * 15, strict=True):
         one, two = _Fixture(), _Fixture()
-        td(one.network.weights, one.positions(board), np.float32(target), np.float32(alpha))
-        tc(two.network.weights, two.errors, two.positions(board), np.float32(target), np.float32(alpha))
-        np.testing.assert_array_equal(one.network.weights, two.network.weights)
+        td(one.network, one.entries(board), np.float32(target), np.float32(alpha))
+        tc(two.network, two.entries(board), np.float32(target), np.float32(alpha))
+        np.testing.assert_array_equal(one.fields()[0], two.fields()[0])

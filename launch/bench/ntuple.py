@@ -1,0 +1,160 @@
+"""Moves a second of n-tuple training and 1-ply play, and of TDL2048+ in the same run where its binary is at hand.
+
+TDL2048+ (Guei, github.com/moporgic/TDL2048, `make`) is built outside this project; the environment variable TDL2048
+names its binary. Networks are warmed first: in the games of a fresh one few entries are ever met, and all lie in the
+caches. Both programs learn from the same number of games before they are timed.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import ntuple
+from launch.bench.rows import REPEATS, Row
+from launch.errors import UserError
+from ntuple import NTupleConfig, NTupleLearner
+
+PEER = "TDL2048+"
+PEER_VARIABLE = "TDL2048"
+NETWORKS = ("4x6", "8x6")
+METHODS = {"TD(0)": (0.0, "0.1 fixed"), "TC": (1.0, "1.0 coherence")}  # tc_fraction here, learning rate there
+THREADS = (1, 2)
+WARM_MOVES = 30_000_000
+TIMED_MOVES = 4_000_000  # of training, a repeat
+TIMED_GAMES = 1_000  # of play, a repeat
+
+Measure = Callable[[], float]  # moves a second
+
+
+class Cell(NamedTuple):
+    """One figure to be measured, here and there."""
+
+    name: str
+    ours: Measure
+    theirs: Measure | None
+
+
+def bench_ntuple(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) -> list[Row]:
+    """Compile times, and moves a second of each network, method and number of threads; best of five, interleaved.
+
+    Raises:
+        UserError: TDL2048 names no file that runs.
+    """
+    peer = _peer()
+    rows = list(_compile_times())
+    for network in networks:
+        for method in METHODS:
+            with tempfile.TemporaryDirectory() as folder:
+                rows += [_measured(cell) for cell in _cells(network, method, warm_moves, peer, Path(folder))]
+    return rows
+
+
+def _measured(cell: Cell) -> Row:
+    ours, theirs = 0.0, 0.0
+    for _ in range(REPEATS):
+        ours = max(ours, cell.ours())
+        if cell.theirs:
+            theirs = max(theirs, cell.theirs())
+    return Row(cell.name, ours, "moves/s", {PEER: ours / theirs} if theirs else {})
+
+
+def _cells(network: str, method: str, warm_moves: int, peer: Path | None, folder: Path) -> list[Cell]:
+    """The cells of one warmed network; the peer's is a file in `folder`."""
+    tc_fraction, alpha = METHODS[method]
+    budget = warm_moves + (REPEATS + 1) * len(THREADS) * TIMED_MOVES
+    config = NTupleConfig(
+        network=network, env_steps=budget, report_env_steps=warm_moves, threads=max(THREADS), tc_fraction=tc_fraction
+    )
+    learner = NTupleLearner(config, seed=1)
+    learner.advance()
+    their_network = ["-n", f"{network}patt", "-a", *alpha.split()]
+    if peer:
+        games = -(-learner.progress["games"] // max(THREADS))
+        warm = [*their_network, "-t", f"{max(THREADS)}x{games}", "-p", str(max(THREADS)), "-o", "warm.w"]
+        _run_peer(peer, warm, folder)
+
+    def theirs(threads: int, *what: str) -> Measure | None:
+        words = [*their_network, "-i", "warm.w", "-p", str(threads), *what]
+        return (lambda: _run_peer(peer, words, folder)) if peer else None
+
+    cells = []
+    for threads in THREADS:
+        games = max(1, TIMED_MOVES // 2_000 // threads)
+        cells.append(
+            Cell(
+                f"train {network}, {method}, {threads} thread{'s' * (threads > 1)}",
+                _training(learner, threads),
+                theirs(threads, "-t", f"{threads}x{games}"),
+            )
+        )
+    if method == "TD(0)":  # play reads the weights alone, however they were learned
+        for threads in THREADS:
+            games = TIMED_GAMES // threads
+            cells.append(
+                Cell(
+                    f"play 1-ply {network}, {threads} thread{'s' * (threads > 1)}",
+                    _play(learner, threads),
+                    theirs(threads, "-e", f"{threads}x{games}"),
+                )
+            )
+    return cells
+
+
+def _training(learner: NTupleLearner, threads: int) -> Measure:
+    """Training goes on with the warmed network; another number of threads starts games of its own."""
+    config = replace(learner.config, threads=threads, report_env_steps=TIMED_MOVES)
+    measured = NTupleLearner(config, seed=2, network=learner.network)
+    return lambda: measured.advance()["perf/moves_per_second"]
+
+
+def _play(learner: NTupleLearner, threads: int) -> Measure:
+    player = NTupleLearner(replace(learner.config, threads=threads), seed=3, network=learner.network).player()
+
+    def measure() -> float:
+        games = player.play(TIMED_GAMES, seed=4)
+        return float(games.moves.sum() / games.seconds)
+
+    return measure
+
+
+def _peer() -> Path | None:
+    """The binary of TDL2048+, or None if the user has named none."""
+    name = os.environ.get(PEER_VARIABLE)
+    if not name:
+        return None
+    binary = Path(name).resolve()
+    if not os.access(binary, os.X_OK) or binary.is_dir():
+        raise UserError(f"{PEER_VARIABLE}={name} is not a program: name the binary that `make` of TDL2048+ built")
+    return binary
+
+
+def _run_peer(binary: Path, words: list[str], folder: Path) -> float:
+    """Moves a second that TDL2048+ reports: a line a thread, each with its own speed."""
+    done = subprocess.run([str(binary), *words], cwd=folder, capture_output=True, text=True, check=False)
+    speeds = re.findall(r"^\d+/\d+ \d+ms ([\d.]+)ops", done.stdout, re.MULTILINE)
+    if done.returncode or not speeds:
+        raise UserError(f"{binary} {' '.join(words)} failed: {(done.stderr or done.stdout).strip()[-200:]}")
+    return sum(map(float, speeds))
+
+
+def _compile_times() -> list[Row]:
+    """Seconds of a new process from its start to its first learned move: compiled anew, and read from the cache."""
+    code = (
+        "from ntuple import NTupleConfig, NTupleLearner;"
+        "NTupleLearner(NTupleConfig(network='012345', env_steps=2, report_env_steps=2, threads=1), 1).advance()"
+    )
+    rows = []
+    with tempfile.TemporaryDirectory() as cache:
+        environment = os.environ | {"NUMBA_CACHE_DIR": cache, "PYTHONPATH": str(Path(ntuple.__file__).parent.parent)}
+        for name in ("compile training, first time", "compile training, from the cache"):
+            began = time.perf_counter()
+            subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True)
+            rows.append(Row(name, time.perf_counter() - began, "s", {}))
+    return rows

@@ -1,0 +1,111 @@
+"""Vector instructions for the kernels, and the hint that loads memory ahead of its use.
+
+Finding a board's entries and waiting for them is what training and playing are made of. On x86 with AVX2 `index_views`
+finds the entries of all eight views of one tuple in about ten instructions; `AVAILABLE` says whether this processor
+has it, and ntuple.network then takes it in place of its plain form. `prefetch` exists everywhere.
+"""
+
+import platform
+from collections.abc import Callable
+from typing import Any
+
+import llvmlite.binding
+import numba
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from ntuple.layout import ABOVE_A_LINE, SCRAMBLE_SHIFTS
+
+READ, KEEP_IN_ALL_CACHES, DATA = 0, 3, 1  # arguments of LLVM's prefetch
+
+BYTE, WORD, LONG = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+BYTES = ir.VectorType(BYTE, 32)
+INDICES = ir.VectorType(WORD, 8)
+LOW_NIBBLES = ir.Constant(LONG, 0x0F0F0F0F0F0F0F0F)
+
+
+def _has_avx2() -> bool:
+    """Whether numba compiles for a processor with AVX2: this one, unless NUMBA_CPU_NAME names another."""
+    config: Any = numba.config
+    if config.CPU_NAME is not None or platform.machine().lower() not in ("x86_64", "amd64"):
+        return False
+    return bool(llvmlite.binding.get_host_cpu_features().get("avx2"))
+
+
+AVAILABLE = _has_avx2()
+
+
+def _address(context: Any, builder: Any, array: Any, value: Any, index: Any) -> Any:
+    """The byte address of array[index], of an array of one axis."""
+    data = context.make_array(array)(context, builder, value).data
+    size = ir.Constant(LONG, context.get_abi_sizeof(context.get_data_type(array.dtype)))
+    return builder.gep(builder.bitcast(data, BYTE.as_pointer()), [builder.mul(index, size)])
+
+
+def _splat(value: int) -> ir.Constant:
+    return ir.Constant(INDICES, [ir.Constant(WORD, value)] * 8)
+
+
+def _prefetch(typing_context: Any, array: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
+    """prefetch(array, index): begin to load the cache line of array[index], without waiting for it."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        hint = builder.module.declare_intrinsic(
+            "llvm.prefetch", [BYTE.as_pointer()], ir.FunctionType(ir.VoidType(), [BYTE.as_pointer(), WORD, WORD, WORD])
+        )
+        flags = [ir.Constant(WORD, flag) for flag in (READ, KEEP_IN_ALL_CACHES, DATA)]
+        builder.call(hint, [_address(context, builder, array, arguments[0], arguments[1]), *flags])
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64), generate
+
+
+def _index_views(
+    typing_context: Any, word: Any, shuffles: Any, salts: Any, tuple_number: Any, out: Any, at: Any
+) -> tuple[Any, Callable[..., Any]]:
+    """index_views(word, shuffles, salts, m, out, at): out[at + v] = scrambled index of tuple m on view v, v = 0..7.
+
+    word is a board, a nibble a cell. shuffles uint8[64 M] holds for tuple m first the cells whose values become the
+    even nibbles of the eight indices, four bytes an index, then those of the odd nibbles. The rest is layout.scramble.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word, shuffles, salts, m, out, at = arguments
+        _, shuffles_type, salts_type, _, out_type, _ = signature.args
+        even = builder.and_(word, LOW_NIBBLES)
+        odd = builder.and_(builder.lshr(word, ir.Constant(LONG, 4)), LOW_NIBBLES)
+        eight_bytes = ir.VectorType(BYTE, 8)
+        in_order = [cell // 2 + 8 * (cell % 2) for cell in range(16)] * 2  # a byte a cell, in both halves
+        cells = builder.shuffle_vector(
+            builder.bitcast(even, eight_bytes),
+            builder.bitcast(odd, eight_bytes),
+            ir.Constant(ir.VectorType(WORD, 32), [ir.Constant(WORD, byte) for byte in in_order]),
+        )
+        shuffle = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(BYTES, [BYTES, BYTES]), "llvm.x86.avx2.pshuf.b"
+        )
+        first = builder.mul(m, ir.Constant(LONG, 64))
+        masks = builder.bitcast(_address(context, builder, shuffles_type, shuffles, first), BYTES.as_pointer())
+        nibbles = []
+        for half in range(2):
+            mask = builder.load(builder.gep(masks, [ir.Constant(LONG, half)]), align=1)
+            nibbles.append(builder.bitcast(builder.call(shuffle, [cells, mask]), INDICES))
+        indices = builder.or_(nibbles[0], builder.shl(nibbles[1], _splat(4)))
+        higher = [builder.lshr(indices, _splat(shift)) for shift in SCRAMBLE_SHIFTS]
+        indices = builder.xor(indices, builder.and_(builder.xor(*higher), _splat(ABOVE_A_LINE)))
+        salt = builder.load(
+            builder.bitcast(_address(context, builder, salts_type, salts, m), WORD.as_pointer()), align=4
+        )
+        lane = builder.insert_element(ir.Constant(INDICES, ir.Undefined), salt, ir.Constant(WORD, 0))
+        everywhere = builder.shuffle_vector(lane, ir.Constant(INDICES, ir.Undefined), _splat(0))
+        target = builder.bitcast(_address(context, builder, out_type, out, at), INDICES.as_pointer())
+        builder.store(builder.xor(indices, everywhere), target, align=4)
+        return context.get_dummy_value()
+
+    return types.void(types.uint64, shuffles, salts, types.uint64, out, types.uint64), generate
+
+
+prefetch: Any = intrinsic(_prefetch)
+index_views: Any = intrinsic(_index_views)
