@@ -3,13 +3,15 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import ZERO, Board, Rules, max_cell, spawn
+from ntuple.board import ONE, ZERO, Board, Rules, max_cell, spawn
 from ntuple.jit import inline
 from ntuple.rng import mix, step
 
-# Columns of a row: the random stream, the board, the last afterstate, score and moves so far, the game's number.
-# A row has 128 bytes, so that no two threads write to one cache line.
-RNG, BOARD_LO, BOARD_HI, AFTER_LO, AFTER_HI, SCORE, MOVES, NUMBER, COLUMNS = (*range(8), 16)
+# Columns of a row: the random stream, the board, the last afterstate, score and moves so far; of players, the game's
+# number; of learners, the move with which the episode began, its stage of the carousel, and whether it began with two
+# tiles. A row has 128 bytes, so that no two threads write to one cache line.
+RNG, BOARD_LO, BOARD_HI, AFTER_LO, AFTER_HI, SCORE, MOVES, NUMBER, FIRST, CAROUSEL, IS_WHOLE = range(11)
+COLUMNS = 16
 
 Row = NDArray[np.uint64]  # [COLUMNS]
 
@@ -21,8 +23,9 @@ def begin_game(rules: Rules, row: Row, rng: np.uint64) -> None:
     second = step(first)
     board = spawn(rules, spawn(rules, Board(ZERO, ZERO), mix(first)), mix(second))
     row[RNG] = second
-    row[BOARD_LO], row[BOARD_HI] = board.lo, board.hi
-    row[SCORE] = row[MOVES] = ZERO
+    set_board(row, board)
+    row[SCORE] = row[MOVES] = row[FIRST] = ZERO
+    row[IS_WHOLE] = ONE
 
 
 @inline
@@ -30,9 +33,14 @@ def go_on(rules: Rules, row: Row, after: Board, reward: np.uint64) -> None:
     """Make a move that led to `after` and place the next spawn."""
     row[AFTER_LO], row[AFTER_HI] = after.lo, after.hi
     row[SCORE] += reward
-    row[MOVES] += np.uint64(1)
+    row[MOVES] += ONE
     row[RNG] = step(row[RNG])
-    board = spawn(rules, after, mix(row[RNG]))
+    set_board(row, spawn(rules, after, mix(row[RNG])))
+
+
+@inline
+def set_board(row: Row, board: Board) -> None:
+    """Put a board that waits for a move into a row."""
     row[BOARD_LO], row[BOARD_HI] = board.lo, board.hi
 
 

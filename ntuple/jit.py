@@ -44,7 +44,11 @@ def _compiled(function: F, forceinline: bool) -> F:
 
 
 def kernel(function: F) -> F:
-    """Compile a function that Python calls: it runs without the GIL, over arrays that the caller checked."""
+    """Compile a function that Python calls, without the GIL, over arrays that the caller checked.
+
+    A kernel that calls it makes a real call, of some hundred bytes of arguments: right for what is rarely needed, since
+    every inlined copy takes its time to compile.
+    """
     return _compiled(function, forceinline=False)
 
 

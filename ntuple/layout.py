@@ -17,6 +17,7 @@ SCRAMBLE_SHIFTS = (6, 11)
 ABOVE_A_LINE = 0xFFFFFFF0
 SHIFT_A, SHIFT_B = (np.uint32(shift) for shift in SCRAMBLE_SHIFTS)
 SPREAD = np.uint32(ABOVE_A_LINE)
+FIRST_BITS, ONE_BIT, TWO = np.uint32(0x11111111), np.uint32(1), np.uint32(2)
 GOLDEN = 0x9E3779B1  # 2^32 / the golden ratio
 
 
@@ -24,6 +25,24 @@ GOLDEN = 0x9E3779B1  # 2^32 / the golden ratio
 def scramble(index: np.uint32, salt: np.uint32) -> np.uint32:
     """The place of a plain index in its table: index ^ ((index >> 6 ^ index >> 11) & ~15) ^ salt, a bijection."""
     return index ^ ((index >> SHIFT_A ^ index >> SHIFT_B) & SPREAD) ^ salt
+
+
+@inline
+def unscramble(place: np.uint32, salt: np.uint32) -> np.uint32:
+    """The inverse of `scramble`: each round sets six more bits right, from the highest down."""
+    rest = place ^ salt
+    index = rest
+    for _ in range(6):
+        index = rest ^ ((index >> SHIFT_A ^ index >> SHIFT_B) & SPREAD)
+    return np.uint32(index)
+
+
+@inline
+def smaller_index(index: np.uint32) -> np.uint32:
+    """The index with every tile halved, a 2 becoming an empty cell."""
+    occupied = index | index >> TWO
+    occupied = (occupied | occupied >> ONE_BIT) & FIRST_BITS
+    return np.uint32(index - occupied)
 
 
 def make_salts(sizes: list[int]) -> NDArray[np.uint32]:

@@ -1,7 +1,8 @@
 """n-tuple networks: V(board) = sum over M tuples and S symmetries of one shared table a tuple.
 
-S is 8 on square boards and 4 on oblong ones. All tables lie in one flat array of records (ntuple.layout). Kernels find
-the S M entries of a board once, begin to load them, and come back for the values when they have arrived.
+S is 8 on square boards, 4 on oblong ones, and 1 if views share no tables. A network of several stages has all tables
+once a stage. They lie in one flat array of records (ntuple.layout), stage behind stage. Kernels find the S M entries of
+a board once, begin to load them, and come back for the values when they have arrived.
 """
 
 from typing import Any, NamedTuple
@@ -11,21 +12,29 @@ from numpy.typing import NDArray
 
 from ntuple import simd
 from ntuple.board import ONE, U2, U3, U8, ZERO, Board, Rules, flip, index_word, mirror, transpose
-from ntuple.jit import inline
-from ntuple.layout import make_salts, read_table, scramble, write_table
-from ntuple.patterns import Pattern, cell_runs, parse_network
+from ntuple.jit import inline, kernel
+from ntuple.layout import make_salts, read_table, scramble, smaller_index, unscramble, write_table
+from ntuple.patterns import Pattern, cell_runs, parse_network, view_cells
+from ntuple.stages import Stages, make_stages, stage_of
 
-VIEWS = 8  # a tuple's share of a row of entries; on oblong boards the last four are unused
+VIEWS = 8  # a tuple's share of a row of entries, of which the first S are used
 NO_CELL = 0x80  # in a byte shuffle: the byte becomes 0
-Entries = NDArray[np.uint32]  # rows of 8 M numbers: the place of entry (m, view) in table m, at 8 m + view
+INTER, INTRA = 1, 2  # bits of Network.promotion
+PROMOTIONS = {"none": 0, "inter": INTER, "intra": INTRA, "both": INTER | INTRA}
 
 
 class Network(NamedTuple):
     """The tables of a network and the way to find a board's entries; made by `make_network`."""
 
-    weights: NDArray[np.float32]  # [N << record_bits] records of all tables; a record's first float is the weight
+    weights: NDArray[
+        np.float32
+    ]  # [stages N << record_bits] records of all tables; a record's first float is the weight
     record_bits: np.uint64  # log2 of the floats of a record: 0 = the weight alone, 2 = and three more for its step size
-    tables: NDArray[np.uint64]  # [M] the first record of each table
+    stage_size: np.uint64  # N, records of a stage
+    stages: Stages
+    promotion: int  # bits INTER and INTRA
+    initial: np.float32  # the weight of an entry that no update has touched
+    tables: NDArray[np.uint64]  # [M] the first record of each table in its stage
     salts: NDArray[np.uint32]  # [M] see ntuple.layout
     shuffles: NDArray[np.uint8]  # [64 M] see ntuple.simd
     rights: NDArray[np.uint64]  # [M, R] run r of tuple m is ((word >> right) & mask) << left;
@@ -34,24 +43,75 @@ class Network(NamedTuple):
     symmetries: tuple[int, ...]  # 0..S-1: a tuple, since the compiler knows its length and unrolls loops over it
 
 
-def make_network(network: str, rows: int, columns: int, v_init: float, record_bits: int = 0) -> Network:
+class Lookup(NamedTuple):
+    """Room for the entries of some boards, one a row; made by `make_lookup`."""
+
+    entries: NDArray[np.uint32]  # [rows * 8 M] entry (m, view) of a row lies at 8 m + view: its place in table m
+    row_size: np.uint64  # 8 M
+    bases: NDArray[np.uint64]  # [rows] the first record of the board's stage
+
+
+def make_lookup(network: Network, rows: int) -> Lookup:
+    """Room for the entries of `rows` boards."""
+    row_size = VIEWS * network.tables.size
+    return Lookup(np.zeros(rows * row_size, np.uint32), np.uint64(row_size), np.zeros(rows, np.uint64))
+
+
+def make_network(
+    network: str,
+    rows: int,
+    columns: int,
+    v_init: float,
+    record_bits: int = 0,
+    stages: str = "",
+    promotion: str = "none",
+    symmetry: bool = True,
+) -> Network:
     """A network whose value is `v_init` for every board: each weight is v_init / (S M).
 
     Source: optimistic initialisation, Guei et al. 2022, eq. 12, spread over the symmetries too.
 
+    Args:
+        network: a name or a list of patterns, see `parse_network`.
+        rows: H of the board.
+        columns: W of the board.
+        v_init: value of every board.
+        record_bits: log2 of the floats of a record.
+        stages: see `make_stages`.
+        promotion: what an entry met for the first time begins with: "none" v_init / (S M), "inter" the weight of the
+            same entry in the stage before, "intra" that of the entry with all tiles halved, "both" the latter if it has
+            been touched, or else the former (Matsuzaki 2017, sec. 4.2).
+        symmetry: whether a tuple's table serves all views of a board, or the board as it stands alone.
+
     Raises:
-        ValueError: see `parse_network`.
+        ValueError: see `parse_network` and `make_stages`.
     """
-    parts = index_parts(network, rows, columns)
-    patterns = parse_network(network, rows, columns)
+    parts = index_parts(network, rows, columns, symmetry)
+    sizes = [16 ** len(pattern) for pattern in parse_network(network, rows, columns)]
+    cut = make_stages(stages)
     # np.zeros leaves the pages to the first touch, and asks for huge ones.
-    weights = np.zeros(sum(16 ** len(pattern) for pattern in patterns) << record_bits, np.float32)
-    if v_init:
-        weights[:: 1 << record_bits] = v_init / (len(parts["symmetries"]) * len(patterns))
-    return Network(weights=weights, record_bits=np.uint64(record_bits), **parts)
+    weights = np.zeros(sum(sizes) * (cut.thresholds.size + 1) << record_bits, np.float32)
+    network_of_zeros = Network(
+        weights=weights,
+        record_bits=np.uint64(record_bits),
+        stage_size=np.uint64(sum(sizes)),
+        stages=cut,
+        promotion=PROMOTIONS[promotion],
+        initial=np.float32(0),
+        **parts,
+    )
+    initial = initial_weight(network_of_zeros, v_init)
+    if initial:
+        weights[:: 1 << record_bits] = initial
+    return network_of_zeros._replace(initial=initial)
 
 
-def index_parts(network: str, rows: int, columns: int) -> dict[str, Any]:
+def initial_weight(network: Network, v_init: float) -> np.float32:
+    """v_init / (S M)."""
+    return np.float32(v_init / (len(network.symmetries) * len(network.tables)))
+
+
+def index_parts(network: str, rows: int, columns: int, symmetry: bool = True) -> dict[str, Any]:
     """The fields of Network that say where a board's entries are."""
     patterns = parse_network(network, rows, columns)
     sizes = [16 ** len(pattern) for pattern in patterns]
@@ -67,7 +127,7 @@ def index_parts(network: str, rows: int, columns: int) -> dict[str, Any]:
         "rights": rights,
         "masks": masks,
         "lefts": lefts,
-        "symmetries": tuple(range(8 if rows == columns else 4)),
+        "symmetries": tuple(range((8 if rows == columns else 4) if symmetry else 1)),
     }
 
 
@@ -76,38 +136,42 @@ def _shuffles(patterns: tuple[Pattern, ...], rows: int, columns: int) -> NDArray
 
     The views are those of `_find_plainly`, in its order.
     """
-    cells = np.arange(16).reshape(4, 4)[:rows, :columns]
-    upright = [cells, cells[:, ::-1], cells[::-1], cells[::-1, ::-1]]
-    views = [view.ravel() for view in (*upright, *(view.T for view in upright))]
-    if rows != columns:
-        del views[4:]
     shuffles = np.full((len(patterns), 2, VIEWS, 4), NO_CELL, np.uint8)
     for m, pattern in enumerate(patterns):
-        for v, view in enumerate(views):
+        for v, view in enumerate(view_cells(rows, columns)):
             for i, cell in enumerate(pattern):
-                shuffles[m, i % 2, v, i // 2] = view[cell]
+                shuffles[m, i % 2, v, i // 2] = 4 * (view[cell] // columns) + view[cell] % columns
     return shuffles.ravel()
 
 
 def num_weights(network: Network) -> int:
-    """N, the weights of all tables together."""
+    """The weights of all tables and stages together."""
     return network.weights.size >> int(network.record_bits)
 
 
 def read_field(network: Network, field: int = 0) -> NDArray[np.float32]:
-    """float32[N], one field of all records in the order of files: table behind table, first cell = lowest nibble."""
+    """One field of all records in the order of files: stage by stage, table by table, first cell = lowest nibble."""
     values = np.empty(num_weights(network), np.float32)
-    ends = [*network.tables[1:].tolist(), values.size]
-    for first, end, salt in zip(network.tables, ends, network.salts, strict=True):
-        read_table(network.weights, first, salt, network.record_bits, field, values[int(first) : end])
+    for first, end, salt in _tables(network):
+        read_table(network.weights, np.uint64(first), salt, network.record_bits, field, values[first:end])
     return values
 
 
 def write_field(network: Network, values: NDArray[np.float32], field: int = 0) -> None:
     """The inverse of `read_field`."""
-    ends = [*network.tables[1:].tolist(), values.size]
-    for first, end, salt in zip(network.tables, ends, network.salts, strict=True):
-        write_table(network.weights, first, salt, network.record_bits, field, values[int(first) : end])
+    for first, end, salt in _tables(network):
+        write_table(network.weights, np.uint64(first), salt, network.record_bits, field, values[first:end])
+
+
+def _tables(network: Network) -> list[tuple[int, int, np.uint32]]:
+    """First record, end and salt of every table of every stage."""
+    size = int(network.stage_size)
+    starts = [*network.tables.tolist(), size]
+    return [
+        (stage + starts[m], stage + starts[m + 1], network.salts[m])
+        for stage in range(0, num_weights(network), size)
+        for m in range(len(network.tables))
+    ]
 
 
 def widen(network: Network, record_bits: int) -> Network:
@@ -118,22 +182,22 @@ def widen(network: Network, record_bits: int) -> Network:
 
 
 @inline
-def _find_by_vectors(rules: Rules, network: Network, board: Board, entries: Entries, row: np.uint64) -> None:
+def _find_by_vectors(rules: Rules, network: Network, board: Board, entries: NDArray[np.uint32], at: np.uint64) -> None:
     word = index_word(board)
     for m in range(network.tables.size):
         tuple_number = np.uint64(m)
-        simd.index_views(word, network.shuffles, network.salts, tuple_number, entries, row + tuple_number * U8)
+        simd.index_views(word, network.shuffles, network.salts, tuple_number, entries, at + tuple_number * U8)
 
 
 @inline
-def _find_plainly(rules: Rules, network: Network, board: Board, entries: Entries, row: np.uint64) -> None:
+def _find_plainly(rules: Rules, network: Network, board: Board, entries: NDArray[np.uint32], at: np.uint64) -> None:
     """Four views at a time: LLVM keeps them in one vector register."""
     v0 = index_word(board)
     v1 = index_word(mirror(rules, board))
     v2 = index_word(flip(rules, board))
     v3 = index_word(mirror(rules, flip(rules, board)))
-    for half in range(len(network.symmetries) >> 2):
-        at = row + np.uint64(4 * half)
+    for half in range((len(network.symmetries) + 3) >> 2):
+        place = at + np.uint64(4 * half)
         for m in range(network.tables.size):
             i0 = i1 = i2 = i3 = ZERO
             for r in range(network.masks.shape[1]):
@@ -143,38 +207,85 @@ def _find_plainly(rules: Rules, network: Network, board: Board, entries: Entries
                 i2 |= ((v2 >> right) & mask) << left
                 i3 |= ((v3 >> right) & mask) << left
             salt = network.salts[m]
-            entries[at] = scramble(np.uint32(i0), salt)
-            entries[at + ONE] = scramble(np.uint32(i1), salt)
-            entries[at + U2] = scramble(np.uint32(i2), salt)
-            entries[at + U3] = scramble(np.uint32(i3), salt)
-            at += U8
+            entries[place] = scramble(np.uint32(i0), salt)
+            entries[place + ONE] = scramble(np.uint32(i1), salt)
+            entries[place + U2] = scramble(np.uint32(i2), salt)
+            entries[place + U3] = scramble(np.uint32(i3), salt)
+            place += U8
         v0, v1, v2, v3 = transpose(v0), transpose(v1), transpose(v2), transpose(v3)
 
 
 # The one choice between the vector instructions and their plain form; tests compare the two.
-find_entries = _find_by_vectors if simd.AVAILABLE else _find_plainly
+_find = _find_by_vectors if simd.AVAILABLE else _find_plainly
 
 
 @inline
-def prefetch_entries(network: Network, entries: Entries, row: np.uint64) -> None:
-    """Begin to load the S M records whose places lie from entries[row] on."""
+def find_entries(rules: Rules, network: Network, board: Board, lookup: Lookup, row: int) -> None:
+    """Write the places of a board's S M entries to a row."""
+    _find(rules, network, board, lookup.entries, np.uint64(row) * lookup.row_size)
+    stage = stage_of(network.stages, board) if network.stages.thresholds.size else ZERO
+    lookup.bases[row] = stage * network.stage_size
+
+
+@inline
+def prefetch_entries(network: Network, lookup: Lookup, row: int) -> None:
+    """Begin to load the S M records of a row."""
+    first = np.uint64(row) * lookup.row_size
     for m in range(network.tables.size):
-        table = network.tables[m]
+        table = lookup.bases[row] + network.tables[m]
         for view in range(len(network.symmetries)):
-            place = table + np.uint64(entries[row + np.uint64(VIEWS * m + view)])
+            place = table + np.uint64(lookup.entries[first + np.uint64(VIEWS * m + view)])
             simd.prefetch(network.weights, place << network.record_bits)
 
 
 @inline
-def value_at(network: Network, entries: Entries, row: np.uint64) -> np.float32:
-    """V of the board whose places lie from entries[row] on, in four sums that do not wait for each other."""
+def value_at(network: Network, lookup: Lookup, row: int) -> np.float32:
+    """V of the board of a row, in four sums that do not wait for each other."""
+    if network.promotion:
+        return _promoted_value(network, lookup, row)
+    first = np.uint64(row) * lookup.row_size
     a = b = c = d = np.float32(0)
     for m in range(network.tables.size):
-        table = network.tables[m]
+        table = lookup.bases[row] + network.tables[m]
+        if len(network.symmetries) == 1:
+            place = table + np.uint64(lookup.entries[first + np.uint64(VIEWS * m)])
+            a += network.weights[place << network.record_bits]
+            continue
         for view in range(0, len(network.symmetries), 4):
-            at = row + np.uint64(VIEWS * m + view)
-            a += network.weights[(table + np.uint64(entries[at])) << network.record_bits]
-            b += network.weights[(table + np.uint64(entries[at + ONE])) << network.record_bits]
-            c += network.weights[(table + np.uint64(entries[at + U2])) << network.record_bits]
-            d += network.weights[(table + np.uint64(entries[at + U3])) << network.record_bits]
+            at = first + np.uint64(VIEWS * m + view)
+            a += network.weights[(table + np.uint64(lookup.entries[at])) << network.record_bits]
+            b += network.weights[(table + np.uint64(lookup.entries[at + ONE])) << network.record_bits]
+            c += network.weights[(table + np.uint64(lookup.entries[at + U2])) << network.record_bits]
+            d += network.weights[(table + np.uint64(lookup.entries[at + U3])) << network.record_bits]
     return (a + b) + (c + d)
+
+
+@kernel
+def _promoted_value(network: Network, lookup: Lookup, row: int) -> np.float32:
+    """V where untouched entries count what they would begin with; nothing is written."""
+    first = np.uint64(row) * lookup.row_size
+    total = np.float32(0)
+    for m in range(network.tables.size):
+        for view in range(len(network.symmetries)):
+            total += weight_of(network, lookup.bases[row], m, lookup.entries[first + np.uint64(VIEWS * m + view)])
+    return total
+
+
+@kernel
+def weight_of(network: Network, base: np.uint64, m: int, place: np.uint32) -> np.float32:
+    """The weight of an entry, or, if no update has touched it, the one it is promoted to.
+
+    An entry counts as untouched while it has its initial value, as in the papers.
+    """
+    table = base + network.tables[m]
+    weight = network.weights[(table + np.uint64(place)) << network.record_bits]
+    if weight != network.initial:
+        return weight
+    if network.promotion & INTRA:
+        salt = network.salts[m]
+        smaller = scramble(smaller_index(unscramble(place, salt)), salt)
+        weight = network.weights[(table + np.uint64(smaller)) << network.record_bits]
+    if weight == network.initial and network.promotion & INTER and base > ZERO:
+        before = table - network.stage_size
+        weight = network.weights[(before + np.uint64(place)) << network.record_bits]
+    return weight

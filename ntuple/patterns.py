@@ -8,8 +8,14 @@ Pattern = tuple[int, ...]
 
 YEH = ("012345", "456789", "012456", "45689a")
 MATSUZAKI = ("012456", "456789", "012345", "234569", "01259a", "345678", "134567", "01489a")
+LINES = ("0123", "4567")  # with their views all rows and columns, and so on
+BOXES = ("0145", "1256", "569a")
+THREES = ("012", "456")
+RECTANGLES = ("012456", "45689a")
 
-# Sources: Guei 2023, figure 4 (Yeh's 4x6, and the 5x6 of Jaskowski) and figure 5 (Matsuzaki, in his order).
+# Sources: Guei 2023, figure 4 (Yeh's 4x6, and the 5x6 of Jaskowski), figure 5 (Matsuzaki, in his order) and figure 37
+# (lines and what goes with them); Jaskowski 2017, figure 3, whose names are the shapes of the tuples, row by row;
+# Horban 2022, figure 8, to be used with symmetry = false; the others are aliases of TDL2048+.
 NETWORKS = {
     "4x6": YEH,
     "5x6": (*YEH, "89abcd"),
@@ -18,6 +24,25 @@ NETWORKS = {
     "6x6": MATSUZAKI[:6],
     "7x6": MATSUZAKI[:7],
     "8x6": MATSUZAKI[:8],
+    "42-33": (*YEH, "89abcd"),
+    "42-33-4-22": (*YEH, "89abcd", *LINES, *BOXES),
+    "42-33-4-22-3": (*YEH, "89abcd", *LINES, *BOXES, *THREES),
+    "43-421": ("0123456", "456789a", "89abcde", "0123458", "456789c"),
+    "lines": LINES,
+    "lines+boxes": (*LINES, *BOXES),
+    "lines+rects": (*LINES, *RECTANGLES),
+    "axes+rects": YEH,
+    "17x4": (
+        *("0123", "4567", "89ab", "cdef", "048c", "159d", "26ae", "37bf"),
+        *("0145", "1256", "2367", "4589", "569a", "67ab", "89cd", "9ade", "abef"),
+    ),
+    "2x4": LINES,
+    "5x4": (*LINES, *BOXES),
+    "4x5": ("01234", "45678", "01245", "45689"),
+    "2x7": ("0123456", "456789a"),
+    "3x7": ("0123456", "456789a", "89abcde"),
+    "1x8": ("01234567",),
+    "2x8": ("01234567", "456789ab"),
 }
 
 
@@ -52,6 +77,20 @@ def _parse_pattern(text: str, network: str, rows: int, columns: int) -> Pattern:
             f"whose cells are 0..{rows * columns - 1:x}"
         )
     return pattern
+
+
+def view_cells(rows: int, columns: int, symmetry: bool = True) -> list[tuple[int, ...]]:
+    """The views of a board that share tables: view v has the board's cell v[c] in place of cell c.
+
+    The board itself, mirrored, flipped, and both; then, if it is square, these four with rows and columns exchanged.
+    """
+    grid = [list(range(row * columns, (row + 1) * columns)) for row in range(rows)]
+    upright = [grid, [row[::-1] for row in grid], grid[::-1], [row[::-1] for row in grid[::-1]]]
+    if not symmetry:
+        upright = upright[:1]
+    elif rows == columns:
+        upright += [[list(column) for column in zip(*view, strict=True)] for view in upright]
+    return [tuple(cell for row in view for cell in row) for view in upright]
 
 
 def cell_runs(pattern: Pattern, columns: int) -> list[tuple[int, int, int]]:

@@ -1,14 +1,12 @@
-"""The n-tuple learner: online forward TD on afterstates, by threads that share one network without locks.
+"""The n-tuple learner: TD learning on afterstates by threads that share one network without locks.
 
-After the move t+1, chosen greedily, the afterstate before it learns from
-
-    delta = r_{t+1} + V(as_{t+1}) - V(as_t),  at the end of a game  delta = -V(as_t).
-
-The first (1 - P_TC) of the budget learns by TD(0), the rest by TC with fresh E = A = 0 (OTD+TC, Guei et al. 2022,
-sec. III-C). Every thread has its own game, which goes on from call to call, so that one thread continues from a
-checkpoint to the bit. Several threads write over each other now and then and cannot be reproduced.
+The first part of the budget learns by TD at a given rate, the rest by an adaptive rule that begins without memory: with
+TC this is OTD+TC (Guei et al. 2022, sec. III-C). Every thread has its own games, which go on from call to call, so that
+one thread continues from a checkpoint to the bit. Several threads write over each other now and then and cannot be
+reproduced. ntuple.targets and ntuple.updates have the rules, ntuple.config their settings.
 """
 
+import math
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,99 +14,37 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import ZERO, Rules, make_rules
+from ntuple.board import make_rules
 from ntuple.config import NTupleConfig
-from ntuple.game import COLUMNS, MOVES, RNG, SCORE, Row, begin_game, board_of, go_on, largest_tile, last_afterstate
-from ntuple.jit import inline, kernel
-from ntuple.network import Network, find_entries, make_network, num_weights, read_field, value_at, widen, write_field
-from ntuple.patterns import parse_network
+from ntuple.exploration import Exploration
+from ntuple.game import COLUMNS
+from ntuple.network import Network, initial_weight, make_network, read_field, widen, write_field
 from ntuple.player import NTuplePlayer
-from ntuple.policy import GAMES_A_THREAD, LEARN, Scratch, best_move, look_ahead, make_scratch, row_of
-from ntuple.rng import stream
-from ntuple.store import Tensors, fill, load_tensors, save_tensors, take
-from ntuple.updates import ABSOLUTE, ERROR, TC_RECORD_BITS, WEIGHT, tc_update, td_update
+from ntuple.policy import GAMES_A_THREAD, make_scratch
+from ntuple.stages import make_stages
+from ntuple.starts import Starts, make_starts
+from ntuple.store import Tensors, fill, load_tensors, save_tensors
+from ntuple.stored import TRAINING_FILE, WEIGHTS_FILE, load_stored
+from ntuple.targets import METHODS, RECTIFICATIONS, History, Target, history_length, make_history
+from ntuple.training import (
+    COUNTS_SIZE,
+    ERROR_SUM,
+    GAMES,
+    MOVES_SUM,
+    REACH_2048,
+    REACH_8192,
+    REACH_32768,
+    SCORE_MAX,
+    SCORE_SUM,
+    UPDATES,
+    WHOLE_GAMES,
+    Method,
+    start_games,
+    train,
+)
+from ntuple.updates import ADAPTIVE_RECORD_BITS, FIRST, RULES, SECOND, TD, TD_RECORD_BITS, THIRD, WEIGHT, StepSize
 
-# Columns of a thread's counts since the last report.
-GAMES, SCORE_SUM, SCORE_MAX, MOVES_SUM, UPDATES, ERROR_SUM, REACH_2048, REACH_8192, REACH_32768 = range(9)
-COUNTS_SIZE = 16  # 128 bytes a thread: no two threads write to one cache line
-
-STEP_SIZE_FIELDS = {"errors": ERROR, "absolutes": ABSOLUTE}  # of TC, in the files of a checkpoint
-WEIGHTS_FILE = "weights.safetensors"
-TRAINING_FILE = "training.safetensors"
-
-
-@kernel
-def start_games(rules: Rules, seed: np.uint64, games: NDArray[np.uint64]) -> None:
-    """Fill the rows uint64[G, 16] of the games of all threads with fresh streams and first boards."""
-    for game in range(games.shape[0]):
-        begin_game(rules, games[game], stream(seed, np.uint64(game)))
-
-
-@kernel
-def train(
-    rules: Rules,
-    network: Network,
-    coherent: bool,
-    alpha: np.float32,
-    num_moves: int,
-    scratch: Scratch,
-    games: NDArray[np.uint64],
-    counts: NDArray[np.float64],
-) -> None:
-    """Learn for `num_moves` moves of one thread, of its games in turn.
-
-    Args:
-        rules: the game.
-        network: its weights are learned in place, with E and A in its records for TC.
-        coherent: True for TC, False for TD(0).
-        alpha: learning rate.
-        num_moves: how many moves to make.
-        scratch: memory of the thread.
-        games: uint64[G, 16], the thread's games, read and written back.
-        counts: float64[9], what happened.
-    """
-    entries = scratch.entries
-    for game in range(games.shape[0]):
-        look_ahead(rules, network, board_of(games[game]), scratch, game)
-        find_entries(rules, network, last_afterstate(games[game]), entries, row_of(scratch, game, LEARN))
-    made = 0
-    while made < num_moves:
-        for game in range(games.shape[0]):
-            row = games[game]
-            learned = row_of(scratch, game, LEARN)
-            move = best_move(network, scratch, game)
-            is_over = move.action < 0
-            if row[MOVES] > ZERO:
-                target = np.float32(0) if is_over else move.value
-                delta = target - value_at(network, entries, learned)
-                if coherent:
-                    tc_update(network, entries, learned, delta, alpha)
-                else:
-                    td_update(network, entries, learned, delta, alpha)
-                counts[ERROR_SUM] += abs(delta)
-                counts[UPDATES] += 1
-            if is_over:
-                _count_game(row, counts)
-                begin_game(rules, row, row[RNG])
-            else:
-                find_entries(rules, network, move.after, entries, learned)
-                go_on(rules, row, move.after, np.uint64(move.reward))
-                made += 1
-            look_ahead(rules, network, board_of(row), scratch, game)
-            if made == num_moves:
-                break
-
-
-@inline
-def _count_game(row: Row, counts: NDArray[np.float64]) -> None:
-    tile = largest_tile(row)
-    counts[GAMES] += 1
-    counts[SCORE_SUM] += row[SCORE]
-    counts[SCORE_MAX] = max(counts[SCORE_MAX], np.float64(row[SCORE]))
-    counts[MOVES_SUM] += row[MOVES]
-    counts[REACH_2048] += tile >= 2048
-    counts[REACH_8192] += tile >= 8192
-    counts[REACH_32768] += tile >= 32768
+MEMORY_FIELDS = {"first": FIRST, "second": SECOND, "third": THIRD}  # of the adaptive rule, in the files of a checkpoint
 
 
 class NTupleLearner:
@@ -118,10 +54,14 @@ class NTupleLearner:
         """A learner at the start of its training, of a new network or of one to go on with."""
         self.config = config
         self.env_steps_total = config.env_steps
+        self.network = network or _new_network(config, config.v_init, TD_RECORD_BITS)
         self._rules = make_rules(config.rows, config.columns)
-        self.network = network or make_network(config.network, config.rows, config.columns, config.v_init)
-        self._games = np.zeros((config.num_threads, GAMES_A_THREAD, COLUMNS), np.uint64)
+        self._target = _make_target(config)
+        threads, length = config.num_threads, history_length(self._target, config.start.kind == "restart")
+        self._games = np.zeros((threads, GAMES_A_THREAD, COLUMNS), np.uint64)
         start_games(self._rules, np.uint64(seed), self._games.reshape(-1, COLUMNS))
+        self._histories = [make_history(GAMES_A_THREAD, length) if length else None for _ in range(threads)]
+        self._starts = [None if config.start.kind == "normal" else _make_starts(config) for _ in range(threads)]
         self._progress = np.zeros(3, np.int64)  # env_steps, games, updates
 
     @property
@@ -131,61 +71,103 @@ class NTupleLearner:
         return {"env_steps": env_steps, "games": games, "updates": updates}
 
     def advance(self) -> dict[str, float]:
-        """Learn until the next multiple of report_env_steps, the start of TC or the end of the budget.
+        """Learn until the next multiple of report_env_steps, a change of the rule or the end of the budget.
 
         Returns:
             Metrics since the last report. Those of finished games are left out where no game was finished.
+
+        Raises:
+            FloatingPointError: errors are no longer numbers: the network is lost.
         """
         env_steps = int(self._progress[0])
-        if env_steps >= self.config.tc_starts and not self._is_coherent:
-            self.network = widen(self.network, TC_RECORD_BITS)
-        coherent = self._is_coherent
-        report = self.config.report_env_steps
-        stops = [(env_steps // report + 1) * report, self.config.env_steps]
-        if not coherent:
-            stops.append(self.config.tc_starts)
-        num_moves = min(stop for stop in stops if stop > env_steps) - env_steps
-        alpha = self.config.tc_alpha if coherent else self.config.td_alpha
+        if env_steps >= self.config.adaptive_starts and not self._is_adaptive:
+            self.network = widen(self.network, ADAPTIVE_RECORD_BITS)
+        reset, adaptive_moves = self.config.step_size.reset_env_steps, env_steps - self.config.adaptive_starts
+        if reset and adaptive_moves > 0 and adaptive_moves % reset == 0:
+            self.network.weights.reshape(-1, 1 << ADAPTIVE_RECORD_BITS)[:, FIRST:] = 0
+        num_moves = self._next_stop(env_steps) - env_steps
+        method = self._method(env_steps)
 
         began = time.perf_counter()
-        counts = self._train(coherent, np.float32(alpha), num_moves)
+        counts = self._train(method, self._exploration(env_steps), num_moves)
         seconds = time.perf_counter() - began
 
         total = counts.sum(axis=0)
+        if not math.isfinite(total[ERROR_SUM]):
+            raise FloatingPointError(
+                f"the n-tuple network diverged between moves {env_steps:,} and {env_steps + num_moves:,}: go on from a "
+                "checkpoint before that with a lower learning rate"
+            )
         self._progress += (num_moves, int(total[GAMES]), int(total[UPDATES]))
         metrics = {
             "td/error_abs_mean": total[ERROR_SUM] / max(total[UPDATES], 1),
-            "td/learning_rate": alpha,
-            "td/coherence": float(coherent),
+            "td/learning_rate": self._alpha(env_steps),
+            "td/coherence": float(self._is_adaptive),
             "perf/moves_per_second": num_moves / seconds,
             "perf/updates_per_second": total[UPDATES] / seconds,
-            "train/games": total[GAMES],
+            "train/games": total[WHOLE_GAMES],
         }
-        if total[GAMES]:
+        if games := total[WHOLE_GAMES]:
             metrics |= {
-                "train/score_mean": total[SCORE_SUM] / total[GAMES],
+                "train/score_mean": total[SCORE_SUM] / games,
                 "train/score_max": np.max(counts[:, SCORE_MAX]),
-                "train/moves_mean": total[MOVES_SUM] / total[GAMES],
-                "train/reach_2048": total[REACH_2048] / total[GAMES],
-                "train/reach_8192": total[REACH_8192] / total[GAMES],
-                "train/reach_32768": total[REACH_32768] / total[GAMES],
+                "train/moves_mean": total[MOVES_SUM] / games,
+                "train/reach_2048": total[REACH_2048] / games,
+                "train/reach_8192": total[REACH_8192] / games,
+                "train/reach_32768": total[REACH_32768] / games,
             }
         return {name: float(value) for name, value in metrics.items()}
 
     @property
-    def _is_coherent(self) -> bool:
-        """Whether TC has begun."""
-        return int(self.network.record_bits) == TC_RECORD_BITS
+    def _is_adaptive(self) -> bool:
+        """Whether the adaptive rule has begun."""
+        return int(self.network.record_bits) == ADAPTIVE_RECORD_BITS
 
-    def _train(self, coherent: bool, alpha: np.float32, num_moves: int) -> NDArray[np.float64]:
+    def _next_stop(self, env_steps: int) -> int:
+        """The next move with which something changes."""
+        config = self.config
+        stops = [(env_steps // config.report_env_steps + 1) * config.report_env_steps, config.env_steps]
+        stops += [config.adaptive_starts, *(round(share * config.env_steps) for share, _ in config.step_size.rates)]
+        if config.step_size.reset_env_steps and env_steps >= config.adaptive_starts:
+            done = (env_steps - config.adaptive_starts) // config.step_size.reset_env_steps
+            stops.append(config.adaptive_starts + (done + 1) * config.step_size.reset_env_steps)
+        return min(stop for stop in stops if stop > env_steps)
+
+    def _method(self, env_steps: int) -> Method:
+        """The rule of learning from a move on."""
+        size = self.config.step_size
+        return Method(
+            self._target,
+            StepSize(
+                RULES[size.adaptive] if self._is_adaptive else TD,
+                np.float32(self._alpha(env_steps)),
+                size.tc_sums == "steps",
+                np.float32(size.mu),
+                np.float32(size.tau),
+                np.float32(size.first),
+            ),
+        )
+
+    def _alpha(self, env_steps: int) -> float:
+        return self.config.step_size.adaptive_alpha if self._is_adaptive else self.config.alpha_at(env_steps)
+
+    def _exploration(self, env_steps: int) -> Exploration | None:
+        """How moves are explored from a move on."""
+        exploration, left = self.config.exploration, self.config.exploration_at(env_steps)
+        if not (exploration.epsilon or exploration.temperature):
+            return None
+        return Exploration(exploration.epsilon * left, exploration.temperature * left)
+
+    def _train(self, method: Method, exploration: Exploration | None, num_moves: int) -> NDArray[np.float64]:
         """Share the moves among the threads and wait for them; returns their counts [T, 16]."""
         threads = len(self._games)
         shares = [num_moves // threads + (i < num_moves % threads) for i in range(threads)]
         counts = np.zeros((threads, COUNTS_SIZE))
 
         def learn(i: int) -> None:
+            games, history, starts = self._games[i], self._histories[i], self._starts[i]
             scratch = make_scratch(self.network)
-            train(self._rules, self.network, coherent, alpha, shares[i], scratch, self._games[i], counts[i])
+            train(self._rules, self.network, method, shares[i], games, history, exploration, starts, scratch, counts[i])
 
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(learn, range(threads)))
@@ -200,12 +182,20 @@ class NTupleLearner:
         return {}
 
     def save(self, folder: Path) -> None:
-        """Write all that is needed to go on: weights, E and A once TC has begun, games, and progress."""
+        """Write all that is needed to go on: weights, what the adaptive rule knows, games, and progress."""
         save_tensors(folder / WEIGHTS_FILE, {"weights": read_field(self.network, WEIGHT)}, self.config)
         training: Tensors = {"games": self._games, "progress": self._progress}
-        if self._is_coherent:
-            training |= {name: read_field(self.network, field) for name, field in STEP_SIZE_FIELDS.items()}
+        for i, memory in enumerate(zip(self._histories, self._starts, strict=True)):
+            training |= {f"{name}.{i}": array for name, array in _arrays(*memory).items()}
+        if self._is_adaptive:
+            training |= {name: read_field(self.network, field) for name, field in self._fields.items()}
         save_tensors(folder / TRAINING_FILE, training, self.config)
+
+    @property
+    def _fields(self) -> dict[str, int]:
+        """What the adaptive rule keeps in a record: TC has no third number."""
+        names = ("first", "second") if self.config.step_size.adaptive == "tc" else tuple(MEMORY_FIELDS)
+        return {name: MEMORY_FIELDS[name] for name in names}
 
     def restore(self, folder: Path) -> None:
         """Take over what `save` wrote.
@@ -220,27 +210,63 @@ class NTupleLearner:
         if saved_threads != len(self._games):
             raise ValueError(f"{path}: saved by {saved_threads} threads: set threads to that, not {len(self._games)}")
         fill(self._games, training, "games", path)
-        is_coherent = any(name in training for name in STEP_SIZE_FIELDS)
-        board = (self.config.rows, self.config.columns)
-        self.network = make_network(self.config.network, *board, 0.0, TC_RECORD_BITS if is_coherent else 0)
-        write_field(self.network, load_weights(folder, self.config), WEIGHT)
-        if is_coherent:
-            size = (num_weights(self.network),)
-            for name, field in STEP_SIZE_FIELDS.items():
-                values = take(training, name, size, np.float32, path).astype(np.float32, copy=False)
-                write_field(self.network, values, field)
+        for i, memory in enumerate(zip(self._histories, self._starts, strict=True)):
+            for name, array in _arrays(*memory).items():
+                fill(array, training, f"{name}.{i}", path)
+        stored = load_stored(folder, self.config, with_memory=True)
+        bits = ADAPTIVE_RECORD_BITS if stored.memory else TD_RECORD_BITS
+        self.network = _filled_network(self.config, stored.weights, bits)
+        for name, values in stored.memory.items():
+            write_field(self.network, values, MEMORY_FIELDS[name])
+
+
+def _new_network(config: NTupleConfig, v_init: float, record_bits: int) -> Network:
+    board = (config.rows, config.columns)
+    return make_network(config.network, *board, v_init, record_bits, config.stages, config.promotion, config.symmetry)
+
+
+def _make_target(config: NTupleConfig) -> Target:
+    target = config.target
+    return Target(
+        METHODS[target.method],
+        target.direction == "backward",
+        target.steps,
+        np.float32(target.decay),
+        target.horizon,
+        RECTIFICATIONS[target.rectified],
+    )
+
+
+def _make_starts(config: NTupleConfig) -> Starts:
+    start = config.start
+    stages = make_stages(start.stages or config.stages)
+    numbers = (start.carousel_size, start.jump_fraction, start.jump_levels)
+    return make_starts(start.kind, start.restart_moves, stages, *numbers)
+
+
+def _arrays(history: History | None, starts: Starts | None) -> Tensors:
+    """What a thread remembers of its games."""
+    arrays: Tensors = {}
+    if history:
+        arrays |= {"boards": history.boards, "rewards": history.rewards, "deltas": history.deltas}
+    if starts:
+        arrays |= {"pools": starts.pools, "seen": starts.seen}
+    return arrays
+
+
+def _filled_network(config: NTupleConfig, weights: NDArray[np.float32], record_bits: int) -> Network:
+    network = _new_network(config, 0.0, record_bits)
+    write_field(network, weights, WEIGHT)
+    return network._replace(initial=initial_weight(network, config.v_init))
 
 
 def load_weights(folder: Path, config: NTupleConfig) -> NDArray[np.float32]:
-    """The weights float32[sum of 16^n] of a checkpoint folder, table behind table.
+    """The weights float32[stages * sum of 16^n] of a checkpoint folder, stage by stage, table by table.
 
     Raises:
-        ValueError: they are missing, damaged, or of another board or network than the config's.
+        ValueError: they are missing, damaged, or of another board, network or stages than the config's.
     """
-    path = folder / WEIGHTS_FILE
-    patterns = parse_network(config.network, config.rows, config.columns)
-    shape = (sum(16 ** len(pattern) for pattern in patterns),)
-    return take(load_tensors(path, config), "weights", shape, np.float32, path).astype(np.float32, copy=False)
+    return load_stored(folder, config).weights
 
 
 def load_player(folder: Path, config: NTupleConfig) -> NTuplePlayer:
@@ -249,6 +275,5 @@ def load_player(folder: Path, config: NTupleConfig) -> NTuplePlayer:
     Raises:
         ValueError: see `load_weights`.
     """
-    network = make_network(config.network, config.rows, config.columns, 0.0)
-    write_field(network, load_weights(folder, config))
+    network = _filled_network(config, load_weights(folder, config), TD_RECORD_BITS)
     return NTuplePlayer(make_rules(config.rows, config.columns), network, config.num_threads)

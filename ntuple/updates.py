@@ -1,56 +1,138 @@
-"""Learning rules on afterstates: TD(0) and temporal coherence (TC).
+"""How much an error moves each weight: TD, temporal coherence (TC), or Autostep.
 
 With delta = target - V(afterstate), every one of the afterstate's S M entries i (an entry met twice counts twice):
 
-    TD(0)   w_i += alpha / (S M) * delta
-    TC      w_i += alpha / (S M) * delta * beta_i,   beta_i = |E_i| / A_i, or 1 where A_i = 0,
-            then E_i += delta and A_i += |delta|
+    TD         w_i += alpha / (S M) * delta
+    TC         w_i += alpha / (S M) * delta * beta_i,   beta_i = |E_i| / A_i, or 1 where A_i = 0,
+               then E_i += delta and A_i += |delta|     (Guei et al. 2022, eq. 7-9; Jaskowski 2017, algorithm 2)
+               or E_i += d and A_i += |d| with d = what w_i was moved by   (Matsuzaki 2017, algorithm 1)
+    Autostep   v_i = max(|g_i|, v_i + tau a_i x_i^2 (|g_i| - v_i)) with g_i = delta x_i h_i,
+               a_i *= exp(mu g_i / v_i) if v_i > 0,  a_i /= max(1, sum of a_j x_j^2),  w_i += a_i delta x_i,
+               h_i = h_i (1 - a_i x_i^2) + a_i delta x_i;  x_i is how often the board has the entry
+               (Mahmood et al. 2012, table 1; Jaskowski 2017, sec. V-B, whose tau is the paper's 1 / tau)
 
-Sources: Guei et al. 2022, eq. 7-9; Jaskowski 2017, algorithm 2 with lambda = 0. Both accumulate delta itself.
+An error that was made later counts `decay` = lambda^k times: it moves w_i so much less, while E and A take it whole.
 """
+
+import math
+from typing import NamedTuple
 
 import numpy as np
 
-from ntuple.board import ONE, U2
-from ntuple.jit import inline
-from ntuple.network import VIEWS, Entries, Network
+from ntuple.board import ONE, U2, U3
+from ntuple.jit import inline, kernel
+from ntuple.network import VIEWS, Lookup, Network, weight_of
 
-# The floats of a record of TC (Network.record_bits = 2): the weight, E, A, and one to fill the line.
-WEIGHT, ERROR, ABSOLUTE = range(3)
-TD_RECORD_BITS, TC_RECORD_BITS = 0, 2
+TD, TC, AUTOSTEP = range(3)
+RULES = {"td": TD, "tc": TC, "autostep": AUTOSTEP}
+TD_RECORD_BITS, ADAPTIVE_RECORD_BITS = 0, 2
+# The floats of a record behind its weight: E and A of TC; h, v and log(a / a_0) of Autostep.
+WEIGHT, FIRST, SECOND, THIRD = range(4)
+
+
+class StepSize(NamedTuple):
+    """How an error moves the weights; fields of other rules than `rule` are not read."""
+
+    rule: int
+    alpha: np.float32  # TD, TC: learning rate of all S M entries together
+    takes_steps: bool  # TC: E and A sum the steps of the weight in place of the errors
+    mu: np.float32  # Autostep: rate of the rates
+    tau: np.float32  # Autostep: rate at which v forgets
+    first: np.float32  # Autostep: a_0
 
 
 @inline
-def step_size(network: Network, alpha: np.float32) -> np.float32:
-    """Alpha / (S M): the share of each entry."""
+def update(network: Network, lookup: Lookup, row: int, delta: np.float32, decay: np.float32, size: StepSize) -> None:
+    """Move V of the board of a row by the error `delta`."""
+    if size.rule == TD:
+        _td(network, lookup, row, delta * decay, size)
+    elif size.rule == TC:
+        _tc(network, lookup, row, delta, decay, size)
+    else:
+        _autostep(network, lookup, row, delta * decay, size)
+
+
+@inline
+def _share(network: Network, alpha: np.float32) -> np.float32:
     return alpha / np.float32(len(network.symmetries) * network.tables.size)
 
 
 @inline
-def td_update(network: Network, entries: Entries, row: np.uint64, delta: np.float32, alpha: np.float32) -> None:
-    """Move V of the board whose entries begin at entries[row] by TD."""
-    step = step_size(network, alpha) * delta
-    for m in range(network.tables.size):
-        table = network.tables[m]
-        for view in range(len(network.symmetries)):
-            place = table + np.uint64(entries[row + np.uint64(VIEWS * m + view)])
-            network.weights[place << network.record_bits] += step
+def _weight(network: Network, base: np.uint64, m: int, place: np.uint32, at: np.uint64) -> np.float32:
+    return weight_of(network, base, m, place) if network.promotion else network.weights[at]
 
 
 @inline
-def tc_update(network: Network, entries: Entries, row: np.uint64, delta: np.float32, alpha: np.float32) -> None:
-    """Move V of the board whose entries begin at entries[row] by TC; needs records of four floats."""
+def _td(network: Network, lookup: Lookup, row: int, delta: np.float32, size: StepSize) -> None:
     weights = network.weights
-    step = step_size(network, alpha) * delta
+    step = _share(network, size.alpha) * delta
+    first, base = np.uint64(row) * lookup.row_size, lookup.bases[row]
     for m in range(network.tables.size):
-        table = network.tables[m]
+        table = base + network.tables[m]
         for view in range(len(network.symmetries)):
-            place = table + np.uint64(entries[row + np.uint64(VIEWS * m + view)])
-            at = place << network.record_bits
+            place = lookup.entries[first + np.uint64(VIEWS * m + view)]
+            at = (table + np.uint64(place)) << network.record_bits
+            weights[at] = _weight(network, base, m, place, at) + step
+
+
+@inline
+def _tc(network: Network, lookup: Lookup, row: int, delta: np.float32, decay: np.float32, size: StepSize) -> None:
+    weights = network.weights
+    step = _share(network, size.alpha) * delta * decay
+    first, base = np.uint64(row) * lookup.row_size, lookup.bases[row]
+    for m in range(network.tables.size):
+        table = base + network.tables[m]
+        for view in range(len(network.symmetries)):
+            place = lookup.entries[first + np.uint64(VIEWS * m + view)]
+            at = (table + np.uint64(place)) << network.record_bits
             error, absolute = weights[at + ONE], weights[at + U2]
-            if absolute > 0:
-                weights[at] += step * (abs(error) / absolute)
-            else:
-                weights[at] += step
-            weights[at + ONE] = error + delta
-            weights[at + U2] = absolute + abs(delta)
+            moved = step * (abs(error) / absolute) if absolute > 0 else step
+            weights[at] = _weight(network, base, m, place, at) + moved
+            summed = moved if size.takes_steps else delta
+            weights[at + ONE] = error + summed
+            weights[at + U2] = absolute + abs(summed)
+
+
+@kernel
+def _autostep(network: Network, lookup: Lookup, row: int, delta: np.float32, size: StepSize) -> None:
+    """Two passes: all rates first, since they are divided by their sum. Feature x is how often an entry occurs."""
+    weights = network.weights
+    base = lookup.bases[row]
+    total = np.float32(0)
+    for m in range(network.tables.size):
+        for view in range(len(network.symmetries)):
+            place, x = _occurrences(network, lookup, row, m, view)
+            if x > 0:
+                at = (base + network.tables[m] + np.uint64(place)) << network.record_bits
+                gain = delta * x * weights[at + ONE]
+                rate = size.first * np.float32(math.exp(weights[at + U3]))
+                scale = weights[at + U2] + size.tau * rate * x * x * (abs(gain) - weights[at + U2])
+                weights[at + U2] = max(abs(gain), scale)
+                if weights[at + U2] > 0:
+                    weights[at + U3] += size.mu * gain / weights[at + U2]
+                total += size.first * np.float32(math.exp(weights[at + U3])) * x * x
+    excess = np.float32(math.log(max(total, np.float32(1))))
+    for m in range(network.tables.size):
+        for view in range(len(network.symmetries)):
+            place, x = _occurrences(network, lookup, row, m, view)
+            if x > 0:
+                at = (base + network.tables[m] + np.uint64(place)) << network.record_bits
+                weights[at + U3] -= excess
+                rate = size.first * np.float32(math.exp(weights[at + U3]))
+                step = rate * delta * x
+                weights[at] = _weight(network, base, m, place, at) + step
+                weights[at + ONE] = weights[at + ONE] * (np.float32(1) - rate * x * x) + step
+
+
+@inline
+def _occurrences(network: Network, lookup: Lookup, row: int, m: int, view: int) -> tuple[np.uint32, np.float32]:
+    """An entry's place and how often the board has it; 0 times for all but the first of the views that share it."""
+    first = np.uint64(row) * lookup.row_size + np.uint64(VIEWS * m)
+    place = lookup.entries[first + np.uint64(view)]
+    count = np.float32(0)
+    for other in range(len(network.symmetries)):
+        if lookup.entries[first + np.uint64(other)] == place:
+            if other < view:
+                return place, np.float32(0)
+            count += np.float32(1)
+    return place, count

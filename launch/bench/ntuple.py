@@ -20,11 +20,12 @@ import ntuple
 from launch.bench.rows import REPEATS, Row
 from launch.errors import UserError
 from ntuple import NTupleConfig, NTupleLearner
+from ntuple.config import StepSizeConfig
 
 PEER = "TDL2048+"
 PEER_VARIABLE = "TDL2048"
 NETWORKS = ("4x6", "8x6")
-METHODS = {"TD(0)": (0.0, "0.1 fixed"), "TC": (1.0, "1.0 coherence")}  # tc_fraction here, learning rate there
+METHODS = {"TD(0)": (0.0, "0.1 fixed"), "TC": (1.0, "1.0 coherence")}  # adaptive_fraction here, learning rate there
 THREADS = (1, 2)
 WARM_MOVES = 30_000_000
 TIMED_MOVES = 4_000_000  # of training, a repeat
@@ -67,10 +68,14 @@ def _measured(cell: Cell) -> Row:
 
 def _cells(network: str, method: str, warm_moves: int, peer: Path | None, folder: Path) -> list[Cell]:
     """The cells of one warmed network; the peer's is a file in `folder`."""
-    tc_fraction, alpha = METHODS[method]
+    adaptive, alpha = METHODS[method]
     budget = warm_moves + (REPEATS + 1) * len(THREADS) * TIMED_MOVES
     config = NTupleConfig(
-        network=network, env_steps=budget, report_env_steps=warm_moves, threads=max(THREADS), tc_fraction=tc_fraction
+        network=network,
+        env_steps=budget,
+        report_env_steps=warm_moves,
+        threads=max(THREADS),
+        step_size=StepSizeConfig(adaptive_fraction=adaptive),
     )
     learner = NTupleLearner(config, seed=1)
     learner.advance()

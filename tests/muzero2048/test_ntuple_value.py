@@ -62,7 +62,7 @@ def test_values_equal_the_kernels_and_the_reference(rows: int, columns: int, tex
     np.testing.assert_allclose(found, [value(rules, network, board) for board in boards], atol=1e-5, rtol=1e-5)
     truth = reference.Network(list(patterns), len(network.symmetries))
     for board, v in zip(boards[:20], found.tolist(), strict=False):
-        positions = [int(network.tables[m]) + index for m, index in truth.entries(board)]
+        positions = [int(network.tables[m]) + index for _, m, index in truth.entries(board)]
         assert len(positions) == len(patterns) * (8 if rows == columns else 4)
         assert v == pytest.approx(plain[positions].astype(float).sum(), abs=1e-5)
 

@@ -6,7 +6,7 @@ from reference import rules as reference
 from ntuple.board import Board, Rules, afterstate, decode, encode, spawn
 from ntuple.jit import kernel
 from ntuple.layout import scramble
-from ntuple.network import VIEWS, _find_plainly, find_entries, num_weights, value_at
+from ntuple.network import VIEWS, Lookup, _find_plainly, find_entries, make_lookup, num_weights, value_at
 from ntuple.rng import mix, step
 
 
@@ -34,19 +34,19 @@ def spawns(rules, board, rng, boards):
 
 
 @kernel
-def entries_of(rules, network, board, entries):
-    find_entries(rules, network, board, entries, np.uint64(0))
+def find(rules, network, board, lookup):
+    find_entries(rules, network, board, lookup, 0)
 
 
 @kernel
-def entries_found_plainly(rules, network, board, entries):
+def find_plainly(rules, network, board, entries):
     _find_plainly(rules, network, board, entries, np.uint64(0))
 
 
 @kernel
-def value_of(rules, network, board, entries):
-    find_entries(rules, network, board, entries, np.uint64(0))
-    return value_at(network, entries, np.uint64(0))
+def value_of(rules, network, board, lookup):
+    find_entries(rules, network, board, lookup, 0)
+    return value_at(network, lookup, 0)
 
 
 @kernel
@@ -55,14 +55,11 @@ def scrambled(indices, salt, out):
         out[i] = scramble(indices[i], salt)
 
 
-def no_entries(network):
-    return np.zeros(VIEWS * network.tables.size, np.uint32)
-
-
-def entries(rules: Rules, network, board: reference.Board):
-    found = no_entries(network)
-    entries_of(rules, network, to_board(board), found)
-    return found
+def entries(rules: Rules, network, board: reference.Board) -> Lookup:
+    """The entries of a board, in row 0."""
+    lookup = make_lookup(network, 1)
+    find(rules, network, to_board(board), lookup)
+    return lookup
 
 
 def positions(network, entries) -> list[int]:
@@ -80,4 +77,4 @@ def positions(network, entries) -> list[int]:
 
 
 def value(rules: Rules, network, board: reference.Board) -> float:
-    return float(value_of(rules, network, to_board(board), no_entries(network)))
+    return float(value_of(rules, network, to_board(board), make_lookup(network, 1)))

@@ -1,4 +1,5 @@
 import random
+import re
 
 import numpy as np
 import pytest
@@ -7,9 +8,9 @@ from reference import rules as reference_rules
 
 from ntuple.board import make_rules
 from ntuple.layout import make_salts
-from ntuple.network import VIEWS, index_parts, make_network, num_weights, read_field, widen, write_field
+from ntuple.network import VIEWS, index_parts, make_lookup, make_network, num_weights, read_field, widen, write_field
 from ntuple.patterns import MATSUZAKI, NETWORKS, YEH, parse_network
-from tests.ntuple.drivers import entries, entries_found_plainly, no_entries, positions, scrambled, to_board, value
+from tests.ntuple.drivers import entries, find_plainly, positions, scrambled, to_board, value
 
 # The last one lists cells out of order and apart: every cell is a run of its own.
 CASES = [
@@ -20,6 +21,9 @@ CASES = [
     (3, 2, "0123,14"),
     (2, 2, "0123"),
 ]
+
+CELLS = tuple(tuple(range(row, row + 4)) for row in range(0, 16, 4))
+VIEWS_OF_CELLS = [reference_rules.cells(view) for view in reference_rules.symmetries(CELLS)]
 
 
 def _random_board(rng: random.Random, rows: int, columns: int) -> reference_rules.Board:
@@ -42,8 +46,8 @@ def test_positions_and_values_equal_the_reference(rows: int, columns: int, text:
     rng = random.Random(2)
     for _ in range(20):
         board = _random_board(rng, rows, columns)
-        found = positions(network, entries(rules, network, board))
-        expected = [starts[m] + index for m, index in truth.entries(board)]
+        found = positions(network, entries(rules, network, board).entries)
+        expected = [starts[m] + index for _, m, index in truth.entries(board)]
         assert sorted(found) == sorted(expected)
         assert value(rules, network, board) == pytest.approx(weights[expected].sum(), abs=1e-4)
 
@@ -57,10 +61,10 @@ def test_vector_instructions_and_their_plain_form_agree(rows: int, columns: int,
     rng = random.Random(7)
     for _ in range(50):
         board = _random_board(rng, rows, columns)
-        plain = no_entries(network)
-        entries_found_plainly(rules, network, to_board(board), plain)
+        plain = make_lookup(network, 1).entries
+        find_plainly(rules, network, to_board(board), plain)
         used = np.arange(plain.size) % VIEWS < len(network.symmetries)
-        np.testing.assert_array_equal(entries(rules, network, board)[used], plain[used])
+        np.testing.assert_array_equal(entries(rules, network, board).entries[used], plain[used])
 
 
 @pytest.mark.parametrize("cells", [1, 2, 3, 4, 5])
@@ -115,8 +119,34 @@ def test_named_networks() -> None:
     assert NETWORKS["5x6"] == (*YEH, "89abcd")
     assert NETWORKS["8x6"] == MATSUZAKI
     for name, patterns in NETWORKS.items():
-        count, cells = name.split("-")[0].split("x")
-        assert (len(patterns), {len(pattern) for pattern in patterns}) == (int(count), {int(cells)})
+        if counted := re.fullmatch(r"(\d+)x(\d)(-\w+)?", name):
+            count, cells = int(counted[1]), int(counted[2])
+            assert (len(patterns), {len(pattern) for pattern in patterns}) == (count, {cells})
+        parsed = parse_network(name, 4, 4)
+        views = [{frozenset(view[cell] for cell in pattern) for view in VIEWS_OF_CELLS} for pattern in parsed]
+        if name != "17x4":
+            assert all(views[i] != views[j] for i in range(len(views)) for j in range(i)), "one of them twice"
+    # Jaskowski 2017, table IV: tuples of the networks with redundant encoding.
+    sizes = [len(NETWORKS[name]) for name in ("42-33", "42-33-4-22", "42-33-4-22-3", "43-421")]
+    assert sizes == [5, 10, 12, 5]
+    assert len({tuple(sorted(pattern)) for pattern in parse_network("17x4", 4, 4)}) == 17
+
+
+@pytest.mark.parametrize(("rows", "columns", "text"), [(4, 4, "f1a3,59,7"), (2, 3, "0123,14")])
+def test_without_symmetry_a_table_serves_one_view(rows: int, columns: int, text: str) -> None:
+    rules, patterns = make_rules(rows, columns), list(parse_network(text, rows, columns))
+    network = make_network(text, rows, columns, 0.0, symmetry=False)
+    write_field(network, np.random.default_rng(1).standard_normal(num_weights(network), np.float32))
+    weights = read_field(network)
+    rng = random.Random(8)
+    for _ in range(20):
+        board = _random_board(rng, rows, columns)
+        indices = [reference.index(pattern, board) for pattern in patterns]
+        expected = sum(weights[int(start) + i] for start, i in zip(network.tables, indices, strict=True))
+        assert value(rules, network, board) == pytest.approx(expected, abs=1e-5)
+        plain = make_lookup(network, 1).entries
+        find_plainly(rules, network, to_board(board), plain)
+        np.testing.assert_array_equal(plain[::VIEWS], entries(rules, network, board).entries[::VIEWS])
 
 
 @pytest.mark.parametrize(

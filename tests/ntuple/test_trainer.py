@@ -8,13 +8,16 @@ from reference import rules
 
 from ntuple import NTupleConfig, NTupleLearner, load_player
 from ntuple.board import make_rules
+from ntuple.config import ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
 from ntuple.game import MOVES, SCORE, board_of, last_afterstate
 from ntuple.network import read_field
 from ntuple.patterns import parse_network
-from ntuple.updates import ABSOLUTE
+from ntuple.updates import SECOND
 from tests.ntuple.drivers import to_reference
 
 SMALL = NTupleConfig(rows=3, columns=3, network="012,0134", env_steps=4000, report_env_steps=1000, threads=1)
+
+TD, TC = StepSizeConfig(adaptive_fraction=0.0), StepSizeConfig(adaptive_fraction=1.0)
 
 
 def _learn(learner: NTupleLearner) -> list[dict[str, float]]:
@@ -24,15 +27,15 @@ def _learn(learner: NTupleLearner) -> list[dict[str, float]]:
     return reports
 
 
-@pytest.mark.parametrize("tc_fraction", [0.0, 1.0])
-def test_learning_move_by_move_equals_the_reference(tc_fraction: float) -> None:
-    config = replace(SMALL, report_env_steps=1, env_steps=700, tc_fraction=tc_fraction, v_init=30.0)
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_learning_move_by_move_equals_the_reference(adaptive: bool) -> None:
+    config = replace(SMALL, report_env_steps=1, env_steps=700, v_init=30.0, step_size=TC if adaptive else TD)
     learner = NTupleLearner(config, seed=1)
     learner._games = learner._games[:, :1].copy()  # one game at a time, to be followed
     game = make_rules(3, 3)
     truth = reference.Network(list(parse_network(config.network, 3, 3)), 8, 30.0)
-    update = truth.tc_update if tc_fraction else truth.td_update
-    alpha = config.tc_alpha if tc_fraction else config.td_alpha
+    update = truth.tc_update if adaptive else truth.td_update
+    alpha = config.step_size.adaptive_alpha if adaptive else config.step_size.alpha
     row = learner._games[0, 0]
     last, score, games = None, 0, 0
     for _ in range(config.env_steps):
@@ -58,7 +61,7 @@ def test_learning_move_by_move_equals_the_reference(tc_fraction: float) -> None:
         last = after
     assert learner.progress["games"] == games > 3
     weights = read_field(learner.network)
-    for (m, index), weight in truth.weights.items():
+    for (_, m, index), weight in truth.weights.items():
         assert weights[int(learner.network.tables[m]) + index] == pytest.approx(weight, abs=1e-2)
 
 
@@ -70,9 +73,32 @@ def test_games_in_turn_share_one_network() -> None:
     assert learner.progress["updates"] >= SMALL.env_steps - 2 * learner.progress["games"] - 2
 
 
-def test_save_and_restore_continue_to_the_bit(tmp_path: Path) -> None:
-    config = replace(SMALL, tc_fraction=0.5, v_init=100.0)
-    for stop in (1, 3):  # once in the TD(0) phase, once in the TC phase
+HALF = StepSizeConfig(adaptive_fraction=0.5)
+METHODS = {
+    "optimistic, TD then TC": replace(SMALL, v_init=100.0, step_size=HALF),
+    "delayed, TD then Autostep": replace(
+        SMALL, target=TargetConfig("delayed"), step_size=replace(HALF, adaptive="autostep")
+    ),
+    "restart, backward, stages": replace(
+        SMALL,
+        target=TargetConfig("trace", "backward"),
+        start=StartConfig("restart", restart_moves=5),
+        stages="16,64",
+        promotion="both",
+    ),
+    "carousel, exploration, rates that fall, memory that is lost": replace(
+        SMALL,
+        start=StartConfig("carousel", stages="16,32,64"),
+        exploration=ExplorationConfig(epsilon=0.2, temperature=5.0),
+        step_size=StepSizeConfig(adaptive_fraction=0.5, alpha_steps="0.1:0.05 0.3:0.01", reset_env_steps=700),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_save_and_restore_continue_to_the_bit(tmp_path: Path, name: str) -> None:
+    config = METHODS[name]
+    for stop in (1, 3):  # in the first half of the budget and in the second
         whole = NTupleLearner(config, seed=2)
         reports = _learn(whole)
         first = NTupleLearner(config, seed=2)
@@ -89,34 +115,62 @@ def test_save_and_restore_continue_to_the_bit(tmp_path: Path) -> None:
         np.testing.assert_array_equal(second._games, whole._games)
         assert second.progress == whole.progress
         for report, same in zip(reports[stop:], rest, strict=True):
-            same = {name: value for name, value in same.items() if not name.startswith("perf/")}
+            same = {key: metric for key, metric in same.items() if not key.startswith("perf/")}
             assert same.items() <= report.items()
 
 
+def test_rates_fall_and_memory_is_lost_on_time() -> None:
+    config = METHODS["carousel, exploration, rates that fall, memory that is lost"]
+    learner = NTupleLearner(config, seed=1)
+    stops, rates, touched = [], [], []
+    while learner.progress["env_steps"] < config.env_steps:
+        stops.append(learner.progress["env_steps"])
+        rates.append(learner.advance()["td/learning_rate"])
+        touched.append(np.count_nonzero(read_field(learner.network, SECOND)) if rates[-1] == 1 else 0)
+    # Reports every 1000 moves; rates at 400 and 1200; TC from 2000 on, without memory at 2700 and 3400.
+    assert stops == [0, 400, 1000, 1200, 2000, 2700, 3000, 3400]
+    assert rates == [0.1, 0.05, 0.05, 0.01, 1.0, 1.0, 1.0, 1.0]
+    assert touched[4] > touched[5] < touched[6]  # 300 moves after the loss touch fewer entries than 700
+
+
+def test_counted_games_are_those_from_two_tiles() -> None:
+    learner = NTupleLearner(replace(SMALL, start=StartConfig("restart", restart_moves=5)), seed=1)
+    whole = sum(report["train/games"] for report in _learn(learner))
+    assert 0 < whole < 0.7 * learner.progress["games"]
+
+
+def test_a_diverged_network_stops_the_training() -> None:
+    learner = NTupleLearner(replace(SMALL, step_size=TD), seed=1)
+    learner.advance()
+    learner.network.weights[::3] = np.nan
+    with pytest.raises(FloatingPointError, match="diverged between moves 1,000 and 2,000"):
+        learner.advance()
+
+
 def test_otd_tc_switches_once_and_with_fresh_memory() -> None:
-    learner = NTupleLearner(replace(SMALL, tc_fraction=0.625), seed=3)  # TC begins at move 1500
+    learner = NTupleLearner(
+        replace(SMALL, step_size=StepSizeConfig(adaptive_fraction=0.625)), seed=3
+    )  # TC begins at move 1500
     reports = _learn(learner)
     assert [(r["td/coherence"], r["td/learning_rate"]) for r in reports] == [(0, 0.1)] * 2 + [(1, 1.0)] * 3
     # Up to the switch it is TD(0) with any longer budget; at the switch |E| and A hold TC's updates alone.
-    td = NTupleLearner(replace(SMALL, tc_fraction=0.0), seed=3)
+    td = NTupleLearner(replace(SMALL, step_size=TD), seed=3)
     np.testing.assert_equal([r["td/error_abs_mean"] for r in reports[:1]], [td.advance()["td/error_abs_mean"]])
     assert td.network.record_bits == 0
-    assert np.count_nonzero(read_field(learner.network, ABSOLUTE)) < np.count_nonzero(read_field(learner.network))
+    assert np.count_nonzero(read_field(learner.network, SECOND)) < np.count_nonzero(read_field(learner.network))
 
 
 def test_pure_tc_has_no_td_phase_and_pure_td_no_memory() -> None:
-    assert all(r["td/coherence"] == 1 for r in _learn(NTupleLearner(replace(SMALL, tc_fraction=1.0), 1)))
-    learner = NTupleLearner(replace(SMALL, tc_fraction=0.0), 1)
+    assert all(r["td/coherence"] == 1 for r in _learn(NTupleLearner(replace(SMALL, step_size=TC), 1)))
+    learner = NTupleLearner(replace(SMALL, step_size=TD), 1)
     assert all(r["td/coherence"] == 0 for r in _learn(learner))
     assert learner.network.record_bits == 0
 
 
 def test_two_by_two_reaches_the_optimum() -> None:
     # One 4-tuple on a 2x2 board is a full table; the optimal policy's mean score is 66.964149 (exact solution).
-    config = NTupleConfig(
-        rows=2, columns=2, network="0123", env_steps=1_500_000, report_env_steps=500_000, threads=1, tc_fraction=0.5
-    )
-    learner = NTupleLearner(replace(config, v_init=100.0), seed=1)
+    config = NTupleConfig(rows=2, columns=2, network="0123", env_steps=1_500_000, report_env_steps=500_000, threads=1)
+    learner = NTupleLearner(replace(config, v_init=100.0, step_size=StepSizeConfig(adaptive_fraction=0.5)), seed=1)
     _learn(learner)
     games = learner.player().play(100_000, seed=5)
     assert games.score.mean() == pytest.approx(66.964149, rel=0.02)

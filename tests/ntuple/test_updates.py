@@ -11,23 +11,25 @@ from ntuple.board import make_rules
 from ntuple.jit import kernel
 from ntuple.network import make_network, read_field, value_at
 from ntuple.patterns import parse_network
-from ntuple.updates import ABSOLUTE, ERROR, TC_RECORD_BITS, WEIGHT, tc_update, td_update
+from ntuple.updates import ADAPTIVE_RECORD_BITS, FIRST, SECOND, TC, TD, WEIGHT, StepSize, update
 from tests.ntuple.drivers import entries, positions
 
 PATTERNS = "012,0134"
 
 
 @kernel
-def td(network, entries, target, alpha):
-    delta = target - value_at(network, entries, np.uint64(0))
-    td_update(network, entries, np.uint64(0), delta, alpha)
+def td(network, lookup, target, alpha):
+    delta = target - value_at(network, lookup, 0)
+    size = StepSize(TD, alpha, False, alpha, alpha, alpha)
+    update(network, lookup, 0, delta, np.float32(1), size)
     return delta
 
 
 @kernel
-def tc(network, entries, target, alpha):
-    delta = target - value_at(network, entries, np.uint64(0))
-    tc_update(network, entries, np.uint64(0), delta, alpha)
+def tc(network, lookup, target, alpha):
+    delta = target - value_at(network, lookup, 0)
+    size = StepSize(TC, alpha, False, alpha, alpha, alpha)
+    update(network, lookup, 0, delta, np.float32(1), size)
     return delta
 
 
@@ -49,7 +51,7 @@ def _recorded_afterstates(moves: int) -> list[tuple[rules.Board, float]]:
 class _Fixture:
     def __init__(self) -> None:
         self.rules = make_rules(3, 3)
-        self.network = make_network(PATTERNS, 3, 3, 50.0, TC_RECORD_BITS)
+        self.network = make_network(PATTERNS, 3, 3, 50.0, ADAPTIVE_RECORD_BITS)
         self.truth = reference.Network(list(parse_network(PATTERNS, 3, 3)), 8, 50.0)
 
     def entries(self, board: rules.Board):
@@ -57,10 +59,10 @@ class _Fixture:
 
     def fields(self):
         """Weights, E and A in plain order."""
-        return [read_field(self.network, field) for field in (WEIGHT, ERROR, ABSOLUTE)]
+        return [read_field(self.network, field) for field in (WEIGHT, FIRST, SECOND)]
 
     def at(self, entry: reference.Entry) -> int:
-        return int(self.network.tables[entry[0]]) + entry[1]
+        return int(self.network.tables[entry[1]]) + entry[2]
 
 
 def test_td_equals_the_reference() -> None:
@@ -99,7 +101,7 @@ def test_hand_computed_tc() -> None:
     f.network.weights[:] = 0
     board = ((1, 2, 3), (4, 5, 6), (7, 8, 9))  # no two of its 16 entries are the same
     found = f.entries(board)
-    at = positions(f.network, found)
+    at = positions(f.network, found.entries)
 
     def learn(target: float) -> tuple[float, float, float, float]:
         """delta, and then w, E and A of all entries, which are alike."""

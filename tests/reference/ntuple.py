@@ -1,12 +1,18 @@
 """n-tuple networks in plain Python: slow, readable, and the truth that the kernels are tested against.
 
-A table is a dict from indices to weights. Numbers are Python floats; the kernels agree to float32 rounding.
+A table is a dict from entries to weights; an entry that is not there has never been touched. Numbers are Python floats;
+the kernels agree to float32 rounding.
 """
+
+import math
+from collections import Counter
+from collections.abc import Callable
 
 from reference.rules import Board, cells, symmetries
 
 Pattern = tuple[int, ...]
-Entry = tuple[int, int]  # tuple m, index into its table
+Entry = tuple[int, int, int]  # stage, tuple m, index into its table
+Move = tuple[Board, float]  # an afterstate, and the reward of the move that led to it
 
 
 def index(pattern: Pattern, view: Board) -> int:
@@ -15,33 +21,88 @@ def index(pattern: Pattern, view: Board) -> int:
     return sum(min(tiles[cell], 15) * 16**i for i, cell in enumerate(pattern))
 
 
+def halved(number: int) -> int:
+    """An index whose tiles are all halved: every digit one less, but for zeros."""
+    digits = [number >> 4 * i & 15 for i in range(8)]
+    return sum(max(digit - 1, 0) << 4 * i for i, digit in enumerate(digits))
+
+
 class Network:
-    def __init__(self, patterns: list[Pattern], num_symmetries: int, v_init: float = 0.0) -> None:
+    def __init__(
+        self,
+        patterns: list[Pattern],
+        num_symmetries: int,
+        v_init: float = 0.0,
+        stage: Callable[[Board], int] = lambda board: 0,
+        promotion: str = "none",
+    ) -> None:
         self.patterns = patterns
         self.share = 1 / (num_symmetries * len(patterns))
         self.initial = v_init * self.share
+        self.stage, self.promotion = stage, promotion
         self.weights: dict[Entry, float] = {}
         self.errors: dict[Entry, float] = {}
         self.absolutes: dict[Entry, float] = {}
+        self.rates: dict[Entry, float] = {}  # Autostep: a, h and v
+        self.traces: dict[Entry, float] = {}
+        self.scales: dict[Entry, float] = {}
 
     def entries(self, board: Board) -> list[Entry]:
-        return [(m, index(pattern, view)) for m, pattern in enumerate(self.patterns) for view in symmetries(board)]
+        stage = self.stage(board)
+        views = symmetries(board)
+        return [(stage, m, index(pattern, view)) for m, pattern in enumerate(self.patterns) for view in views]
+
+    def weight(self, entry: Entry) -> float:
+        """The weight, or what Matsuzaki 2017 promotes to it (sec. 4.2)."""
+        stage, m, number = entry
+        if entry in self.weights:
+            return self.weights[entry]
+        smaller, before = (stage, m, halved(number)), (stage - 1, m, number)
+        if self.promotion in ("intra", "both") and smaller in self.weights:
+            return self.weights[smaller]
+        if self.promotion in ("inter", "both") and before in self.weights:
+            return self.weights[before]
+        return self.initial
 
     def value(self, board: Board) -> float:
-        return sum(self.weights.get(entry, self.initial) for entry in self.entries(board))
+        return sum(self.weight(entry) for entry in self.entries(board))
 
     def td_update(self, board: Board, target: float, alpha: float) -> float:
         delta = target - self.value(board)
-        for entry in self.entries(board):
-            self.weights[entry] = self.weights.get(entry, self.initial) + alpha * self.share * delta
+        self.td_error(board, delta, alpha)
         return delta
 
     def tc_update(self, board: Board, target: float, alpha: float) -> float:
         delta = target - self.value(board)
+        self.tc_error(board, delta, alpha)
+        return delta
+
+    def td_error(self, board: Board, delta: float, alpha: float, decay: float = 1.0) -> None:
+        for entry in self.entries(board):
+            self.weights[entry] = self.weight(entry) + alpha * self.share * delta * decay
+
+    def tc_error(self, board: Board, delta: float, alpha: float, decay: float = 1.0, sums: str = "errors") -> None:
         for entry in self.entries(board):
             error, absolute = self.errors.get(entry, 0.0), self.absolutes.get(entry, 0.0)
             beta = abs(error) / absolute if absolute else 1.0
-            self.weights[entry] = self.weights.get(entry, self.initial) + alpha * self.share * delta * beta
-            self.errors[entry] = error + delta
-            self.absolutes[entry] = absolute + abs(delta)
-        return delta
+            step = alpha * self.share * delta * beta * decay
+            self.weights[entry] = self.weight(entry) + step
+            summed = delta if sums == "errors" else step
+            self.errors[entry] = error + summed
+            self.absolutes[entry] = absolute + abs(summed)
+
+    def autostep_error(self, board: Board, delta: float, mu: float, tau: float, first: float) -> None:
+        """Mahmood et al. 2012, table 1; feature x of an entry is how often the board has it."""
+        features = Counter(self.entries(board))
+        for entry, x in features.items():
+            rate, scale = self.rates.get(entry, first), self.scales.get(entry, 0.0)
+            gain = delta * x * self.traces.get(entry, 0.0)
+            scale = max(abs(gain), scale + tau * rate * x**2 * (abs(gain) - scale))
+            self.scales[entry] = scale
+            self.rates[entry] = rate * math.exp(mu * gain / scale) if scale else rate
+        total = max(1.0, sum(self.rates[entry] * x**2 for entry, x in features.items()))
+        for entry, x in features.items():
+            self.rates[entry] /= total
+            step = self.rates[entry] * delta * x
+            self.weights[entry] = self.weight(entry) + step
+            self.traces[entry] = self.traces.get(entry, 0.0) * (1 - self.rates[entry] * x**2) + step

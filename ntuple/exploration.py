@@ -1,0 +1,54 @@
+"""Exploration in training: epsilon-greedy and softmax (Guei 2023, appendix C). Players never explore."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ntuple.game import RNG, Row
+from ntuple.jit import inline, kernel
+from ntuple.policy import Move, Scratch, make_move
+from ntuple.rng import mix, step
+
+UNIT = np.float64(2.0**-53)
+U11 = np.uint64(11)
+
+
+class Exploration(NamedTuple):
+    """Chances of another move than the best one; both 0 is greedy play."""
+
+    epsilon: float  # of a uniformly random legal move
+    temperature: float  # points: a move has odds exp((r + V) / temperature); 0: the best move
+
+
+@inline
+def _uniform(row: Row) -> np.float64:
+    """A number in [0, 1) from the game's stream."""
+    row[RNG] = step(row[RNG])
+    return np.float64(mix(row[RNG]) >> U11) * UNIT
+
+
+@kernel
+def explore(scratch: Scratch, game: int, row: Row, exploration: Exploration, best: Move) -> Move:
+    """The best move of a game, which `best_move` just found, or another one."""
+    is_random = bool(_uniform(row) < exploration.epsilon)
+    if not is_random and exploration.temperature == 0:
+        return best
+    total = 0.0
+    for action in range(4):
+        total += _odds(scratch.values[game, action], best.value, is_random, exploration)
+    rest = _uniform(row) * total
+    chosen = best.action
+    for action in range(4):
+        odds = _odds(scratch.values[game, action], best.value, is_random, exploration)
+        if odds > 0 and rest >= 0:
+            chosen = action
+        rest -= odds
+    return make_move(scratch, game, chosen, scratch.values[game, chosen])
+
+
+@inline
+def _odds(value: np.float32, best: np.float32, is_random: bool, exploration: Exploration) -> float:
+    if value == -np.inf:
+        return 0.0
+    return 1.0 if is_random else math.exp((np.float64(value) - best) / exploration.temperature)

@@ -1,0 +1,133 @@
+"""Networks outside of training: what a checkpoint or a .w file holds, to be averaged, folded or converted."""
+
+import itertools
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ntuple.config import NTupleConfig
+from ntuple.folding import fold
+from ntuple.patterns import Pattern, parse_network, view_cells
+from ntuple.stages import count_stages
+from ntuple.store import Tensors, load_tensors, save_tensors, take
+from ntuple.tdl import UNTOUCHED, Table, WeightFile, make_name, stage_and_pattern
+
+WEIGHTS_FILE = "weights.safetensors"
+TRAINING_FILE = "training.safetensors"
+ERRORS, ABSOLUTES = "first", "second"  # E and A of TC, as ntuple.trainer names them
+
+Weights = NDArray[np.float32]  # [stages * sum of 16^n] stage by stage, table by table, first cell = lowest nibble
+
+
+@dataclass(frozen=True)
+class StoredNetwork:
+    """A network in the order of files, with what it was trained by."""
+
+    config: NTupleConfig
+    weights: Weights
+    memory: dict[str, Weights] = field(default_factory=dict)  # of the adaptive rule, if it was kept
+
+    @property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """The tuples, in the order of their tables."""
+        return parse_network(self.config.network, self.config.rows, self.config.columns)
+
+    def tables(self, values: Weights) -> list[Weights]:
+        """One of the arrays as [M] views [stages, 16^n]."""
+        stages = values.reshape(count_stages(self.config.stages), -1)
+        starts = np.cumsum([0, *(16 ** len(pattern) for pattern in self.patterns)])
+        return [stages[:, start:end] for start, end in itertools.pairwise(starts)]
+
+    def folded(self) -> "StoredNetwork":
+        """The same values with every tuple that lies inside a larger one added to it; training cannot go on."""
+        views = view_cells(self.config.rows, self.config.columns, self.config.symmetry)
+        patterns, tables = fold(self.patterns, self.tables(self.weights), views)
+        text = ",".join("".join(f"{cell:x}" for cell in pattern) for pattern in patterns)
+        return StoredNetwork(replace(self.config, network=text), np.concatenate(tables, axis=1).ravel())
+
+    def to_w(self) -> WeightFile:
+        """As a file of TDL2048+, with E and A if they were kept.
+
+        Raises:
+            ValueError: a board or network that the program does not have.
+        """
+        config = self.config
+        if (config.rows, config.columns) != (4, 4) or not config.symmetry:
+            raise ValueError("TDL2048+ has 4x4 boards and shared tables alone: this network cannot be a .w file")
+        arrays = [self.tables(self.weights)]
+        if ERRORS in self.memory and ABSOLUTES in self.memory:
+            arrays += [self.tables(self.memory[ERRORS]), self.tables(self.memory[ABSOLUTES])]
+        stages = count_stages(config.stages)
+        found = []
+        for stage in range(stages):
+            for m, pattern in enumerate(self.patterns):
+                weights, *sums = (tables[m][stage] for tables in arrays)
+                blocks = [weights]
+                if sums:
+                    untouched = sums[1] == 0
+                    blocks.append(np.concatenate([np.where(untouched, UNTOUCHED, part) for part in sums]))
+                found.append(Table(make_name(pattern, stage, stages), tuple(blocks)))
+        return WeightFile(tuple(found), has_type_byte=False)
+
+
+def from_w(file: WeightFile, config: NTupleConfig, stages: str = "") -> StoredNetwork:
+    """The network of a file of TDL2048+.
+
+    Args:
+        file: the file's content.
+        config: what else the network's config says.
+        stages: where its stages begin, which the file does not say.
+
+    Raises:
+        ValueError: tables that are no tuples of cells, stages that differ, or another number of stages than `stages`.
+    """
+    found = {stage_and_pattern(table): table.blocks for table in file.tables}
+    count = 1 + max(stage for stage, _ in found)
+    patterns = list(dict.fromkeys(pattern for _, pattern in found))
+    if count_stages(stages) != count:
+        raise ValueError(
+            f"the file has {count} stage(s), not {count_stages(stages)}: give the --stages it was trained with"
+        )
+    missing = [(stage, pattern) for stage in range(count) for pattern in patterns if (stage, pattern) not in found]
+    if missing:
+        raise ValueError(f"stage {missing[0][0]} of the file lacks the tuple {missing[0][1]}")
+    text = ",".join("".join(f"{cell:x}" for cell in pattern) for pattern in patterns)
+    blocks = [found[stage, pattern] for stage in range(count) for pattern in patterns]
+    weights = np.concatenate([block[0].astype(np.float32) for block in blocks])
+    memory = {}
+    if all(len(block) > 1 and block[1].size == 2 * block[0].size for block in blocks):
+        for number, name in enumerate((ERRORS, ABSOLUTES)):
+            parts = [block[1].astype(np.float32).reshape(2, -1)[number] for block in blocks]
+            memory[name] = np.concatenate(parts)
+    return StoredNetwork(replace(config, network=text, stages=stages), weights, memory)
+
+
+def load_stored(folder: Path, config: NTupleConfig, with_memory: bool = False) -> StoredNetwork:
+    """The network of a checkpoint folder, and on request what its adaptive rule knows, if it had begun.
+
+    Raises:
+        ValueError: the files are missing, damaged, or of another board, network or stages than the config's.
+    """
+    size = sum(16 ** len(pattern) for pattern in parse_network(config.network, config.rows, config.columns))
+    shape = (size * count_stages(config.stages),)
+
+    def read(tensors: Tensors, name: str, path: Path) -> Weights:
+        dtype = tensors[name].dtype if name in tensors and tensors[name].dtype == np.float16 else np.dtype(np.float32)
+        return take(tensors, name, shape, dtype, path).astype(np.float32, copy=False)
+
+    path = folder / WEIGHTS_FILE
+    weights = read(load_tensors(path, config), "weights", path)
+    memory: dict[str, Weights] = {}
+    path = folder / TRAINING_FILE
+    if with_memory and path.exists():
+        training = load_tensors(path, config)
+        memory = {name: read(training, name, path) for name in (ERRORS, ABSOLUTES, "third") if name in training}
+    return StoredNetwork(config, weights, memory)
+
+
+def save_stored(stored: StoredNetwork, folder: Path, half: bool = False) -> None:
+    """Write a network for play into a folder; `half` halves the file by half precision."""
+    weights = stored.weights.astype(np.float16) if half else stored.weights
+    save_tensors(folder / WEIGHTS_FILE, {"weights": weights}, stored.config)

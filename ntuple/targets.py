@@ -1,0 +1,229 @@
+"""What an afterstate learns from: one step, n steps, or a lambda-weighted sum of steps, forward or backward.
+
+Move t leads to the afterstate as_t with the reward r_t. With delta_t = r_{t+1} + V(as_{t+1}) - V(as_t), and r = V = 0
+behind the end of a game:
+
+    td          as_t learns delta_t
+    n_step      as_t learns r_{t+1} + .. + r_{t+n} + V(as_{t+n}) - V(as_t)              (Guei 2023, eq. 5-6)
+    trace       delta_t is learned by as_{t-k} too, times lambda^k, k = 0..h            (Jaskowski 2017, algorithm 1)
+    delayed     as_t learns the sum over k = 0..h of lambda^k delta_{t+k}, h moves late   (Jaskowski 2017, algorithm 3)
+
+These learn forward, during the game. Backward learning waits for its end and goes from the last afterstate to the first
+with the values of then: td and n_step, or the lambda-return G_t = r_{t+1} + (1 - lambda) V(as_{t+1}) + lambda G_{t+1}
+for trace (Matsuzaki 2017, algorithm 2, has lambda = 0).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ntuple.board import Board, Rules
+from ntuple.jit import inline, kernel
+from ntuple.network import Lookup, Network, find_entries, value_at
+from ntuple.updates import StepSize, update
+
+TD, N_STEP, TRACE, DELAYED = range(4)
+METHODS = {"td": TD, "n_step": N_STEP, "trace": TRACE, "delayed": DELAYED}
+PLAIN, RECTIFIED, RELU = range(3)
+RECTIFICATIONS = {"none": PLAIN, "target": RECTIFIED, "relu": RELU}
+LONGEST_GAME = 1 << 17  # moves: the sum of all tiles, at most 2^18 - 4, grows by 2 or 4 with each
+UNDECAYED = np.float32(1)
+
+
+class Target(NamedTuple):
+    """What an afterstate learns from; fields of other methods than `method` are not read."""
+
+    method: int
+    is_backward: bool
+    steps: int  # n_step: n
+    decay: np.float32  # trace, delayed: lambda
+    horizon: int  # trace, delayed, forward: h
+    rectified: int  # PLAIN; RECTIFIED: V below 0 counts 0 in targets; RELU: and is not learned from
+
+
+class History(NamedTuple):
+    """The last moves of a thread's games; move t of a game lies at t & mask."""
+
+    boards: NDArray[np.uint64]  # [G, length, 2] afterstates
+    rewards: NDArray[np.float32]  # [G, length] of the moves that led to them
+    deltas: NDArray[np.float32]  # [G, length] delayed: their errors
+    mask: int  # length - 1; the length is a power of 2
+
+
+def history_length(target: Target, needs_games: bool) -> int:
+    """Moves to be remembered, 0 or a power of 2: those that one update looks back on, or whole games."""
+    if target.is_backward or needs_games:
+        return LONGEST_GAME
+    if target.method == TD:
+        return 0
+    moves = {N_STEP: target.steps, TRACE: target.horizon, DELAYED: target.horizon}[target.method] + 1
+    return 1 << (moves - 1).bit_length()
+
+
+def make_history(games: int, length: int) -> History:
+    """An empty history of so many games."""
+    rewards, deltas = np.zeros((games, length), np.float32), np.zeros((games, length), np.float32)
+    return History(np.zeros((games, length, 2), np.uint64), rewards, deltas, length - 1)
+
+
+@inline
+def remember(history: History, game: int, move: int, after: Board, reward: np.float32) -> None:
+    """Write down the afterstate that a game's move number `move` led to."""
+    at = move & history.mask
+    history.boards[game, at, 0], history.boards[game, at, 1] = after.lo, after.hi
+    history.rewards[game, at] = reward
+
+
+class Learning(NamedTuple):
+    """All that the functions below need beside the game and the move."""
+
+    network: Network
+    lookup: Lookup
+    row: int  # of the lookup, free to be written
+    target: Target
+    size: StepSize
+    counts: NDArray[np.float64]  # the first two: updates, and the sum of |delta|
+
+
+@inline
+def rectify(target: Target, value: np.float32) -> np.float32:
+    """V as targets see it."""
+    return max(value, np.float32(0)) if target.rectified != PLAIN else value
+
+
+@inline
+def value_of(rules: Rules, learning: Learning, after: Board) -> np.float32:
+    """V of an afterstate, whose entries then lie in the learning row."""
+    find_entries(rules, learning.network, after, learning.lookup, learning.row)
+    return value_at(learning.network, learning.lookup, learning.row)
+
+
+@inline
+def learn(learning: Learning, value: np.float32, delta: np.float32, decay: np.float32) -> None:
+    """Let the afterstate of the learning row, whose value is `value`, learn an error."""
+    if learning.target.rectified == RELU and value < 0:
+        return
+    update(learning.network, learning.lookup, learning.row, delta, decay, learning.size)
+    learning.counts[0] += 1
+    learning.counts[1] += abs(delta)
+
+
+@inline
+def learn_one_step(rules: Rules, learning: Learning, after: Board, returned: np.float32) -> None:
+    """An afterstate learns r + V of the next move."""
+    value = value_of(rules, learning, after)
+    learn(learning, value, returned - value, UNDECAYED)
+
+
+@inline
+def _remembered(history: History, game: int, move: int) -> Board:
+    at = move & history.mask
+    return Board(history.boards[game, at, 0], history.boards[game, at, 1])
+
+
+@kernel
+def _learn_error(rules: Rules, learning: Learning, after: Board, delta: np.float32, decay: np.float32) -> None:
+    """An afterstate learns an error."""
+    learn(learning, value_of(rules, learning, after), delta, decay)
+
+
+@kernel
+def _learn_return(rules: Rules, learning: Learning, after: Board, returned: np.float32) -> np.float32:
+    """An afterstate learns a return; its value from now on."""
+    learn_one_step(rules, learning, after, returned)
+    return value_at(learning.network, learning.lookup, learning.row)
+
+
+@kernel
+def learn_forward(
+    rules: Rules, learning: Learning, history: History, game: int, first: int, last: int, returned: np.float32
+) -> None:
+    """Learn, during the game, from the move behind afterstate `last`.
+
+    Args:
+        rules: the game.
+        learning: the network and the rule.
+        history: the game's moves.
+        game: which of the thread's.
+        first: the first move of this episode.
+        last: number of the last move.
+        returned: r_{last + 1} + V(as_{last + 1}), or 0 behind the end.
+    """
+    target = learning.target
+    if target.method == TD:
+        _learn_return(rules, learning, _remembered(history, game, last), returned)
+        return
+    if target.method == N_STEP:
+        if last + 1 - target.steps >= first:
+            _learn_n_steps(rules, learning, history, game, last + 1 - target.steps, last, returned)
+        return
+    delta = returned - value_of(rules, learning, _remembered(history, game, last))
+    if target.method == TRACE:
+        decay = UNDECAYED
+        for k in range(min(target.horizon, last - first) + 1):
+            _learn_error(rules, learning, _remembered(history, game, last - k), delta, decay)
+            decay *= target.decay
+    else:
+        history.deltas[game, last & history.mask] = delta
+        if last - target.horizon >= first:
+            _learn_delayed(rules, learning, history, game, last - target.horizon, last)
+
+
+@kernel
+def _learn_n_steps(
+    rules: Rules, learning: Learning, history: History, game: int, move: int, last: int, rest: np.float32
+) -> None:
+    """as_move learns r_{move + 1} + .. + r_last + rest."""
+    returned = rest
+    for k in range(move + 1, last + 1):
+        returned += history.rewards[game, k & history.mask]
+    _learn_return(rules, learning, _remembered(history, game, move), returned)
+
+
+@kernel
+def _learn_delayed(rules: Rules, learning: Learning, history: History, game: int, move: int, last: int) -> None:
+    """as_move learns the sum of lambda^k delta_{move + k} up to delta_last."""
+    total, decay = np.float32(0), UNDECAYED
+    for k in range(move, last + 1):
+        total += decay * history.deltas[game, k & history.mask]
+        decay *= learning.target.decay
+    _learn_error(rules, learning, _remembered(history, game, move), total, UNDECAYED)
+
+
+@kernel
+def learn_end(rules: Rules, learning: Learning, history: History, game: int, first: int, last: int) -> None:
+    """Learn what is left when a game is over; `last` is the number of its last move."""
+    target = learning.target
+    nothing = np.float32(0)
+    if target.is_backward:
+        _learn_backward(rules, learning, history, game, first, last)
+        return
+    learn_forward(rules, learning, history, game, first, last, nothing)
+    if target.method == N_STEP:
+        for move in range(max(first, last + 2 - target.steps), last + 1):
+            _learn_n_steps(rules, learning, history, game, move, last, nothing)
+    elif target.method == DELAYED:
+        for move in range(max(first, last + 1 - target.horizon), last + 1):
+            _learn_delayed(rules, learning, history, game, move, last)
+
+
+@inline
+def _learn_backward(rules: Rules, learning: Learning, history: History, game: int, first: int, last: int) -> None:
+    target = learning.target
+    returned = after_value = np.float32(0)  # G and V of the afterstate behind
+    decay = target.decay if target.method == TRACE else np.float32(0)
+    rewards = np.float32(0)  # n_step: of the n moves behind
+    for move in range(last, first - 1, -1):
+        reward = history.rewards[game, (move + 1) & history.mask] if move < last else np.float32(0)
+        if target.method == N_STEP:
+            end = move + target.steps
+            rewards += reward
+            if end < last:
+                rewards -= history.rewards[game, (end + 1) & history.mask]
+            returned = rewards
+            if end <= last:
+                returned += rectify(target, value_of(rules, learning, _remembered(history, game, end)))
+        else:
+            returned = reward + (UNDECAYED - decay) * rectify(target, after_value) + decay * returned
+        after_value = _learn_return(rules, learning, _remembered(history, game, move), returned)

@@ -1,0 +1,135 @@
+"""The kernel of training: a thread plays its games in turn and learns from them."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ntuple.board import ZERO, Rules
+from ntuple.exploration import Exploration, explore
+from ntuple.game import (
+    FIRST,
+    IS_WHOLE,
+    MOVES,
+    RNG,
+    SCORE,
+    Row,
+    begin_game,
+    board_of,
+    go_on,
+    largest_tile,
+    last_afterstate,
+)
+from ntuple.jit import kernel
+from ntuple.network import Network
+from ntuple.policy import LEARN, ROWS, Scratch, best_move, has_legal_move, look_ahead
+from ntuple.rng import stream
+from ntuple.starts import Starts, begin_next, watch
+from ntuple.targets import History, Learning, Target, learn_end, learn_forward, learn_one_step, rectify, remember
+from ntuple.updates import StepSize
+
+# Columns of a thread's counts since the last report. Scores and tiles are of games from two tiles alone.
+UPDATES, ERROR_SUM, GAMES, WHOLE_GAMES, SCORE_SUM, SCORE_MAX, MOVES_SUM = range(7)
+REACH_2048, REACH_8192, REACH_32768, COUNTS_SIZE = (*range(7, 10), 16)  # 128 bytes, see ntuple.game
+
+
+class Method(NamedTuple):
+    """How a thread learns, until the next report."""
+
+    target: Target
+    size: StepSize
+
+
+@kernel
+def start_games(rules: Rules, seed: np.uint64, games: NDArray[np.uint64]) -> None:
+    """Fill the rows uint64[G, 16] of the games of all threads with fresh streams and first boards."""
+    for game in range(games.shape[0]):
+        begin_game(rules, games[game], stream(seed, np.uint64(game)))
+
+
+@kernel
+def train(
+    rules: Rules,
+    network: Network,
+    method: Method,
+    num_moves: int,
+    games: NDArray[np.uint64],
+    history: History | None,
+    exploration: Exploration | None,
+    starts: Starts | None,
+    scratch: Scratch,
+    counts: NDArray[np.float64],
+) -> None:
+    """Learn for `num_moves` moves of one thread, of its games in turn.
+
+    What is None costs no time, neither in training nor in compiling: numba leaves those branches out.
+
+    Args:
+        rules: the game.
+        network: its weights are learned in place, with what their step sizes need in its records.
+        method: the rule of learning.
+        num_moves: how many moves to make.
+        games: uint64[G, 16], the thread's games, read and written back.
+        history: their last moves, likewise; None if forward TD learns from one step.
+        exploration: chances of other moves than the best one; None: none.
+        starts: how games begin, read and written back; None: from two tiles.
+        scratch: memory of the thread.
+        counts: float64[16], what happened; the errors are nan if values were no numbers, where it stops.
+    """
+    for game in range(games.shape[0]):
+        look_ahead(rules, network, board_of(games[game]), scratch, game)
+    made = 0
+    while made < num_moves:
+        for game in range(games.shape[0]):
+            row = games[game]
+            move = best_move(network, scratch, game)
+            if exploration is not None and move.action >= 0:
+                move = explore(scratch, game, row, exploration, move)
+            row_to_learn = ROWS * game + LEARN
+            learning = Learning(network, scratch.lookup, row_to_learn, method.target, method.size, counts)
+            first, last = int(row[FIRST]), int(row[MOVES]) - 1
+            is_over = move.action < 0
+            if last >= first:
+                returned = np.float32(0)
+                if not is_over:
+                    returned = move.reward + rectify(method.target, move.value - move.reward)
+                if history is None:
+                    learn_one_step(rules, learning, last_afterstate(row), returned)
+                elif is_over:
+                    learn_end(rules, learning, history, game, first, last)
+                elif not method.target.is_backward:
+                    learn_forward(rules, learning, history, game, first, last, returned)
+            if is_over:
+                if has_legal_move(scratch, game):  # so its value is no number
+                    counts[ERROR_SUM] = np.nan
+                    return
+                _count_game(row, counts)
+                if starts is None:
+                    begin_game(rules, row, row[RNG])
+                else:
+                    begin_next(rules, starts, history, game, row)
+            else:
+                if starts is not None and last >= first:
+                    watch(starts, last_afterstate(row), move.after)
+                if history is not None:
+                    remember(history, game, last + 1, move.after, move.reward)
+                go_on(rules, row, move.after, np.uint64(move.reward))
+                made += 1
+            look_ahead(rules, network, board_of(row), scratch, game)
+            if made == num_moves:
+                break
+
+
+@kernel
+def _count_game(row: Row, counts: NDArray[np.float64]) -> None:
+    counts[GAMES] += 1
+    if row[IS_WHOLE] == ZERO:
+        return
+    tile = largest_tile(row)
+    counts[WHOLE_GAMES] += 1
+    counts[SCORE_SUM] += row[SCORE]
+    counts[SCORE_MAX] = max(counts[SCORE_MAX], np.float64(row[SCORE]))
+    counts[MOVES_SUM] += row[MOVES]
+    counts[REACH_2048] += tile >= 2048
+    counts[REACH_8192] += tile >= 8192
+    counts[REACH_32768] += tile >= 32768

@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from ntuple.board import make_rules
+from ntuple.exploration import Exploration, explore
+from ntuple.game import COLUMNS, RNG
+from ntuple.jit import kernel
+from ntuple.network import make_network
+from ntuple.policy import best_move, look_ahead, make_scratch
+from ntuple.rng import stream
+from tests.ntuple.drivers import to_board
+
+BOARD = ((1, 2, 1, 2), (2, 1, 2, 1), (1, 2, 3, 3), (0, 1, 2, 1))  # every move but up
+
+
+@kernel
+def draw(rules, network, scratch, board, row, exploration, counts, values):
+    look_ahead(rules, network, board, scratch, 0)
+    best = best_move(network, scratch, 0)
+    for _ in range(20_000):
+        move = explore(scratch, 0, row, exploration, best)
+        counts[move.action] += 1
+        values[move.action] = move.value
+    return best.action
+
+
+def _draw(epsilon: float, temperature: float) -> tuple[np.ndarray, np.ndarray, int]:
+    rules, network = make_rules(4, 4), make_network("012,0145", 4, 4, 0.0)
+    network.weights[:] = np.random.default_rng(2).standard_normal(network.weights.size, np.float32)
+    row, counts, values = np.zeros(COLUMNS, np.uint64), np.zeros(4, np.int64), np.full(4, -np.inf)
+    row[RNG] = stream(np.uint64(1), np.uint64(1))
+    scratch = make_scratch(network)
+    best = draw(rules, network, scratch, to_board(BOARD), row, Exploration(epsilon, temperature), counts, values)
+    return counts, values, best
+
+
+def test_epsilon_draws_uniformly_among_legal_moves() -> None:
+    counts, values, best = _draw(0.4, 0.0)
+    legal = counts > 0
+    assert 2 <= legal.sum() < 4
+    assert best == np.argmax(values)
+    expected = np.where(np.arange(4) == best, 0.6, 0.0) + 0.4 / legal.sum()
+    assert stats.chisquare(counts[legal], 20_000 * expected[legal]).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("temperature", [5.0, 20.0])
+def test_softmax_draws_by_the_values(temperature: float) -> None:
+    counts, _, best = _draw(0.0, temperature)
+    _, values, _ = _draw(1.0, 0.0)
+    legal = np.isfinite(values)
+    odds = np.exp((values[legal] - values.max()) / temperature)
+    expected = 20_000 * odds / odds.sum()
+    assert stats.chisquare(counts[legal] + 1e-9, expected).pvalue > 1e-3
+    assert counts[~legal].sum() == 0
+    assert counts.argmax() == best
+
+
+def test_without_chances_it_is_the_best_move() -> None:
+    counts, _, best = _draw(0.0, 0.0)
+    assert counts[best] == 20_000

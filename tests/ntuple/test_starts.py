@@ -1,0 +1,143 @@
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from reference import rules as reference
+from scipy import stats
+
+from ntuple.board import Board, make_rules
+from ntuple.game import CAROUSEL, COLUMNS, FIRST, IS_WHOLE, MOVES, RNG, board_of, last_afterstate
+from ntuple.jit import kernel
+from ntuple.rng import stream
+from ntuple.stages import make_stages
+from ntuple.starts import Starts, begin_next, make_starts, watch
+from ntuple.targets import LONGEST_GAME, make_history, remember
+from tests.ntuple.drivers import to_board, to_reference
+
+RULES = make_rules(4, 4)
+
+
+@kernel
+def begin(rules, starts, history, row):
+    begin_next(rules, starts, history, 0, row)
+
+
+@kernel
+def see(starts, before, after):
+    watch(starts, before, after)
+
+
+@kernel
+def write_down(history, move, after):
+    remember(history, 0, move, after, np.float32(0))
+
+
+def _starts(kind: str, **changes: Any) -> Starts:
+    settings = {"restart_moves": 100, "stages": "", "kept": 3, "fraction": 0.5, "tiles": (11, 10, 9)} | changes
+    stages = make_stages(settings["stages"])
+    return make_starts(
+        kind, settings["restart_moves"], stages, settings["kept"], settings["fraction"], settings["tiles"]
+    )
+
+
+def _row(seed: int = 1):
+    row = np.zeros(COLUMNS, np.uint64)
+    row[RNG] = stream(np.uint64(seed), np.uint64(0))
+    return row
+
+
+def _tiles(*tiles: int) -> Board:
+    cells = [tile.bit_length() - 1 for tile in tiles] + [0] * (16 - len(tiles))
+    return to_board(np.array(cells).reshape(4, 4))
+
+
+def _is_spawn_behind(row, after: Board) -> bool:
+    spawned, before = to_reference(RULES, board_of(row)), to_reference(RULES, after)
+    return spawned in [reference.spawn(before, code) for code in reference.chance_probabilities(before)]
+
+
+def test_restart_goes_on_from_the_middle() -> None:
+    history, starts, row = make_history(1, LONGEST_GAME), _starts("restart"), _row()
+    afters = {move: _tiles(2 ** (1 + move % 16), 2 ** (1 + move // 16 % 16)) for move in range(300)}
+    for move, after in afters.items():
+        write_down(history, move, after)
+    row[MOVES], row[IS_WHOLE] = 300, 1
+    begin(RULES, starts, history, row)
+    # From move 150 on, which is made from the board behind afterstate 149; it is no whole game.
+    assert (row[FIRST], row[MOVES], row[IS_WHOLE]) == (150, 150, 0)
+    assert last_afterstate(row) == afters[149]
+    assert _is_spawn_behind(row, afters[149])
+    row[MOVES] = 352
+    begin(RULES, starts, history, row)
+    assert (row[FIRST], row[MOVES]) == (251, 251)  # 101 moves lie behind the middle
+    row[MOVES] = 451
+    begin(RULES, starts, history, row)  # 100 do: a new game
+    assert (row[FIRST], row[MOVES], row[IS_WHOLE]) == (0, 0, 1)
+    assert len([tile for tile in reference.cells(to_reference(RULES, board_of(row))) if tile]) == 2
+
+
+def test_carousel_takes_each_stage_in_turn() -> None:
+    starts, row = _starts("carousel", stages="512,1024,2048"), _row()
+    begin(RULES, starts, None, row)
+    assert (row[CAROUSEL], row[IS_WHOLE]) == (0, 1)  # nothing seen: from two tiles
+    entered = [_tiles(512, 2 * k) for k in (1, 2, 4, 8, 16)]
+    for after in entered:
+        see(starts, _tiles(256, 256), after)
+    see(starts, _tiles(512, 512), _tiles(1024))
+    see(starts, _tiles(512, 512), _tiles(512, 512, 2))  # the same stage
+    see(starts, _tiles(256), _tiles(1024))  # two stages at once: no entry, as in the paper
+    assert starts.seen.tolist() == [0, 5, 1, 0]
+    boards = set()
+    for _ in range(40):
+        begin(RULES, starts, None, row)
+        assert (row[CAROUSEL], row[MOVES], row[FIRST], row[IS_WHOLE]) == (1, 0, 0, 0)
+        assert last_afterstate(row) in entered[-3:]  # the last three are kept
+        assert _is_spawn_behind(row, last_afterstate(row))
+        boards.add(last_afterstate(row))
+        begin(RULES, starts, None, row)
+        assert row[CAROUSEL] == 2
+        assert last_afterstate(row) == _tiles(1024)
+        begin(RULES, starts, None, row)  # stage 3 has never been reached
+        assert (row[CAROUSEL], row[IS_WHOLE]) == (0, 1)
+    assert len(boards) == 3
+
+
+def test_made_up_boards_have_the_first_of_the_tiles() -> None:
+    starts, row = _starts("jump_start"), _row()
+    kinds: Counter[tuple[int, ...]] = Counter()
+    cells: Counter[int] = Counter()
+    for _ in range(4000):
+        begin(RULES, starts, None, row)
+        board = reference.cells(to_reference(RULES, board_of(row)))
+        large = tuple(sorted((tile for tile in board if tile > 2), reverse=True))
+        kinds[large] += 1
+        assert row[IS_WHOLE] == (not large)
+        assert len([tile for tile in board if tile in (1, 2)]) == (1 if large else 2)
+        if large:
+            cells[board.index(11)] += 1
+    assert set(kinds) == {(), (11,), (11, 10), (11, 10, 9)}
+    assert stats.chisquare([kinds[kind] for kind in sorted(kinds)], [2000, 4000 / 6, 4000 / 6, 4000 / 6]).pvalue > 1e-3
+    assert stats.chisquare([cells[cell] for cell in range(16)]).pvalue > 1e-3
+
+
+def test_tiles_beyond_the_index_can_be_made_up() -> None:
+    starts, row = _starts("jump_start", fraction=1.0, tiles=(16, 15)), _row()
+    seen = set()
+    for _ in range(20):
+        begin(RULES, starts, None, row)
+        seen |= set(reference.cells(to_reference(RULES, board_of(row))))
+    assert {15, 16} <= seen <= {0, 1, 2, 15, 16}
+
+
+@pytest.mark.parametrize("kind", ["restart", "carousel", "jump_start"])
+def test_nothing_is_random_but_the_row_s_stream(kind: str) -> None:
+    def boards(seed: int) -> list[Board]:
+        starts, row, history = _starts(kind, stages="512"), _row(seed), make_history(1, LONGEST_GAME)
+        found = []
+        for _ in range(20):
+            begin(RULES, starts, history, row)
+            found.append(board_of(row))
+        return found
+
+    assert boards(1) == boards(1) != boards(2)

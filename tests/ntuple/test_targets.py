@@ -1,0 +1,206 @@
+"""Every method of learning on recorded games against the plain-Python forms of the papers' algorithms."""
+
+import random
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from reference import ntuple as reference
+from reference import rules, td_methods
+
+from ntuple.board import Board, make_rules
+from ntuple.jit import kernel
+from ntuple.network import find_entries, make_lookup, make_network, read_field, value_at
+from ntuple.patterns import parse_network
+from ntuple.targets import (
+    DELAYED,
+    LONGEST_GAME,
+    N_STEP,
+    PLAIN,
+    RECTIFIED,
+    RELU,
+    TD,
+    TRACE,
+    Learning,
+    Target,
+    history_length,
+    learn_end,
+    learn_forward,
+    make_history,
+    rectify,
+    remember,
+)
+from ntuple.updates import ADAPTIVE_RECORD_BITS, AUTOSTEP, FIRST, SECOND, TC, WEIGHT, StepSize
+from ntuple.updates import TD as TD_RULE
+from tests.ntuple.drivers import to_board
+
+PATTERNS = "012,0134"
+V_INIT = 50.0
+
+
+@kernel
+def learn_episode(rules, learning, history, boards, rewards):
+    """Play a recorded episode to the learner, as ntuple.training does."""
+    moves = boards.shape[0]
+    for t in range(moves):
+        after = Board(boards[t, 0], boards[t, 1])
+        if t > 0 and not learning.target.is_backward:
+            find_entries(rules, learning.network, after, learning.lookup, 1)
+            value = value_at(learning.network, learning.lookup, 1)
+            returned = rewards[t] + rectify(learning.target, value)
+            learn_forward(rules, learning, history, 0, 0, t - 1, returned)
+        remember(history, 0, t, after, rewards[t])
+    learn_end(rules, learning, history, 0, 0, moves - 1)
+
+
+def episodes(seed: int, count: int, shift: float = 0.0) -> list[list[reference.Move]]:
+    """Random games on 3x3, at most 40 moves each; `shift` is added to every reward."""
+    rng = random.Random(seed)
+    found = []
+    for _ in range(count):
+        board, moves = rules.spawn(((0,) * 3,) * 3, 9), []
+        while not rules.is_over(board) and len(moves) < 40:
+            action = rng.choice([a for a, legal in enumerate(rules.legal_actions(board)) if legal])
+            after, reward = rules.afterstate(board, action)
+            moves.append((after, reward + shift))
+            board = rules.spawn(after, rng.choice(list(rules.chance_probabilities(after))))
+        found.append(moves)
+    return found
+
+
+def target(method: int = TD, **changes: Any) -> Target:
+    settings = {"is_backward": False, "steps": 1, "decay": 0.5, "horizon": 3, "rectified": PLAIN} | changes
+    return Target(
+        method,
+        settings["is_backward"],
+        settings["steps"],
+        np.float32(settings["decay"]),
+        settings["horizon"],
+        settings["rectified"],
+    )
+
+
+def step_size(rule: int = TD_RULE, alpha: float = 0.5, takes_steps: bool = False) -> StepSize:
+    return StepSize(rule, np.float32(alpha), takes_steps, np.float32(0.1), np.float32(0.01), np.float32(1.0))
+
+
+class Both:
+    """A network of kernels and one of the reference that learn the same."""
+
+    def __init__(self, v_init: float = V_INIT) -> None:
+        self.rules = make_rules(3, 3)
+        self.network = make_network(PATTERNS, 3, 3, v_init, ADAPTIVE_RECORD_BITS)
+        self.truth = reference.Network(list(parse_network(PATTERNS, 3, 3)), 8, v_init)
+        self.counts = np.zeros(2)
+
+    def learn(
+        self, games: list[list[reference.Move]], target: Target, size: StepSize, theirs: Callable[..., None]
+    ) -> None:
+        lookup = make_lookup(self.network, 2)
+        learning = Learning(self.network, lookup, 0, target, size, self.counts)
+        rectified = target.rectified != PLAIN
+
+        def target_value(board: rules.Board) -> float:
+            return max(0.0, self.truth.value(board)) if rectified else self.truth.value(board)
+
+        def learn(board: rules.Board, error: float, decay: float) -> None:
+            if target.rectified == RELU and self.truth.value(board) < 0:
+                return
+            alpha = float(size.alpha)
+            if size.rule == TD_RULE:
+                self.truth.td_error(board, error, alpha, decay)
+            elif size.rule == TC:
+                self.truth.tc_error(board, error, alpha, decay, "steps" if size.takes_steps else "errors")
+            else:
+                self.truth.autostep_error(board, error * decay, float(size.mu), float(size.tau), float(size.first))
+
+        for game in games:
+            history = make_history(1, max(1, history_length(target, needs_games=False)))
+            boards = np.array([to_board(board) for board, _ in game], np.uint64)
+            rewards = np.array([reward for _, reward in game], np.float32)
+            learn_episode(self.rules, learning, history, boards, rewards)
+            theirs(game, self.truth.value, target_value, learn)
+
+    def compare(self, rel: float = 1e-4) -> None:
+        weights = read_field(self.network, WEIGHT)
+        scale = max(abs(weight) for weight in self.truth.weights.values())
+        touched = {
+            int(self.network.tables[m]) + number: entry for entry in self.truth.weights for _, m, number in [entry]
+        }
+        for at, entry in touched.items():
+            assert weights[at] == pytest.approx(self.truth.weights[entry], rel=rel, abs=rel * scale)
+        others = np.delete(weights, list(touched))
+        np.testing.assert_array_equal(others, self.network.initial)
+
+
+METHODS: dict[str, tuple[Target, Callable[..., None]]] = {
+    "td": (target(TD), td_methods.td),
+    "1-step": (target(N_STEP, steps=1), td_methods.td),
+    "5-step": (target(N_STEP, steps=5), partial(td_methods.n_step, n=5)),
+    "60-step": (target(N_STEP, steps=60), partial(td_methods.n_step, n=60)),
+    "trace": (target(TRACE), partial(td_methods.trace, decay=0.5, horizon=3)),
+    "long trace": (target(TRACE, decay=0.9, horizon=50), partial(td_methods.trace, decay=0.9, horizon=50)),
+    "delayed": (target(DELAYED), partial(td_methods.delayed, decay=0.5, horizon=3)),
+    "long delay": (target(DELAYED, decay=0.9, horizon=50), partial(td_methods.delayed, decay=0.9, horizon=50)),
+    "no delay": (target(DELAYED, horizon=0), td_methods.td),
+    "no trace": (target(TRACE, decay=0.0), td_methods.td),
+    "backward": (target(TD, is_backward=True), partial(td_methods.backward, decay=0.0)),
+    "backward trace": (target(TRACE, is_backward=True, decay=0.7), partial(td_methods.backward, decay=0.7)),
+    "backward 4-step": (target(N_STEP, is_backward=True, steps=4), partial(td_methods.backward_n_step, n=4)),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_targets_equal_the_papers(name: str) -> None:
+    aim, theirs = METHODS[name]
+    both = Both()
+    both.learn(episodes(1, 6), aim, step_size(), theirs)
+    both.compare()
+    assert both.counts[0] >= sum(map(len, episodes(1, 6)))
+
+
+@pytest.mark.parametrize("name", ["td", "5-step", "trace", "delayed", "backward trace"])
+@pytest.mark.parametrize("takes_steps", [False, True])
+def test_targets_go_with_tc(name: str, takes_steps: bool) -> None:
+    aim, theirs = METHODS[name]
+    both = Both()
+    both.learn(episodes(2, 6), aim, step_size(TC, alpha=1.0, takes_steps=takes_steps), theirs)
+    both.compare(1e-3)
+    for field, expected in ((FIRST, both.truth.errors), (SECOND, both.truth.absolutes)):
+        found = read_field(both.network, field)
+        scale = max(map(abs, expected.values()))
+        for (_, m, number), number_expected in expected.items():
+            at = int(both.network.tables[m]) + number
+            assert found[at] == pytest.approx(number_expected, rel=1e-3, abs=1e-3 * scale)
+
+
+@pytest.mark.parametrize("name", ["td", "delayed"])
+def test_targets_go_with_autostep(name: str) -> None:
+    aim, theirs = METHODS[name]
+    both = Both()
+    both.learn(episodes(3, 6), aim, step_size(AUTOSTEP), theirs)
+    both.compare(1e-3)
+
+
+@pytest.mark.parametrize("rectified", [RECTIFIED, RELU])
+@pytest.mark.parametrize("name", ["td", "5-step", "delayed", "backward"])
+def test_values_below_0_are_rectified(name: str, rectified: int) -> None:
+    aim, theirs = METHODS[name]
+    games = episodes(4, 8, shift=-6.0)  # returns below 0
+    both, plain = Both(v_init=1.0), Both(v_init=1.0)
+    both.learn(games, aim._replace(rectified=rectified), step_size(), theirs)
+    both.compare()
+    plain.learn(games, aim, step_size(), theirs)
+    assert not np.array_equal(both.network.weights, plain.network.weights)
+    if rectified == RELU:
+        assert both.counts[0] < plain.counts[0]
+
+
+def test_the_history_holds_what_is_looked_back_on() -> None:
+    assert history_length(target(TD), needs_games=False) == 0
+    assert history_length(target(TRACE, horizon=3), needs_games=False) == 4
+    assert history_length(target(N_STEP, steps=5), needs_games=False) == 8
+    assert history_length(target(TD, is_backward=True), needs_games=False) == LONGEST_GAME
+    assert history_length(target(TD), needs_games=True) == LONGEST_GAME

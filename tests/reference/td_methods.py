@@ -1,0 +1,77 @@
+"""The learning methods of the papers on a recorded episode, in plain Python, each as its paper writes it down.
+
+An episode is a list of moves: the afterstate and the reward that led to it. `learn(board, error, decay)` moves the
+value of a board by an error; `value(board)` is V, and `target_value` what a target takes it for (V, or max(V, 0)).
+"""
+
+import itertools
+from collections.abc import Callable
+
+from reference.ntuple import Board, Move
+
+Learn = Callable[[Board, float, float], None]
+Value = Callable[[Board], float]
+
+
+def td(episode: list[Move], value: Value, target_value: Value, learn: Learn) -> None:
+    """Guei 2023, eq. 11: delta_t = r_{t+1} + V(as_{t+1}) - V(as_t), at the end -V(as_t)."""
+    for (board, _), (after, reward) in itertools.pairwise(episode):
+        learn(board, reward + target_value(after) - value(board), 1.0)
+    learn(episode[-1][0], -value(episode[-1][0]), 1.0)
+
+
+def n_step(episode: list[Move], value: Value, target_value: Value, learn: Learn, n: int) -> None:
+    """Guei 2023, eq. 5-6: the return of n rewards and the value behind them, as soon as they are there."""
+    boards, rewards = zip(*episode, strict=True)
+    end = len(episode)
+    for now in range(1, end):
+        t = now - n
+        if t >= 0:
+            learn(boards[t], sum(rewards[t + 1 : now + 1]) + target_value(boards[now]) - value(boards[t]), 1.0)
+    for t in range(max(0, end - n), end):
+        learn(boards[t], sum(rewards[t + 1 :]) - value(boards[t]), 1.0)
+
+
+def trace(episode: list[Move], value: Value, target_value: Value, learn: Learn, decay: float, horizon: int) -> None:
+    """Jaskowski 2017, algorithm 1 (TD(lambda)Update): delta_t is learned by the last h + 1 boards."""
+    for t, (board, _) in enumerate(episode):
+        after, reward = episode[t + 1] if t + 1 < len(episode) else (None, 0.0)
+        delta = reward + (target_value(after) if after else 0.0) - value(board)
+        for k in range(t, max(0, t - horizon) - 1, -1):
+            learn(episode[k][0], delta, decay ** (t - k))
+
+
+def delayed(episode: list[Move], value: Value, target_value: Value, learn: Learn, decay: float, horizon: int) -> None:
+    """Jaskowski 2017, algorithm 3: the sum of h + 1 errors, h moves late; Finally learns the last ones."""
+    deltas: list[float] = []
+
+    def actual(t: int) -> None:
+        errors = deltas[t : t + horizon + 1]
+        learn(episode[t][0], sum(error * decay**k for k, error in enumerate(errors)), 1.0)
+
+    for t, (board, _) in enumerate(episode):
+        after, reward = episode[t + 1] if t + 1 < len(episode) else (None, 0.0)
+        deltas.append(reward + (target_value(after) if after else 0.0) - value(board))
+        if t >= horizon:
+            actual(t - horizon)
+    for t in range(max(0, len(episode) - horizon), len(episode)):
+        actual(t)
+
+
+def backward(episode: list[Move], value: Value, target_value: Value, learn: Learn, decay: float) -> None:
+    """Matsuzaki 2017, algorithm 2, for decay = 0; else lambda-returns (Guei 2023, eq. 8) from the last move on."""
+    returned = 0.0
+    for t in range(len(episode) - 1, -1, -1):
+        board = episode[t][0]
+        if t + 1 < len(episode):
+            after, reward = episode[t + 1]
+            returned = reward + (1 - decay) * target_value(after) + decay * returned
+        learn(board, returned - value(board), 1.0)
+
+
+def backward_n_step(episode: list[Move], value: Value, target_value: Value, learn: Learn, n: int) -> None:
+    """The n-step return (Guei 2023, eq. 6) with the values that the boards behind have learned by then."""
+    boards, rewards = zip(*episode, strict=True)
+    for t in range(len(episode) - 1, -1, -1):
+        rest = target_value(boards[t + n]) if t + n < len(episode) else 0.0
+        learn(boards[t], sum(rewards[t + 1 : t + n + 1]) + rest - value(boards[t]), 1.0)
