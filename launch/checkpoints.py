@@ -8,7 +8,7 @@ the disk and renamed, so a folder with a number for its name is whole unless som
 import hashlib
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -43,21 +43,26 @@ def save_checkpoint(run_folder: Path, learner: Learner, experiment: Experiment, 
     parent = run_folder / FOLDER
     parent.mkdir(exist_ok=True)
     folder = parent / str(state.progress["env_steps"])
-    temporary = parent / f".{folder.name}.tmp"
+    write_checkpoint(folder, learner.save, experiment, state)
+    others = [old for old in _numbered(parent) if old != folder]
+    for old in others[experiment.run.keep_checkpoints - 1 :]:
+        shutil.rmtree(old)
+    return folder
+
+
+def write_checkpoint(folder: Path, save: Callable[[Path], None], experiment: Experiment, state: State) -> None:
+    """Write a checkpoint, whole or not at all, in place of an old one; `save` puts a learner's files into a folder."""
+    temporary = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)  # what a killed run left
     temporary.mkdir()
-    learner.save(temporary)
+    save(temporary)
     (temporary / CONFIG_FILE).write_text(experiment.to_yaml(), encoding="utf-8")
     write_json(temporary / STATE_FILE, asdict(state))
     _write_manifest(temporary)
     if folder.exists():
         shutil.rmtree(folder)
     temporary.rename(folder)
-    sync(parent)
-    others = [old for old in _numbered(parent) if old != folder]
-    for old in others[experiment.run.keep_checkpoints - 1 :]:
-        shutil.rmtree(old)
-    return folder
+    sync(folder.parent)
 
 
 def find_checkpoint(path: Path, set_aside: bool = False) -> Path:

@@ -42,6 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_evaluate(commands)
     _add_compare(commands)
     _add_bench(commands)
+    _add_network(commands)
     return parser
 
 
@@ -131,3 +132,37 @@ def _bench(arguments: argparse.Namespace) -> int:
     from launch.bench import run_bench
 
     return run_bench(arguments.what, arguments.json)
+
+
+def _add_network(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    parser = commands.add_parser("network", help="look at n-tuple networks, average, fold and convert them")
+    tools = parser.add_subparsers(required=True, metavar="TOOL", parser_class=_Parser, dest="tool")
+    texts = {
+        "inspect": "print a network's tables, the share of weights touched, and the most extreme weights",
+        "average": "average networks of one shape, such as the checkpoints of a run (Guei 2023, sec. 4.2)",
+        "fold": "add tuples that lie inside larger ones to these: the same values, fewer entries to look up",
+        "convert": "from a checkpoint to a .w file of TDL2048+, or from a .w file to a checkpoint",
+    }
+    for name, text in texts.items():
+        tool = tools.add_parser(name, help=text)
+        several = name == "average"
+        tool.add_argument(
+            "paths", nargs="+" if several else 1, type=Path, metavar="PATH", help="a run, a checkpoint or a .w file"
+        )
+        tool.add_argument("--stages", default="", help="of a .w file of several stages: their thresholds, like 0,16384")
+        if name != "inspect":
+            tool.add_argument("--out", type=Path, required=True, help="checkpoint to write; of convert also a .w file")
+            tool.add_argument(
+                "--half", action="store_true", help="weights in half precision: a checkpoint half as large"
+            )
+        tool.set_defaults(run=_network)
+
+
+def _network(arguments: argparse.Namespace) -> int:
+    from launch import networks
+
+    if arguments.tool == "inspect":
+        networks.inspect(arguments.paths[0], arguments.stages)
+    else:
+        networks.transform(arguments.tool, arguments.paths, arguments.stages, arguments.out, arguments.half)
+    return 0

@@ -1,0 +1,138 @@
+"""Tools for n-tuple networks: `muzero2048 network inspect|average|fold|convert`.
+
+They read checkpoints, runs (their newest checkpoint) and .w files of TDL2048+, and write checkpoints that `evaluate`
+plays, or .w files. A checkpoint that they write holds the weights alone: training cannot go on from it, but from a .w
+file that was converted with its E and A kept by TDL2048+.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from launch import checkpoints
+from launch.checkpoints import State
+from launch.config import Experiment, RunConfig
+from launch.environment import project_version
+from launch.errors import UserError
+from ntuple import NTupleConfig
+from ntuple.ensemble import average
+from ntuple.stored import StoredNetwork, from_w, load_stored, save_stored
+from ntuple.tdl import read_w, write_w
+
+W_SUFFIX = ".w"
+EXTREMES = 5  # of the largest and the smallest weights (Guei 2023, table 40)
+
+
+class Source(NamedTuple):
+    """A network and where it comes from."""
+
+    network: StoredNetwork
+    experiment: Experiment
+    state: State
+
+
+def read_source(path: Path, stages: str) -> Source:
+    """Read a network from a run, a checkpoint or a .w file.
+
+    Raises:
+        UserError: nothing good is there, or no n-tuple network.
+    """
+    try:
+        if path.suffix == W_SUFFIX:
+            network = from_w(read_w(path), NTupleConfig(), stages)
+            progress = {"env_steps": 0, "games": 0, "updates": 0}
+            experiment = Experiment("ntuple", RunConfig(name=path.stem, group=path.stem), network.config)
+            return Source(network, experiment, State("ntuple", progress, 0.0, 0, project_version()))
+        checkpoint = checkpoints.find_checkpoint(path)
+        experiment, state = checkpoints.read_checkpoint(checkpoint)
+        if not isinstance(experiment.settings, NTupleConfig):
+            raise UserError(f"{path} was trained by {experiment.learner}: these tools are for n-tuple networks")
+        return Source(load_stored(checkpoint, experiment.settings, with_memory=True), experiment, state)
+    except ValueError as error:
+        raise UserError(str(error)) from error
+
+
+def transform(tool: str, paths: list[Path], stages: str, out: Path, half: bool) -> None:
+    """Average, fold or convert networks and write what comes out.
+
+    Raises:
+        UserError: a source that cannot be read, networks of different shapes, or a target that is there already.
+    """
+    if out.exists():
+        raise UserError(f"{out} is there already: name another --out, or remove it")
+    if not out.absolute().parent.is_dir():
+        raise UserError(f"there is no folder {out.absolute().parent} to write {out.name} into")
+    source = read_source(paths[0], stages)
+    network = source.network
+    if tool == "average":
+        network = StoredNetwork(network.config, average(_weights(source, paths, stages)))
+    elif tool == "fold":
+        network = network.folded()
+    try:
+        if out.suffix == W_SUFFIX:
+            write_w(out, network.to_w())
+        else:
+            experiment = dataclasses.replace(source.experiment, settings=network.config)
+            checkpoints.write_checkpoint(
+                out, lambda folder: save_stored(network, folder, half), experiment, source.state
+            )
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    print(f"wrote {out}")
+
+
+def _weights(first: Source, paths: list[Path], stages: str) -> Iterator[np.ndarray]:
+    yield first.network.weights
+    for path in paths[1:]:
+        network = read_source(path, stages).network
+        for key in ("network", "stages", "rows", "columns", "symmetry"):
+            ours, theirs = getattr(first.network.config, key), getattr(network.config, key)
+            if ours != theirs:
+                raise UserError(f"{path} has {key} = {theirs!r}, {paths[0]} has {ours!r}: they have no average")
+        yield network.weights
+
+
+def inspect(path: Path, stages: str) -> None:
+    """Print a network: a row a table, and its most extreme weights with their tiles.
+
+    Raises:
+        UserError: see `read_source`.
+    """
+    network = read_source(path, stages).network
+    table = Table("stage", "cells", "weights", "touched", "mean", "smallest", "largest")
+    initial = _initial(network)
+    for m, values in enumerate(network.tables(network.weights)):
+        cells = "".join(f"{cell:x}" for cell in network.patterns[m])
+        for stage, weights in enumerate(values):
+            touched = weights[weights != initial]
+            numbers = (touched.mean(), touched.min(), touched.max()) if touched.size else (initial,) * 3
+            share = f"{touched.size / weights.size:.2%}"
+            table.add_row(str(stage), cells, f"{weights.size:,}", share, *(f"{number:,.0f}" for number in numbers))
+    print(f"{path}: {len(network.patterns)} tuples, {network.weights.size:,} weights")
+    Console().print(table)
+    order = np.argsort(network.weights, kind="stable")
+    for at in [*order[: -EXTREMES - 1 : -1].tolist(), *order[EXTREMES - 1 :: -1].tolist()]:
+        print(f"{network.weights[at]:>12,.0f}  {_feature(network, at)}")
+
+
+def _initial(network: StoredNetwork) -> np.float32:
+    views = 1 if not network.config.symmetry else 8 if network.config.rows == network.config.columns else 4
+    return np.float32(network.config.v_init / (views * len(network.patterns)))
+
+
+def _feature(network: StoredNetwork, at: int) -> str:
+    """The tiles of a weight's cells, and its tuple and stage."""
+    sizes = [16 ** len(pattern) for pattern in network.patterns]
+    stage, place = divmod(at, sum(sizes))
+    m = int(np.searchsorted(np.cumsum(sizes), place, side="right"))
+    index = place - sum(sizes[:m])
+    tiles = [(index >> 4 * i) & 15 for i in range(len(network.patterns[m]))]
+    cells = " ".join(
+        f"{cell:x}:{2**tile if tile else 0}" for cell, tile in zip(network.patterns[m], tiles, strict=True)
+    )
+    return f"{cells}  (tuple {''.join(f'{cell:x}' for cell in network.patterns[m])}, stage {stage})"

@@ -1,0 +1,87 @@
+"""The tools for n-tuple networks, by the command line as a user gives it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from launch.cli import main
+from launch.networks import read_source
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "tdl2048"
+CONFIG = """
+learner: ntuple
+run: {name: NAME, group: nets, seed: SEED, final_games: 20, save_minutes: 0}
+ntuple: {network: '012,01,4', env_steps: 20000, report_env_steps: 10000, threads: 1}
+"""
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Two runs that differ in their seed."""
+    monkeypatch.chdir(tmp_path)
+    for seed in (1, 2):
+        config = tmp_path / f"{seed}.yaml"
+        config.write_text(CONFIG.replace("NAME", f"run{seed}").replace("SEED", str(seed)))
+        assert main(["train", str(config)]) == 0
+    return [tmp_path / "runs" / f"run{seed}" for seed in (1, 2)]
+
+
+def _said(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    assert main(["network", *words]) == code
+    printed = capsys.readouterr()
+    return printed.err if code else printed.out
+
+
+def test_average_fold_and_play(runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    average, folded = tmp_path / "average", tmp_path / "folded"
+    assert f"wrote {average}" in _said(capsys, "average", *map(str, runs), "--out", str(average))
+    weights = [read_source(path, "").network.weights for path in (*runs, average)]
+    np.testing.assert_allclose(weights[2], (weights[0] + weights[1]) / 2, rtol=1e-5, atol=1e-3)
+    _said(capsys, "fold", str(average), "--out", str(folded))
+    assert read_source(folded, "").network.config.network == "012"
+    scores = []
+    for path in (average, folded):
+        assert main(["evaluate", str(path), "--games", "200", "--json"]) == 0
+        scores.append(json.loads(capsys.readouterr().out.splitlines()[-1])["score_mean"])
+    assert scores[0] == pytest.approx(scores[1], rel=0.1)  # rounding decides between moves of one value
+
+
+def test_there_and_back_by_a_w_file(runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, back = tmp_path / "net.w", tmp_path / "back"
+    _said(capsys, "convert", str(runs[0]), "--out", str(file))
+    _said(capsys, "convert", str(file), "--out", str(back), "--half")
+    there, here = (read_source(path, "").network.weights for path in (runs[0], back))
+    np.testing.assert_allclose(here, there, rtol=1e-3, atol=1e-3)
+    _said(capsys, "convert", str(GOLDEN / "stages.w"), "--stages", "0,256", "--out", str(tmp_path / "staged"))
+    assert main(["evaluate", str(tmp_path / "staged"), "--games", "50"]) == 0
+
+
+def test_inspect_shows_tables_and_extremes(capsys: pytest.CaptureFixture[str]) -> None:
+    text = _said(capsys, "inspect", str(GOLDEN / "tc.w"))
+    assert "2 tuples, 4,352 weights" in text
+    for word in ("15", "012", "256", "4,096", "%"):
+        assert word in text
+    weights = np.sort(read_source(GOLDEN / "tc.w", "").network.weights)
+    lines = text.strip().splitlines()[-10:]
+    values = [float(line.split()[0].replace(",", "")) for line in lines]
+    assert values == [round(float(weight)) for weight in [*weights[:-6:-1], *weights[4::-1]]]
+    assert all("tuple" in line and "stage 0" in line for line in lines)
+
+
+def test_mistakes_cost_one_line(runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "out")
+    stages = str(GOLDEN / "stages.w")
+    for words, says in (
+        (["convert", stages, "--out", out], "give the --stages it was trained with"),
+        (["convert", str(tmp_path / "none.w"), "--out", out], "name a .w file"),
+        (["convert", str(tmp_path / "none"), "--out", out], "there is no"),
+        (["convert", str(runs[0]), "--out", str(runs[1])], "is there already"),
+        (["convert", str(runs[0]), "--out", str(tmp_path / "no" / "out")], "there is no folder"),
+        (["average", str(runs[0]), str(GOLDEN / "tc.w"), "--out", out], "they have no average"),
+    ):
+        text = _said(capsys, *words, code=2)
+        assert says in text
+        assert text.count("\n") == 1
+    assert not Path(out).exists()

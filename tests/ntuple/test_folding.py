@@ -1,0 +1,51 @@
+import random
+
+import numpy as np
+import pytest
+
+from ntuple.board import make_rules
+from ntuple.config import NTupleConfig
+from ntuple.folding import containing
+from ntuple.network import make_network, num_weights, read_field, write_field
+from ntuple.patterns import parse_network, view_cells
+from ntuple.stored import StoredNetwork
+from tests.ntuple.drivers import value
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "network", "left", "stages", "symmetry"),
+    [
+        (4, 4, "01245,0123,0145,12,4", "01245,0123", "", True),
+        (4, 4, "0124,0145,04", "0124,0145", "", True),  # 04 lies in both, and goes to one
+        (4, 4, "04,01", "04,01", "", True),  # the same two cells in two views: neither is larger
+        (3, 3, "0134,01,258", "0134,258", "8,32", True),
+        (2, 3, "014,12,25", "014,25", "", True),  # on 2x3 no view turns the upright pair 25 into cells of 014
+        (4, 4, "0123,12,48", "0123,48", "", False),  # without symmetry only what lies in it as it stands
+    ],
+)
+def test_values_are_the_same_before_and_after(
+    rows: int, columns: int, network: str, left: str, stages: str, symmetry: bool
+) -> None:
+    game = make_rules(rows, columns)
+    config = NTupleConfig(rows=rows, columns=columns, network=network, stages=stages, symmetry=symmetry)
+    before = make_network(network, rows, columns, 0.0, stages=stages, symmetry=symmetry)
+    write_field(before, np.random.default_rng(1).standard_normal(num_weights(before), np.float32))
+    folded = StoredNetwork(config, read_field(before)).folded()
+    assert folded.config.network == left
+    after = make_network(left, rows, columns, 0.0, stages=stages, symmetry=symmetry)
+    write_field(after, folded.weights)
+    rng = random.Random(2)
+    for _ in range(60):
+        board = tuple(tuple(rng.choices(range(17), k=columns)) for _ in range(rows))
+        assert value(game, before, board) == pytest.approx(value(game, after, board), abs=1e-4)
+
+
+def test_the_redundant_tuples_of_jaskowski_fold_into_the_six_tuples() -> None:
+    patterns = parse_network("42-33-4-22-3", 4, 4)
+    large, small = patterns[:5], patterns[5:]
+    assert all(containing(pattern, large, view_cells(4, 4)) for pattern in small)
+    # A corner square of the board is no part of a 4+2 or 3+3 of the middle rows, but of one at the edge, mirrored.
+    found = containing((0, 1, 4, 5), large, view_cells(4, 4))
+    assert found is not None
+    number, places = found
+    assert {large[number][place] for place in places} <= set(large[number])
