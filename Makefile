@@ -1,7 +1,7 @@
 # Every target but lock (it wants uv) sets up what it needs: Python >= 3.11 and make are enough.
 #   make demo    train, evaluate and compare both learners (under 10 minutes on 2 cores; if stopped, goes on)
 #   make test    the fast tests;  make test-slow  the slow ones;  make check  format, lint, types
-#   make bench   the environment against pgx and jumanji, the search against mctx
+#   make bench   the environment against pgx and jumanji, n-tuples against TDL2048+ if named, the search against mctx
 #   make lock    resolve requirements.lock anew from pyproject.toml
 
 PYTHON ?= python3
@@ -32,6 +32,7 @@ check: $(READY)
 
 bench: $(READY)
 	$(RUN) bench env
+	$(RUN) bench ntuple
 	$(RUN) bench search
 
 # The environment is built from the lock alone and rebuilt when the lock changes; a half-built one is never ready.
