@@ -1,10 +1,11 @@
-"""Settings of JAX for the whole suite. Set in the environment, so that tests which need no JAX do not load it."""
+"""Settings for the whole suite. Those of JAX are set in the environment: tests which need no JAX do not load it."""
 
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
 # Compiled programs outlive the process: a second run of the suite spends its time in tests.
@@ -12,6 +13,10 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1]
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 # Tests compile much and compute little: without its costly passes XLA compiles a round of training in 8 s, not 24.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
+
+# The same examples in every run, and no limit of time for the first one, which compiles.
+settings.register_profile("suite", deadline=None, derandomize=True)
+settings.load_profile("suite")
 
 
 @pytest.fixture

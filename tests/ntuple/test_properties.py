@@ -1,0 +1,114 @@
+"""What holds for any board, pattern and index."""
+
+import functools
+import struct
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import ntuple as reference
+from reference import rules
+
+from ntuple.board import Rules, encode, flip, make_rules, mirror, transposed, turned_afterstate
+from ntuple.jit import kernel
+from ntuple.layout import scramble, smaller_index, unscramble
+from ntuple.network import Network, make_network
+from ntuple.tdl import Table, WeightFile, read_w, write_w
+from tests.ntuple.drivers import entries, positions, to_board, to_reference
+
+TILES = st.integers(0, 17)
+WORDS = st.integers(0, 2**32 - 1)
+
+
+@st.composite
+def boards(draw: st.DrawFn) -> rules.Board:
+    """A board of any size, with tiles up to 131072."""
+    rows, columns = draw(st.sampled_from([(4, 4), (3, 3), (2, 3), (3, 2), (2, 2), (1, 4), (4, 1)]))
+    return tuple(tuple(draw(TILES) for _ in range(columns)) for _ in range(rows))
+
+
+@functools.cache
+def _rules(rows: int, columns: int) -> Rules:
+    return make_rules(rows, columns)
+
+
+@functools.cache
+def _network(text: str) -> Network:
+    return make_network(text, 4, 4, 0.0)
+
+
+@kernel
+def turn(game, board):
+    return mirror(game, board), flip(game, board), transposed(board)
+
+
+@kernel
+def turned_move(game, board, action):
+    return turned_afterstate(game, board, action)
+
+
+@kernel
+def layout(index, salt):
+    place = scramble(index, salt)
+    return place, unscramble(place, salt), smaller_index(index)
+
+
+@given(boards())
+def test_boards_turn_as_the_reference_says(board: rules.Board) -> None:
+    game = _rules(len(board), len(board[0]))
+    mirrored, flipped, exchanged = turn(game, to_board(board))
+    assert to_reference(game, to_board(board)) == board
+    assert to_reference(game, mirrored) == rules.mirror(board)
+    assert to_reference(game, flipped) == board[::-1]
+    assert exchanged == encode(np.array(rules.transpose(board)))
+
+
+@given(boards(), st.sampled_from(rules.ACTIONS))
+def test_a_turned_move_is_the_move_up_to_symmetry(board: rules.Board, action: int) -> None:
+    game = _rules(len(board), len(board[0]))
+    after, reward = rules.afterstate(board, action)
+    source, turned, points = turned_move(game, to_board(board), action)
+    source, turned = to_reference(game, source), to_reference(game, turned)
+    views = zip(rules.symmetries(board), rules.symmetries(after), strict=True)
+    assert (source, turned) in list(views)  # one and the same view of both
+    assert points == reward
+
+
+@given(st.permutations(range(16)), st.integers(1, 4), st.lists(TILES, min_size=16, max_size=16))
+@settings(max_examples=30)
+def test_any_pattern_finds_the_entries_of_the_reference(order: list[int], size: int, tiles: list[int]) -> None:
+    pattern = tuple(order[:size])
+    board = tuple(tuple(tiles[row : row + 4]) for row in range(0, 16, 4))
+    network = _network("".join(f"{cell:x}" for cell in pattern))
+    found = positions(network, entries(_rules(4, 4), network, board).entries)
+    assert found == [reference.index(pattern, view) for view in rules.symmetries(board)]
+
+
+@given(WORDS, WORDS)
+def test_places_are_found_back_and_halved(index: int, salt: int) -> None:
+    place, back, smaller = layout(np.uint32(index), np.uint32(salt & ~15))
+    assert back == index
+    assert place % 16 == index % 16
+    assert smaller == reference.halved(index)
+
+
+@given(
+    st.lists(st.tuples(WORDS, st.integers(1, 2), st.sampled_from([np.float16, np.float32, np.float64])), min_size=1),
+    st.booleans(),
+)
+def test_any_file_of_tables_is_read_as_it_was_written(tables: list[tuple[int, int, type]], typed: bool) -> None:
+    made = tuple(
+        Table(struct.pack("<IHH", digits, 8, 0), tuple(np.arange(3 * k + 1, dtype=kind) for k in range(blocks)))
+        for digits, blocks, kind in tables
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        one, two = Path(folder, "one.w"), Path(folder, "two.w")
+        write_w(one, WeightFile(made, typed))
+        write_w(two, read_w(one))
+        assert one.read_bytes() == two.read_bytes()
+        for table, again in zip(made, read_w(one).tables, strict=True):
+            assert table.name == again.name
+            for block, same in zip(table.blocks, again.blocks, strict=True):
+                np.testing.assert_array_equal(block, same)
