@@ -21,6 +21,9 @@ from launch.environment import project_version
 from launch.errors import UserError
 from ntuple import NTupleConfig
 from ntuple.ensemble import average
+from ntuple.network import initial_weight
+from ntuple.patterns import pattern_text, view_cells
+from ntuple.store import SHAPE_KEYS
 from ntuple.stored import StoredNetwork, from_w, load_stored, save_stored
 from ntuple.tdl import read_w, write_w
 
@@ -90,7 +93,7 @@ def _weights(first: Source, paths: list[Path], stages: str) -> Iterator[np.ndarr
     yield first.network.weights
     for path in paths[1:]:
         network = read_source(path, stages).network
-        for key in ("network", "stages", "rows", "columns", "symmetry"):
+        for key in SHAPE_KEYS:
             ours, theirs = getattr(first.network.config, key), getattr(network.config, key)
             if ours != theirs:
                 raise UserError(f"{path} has {key} = {theirs!r}, {paths[0]} has {ours!r}: they have no average")
@@ -105,9 +108,11 @@ def inspect(path: Path, stages: str) -> None:
     """
     network = read_source(path, stages).network
     table = Table("stage", "cells", "weights", "touched", "mean", "smallest", "largest")
-    initial = _initial(network)
+    config = network.config
+    views = view_cells(config.rows, config.columns, config.symmetry)
+    initial = initial_weight(config.v_init, len(views), len(network.patterns))
     for m, values in enumerate(network.tables(network.weights)):
-        cells = "".join(f"{cell:x}" for cell in network.patterns[m])
+        cells = pattern_text(network.patterns[m])
         for stage, weights in enumerate(values):
             touched = weights[weights != initial]
             numbers = (touched.mean(), touched.min(), touched.max()) if touched.size else (initial,) * 3
@@ -120,11 +125,6 @@ def inspect(path: Path, stages: str) -> None:
         print(f"{network.weights[at]:>12,.0f}  {_feature(network, at)}")
 
 
-def _initial(network: StoredNetwork) -> np.float32:
-    views = 1 if not network.config.symmetry else 8 if network.config.rows == network.config.columns else 4
-    return np.float32(network.config.v_init / (views * len(network.patterns)))
-
-
 def _feature(network: StoredNetwork, at: int) -> str:
     """The tiles of a weight's cells, and its tuple and stage."""
     sizes = [16 ** len(pattern) for pattern in network.patterns]
@@ -135,4 +135,4 @@ def _feature(network: StoredNetwork, at: int) -> str:
     cells = " ".join(
         f"{cell:x}:{2**tile if tile else 0}" for cell, tile in zip(network.patterns[m], tiles, strict=True)
     )
-    return f"{cells}  (tuple {''.join(f'{cell:x}' for cell in network.patterns[m])}, stage {stage})"
+    return f"{cells}  (tuple {pattern_text(network.patterns[m])}, stage {stage})"

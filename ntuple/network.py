@@ -91,24 +91,23 @@ def make_network(
     cut = make_stages(stages)
     # np.zeros leaves the pages to the first touch, and asks for huge ones.
     weights = np.zeros(sum(sizes) * (cut.thresholds.size + 1) << record_bits, np.float32)
-    network_of_zeros = Network(
+    initial = initial_weight(v_init, len(parts["symmetries"]), len(sizes))
+    if initial:
+        weights[:: 1 << record_bits] = initial
+    return Network(
         weights=weights,
         record_bits=np.uint64(record_bits),
         stage_size=np.uint64(sum(sizes)),
         stages=cut,
         promotion=PROMOTIONS[promotion],
-        initial=np.float32(0),
+        initial=initial,
         **parts,
     )
-    initial = initial_weight(network_of_zeros, v_init)
-    if initial:
-        weights[:: 1 << record_bits] = initial
-    return network_of_zeros._replace(initial=initial)
 
 
-def initial_weight(network: Network, v_init: float) -> np.float32:
+def initial_weight(v_init: float, symmetries: int, tuples: int) -> np.float32:
     """v_init / (S M)."""
-    return np.float32(v_init / (len(network.symmetries) * len(network.tables)))
+    return np.float32(v_init / (symmetries * tuples))
 
 
 def index_parts(network: str, rows: int, columns: int, symmetry: bool = True) -> dict[str, Any]:

@@ -4,6 +4,8 @@ Cells are numbered row by row of the H x W board from the top left. The first ce
 nibble of its index: index = sum of cell[pattern[i]] * 16^i.
 """
 
+from collections.abc import Iterable
+
 Pattern = tuple[int, ...]
 
 YEH = ("012345", "456789", "012456", "45689a")
@@ -77,6 +79,16 @@ def _parse_pattern(text: str, network: str, rows: int, columns: int) -> Pattern:
             f"whose cells are 0..{rows * columns - 1:x}"
         )
     return pattern
+
+
+def pattern_text(pattern: Pattern) -> str:
+    """The hex cells of a pattern, as `parse_network` reads them."""
+    return "".join(f"{cell:x}" for cell in pattern)
+
+
+def network_text(patterns: Iterable[Pattern]) -> str:
+    """The list of patterns that `parse_network` reads back."""
+    return ",".join(map(pattern_text, patterns))
 
 
 def view_cells(rows: int, columns: int, symmetry: bool = True) -> list[tuple[int, ...]]:

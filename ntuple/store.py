@@ -17,13 +17,8 @@ from safetensors.numpy import save_file
 from ntuple.config import NTupleConfig
 
 FORMAT = "muzero2048 n-tuple network 1"
-SHAPE_KEYS = (
-    "rows",
-    "columns",
-    "network",
-    "symmetry",
-    "stages",
-)  # what two configs must share for one's weights to serve the other
+# What two configs must share for one's weights to serve the other.
+SHAPE_KEYS = ("rows", "columns", "network", "symmetry", "stages")
 
 Tensors = dict[str, NDArray[np.generic]]
 

@@ -9,14 +9,17 @@ from numpy.typing import NDArray
 
 from ntuple.config import NTupleConfig
 from ntuple.folding import fold
-from ntuple.patterns import Pattern, parse_network, view_cells
+from ntuple.patterns import Pattern, network_text, parse_network, view_cells
 from ntuple.stages import count_stages
 from ntuple.store import Tensors, load_tensors, save_tensors, take
 from ntuple.tdl import UNTOUCHED, Table, WeightFile, make_name, stage_and_pattern
+from ntuple.updates import FIRST, SECOND, THIRD
 
 WEIGHTS_FILE = "weights.safetensors"
 TRAINING_FILE = "training.safetensors"
-ERRORS, ABSOLUTES = "first", "second"  # E and A of TC, as ntuple.trainer names them
+# Names in files of what the adaptive rule keeps in a record beside the weight: E and A of TC, three of Autostep.
+MEMORY_FIELDS = {"first": FIRST, "second": SECOND, "third": THIRD}
+ERRORS, ABSOLUTES = "first", "second"
 
 Weights = NDArray[np.float32]  # [stages * sum of 16^n] stage by stage, table by table, first cell = lowest nibble
 
@@ -44,8 +47,9 @@ class StoredNetwork:
         """The same values with every tuple that lies inside a larger one added to it; training cannot go on."""
         views = view_cells(self.config.rows, self.config.columns, self.config.symmetry)
         patterns, tables = fold(self.patterns, self.tables(self.weights), views)
-        text = ",".join("".join(f"{cell:x}" for cell in pattern) for pattern in patterns)
-        return StoredNetwork(replace(self.config, network=text), np.concatenate(tables, axis=1).ravel())
+        return StoredNetwork(
+            replace(self.config, network=network_text(patterns)), np.concatenate(tables, axis=1).ravel()
+        )
 
     def to_w(self) -> WeightFile:
         """As a file of TDL2048+, with E and A if they were kept.
@@ -93,7 +97,6 @@ def from_w(file: WeightFile, config: NTupleConfig, stages: str = "") -> StoredNe
     missing = [(stage, pattern) for stage in range(count) for pattern in patterns if (stage, pattern) not in found]
     if missing:
         raise ValueError(f"stage {missing[0][0]} of the file lacks the tuple {missing[0][1]}")
-    text = ",".join("".join(f"{cell:x}" for cell in pattern) for pattern in patterns)
     blocks = [found[stage, pattern] for stage in range(count) for pattern in patterns]
     weights = np.concatenate([block[0].astype(np.float32) for block in blocks])
     memory = {}
@@ -101,7 +104,7 @@ def from_w(file: WeightFile, config: NTupleConfig, stages: str = "") -> StoredNe
         for number, name in enumerate((ERRORS, ABSOLUTES)):
             parts = [block[1].astype(np.float32).reshape(2, -1)[number] for block in blocks]
             memory[name] = np.concatenate(parts)
-    return StoredNetwork(replace(config, network=text, stages=stages), weights, memory)
+    return StoredNetwork(replace(config, network=network_text(patterns), stages=stages), weights, memory)
 
 
 def load_stored(folder: Path, config: NTupleConfig, with_memory: bool = False) -> StoredNetwork:
@@ -110,21 +113,27 @@ def load_stored(folder: Path, config: NTupleConfig, with_memory: bool = False) -
     Raises:
         ValueError: the files are missing, damaged, or of another board, network or stages than the config's.
     """
-    size = sum(16 ** len(pattern) for pattern in parse_network(config.network, config.rows, config.columns))
-    shape = (size * count_stages(config.stages),)
-
-    def read(tensors: Tensors, name: str, path: Path) -> Weights:
-        dtype = tensors[name].dtype if name in tensors and tensors[name].dtype == np.float16 else np.dtype(np.float32)
-        return take(tensors, name, shape, dtype, path).astype(np.float32, copy=False)
-
     path = folder / WEIGHTS_FILE
-    weights = read(load_tensors(path, config), "weights", path)
-    memory: dict[str, Weights] = {}
+    weights = _read(load_tensors(path, config), "weights", config, path)
     path = folder / TRAINING_FILE
-    if with_memory and path.exists():
-        training = load_tensors(path, config)
-        memory = {name: read(training, name, path) for name in (ERRORS, ABSOLUTES, "third") if name in training}
+    memory = read_memory(load_tensors(path, config), config, path) if with_memory and path.exists() else {}
     return StoredNetwork(config, weights, memory)
+
+
+def read_memory(training: Tensors, config: NTupleConfig, path: Path) -> dict[str, Weights]:
+    """What the adaptive rule knows, of the tensors of TRAINING_FILE; empty if it had not begun.
+
+    Raises:
+        ValueError: it does not fit the config.
+    """
+    return {name: _read(training, name, config, path) for name in MEMORY_FIELDS if name in training}
+
+
+def _read(tensors: Tensors, name: str, config: NTupleConfig, path: Path) -> Weights:
+    size = sum(16 ** len(pattern) for pattern in parse_network(config.network, config.rows, config.columns))
+    dtype = tensors[name].dtype if name in tensors and tensors[name].dtype == np.float16 else np.dtype(np.float32)
+    values = take(tensors, name, (size * count_stages(config.stages),), dtype, path)
+    return values.astype(np.float32, copy=False)
 
 
 def save_stored(stored: StoredNetwork, folder: Path, half: bool = False) -> None:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.patterns import Pattern
+from ntuple.patterns import Pattern, pattern_text
 
 TYPE_BYTE = b"w"  # of the files that the program writes by itself; others may lack it
 FILE_CODE, TABLE_CODE = 0, 4
@@ -76,7 +76,7 @@ def make_name(pattern: Pattern, stage: int, num_stages: int) -> bytes:
     Raises:
         ValueError: the stage's number does not fit beside the cells.
     """
-    digits = "".join(f"{cell:x}" for cell in pattern)
+    digits = pattern_text(pattern)
     if num_stages > 1:
         room = DIGITS_WITH_STAGE - len(pattern)
         in_reverse = f"{stage:0{room}x}"[::-1] if room else ("" if stage == 0 else "0" * 9)

@@ -24,7 +24,7 @@ from ntuple.policy import GAMES_A_THREAD, make_scratch
 from ntuple.stages import make_stages
 from ntuple.starts import Starts, make_starts
 from ntuple.store import Tensors, fill, load_tensors, save_tensors
-from ntuple.stored import TRAINING_FILE, WEIGHTS_FILE, load_stored
+from ntuple.stored import MEMORY_FIELDS, TRAINING_FILE, WEIGHTS_FILE, load_stored, read_memory
 from ntuple.targets import METHODS, RECTIFICATIONS, History, Target, history_length, make_history
 from ntuple.training import (
     COUNTS_SIZE,
@@ -42,9 +42,7 @@ from ntuple.training import (
     start_games,
     train,
 )
-from ntuple.updates import ADAPTIVE_RECORD_BITS, FIRST, RULES, SECOND, TD, TD_RECORD_BITS, THIRD, WEIGHT, StepSize
-
-MEMORY_FIELDS = {"first": FIRST, "second": SECOND, "third": THIRD}  # of the adaptive rule, in the files of a checkpoint
+from ntuple.updates import ADAPTIVE_RECORD_BITS, FIRST, RULES, TD, TD_RECORD_BITS, WEIGHT, StepSize
 
 
 class NTupleLearner:
@@ -210,13 +208,13 @@ class NTupleLearner:
         if saved_threads != len(self._games):
             raise ValueError(f"{path}: saved by {saved_threads} threads: set threads to that, not {len(self._games)}")
         fill(self._games, training, "games", path)
-        for i, memory in enumerate(zip(self._histories, self._starts, strict=True)):
-            for name, array in _arrays(*memory).items():
+        for i, thread in enumerate(zip(self._histories, self._starts, strict=True)):
+            for name, array in _arrays(*thread).items():
                 fill(array, training, f"{name}.{i}", path)
-        stored = load_stored(folder, self.config, with_memory=True)
-        bits = ADAPTIVE_RECORD_BITS if stored.memory else TD_RECORD_BITS
-        self.network = _filled_network(self.config, stored.weights, bits)
-        for name, values in stored.memory.items():
+        memory = read_memory(training, self.config, path)
+        bits = ADAPTIVE_RECORD_BITS if memory else TD_RECORD_BITS
+        self.network = _filled_network(self.config, load_weights(folder, self.config), bits)
+        for name, values in memory.items():
             write_field(self.network, values, MEMORY_FIELDS[name])
 
 
@@ -257,7 +255,7 @@ def _arrays(history: History | None, starts: Starts | None) -> Tensors:
 def _filled_network(config: NTupleConfig, weights: NDArray[np.float32], record_bits: int) -> Network:
     network = _new_network(config, 0.0, record_bits)
     write_field(network, weights, WEIGHT)
-    return network._replace(initial=initial_weight(network, config.v_init))
+    return network._replace(initial=initial_weight(config.v_init, len(network.symmetries), len(network.tables)))
 
 
 def load_weights(folder: Path, config: NTupleConfig) -> NDArray[np.float32]:
