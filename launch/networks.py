@@ -21,8 +21,8 @@ from launch.environment import project_version
 from launch.errors import UserError
 from ntuple import NTupleConfig
 from ntuple.ensemble import average
-from ntuple.network import initial_weight
-from ntuple.patterns import pattern_text, view_cells
+from ntuple.network import count_actions, initial_weight
+from ntuple.patterns import pattern_text, table_sizes, view_cells
 from ntuple.store import SHAPE_KEYS
 from ntuple.stored import StoredNetwork, from_w, load_stored, save_stored
 from ntuple.tdl import read_w, write_w
@@ -72,11 +72,11 @@ def transform(tool: str, paths: list[Path], stages: str, out: Path, half: bool) 
         raise UserError(f"there is no folder {out.absolute().parent} to write {out.name} into")
     source = read_source(paths[0], stages)
     network = source.network
-    if tool == "average":
-        network = StoredNetwork(network.config, average(_weights(source, paths, stages)))
-    elif tool == "fold":
-        network = network.folded()
     try:
+        if tool == "average":
+            network = StoredNetwork(network.config, average(_weights(source, paths, stages)))
+        elif tool == "fold":
+            network = network.folded()
         if out.suffix == W_SUFFIX:
             write_w(out, network.to_w())
         else:
@@ -127,7 +127,8 @@ def inspect(path: Path, stages: str) -> None:
 
 def _feature(network: StoredNetwork, at: int) -> str:
     """The tiles of a weight's cells, and its tuple and stage."""
-    sizes = [16 ** len(pattern) for pattern in network.patterns]
+    actions = count_actions(network.config.values)
+    sizes = table_sizes(network.patterns, actions)
     stage, place = divmod(at, sum(sizes))
     m = int(np.searchsorted(np.cumsum(sizes), place, side="right"))
     index = place - sum(sizes[:m])
@@ -135,4 +136,5 @@ def _feature(network: StoredNetwork, at: int) -> str:
     cells = " ".join(
         f"{cell:x}:{2**tile if tile else 0}" for cell, tile in zip(network.patterns[m], tiles, strict=True)
     )
-    return f"{cells}  (tuple {pattern_text(network.patterns[m])}, stage {stage})"
+    action = f", action {index >> 4 * len(network.patterns[m])}" if actions > 1 else ""
+    return f"{cells}  (tuple {pattern_text(network.patterns[m])}, stage {stage}{action})"

@@ -81,10 +81,11 @@ def load_player(folder: Path, config: NTupleConfig, search: SearchConfig) -> Sea
 
     Raises:
         ValueError: the weights are missing, damaged, of another board or network than the config's, or too many, or
-            the board is smaller than 2x2, or the network has stages or tables of single views.
+            the board is smaller than 2x2, or the network has stages or tables of single views, or values no
+            afterstates.
     """
-    if config.stages or config.promotion != "none" or not config.symmetry:
-        raise ValueError("tree search reads networks of one stage with shared tables: play this one with --search 1ply")
+    if config.stages or config.promotion != "none" or not config.symmetry or config.values != "afterstate":
+        raise ValueError("tree search reads afterstate networks of one stage with symmetry: play with --search 1ply")
     game = Game2048(config.rows, config.columns)
     weights = load_weights(folder, config)
     if weights.size > MOST_WEIGHTS:

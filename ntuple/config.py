@@ -65,23 +65,24 @@ class StepSizeConfig:
         for name in ("mu", "tau", "first"):
             if not 0 < getattr(self, name) <= 1:
                 raise ValueError(f"step_size.{name} = {getattr(self, name)}: must be above 0 and at most 1")
-        shares = [share for share, _ in self.rates]
+        self._check_rates()
+
+    def _check_rates(self) -> None:
+        mistake = f"step_size.alpha_steps = {self.alpha_steps!r}"
+        try:
+            shares, rates = [share for share, _ in self.rates], [rate for _, rate in self.rates]
+        except ValueError as error:
+            raise ValueError(f"{mistake}: give share:rate pairs like 0.5:0.01 0.75:0.001") from error
         if shares != sorted(set(shares)) or not all(0 < share < 1 for share in shares):
-            raise ValueError(f"step_size.alpha_steps = {self.alpha_steps!r}: give ascending shares between 0 and 1")
+            raise ValueError(f"{mistake}: give ascending shares between 0 and 1")
+        if not all(0 < rate <= 2 for rate in rates):
+            raise ValueError(f"{mistake}: give rates above 0 and at most 2")
 
     @property
     def rates(self) -> tuple[tuple[float, float], ...]:
         """(share of the budget, rate of TD from there on) of the later rates."""
-        try:
-            pairs = [word.split(":") for word in self.alpha_steps.split()]
-            rates = tuple((float(share), float(rate)) for share, rate in pairs)
-        except ValueError:
-            rates = ((0.5, 0.0),)
-        if not all(0 < rate <= 2 for _, rate in rates):
-            raise ValueError(
-                f"step_size.alpha_steps = {self.alpha_steps!r}: give share:rate pairs like 0.5:0.01 0.75:0.001"
-            )
-        return rates
+        pairs = (word.split(":") for word in self.alpha_steps.split())
+        return tuple((float(share), float(rate)) for share, rate in pairs)
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,7 @@ class NTupleConfig:
     columns: int = 4  # W of the board, 1..4
     network: str = "4x6"  # a name of ntuple.patterns.NETWORKS, or quoted hex patterns like "0123,4567"
     symmetry: bool = True  # one table for all eight views of a tuple (four on oblong boards), or for one alone
+    values: Literal["afterstate", "state", "action"] = "afterstate"  # what the network values (ntuple.state_action)
     stages: str = ""  # parts of a game with weights of their own: "2^3", "top4", "0,16384,16384+8192"; "": one
     promotion: Literal["none", "inter", "intra", "both"] = "none"  # what an untouched weight begins with
     env_steps: int = 100_000_000  # training budget, moves
@@ -163,12 +165,23 @@ class NTupleConfig:
             raise ValueError(f"threads = {self.threads}: must be at least 1, or 0 for one a core")
         if not 0 <= self.v_init < 1e9:
             raise ValueError(f"v_init = {self.v_init}: must be at least 0 and below 1e9")
+        self._check_values()
         if self.promotion in ("inter", "both") and not self.stages:
             raise ValueError(f"promotion = {self.promotion} goes from stage to stage: set stages, or promotion = intra")
         if self.start.kind == "carousel" and not (self.stages or self.start.stages):
             raise ValueError("start.kind = carousel needs stages: set start.stages, for example to 2^4")
         if self.start.kind == "jump_start" and self.rows * self.columns < len(self.start.jump_levels) + 3:
             raise ValueError(f"start.jump_tiles = {self.start.jump_tiles!r}: too many for {self.rows}x{self.columns}")
+
+    def _check_values(self) -> None:
+        """States and actions are there for comparison: they know one target and one start."""
+        if self.values == "afterstate":
+            return
+        for key, default in (("target", TargetConfig()), ("start", StartConfig()), ("promotion", "none")):
+            if getattr(self, key) != default:
+                raise ValueError(f"values = {self.values} learns from one step and normal starts: leave out {key}")
+        if self.values == "action" and max(map(len, parse_network(self.network, self.rows, self.columns))) > 7:
+            raise ValueError("values = action has four tables a tuple, of at most 7 cells: give another network")
 
     @property
     def num_threads(self) -> int:

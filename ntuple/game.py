@@ -14,6 +14,7 @@ RNG, BOARD_LO, BOARD_HI, AFTER_LO, AFTER_HI, SCORE, MOVES, NUMBER, FIRST, CAROUS
 COLUMNS = 16
 
 Row = NDArray[np.uint64]  # [COLUMNS]
+Results = NDArray[np.int64]  # [G, 3] score, largest tile and moves of finished games
 
 
 @inline
@@ -60,3 +61,9 @@ def last_afterstate(row: Row) -> Board:
 def largest_tile(row: Row) -> np.int64:
     """The largest tile of a row's board."""
     return np.int64(1) << max_cell(board_of(row))
+
+
+@inline
+def write_result(row: Row, result: NDArray[np.int64]) -> None:
+    """Write a finished game to its row of Results."""
+    result[0], result[1], result[2] = np.int64(row[SCORE]), largest_tile(row), np.int64(row[MOVES])

@@ -5,6 +5,7 @@ once a stage. They lie in one flat array of records (ntuple.layout), stage behin
 a board once, begin to load them, and come back for the values when they have arrived.
 """
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from ntuple import simd
 from ntuple.board import ONE, U2, U3, U8, ZERO, Board, Rules, flip, index_word, mirror, transpose
 from ntuple.jit import inline, kernel
 from ntuple.layout import make_salts, read_table, scramble, smaller_index, unscramble, write_table
-from ntuple.patterns import Pattern, cell_runs, parse_network, view_cells
+from ntuple.patterns import Pattern, cell_runs, parse_network, table_sizes, view_actions, view_cells
 from ntuple.stages import Stages, make_stages, stage_of
 
 VIEWS = 8  # a tuple's share of a row of entries, of which the first S are used
@@ -41,6 +42,8 @@ class Network(NamedTuple):
     masks: NDArray[np.uint64]  # [M, R] tuples of fewer runs than R end with masks of 0
     lefts: NDArray[np.uint64]  # [M, R]
     symmetries: tuple[int, ...]  # 0..S-1: a tuple, since the compiler knows its length and unrolls loops over it
+    action_bits: NDArray[np.uint32]  # [A, 8 M] A = 4: set in the place of an entry, they make it that of an action;
+    # A = 1, all 0, if the network values no actions (ntuple.state_action)
 
 
 class Lookup(NamedTuple):
@@ -66,6 +69,7 @@ def make_network(
     stages: str = "",
     promotion: str = "none",
     symmetry: bool = True,
+    values: str = "afterstate",
 ) -> Network:
     """A network whose value is `v_init` for every board: each weight is v_init / (S M).
 
@@ -82,12 +86,14 @@ def make_network(
             same entry in the stage before, "intra" that of the entry with all tiles halved, "both" the latter if it has
             been touched, or else the former (Matsuzaki 2017, sec. 4.2).
         symmetry: whether a tuple's table serves all views of a board, or the board as it stands alone.
+        values: what the network values; with "action" every tuple has a table an action.
 
     Raises:
         ValueError: see `parse_network` and `make_stages`.
     """
-    parts = index_parts(network, rows, columns, symmetry)
-    sizes = [16 ** len(pattern) for pattern in parse_network(network, rows, columns)]
+    actions = count_actions(values)
+    parts = index_parts(network, rows, columns, symmetry, actions)
+    sizes = table_sizes(parse_network(network, rows, columns), actions)
     cut = make_stages(stages)
     # np.zeros leaves the pages to the first touch, and asks for huge ones.
     weights = np.zeros(sum(sizes) * (cut.thresholds.size + 1) << record_bits, np.float32)
@@ -110,10 +116,15 @@ def initial_weight(v_init: float, symmetries: int, tuples: int) -> np.float32:
     return np.float32(v_init / (symmetries * tuples))
 
 
-def index_parts(network: str, rows: int, columns: int, symmetry: bool = True) -> dict[str, Any]:
+def count_actions(values: str) -> int:
+    """A, the tables of a tuple: one an action if the network values actions."""
+    return 4 if values == "action" else 1
+
+
+def index_parts(network: str, rows: int, columns: int, symmetry: bool = True, actions: int = 1) -> dict[str, Any]:
     """The fields of Network that say where a board's entries are."""
     patterns = parse_network(network, rows, columns)
-    sizes = [16 ** len(pattern) for pattern in patterns]
+    sizes = table_sizes(patterns, actions)
     runs = [cell_runs(pattern, columns) for pattern in patterns]
     padded = np.zeros((3, len(runs), max(map(len, runs))), np.uint64)
     for m, tuple_runs in enumerate(runs):
@@ -121,13 +132,23 @@ def index_parts(network: str, rows: int, columns: int, symmetry: bool = True) ->
     rights, masks, lefts = (np.ascontiguousarray(part) for part in padded)
     return {
         "tables": np.cumsum([0, *sizes[:-1]]).astype(np.uint64),
-        "salts": make_salts(sizes),
+        "salts": make_salts(table_sizes(patterns)),
         "shuffles": _shuffles(patterns, rows, columns),
         "rights": rights,
         "masks": masks,
         "lefts": lefts,
         "symmetries": tuple(range((8 if rows == columns else 4) if symmetry else 1)),
+        "action_bits": _action_bits(patterns, view_actions(rows, columns, symmetry), actions),
     }
+
+
+def _action_bits(patterns: tuple[Pattern, ...], images: list[tuple[int, ...]], actions: int) -> NDArray[np.uint32]:
+    """For each action and entry, the action's image on the entry's view, above the bits of an index."""
+    bits = np.zeros((actions, len(patterns), VIEWS), np.uint32)
+    for action in range(1 if actions == 1 else 0, actions):
+        for m, pattern in enumerate(patterns):
+            bits[action, m, : len(images)] = [image[action] << 4 * len(pattern) for image in images]
+    return bits.reshape(actions, -1)
 
 
 def _shuffles(patterns: tuple[Pattern, ...], rows: int, columns: int) -> NDArray[np.uint8]:
@@ -163,14 +184,15 @@ def write_field(network: Network, values: NDArray[np.float32], field: int = 0) -
 
 
 def _tables(network: Network) -> list[tuple[int, int, np.uint32]]:
-    """First record, end and salt of every table of every stage."""
-    size = int(network.stage_size)
-    starts = [*network.tables.tolist(), size]
-    return [
-        (stage + starts[m], stage + starts[m + 1], network.salts[m])
-        for stage in range(0, num_weights(network), size)
-        for m in range(len(network.tables))
-    ]
+    """First record, end and salt of every table of every stage, of every action by itself."""
+    size, actions = int(network.stage_size), len(network.action_bits)
+    tables = []
+    for stage in range(0, num_weights(network), size):
+        starts = [stage + start for start in (*network.tables.tolist(), size)]
+        for (start, end), salt in zip(itertools.pairwise(starts), network.salts, strict=True):
+            step = (end - start) // actions
+            tables += [(first, first + step, salt) for first in range(start, end, step)]
+    return tables
 
 
 def widen(network: Network, record_bits: int) -> Network:

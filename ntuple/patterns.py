@@ -105,6 +105,21 @@ def view_cells(rows: int, columns: int, symmetry: bool = True) -> list[tuple[int
     return [tuple(cell for row in view for cell in row) for view in upright]
 
 
+def view_actions(rows: int, columns: int, symmetry: bool = True) -> list[tuple[int, ...]]:
+    """What the actions up, right, down and left become on each view of `view_cells`."""
+    mirrored, flipped, exchanged = (0, 3, 2, 1), (2, 1, 0, 3), (3, 2, 1, 0)
+    upright = [(0, 1, 2, 3), mirrored, flipped, tuple(flipped[action] for action in mirrored)]
+    if not symmetry:
+        return upright[:1]
+    turned = [tuple(exchanged[action] for action in view) for view in upright]
+    return upright + turned if rows == columns else upright
+
+
+def table_sizes(patterns: Iterable[Pattern], actions: int = 1) -> list[int]:
+    """The weights of each table of a stage: 16^n, once an action if the network values actions."""
+    return [actions * 16 ** len(pattern) for pattern in patterns]
+
+
 def cell_runs(pattern: Pattern, columns: int) -> list[tuple[int, int, int]]:
     """Cut a pattern into runs of cells that lie side by side in the board's word, to be moved as one.
 

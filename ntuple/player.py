@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.board import ONE, ZERO, Rules, afterstate, is_same
-from ntuple.game import COLUMNS, MOVES, NUMBER, RNG, SCORE, begin_game, board_of, go_on, largest_tile
+from ntuple.game import COLUMNS, NUMBER, RNG, Results, begin_game, board_of, go_on, write_result
 from ntuple.jit import kernel
 from ntuple.network import Network
 from ntuple.policy import GAMES_A_THREAD, Scratch, best_move, look_ahead, make_scratch
 from ntuple.rng import bounded, mix, step, stream
+from ntuple.state_action import AFTERSTATES, play_values
 
-Results = NDArray[np.int64]  # [G, 3] score, largest tile and moves of each game
 TASKS_A_THREAD = 16  # parts of the work a thread takes at once: so many that none is left alone with a long tail
 
 
@@ -61,8 +61,7 @@ def play_network(
             if move.action >= 0:
                 go_on(rules, row, move.after, np.uint64(move.reward))
             else:
-                result = results[number]
-                result[0], result[1], result[2] = np.int64(row[SCORE]), largest_tile(row), np.int64(row[MOVES])
+                write_result(row, results[number])
                 row[NUMBER] = np.uint64(begun)
                 if begun < results.shape[0]:
                     begin_game(rules, row, stream(seed, np.uint64(start + begun)))
@@ -97,7 +96,7 @@ def play_at_random(
             if count == ZERO:
                 break
             go_on(rules, row, after, best)
-        results[game, 0], results[game, 1], results[game, 2] = row[SCORE], largest_tile(row), row[MOVES]
+        write_result(row, results[game])
 
 
 def _play(num_games: int, threads: int, play_some: Callable[[int, Results], None]) -> Games:
@@ -113,18 +112,22 @@ def _play(num_games: int, threads: int, play_some: Callable[[int, Results], None
 
 
 class NTuplePlayer:
-    """Plays argmax r + V(afterstate). It shares the network's arrays: it plays as well as they are just then."""
+    """Plays the best of the four moves. It shares the network's arrays: it plays as well as they are just then."""
 
-    def __init__(self, rules: Rules, network: Network, threads: int) -> None:
-        self._rules, self._network, self._threads = rules, network, threads
+    def __init__(self, rules: Rules, network: Network, threads: int, kind: int = AFTERSTATES) -> None:
+        """A player; `kind` is what the network values (ntuple.state_action)."""
+        self._rules, self._network, self._threads, self._kind = rules, network, threads, kind
 
     def play(self, num_games: int, seed: int) -> Games:
         """Play `num_games` games; the result of game i depends on (seed, i) alone, not on the threads."""
 
         def play_some(start: int, results: Results) -> None:
             games = np.zeros((GAMES_A_THREAD, COLUMNS), np.uint64)
-            scratch = make_scratch(self._network)
-            play_network(self._rules, self._network, scratch, games, np.uint64(seed), start, results)
+            scratch, stream_seed = make_scratch(self._network), np.uint64(seed)
+            if self._kind == AFTERSTATES:
+                play_network(self._rules, self._network, scratch, games, stream_seed, start, results)
+            else:
+                play_values(self._rules, self._network, self._kind, scratch, games[0], stream_seed, start, results)
 
         return _play(num_games, self._threads, play_some)
 

@@ -92,6 +92,12 @@ def best_move(network: Network, scratch: Scratch, game: int) -> Move:
     """
     for action in range(4):
         scratch.values[game, action] = value_of_move(network, scratch, game, action)
+    return highest_move(scratch, game)
+
+
+@inline
+def highest_move(scratch: Scratch, game: int) -> Move:
+    """The move of the highest of the four values, the lowest action among equals."""
     best, value = -1, np.float32(-np.inf)
     for action in range(4):
         if scratch.values[game, action] > value:

@@ -18,7 +18,7 @@ from ntuple.config import NTupleConfig
 
 FORMAT = "muzero2048 n-tuple network 1"
 # What two configs must share for one's weights to serve the other.
-SHAPE_KEYS = ("rows", "columns", "network", "symmetry", "stages")
+SHAPE_KEYS = ("rows", "columns", "network", "symmetry", "values", "stages")
 
 Tensors = dict[str, NDArray[np.generic]]
 

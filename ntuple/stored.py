@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ntuple.config import NTupleConfig
 from ntuple.folding import fold
-from ntuple.patterns import Pattern, network_text, parse_network, view_cells
+from ntuple.network import count_actions
+from ntuple.patterns import Pattern, network_text, parse_network, table_sizes, view_cells
 from ntuple.stages import count_stages
 from ntuple.store import Tensors, load_tensors, save_tensors, take
 from ntuple.tdl import UNTOUCHED, Table, WeightFile, make_name, stage_and_pattern
@@ -38,13 +39,19 @@ class StoredNetwork:
         return parse_network(self.config.network, self.config.rows, self.config.columns)
 
     def tables(self, values: Weights) -> list[Weights]:
-        """One of the arrays as [M] views [stages, 16^n]."""
+        """One of the arrays as [M] views [stages, 16^n], or [stages, 4 16^n] if the network values actions."""
         stages = values.reshape(count_stages(self.config.stages), -1)
-        starts = np.cumsum([0, *(16 ** len(pattern) for pattern in self.patterns)])
+        starts = np.cumsum([0, *table_sizes(self.patterns, count_actions(self.config.values))])
         return [stages[:, start:end] for start, end in itertools.pairwise(starts)]
 
     def folded(self) -> "StoredNetwork":
-        """The same values with every tuple that lies inside a larger one added to it; training cannot go on."""
+        """The same values with every tuple that lies inside a larger one added to it; training cannot go on.
+
+        Raises:
+            ValueError: the network values actions.
+        """
+        if self.config.values == "action":
+            raise ValueError("a network of action values has a table an action: it cannot be folded")
         views = view_cells(self.config.rows, self.config.columns, self.config.symmetry)
         patterns, tables = fold(self.patterns, self.tables(self.weights), views)
         return StoredNetwork(
@@ -58,8 +65,10 @@ class StoredNetwork:
             ValueError: a board or network that the program does not have.
         """
         config = self.config
-        if (config.rows, config.columns) != (4, 4) or not config.symmetry:
-            raise ValueError("TDL2048+ has 4x4 boards and shared tables alone: this network cannot be a .w file")
+        if (config.rows, config.columns) != (4, 4) or not config.symmetry or config.values != "afterstate":
+            raise ValueError(
+                "TDL2048+ has afterstates of 4x4 boards and shared tables alone: this network cannot be a .w file"
+            )
         arrays = [self.tables(self.weights)]
         if ERRORS in self.memory and ABSOLUTES in self.memory:
             arrays += [self.tables(self.memory[ERRORS]), self.tables(self.memory[ABSOLUTES])]
@@ -130,7 +139,8 @@ def read_memory(training: Tensors, config: NTupleConfig, path: Path) -> dict[str
 
 
 def _read(tensors: Tensors, name: str, config: NTupleConfig, path: Path) -> Weights:
-    size = sum(16 ** len(pattern) for pattern in parse_network(config.network, config.rows, config.columns))
+    patterns = parse_network(config.network, config.rows, config.columns)
+    size = sum(table_sizes(patterns, count_actions(config.values)))
     dtype = tensors[name].dtype if name in tensors and tensors[name].dtype == np.float16 else np.dtype(np.float32)
     values = take(tensors, name, (size * count_stages(config.stages),), dtype, path)
     return values.astype(np.float32, copy=False)

@@ -6,7 +6,6 @@ one thread continues from a checkpoint to the bit. Several threads write over ea
 reproduced. ntuple.targets and ntuple.updates have the rules, ntuple.config their settings.
 """
 
-import math
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,6 +22,7 @@ from ntuple.player import NTuplePlayer
 from ntuple.policy import GAMES_A_THREAD, make_scratch
 from ntuple.stages import make_stages
 from ntuple.starts import Starts, make_starts
+from ntuple.state_action import AFTERSTATES, KINDS, train_values
 from ntuple.store import Tensors, fill, load_tensors, save_tensors
 from ntuple.stored import MEMORY_FIELDS, TRAINING_FILE, WEIGHTS_FILE, load_stored, read_memory
 from ntuple.targets import METHODS, RECTIFICATIONS, History, Target, history_length, make_history
@@ -54,7 +54,7 @@ class NTupleLearner:
         self.env_steps_total = config.env_steps
         self.network = network or _new_network(config, config.v_init, TD_RECORD_BITS)
         self._rules = make_rules(config.rows, config.columns)
-        self._target = _make_target(config)
+        self._target, self._kind = _make_target(config), KINDS[config.values]
         threads, length = config.num_threads, history_length(self._target, config.start.kind == "restart")
         self._games = np.zeros((threads, GAMES_A_THREAD, COLUMNS), np.uint64)
         start_games(self._rules, np.uint64(seed), self._games.reshape(-1, COLUMNS))
@@ -72,10 +72,8 @@ class NTupleLearner:
         """Learn until the next multiple of report_env_steps, a change of the rule or the end of the budget.
 
         Returns:
-            Metrics since the last report. Those of finished games are left out where no game was finished.
-
-        Raises:
-            FloatingPointError: errors are no longer numbers: the network is lost.
+            Metrics since the last report. Those of finished games are left out where no game was finished. The mean
+            error of a network that diverged is not finite.
         """
         env_steps = int(self._progress[0])
         if env_steps >= self.config.adaptive_starts and not self._is_adaptive:
@@ -91,11 +89,6 @@ class NTupleLearner:
         seconds = time.perf_counter() - began
 
         total = counts.sum(axis=0)
-        if not math.isfinite(total[ERROR_SUM]):
-            raise FloatingPointError(
-                f"the n-tuple network diverged between moves {env_steps:,} and {env_steps + num_moves:,}: go on from a "
-                "checkpoint before that with a lower learning rate"
-            )
         self._progress += (num_moves, int(total[GAMES]), int(total[UPDATES]))
         metrics = {
             "td/error_abs_mean": total[ERROR_SUM] / max(total[UPDATES], 1),
@@ -165,7 +158,12 @@ class NTupleLearner:
         def learn(i: int) -> None:
             games, history, starts = self._games[i], self._histories[i], self._starts[i]
             scratch = make_scratch(self.network)
-            train(self._rules, self.network, method, shares[i], games, history, exploration, starts, scratch, counts[i])
+            if self._kind == AFTERSTATES:
+                boards = (games, history, exploration, starts)
+                train(self._rules, self.network, method, shares[i], *boards, scratch, counts[i])
+            else:
+                args = (method, shares[i], games, exploration, scratch, counts[i])
+                train_values(self._rules, self.network, self._kind, *args)
 
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(learn, range(threads)))
@@ -173,7 +171,7 @@ class NTupleLearner:
 
     def player(self) -> NTuplePlayer:
         """A 1-ply player with the current weights, shared, not copied."""
-        return NTuplePlayer(self._rules, self.network, self.config.num_threads)
+        return NTuplePlayer(self._rules, self.network, self.config.num_threads, self._kind)
 
     def probes(self) -> dict[str, NTuplePlayer]:
         """None: it plays by the rules of the game, with no learned model to be tested."""
@@ -219,8 +217,17 @@ class NTupleLearner:
 
 
 def _new_network(config: NTupleConfig, v_init: float, record_bits: int) -> Network:
-    board = (config.rows, config.columns)
-    return make_network(config.network, *board, v_init, record_bits, config.stages, config.promotion, config.symmetry)
+    return make_network(
+        config.network,
+        config.rows,
+        config.columns,
+        v_init,
+        record_bits,
+        config.stages,
+        config.promotion,
+        config.symmetry,
+        config.values,
+    )
 
 
 def _make_target(config: NTupleConfig) -> Target:
@@ -274,4 +281,4 @@ def load_player(folder: Path, config: NTupleConfig) -> NTuplePlayer:
         ValueError: see `load_weights`.
     """
     network = _filled_network(config, load_weights(folder, config), TD_RECORD_BITS)
-    return NTuplePlayer(make_rules(config.rows, config.columns), network, config.num_threads)
+    return NTuplePlayer(make_rules(config.rows, config.columns), network, config.num_threads, KINDS[config.values])

@@ -103,7 +103,7 @@ def train(
                 if has_legal_move(scratch, game):  # so its value is no number
                     counts[ERROR_SUM] = np.nan
                     return
-                _count_game(row, counts)
+                count_game(row, counts)
                 if starts is None:
                     begin_game(rules, row, row[RNG])
                 else:
@@ -121,7 +121,8 @@ def train(
 
 
 @kernel
-def _count_game(row: Row, counts: NDArray[np.float64]) -> None:
+def count_game(row: Row, counts: NDArray[np.float64]) -> None:
+    """Add a game that is over to the counts."""
     counts[GAMES] += 1
     if row[IS_WHOLE] == ZERO:
         return

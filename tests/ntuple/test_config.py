@@ -35,7 +35,7 @@ def test_mistakes_are_refused_by_name(mistake: dict[str, object], says: str) -> 
         (StepSizeConfig, {"reset_env_steps": -1}, "step_size.reset_env_steps = -1"),
         (StepSizeConfig, {"mu": 0.0}, "step_size.mu = 0.0"),
         (StepSizeConfig, {"alpha_steps": "0.5"}, "give share:rate pairs"),
-        (StepSizeConfig, {"alpha_steps": "0.5:0"}, "give share:rate pairs"),
+        (StepSizeConfig, {"alpha_steps": "0.5:0"}, "give rates above 0"),
         (StepSizeConfig, {"alpha_steps": "0.75:0.1 0.5:0.01"}, "give ascending shares"),
         (ExplorationConfig, {"epsilon": 1.1}, "exploration.epsilon = 1.1"),
         (ExplorationConfig, {"temperature": -1.0}, "exploration.temperature = -1.0"),

@@ -139,12 +139,11 @@ def test_counted_games_are_those_from_two_tiles() -> None:
     assert 0 < whole < 0.7 * learner.progress["games"]
 
 
-def test_a_diverged_network_stops_the_training() -> None:
+def test_a_diverged_network_shows_in_the_mean_error() -> None:
     learner = NTupleLearner(replace(SMALL, step_size=TD), seed=1)
     learner.advance()
     learner.network.weights[::3] = np.nan
-    with pytest.raises(FloatingPointError, match="diverged between moves 1,000 and 2,000"):
-        learner.advance()
+    assert np.isnan(learner.advance()["td/error_abs_mean"])  # launch stops a run whose metrics are not finite
 
 
 def test_otd_tc_switches_once_and_with_fresh_memory() -> None:

@@ -1,0 +1,173 @@
+"""Networks that value states or actions in place of afterstates, for comparison (Szubert and Jaskowski 2014, sec. IV).
+
+    state      a move counts r + the sum over spawns of p V(s'');     V(s) learns r + V(s'')
+    action     a move counts Q(s, a);                  Q(s, a) learns r + max over a' of Q(s'', a')  (Guei 2023, eq. 13)
+
+s'' is the board after the spawn; one without a legal move counts 0. With action values every tuple has four tables. A
+view of the board uses that of the action's image on it, so that symmetric positions value symmetric actions alike.
+
+They are here to be compared in points, not in speed: games are not interleaved and nothing is loaded ahead of time.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ntuple.board import ONE, Board, Rules, afterstate, count_cells, empty_cells, is_same, kth_cell
+from ntuple.exploration import Exploration, explore
+from ntuple.game import RNG, Results, Row, begin_game, board_of, go_on, write_result
+from ntuple.jit import inline, kernel
+from ntuple.network import Lookup, Network, find_entries, value_at
+from ntuple.policy import ILLEGAL, LEARN, ROWS, Move, Scratch, has_legal_move, highest_move
+from ntuple.rng import stream
+from ntuple.targets import UNDECAYED, Learning, learn
+from ntuple.training import ERROR_SUM, Method, count_game
+
+AFTERSTATES, STATES, ACTIONS = range(3)
+KINDS = {"afterstate": AFTERSTATES, "state": STATES, "action": ACTIONS}
+FOUR_SHARE = np.float32(0.1)  # of the spawns
+
+
+@kernel
+def is_stuck(rules: Rules, board: Board) -> bool:
+    """Whether no action changes the board."""
+    for action in range(4):
+        after, _ = afterstate(rules, board, action)
+        if not is_same(after, board):
+            return False
+    return True
+
+
+@kernel
+def state_value(rules: Rules, network: Network, board: Board, lookup: Lookup, row: int) -> np.float32:
+    """V(s), whose entries then lie in the row; 0 if the game is over."""
+    find_entries(rules, network, board, lookup, row)
+    return np.float32(0) if is_stuck(rules, board) else value_at(network, lookup, row)
+
+
+@kernel
+def expected_value(rules: Rules, network: Network, after: Board, lookup: Lookup, row: int) -> np.float32:
+    """The mean of V over the boards that may follow an afterstate."""
+    empty = empty_cells(rules, after)
+    count = count_cells(empty)
+    total = np.float32(0)
+    for k in range(count):
+        cell = kth_cell(empty, np.uint64(k))
+        two = state_value(rules, network, Board(after.lo | cell, after.hi), lookup, row)
+        four = state_value(rules, network, Board(after.lo | cell << ONE, after.hi), lookup, row)
+        total += (np.float32(1) - FOUR_SHARE) * two + FOUR_SHARE * four
+    return total / np.float32(count)
+
+
+@inline
+def choose_action(network: Network, lookup: Lookup, source: int, target: int, action: int) -> None:
+    """Write the entries of an action, given those of its board in row `source`, to row `target`."""
+    first, at = np.uint64(source) * lookup.row_size, np.uint64(target) * lookup.row_size
+    for i in range(lookup.row_size):
+        lookup.entries[at + i] = lookup.entries[first + i] | network.action_bits[action, i]
+    lookup.bases[target] = lookup.bases[source]
+
+
+@kernel
+def look(rules: Rules, network: Network, kind: int, board: Board, scratch: Scratch, game: int) -> None:
+    """Find the four afterstates of a game's board and what its actions count."""
+    state, row = ROWS * game, ROWS * game + LEARN
+    if kind == ACTIONS:
+        find_entries(rules, network, board, scratch.lookup, state)
+    for action in range(4):
+        after, reward = afterstate(rules, board, action)
+        scratch.afters[game, action, 0], scratch.afters[game, action, 1] = after.lo, after.hi
+        if is_same(after, board):
+            scratch.rewards[game, action], scratch.values[game, action] = ILLEGAL, np.float32(-np.inf)
+            continue
+        scratch.rewards[game, action] = np.float32(reward)
+        if kind == ACTIONS:
+            choose_action(network, scratch.lookup, state, row, action)
+            scratch.values[game, action] = value_at(network, scratch.lookup, row)
+        else:
+            expected = expected_value(rules, network, after, scratch.lookup, row)
+            scratch.values[game, action] = np.float32(reward) + expected
+
+
+@kernel
+def learn_move(
+    rules: Rules, learning: Learning, kind: int, scratch: Scratch, game: int, board: Board, move: Move, spawned: Board
+) -> None:
+    """Learn from a move on a board and the spawn behind it; the scratch is overwritten."""
+    network, lookup, row = learning.network, learning.lookup, learning.row
+    if kind == ACTIONS:
+        look(rules, network, kind, spawned, scratch, game)
+        returned = move.reward
+        if has_legal_move(scratch, game):
+            returned += highest_move(scratch, game).value
+        find_entries(rules, network, board, lookup, ROWS * game)
+        choose_action(network, lookup, ROWS * game, row, move.action)
+    else:
+        returned = move.reward + state_value(rules, network, spawned, lookup, row)
+        find_entries(rules, network, board, lookup, row)
+    value = value_at(network, lookup, row)
+    learn(learning, value, returned - value, UNDECAYED)
+
+
+@kernel
+def train_values(
+    rules: Rules,
+    network: Network,
+    kind: int,
+    method: Method,
+    num_moves: int,
+    games: NDArray[np.uint64],
+    exploration: Exploration | None,
+    scratch: Scratch,
+    counts: NDArray[np.float64],
+) -> None:
+    """Learn for `num_moves` moves of one thread; see `ntuple.training.train` for the arguments and for what is counted.
+
+    Args:
+        rules: the game.
+        network: its weights are learned in place.
+        kind: STATES or ACTIONS.
+        method: the rule of learning; its target is one step, forward.
+        num_moves: how many moves to make.
+        games: uint64[G, 16], the thread's games, read and written back.
+        exploration: chances of other moves than the best one; None: none.
+        scratch: memory of the thread.
+        counts: float64[16].
+    """
+    made = 0
+    while made < num_moves:
+        for game in range(games.shape[0]):
+            if made == num_moves:
+                break
+            row = games[game]
+            board = board_of(row)
+            look(rules, network, kind, board, scratch, game)
+            move = highest_move(scratch, game)
+            if move.action < 0:
+                if has_legal_move(scratch, game):  # so its value is no number
+                    counts[ERROR_SUM] = np.nan
+                    return
+                count_game(row, counts)
+                begin_game(rules, row, row[RNG])
+                continue
+            if exploration is not None:
+                move = explore(scratch, game, row, exploration, move)
+            go_on(rules, row, move.after, np.uint64(move.reward))
+            learning = Learning(network, scratch.lookup, ROWS * game + LEARN, method.target, method.size, counts)
+            learn_move(rules, learning, kind, scratch, game, board, move, board_of(row))
+            made += 1
+
+
+@kernel
+def play_values(
+    rules: Rules, network: Network, kind: int, scratch: Scratch, row: Row, seed: np.uint64, start: int, results: Results
+) -> None:
+    """Play games start, start + 1, ... of a seed by the best of the four moves and fill `results`."""
+    for game in range(results.shape[0]):
+        begin_game(rules, row, stream(seed, np.uint64(start + game)))
+        while True:
+            look(rules, network, kind, board_of(row), scratch, 0)
+            move = highest_move(scratch, 0)
+            if move.action < 0:
+                break
+            go_on(rules, row, move.after, np.uint64(move.reward))
+        write_result(row, results[game])

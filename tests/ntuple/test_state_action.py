@@ -1,0 +1,212 @@
+"""Values of states and actions against plain Python on recorded games, and against the optimum of the 2x2 board."""
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reference import ntuple as reference
+from reference import rules
+
+from ntuple import NTupleConfig, NTupleLearner, load_player
+from ntuple.board import make_rules
+from ntuple.config import ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
+from ntuple.jit import kernel
+from ntuple.network import make_network, read_field
+from ntuple.patterns import parse_network, view_actions, view_cells
+from ntuple.policy import LEARN, Move, make_scratch
+from ntuple.state_action import KINDS, STATES, learn_move, look
+from ntuple.targets import PLAIN, Learning, Target
+from ntuple.targets import TD as ONE_STEP
+from ntuple.updates import ADAPTIVE_RECORD_BITS, TC, TD, WEIGHT, StepSize
+from tests.ntuple.drivers import to_board
+
+PATTERNS, V_INIT, ALPHA = "012,0134", 40.0, 0.5
+FOUR = 0.1
+
+Transition = tuple[rules.Board, int, rules.Board]  # a board, the action, and the board behind the spawn
+
+
+class ActionNetwork(reference.Network):
+    """Its keys are (board, action); every view has the action that does to it what the action does to the board."""
+
+    def entries(self, key):
+        board, action = key
+        found = []
+        for v, view in enumerate(rules.symmetries(board)):
+            image = next(a for a in rules.ACTIONS if _does(v, a, action))
+            found += [(image, m, reference.index(pattern, view)) for m, pattern in enumerate(self.patterns)]
+        return found
+
+
+def _does(view: int, image: int, action: int) -> bool:
+    """Whether action `image` moves the middle tile of a view as `action` moves that of the board."""
+    probe = ((0, 0, 0), (0, 1, 0), (0, 0, 0))
+    moved, _ = rules.afterstate(probe, action)
+    return rules.afterstate(probe, image)[0] == rules.symmetries(moved)[view]
+
+
+def games(seed: int, count: int) -> list[Transition]:
+    """Random games on 3x3 to their end."""
+    rng = random.Random(seed)
+    found = []
+    for _ in range(count):
+        board = rules.spawn(((0,) * 3,) * 3, 9)
+        while not rules.is_over(board):
+            action = rng.choice([a for a, legal in enumerate(rules.legal_actions(board)) if legal])
+            after, _ = rules.afterstate(board, action)
+            spawned = rules.spawn(after, rng.choice(list(rules.chance_probabilities(after))))
+            found.append((board, action, spawned))
+            board = spawned
+    return found
+
+
+@kernel
+def learn_transition(rules, network, kind, target, size, scratch, board, action, reward, after, spawned, counts):
+    learning = Learning(network, scratch.lookup, LEARN, target, size, counts)
+    learn_move(rules, learning, kind, scratch, 0, board, Move(action, after, reward, reward), spawned)
+
+
+@kernel
+def look_once(rules, network, kind, board, scratch):
+    look(rules, network, kind, board, scratch, 0)
+
+
+def state_of(network: reference.Network, board: rules.Board) -> float:
+    return 0.0 if rules.is_over(board) else network.value(board)
+
+
+def move_value(network: reference.Network, kind: str, board: rules.Board, action: int) -> float:
+    after, reward = rules.afterstate(board, action)
+    if kind == "action":
+        return network.value((board, action))
+    chances = rules.chance_probabilities(after)
+    return reward + sum(p * state_of(network, rules.spawn(after, code)) for code, p in chances.items())
+
+
+def best_value(network: reference.Network, kind: str, board: rules.Board) -> float:
+    legal = [a for a, is_legal in enumerate(rules.legal_actions(board)) if is_legal]
+    return max((move_value(network, kind, board, action) for action in legal), default=0.0)
+
+
+@pytest.mark.parametrize("rule", [TD, TC])
+@pytest.mark.parametrize("kind", ["state", "action"])
+def test_learning_from_recorded_games_equals_the_reference(kind: str, rule: int) -> None:
+    game = make_rules(3, 3)
+    network = make_network(PATTERNS, 3, 3, V_INIT, ADAPTIVE_RECORD_BITS, values=kind)
+    size = StepSize(rule, np.float32(ALPHA), False, np.float32(0), np.float32(0), np.float32(1))
+    target = Target(ONE_STEP, False, 1, np.float32(0), 0, PLAIN)
+    scratch, counts = make_scratch(network), np.zeros(16)
+    truth = (ActionNetwork if kind == "action" else reference.Network)(list(parse_network(PATTERNS, 3, 3)), 8, V_INIT)
+    update = truth.td_update if rule == TD else truth.tc_update
+
+    recorded = games(seed=3, count=6)
+    total = 0.0
+    for board, action, spawned in recorded:
+        after, reward = rules.afterstate(board, action)
+        boards = (to_board(board), action, np.float32(reward), to_board(after), to_board(spawned))
+        learn_transition(game, network, KINDS[kind], target, size, scratch, *boards, counts)
+        if kind == "action":
+            total += abs(update((board, action), reward + best_value(truth, kind, spawned), ALPHA))
+        else:
+            total += abs(update(board, reward + state_of(truth, spawned), ALPHA))
+    assert counts[0] == len(recorded)
+    assert counts[1] == pytest.approx(total, rel=1e-4)
+
+    weights = read_field(network, WEIGHT)
+    assert np.count_nonzero(weights != network.initial) > 100
+    starts = {"state": (0, 16**3), "action": (0, 4 * 16**3)}[kind]
+    for (first, m, index), weight in truth.weights.items():
+        at = starts[m] + (first * 16 ** len(truth.patterns[m]) if kind == "action" else 0) + index
+        assert weights[at] == pytest.approx(weight, abs=2e-3)
+    touched = sum(abs(weight - truth.initial) > 1e-2 for weight in truth.weights.values())
+    assert np.count_nonzero(abs(weights - network.initial) > 1e-2) == pytest.approx(touched, abs=2)
+
+    # What the learned network makes of the four moves.
+    for board, _, _ in recorded[::7]:
+        look_once(game, network, KINDS[kind], to_board(board), scratch)
+        for action, legal in enumerate(rules.legal_actions(board)):
+            value = move_value(truth, kind, board, action) if legal else -np.inf
+            assert scratch.values[0, action] == pytest.approx(value, abs=2e-2)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (3, 2), (3, 3), (1, 4), (2, 2)])
+def test_an_action_becomes_another_on_a_view(shape: tuple[int, int]) -> None:
+    rng = random.Random(1)
+    cells = shape[0] * shape[1]
+    for _ in range(50):
+        board = tuple(tuple(rng.choice((0, 0, 1, 2)) for _ in range(shape[1])) for _ in range(shape[0]))
+        for view, images in zip(view_cells(*shape), view_actions(*shape), strict=True):
+            turned = _turned(board, view, shape)
+            for action, image in enumerate(images):
+                after, reward = rules.afterstate(board, action)
+                assert rules.afterstate(turned, image) == (_turned(after, view, shape), reward)
+    assert len(view_actions(*shape, symmetry=False)) == 1
+    assert sorted(view_cells(*shape)[-1]) == list(range(cells))
+
+
+def _turned(board: rules.Board, view: tuple[int, ...], shape: tuple[int, int]) -> rules.Board:
+    tiles = [tile for row in board for tile in row]
+    return tuple(tuple(tiles[view[r * shape[1] + c]] for c in range(shape[1])) for r in range(shape[0]))
+
+
+SIZE = StepSizeConfig(alpha=0.1, alpha_steps="0.3:0.02 0.6:0.005 0.85:0.001", adaptive_fraction=0.0)
+TWO_BY_TWO = NTupleConfig(rows=2, columns=2, network="0123", env_steps=1_500_000, threads=1, v_init=100, step_size=SIZE)
+
+
+@pytest.mark.parametrize("kind", ["state", "action"])
+def test_two_by_two_reaches_the_optimum(kind: str) -> None:
+    learner = NTupleLearner(replace(TWO_BY_TWO, values=kind), seed=1)
+    while learner.progress["env_steps"] < learner.env_steps_total:
+        metrics = learner.advance()
+    assert metrics["train/score_mean"] > 60
+    assert learner.player().play(50_000, seed=5).score.mean() == pytest.approx(66.964149, rel=0.01)
+
+
+@pytest.mark.parametrize("kind", ["state", "action"])
+def test_one_thread_goes_on_to_the_bit(kind: str, tmp_path: Path) -> None:
+    config = NTupleConfig(
+        rows=2, columns=3, network="0123,045", values=kind, threads=1, env_steps=3000, report_env_steps=1000,
+        exploration=ExplorationConfig(epsilon=0.1),
+    )  # fmt: skip
+    whole = NTupleLearner(config, seed=1)
+    for _ in range(3):
+        whole.advance()
+    half = NTupleLearner(config, seed=1)
+    half.advance()
+    half.save(tmp_path)
+    again = NTupleLearner(config, seed=2)
+    again.restore(tmp_path)
+    again.advance()
+    again.advance()
+    np.testing.assert_array_equal(again.network.weights, whole.network.weights)
+    again.save(tmp_path)
+    played = load_player(tmp_path, config).play(20, 3)
+    np.testing.assert_array_equal(played.score, whole.player().play(20, 3).score)
+    with pytest.raises(ValueError, match="values = "):
+        load_player(tmp_path, replace(config, values="afterstate"))
+
+
+@pytest.mark.parametrize(
+    ("mistake", "says"),
+    [
+        ({"target": TargetConfig(method="n_step")}, "leave out target"),
+        ({"start": StartConfig(kind="restart")}, "leave out start"),
+        ({"promotion": "intra"}, "leave out promotion"),
+        ({"values": "action", "network": "01234567"}, "at most 7 cells"),
+    ],
+)
+def test_what_they_do_not_learn_is_refused(mistake: dict[str, object], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        NTupleConfig(**({"values": "state"} | mistake))
+
+
+def test_a_board_without_a_move_counts_nothing() -> None:
+    network = make_network(PATTERNS, 3, 3, V_INIT)
+    scratch, game = make_scratch(network), make_rules(3, 3)
+    # One cell is left after the only move; whatever falls there ends the game.
+    board = ((1, 3, 5), (3, 5, 7), (5, 7, 0))
+    look_once(game, network, STATES, to_board(board), scratch)
+    values = [move_value(reference.Network([(0, 1, 2), (0, 1, 3, 4)], 8, V_INIT), "state", board, a) for a in range(4)]
+    np.testing.assert_allclose(scratch.values[0, 1:3], values[1:3])
