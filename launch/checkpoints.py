@@ -19,6 +19,7 @@ from launch.errors import UserError, warn
 from launch.files import sync, write_json
 
 FOLDER = "checkpoints"
+SNAPSHOTS = "snapshots"  # a run's folder of checkpoints that are never deleted
 STATE_FILE = "state.json"
 MANIFEST_FILE = "manifest.json"
 
@@ -41,12 +42,22 @@ def save_checkpoint(run_folder: Path, learner: Learner, experiment: Experiment, 
         The checkpoint's folder.
     """
     parent = run_folder / FOLDER
-    parent.mkdir(exist_ok=True)
-    folder = parent / str(state.progress["env_steps"])
-    write_checkpoint(folder, learner.save, experiment, state)
+    folder = _save(parent, learner, experiment, state)
     others = [old for old in _numbered(parent) if old != folder]
     for old in others[experiment.run.keep_checkpoints - 1 :]:
         shutil.rmtree(old)
+    return folder
+
+
+def save_snapshot(run_folder: Path, learner: Learner, experiment: Experiment, state: State) -> None:
+    """Write a checkpoint that stays."""
+    _save(run_folder / SNAPSHOTS, learner, experiment, state)
+
+
+def _save(parent: Path, learner: Learner, experiment: Experiment, state: State) -> Path:
+    parent.mkdir(exist_ok=True)
+    folder = parent / str(state.progress["env_steps"])
+    write_checkpoint(folder, learner.save, experiment, state)
     return folder
 
 
@@ -107,7 +118,7 @@ def has_checkpoints(run_folder: Path) -> bool:
 def run_folder_of(checkpoint: Path) -> Path | None:
     """The run that a checkpoint belongs to; None for one that was copied elsewhere."""
     parent = checkpoint.resolve().parent
-    in_a_run = parent.name == FOLDER and (parent.parent / CONFIG_FILE).is_file()
+    in_a_run = parent.name in (FOLDER, SNAPSHOTS) and (parent.parent / CONFIG_FILE).is_file()
     return parent.parent if in_a_run else None
 
 

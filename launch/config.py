@@ -36,6 +36,8 @@ class RunConfig:
     runs_folder: str = "runs"  # the run is kept in runs_folder/name
     save_minutes: float = 10.0  # minutes between checkpoints; 0 = only at the end and when stopped
     keep_checkpoints: int = 2  # the newest ones that stay on disk
+    snapshot_env_steps: int = 0  # moves between snapshots: checkpoints that stay on disk, in snapshots/; 0 = none
+    begin_from: str = ""  # n-tuples: run, checkpoint or .w file whose network a new run begins with
     evaluate_env_steps: int = 0  # moves of training between evaluations; 0 = only at the end
     evaluation_games: int = 100  # games of an evaluation during training
     final_games: int = 1000  # games of the evaluation at the end
@@ -50,6 +52,7 @@ class RunConfig:
             raise ValueError(f"run.seed is {self.seed}; give 0 to {SEEDS - 1}")
         _check_least("run.save_minutes", self.save_minutes, 0)
         _check_least("run.keep_checkpoints", self.keep_checkpoints, 1)
+        _check_least("run.snapshot_env_steps", self.snapshot_env_steps, 0)
         _check_least("run.evaluate_env_steps", self.evaluate_env_steps, 0)
         _check_least("run.evaluation_games", self.evaluation_games, 2)
         _check_least("run.final_games", self.final_games, 2)

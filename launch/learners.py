@@ -76,6 +76,17 @@ def make_learner(name: str, config: LearnerConfig, seed: int) -> Learner:
         raise UserError(str(error)) from error
 
 
+def begin_from(path: Path, learner: Learner, experiment: Any) -> None:
+    """Let a new learner begin with a network that lies in a file or folder.
+
+    Raises:
+        UserError: no network is there, or not one that the learner can begin with.
+    """
+    if experiment.learner != "ntuple":
+        raise UserError(f"run.begin_from is for n-tuple networks; leave it out for the learner '{experiment.learner}'")
+    import_module("launch.networks").begin_from(path, learner)
+
+
 def search_config() -> type[Any]:
     """The class SearchConfig, for searches that no learner's config holds."""
     _set_compilation_cache()

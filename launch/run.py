@@ -53,6 +53,7 @@ def train(config: Path, overrides: Sequence[str], resume: bool) -> int:
         run.evaluate_if_due(stop)
         while not run.done and not stop.requested:
             run.advance()
+            run.snapshot_if_due()
             run.evaluate_if_due(stop)
             if run.done or stop.requested or run.save_is_due():
                 run.save()
@@ -76,6 +77,9 @@ class TrainingRun:
         self._checkpoint = checkpoint
         if checkpoint:
             self._restore(checkpoint)
+        elif experiment.run.begin_from:
+            learners.begin_from(Path(experiment.run.begin_from), self._learner, experiment)
+        self._snapshot_env_steps = self.env_steps
         write_config(experiment)  # not before: settings that do not fit the learner or its checkpoint must not stay
         # At the end of the budget the last evaluation is made up: a kill may have kept its row alone.
         evaluate_again = self.done and self._evaluated_env_steps < self.env_steps
@@ -151,6 +155,13 @@ class TrainingRun:
         """Whether `save_minutes` have passed since the last checkpoint."""
         minutes = self._experiment.run.save_minutes
         return minutes > 0 and time.monotonic() - self._saved_at >= 60 * minutes
+
+    def snapshot_if_due(self) -> None:
+        """Write a snapshot if a multiple of `snapshot_env_steps` was passed."""
+        every, before = self._experiment.run.snapshot_env_steps, self._snapshot_env_steps
+        self._snapshot_env_steps = self.env_steps
+        if every and self.env_steps // every > before // every:
+            checkpoints.save_snapshot(self._folder, self._learner, self._experiment, self._state())
 
     def save(self) -> None:
         """Write a checkpoint."""

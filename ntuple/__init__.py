@@ -3,7 +3,8 @@
 from ntuple.board import Rules, make_rules
 from ntuple.config import NTupleConfig, available_cores
 from ntuple.player import Games, GreedyPlayer, NTuplePlayer, RandomPlayer
-from ntuple.trainer import NTupleLearner, load_player, load_weights
+from ntuple.stored import load_player, load_weights
+from ntuple.trainer import NTupleLearner
 
 __all__ = [
     "Games",

@@ -6,7 +6,7 @@ from typing import Literal
 
 from ntuple.board import make_rules
 from ntuple.patterns import parse_network
-from ntuple.stages import make_stages
+from ntuple.stages import count_stages, make_stages
 
 JUMP_TILES = {str(2**level): level for level in range(3, 18)}
 
@@ -131,6 +131,24 @@ class StartConfig:
 
 
 @dataclass(frozen=True)
+class AverageConfig:
+    """Stochastic weight averaging: play with the mean of the networks along the way (Guei 2023, sec. 4.2).
+
+    A coherence reset at the same moves, `step_size.reset_env_steps`, makes a cycle of each of them: the weights are
+    taken as it ends.
+    """
+
+    env_steps: int = 0  # moves between two networks of the mean; 0: no mean
+    fraction: float = 0.5  # share of the budget, its last part, whose networks are averaged
+
+    def __post_init__(self) -> None:
+        if self.env_steps < 0:
+            raise ValueError(f"average.env_steps = {self.env_steps}: must be at least 0")
+        if not 0 < self.fraction <= 1:
+            raise ValueError(f"average.fraction = {self.fraction}: must be above 0 and at most 1")
+
+
+@dataclass(frozen=True)
 class NTupleConfig:
     """What an n-tuple learner learns, and how; optimistic where v_init > 0.
 
@@ -145,6 +163,7 @@ class NTupleConfig:
     values: Literal["afterstate", "state", "action"] = "afterstate"  # what the network values (ntuple.state_action)
     stages: str = ""  # parts of a game with weights of their own: "2^3", "top4", "0,16384,16384+8192"; "": one
     promotion: Literal["none", "inter", "intra", "both"] = "none"  # what an untouched weight begins with
+    frozen_stages: int = 0  # the first stages learn nothing: with run.begin_from a later one is trained alone
     env_steps: int = 100_000_000  # training budget, moves
     report_env_steps: int = 5_000_000  # moves between two reports
     threads: int = 0  # lock-free learners on one network; 0 = one a core; 1 = reproducible to the bit
@@ -153,11 +172,16 @@ class NTupleConfig:
     step_size: StepSizeConfig = field(default_factory=StepSizeConfig)
     exploration: ExplorationConfig = field(default_factory=ExplorationConfig)
     start: StartConfig = field(default_factory=StartConfig)
+    average: AverageConfig = field(default_factory=AverageConfig)
 
     def __post_init__(self) -> None:
         make_rules(self.rows, self.columns)
         parse_network(self.network, self.rows, self.columns)
-        make_stages(self.stages)
+        stages = count_stages(self.stages)
+        if not 0 <= self.frozen_stages < stages:
+            raise ValueError(
+                f"frozen_stages = {self.frozen_stages}: must be at least 0 and below the {stages} of stages"
+            )
         for name in ("env_steps", "report_env_steps"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} = {getattr(self, name)}: must be at least 1 move")
@@ -192,6 +216,11 @@ class NTupleConfig:
     def adaptive_starts(self) -> int:
         """The move with which the adaptive rule takes over from TD."""
         return round(self.env_steps * (1 - self.step_size.adaptive_fraction))
+
+    def is_averaged(self, env_steps: int) -> bool:
+        """Whether the network behind so many moves is one of the mean."""
+        every, first = self.average.env_steps, round(self.env_steps * (1 - self.average.fraction))
+        return every > 0 and env_steps > first and (env_steps % every == 0 or env_steps == self.env_steps)
 
     def alpha_at(self, env_steps: int) -> float:
         """The rate of TD behind so many moves."""

@@ -5,19 +5,34 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+Weights = NDArray[np.float32]
 
-def average(networks: Iterable[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """LUT[i] = 1/k sum over j of LUT_j[i], of weights float32[N] of one shape; one network is in memory at a time.
+
+class WeightMean:
+    """LUT[i] = 1/k sum over j of LUT_j[i], of k networks that come one by one."""
+
+    def __init__(self, weights: Weights, count: int = 1) -> None:
+        """The mean of one network, or one of `count` that was kept; the array is written to."""
+        self.weights, self.count = weights, count
+
+    def add(self, weights: Weights) -> None:
+        """Take in one more network."""
+        self.count += 1
+        self.weights += (weights - self.weights) / np.float32(self.count)
+
+
+def average(networks: Iterable[Weights]) -> Weights:
+    """The mean of weights float32[N] of one shape; two networks are in memory at a time.
 
     Raises:
         ValueError: there are none.
     """
-    mean: NDArray[np.float32] | None = None
-    for count, weights in enumerate(networks, 1):
+    mean: WeightMean | None = None
+    for weights in networks:
         if mean is None:
-            mean = weights.copy()
+            mean = WeightMean(weights.copy())
         else:
-            mean += (weights - mean) / np.float32(count)
+            mean.add(weights)
     if mean is None:
         raise ValueError("an average needs at least one network")
-    return mean
+    return mean.weights

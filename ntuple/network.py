@@ -35,6 +35,7 @@ class Network(NamedTuple):
     stages: Stages
     promotion: int  # bits INTER and INTRA
     initial: np.float32  # the weight of an entry that no update has touched
+    frozen: np.uint64  # records of the first stages, which learn nothing
     tables: NDArray[np.uint64]  # [M] the first record of each table in its stage
     salts: NDArray[np.uint32]  # [M] see ntuple.layout
     shuffles: NDArray[np.uint8]  # [64 M] see ntuple.simd
@@ -70,6 +71,7 @@ def make_network(
     promotion: str = "none",
     symmetry: bool = True,
     values: str = "afterstate",
+    frozen_stages: int = 0,
 ) -> Network:
     """A network whose value is `v_init` for every board: each weight is v_init / (S M).
 
@@ -87,6 +89,7 @@ def make_network(
             been touched, or else the former (Matsuzaki 2017, sec. 4.2).
         symmetry: whether a tuple's table serves all views of a board, or the board as it stands alone.
         values: what the network values; with "action" every tuple has a table an action.
+        frozen_stages: how many of the first stages learn nothing.
 
     Raises:
         ValueError: see `parse_network` and `make_stages`.
@@ -107,6 +110,7 @@ def make_network(
         stages=cut,
         promotion=PROMOTIONS[promotion],
         initial=initial,
+        frozen=np.uint64(frozen_stages * sum(sizes)),
         **parts,
     )
 
@@ -178,8 +182,10 @@ def read_field(network: Network, field: int = 0) -> NDArray[np.float32]:
 
 
 def write_field(network: Network, values: NDArray[np.float32], field: int = 0) -> None:
-    """The inverse of `read_field`."""
+    """The inverse of `read_field`; the values may be those of the first stages alone."""
     for first, end, salt in _tables(network):
+        if first == values.size:
+            return
         write_table(network.weights, np.uint64(first), salt, network.record_bits, field, values[first:end])
 
 

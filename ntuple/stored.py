@@ -7,14 +7,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.board import make_rules
 from ntuple.config import NTupleConfig
 from ntuple.folding import fold
-from ntuple.network import count_actions
+from ntuple.network import Network, count_actions, initial_weight, make_network, write_field
 from ntuple.patterns import Pattern, network_text, parse_network, table_sizes, view_cells
-from ntuple.stages import count_stages
-from ntuple.store import Tensors, load_tensors, save_tensors, take
+from ntuple.player import NTuplePlayer
+from ntuple.stages import count_stages, make_stages
+from ntuple.state_action import KINDS
+from ntuple.store import SHAPE_KEYS, Tensors, load_tensors, save_tensors, take
 from ntuple.tdl import UNTOUCHED, Table, WeightFile, make_name, stage_and_pattern
-from ntuple.updates import FIRST, SECOND, THIRD
+from ntuple.updates import FIRST, SECOND, TD_RECORD_BITS, THIRD
 
 WEIGHTS_FILE = "weights.safetensors"
 TRAINING_FILE = "training.safetensors"
@@ -43,6 +46,19 @@ class StoredNetwork:
         stages = values.reshape(count_stages(self.config.stages), -1)
         starts = np.cumsum([0, *table_sizes(self.patterns, count_actions(self.config.values))])
         return [stages[:, start:end] for start, end in itertools.pairwise(starts)]
+
+    def with_order_of(self, network: str) -> "StoredNetwork":
+        """The same network with the tables in another order: that of a network of the same tuples."""
+        order = [
+            self.patterns.index(pattern) for pattern in parse_network(network, self.config.rows, self.config.columns)
+        ]
+
+        def ordered(values: Weights) -> Weights:
+            tables = self.tables(values)
+            return np.concatenate([tables[m] for m in order], axis=1).ravel()
+
+        memory = {name: ordered(values) for name, values in self.memory.items()}
+        return StoredNetwork(replace(self.config, network=network), ordered(self.weights), memory)
 
     def folded(self) -> "StoredNetwork":
         """The same values with every tuple that lies inside a larger one added to it; training cannot go on.
@@ -85,6 +101,11 @@ class StoredNetwork:
         return WeightFile(tuple(found), has_type_byte=False)
 
 
+def count_file_stages(file: WeightFile) -> int:
+    """The stages of a file of TDL2048+."""
+    return 1 + max(stage for stage, _ in map(stage_and_pattern, file.tables))
+
+
 def from_w(file: WeightFile, config: NTupleConfig, stages: str = "") -> StoredNetwork:
     """The network of a file of TDL2048+.
 
@@ -97,7 +118,7 @@ def from_w(file: WeightFile, config: NTupleConfig, stages: str = "") -> StoredNe
         ValueError: tables that are no tuples of cells, stages that differ, or another number of stages than `stages`.
     """
     found = {stage_and_pattern(table): table.blocks for table in file.tables}
-    count = 1 + max(stage for stage, _ in found)
+    count = count_file_stages(file)
     patterns = list(dict.fromkeys(pattern for _, pattern in found))
     if count_stages(stages) != count:
         raise ValueError(
@@ -123,7 +144,7 @@ def load_stored(folder: Path, config: NTupleConfig, with_memory: bool = False) -
         ValueError: the files are missing, damaged, or of another board, network or stages than the config's.
     """
     path = folder / WEIGHTS_FILE
-    weights = _read(load_tensors(path, config), "weights", config, path)
+    weights = read_weights(load_tensors(path, config), "weights", config, path)
     path = folder / TRAINING_FILE
     memory = read_memory(load_tensors(path, config), config, path) if with_memory and path.exists() else {}
     return StoredNetwork(config, weights, memory)
@@ -135,10 +156,11 @@ def read_memory(training: Tensors, config: NTupleConfig, path: Path) -> dict[str
     Raises:
         ValueError: it does not fit the config.
     """
-    return {name: _read(training, name, config, path) for name in MEMORY_FIELDS if name in training}
+    return {name: read_weights(training, name, config, path) for name in MEMORY_FIELDS if name in training}
 
 
-def _read(tensors: Tensors, name: str, config: NTupleConfig, path: Path) -> Weights:
+def read_weights(tensors: Tensors, name: str, config: NTupleConfig, path: Path) -> Weights:
+    """A tensor of one number a weight, of single or half precision; ValueError if it does not fit the config."""
     patterns = parse_network(config.network, config.rows, config.columns)
     size = sum(table_sizes(patterns, count_actions(config.values)))
     dtype = tensors[name].dtype if name in tensors and tensors[name].dtype == np.float16 else np.dtype(np.float32)
@@ -150,3 +172,66 @@ def save_stored(stored: StoredNetwork, folder: Path, half: bool = False) -> None
     """Write a network for play into a folder; `half` halves the file by half precision."""
     weights = stored.weights.astype(np.float16) if half else stored.weights
     save_tensors(folder / WEIGHTS_FILE, {"weights": weights}, stored.config)
+
+
+def new_network(config: NTupleConfig, record_bits: int = TD_RECORD_BITS) -> Network:
+    """The network with which a training begins."""
+    return make_network(
+        config.network,
+        config.rows,
+        config.columns,
+        config.v_init,
+        record_bits,
+        config.stages,
+        config.promotion,
+        config.symmetry,
+        config.values,
+        config.frozen_stages,
+    )
+
+
+def filled_network(config: NTupleConfig, weights: Weights, record_bits: int = TD_RECORD_BITS) -> Network:
+    """The network of a config with given weights, in the order of files."""
+    network = new_network(replace(config, v_init=0.0), record_bits)  # zeros: no page is touched before it is filled
+    write_field(network, weights)
+    return network._replace(initial=initial_weight(config.v_init, len(network.symmetries), len(network.tables)))
+
+
+def check_beginning(stored: NTupleConfig, config: NTupleConfig) -> None:
+    """Refuse a network with which no training of the config can begin.
+
+    Raises:
+        ValueError: it differs in board, tuples, symmetry or value, or its stages are not the first ones of the config.
+    """
+    for key in (key for key in SHAPE_KEYS if key not in ("network", "stages")):
+        theirs, ours = getattr(stored, key), getattr(config, key)
+        if theirs != ours:
+            raise ValueError(f"it has {key} = {theirs!r}, the config {ours!r}")
+    shape = (config.rows, config.columns)
+    if set(parse_network(stored.network, *shape)) != set(parse_network(config.network, *shape)):
+        raise ValueError(f"it has network = {stored.network!r}, the config {config.network!r}")
+    theirs, ours = make_stages(stored.stages), make_stages(config.stages)
+    count = theirs.thresholds.size
+    if not np.array_equal(theirs.thresholds, ours.thresholds[:count]) or (
+        count and theirs.counts_all != ours.counts_all
+    ):
+        raise ValueError(f"it has stages = {stored.stages!r}, which are not the first ones of {config.stages!r}")
+
+
+def load_weights(folder: Path, config: NTupleConfig) -> Weights:
+    """The weights float32[stages * sum of 16^n] of a checkpoint folder, stage by stage, table by table.
+
+    Raises:
+        ValueError: they are missing, damaged, or of another board, network or stages than the config's.
+    """
+    return load_stored(folder, config).weights
+
+
+def load_player(folder: Path, config: NTupleConfig) -> NTuplePlayer:
+    """The player of a checkpoint folder; it reads the weights and nothing else.
+
+    Raises:
+        ValueError: see `load_weights`.
+    """
+    network = filled_network(config, load_weights(folder, config))
+    return NTuplePlayer(make_rules(config.rows, config.columns), network, config.num_threads, KINDS[config.values])

@@ -101,8 +101,10 @@ def value_of(rules: Rules, learning: Learning, after: Board) -> np.float32:
 
 @inline
 def learn(learning: Learning, value: np.float32, delta: np.float32, decay: np.float32) -> None:
-    """Let the afterstate of the learning row, whose value is `value`, learn an error."""
+    """Let the afterstate of the learning row, whose value is `value`, learn an error, if it learns at all."""
     if learning.target.rectified == RELU and value < 0:
+        return
+    if learning.lookup.bases[learning.row] < learning.network.frozen:
         return
     update(learning.network, learning.lookup, learning.row, delta, decay, learning.size)
     learning.counts[0] += 1

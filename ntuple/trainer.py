@@ -15,16 +15,28 @@ from numpy.typing import NDArray
 
 from ntuple.board import make_rules
 from ntuple.config import NTupleConfig
+from ntuple.ensemble import WeightMean
 from ntuple.exploration import Exploration
 from ntuple.game import COLUMNS
-from ntuple.network import Network, initial_weight, make_network, read_field, widen, write_field
+from ntuple.network import Network, read_field, widen, write_field
 from ntuple.player import NTuplePlayer
 from ntuple.policy import GAMES_A_THREAD, make_scratch
 from ntuple.stages import make_stages
 from ntuple.starts import Starts, make_starts
 from ntuple.state_action import AFTERSTATES, KINDS, train_values
-from ntuple.store import Tensors, fill, load_tensors, save_tensors
-from ntuple.stored import MEMORY_FIELDS, TRAINING_FILE, WEIGHTS_FILE, load_stored, read_memory
+from ntuple.store import Tensors, fill, load_tensors, save_tensors, take
+from ntuple.stored import (
+    MEMORY_FIELDS,
+    TRAINING_FILE,
+    WEIGHTS_FILE,
+    StoredNetwork,
+    check_beginning,
+    filled_network,
+    load_weights,
+    new_network,
+    read_memory,
+    read_weights,
+)
 from ntuple.targets import METHODS, RECTIFICATIONS, History, Target, history_length, make_history
 from ntuple.training import (
     COUNTS_SIZE,
@@ -42,7 +54,7 @@ from ntuple.training import (
     start_games,
     train,
 )
-from ntuple.updates import ADAPTIVE_RECORD_BITS, FIRST, RULES, TD, TD_RECORD_BITS, WEIGHT, StepSize
+from ntuple.updates import ADAPTIVE_RECORD_BITS, FIRST, RULES, TD, TD_RECORD_BITS, StepSize
 
 
 class NTupleLearner:
@@ -52,7 +64,8 @@ class NTupleLearner:
         """A learner at the start of its training, of a new network or of one to go on with."""
         self.config = config
         self.env_steps_total = config.env_steps
-        self.network = network or _new_network(config, config.v_init, TD_RECORD_BITS)
+        self.network = network or new_network(config)
+        self._mean: WeightMean | None = None  # in the order of the records
         self._rules = make_rules(config.rows, config.columns)
         self._target, self._kind = _make_target(config), KINDS[config.values]
         threads, length = config.num_threads, history_length(self._target, config.start.kind == "restart")
@@ -90,6 +103,8 @@ class NTupleLearner:
 
         total = counts.sum(axis=0)
         self._progress += (num_moves, int(total[GAMES]), int(total[UPDATES]))
+        if self.config.is_averaged(env_steps + num_moves):
+            self._average()
         metrics = {
             "td/error_abs_mean": total[ERROR_SUM] / max(total[UPDATES], 1),
             "td/learning_rate": self._alpha(env_steps),
@@ -109,6 +124,14 @@ class NTupleLearner:
             }
         return {name: float(value) for name, value in metrics.items()}
 
+    def _average(self) -> None:
+        """Take the network as it is now into the mean."""
+        weights = self.network.weights[:: 1 << int(self.network.record_bits)]
+        if self._mean is None:
+            self._mean = WeightMean(weights.copy())
+        else:
+            self._mean.add(weights)
+
     @property
     def _is_adaptive(self) -> bool:
         """Whether the adaptive rule has begun."""
@@ -119,6 +142,8 @@ class NTupleLearner:
         config = self.config
         stops = [(env_steps // config.report_env_steps + 1) * config.report_env_steps, config.env_steps]
         stops += [config.adaptive_starts, *(round(share * config.env_steps) for share, _ in config.step_size.rates)]
+        if every := config.average.env_steps:
+            stops.append((env_steps // every + 1) * every)
         if config.step_size.reset_env_steps and env_steps >= config.adaptive_starts:
             done = (env_steps - config.adaptive_starts) // config.step_size.reset_env_steps
             stops.append(config.adaptive_starts + (done + 1) * config.step_size.reset_env_steps)
@@ -169,9 +194,33 @@ class NTupleLearner:
             list(pool.map(learn, range(threads)))
         return counts
 
+    def begin_with(self, stored: StoredNetwork) -> None:
+        """Begin the training with a network in place of a new one.
+
+        It may have fewer stages: the later ones stay new. What its adaptive rule knows is kept if training has the
+        same rule from the first move on.
+
+        Raises:
+            ValueError: it is of another board, network or value, or its stages are not the first ones of the config's.
+        """
+        check_beginning(stored.config, self.config)
+        stored = stored.with_order_of(self.config.network)
+        is_known = self.config.adaptive_starts == 0 and stored.memory.keys() == self._fields.keys()
+        self.network = new_network(self.config, ADAPTIVE_RECORD_BITS if is_known else TD_RECORD_BITS)
+        write_field(self.network, stored.weights)
+        for name, values in stored.memory.items() if is_known else ():
+            write_field(self.network, values, MEMORY_FIELDS[name])
+
     def player(self) -> NTuplePlayer:
-        """A 1-ply player with the current weights, shared, not copied."""
-        return NTuplePlayer(self._rules, self.network, self.config.num_threads, self._kind)
+        """A 1-ply player with the mean of the weights, if there is one, or the current weights, shared, not copied."""
+        return NTuplePlayer(self._rules, self._played, self.config.num_threads, self._kind)
+
+    @property
+    def _played(self) -> Network:
+        """The network to be played with."""
+        if self._mean is None:
+            return self.network
+        return self.network._replace(weights=self._mean.weights, record_bits=np.uint64(TD_RECORD_BITS))
 
     def probes(self) -> dict[str, NTuplePlayer]:
         """None: it plays by the rules of the game, with no learned model to be tested."""
@@ -179,8 +228,10 @@ class NTupleLearner:
 
     def save(self, folder: Path) -> None:
         """Write all that is needed to go on: weights, what the adaptive rule knows, games, and progress."""
-        save_tensors(folder / WEIGHTS_FILE, {"weights": read_field(self.network, WEIGHT)}, self.config)
+        save_tensors(folder / WEIGHTS_FILE, {"weights": read_field(self._played)}, self.config)
         training: Tensors = {"games": self._games, "progress": self._progress}
+        if self._mean is not None:
+            training |= {"averaged": np.array([self._mean.count]), "learned": read_field(self.network)}
         for i, memory in enumerate(zip(self._histories, self._starts, strict=True)):
             training |= {f"{name}.{i}": array for name, array in _arrays(*memory).items()}
         if self._is_adaptive:
@@ -211,23 +262,14 @@ class NTupleLearner:
                 fill(array, training, f"{name}.{i}", path)
         memory = read_memory(training, self.config, path)
         bits = ADAPTIVE_RECORD_BITS if memory else TD_RECORD_BITS
-        self.network = _filled_network(self.config, load_weights(folder, self.config), bits)
+        weights = load_weights(folder, self.config)
+        if "averaged" in training:
+            count = int(take(training, "averaged", (1,), np.int64, path)[0])
+            self._mean = WeightMean(filled_network(self.config, weights).weights, count)
+            weights = read_weights(training, "learned", self.config, path)
+        self.network = filled_network(self.config, weights, bits)
         for name, values in memory.items():
             write_field(self.network, values, MEMORY_FIELDS[name])
-
-
-def _new_network(config: NTupleConfig, v_init: float, record_bits: int) -> Network:
-    return make_network(
-        config.network,
-        config.rows,
-        config.columns,
-        v_init,
-        record_bits,
-        config.stages,
-        config.promotion,
-        config.symmetry,
-        config.values,
-    )
 
 
 def _make_target(config: NTupleConfig) -> Target:
@@ -257,28 +299,3 @@ def _arrays(history: History | None, starts: Starts | None) -> Tensors:
     if starts:
         arrays |= {"pools": starts.pools, "seen": starts.seen}
     return arrays
-
-
-def _filled_network(config: NTupleConfig, weights: NDArray[np.float32], record_bits: int) -> Network:
-    network = _new_network(config, 0.0, record_bits)
-    write_field(network, weights, WEIGHT)
-    return network._replace(initial=initial_weight(config.v_init, len(network.symmetries), len(network.tables)))
-
-
-def load_weights(folder: Path, config: NTupleConfig) -> NDArray[np.float32]:
-    """The weights float32[stages * sum of 16^n] of a checkpoint folder, stage by stage, table by table.
-
-    Raises:
-        ValueError: they are missing, damaged, or of another board, network or stages than the config's.
-    """
-    return load_stored(folder, config).weights
-
-
-def load_player(folder: Path, config: NTupleConfig) -> NTuplePlayer:
-    """The player of a checkpoint folder; it reads the weights and nothing else.
-
-    Raises:
-        ValueError: see `load_weights`.
-    """
-    network = _filled_network(config, load_weights(folder, config), TD_RECORD_BITS)
-    return NTuplePlayer(make_rules(config.rows, config.columns), network, config.num_threads, KINDS[config.values])

@@ -85,3 +85,60 @@ def test_mistakes_cost_one_line(runs: list[Path], tmp_path: Path, capsys: pytest
         assert says in text
         assert text.count("\n") == 1
     assert not Path(out).exists()
+
+
+def test_a_run_begins_with_the_network_of_another(runs: list[Path], tmp_path: Path, capsys) -> None:
+    config, one_move = str(tmp_path / "1.yaml"), "ntuple.env_steps=1"
+    for source in (runs[1], next((runs[1] / "checkpoints").iterdir())):
+        name = f"run.name=from-{source.name}"
+        assert main(["train", config, name, f"run.begin_from={source}", one_move]) == 0
+        begun = read_source(tmp_path / "runs" / name.removeprefix("run.name="), "").network
+        np.testing.assert_allclose(begun.weights, read_source(runs[1], "").network.weights, atol=60)
+        assert np.count_nonzero(begun.weights != read_source(runs[1], "").network.weights) < 24
+        # What TC knows goes on too, and a resumed run does not begin again.
+        absolutes = begun.memory["second"]
+        assert absolutes.sum() > 1000
+    assert main(["train", config, name, f"run.begin_from={source}", "ntuple.env_steps=2000", "--resume"]) == 0
+
+
+def test_a_run_begins_with_a_w_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = tmp_path / "w.yaml"
+    config.write_text(CONFIG.replace("NAME", "w").replace("SEED", "1"))
+    # One stage into the first of two, two stages into two; the file's order of tuples does not matter.
+    for name, file_stages, network in (("tc", "", "012,15"), ("stages", "0,256", "01,15")):
+        file = GOLDEN / f"{name}.w"
+        words = ["ntuple.env_steps=1", "ntuple.stages='0,256'", f"ntuple.network='{network}'", f"run.name={name}"]
+        assert main(["train", str(config), *words, f"run.begin_from={file}"]) == 0
+        weights = read_source(tmp_path / "runs" / name, "").network.weights
+        source = read_source(file, file_stages).network.with_order_of(network)
+        assert np.count_nonzero(weights[: source.weights.size] != source.weights) < 24
+
+
+def test_snapshots_stay_and_have_an_average(runs: list[Path], tmp_path: Path, capsys) -> None:
+    words = ["run.name=kept", "run.snapshot_env_steps=10_000", "ntuple.env_steps=30000", "run.keep_checkpoints=1"]
+    assert main(["train", str(tmp_path / "1.yaml"), *words]) == 0
+    run = tmp_path / "runs" / "kept"
+    snapshots = sorted((run / "snapshots").iterdir())
+    assert [path.name for path in snapshots] == ["10000", "20000", "30000"]
+    assert [path.name for path in (run / "checkpoints").iterdir()] == ["30000"]
+    _said(capsys, "average", *map(str, snapshots), "--out", str(tmp_path / "mean"))
+    weights = [read_source(path, "").network.weights for path in (*snapshots, tmp_path / "mean")]
+    np.testing.assert_allclose(weights[3], np.mean(weights[:3], axis=0), rtol=1e-4, atol=1e-2)
+    assert main(["evaluate", str(snapshots[0]), "--games", "5"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("begin_from", "says"),
+    [
+        ("nowhere", "there is no nowhere"),
+        ("nowhere.w", "nowhere.w: No such file"),
+        (str(GOLDEN / "tc.w"), "the config '012,01,4'"),
+    ],
+)
+def test_a_beginning_that_does_not_fit_is_refused(runs: list[Path], capsys, begin_from: str, says: str) -> None:
+    assert main(["train", str(runs[0].parent.parent / "1.yaml"), "run.name=x", f"run.begin_from={begin_from}"]) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
+    assert not (runs[0].parent / "x").exists()

@@ -1,7 +1,7 @@
 import pytest
 
 from ntuple import NTupleConfig
-from ntuple.config import ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
+from ntuple.config import AverageConfig, ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,9 @@ def test_mistakes_are_refused_by_name(mistake: dict[str, object], says: str) -> 
         (StartConfig, {"stages": "many"}, "stages = 'many'"),
         (StartConfig, {"jump_tiles": "4096 3"}, "start.jump_tiles = '4096 3'"),
         (NTupleConfig, {"stages": "16384,8192"}, "stages = '16384,8192'"),
+        (AverageConfig, {"env_steps": -1}, "average.env_steps = -1"),
+        (AverageConfig, {"fraction": 0.0}, "average.fraction = 0.0"),
+        (NTupleConfig, {"stages": "0,64", "frozen_stages": 2}, "frozen_stages = 2: must be at least 0 and below the 2"),
         (NTupleConfig, {"promotion": "inter"}, "set stages, or promotion = intra"),
         (NTupleConfig, {"start": StartConfig(kind="carousel")}, "start.kind = carousel needs stages"),
         (NTupleConfig, {"start": StartConfig(kind="jump_start"), "rows": 2, "columns": 2, "network": "01"}, "too many"),

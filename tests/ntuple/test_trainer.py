@@ -6,12 +6,13 @@ import pytest
 from reference import ntuple as reference
 from reference import rules
 
-from ntuple import NTupleConfig, NTupleLearner, load_player
+from ntuple import NTupleConfig, NTupleLearner, NTuplePlayer, load_player, load_weights
 from ntuple.board import make_rules
-from ntuple.config import ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
+from ntuple.config import AverageConfig, ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
 from ntuple.game import MOVES, SCORE, board_of, last_afterstate
 from ntuple.network import read_field
 from ntuple.patterns import parse_network
+from ntuple.stored import StoredNetwork, filled_network, load_stored
 from ntuple.updates import SECOND
 from tests.ntuple.drivers import to_reference
 
@@ -92,6 +93,7 @@ METHODS = {
         exploration=ExplorationConfig(epsilon=0.2, temperature=5.0),
         step_size=StepSizeConfig(adaptive_fraction=0.5, alpha_steps="0.1:0.05 0.3:0.01", reset_env_steps=700),
     ),
+    "averaged": replace(SMALL, average=AverageConfig(env_steps=600, fraction=0.9)),
 }
 
 
@@ -114,6 +116,7 @@ def test_save_and_restore_continue_to_the_bit(tmp_path: Path, name: str) -> None
         np.testing.assert_array_equal(second.network.weights, whole.network.weights)
         np.testing.assert_array_equal(second._games, whole._games)
         assert second.progress == whole.progress
+        np.testing.assert_array_equal(second.player().play(20, 1).score, whole.player().play(20, 1).score)
         for report, same in zip(reports[stop:], rest, strict=True):
             same = {key: metric for key, metric in same.items() if not key.startswith("perf/")}
             assert same.items() <= report.items()
@@ -131,6 +134,73 @@ def test_rates_fall_and_memory_is_lost_on_time() -> None:
     assert stops == [0, 400, 1000, 1200, 2000, 2700, 3000, 3400]
     assert rates == [0.1, 0.05, 0.05, 0.01, 1.0, 1.0, 1.0, 1.0]
     assert touched[4] > touched[5] < touched[6]  # 300 moves after the loss touch fewer entries than 700
+
+
+def test_the_mean_of_the_networks_on_the_way_is_played_and_saved(tmp_path: Path) -> None:
+    config = METHODS["averaged"]
+    learner, networks = NTupleLearner(config, seed=1), []
+    while learner.progress["env_steps"] < config.env_steps:
+        learner.advance()
+        if learner.progress["env_steps"] in (600, 1200, 1800, 2400, 3000, 3600, 4000):  # the last of all counts too
+            networks.append(read_field(learner.network))
+    learner.save(tmp_path)
+    mean = load_weights(tmp_path, config)
+    np.testing.assert_allclose(mean, np.mean(networks, axis=0), rtol=1e-5, atol=1e-3)
+    assert not np.array_equal(mean, networks[-1])
+    played = NTuplePlayer(make_rules(3, 3), filled_network(config, mean), 1).play(20, 3)
+    np.testing.assert_array_equal(learner.player().play(20, 3).score, played.score)
+    np.testing.assert_array_equal(load_player(tmp_path, config).play(20, 3).score, played.score)
+
+
+def test_a_later_stage_is_trained_alone_behind_a_trained_one(tmp_path: Path) -> None:
+    first = NTupleLearner(SMALL, seed=1)
+    _learn(first)
+    first.save(tmp_path)
+    config = replace(
+        SMALL, stages="0,32", frozen_stages=1, v_init=5.0, start=StartConfig("carousel"), step_size=TC
+    )  # fmt: skip
+    learner = NTupleLearner(config, seed=2)
+    learner.begin_with(load_stored(tmp_path, SMALL, with_memory=True))
+    before = read_field(learner.network).reshape(2, -1)
+    np.testing.assert_array_equal(before[0], read_field(first.network))
+    assert (before[1] == np.float32(5 / 16)).all()
+    _learn(learner)
+    after = read_field(learner.network).reshape(2, -1)
+    np.testing.assert_array_equal(after[0], before[0])
+    assert np.count_nonzero(after[1] != before[1]) > 200
+
+
+def test_step_sizes_go_on_where_they_were_if_the_rule_is_the_same(tmp_path: Path) -> None:
+    first = NTupleLearner(replace(SMALL, step_size=TC), seed=1)
+    _learn(first)
+    first.save(tmp_path)
+    stored = load_stored(tmp_path, first.config, with_memory=True)
+    again = NTupleLearner(first.config, seed=2)
+    again.begin_with(stored)
+    np.testing.assert_array_equal(again.network.weights, first.network.weights)
+    for size in (TD, StepSizeConfig(adaptive="autostep")):
+        other = NTupleLearner(replace(SMALL, step_size=size), seed=2)
+        other.begin_with(stored)
+        assert other.network.record_bits == 0
+        np.testing.assert_array_equal(read_field(other.network), read_field(first.network))
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"rows": 2, "network": "012,01"}, "rows = 3, the config 2"),
+        ({"network": "012,0135"}, "network = '012,0134'"),
+        ({"symmetry": False}, "symmetry = True"),
+        ({"values": "state"}, "values = 'afterstate'"),
+        ({"stages": "64"}, "stages = '32', which are not the first ones of '64'"),
+        ({"stages": "turn4"}, "which are not the first ones"),
+    ],
+)
+def test_a_network_that_does_not_fit_is_no_beginning(changes: dict[str, object], says: str) -> None:
+    config = replace(SMALL, **changes)
+    stored = StoredNetwork(replace(SMALL, stages="32"), np.zeros(0, np.float32))
+    with pytest.raises(ValueError, match=says):
+        NTupleLearner(config, seed=1).begin_with(stored)
 
 
 def test_counted_games_are_those_from_two_tiles() -> None:
