@@ -15,6 +15,7 @@ from ntuple.jit import inline, kernel
 
 SCRAMBLE_SHIFTS = (6, 11)
 ABOVE_A_LINE = 0xFFFFFFF0
+LINE = 16  # entries whose low four bits alone differ; every table has 16^n
 SHIFT_A, SHIFT_B = (np.uint32(shift) for shift in SCRAMBLE_SHIFTS)
 SPREAD = np.uint32(ABOVE_A_LINE)
 FIRST_BITS, ONE_BIT, TWO = np.uint32(0x11111111), np.uint32(1), np.uint32(2)
@@ -59,9 +60,14 @@ def read_table(
     field: int,
     out: NDArray[np.float32],
 ) -> None:
-    """Copy a field of a table into `out` in the plain order; `first` is its first record, of 2^bits floats each."""
-    for index in range(out.size):
-        out[index] = records[((first + np.uint64(scramble(np.uint32(index), salt))) << bits) + np.uint64(field)]
+    """Copy a field of a table into `out` in the plain order; `first` is its first record, of 2^bits floats each.
+
+    The entries of a line lie side by side in either order, so lines are copied whole.
+    """
+    for index in range(0, out.size, LINE):
+        at = ((first + np.uint64(scramble(np.uint32(index), salt))) << bits) + np.uint64(field)
+        for i in range(LINE):
+            out[index + i] = records[at + (np.uint64(i) << bits)]
 
 
 @kernel
@@ -74,5 +80,7 @@ def write_table(
     values: NDArray[np.float32],
 ) -> None:
     """The inverse of `read_table`."""
-    for index in range(values.size):
-        records[((first + np.uint64(scramble(np.uint32(index), salt))) << bits) + np.uint64(field)] = values[index]
+    for index in range(0, values.size, LINE):
+        at = ((first + np.uint64(scramble(np.uint32(index), salt))) << bits) + np.uint64(field)
+        for i in range(LINE):
+            records[at + (np.uint64(i) << bits)] = values[index + i]

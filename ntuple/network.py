@@ -6,6 +6,7 @@ a board once, begin to load them, and come back for the values when they have ar
 """
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from ntuple import simd
 from ntuple.board import ONE, U2, U3, U8, ZERO, Board, Rules, flip, index_word, mirror, transpose
+from ntuple.config import available_cores
 from ntuple.jit import inline, kernel
 from ntuple.layout import make_salts, read_table, scramble, smaller_index, unscramble, write_table
 from ntuple.patterns import Pattern, cell_runs, parse_network, table_sizes, view_actions, view_cells
@@ -176,17 +178,23 @@ def num_weights(network: Network) -> int:
 def read_field(network: Network, field: int = 0) -> NDArray[np.float32]:
     """One field of all records in the order of files: stage by stage, table by table, first cell = lowest nibble."""
     values = np.empty(num_weights(network), np.float32)
-    for first, end, salt in _tables(network):
+
+    def read(first: int, end: int, salt: np.uint32) -> None:
         read_table(network.weights, np.uint64(first), salt, network.record_bits, field, values[first:end])
+
+    with ThreadPoolExecutor(available_cores()) as pool:
+        list(pool.map(read, *zip(*_tables(network), strict=True)))
     return values
 
 
 def write_field(network: Network, values: NDArray[np.float32], field: int = 0) -> None:
     """The inverse of `read_field`; the values may be those of the first stages alone."""
-    for first, end, salt in _tables(network):
-        if first == values.size:
-            return
+
+    def write(first: int, end: int, salt: np.uint32) -> None:
         write_table(network.weights, np.uint64(first), salt, network.record_bits, field, values[first:end])
+
+    with ThreadPoolExecutor(available_cores()) as pool:
+        list(pool.map(write, *zip(*(table for table in _tables(network) if table[0] < values.size), strict=True)))
 
 
 def _tables(network: Network) -> list[tuple[int, int, np.uint32]]:
