@@ -11,26 +11,46 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
 
 import ntuple
 from launch.bench.rows import REPEATS, Row
 from launch.errors import UserError
 from ntuple import NTupleConfig, NTupleLearner
 from ntuple.config import StepSizeConfig
+from ntuple.network import read_field
+from ntuple.updates import ADAPTIVE_RECORD_BITS, FIRST, SECOND
 
 PEER = "TDL2048+"
 PEER_VARIABLE = "TDL2048"
 NETWORKS = ("4x6", "8x6")
-METHODS = {"TD(0)": (0.0, "0.1 fixed"), "TC": (1.0, "1.0 coherence")}  # adaptive_fraction here, learning rate there
 THREADS = (1, 2)
 WARM_MOVES = 30_000_000
 TIMED_MOVES = 4_000_000  # of training, a repeat
 TIMED_GAMES = 1_000  # of play, a repeat
+COUNTED_MOVES = 100_000  # of training, a repeat: while sums of TC are small, float32 counts every update
+PER_MILLION = 1e6
 
+
+class Method(NamedTuple):
+    """A rule of learning, here and there."""
+
+    v_init: float
+    adaptive_fraction: float
+    their_init: str  # behind the name of their network
+    their_rate: str
+
+
+METHODS = {
+    "TD(0)": Method(0.0, 0.0, "", "0.1 fixed"),
+    "OTD(0)": Method(320_000.0, 0.0, "=320000/norm", "0.1 fixed"),
+    "TC": Method(0.0, 1.0, "", "1.0 coherence"),
+}
 Measure = Callable[[], float]  # moves a second
 
 
@@ -43,7 +63,7 @@ class Cell(NamedTuple):
 
 
 def bench_ntuple(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) -> list[Row]:
-    """Compile times, and moves a second of each network, method and number of threads; best of five, interleaved.
+    """Compile times, moves a second of each network, method and number of threads, best of five, and lost updates.
 
     Raises:
         UserError: TDL2048 names no file that runs.
@@ -54,6 +74,7 @@ def bench_ntuple(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MO
         for method in METHODS:
             with tempfile.TemporaryDirectory() as folder:
                 rows += [_measured(cell) for cell in _cells(network, method, warm_moves, peer, Path(folder))]
+        rows += _lost_updates(network, warm_moves)
     return rows
 
 
@@ -68,25 +89,16 @@ def _measured(cell: Cell) -> Row:
 
 def _cells(network: str, method: str, warm_moves: int, peer: Path | None, folder: Path) -> list[Cell]:
     """The cells of one warmed network; the peer's is a file in `folder`."""
-    adaptive, alpha = METHODS[method]
-    budget = warm_moves + (REPEATS + 1) * len(THREADS) * TIMED_MOVES
-    config = NTupleConfig(
-        network=network,
-        env_steps=budget,
-        report_env_steps=warm_moves,
-        threads=max(THREADS),
-        step_size=StepSizeConfig(adaptive_fraction=adaptive),
-    )
-    learner = NTupleLearner(config, seed=1)
-    learner.advance()
-    their_network = ["-n", f"{network}patt", "-a", *alpha.split()]
+    rule = METHODS[method]
+    learner = _warmed(network, rule, warm_moves)
     if peer:
         games = -(-learner.progress["games"] // max(THREADS))
-        warm = [*their_network, "-t", f"{max(THREADS)}x{games}", "-p", str(max(THREADS)), "-o", "warm.w"]
-        _run_peer(peer, warm, folder)
+        words = ["-n", f"{network}patt{rule.their_init}", "-a", *rule.their_rate.split()]
+        words += ["-t", f"{max(THREADS)}x{games}", "-p", str(max(THREADS)), "-o", "warm.w"]
+        _run_peer(peer, words, folder)
 
     def theirs(threads: int, *what: str) -> Measure | None:
-        words = [*their_network, "-i", "warm.w", "-p", str(threads), *what]
+        words = ["-n", f"{network}patt", "-a", *rule.their_rate.split(), "-i", "warm.w", "-p", str(threads), *what]
         return (lambda: _run_peer(peer, words, folder)) if peer else None
 
     cells = []
@@ -112,10 +124,50 @@ def _cells(network: str, method: str, warm_moves: int, peer: Path | None, folder
     return cells
 
 
+def _warmed(network: str, rule: Method, moves: int) -> NTupleLearner:
+    """A learner that has made so many moves."""
+    config = NTupleConfig(
+        network=network,
+        env_steps=moves + (REPEATS + 1) * len(THREADS) * TIMED_MOVES,
+        report_env_steps=moves,
+        threads=max(THREADS),
+        v_init=rule.v_init,
+        step_size=StepSizeConfig(adaptive_fraction=rule.adaptive_fraction),
+    )
+    learner = NTupleLearner(config, seed=1)
+    learner.advance()
+    return learner
+
+
+def _going_on(learner: NTupleLearner, threads: int, moves: int) -> NTupleLearner:
+    """A learner that goes on with a warmed network, in games of its own, and reports every so many moves."""
+    config = replace(learner.config, threads=threads, report_env_steps=moves)
+    return NTupleLearner(config, seed=2, network=learner.network)
+
+
+def _lost_updates(network: str, warm_moves: int) -> Iterator[Row]:
+    """How many of a million updates of a weight are lost where threads write at once.
+
+    Every update of TC adds |delta| to the A of each of its entries: what is missing of that in their sum was lost. The
+    row of one thread shows what float32 rounds away.
+    """
+    learner = _warmed(network, METHODS["TC"], warm_moves)
+    for threads in THREADS:
+        counted = _going_on(learner, threads, COUNTED_MOVES)
+        added = found = 0.0
+        for _ in range(REPEATS):
+            learner.network.weights.reshape(-1, 1 << ADAPTIVE_RECORD_BITS)[:, FIRST:] = 0
+            before = counted.progress["updates"]
+            error = counted.advance()["td/error_abs_mean"]
+            entries = len(learner.network.symmetries) * len(learner.network.tables)
+            added += error * (counted.progress["updates"] - before) * entries
+            found += float(read_field(learner.network, SECOND).sum(dtype=np.float64))
+        name = f"lost of a million updates, {network}, TC, {threads} thread{'s' * (threads > 1)}"
+        yield Row(name, PER_MILLION * (1 - found / added), "updates", {})
+
+
 def _training(learner: NTupleLearner, threads: int) -> Measure:
-    """Training goes on with the warmed network; another number of threads starts games of its own."""
-    config = replace(learner.config, threads=threads, report_env_steps=TIMED_MOVES)
-    measured = NTupleLearner(config, seed=2, network=learner.network)
+    measured = _going_on(learner, threads, TIMED_MOVES)
     return lambda: measured.advance()["perf/moves_per_second"]
 
 

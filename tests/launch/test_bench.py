@@ -1,13 +1,15 @@
 """Benchmarks at small size: what they print, and the accuracy of the search where exact values are known."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from launch import bench
-from launch.bench import rows, search
+from launch.bench import ntuple, rows, search
 from launch.bench.accuracy import ROOTS, Roots, bench_accuracy, errors, exact_q, late_board
 from launch.bench.rows import Row
+from launch.errors import UserError
 from muzero2048.config import SearchConfig
 from muzero2048.env import Game2048
 from muzero2048.exact import solve
@@ -86,3 +88,46 @@ def test_rows_of_the_search_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
     # 6 nodes: latent of 64, prior of 32, q of 4 and 4 scalars as floats; children and visits of 32 as 16-bit words;
     # 2 flags. And bounds and seed of the tree.
     assert found["N = 5: a tree"].value == 6 * (4 * (64 + 32 + 4 + 4) + 2 * 64 + 2) + 12
+
+
+PEER = """#!/bin/sh
+case "$*" in *-o*) touch warm.w ;; esac
+echo "$*" >> LOG
+echo "1000/1000 25ms 2000.5ops"
+echo "1000/1000 25ms 1000.5ops"
+"""
+
+
+def test_rows_of_the_ntuple_benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, peer = tmp_path / "log", tmp_path / "2048"
+    peer.write_text(PEER.replace("LOG", str(log)))
+    peer.chmod(0o755)
+    monkeypatch.setenv("TDL2048", str(peer))
+    for name, value in (("TIMED_MOVES", 4000), ("TIMED_GAMES", 4), ("COUNTED_MOVES", 2000), ("REPEATS", 2)):
+        monkeypatch.setattr(ntuple, name, value)
+    monkeypatch.setattr(ntuple, "_compile_times", list)
+    found = {row.name: row for row in ntuple.bench_ntuple(("0123",), warm_moves=20_000)}
+    timed = [f"train 0123, {rule}, {n}" for rule in ("TD(0)", "OTD(0)", "TC") for n in ("1 thread", "2 threads")]
+    timed += ["play 1-ply 0123, 1 thread", "play 1-ply 0123, 2 threads"]
+    for name in timed:
+        row = found.pop(name)
+        assert row.unit == "moves/s"
+        assert row.ratio == {"TDL2048+": pytest.approx(row.value / 3001)}
+    # All that is missing of one thread's sums is what float32 rounds away.
+    assert abs(found.pop("lost of a million updates, 0123, TC, 1 thread").value) < 1
+    assert found.pop("lost of a million updates, 0123, TC, 2 threads").value < 100_000
+    assert not found
+    calls = log.read_text()
+    assert "-n 0123patt=320000/norm -a 0.1 fixed -t 2x" in calls
+    assert "-n 0123patt -a 1.0 coherence -i warm.w -p 1 -t 1x2" in calls
+    assert "-n 0123patt -a 0.1 fixed -i warm.w -p 2 -e 2x2" in calls
+
+
+def test_a_peer_that_is_no_program_or_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TDL2048", str(tmp_path))
+    with pytest.raises(UserError, match="is not a program"):
+        ntuple.bench_ntuple(())
+    monkeypatch.setattr(ntuple, "_compile_times", list)
+    monkeypatch.setenv("TDL2048", "/bin/false")
+    with pytest.raises(UserError, match="failed"):
+        ntuple.bench_ntuple(("0123",), warm_moves=1000)
