@@ -8,10 +8,11 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from launch.metrics import Row
 
 LINE_SECONDS = 10.0  # between two lines of a log, which someone may read by the hour
+REACHED = (32768, 8192, 2048)  # tiles whose rates are told, the largest that occurs
 
 
 class ProgressDisplay:
-    """Shows moves done, moves/s, the last scores and the time left. Prints to stdout."""
+    """Shows moves done, moves/s, games/s, the last scores, the last tiles and the time left. Prints to stdout."""
 
     def __init__(self, name: str, total: int, done: int) -> None:
         """Start at `done` of `total` moves."""
@@ -19,7 +20,8 @@ class ProgressDisplay:
         self._name, self._total, self._start = name, total, done
         self._began = time.monotonic()
         self._printed = -LINE_SECONDS
-        self._score = self._evaluation = ""
+        self._games = 0.0
+        self._score = self._tile = self._evaluation = ""
         self._bar = Progress(
             TextColumn("[bold]{task.description}"),
             BarColumn(bar_width=None),
@@ -36,14 +38,18 @@ class ProgressDisplay:
         """Show a row of metrics."""
         if "train/score_mean" in row:
             self._score = f"score {row['train/score_mean']:,.0f}"
+            self._tile = next((f"{tile} in {rate:.1%}" for tile, rate in _reached(row) if rate > 0), "")
         if "eval/score_mean" in row:
             self._evaluation = f"evaluation {row['eval/score_mean']:,.0f}"
+        self._games += row.get("train/games", 0)
         done = int(row["env_steps"])
         if done == self._start:  # an evaluation that a signal had cut off: no speed to tell yet
             return
         elapsed = time.monotonic() - self._began
         speed = (done - self._start) / elapsed
-        text = "  ".join(part for part in (f"{speed:,.0f} moves/s", self._score, self._evaluation) if part)
+        games = f"{self._games / elapsed:,.0f} games/s" if self._games else ""
+        parts = (f"{speed:,.0f} moves/s", games, self._score, self._tile, self._evaluation)
+        text = "  ".join(part for part in parts if part)
         self._bar.update(self._task, completed=done, text=text)
         if self._bar.disable and (elapsed - self._printed >= LINE_SECONDS or done >= self._total):
             self._printed = elapsed
@@ -54,6 +60,10 @@ class ProgressDisplay:
     def close(self) -> None:
         """End the display; what is printed from here on stands below it."""
         self._bar.stop()
+
+
+def _reached(row: Row) -> list[tuple[int, float]]:
+    return [(tile, row.get(f"train/reach_{tile}", 0.0)) for tile in REACHED]
 
 
 def _minutes(seconds: float) -> str:

@@ -22,4 +22,4 @@ def test_config(path: Path) -> None:
 
 
 def test_there_are_configs() -> None:
-    assert {"quick", "ntuple", "muzero", "deep_td"} == {path.parent.name for path in CONFIGS}
+    assert {path.parent.name for path in CONFIGS} == {"quick", "ntuple", "methods", "muzero", "deep_td"}

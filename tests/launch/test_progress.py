@@ -25,6 +25,19 @@ def test_a_log_gets_a_line_every_ten_seconds_and_at_the_end(clock: list[float], 
     ]
 
 
+def test_games_and_the_largest_tile_that_occurs_are_told(clock: list[float], capsys):
+    display = ProgressDisplay("run", total=100, done=0)
+    reached = {"train/reach_2048": 0.5, "train/reach_8192": 0.25, "train/reach_32768": 0.0}
+    for env_steps in (50, 100):
+        clock[0] += 20
+        display.update({"env_steps": env_steps, "train/score_mean": 9.0, "train/games": 300.0, **reached})
+    display.close()
+    assert capsys.readouterr().out.splitlines() == [
+        "run   50%  50 moves  2 moves/s  15 games/s  score 9  8192 in 25.0%  0:20 left",
+        "run  100%  100 moves  2 moves/s  15 games/s  score 9  8192 in 25.0%  0:00 left",
+    ]
+
+
 def test_nothing_is_told_before_the_first_move(clock: list[float], capsys):
     display = ProgressDisplay("run", total=10, done=5)
     clock[0] += 1
