@@ -21,7 +21,7 @@ from ntuple.game import COLUMNS
 from ntuple.network import Network, read_field, widen, write_field
 from ntuple.player import NTuplePlayer
 from ntuple.policy import GAMES_A_THREAD, make_scratch
-from ntuple.stages import make_stages
+from ntuple.stages import count_stages, make_stages
 from ntuple.starts import Starts, make_starts
 from ntuple.state_action import AFTERSTATES, KINDS, train_values
 from ntuple.store import Tensors, fill, load_tensors, save_tensors, take
@@ -197,8 +197,8 @@ class NTupleLearner:
     def begin_with(self, stored: StoredNetwork) -> None:
         """Begin the training with a network in place of a new one.
 
-        It may have fewer stages: the later ones stay new. What its adaptive rule knows is kept if training has the
-        same rule from the first move on.
+        It may have fewer stages: the later ones begin as copies of its last one if weights are promoted from stage to
+        stage, else new. What its adaptive rule knows is kept if training has the same rule from the first move on.
 
         Raises:
             ValueError: it is of another board, network or value, or its stages are not the first ones of the config's.
@@ -207,9 +207,16 @@ class NTupleLearner:
         stored = stored.with_order_of(self.config.network)
         is_known = self.config.adaptive_starts == 0 and stored.memory.keys() == self._fields.keys()
         self.network = new_network(self.config, ADAPTIVE_RECORD_BITS if is_known else TD_RECORD_BITS)
-        write_field(self.network, stored.weights)
+        write_field(self.network, self._weights_to_begin_with(stored))
         for name, values in stored.memory.items() if is_known else ():
             write_field(self.network, values, MEMORY_FIELDS[name])
+
+    def _weights_to_begin_with(self, stored: StoredNetwork) -> NDArray[np.float32]:
+        if self.config.promotion not in ("inter", "both"):
+            return stored.weights
+        last = stored.weights.reshape(count_stages(stored.config.stages), -1)[-1]
+        more = count_stages(self.config.stages) - count_stages(stored.config.stages)
+        return np.concatenate([stored.weights, *[last] * more])
 
     def player(self) -> NTuplePlayer:
         """A 1-ply player with the mean of the weights, if there is one, or the current weights, shared, not copied."""

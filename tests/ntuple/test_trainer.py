@@ -170,6 +170,16 @@ def test_a_later_stage_is_trained_alone_behind_a_trained_one(tmp_path: Path) -> 
     assert np.count_nonzero(after[1] != before[1]) > 200
 
 
+def test_promoted_stages_begin_as_copies_of_the_last_one(tmp_path: Path) -> None:
+    first = NTupleLearner(replace(SMALL, stages="0,32"), seed=1)
+    _learn(first)
+    first.save(tmp_path)
+    learner = NTupleLearner(replace(SMALL, stages="0,32,64,64+32", promotion="inter"), seed=2)
+    learner.begin_with(load_stored(tmp_path, first.config))
+    before, after = read_field(first.network).reshape(2, -1), read_field(learner.network).reshape(4, -1)
+    np.testing.assert_array_equal(after, before[[0, 1, 1, 1]])
+
+
 def test_step_sizes_go_on_where_they_were_if_the_rule_is_the_same(tmp_path: Path) -> None:
     first = NTupleLearner(replace(SMALL, step_size=TC), seed=1)
     _learn(first)
