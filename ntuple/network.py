@@ -187,14 +187,17 @@ def read_field(network: Network, field: int = 0) -> NDArray[np.float32]:
     return values
 
 
-def write_field(network: Network, values: NDArray[np.float32], field: int = 0) -> None:
-    """The inverse of `read_field`; the values may be those of the first stages alone."""
+def write_field(network: Network, values: NDArray[np.float32], field: int = 0, stage: int = 0) -> None:
+    """The inverse of `read_field`; the values may be those of some stages from `stage` on."""
+    start = stage * int(network.stage_size)
 
     def write(first: int, end: int, salt: np.uint32) -> None:
-        write_table(network.weights, np.uint64(first), salt, network.record_bits, field, values[first:end])
+        part = values[first - start : end - start]
+        write_table(network.weights, np.uint64(first), salt, network.record_bits, field, part)
 
+    tables = [table for table in _tables(network) if start <= table[0] < start + values.size]
     with ThreadPoolExecutor(available_cores()) as pool:
-        list(pool.map(write, *zip(*(table for table in _tables(network) if table[0] < values.size), strict=True)))
+        list(pool.map(write, *zip(*tables, strict=True)))
 
 
 def _tables(network: Network) -> list[tuple[int, int, np.uint32]]:

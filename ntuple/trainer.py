@@ -207,16 +207,13 @@ class NTupleLearner:
         stored = stored.with_order_of(self.config.network)
         is_known = self.config.adaptive_starts == 0 and stored.memory.keys() == self._fields.keys()
         self.network = new_network(self.config, ADAPTIVE_RECORD_BITS if is_known else TD_RECORD_BITS)
-        write_field(self.network, self._weights_to_begin_with(stored))
+        write_field(self.network, stored.weights)
+        if self.config.promotion in ("inter", "both"):
+            first, stages = count_stages(stored.config.stages), count_stages(self.config.stages)
+            for stage in range(first, stages):
+                write_field(self.network, stored.weights.reshape(first, -1)[-1], stage=stage)
         for name, values in stored.memory.items() if is_known else ():
             write_field(self.network, values, MEMORY_FIELDS[name])
-
-    def _weights_to_begin_with(self, stored: StoredNetwork) -> NDArray[np.float32]:
-        if self.config.promotion not in ("inter", "both"):
-            return stored.weights
-        last = stored.weights.reshape(count_stages(stored.config.stages), -1)[-1]
-        more = count_stages(self.config.stages) - count_stages(stored.config.stages)
-        return np.concatenate([stored.weights, *[last] * more])
 
     def player(self) -> NTuplePlayer:
         """A 1-ply player with the mean of the weights, if there is one, or the current weights, shared, not copied."""
