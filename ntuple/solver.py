@@ -1,0 +1,274 @@
+"""The exact optimum of small boards: every position that play can reach, and what it is worth.
+
+    V(s)  = max over legal a of r + V(as),  0 if the game is over
+    V(as) = sum over spawns of p V(s')      (Guei 2023, eq. 20-22, to the end of the game)
+
+The best and the worst value have the luckiest and the unluckiest spawn in place of the mean; the chance to reach a tile
+counts 1 for the tile in place of points (Guei 2023, sec. 5.4.3). Each is the optimum of its own play. Positions that a
+symmetry turns into each other are one, named by the smallest word of its views. Moves keep the sum of the tiles and
+spawns add 2 or 4, so positions are found layer by layer in rising order of the sum, and valued in falling order.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ntuple.board import (
+    ONE,
+    U2,
+    ZERO,
+    Board,
+    Rules,
+    afterstate,
+    count_cells,
+    empty_cells,
+    flip,
+    is_same,
+    kth_cell,
+    make_rules,
+    max_cell,
+    mirror,
+    transposed,
+)
+from ntuple.config import available_cores
+from ntuple.jit import inline, kernel
+
+Codes = NDArray[np.uint64]  # canonical boards, ascending
+
+FOUR_SHARE = 0.1  # of the spawns
+LEVELS = 15  # log2 of the largest tile that a word holds
+MOST_CELLS = 9  # of a board that is solved to its end
+CHUNK = 1 << 13  # positions of one task
+NONE_WORSE = 2**31 - 1
+
+
+class Values(NamedTuple):
+    """What positions are worth, an entry each."""
+
+    expected: NDArray[np.float64]  # points to come, on average
+    best: NDArray[np.int32]  # points to come with the luckiest spawns
+    worst: NDArray[np.int32]  # with the unluckiest
+    reach: NDArray[np.float64]  # probability of the tile
+
+
+class Layer(NamedTuple):
+    """All positions of one sum of the tiles."""
+
+    states: Codes  # boards that wait for a move, or on which the game is over
+    afters: Codes  # afterstates, boards that wait for a spawn
+    values: Values  # of the states
+
+
+def make_values(size: int) -> Values:
+    """Zeros for so many positions."""
+    return Values(np.zeros(size), np.zeros(size, np.int32), np.zeros(size, np.int32), np.zeros(size))
+
+
+@inline
+def canonical(rules: Rules, board: Board) -> np.uint64:
+    """The smallest word among the views of a board whose tiles are below 65536."""
+    flipped = flip(rules, board)
+    words = (board.lo, mirror(rules, board).lo, flipped.lo, mirror(rules, flipped).lo)
+    least = min(min(words[0], words[1]), min(words[2], words[3]))
+    if rules.rows == rules.columns:
+        for word in words:
+            least = min(least, transposed(Board(word, ZERO)).lo)
+    return least
+
+
+@kernel
+def canonize(rules: Rules, words: NDArray[np.uint64]) -> None:
+    """Replace boards by their canonical forms."""
+    for i in range(words.size):
+        words[i] = canonical(rules, Board(words[i], ZERO))
+
+
+@kernel
+def emit_afters(rules: Rules, states: Codes, until: int, out: Codes) -> int:
+    """Write the afterstates of states, at most 4 each, and return how many; with a tile 2^until the game is over."""
+    count = 0
+    for i in range(states.size):
+        board = Board(states[i], ZERO)
+        if max_cell(board) >= until:
+            continue
+        for action in range(4):
+            after, _ = afterstate(rules, board, action)
+            if not is_same(after, board):
+                out[count] = canonical(rules, after)
+                count += 1
+    return count
+
+
+@kernel
+def emit_states(rules: Rules, afters: Codes, level: int, out: Codes) -> int:
+    """Write the boards behind the spawns of a tile 2^level, one an empty cell, and return how many."""
+    count = 0
+    for i in range(afters.size):
+        board = Board(afters[i], ZERO)
+        empty = empty_cells(rules, board)
+        for k in range(count_cells(empty)):
+            tile = kth_cell(empty, np.uint64(k)) * np.uint64(level)
+            out[count] = canonical(rules, Board(board.lo | tile, ZERO))
+            count += 1
+    return count
+
+
+@inline
+def find(codes: Codes, code: np.uint64) -> int:
+    """The place of a code that is among the codes."""
+    low, size = 0, codes.size
+    while size > 1:
+        half = size >> 1
+        if codes[low + half] <= code:
+            low += half
+        size -= half
+    return low
+
+
+@kernel
+def value_afters(
+    rules: Rules, afters: Codes, twos: Codes, of_twos: Values, fours: Codes, of_fours: Values, out: Values
+) -> None:
+    """Value afterstates by the states behind them, which lie in the layers of 2 and of 4 more."""
+    for i in range(afters.size):
+        board = Board(afters[i], ZERO)
+        empty = empty_cells(rules, board)
+        count = count_cells(empty)
+        expected = reach = 0.0
+        best, worst = np.int32(0), np.int32(NONE_WORSE)
+        for k in range(count):
+            cell = kth_cell(empty, np.uint64(k))
+            two = find(twos, canonical(rules, Board(board.lo | cell, ZERO)))
+            four = find(fours, canonical(rules, Board(board.lo | cell << ONE, ZERO)))
+            expected += (1 - FOUR_SHARE) * of_twos.expected[two] + FOUR_SHARE * of_fours.expected[four]
+            reach += (1 - FOUR_SHARE) * of_twos.reach[two] + FOUR_SHARE * of_fours.reach[four]
+            best = max(best, of_twos.best[two], of_fours.best[four])
+            worst = min(worst, of_twos.worst[two], of_fours.worst[four])
+        out.expected[i], out.reach[i] = expected / count, reach / count
+        out.best[i], out.worst[i] = best, worst
+
+
+@kernel
+def value_states(
+    rules: Rules, states: Codes, until: int, tile: int, afters: Codes, of_afters: Values, out: Values
+) -> None:
+    """Value the states of a layer by its afterstates; `out` begins as zeros."""
+    for i in range(states.size):
+        board = Board(states[i], ZERO)
+        largest = max_cell(board)
+        if largest < until:
+            for action in range(4):
+                after, reward = afterstate(rules, board, action)
+                if is_same(after, board):
+                    continue
+                place, points = find(afters, canonical(rules, after)), np.int32(reward)
+                out.expected[i] = max(out.expected[i], points + of_afters.expected[place])
+                out.best[i] = max(out.best[i], points + of_afters.best[place])
+                out.worst[i] = max(out.worst[i], points + of_afters.worst[place])
+                out.reach[i] = max(out.reach[i], of_afters.reach[place])
+        if largest >= tile:
+            out.reach[i] = 1.0
+
+
+def solve(rows: int, columns: int, until: int = LEVELS + 1, tile: int = LEVELS + 1) -> dict[int, Layer]:
+    """The layers of a game by the sum of their tiles.
+
+    Args:
+        rows: H of the board.
+        columns: W of the board.
+        until: log2 of a tile with which the game is over; more than 15: none, for boards of up to nine cells.
+        tile: log2 of the tile whose chance is asked for.
+
+    Raises:
+        ValueError: a board of more cells that has no such end.
+    """
+    if rows * columns > MOST_CELLS and until > LEVELS:
+        raise ValueError(f"a board of {rows}x{columns} cells has too many positions: give a tile that ends the game")
+    rules = make_rules(rows, columns)
+    with ThreadPoolExecutor(available_cores()) as pool:
+        found = dict(_find_layers(rules, until, pool))
+        solved: dict[int, Layer] = {}
+        for total in sorted(found, reverse=True):
+            states, afters = found.pop(total)
+            above = [solved.get(total + more, NO_LAYER) for more in (2, 4)]
+            behind = [part for layer in above for part in (layer.states, layer.values)]
+            of_afters, values = make_values(afters.size), make_values(states.size)
+            _in_parts(pool, value_afters, rules, afters, of_afters, *behind)
+            _in_parts(pool, value_states, rules, states, values, until, tile, afters, of_afters)
+            solved[total] = Layer(states, afters, values)
+    return solved
+
+
+NO_LAYER = Layer(np.zeros(0, np.uint64), np.zeros(0, np.uint64), make_values(0))
+
+
+def first_boards(rows: int, columns: int) -> list[tuple[float, np.uint64]]:
+    """The probabilities and canonical boards with which a game begins."""
+    rules = make_rules(rows, columns)
+    places = [np.uint64(4 * (4 * row + column)) for row in range(rows) for column in range(columns)]
+    tiles = ((1 - FOUR_SHARE, ONE), (FOUR_SHARE, U2))
+    pairs = list(itertools.combinations(places, 2))
+    words = [
+        (p * q / len(pairs), one << first | two << second)
+        for (p, one), (q, two) in itertools.product(tiles, tiles)
+        for first, second in pairs
+    ]
+    codes = np.array([word for _, word in words], np.uint64)
+    canonize(rules, codes)
+    return [(probability, code) for (probability, _), code in zip(words, codes, strict=True)]
+
+
+def _find_layers(rules: Rules, until: int, pool: ThreadPoolExecutor) -> Iterator[tuple[int, tuple[Codes, Codes]]]:
+    """The states and afterstates of each sum of the tiles, in rising order."""
+    pending: dict[int, list[Codes]] = {}
+
+    def spawn_into(total: int, afters: Codes, into: dict[int, list[Codes]]) -> None:
+        for level in (1, 2):
+            states = _emitted(pool, emit_states, rules, afters, level)
+            if states.size:
+                into.setdefault(total + 2**level, []).append(states)
+
+    singles: dict[int, list[Codes]] = {}
+    spawn_into(0, np.zeros(1, np.uint64), singles)
+    for total, (single,) in singles.items():
+        spawn_into(total, single, pending)
+    while pending:
+        total = min(pending)
+        states = _distinct(pending.pop(total))
+        afters = _emitted(pool, emit_afters, rules, states, until)
+        spawn_into(total, afters, pending)
+        yield total, (states, afters)
+
+
+def _emitted(pool: ThreadPoolExecutor, emit: Callable[..., int], rules: Rules, codes: Codes, setting: int) -> Codes:
+    """What a kernel emits for all codes, distinct and ascending."""
+
+    def task(start: int) -> Codes:
+        part = codes[start : start + CHUNK]
+        out = np.empty(part.size * rules.rows * rules.columns, np.uint64)
+        return out[: emit(rules, part, setting, out)].copy()
+
+    return _distinct(list(pool.map(task, range(0, codes.size, CHUNK))))
+
+
+def _distinct(parts: list[Codes]) -> Codes:
+    codes = np.sort(np.concatenate([*parts, NO_LAYER.states]))
+    is_new = np.ones(codes.size, bool)
+    is_new[1:] = codes[1:] != codes[:-1]
+    return codes[is_new]
+
+
+def _in_parts(
+    pool: ThreadPoolExecutor, value: Callable[..., None], rules: Rules, codes: Codes, out: Values, *args: Any
+) -> None:
+    """Let a kernel value all codes."""
+
+    def task(start: int) -> None:
+        part = slice(start, start + CHUNK)
+        value(rules, codes[part], *args, Values._make(array[part] for array in out))
+
+    list(pool.map(task, range(0, codes.size, CHUNK)))
