@@ -55,11 +55,13 @@ class Values(NamedTuple):
     reach: NDArray[np.float64]  # probability of the tile
 
 
-class Layer(NamedTuple):
-    """All positions of one sum of the tiles."""
+class Solved(NamedTuple):
+    """All positions of a game, by the sum of their tiles, and within a sum in ascending order."""
 
     states: Codes  # boards that wait for a move, or on which the game is over
+    state_starts: NDArray[np.int64]  # [K + 1] states of the sum 2k lie from entry k to entry k + 1
     afters: Codes  # afterstates, boards that wait for a spawn
+    after_starts: NDArray[np.int64]  # [K + 1] likewise
     values: Values  # of the states
 
 
@@ -174,8 +176,8 @@ def value_states(
             out.reach[i] = 1.0
 
 
-def solve(rows: int, columns: int, until: int = LEVELS + 1, tile: int = LEVELS + 1) -> dict[int, Layer]:
-    """The layers of a game by the sum of their tiles.
+def solve(rows: int, columns: int, until: int = LEVELS + 1, tile: int = LEVELS + 1) -> Solved:
+    """Find and value all positions of a game.
 
     Args:
         rows: H of the board.
@@ -190,20 +192,37 @@ def solve(rows: int, columns: int, until: int = LEVELS + 1, tile: int = LEVELS +
         raise ValueError(f"a board of {rows}x{columns} cells has too many positions: give a tile that ends the game")
     rules = make_rules(rows, columns)
     with ThreadPoolExecutor(available_cores()) as pool:
-        found = dict(_find_layers(rules, until, pool))
-        solved: dict[int, Layer] = {}
-        for total in sorted(found, reverse=True):
-            states, afters = found.pop(total)
-            above = [solved.get(total + more, NO_LAYER) for more in (2, 4)]
-            behind = [part for layer in above for part in (layer.states, layer.values)]
-            of_afters, values = make_values(afters.size), make_values(states.size)
-            _in_parts(pool, value_afters, rules, afters, of_afters, *behind)
-            _in_parts(pool, value_states, rules, states, values, until, tile, afters, of_afters)
-            solved[total] = Layer(states, afters, values)
+        layers = dict(_find_layers(rules, until, pool))
+        states, state_starts = _in_a_row({total: states for total, (states, _) in layers.items()})
+        afters, after_starts = _in_a_row({total: afters for total, (_, afters) in layers.items()})
+        del layers
+        solved = Solved(states, state_starts, afters, after_starts, make_values(states.size))
+        for k in range(state_starts.size - 2, -1, -1):
+            codes, values = layer(solved, k)
+            here = afters[after_starts[k] : after_starts[k + 1]]
+            of_afters = make_values(here.size)
+            _in_parts(pool, value_afters, rules, here, of_afters, *layer(solved, k + 1), *layer(solved, k + 2))
+            _in_parts(pool, value_states, rules, codes, values, until, tile, here, of_afters)
     return solved
 
 
-NO_LAYER = Layer(np.zeros(0, np.uint64), np.zeros(0, np.uint64), make_values(0))
+def layer(solved: Solved, k: int) -> tuple[Codes, Values]:
+    """The states whose tiles have the sum 2k, and their values, as views; none beyond the last sum."""
+    ends = solved.state_starts[k : k + 2]
+    part = slice(*ends.tolist()) if ends.size == 2 else slice(0, 0)
+    return solved.states[part], _cut(solved.values, part)
+
+
+def _in_a_row(layers: dict[int, Codes]) -> tuple[Codes, NDArray[np.int64]]:
+    """The layers by their sums, one behind the other, and where those of each half of a sum begin."""
+    sizes = np.zeros(max(layers) // 2 + 2, np.int64)
+    for total, codes in layers.items():
+        sizes[total // 2 + 1] = codes.size
+    return np.concatenate([layers[total] for total in sorted(layers)]), np.cumsum(sizes)
+
+
+def _cut(values: Values, part: slice) -> Values:
+    return Values._make(array[part] for array in values)
 
 
 def first_boards(rows: int, columns: int) -> list[tuple[float, np.uint64]]:
@@ -256,7 +275,7 @@ def _emitted(pool: ThreadPoolExecutor, emit: Callable[..., int], rules: Rules, c
 
 
 def _distinct(parts: list[Codes]) -> Codes:
-    codes = np.sort(np.concatenate([*parts, NO_LAYER.states]))
+    codes = np.sort(np.concatenate([*parts, np.zeros(0, np.uint64)]))
     is_new = np.ones(codes.size, bool)
     is_new[1:] = codes[1:] != codes[:-1]
     return codes[is_new]
@@ -269,6 +288,6 @@ def _in_parts(
 
     def task(start: int) -> None:
         part = slice(start, start + CHUNK)
-        value(rules, codes[part], *args, Values._make(array[part] for array in out))
+        value(rules, codes[part], *args, _cut(out, part))
 
     list(pool.map(task, range(0, codes.size, CHUNK)))

@@ -10,7 +10,7 @@ from reference import rules
 from muzero2048 import exact
 from muzero2048.env import Game2048
 from ntuple.board import Board, decode, make_rules
-from ntuple.solver import LEVELS, Layer, canonize, first_boards, solve
+from ntuple.solver import LEVELS, Solved, canonize, first_boards, layer, solve
 
 OPTIMA = {(2, 2): (110, 66.964149), (2, 3): (21_752, 480.258272), (3, 2): (21_752, 480.258272)}
 NO_TILE = LEVELS + 1
@@ -20,13 +20,13 @@ def total_of(word: int) -> int:
     return sum(1 << (word >> 4 * i & 15) for i in range(16) if word >> 4 * i & 15)
 
 
-def start_value(layers: dict[int, Layer], shape: tuple[int, int], measure: str) -> float:
+def start_value(solved: Solved, shape: tuple[int, int], measure: str) -> float:
     values = []
     for p, code in first_boards(*shape):
-        layer = layers[total_of(int(code))]
-        place = np.searchsorted(layer.states, code)
-        assert layer.states[place] == code
-        values.append(p * getattr(layer.values, measure)[place])
+        states, of_states = layer(solved, total_of(int(code)) // 2)
+        place = np.searchsorted(states, code)
+        assert states[place] == code
+        values.append(p * getattr(of_states, measure)[place])
     return float(sum(values))
 
 
@@ -56,34 +56,32 @@ def recursion(until: int, tile: int):
 
 @pytest.mark.parametrize("shape", OPTIMA)
 def test_positions_and_optima(shape: tuple[int, int]) -> None:
-    layers = solve(*shape)
-    assert sum(layer.states.size for layer in layers.values()) == OPTIMA[shape][0]
+    solved = solve(*shape)
+    assert solved.states.size == OPTIMA[shape][0]
     assert sum(p for p, _ in first_boards(*shape)) == pytest.approx(1)
-    assert start_value(layers, shape, "expected") == pytest.approx(OPTIMA[shape][1], abs=1e-6)
+    assert start_value(solved, shape, "expected") == pytest.approx(OPTIMA[shape][1], abs=1e-6)
 
 
 @pytest.mark.parametrize(("shape", "until", "tile"), [((2, 2), NO_TILE, 4), ((2, 3), 4, 4), ((1, 4), NO_TILE, 3)])
 def test_every_state_has_the_values_of_plain_recursion(shape: tuple[int, int], until: int, tile: int) -> None:
     game, state = make_rules(*shape), recursion(until, tile)
-    seen = 0
-    for total, layer in solve(*shape, until, tile).items():
-        assert (np.diff(layer.states.astype(np.int64)) > 0).all()
-        for i, word in enumerate(layer.states):
-            assert total_of(int(word)) == total
+    solved = solve(*shape, until, tile)
+    for k in range(solved.state_starts.size - 1):
+        states, of_states = layer(solved, k)
+        assert (np.diff(states.astype(np.int64)) > 0).all()
+        for i, word in enumerate(states):
+            assert total_of(int(word)) == 2 * k
             board = tuple(tuple(row) for row in decode(game, Board(word, np.uint64(0))).tolist())
-            assert [values[i] for values in layer.values] == pytest.approx(state(board), rel=1e-12)
-            seen += 1
-    assert seen > 20
+            assert [values[i] for values in of_states] == pytest.approx(state(board), rel=1e-12)
+    assert solved.states.size > 20
 
 
 def test_the_dense_solver_of_the_search_agrees() -> None:
     dense = exact.solve(Game2048(2, 3))
-    game, layers = make_rules(2, 3), solve(2, 3)
-    words = np.concatenate([layer.states for layer in layers.values()])
-    cells = np.stack([decode(game, Board(word, np.uint64(0))) for word in words])
+    game, solved = make_rules(2, 3), solve(2, 3)
+    cells = np.stack([decode(game, Board(word, np.uint64(0))) for word in solved.states])
     numbers = np.asarray(dense.number(dense.game.from_cells(jnp.asarray(cells, jnp.uint8))))
-    expected = np.concatenate([layer.values.expected for layer in layers.values()])
-    np.testing.assert_allclose(dense.states[numbers], expected, rtol=1e-9)
+    np.testing.assert_allclose(dense.states[numbers], solved.values.expected, rtol=1e-9)
 
 
 def test_views_of_a_board_have_one_name() -> None:
@@ -103,6 +101,6 @@ def test_a_board_too_large_to_be_solved_is_refused() -> None:
 
 @pytest.mark.slow
 def test_three_by_three() -> None:
-    layers = solve(3, 3)
-    assert sum(layer.states.size for layer in layers.values()) == 48_713_519
-    assert start_value(layers, (3, 3), "expected") == pytest.approx(5468.486797, abs=1e-6)
+    solved = solve(3, 3)
+    assert solved.states.size == 48_713_519
+    assert start_value(solved, (3, 3), "expected") == pytest.approx(5468.486797, abs=1e-6)
