@@ -21,8 +21,8 @@ from launch.environment import project_version
 from launch.errors import UserError
 from ntuple import NTupleConfig, NTupleLearner
 from ntuple.ensemble import average
-from ntuple.network import count_actions, initial_weight
-from ntuple.patterns import pattern_text, table_sizes, view_cells
+from ntuple.network import initial_weight
+from ntuple.patterns import count_actions, count_levels, pattern_text, view_cells
 from ntuple.store import SHAPE_KEYS
 from ntuple.stored import StoredNetwork, count_file_stages, from_w, load_stored, save_stored
 from ntuple.tdl import read_w, write_w
@@ -144,14 +144,14 @@ def inspect(path: Path, stages: str) -> None:
 
 def _feature(network: StoredNetwork, at: int) -> str:
     """The tiles of a weight's cells, and its tuple and stage."""
-    actions = count_actions(network.config.values)
-    sizes = table_sizes(network.patterns, actions)
+    sizes, levels = network.table_sizes, count_levels(network.config.rows, network.config.columns)
     stage, place = divmod(at, sum(sizes))
     m = int(np.searchsorted(np.cumsum(sizes), place, side="right"))
     index = place - sum(sizes[:m])
-    tiles = [(index >> 4 * i) & 15 for i in range(len(network.patterns[m]))]
-    cells = " ".join(
+    cells = len(network.patterns[m])
+    tiles = [index // levels**i % levels for i in range(cells)]
+    features = " ".join(
         f"{cell:x}:{2**tile if tile else 0}" for cell, tile in zip(network.patterns[m], tiles, strict=True)
     )
-    action = f", action {index >> 4 * len(network.patterns[m])}" if actions > 1 else ""
-    return f"{cells}  (tuple {pattern_text(network.patterns[m])}, stage {stage}{action})"
+    action = f", action {index // levels**cells}" if count_actions(network.config.values) > 1 else ""
+    return f"{features}  (tuple {pattern_text(network.patterns[m])}, stage {stage}{action})"

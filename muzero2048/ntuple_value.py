@@ -20,9 +20,8 @@ from muzero2048.search.base import Dynamics
 from muzero2048.search.dynamics import BoardEvaluator, SimulatorDynamics
 from muzero2048.symmetry import symmetries
 from ntuple import NTupleConfig, load_weights
-from ntuple.patterns import Pattern, parse_network
+from ntuple.patterns import Pattern, count_levels, parse_network, table_sizes
 
-LARGEST_CELL = 15  # larger tiles are taken for 32768: an index has four bits a cell
 MOST_WEIGHTS = 2**31 - 1  # positions are int32: the largest named network has 2^27 weights
 
 
@@ -42,10 +41,11 @@ class NTupleSetting(SearchSetting):
 def afterstate_values(
     game: Game2048, patterns: tuple[Pattern, ...], weights: Float[Array, "entries"], board: Board
 ) -> Float[Array, "*B"]:
-    """V(as) = sum over M tuples m and S views v of weights[start_m + sum_i min(cell_v(m, i), 15) 16^i], in points.
+    """V(as) = sum over M tuples m and S views v of weights[start_m + sum_i min(cell_v(m, i), R - 1) R^i], in points.
 
-    S is 8 on square boards and 4 on oblong ones; the tables of the tuples lie one behind the other. It equals
-    ntuple.network (find_entries, value_at) to float32 rounding.
+    R is 16 on 4x4 and less on smaller boards (ntuple.patterns.count_levels). S is 8 on square boards and 4 on oblong
+    ones; the tables of the tuples lie one behind the other. It equals ntuple.network (find_entries, value_at) to
+    float32 rounding.
 
     An array an entry, not one of [.., S M] with a sum over its last axis: no stacked form was reliably faster on a CPU,
     and they compile up to three times as long. The cache misses of the entries decide: 3 to 4 million boards/s of 4x6
@@ -53,27 +53,29 @@ def afterstate_values(
     """
     cells = _clamped_cells(game, board)
     views = symmetries(game.rows, game.columns).cell_from
-    starts = np.cumsum([0, *(16 ** len(pattern) for pattern in patterns)]).tolist()
+    starts = np.cumsum([0, *table_sizes(patterns, game.rows, game.columns)]).tolist()
+    levels = count_levels(game.rows, game.columns)
     tables = []
     for start, pattern in zip(starts[:-1], patterns, strict=True):
-        positions = [start + _index([cells[view[cell]] for cell in pattern]) for view in views]
+        positions = [start + _index([cells[view[cell]] for cell in pattern], levels) for view in views]
         entries = [weights.at[position].get(mode="promise_in_bounds") for position in positions]
         tables.append(functools.reduce(operator.add, entries))
     return functools.reduce(operator.add, tables)
 
 
 def _clamped_cells(game: Game2048, board: Board) -> list[Int[Array, "*B"]]:
-    """The cells row by row, an array each, tiles above 32768 taken for 32768."""
+    """The cells row by row, an array each, tiles above the largest of an index taken for that."""
+    largest = np.uint32(count_levels(game.rows, game.columns) - 1)
     return [
-        jnp.minimum((word >> np.uint32(8 * column)) & np.uint32(0xFF), np.uint32(LARGEST_CELL)).astype(jnp.int32)
+        jnp.minimum((word >> np.uint32(8 * column)) & np.uint32(0xFF), largest).astype(jnp.int32)
         for word in board
         for column in range(game.columns)
     ]
 
 
-def _index(cells: list[Int[Array, "*B"]]) -> Int[Array, "*B"]:
-    """Cells as the digits of a hexadecimal number, the lowest first."""
-    return functools.reduce(operator.or_, [cell << (4 * i) for i, cell in enumerate(cells)])
+def _index(cells: list[Int[Array, "*B"]], levels: int) -> Int[Array, "*B"]:
+    """Cells as the digits of a number, the lowest first."""
+    return functools.reduce(operator.add, [cell * levels**i for i, cell in enumerate(cells)])
 
 
 def load_player(folder: Path, config: NTupleConfig, search: SearchConfig) -> SearchPlayer:

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ntuple.board import make_rules
-from ntuple.patterns import parse_network
+from ntuple.patterns import parse_network, table_sizes
 from ntuple.stages import count_stages, make_stages
 
+MOST_PLACES = 2**32  # of a tuple: a place is 32 bits
 JUMP_TILES = {str(2**level): level for level in range(3, 18)}
 
 
@@ -204,8 +205,9 @@ class NTupleConfig:
         for key, default in (("target", TargetConfig()), ("start", StartConfig()), ("promotion", "none")):
             if getattr(self, key) != default:
                 raise ValueError(f"values = {self.values} learns from one step and normal starts: leave out {key}")
-        if self.values == "action" and max(map(len, parse_network(self.network, self.rows, self.columns))) > 7:
-            raise ValueError("values = action has four tables a tuple, of at most 7 cells: give another network")
+        patterns = parse_network(self.network, self.rows, self.columns)
+        if max(table_sizes(patterns, self.rows, self.columns, self.values)) > MOST_PLACES:
+            raise ValueError("values = action has four tables a tuple, too large with 8 cells: give another network")
 
     @property
     def num_threads(self) -> int:

@@ -37,14 +37,15 @@ def containing(
 
 
 def fold(
-    patterns: tuple[Pattern, ...], tables: list[NDArray[np.float32]], views: list[tuple[int, ...]]
+    patterns: tuple[Pattern, ...], tables: list[NDArray[np.float32]], views: list[tuple[int, ...]], levels: int
 ) -> tuple[tuple[Pattern, ...], list[NDArray[np.float32]]]:
     """Fold every tuple that lies inside a larger one, the smallest first.
 
     Args:
         patterns: [M] the tuples.
-        tables: [M] their weights float32[stages, 16^n] in the plain order.
+        tables: [M] their weights float32[stages, R^n] in the plain order.
         views: see `containing`.
+        levels: R, the base of an index.
 
     Returns:
         The tuples that are left, in their order, and their new tables. V of every board is the same to rounding.
@@ -55,9 +56,7 @@ def fold(
         found = containing(patterns[number], tuple(patterns[other] for other in numbers), views)
         if found:
             larger, places = numbers[found[0]], found[1]
-            indices = np.arange(kept[larger].shape[1], dtype=np.uint64)
-            small = np.zeros_like(indices)
-            for i, place in enumerate(places):
-                small |= (indices >> np.uint64(4 * place) & np.uint64(15)) << np.uint64(4 * i)
+            indices = np.arange(kept[larger].shape[1])
+            small = sum(indices // levels**place % levels * levels**i for i, place in enumerate(places))
             kept[larger] += kept.pop(number)[:, small]
     return tuple(patterns[number] for number in kept), [table.astype(np.float32) for table in kept.values()]

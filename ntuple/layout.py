@@ -4,6 +4,9 @@ An index has a nibble a cell, and small tiles are far more common than large one
 choose a cache set take most of the traffic. `scramble` spreads them: simulated cache misses of a move of a 4x6 network
 fall from 46 to 15. The low four bits, which lie in one cache line, stay. Files hold tables in the plain order.
 
+On boards below 4x4 a cell has fewer than 16 values (ntuple.patterns.count_levels). Indices are numbers in that base
+there and not scrambled: the 6-tuples of 3x3 have tables a tenth as large, 7-tuples a fourteenth.
+
 A record is 1 or 4 floats, so that all that an update needs lies in one line: the weight alone, or the weight and what
 its step size rule keeps beside it (ntuple.updates).
 """
@@ -44,6 +47,12 @@ def smaller_index(index: np.uint32) -> np.uint32:
     occupied = index | index >> TWO
     occupied = (occupied | occupied >> ONE_BIT) & FIRST_BITS
     return np.uint32(index - occupied)
+
+
+def make_digits(levels: int) -> NDArray[np.uint32]:
+    """Four nibbles as a number in base R = `levels`, for all uint32[65536]: sum of min(nibble_i, R - 1) R^i."""
+    words = np.arange(1 << 16, dtype=np.uint32)
+    return sum(np.minimum(words >> 4 * i & 15, levels - 1) * levels**i for i in range(4)).astype(np.uint32)
 
 
 def make_salts(sizes: list[int]) -> NDArray[np.uint32]:

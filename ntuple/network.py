@@ -16,10 +16,21 @@ from ntuple import simd
 from ntuple.board import ONE, U2, U3, U8, ZERO, Board, Rules, flip, index_word, mirror, transpose
 from ntuple.config import available_cores
 from ntuple.jit import inline, kernel
-from ntuple.layout import make_salts, read_table, scramble, smaller_index, unscramble, write_table
-from ntuple.patterns import Pattern, cell_runs, parse_network, table_sizes, view_actions, view_cells
+from ntuple.layout import make_digits, make_salts, read_table, scramble, smaller_index, unscramble, write_table
+from ntuple.patterns import (
+    MOST_LEVELS,
+    Pattern,
+    cell_runs,
+    count_actions,
+    count_levels,
+    parse_network,
+    table_sizes,
+    view_actions,
+    view_cells,
+)
 from ntuple.stages import Stages, make_stages, stage_of
 
+U16, U16_MASK = np.uint32(16), np.uint32(0xFFFF)
 VIEWS = 8  # a tuple's share of a row of entries, of which the first S are used
 NO_CELL = 0x80  # in a byte shuffle: the byte becomes 0
 INTER, INTRA = 1, 2  # bits of Network.promotion
@@ -40,12 +51,14 @@ class Network(NamedTuple):
     frozen: np.uint64  # records of the first stages, which learn nothing
     tables: NDArray[np.uint64]  # [M] the first record of each table in its stage
     salts: NDArray[np.uint32]  # [M] see ntuple.layout
+    levels: np.uint32  # R, see ntuple.patterns
+    digits: NDArray[np.uint32]  # [65536] four nibbles as a number in base R, or nothing if R = 16
     shuffles: NDArray[np.uint8]  # [64 M] see ntuple.simd
     rights: NDArray[np.uint64]  # [M, R] run r of tuple m is ((word >> right) & mask) << left;
     masks: NDArray[np.uint64]  # [M, R] tuples of fewer runs than R end with masks of 0
     lefts: NDArray[np.uint64]  # [M, R]
     symmetries: tuple[int, ...]  # 0..S-1: a tuple, since the compiler knows its length and unrolls loops over it
-    action_bits: NDArray[np.uint32]  # [A, 8 M] A = 4: set in the place of an entry, they make it that of an action;
+    action_places: NDArray[np.uint32]  # [A, 8 M] A = 4: to be added to the place of an entry to make it an action's;
     # A = 1, all 0, if the network values no actions (ntuple.state_action)
 
 
@@ -96,9 +109,8 @@ def make_network(
     Raises:
         ValueError: see `parse_network` and `make_stages`.
     """
-    actions = count_actions(values)
-    parts = index_parts(network, rows, columns, symmetry, actions)
-    sizes = table_sizes(parse_network(network, rows, columns), actions)
+    parts = index_parts(network, rows, columns, symmetry, values)
+    sizes = table_sizes(parse_network(network, rows, columns), rows, columns, values)
     cut = make_stages(stages)
     # np.zeros leaves the pages to the first touch, and asks for huge ones.
     weights = np.zeros(sum(sizes) * (cut.thresholds.size + 1) << record_bits, np.float32)
@@ -122,15 +134,14 @@ def initial_weight(v_init: float, symmetries: int, tuples: int) -> np.float32:
     return np.float32(v_init / (symmetries * tuples))
 
 
-def count_actions(values: str) -> int:
-    """A, the tables of a tuple: one an action if the network values actions."""
-    return 4 if values == "action" else 1
-
-
-def index_parts(network: str, rows: int, columns: int, symmetry: bool = True, actions: int = 1) -> dict[str, Any]:
+def index_parts(
+    network: str, rows: int, columns: int, symmetry: bool = True, values: str = "afterstate"
+) -> dict[str, Any]:
     """The fields of Network that say where a board's entries are."""
     patterns = parse_network(network, rows, columns)
-    sizes = table_sizes(patterns, actions)
+    sizes, plain_sizes = table_sizes(patterns, rows, columns, values), table_sizes(patterns, rows, columns)
+    levels = count_levels(rows, columns)
+    is_small = levels < MOST_LEVELS
     runs = [cell_runs(pattern, columns) for pattern in patterns]
     padded = np.zeros((3, len(runs), max(map(len, runs))), np.uint64)
     for m, tuple_runs in enumerate(runs):
@@ -138,23 +149,24 @@ def index_parts(network: str, rows: int, columns: int, symmetry: bool = True, ac
     rights, masks, lefts = (np.ascontiguousarray(part) for part in padded)
     return {
         "tables": np.cumsum([0, *sizes[:-1]]).astype(np.uint64),
-        "salts": make_salts(table_sizes(patterns)),
+        "salts": np.zeros(len(sizes), np.uint32) if is_small else make_salts(plain_sizes),
+        "levels": np.uint32(levels),
+        "digits": make_digits(levels) if is_small else np.zeros(0, np.uint32),
         "shuffles": _shuffles(patterns, rows, columns),
         "rights": rights,
         "masks": masks,
         "lefts": lefts,
         "symmetries": tuple(range((8 if rows == columns else 4) if symmetry else 1)),
-        "action_bits": _action_bits(patterns, view_actions(rows, columns, symmetry), actions),
+        "action_places": _action_places(plain_sizes, view_actions(rows, columns, symmetry), count_actions(values)),
     }
 
 
-def _action_bits(patterns: tuple[Pattern, ...], images: list[tuple[int, ...]], actions: int) -> NDArray[np.uint32]:
-    """For each action and entry, the action's image on the entry's view, above the bits of an index."""
-    bits = np.zeros((actions, len(patterns), VIEWS), np.uint32)
+def _action_places(sizes: list[int], images: list[tuple[int, ...]], actions: int) -> NDArray[np.uint32]:
+    """For each action and entry, how far behind a tuple's first table that of the action's image on the view lies."""
+    places = np.zeros((actions, len(sizes), VIEWS), np.uint32)
     for action in range(1 if actions == 1 else 0, actions):
-        for m, pattern in enumerate(patterns):
-            bits[action, m, : len(images)] = [image[action] << 4 * len(pattern) for image in images]
-    return bits.reshape(actions, -1)
+        places[action, :, : len(images)] = [[image[action] * size for image in images] for size in sizes]
+    return places.reshape(actions, -1)
 
 
 def _shuffles(patterns: tuple[Pattern, ...], rows: int, columns: int) -> NDArray[np.uint8]:
@@ -179,6 +191,10 @@ def read_field(network: Network, field: int = 0) -> NDArray[np.float32]:
     """One field of all records in the order of files: stage by stage, table by table, first cell = lowest nibble."""
     values = np.empty(num_weights(network), np.float32)
 
+    if network.digits.size:
+        values[:] = network.weights[field :: 1 << int(network.record_bits)]
+        return values
+
     def read(first: int, end: int, salt: np.uint32) -> None:
         read_table(network.weights, np.uint64(first), salt, network.record_bits, field, values[first:end])
 
@@ -190,6 +206,9 @@ def read_field(network: Network, field: int = 0) -> NDArray[np.float32]:
 def write_field(network: Network, values: NDArray[np.float32], field: int = 0, stage: int = 0) -> None:
     """The inverse of `read_field`; the values may be those of some stages from `stage` on."""
     start = stage * int(network.stage_size)
+    if network.digits.size:
+        network.weights.reshape(-1, 1 << int(network.record_bits))[start : start + values.size, field] = values
+        return
 
     def write(first: int, end: int, salt: np.uint32) -> None:
         part = values[first - start : end - start]
@@ -202,7 +221,7 @@ def write_field(network: Network, values: NDArray[np.float32], field: int = 0, s
 
 def _tables(network: Network) -> list[tuple[int, int, np.uint32]]:
     """First record, end and salt of every table of every stage, of every action by itself."""
-    size, actions = int(network.stage_size), len(network.action_bits)
+    size, actions = int(network.stage_size), len(network.action_places)
     tables = []
     for stage in range(0, num_weights(network), size):
         starts = [stage + start for start in (*network.tables.tolist(), size)]
@@ -228,6 +247,15 @@ def _find_by_vectors(rules: Rules, network: Network, board: Board, entries: NDAr
 
 
 @inline
+def place_of(network: Network, nibbles: np.uint32, salt: np.uint32) -> np.uint32:
+    """The place in its table of an index of a nibble a cell: scrambled, or in base R on a small board."""
+    if network.digits.size == 0:
+        return scramble(nibbles, salt)
+    high = network.digits[nibbles >> U16] * network.levels**4
+    return np.uint32(network.digits[nibbles & U16_MASK] + high)
+
+
+@inline
 def _find_plainly(rules: Rules, network: Network, board: Board, entries: NDArray[np.uint32], at: np.uint64) -> None:
     """Four views at a time: LLVM keeps them in one vector register."""
     v0 = index_word(board)
@@ -245,10 +273,10 @@ def _find_plainly(rules: Rules, network: Network, board: Board, entries: NDArray
                 i2 |= ((v2 >> right) & mask) << left
                 i3 |= ((v3 >> right) & mask) << left
             salt = network.salts[m]
-            entries[place] = scramble(np.uint32(i0), salt)
-            entries[place + ONE] = scramble(np.uint32(i1), salt)
-            entries[place + U2] = scramble(np.uint32(i2), salt)
-            entries[place + U3] = scramble(np.uint32(i3), salt)
+            entries[place] = place_of(network, np.uint32(i0), salt)
+            entries[place + ONE] = place_of(network, np.uint32(i1), salt)
+            entries[place + U2] = place_of(network, np.uint32(i2), salt)
+            entries[place + U3] = place_of(network, np.uint32(i3), salt)
             place += U8
         v0, v1, v2, v3 = transpose(v0), transpose(v1), transpose(v2), transpose(v3)
 
@@ -257,10 +285,21 @@ def _find_plainly(rules: Rules, network: Network, board: Board, entries: NDArray
 _find = _find_by_vectors if simd.AVAILABLE else _find_plainly
 
 
+@kernel
+def _find_on_a_small_board(
+    rules: Rules, network: Network, board: Board, entries: NDArray[np.uint32], at: np.uint64
+) -> None:
+    _find_plainly(rules, network, board, entries, at)
+
+
 @inline
 def find_entries(rules: Rules, network: Network, board: Board, lookup: Lookup, row: int) -> None:
     """Write the places of a board's S M entries to a row."""
-    _find(rules, network, board, lookup.entries, np.uint64(row) * lookup.row_size)
+    at = np.uint64(row) * lookup.row_size
+    if network.digits.size:
+        _find_on_a_small_board(rules, network, board, lookup.entries, at)
+    else:
+        _find(rules, network, board, lookup.entries, at)
     stage = stage_of(network.stages, board) if network.stages.thresholds.size else ZERO
     lookup.bases[row] = stage * network.stage_size
 
@@ -310,6 +349,20 @@ def _promoted_value(network: Network, lookup: Lookup, row: int) -> np.float32:
 
 
 @kernel
+def smaller_place(network: Network, place: np.uint32, salt: np.uint32) -> np.uint32:
+    """The place of an entry with all tiles halved."""
+    if network.digits.size == 0:
+        return scramble(smaller_index(unscramble(place, salt)), salt)
+    smaller, unit = np.uint32(0), np.uint32(1)
+    while place > 0:
+        digit = place % network.levels
+        smaller += unit * (digit - np.uint32(digit > 0))
+        place //= network.levels
+        unit *= network.levels
+    return np.uint32(smaller)
+
+
+@kernel
 def weight_of(network: Network, base: np.uint64, m: int, place: np.uint32) -> np.float32:
     """The weight of an entry, or, if no update has touched it, the one it is promoted to.
 
@@ -320,8 +373,7 @@ def weight_of(network: Network, base: np.uint64, m: int, place: np.uint32) -> np
     if weight != network.initial:
         return weight
     if network.promotion & INTRA:
-        salt = network.salts[m]
-        smaller = scramble(smaller_index(unscramble(place, salt)), salt)
+        smaller = smaller_place(network, place, network.salts[m])
         weight = network.weights[(table + np.uint64(smaller)) << network.record_bits]
     if weight == network.initial and network.promotion & INTER and base > ZERO:
         before = table - network.stage_size

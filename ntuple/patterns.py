@@ -1,12 +1,14 @@
 """The n-tuples of a network: names of the literature, or any list of cells in hex.
 
-Cells are numbered row by row of the H x W board from the top left. The first cell of a pattern is the lowest
-nibble of its index: index = sum of cell[pattern[i]] * 16^i.
+Cells are numbered row by row of the H x W board from the top left. The first cell of a pattern is the lowest digit of
+its index: index = sum of cell[pattern[i]] * R^i, with R = 16 on the 4 x 4 board (`count_levels`).
 """
 
 from collections.abc import Iterable
 
 Pattern = tuple[int, ...]
+
+MOST_LEVELS = 16
 
 YEH = ("012345", "456789", "012456", "45689a")
 MATSUZAKI = ("012456", "456789", "012345", "234569", "01259a", "345678", "134567", "01489a")
@@ -115,9 +117,22 @@ def view_actions(rows: int, columns: int, symmetry: bool = True) -> list[tuple[i
     return upright + turned if rows == columns else upright
 
 
-def table_sizes(patterns: Iterable[Pattern], actions: int = 1) -> list[int]:
-    """The weights of each table of a stage: 16^n, once an action if the network values actions."""
-    return [actions * 16 ** len(pattern) for pattern in patterns]
+def count_levels(rows: int, columns: int) -> int:
+    """R, the values of a cell that an index tells apart: empty, and the tiles that fit on the board, at most 16 in all.
+
+    The largest tile of a board of H W cells is 2^(H W + 1), so R = H W + 2 on boards below 4x4.
+    """
+    return min(MOST_LEVELS, rows * columns + 2)
+
+
+def count_actions(values: str) -> int:
+    """A, the tables of a tuple: one an action if the network values actions."""
+    return 4 if values == "action" else 1
+
+
+def table_sizes(patterns: Iterable[Pattern], rows: int, columns: int, values: str = "afterstate") -> list[int]:
+    """The weights of each tuple in a stage, A R^n."""
+    return [count_actions(values) * count_levels(rows, columns) ** len(pattern) for pattern in patterns]
 
 
 def cell_runs(pattern: Pattern, columns: int) -> list[tuple[int, int, int]]:

@@ -63,7 +63,7 @@ def choose_action(network: Network, lookup: Lookup, source: int, target: int, ac
     """Write the entries of an action, given those of its board in row `source`, to row `target`."""
     first, at = np.uint64(source) * lookup.row_size, np.uint64(target) * lookup.row_size
     for i in range(lookup.row_size):
-        lookup.entries[at + i] = lookup.entries[first + i] | network.action_bits[action, i]
+        lookup.entries[at + i] = lookup.entries[first + i] + network.action_places[action, i]
     lookup.bases[target] = lookup.bases[source]
 
 

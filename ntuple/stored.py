@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from ntuple.board import make_rules
 from ntuple.config import NTupleConfig
 from ntuple.folding import fold
-from ntuple.network import Network, count_actions, initial_weight, make_network, write_field
-from ntuple.patterns import Pattern, network_text, parse_network, table_sizes, view_cells
+from ntuple.network import Network, initial_weight, make_network, write_field
+from ntuple.patterns import Pattern, count_levels, network_text, parse_network, table_sizes, view_cells
 from ntuple.player import NTuplePlayer
 from ntuple.stages import count_stages, make_stages
 from ntuple.state_action import KINDS
@@ -41,10 +41,15 @@ class StoredNetwork:
         """The tuples, in the order of their tables."""
         return parse_network(self.config.network, self.config.rows, self.config.columns)
 
+    @property
+    def table_sizes(self) -> list[int]:
+        """The weights of each tuple in a stage."""
+        return table_sizes(self.patterns, self.config.rows, self.config.columns, self.config.values)
+
     def tables(self, values: Weights) -> list[Weights]:
-        """One of the arrays as [M] views [stages, 16^n], or [stages, 4 16^n] if the network values actions."""
+        """One of the arrays as [M] views [stages, A R^n]."""
         stages = values.reshape(count_stages(self.config.stages), -1)
-        starts = np.cumsum([0, *table_sizes(self.patterns, count_actions(self.config.values))])
+        starts = np.cumsum([0, *self.table_sizes])
         return [stages[:, start:end] for start, end in itertools.pairwise(starts)]
 
     def with_order_of(self, network: str) -> "StoredNetwork":
@@ -69,7 +74,8 @@ class StoredNetwork:
         if self.config.values == "action":
             raise ValueError("a network of action values has a table an action: it cannot be folded")
         views = view_cells(self.config.rows, self.config.columns, self.config.symmetry)
-        patterns, tables = fold(self.patterns, self.tables(self.weights), views)
+        levels = count_levels(self.config.rows, self.config.columns)
+        patterns, tables = fold(self.patterns, self.tables(self.weights), views, levels)
         return StoredNetwork(
             replace(self.config, network=network_text(patterns)), np.concatenate(tables, axis=1).ravel()
         )
@@ -162,7 +168,7 @@ def read_memory(training: Tensors, config: NTupleConfig, path: Path) -> dict[str
 def read_weights(tensors: Tensors, name: str, config: NTupleConfig, path: Path) -> Weights:
     """A tensor of one number a weight, of single or half precision; ValueError if it does not fit the config."""
     patterns = parse_network(config.network, config.rows, config.columns)
-    size = sum(table_sizes(patterns, count_actions(config.values)))
+    size = sum(table_sizes(patterns, config.rows, config.columns, config.values))
     dtype = tensors[name].dtype if name in tensors and tensors[name].dtype == np.float16 else np.dtype(np.float32)
     values = take(tensors, name, (size * count_stages(config.stages),), dtype, path)
     return values.astype(np.float32, copy=False)

@@ -167,7 +167,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.M
     whole = file.read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(ntuple_value, "MOST_WEIGHTS", 9)
-        with pytest.raises(ValueError, match="has 65,792 weights, tree search takes 9"):
+        with pytest.raises(ValueError, match="has 1,332 weights, tree search takes 9"):
             load_player(tmp_path, SMALL, ONE_PLY)
     for damaged in (whole[: len(whole) // 2], whole[:5], b"", b"not a checkpoint at all"):
         file.write_bytes(damaged)

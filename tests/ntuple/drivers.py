@@ -67,9 +67,10 @@ def positions(network, entries) -> list[int]:
     starts = [*network.tables.tolist(), num_weights(network)]
     found = []
     for m in range(len(network.tables)):
-        indices = np.arange(starts[m + 1] - starts[m], dtype=np.uint32)
-        places = np.zeros_like(indices)
-        scrambled(indices, network.salts[m], places)
+        places = indices = np.arange(starts[m + 1] - starts[m], dtype=np.uint32)
+        if network.levels == 16:
+            places = np.zeros_like(indices)
+            scrambled(indices, network.salts[m], places)
         index_at = dict(zip(places.tolist(), indices.tolist(), strict=True))
         places_of_views = entries[VIEWS * m : VIEWS * m + len(network.symmetries)]
         found += [starts[m] + index_at[place] for place in places_of_views.tolist()]

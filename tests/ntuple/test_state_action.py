@@ -116,9 +116,9 @@ def test_learning_from_recorded_games_equals_the_reference(kind: str, rule: int)
 
     weights = read_field(network, WEIGHT)
     assert np.count_nonzero(weights != network.initial) > 100
-    starts = {"state": (0, 16**3), "action": (0, 4 * 16**3)}[kind]
+    starts = {"state": (0, 11**3), "action": (0, 4 * 11**3)}[kind]  # 3x3 has 11 levels
     for (first, m, index), weight in truth.weights.items():
-        at = starts[m] + (first * 16 ** len(truth.patterns[m]) if kind == "action" else 0) + index
+        at = starts[m] + (first * 11 ** len(truth.patterns[m]) if kind == "action" else 0) + index
         assert weights[at] == pytest.approx(weight, abs=2e-3)
     touched = sum(abs(weight - truth.initial) > 1e-2 for weight in truth.weights.values())
     assert np.count_nonzero(abs(weights - network.initial) > 1e-2) == pytest.approx(touched, abs=2)
@@ -194,7 +194,7 @@ def test_one_thread_goes_on_to_the_bit(kind: str, tmp_path: Path) -> None:
         ({"target": TargetConfig(method="n_step")}, "leave out target"),
         ({"start": StartConfig(kind="restart")}, "leave out start"),
         ({"promotion": "intra"}, "leave out promotion"),
-        ({"values": "action", "network": "01234567"}, "at most 7 cells"),
+        ({"values": "action", "network": "01234567"}, "too large with 8 cells"),
     ],
 )
 def test_what_they_do_not_learn_is_refused(mistake: dict[str, object], says: str) -> None:

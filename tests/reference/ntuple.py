@@ -16,15 +16,16 @@ Move = tuple[Board, float]  # an afterstate, and the reward of the move that led
 
 
 def index(pattern: Pattern, view: Board) -> int:
-    """sum of cell[pattern[i]] * 16^i, tiles above 32768 taken for 32768."""
+    """sum of cell[pattern[i]] * R^i; larger tiles than the R - 1 levels of the board are taken for the last one."""
     tiles = cells(view)
-    return sum(min(tiles[cell], 15) * 16**i for i, cell in enumerate(pattern))
+    levels = min(16, len(tiles) + 2)  # the largest tile of k cells is 2^(k + 1)
+    return sum(min(tiles[cell], levels - 1) * levels**i for i, cell in enumerate(pattern))
 
 
-def halved(number: int) -> int:
+def halved(number: int, levels: int = 16) -> int:
     """An index whose tiles are all halved: every digit one less, but for zeros."""
-    digits = [number >> 4 * i & 15 for i in range(8)]
-    return sum(max(digit - 1, 0) << 4 * i for i, digit in enumerate(digits))
+    digits = [number // levels**i % levels for i in range(8)]
+    return sum(max(digit - 1, 0) * levels**i for i, digit in enumerate(digits))
 
 
 class Network:
@@ -37,6 +38,7 @@ class Network:
         promotion: str = "none",
     ) -> None:
         self.patterns = patterns
+        self.levels = 16  # of the boards, once they are known
         self.share = 1 / (num_symmetries * len(patterns))
         self.initial = v_init * self.share
         self.stage, self.promotion = stage, promotion
@@ -50,6 +52,7 @@ class Network:
     def entries(self, board: Board) -> list[Entry]:
         stage = self.stage(board)
         views = symmetries(board)
+        self.levels = min(16, len(cells(board)) + 2)
         return [(stage, m, index(pattern, view)) for m, pattern in enumerate(self.patterns) for view in views]
 
     def weight(self, entry: Entry) -> float:
@@ -57,7 +60,7 @@ class Network:
         stage, m, number = entry
         if entry in self.weights:
             return self.weights[entry]
-        smaller, before = (stage, m, halved(number)), (stage - 1, m, number)
+        smaller, before = (stage, m, halved(number, self.levels)), (stage - 1, m, number)
         if self.promotion in ("intra", "both") and smaller in self.weights:
             return self.weights[smaller]
         if self.promotion in ("inter", "both") and before in self.weights:
