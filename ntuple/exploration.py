@@ -1,4 +1,8 @@
-"""Exploration in training: epsilon-greedy and softmax (Guei 2023, appendix C). Players never explore."""
+"""Exploration in training: epsilon-greedy and softmax (Guei 2023, appendix C). Players never explore.
+
+Learning is off-policy, as in Q-learning: targets have the value of the best move, whichever is made. Those of several
+steps have the rewards of the moves that were made, and backward ones their values too.
+"""
 
 import math
 from typing import NamedTuple

@@ -82,9 +82,9 @@ def train(
     while made < num_moves:
         for game in range(games.shape[0]):
             row = games[game]
-            move = best_move(network, scratch, game)
-            if exploration is not None and move.action >= 0:
-                move = explore(scratch, game, row, exploration, move)
+            best = move = best_move(network, scratch, game)
+            if exploration is not None and best.action >= 0:
+                move = explore(scratch, game, row, exploration, best)
             row_to_learn = ROWS * game + LEARN
             learning = Learning(network, scratch.lookup, row_to_learn, method.target, method.size, counts)
             first, last = int(row[FIRST]), int(row[MOVES]) - 1
@@ -92,7 +92,7 @@ def train(
             if last >= first:
                 returned = np.float32(0)
                 if not is_over:
-                    returned = move.reward + rectify(method.target, move.value - move.reward)
+                    returned = best.reward + rectify(method.target, best.value - best.reward)
                 if history is None:
                     learn_one_step(rules, learning, last_afterstate(row), returned)
                 elif is_over:

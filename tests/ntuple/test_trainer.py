@@ -28,9 +28,12 @@ def _learn(learner: NTupleLearner) -> list[dict[str, float]]:
     return reports
 
 
-@pytest.mark.parametrize("adaptive", [False, True])
-def test_learning_move_by_move_equals_the_reference(adaptive: bool) -> None:
-    config = replace(SMALL, report_env_steps=1, env_steps=700, v_init=30.0, step_size=TC if adaptive else TD)
+@pytest.mark.parametrize(("adaptive", "epsilon"), [(False, 0.0), (True, 0.0), (False, 0.5)])
+def test_learning_move_by_move_equals_the_reference(adaptive: bool, epsilon: float) -> None:
+    config = replace(
+        SMALL, report_env_steps=1, env_steps=700, v_init=30.0, step_size=TC if adaptive else TD,
+        exploration=ExplorationConfig(epsilon),
+    )  # fmt: skip
     learner = NTupleLearner(config, seed=1)
     learner._games = learner._games[:, :1].copy()  # one game at a time, to be followed
     game = make_rules(3, 3)
@@ -38,7 +41,7 @@ def test_learning_move_by_move_equals_the_reference(adaptive: bool) -> None:
     update = truth.tc_update if adaptive else truth.td_update
     alpha = config.step_size.adaptive_alpha if adaptive else config.step_size.alpha
     row = learner._games[0, 0]
-    last, score, games = None, 0, 0
+    last, score, games, others = None, 0, 0, 0
     for _ in range(config.env_steps):
         board = to_reference(game, board_of(row))
         metrics = learner.advance()
@@ -55,12 +58,13 @@ def test_learning_move_by_move_equals_the_reference(adaptive: bool) -> None:
             values = [r + truth.value(a) for a, r in moves if a != board]
             # The learner leaves boards turned, so its afterstate is one of the views of the true one.
             chosen = next((r, r + truth.value(a)) for a, r in moves if after in rules.symmetries(a))
-            assert chosen[1] == pytest.approx(max(values), abs=1e-2)
+            others += chosen[1] < max(values) - 1e-2
             score += chosen[0]
             if last is not None:
-                update(last, chosen[1], alpha)
+                update(last, max(values), alpha)  # what the best move promises, even if another one is made
         last = after
     assert learner.progress["games"] == games > 3
+    assert (others > 50) == (epsilon > 0)
     weights = read_field(learner.network)
     for (_, m, index), weight in truth.weights.items():
         assert weights[int(learner.network.tables[m]) + index] == pytest.approx(weight, abs=1e-2)
