@@ -243,7 +243,11 @@ def _find_by_vectors(rules: Rules, network: Network, board: Board, entries: NDAr
     word = index_word(board)
     for m in range(network.tables.size):
         tuple_number = np.uint64(m)
-        simd.index_views(word, network.shuffles, network.salts, tuple_number, entries, at + tuple_number * U8)
+        place = at + tuple_number * U8
+        if network.digits.size == 0:
+            simd.index_views(word, network.shuffles, network.salts, tuple_number, entries, place)
+        else:
+            simd.index_views_in_base(word, network.shuffles, network.levels, tuple_number, entries, place)
 
 
 @inline
@@ -285,21 +289,10 @@ def _find_plainly(rules: Rules, network: Network, board: Board, entries: NDArray
 _find = _find_by_vectors if simd.AVAILABLE else _find_plainly
 
 
-@kernel
-def _find_on_a_small_board(
-    rules: Rules, network: Network, board: Board, entries: NDArray[np.uint32], at: np.uint64
-) -> None:
-    _find_plainly(rules, network, board, entries, at)
-
-
 @inline
 def find_entries(rules: Rules, network: Network, board: Board, lookup: Lookup, row: int) -> None:
     """Write the places of a board's S M entries to a row."""
-    at = np.uint64(row) * lookup.row_size
-    if network.digits.size:
-        _find_on_a_small_board(rules, network, board, lookup.entries, at)
-    else:
-        _find(rules, network, board, lookup.entries, at)
+    _find(rules, network, board, lookup.entries, np.uint64(row) * lookup.row_size)
     stage = stage_of(network.stages, board) if network.stages.thresholds.size else ZERO
     lookup.bases[row] = stage * network.stage_size
 

@@ -62,6 +62,47 @@ def _prefetch(typing_context: Any, array: Any, index: Any) -> tuple[Any, Callabl
     return types.void(array, types.uint64), generate
 
 
+def _everywhere(builder: Any, value: Any) -> Any:
+    """A number of 32 bits in all eight lanes."""
+    lane = builder.insert_element(ir.Constant(INDICES, ir.Undefined), value, ir.Constant(WORD, 0))
+    return builder.shuffle_vector(lane, ir.Constant(INDICES, ir.Undefined), _splat(0))
+
+
+def _cells_of_views(context: Any, builder: Any, word: Any, shuffles_type: Any, shuffles: Any, m: Any) -> list[Any]:
+    """The cells of tuple m on the eight views, a byte each: those of even place, four an index, and those of odd."""
+    even = builder.and_(word, LOW_NIBBLES)
+    odd = builder.and_(builder.lshr(word, ir.Constant(LONG, 4)), LOW_NIBBLES)
+    eight_bytes = ir.VectorType(BYTE, 8)
+    in_order = [cell // 2 + 8 * (cell % 2) for cell in range(16)] * 2  # a byte a cell, in both halves
+    cells = builder.shuffle_vector(
+        builder.bitcast(even, eight_bytes),
+        builder.bitcast(odd, eight_bytes),
+        ir.Constant(ir.VectorType(WORD, 32), [ir.Constant(WORD, byte) for byte in in_order]),
+    )
+    shuffle = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(BYTES, [BYTES, BYTES]), "llvm.x86.avx2.pshuf.b"
+    )
+    first = builder.mul(m, ir.Constant(LONG, 64))
+    masks = builder.bitcast(_address(context, builder, shuffles_type, shuffles, first), BYTES.as_pointer())
+    halves = []
+    for half in range(2):
+        mask = builder.load(builder.gep(masks, [ir.Constant(LONG, half)]), align=1)
+        halves.append(builder.bitcast(builder.call(shuffle, [cells, mask]), INDICES))
+    return halves
+
+
+def _least_bytes(builder: Any, one: Any, other: Any) -> Any:
+    """The smaller of each pair of bytes."""
+    a, b = builder.bitcast(one, BYTES), builder.bitcast(other, BYTES)
+    return builder.bitcast(builder.select(builder.icmp_unsigned("<", a, b), a, b), INDICES)
+
+
+def _store_indices(context: Any, builder: Any, out_type: Any, out: Any, at: Any, indices: Any) -> Any:
+    target = builder.bitcast(_address(context, builder, out_type, out, at), INDICES.as_pointer())
+    builder.store(indices, target, align=4)
+    return context.get_dummy_value()
+
+
 def _index_views(
     typing_context: Any, word: Any, shuffles: Any, salts: Any, tuple_number: Any, out: Any, at: Any
 ) -> tuple[Any, Callable[..., Any]]:
@@ -74,38 +115,44 @@ def _index_views(
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word, shuffles, salts, m, out, at = arguments
         _, shuffles_type, salts_type, _, out_type, _ = signature.args
-        even = builder.and_(word, LOW_NIBBLES)
-        odd = builder.and_(builder.lshr(word, ir.Constant(LONG, 4)), LOW_NIBBLES)
-        eight_bytes = ir.VectorType(BYTE, 8)
-        in_order = [cell // 2 + 8 * (cell % 2) for cell in range(16)] * 2  # a byte a cell, in both halves
-        cells = builder.shuffle_vector(
-            builder.bitcast(even, eight_bytes),
-            builder.bitcast(odd, eight_bytes),
-            ir.Constant(ir.VectorType(WORD, 32), [ir.Constant(WORD, byte) for byte in in_order]),
-        )
-        shuffle = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(BYTES, [BYTES, BYTES]), "llvm.x86.avx2.pshuf.b"
-        )
-        first = builder.mul(m, ir.Constant(LONG, 64))
-        masks = builder.bitcast(_address(context, builder, shuffles_type, shuffles, first), BYTES.as_pointer())
-        nibbles = []
-        for half in range(2):
-            mask = builder.load(builder.gep(masks, [ir.Constant(LONG, half)]), align=1)
-            nibbles.append(builder.bitcast(builder.call(shuffle, [cells, mask]), INDICES))
-        indices = builder.or_(nibbles[0], builder.shl(nibbles[1], _splat(4)))
+        even, odd = _cells_of_views(context, builder, word, shuffles_type, shuffles, m)
+        indices = builder.or_(even, builder.shl(odd, _splat(4)))
         higher = [builder.lshr(indices, _splat(shift)) for shift in SCRAMBLE_SHIFTS]
         indices = builder.xor(indices, builder.and_(builder.xor(*higher), _splat(ABOVE_A_LINE)))
         salt = builder.load(
             builder.bitcast(_address(context, builder, salts_type, salts, m), WORD.as_pointer()), align=4
         )
-        lane = builder.insert_element(ir.Constant(INDICES, ir.Undefined), salt, ir.Constant(WORD, 0))
-        everywhere = builder.shuffle_vector(lane, ir.Constant(INDICES, ir.Undefined), _splat(0))
-        target = builder.bitcast(_address(context, builder, out_type, out, at), INDICES.as_pointer())
-        builder.store(builder.xor(indices, everywhere), target, align=4)
-        return context.get_dummy_value()
+        indices = builder.xor(indices, _everywhere(builder, salt))
+        return _store_indices(context, builder, out_type, out, at, indices)
 
     return types.void(types.uint64, shuffles, salts, types.uint64, out, types.uint64), generate
 
 
+def _index_views_in_base(
+    typing_context: Any, word: Any, shuffles: Any, levels: Any, tuple_number: Any, out: Any, at: Any
+) -> tuple[Any, Callable[..., Any]]:
+    """index_views_in_base(word, shuffles, levels, m, out, at): the same in base `levels`, a uint32, not scrambled.
+
+    Larger cells count as levels - 1.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word, shuffles, levels, m, out, at = arguments
+        _, shuffles_type, _, _, out_type, _ = signature.args
+        even, odd = _cells_of_views(context, builder, word, shuffles_type, shuffles, m)
+        base = _everywhere(builder, levels)
+        largest = builder.mul(_everywhere(builder, builder.sub(levels, ir.Constant(WORD, 1))), _splat(0x01010101))
+        even, odd = (_least_bytes(builder, half, largest) for half in (even, odd))
+        indices = _splat(0)
+        for byte in (3, 2, 1, 0):  # Horner's rule from the last cell on
+            for half in (odd, even):
+                cell = builder.and_(builder.lshr(half, _splat(8 * byte)), _splat(0xFF))
+                indices = builder.add(builder.mul(indices, base), cell)
+        return _store_indices(context, builder, out_type, out, at, indices)
+
+    return types.void(types.uint64, shuffles, types.uint32, types.uint64, out, types.uint64), generate
+
+
 prefetch: Any = intrinsic(_prefetch)
 index_views: Any = intrinsic(_index_views)
+index_views_in_base: Any = intrinsic(_index_views_in_base)
