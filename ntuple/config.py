@@ -21,7 +21,7 @@ def available_cores() -> int:
 class TargetConfig:
     """What an afterstate learns from (ntuple.targets)."""
 
-    method: Literal["td", "n_step", "trace", "delayed"] = "td"
+    method: Literal["td", "n_step", "trace", "delayed", "expected"] = "td"
     direction: Literal["forward", "backward"] = "forward"  # during the game, or from its end (Matsuzaki 2017)
     steps: int = 1  # n_step: n
     decay: float = 0.5  # trace, delayed: lambda
@@ -38,6 +38,8 @@ class TargetConfig:
             raise ValueError(f"target.horizon = {self.horizon}: must be between 0 and 1000")
         if self.method == "delayed" and self.direction == "backward":
             raise ValueError("target.method = delayed is forward: set target.method = trace to go backward")
+        if self.method == "expected" and (self.direction, self.rectified) != ("forward", "none"):
+            raise ValueError("target.method = expected is forward and not rectified: leave out direction and rectified")
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import Board, Rules, is_same, turned_afterstate
+from ntuple.board import ONE, Board, Rules, count_cells, empty_cells, is_same, kth_cell, turned_afterstate
 from ntuple.jit import inline, kernel
 from ntuple.network import Lookup, Network, find_entries, make_lookup, prefetch_entries, value_at
 
 ILLEGAL = np.float32(-1)  # in place of a reward
 ROWS = 5  # of the lookup, a game: its four afterstates, and one to learn from
 LEARN = 4  # the last of them
+FOUR_SHARE = np.float32(0.1)  # of the spawns
 GAMES_A_THREAD = 2  # more find no free slots for their loads, and fill the first-level cache
 
 
@@ -29,8 +30,8 @@ class Scratch(NamedTuple):
 
 
 def make_scratch(network: Network) -> Scratch:
-    """Memory for one thread to choose moves with and to learn from."""
-    games = GAMES_A_THREAD
+    """Memory for one thread to choose moves with and to learn from; behind its games there is room for one more."""
+    games = GAMES_A_THREAD + 1
     rewards, values = np.zeros((games, 4), np.float32), np.zeros((games, 4), np.float32)
     return Scratch(make_lookup(network, games * ROWS), np.zeros((games, 4, 2), np.uint64), rewards, values)
 
@@ -103,3 +104,24 @@ def highest_move(scratch: Scratch, game: int) -> Move:
         if scratch.values[game, action] > value:
             best, value = action, scratch.values[game, action]
     return make_move(scratch, game, best, value)
+
+
+@kernel
+def expected_return(rules: Rules, network: Network, scratch: Scratch, after: Board) -> np.float32:
+    """The mean over the spawns behind an afterstate of the best r + V, 0 where the game is over."""
+    empty = empty_cells(rules, after)
+    count = count_cells(empty)
+    total = np.float32(0)
+    for k in range(count):
+        cell = kth_cell(empty, np.uint64(k))
+        two = _best_return(rules, network, scratch, Board(after.lo | cell, after.hi))
+        four = _best_return(rules, network, scratch, Board(after.lo | cell << ONE, after.hi))
+        total += two + FOUR_SHARE * (four - two)
+    return total / np.float32(count)
+
+
+@kernel
+def _best_return(rules: Rules, network: Network, scratch: Scratch, board: Board) -> np.float32:
+    look_ahead(rules, network, board, scratch, GAMES_A_THREAD)
+    move = best_move(network, scratch, GAMES_A_THREAD)
+    return move.value if move.action >= 0 else np.float32(0)

@@ -17,14 +17,13 @@ from ntuple.exploration import Exploration, explore
 from ntuple.game import RNG, Results, Row, begin_game, board_of, go_on, write_result
 from ntuple.jit import inline, kernel
 from ntuple.network import Lookup, Network, find_entries, value_at
-from ntuple.policy import ILLEGAL, LEARN, ROWS, Move, Scratch, has_legal_move, highest_move
+from ntuple.policy import FOUR_SHARE, ILLEGAL, LEARN, ROWS, Move, Scratch, has_legal_move, highest_move
 from ntuple.rng import stream
 from ntuple.targets import UNDECAYED, Learning, learn
 from ntuple.training import ERROR_SUM, Method, count_game
 
 AFTERSTATES, STATES, ACTIONS = range(3)
 KINDS = {"afterstate": AFTERSTATES, "state": STATES, "action": ACTIONS}
-FOUR_SHARE = np.float32(0.1)  # of the spawns
 
 
 @kernel

@@ -7,6 +7,8 @@ behind the end of a game:
     n_step      as_t learns r_{t+1} + .. + r_{t+n} + V(as_{t+n}) - V(as_t)              (Guei 2023, eq. 5-6)
     trace       delta_t is learned by as_{t-k} too, times lambda^k, k = 0..h            (Jaskowski 2017, algorithm 1)
     delayed     as_t learns the sum over k = 0..h of lambda^k delta_{t+k}, h moves late   (Jaskowski 2017, algorithm 3)
+    expected    as_t learns the sum over spawns of p max_a (r + V(as)) - V(as_t), of which td has one sample   (an
+                expected update, Sutton and Barto 2018, sec. 8.5: slow, but without noise)
 
 These learn forward, during the game. Backward learning waits for its end and goes from the last afterstate to the first
 with the values of then: td and n_step, or the lambda-return G_t = r_{t+1} + (1 - lambda) V(as_{t+1}) + lambda G_{t+1}
@@ -23,8 +25,8 @@ from ntuple.jit import inline, kernel
 from ntuple.network import Lookup, Network, find_entries, value_at
 from ntuple.updates import StepSize, update
 
-TD, N_STEP, TRACE, DELAYED = range(4)
-METHODS = {"td": TD, "n_step": N_STEP, "trace": TRACE, "delayed": DELAYED}
+TD, N_STEP, TRACE, DELAYED, EXPECTED = range(5)
+METHODS = {"td": TD, "n_step": N_STEP, "trace": TRACE, "delayed": DELAYED, "expected": EXPECTED}
 PLAIN, RECTIFIED, RELU = range(3)
 RECTIFICATIONS = {"none": PLAIN, "target": RECTIFIED, "relu": RELU}
 LONGEST_GAME = 1 << 17  # moves: the sum of all tiles, at most 2^18 - 4, grows by 2 or 4 with each
@@ -55,7 +57,7 @@ def history_length(target: Target, needs_games: bool) -> int:
     """Moves to be remembered, 0 or a power of 2: those that one update looks back on, or whole games."""
     if target.is_backward or needs_games:
         return LONGEST_GAME
-    if target.method == TD:
+    if target.method in (TD, EXPECTED):
         return 0
     moves = {N_STEP: target.steps, TRACE: target.horizon, DELAYED: target.horizon}[target.method] + 1
     return 1 << (moves - 1).bit_length()
@@ -150,10 +152,10 @@ def learn_forward(
         game: which of the thread's.
         first: the first move of this episode.
         last: number of the last move.
-        returned: r_{last + 1} + V(as_{last + 1}), or 0 behind the end.
+        returned: r_{last + 1} + V(as_{last + 1}), or 0 behind the end; the mean of it with the target EXPECTED.
     """
     target = learning.target
-    if target.method == TD:
+    if target.method == TD or target.method == EXPECTED:
         _learn_return(rules, learning, _remembered(history, game, last), returned)
         return
     if target.method == N_STEP:
@@ -194,14 +196,16 @@ def _learn_delayed(rules: Rules, learning: Learning, history: History, game: int
 
 
 @kernel
-def learn_end(rules: Rules, learning: Learning, history: History, game: int, first: int, last: int) -> None:
-    """Learn what is left when a game is over; `last` is the number of its last move."""
+def learn_end(
+    rules: Rules, learning: Learning, history: History, game: int, first: int, last: int, returned: np.float32
+) -> None:
+    """Learn what is left when a game is over; see `learn_forward` for the arguments."""
     target = learning.target
     nothing = np.float32(0)
     if target.is_backward:
         _learn_backward(rules, learning, history, game, first, last)
         return
-    learn_forward(rules, learning, history, game, first, last, nothing)
+    learn_forward(rules, learning, history, game, first, last, returned)
     if target.method == N_STEP:
         for move in range(max(first, last + 2 - target.steps), last + 1):
             _learn_n_steps(rules, learning, history, game, move, last, nothing)

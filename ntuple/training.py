@@ -22,10 +22,20 @@ from ntuple.game import (
 )
 from ntuple.jit import kernel
 from ntuple.network import Network
-from ntuple.policy import LEARN, ROWS, Scratch, best_move, has_legal_move, look_ahead
+from ntuple.policy import LEARN, ROWS, Scratch, best_move, expected_return, has_legal_move, look_ahead
 from ntuple.rng import stream
 from ntuple.starts import Starts, begin_next, watch
-from ntuple.targets import History, Learning, Target, learn_end, learn_forward, learn_one_step, rectify, remember
+from ntuple.targets import (
+    EXPECTED,
+    History,
+    Learning,
+    Target,
+    learn_end,
+    learn_forward,
+    learn_one_step,
+    rectify,
+    remember,
+)
 from ntuple.updates import StepSize
 
 # Columns of a thread's counts since the last report. Scores and tiles are of games from two tiles alone.
@@ -91,12 +101,14 @@ def train(
             is_over = move.action < 0
             if last >= first:
                 returned = np.float32(0)
-                if not is_over:
+                if method.target.method == EXPECTED:
+                    returned = expected_return(rules, network, scratch, last_afterstate(row))
+                elif not is_over:
                     returned = best.reward + rectify(method.target, best.value - best.reward)
                 if history is None:
                     learn_one_step(rules, learning, last_afterstate(row), returned)
                 elif is_over:
-                    learn_end(rules, learning, history, game, first, last)
+                    learn_end(rules, learning, history, game, first, last, returned)
                 elif not method.target.is_backward:
                     learn_forward(rules, learning, history, game, first, last, returned)
             if is_over:

@@ -29,6 +29,7 @@ def test_mistakes_are_refused_by_name(mistake: dict[str, object], says: str) -> 
         (TargetConfig, {"decay": 1.5}, "target.decay = 1.5"),
         (TargetConfig, {"horizon": -1}, "target.horizon = -1"),
         (TargetConfig, {"method": "delayed", "direction": "backward"}, "set target.method = trace"),
+        (TargetConfig, {"method": "expected", "rectified": "relu"}, "expected is forward and not rectified"),
         (StepSizeConfig, {"alpha": 0.0}, "step_size.alpha = 0.0"),
         (StepSizeConfig, {"adaptive_alpha": 3.0}, "step_size.adaptive_alpha = 3.0"),
         (StepSizeConfig, {"adaptive_fraction": 1.5}, "step_size.adaptive_fraction = 1.5"),

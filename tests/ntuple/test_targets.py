@@ -52,7 +52,7 @@ def learn_episode(rules, learning, history, boards, rewards):
             returned = rewards[t] + rectify(learning.target, value)
             learn_forward(rules, learning, history, 0, 0, t - 1, returned)
         remember(history, 0, t, after, rewards[t])
-    learn_end(rules, learning, history, 0, 0, moves - 1)
+    learn_end(rules, learning, history, 0, 0, moves - 1, np.float32(0))
 
 
 def episodes(seed: int, count: int, shift: float = 0.0) -> list[list[reference.Move]]:

@@ -28,11 +28,30 @@ def _learn(learner: NTupleLearner) -> list[dict[str, float]]:
     return reports
 
 
-@pytest.mark.parametrize(("adaptive", "epsilon"), [(False, 0.0), (True, 0.0), (False, 0.5)])
-def test_learning_move_by_move_equals_the_reference(adaptive: bool, epsilon: float) -> None:
+def _mean_of_the_best(truth: reference.Network, after: rules.Board) -> float:
+    """The sum over spawns of p max_a (r + V)."""
+    total = 0.0
+    for code, p in rules.chance_probabilities(after).items():
+        board = rules.spawn(after, code)
+        moves = [rules.afterstate(board, action) for action in rules.ACTIONS]
+        total += float(p) * max((r + truth.value(a) for a, r in moves if a != board), default=0.0)
+    return total
+
+
+@pytest.mark.parametrize(
+    ("adaptive", "epsilon", "method", "start"),
+    [
+        (False, 0.0, "td", "normal"),
+        (True, 0.0, "td", "normal"),
+        (False, 0.5, "td", "normal"),
+        (False, 0.5, "expected", "normal"),
+        (True, 0.0, "expected", "restart"),  # whose games are remembered
+    ],
+)
+def test_learning_move_by_move_equals_the_reference(adaptive: bool, epsilon: float, method: str, start: str) -> None:
     config = replace(
         SMALL, report_env_steps=1, env_steps=700, v_init=30.0, step_size=TC if adaptive else TD,
-        exploration=ExplorationConfig(epsilon),
+        exploration=ExplorationConfig(epsilon), target=TargetConfig(method), start=StartConfig(start, 10_000),
     )  # fmt: skip
     learner = NTupleLearner(config, seed=1)
     learner._games = learner._games[:, :1].copy()  # one game at a time, to be followed
@@ -47,8 +66,9 @@ def test_learning_move_by_move_equals_the_reference(adaptive: bool, epsilon: flo
         metrics = learner.advance()
         after, spawned = to_reference(game, last_afterstate(row)), to_reference(game, board_of(row))
         assert spawned in [rules.spawn(after, code) for code in rules.chance_probabilities(after)]
+        mean = _mean_of_the_best(truth, last) if method == "expected" and last else 0.0
         if rules.is_over(board):
-            update(last, 0.0, alpha)
+            update(last, mean, alpha)
             games += 1
             assert metrics["train/score_mean"] == metrics["train/score_max"] == score
             score = int(row[SCORE])
@@ -61,7 +81,8 @@ def test_learning_move_by_move_equals_the_reference(adaptive: bool, epsilon: flo
             others += chosen[1] < max(values) - 1e-2
             score += chosen[0]
             if last is not None:
-                update(last, max(values), alpha)  # what the best move promises, even if another one is made
+                # What the best move promises, even if another one is made.
+                update(last, mean if method == "expected" else max(values), alpha)
         last = after
     assert learner.progress["games"] == games > 3
     assert (others > 50) == (epsilon > 0)
