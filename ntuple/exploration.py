@@ -1,7 +1,7 @@
 """Exploration in training: epsilon-greedy and softmax (Guei 2023, appendix C). Players never explore.
 
 Learning is off-policy, as in Q-learning: targets have the value of the best move, whichever is made. Those of several
-steps have the rewards of the moves that were made, and backward ones their values too.
+steps have the rewards of the moves that were made, backward ones their values too, and so have the values of states.
 """
 
 import math

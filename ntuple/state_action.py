@@ -1,4 +1,4 @@
-"""Networks that value states or actions in place of afterstates, for comparison (Szubert and Jaskowski 2014, sec. IV).
+"""Networks that value states or actions in place of afterstates, for comparison (Szubert and Jaskowski 2014).
 
     state      a move counts r + the sum over spawns of p V(s'');     V(s) learns r + V(s'')
     action     a move counts Q(s, a);                  Q(s, a) learns r + max over a' of Q(s'', a')  (Guei 2023, eq. 13)
