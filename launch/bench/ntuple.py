@@ -34,6 +34,7 @@ WARM_MOVES = 30_000_000
 TIMED_MOVES = 4_000_000  # of training, a repeat
 TIMED_GAMES = 1_000  # of play, a repeat
 COUNTED_MOVES = 100_000  # of training, a repeat: while sums of TC are small, float32 counts every update
+DRIFT_REPORTS = 20  # before that: games that began together drift apart
 PER_MILLION = 1e6
 
 
@@ -128,7 +129,7 @@ def _warmed(network: str, rule: Method, moves: int) -> NTupleLearner:
     """A learner that has made so many moves."""
     config = NTupleConfig(
         network=network,
-        env_steps=moves + (REPEATS + 1) * len(THREADS) * TIMED_MOVES,
+        env_steps=moves + (REPEATS + 1) * len(THREADS) * TIMED_MOVES + DRIFT_REPORTS * COUNTED_MOVES,
         report_env_steps=moves,
         threads=max(THREADS),
         v_init=rule.v_init,
@@ -154,6 +155,8 @@ def _lost_updates(network: str, warm_moves: int) -> Iterator[Row]:
     learner = _warmed(network, METHODS["TC"], warm_moves)
     for threads in THREADS:
         counted = _going_on(learner, threads, COUNTED_MOVES)
+        for _ in range(DRIFT_REPORTS):
+            counted.advance()
         added = found = 0.0
         for _ in range(REPEATS):
             learner.network.weights.reshape(-1, 1 << ADAPTIVE_RECORD_BITS)[:, FIRST:] = 0
