@@ -76,14 +76,14 @@ def make_learner(name: str, config: LearnerConfig, seed: int) -> Learner:
         raise UserError(str(error)) from error
 
 
-def begin_from(path: Path, learner: Learner, experiment: Any) -> None:
+def begin_from(path: Path, name: str, learner: Learner) -> None:
     """Let a new learner begin with a network that lies in a file or folder.
 
     Raises:
         UserError: no network is there, or not one that the learner can begin with.
     """
-    if experiment.learner != "ntuple":
-        raise UserError(f"run.begin_from is for n-tuple networks; leave it out for the learner '{experiment.learner}'")
+    if name != "ntuple":
+        raise UserError(f"run.begin_from is for n-tuple networks; leave it out for the learner '{name}'")
     import_module("launch.networks").begin_from(path, learner)
 
 

@@ -23,7 +23,7 @@ from ntuple import NTupleConfig, NTupleLearner
 from ntuple.ensemble import average
 from ntuple.network import initial_weight
 from ntuple.patterns import count_actions, count_levels, pattern_text, view_cells
-from ntuple.store import SHAPE_KEYS
+from ntuple.store import differences, shape_of
 from ntuple.stored import StoredNetwork, count_file_stages, from_w, load_stored, save_stored
 from ntuple.tdl import read_w, write_w
 
@@ -110,10 +110,8 @@ def _weights(first: Source, paths: list[Path], stages: str) -> Iterator[np.ndarr
     yield first.network.weights
     for path in paths[1:]:
         network = read_source(path, stages).network
-        for key in SHAPE_KEYS:
-            ours, theirs = getattr(first.network.config, key), getattr(network.config, key)
-            if ours != theirs:
-                raise UserError(f"{path} has {key} = {theirs!r}, {paths[0]} has {ours!r}: they have no average")
+        for key, theirs, ours in differences(shape_of(network.config), shape_of(first.network.config)):
+            raise UserError(f"{path} has {key} = {theirs!r}, {paths[0]} has {ours!r}: they have no average")
         yield network.weights
 
 

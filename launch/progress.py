@@ -38,7 +38,8 @@ class ProgressDisplay:
         """Show a row of metrics."""
         if "train/score_mean" in row:
             self._score = f"score {row['train/score_mean']:,.0f}"
-            self._tile = next((f"{tile} in {rate:.1%}" for tile, rate in _reached(row) if rate > 0), "")
+            rates = ((tile, row.get(f"train/reach_{tile}", 0.0)) for tile in REACHED)
+            self._tile = next((f"{tile} in {rate:.1%}" for tile, rate in rates if rate > 0), "")
         if "eval/score_mean" in row:
             self._evaluation = f"evaluation {row['eval/score_mean']:,.0f}"
         self._games += row.get("train/games", 0)
@@ -60,10 +61,6 @@ class ProgressDisplay:
     def close(self) -> None:
         """End the display; what is printed from here on stands below it."""
         self._bar.stop()
-
-
-def _reached(row: Row) -> list[tuple[int, float]]:
-    return [(tile, row.get(f"train/reach_{tile}", 0.0)) for tile in REACHED]
 
 
 def _minutes(seconds: float) -> str:

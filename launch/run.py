@@ -78,7 +78,7 @@ class TrainingRun:
         if checkpoint:
             self._restore(checkpoint)
         elif experiment.run.begin_from:
-            learners.begin_from(Path(experiment.run.begin_from), self._learner, experiment)
+            learners.begin_from(Path(experiment.run.begin_from), experiment.learner, self._learner)
         self._snapshot_env_steps = self.env_steps
         write_config(experiment)  # not before: settings that do not fit the learner or its checkpoint must not stay
         # At the end of the budget the last evaluation is made up: a kill may have kept its row alone.

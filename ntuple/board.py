@@ -22,7 +22,8 @@ U12, U15, U16, U24, U30, U32, U48, U56 = (np.uint64(n) for n in (12, 15, 16, 24,
 NIBBLE_BITS = np.uint64(0x1111111111111111)  # bit 0 of each cell
 ROW = np.uint64(0xFFFF)
 LOW_32 = np.uint64(0xFFFFFFFF)
-FOUR_BELOW = np.uint64(429496730)  # a 4 spawns if 32 random bits are below 0.1 * 2^32
+FOUR_SHARE = 0.1  # of the spawns; the others are 2
+FOUR_BELOW = np.uint64(round(FOUR_SHARE * 2**32))  # a 4 spawns if 32 random bits are below this
 
 
 class Board(NamedTuple):

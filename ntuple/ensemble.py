@@ -11,14 +11,17 @@ Weights = NDArray[np.float32]
 class WeightMean:
     """LUT[i] = 1/k sum over j of LUT_j[i], of k networks that come one by one."""
 
-    def __init__(self, weights: Weights, count: int = 1) -> None:
-        """The mean of one network, or one of `count` that was kept; the array is written to."""
+    def __init__(self, weights: Weights | None = None, count: int = 0) -> None:
+        """The mean of nothing yet, or one of `count` networks that was kept; its array is written to."""
         self.weights, self.count = weights, count
 
     def add(self, weights: Weights) -> None:
         """Take in one more network."""
         self.count += 1
-        self.weights += (weights - self.weights) / np.float32(self.count)
+        if self.weights is None:
+            self.weights = weights.copy()
+        else:
+            self.weights += (weights - self.weights) / np.float32(self.count)
 
 
 def average(networks: Iterable[Weights]) -> Weights:
@@ -27,12 +30,9 @@ def average(networks: Iterable[Weights]) -> Weights:
     Raises:
         ValueError: there are none.
     """
-    mean: WeightMean | None = None
+    mean = WeightMean()
     for weights in networks:
-        if mean is None:
-            mean = WeightMean(weights.copy())
-        else:
-            mean.add(weights)
-    if mean is None:
+        mean.add(weights)
+    if mean.weights is None:
         raise ValueError("an average needs at least one network")
     return mean.weights

@@ -9,14 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import ONE, Board, Rules, count_cells, empty_cells, is_same, kth_cell, turned_afterstate
+from ntuple.board import FOUR_SHARE, ONE, Board, Rules, count_cells, empty_cells, is_same, kth_cell, turned_afterstate
 from ntuple.jit import inline, kernel
 from ntuple.network import Lookup, Network, find_entries, make_lookup, prefetch_entries, value_at
 
 ILLEGAL = np.float32(-1)  # in place of a reward
 ROWS = 5  # of the lookup, a game: its four afterstates, and one to learn from
 LEARN = 4  # the last of them
-FOUR_SHARE = np.float32(0.1)  # of the spawns
 GAMES_A_THREAD = 2  # more find no free slots for their loads, and fill the first-level cache
 
 
@@ -116,7 +115,7 @@ def expected_return(rules: Rules, network: Network, scratch: Scratch, after: Boa
         cell = kth_cell(empty, np.uint64(k))
         two = _best_return(rules, network, scratch, Board(after.lo | cell, after.hi))
         four = _best_return(rules, network, scratch, Board(after.lo | cell << ONE, after.hi))
-        total += two + FOUR_SHARE * (four - two)
+        total += two + np.float32(FOUR_SHARE) * (four - two)
     return total / np.float32(count)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.board import (
+    FOUR_SHARE,
     ONE,
     U2,
     ZERO,
@@ -39,7 +40,6 @@ from ntuple.jit import inline, kernel
 
 Codes = NDArray[np.uint64]  # canonical boards, ascending
 
-FOUR_SHARE = 0.1  # of the spawns
 LEVELS = 15  # log2 of the largest tile that a word holds
 MOST_CELLS = 9  # of a board that is solved to its end
 CHUNK = 1 << 13  # positions of one task

@@ -12,12 +12,12 @@ They are here to be compared in points, not in speed: games are not interleaved 
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import ONE, Board, Rules, afterstate, count_cells, empty_cells, is_same, kth_cell
+from ntuple.board import FOUR_SHARE, ONE, Board, Rules, afterstate, count_cells, empty_cells, is_same, kth_cell
 from ntuple.exploration import Exploration, explore
 from ntuple.game import RNG, Results, Row, begin_game, board_of, go_on, write_result
 from ntuple.jit import inline, kernel
 from ntuple.network import Lookup, Network, find_entries, value_at
-from ntuple.policy import FOUR_SHARE, ILLEGAL, LEARN, ROWS, Move, Scratch, has_legal_move, highest_move
+from ntuple.policy import ILLEGAL, LEARN, ROWS, Move, Scratch, has_legal_move, highest_move
 from ntuple.rng import stream
 from ntuple.targets import UNDECAYED, Learning, learn
 from ntuple.training import ERROR_SUM, Method, count_game
@@ -38,9 +38,11 @@ def is_stuck(rules: Rules, board: Board) -> bool:
 
 @kernel
 def state_value(rules: Rules, network: Network, board: Board, lookup: Lookup, row: int) -> np.float32:
-    """V(s), whose entries then lie in the row; 0 if the game is over."""
+    """V(s), 0 if the game is over; the row is overwritten."""
+    if is_stuck(rules, board):
+        return np.float32(0)
     find_entries(rules, network, board, lookup, row)
-    return np.float32(0) if is_stuck(rules, board) else value_at(network, lookup, row)
+    return value_at(network, lookup, row)
 
 
 @kernel
@@ -53,7 +55,7 @@ def expected_value(rules: Rules, network: Network, after: Board, lookup: Lookup,
         cell = kth_cell(empty, np.uint64(k))
         two = state_value(rules, network, Board(after.lo | cell, after.hi), lookup, row)
         four = state_value(rules, network, Board(after.lo | cell << ONE, after.hi), lookup, row)
-        total += (np.float32(1) - FOUR_SHARE) * two + FOUR_SHARE * four
+        total += np.float32(1 - FOUR_SHARE) * two + np.float32(FOUR_SHARE) * four
     return total / np.float32(count)
 
 

@@ -6,8 +6,10 @@ safetensors is plain data: loading a file cannot run code. Files appear whole or
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -21,6 +23,16 @@ FORMAT = "muzero2048 n-tuple network 1"
 SHAPE_KEYS = ("rows", "columns", "network", "symmetry", "values", "stages")
 
 Tensors = dict[str, NDArray[np.generic]]
+
+
+def shape_of(config: NTupleConfig) -> dict[str, Any]:
+    """The part of a config that says which weights there are."""
+    return {key: getattr(config, key) for key in SHAPE_KEYS}
+
+
+def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """The keys of SHAPE_KEYS in which two configs differ, with both values."""
+    return [(key, one[key], other[key]) for key in SHAPE_KEYS if one[key] != other[key]]
 
 
 def save_tensors(path: Path, tensors: Tensors, config: NTupleConfig) -> None:
@@ -46,12 +58,8 @@ def load_tensors(path: Path, config: NTupleConfig) -> Tensors:
             header = file.metadata() or {}
             if header.get("format") != FORMAT:
                 raise ValueError(f"{path}: not a file of this n-tuple learner: name a checkpoint that it saved")
-            saved = json.loads(header["config"])
-            for key in SHAPE_KEYS:
-                if saved[key] != getattr(config, key):
-                    raise ValueError(
-                        f"{path}: saved with {key} = {saved[key]!r}, but the config says {getattr(config, key)!r}"
-                    )
+            for key, saved, wanted in differences(json.loads(header["config"]), shape_of(config)):
+                raise ValueError(f"{path}: saved with {key} = {saved!r}, but the config says {wanted!r}")
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     except (SafetensorError, OSError, KeyError, json.JSONDecodeError) as error:
         raise ValueError(f"{path}: missing or damaged, use an earlier checkpoint ({error})") from error

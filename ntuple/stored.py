@@ -15,7 +15,7 @@ from ntuple.patterns import Pattern, count_levels, network_text, parse_network, 
 from ntuple.player import NTuplePlayer
 from ntuple.stages import count_stages, make_stages
 from ntuple.state_action import KINDS
-from ntuple.store import SHAPE_KEYS, Tensors, load_tensors, save_tensors, take
+from ntuple.store import Tensors, differences, load_tensors, save_tensors, shape_of, take
 from ntuple.tdl import UNTOUCHED, Table, WeightFile, make_name, stage_and_pattern
 from ntuple.updates import FIRST, SECOND, TD_RECORD_BITS, THIRD
 
@@ -25,7 +25,7 @@ TRAINING_FILE = "training.safetensors"
 MEMORY_FIELDS = {"first": FIRST, "second": SECOND, "third": THIRD}
 ERRORS, ABSOLUTES = "first", "second"
 
-Weights = NDArray[np.float32]  # [stages * sum of 16^n] stage by stage, table by table, first cell = lowest nibble
+Weights = NDArray[np.float32]  # [stages * sum of A R^n] stage by stage, table by table, first cell = lowest nibble
 
 
 @dataclass(frozen=True)
@@ -187,12 +187,12 @@ def new_network(config: NTupleConfig, record_bits: int = TD_RECORD_BITS) -> Netw
         config.rows,
         config.columns,
         config.v_init,
-        record_bits,
-        config.stages,
-        config.promotion,
-        config.symmetry,
-        config.values,
-        config.frozen_stages,
+        record_bits=record_bits,
+        stages=config.stages,
+        promotion=config.promotion,
+        symmetry=config.symmetry,
+        values=config.values,
+        frozen_stages=config.frozen_stages,
     )
 
 
@@ -209,9 +209,8 @@ def check_beginning(stored: NTupleConfig, config: NTupleConfig) -> None:
     Raises:
         ValueError: it differs in board, tuples, symmetry or value, or its stages are not the first ones of the config.
     """
-    for key in (key for key in SHAPE_KEYS if key not in ("network", "stages")):
-        theirs, ours = getattr(stored, key), getattr(config, key)
-        if theirs != ours:
+    for key, theirs, ours in differences(shape_of(stored), shape_of(config)):
+        if key not in ("network", "stages"):  # these may differ in part, see below
             raise ValueError(f"it has {key} = {theirs!r}, the config {ours!r}")
     shape = (config.rows, config.columns)
     if set(parse_network(stored.network, *shape)) != set(parse_network(config.network, *shape)):
@@ -225,7 +224,7 @@ def check_beginning(stored: NTupleConfig, config: NTupleConfig) -> None:
 
 
 def load_weights(folder: Path, config: NTupleConfig) -> Weights:
-    """The weights float32[stages * sum of 16^n] of a checkpoint folder, stage by stage, table by table.
+    """The weights float32[stages * sum of A R^n] of a checkpoint folder, stage by stage, table by table.
 
     Raises:
         ValueError: they are missing, damaged, or of another board, network or stages than the config's.

@@ -54,7 +54,7 @@ from ntuple.training import (
     start_games,
     train,
 )
-from ntuple.updates import ADAPTIVE_RECORD_BITS, FIRST, RULES, TD, TD_RECORD_BITS, StepSize
+from ntuple.updates import ADAPTIVE_RECORD_BITS, RULES, TD, TD_RECORD_BITS, StepSize, forget
 
 
 class NTupleLearner:
@@ -65,7 +65,7 @@ class NTupleLearner:
         self.config = config
         self.env_steps_total = config.env_steps
         self.network = network or new_network(config)
-        self._mean: WeightMean | None = None  # in the order of the records
+        self._mean = WeightMean()  # in the order of the records
         self._rules = make_rules(config.rows, config.columns)
         self._target, self._kind = _make_target(config), KINDS[config.values]
         threads, length = config.num_threads, history_length(self._target, config.start.kind == "restart")
@@ -93,7 +93,7 @@ class NTupleLearner:
             self.network = widen(self.network, ADAPTIVE_RECORD_BITS)
         reset, adaptive_moves = self.config.step_size.reset_env_steps, env_steps - self.config.adaptive_starts
         if reset and adaptive_moves > 0 and adaptive_moves % reset == 0:
-            self.network.weights.reshape(-1, 1 << ADAPTIVE_RECORD_BITS)[:, FIRST:] = 0
+            forget(self.network)
         num_moves = self._next_stop(env_steps) - env_steps
         method = self._method(env_steps)
 
@@ -104,7 +104,7 @@ class NTupleLearner:
         total = counts.sum(axis=0)
         self._progress += (num_moves, int(total[GAMES]), int(total[UPDATES]))
         if self.config.is_averaged(env_steps + num_moves):
-            self._average()
+            self._mean.add(self.network.weights[:: 1 << int(self.network.record_bits)])
         metrics = {
             "td/error_abs_mean": total[ERROR_SUM] / max(total[UPDATES], 1),
             "td/learning_rate": self._alpha(env_steps),
@@ -123,14 +123,6 @@ class NTupleLearner:
                 "train/reach_32768": total[REACH_32768] / games,
             }
         return {name: float(value) for name, value in metrics.items()}
-
-    def _average(self) -> None:
-        """Take the network as it is now into the mean."""
-        weights = self.network.weights[:: 1 << int(self.network.record_bits)]
-        if self._mean is None:
-            self._mean = WeightMean(weights.copy())
-        else:
-            self._mean.add(weights)
 
     @property
     def _is_adaptive(self) -> bool:
@@ -222,7 +214,7 @@ class NTupleLearner:
     @property
     def _played(self) -> Network:
         """The network to be played with."""
-        if self._mean is None:
+        if self._mean.weights is None:
             return self.network
         return self.network._replace(weights=self._mean.weights, record_bits=np.uint64(TD_RECORD_BITS))
 
@@ -234,7 +226,7 @@ class NTupleLearner:
         """Write all that is needed to go on: weights, what the adaptive rule knows, games, and progress."""
         save_tensors(folder / WEIGHTS_FILE, {"weights": read_field(self._played)}, self.config)
         training: Tensors = {"games": self._games, "progress": self._progress}
-        if self._mean is not None:
+        if self._mean.count:
             training |= {"averaged": np.array([self._mean.count]), "learned": read_field(self.network)}
         for i, memory in enumerate(zip(self._histories, self._starts, strict=True)):
             training |= {f"{name}.{i}": array for name, array in _arrays(*memory).items()}

@@ -41,6 +41,11 @@ class StepSize(NamedTuple):
     first: np.float32  # Autostep: a_0
 
 
+def forget(network: Network) -> None:
+    """Forget what the adaptive rule has learned: all but the weights of a network of ADAPTIVE_RECORD_BITS."""
+    network.weights.reshape(-1, 1 << ADAPTIVE_RECORD_BITS)[:, FIRST:] = 0
+
+
 @inline
 def update(network: Network, lookup: Lookup, row: int, delta: np.float32, decay: np.float32, size: StepSize) -> None:
     """Move V of the board of a row by the error `delta`."""

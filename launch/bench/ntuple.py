@@ -24,7 +24,7 @@ from launch.errors import UserError
 from ntuple import NTupleConfig, NTupleLearner
 from ntuple.config import StepSizeConfig
 from ntuple.network import read_field
-from ntuple.updates import ADAPTIVE_RECORD_BITS, FIRST, SECOND
+from ntuple.updates import SECOND, forget
 
 PEER = "TDL2048+"
 PEER_VARIABLE = "TDL2048"
@@ -72,10 +72,12 @@ def bench_ntuple(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MO
     peer = _peer()
     rows = list(_compile_times())
     for network in networks:
-        for method in METHODS:
+        for method, rule in METHODS.items():
+            learner = _warmed(network, rule, warm_moves)
             with tempfile.TemporaryDirectory() as folder:
-                rows += [_measured(cell) for cell in _cells(network, method, warm_moves, peer, Path(folder))]
-        rows += _lost_updates(network, warm_moves)
+                rows += [_measured(cell) for cell in _cells(learner, method, peer, Path(folder))]
+            if method == "TC":
+                rows += _lost_updates(learner)
     return rows
 
 
@@ -88,10 +90,9 @@ def _measured(cell: Cell) -> Row:
     return Row(cell.name, ours, "moves/s", {PEER: ours / theirs} if theirs else {})
 
 
-def _cells(network: str, method: str, warm_moves: int, peer: Path | None, folder: Path) -> list[Cell]:
+def _cells(learner: NTupleLearner, method: str, peer: Path | None, folder: Path) -> list[Cell]:
     """The cells of one warmed network; the peer's is a file in `folder`."""
-    rule = METHODS[method]
-    learner = _warmed(network, rule, warm_moves)
+    network, rule = learner.config.network, METHODS[method]
     if peer:
         games = -(-learner.progress["games"] // max(THREADS))
         words = ["-n", f"{network}patt{rule.their_init}", "-a", *rule.their_rate.split()]
@@ -107,7 +108,7 @@ def _cells(network: str, method: str, warm_moves: int, peer: Path | None, folder
         games = max(1, TIMED_MOVES // 2_000 // threads)
         cells.append(
             Cell(
-                f"train {network}, {method}, {threads} thread{'s' * (threads > 1)}",
+                f"train {network}, {method}, {_count(threads)}",
                 _training(learner, threads),
                 theirs(threads, "-t", f"{threads}x{games}"),
             )
@@ -117,12 +118,16 @@ def _cells(network: str, method: str, warm_moves: int, peer: Path | None, folder
             games = TIMED_GAMES // threads
             cells.append(
                 Cell(
-                    f"play 1-ply {network}, {threads} thread{'s' * (threads > 1)}",
+                    f"play 1-ply {network}, {_count(threads)}",
                     _play(learner, threads),
                     theirs(threads, "-e", f"{threads}x{games}"),
                 )
             )
     return cells
+
+
+def _count(threads: int) -> str:
+    return f"{threads} thread{'s' * (threads > 1)}"
 
 
 def _warmed(network: str, rule: Method, moves: int) -> NTupleLearner:
@@ -146,26 +151,25 @@ def _going_on(learner: NTupleLearner, threads: int, moves: int) -> NTupleLearner
     return NTupleLearner(config, seed=2, network=learner.network)
 
 
-def _lost_updates(network: str, warm_moves: int) -> Iterator[Row]:
+def _lost_updates(learner: NTupleLearner) -> Iterator[Row]:
     """How many of a million updates of a weight are lost where threads write at once.
 
     Every update of TC adds |delta| to the A of each of its entries: what is missing of that in their sum was lost. The
     row of one thread shows what float32 rounds away.
     """
-    learner = _warmed(network, METHODS["TC"], warm_moves)
     for threads in THREADS:
         counted = _going_on(learner, threads, COUNTED_MOVES)
         for _ in range(DRIFT_REPORTS):
             counted.advance()
         added = found = 0.0
         for _ in range(REPEATS):
-            learner.network.weights.reshape(-1, 1 << ADAPTIVE_RECORD_BITS)[:, FIRST:] = 0
+            forget(learner.network)
             before = counted.progress["updates"]
             error = counted.advance()["td/error_abs_mean"]
             entries = len(learner.network.symmetries) * len(learner.network.tables)
             added += error * (counted.progress["updates"] - before) * entries
             found += float(read_field(learner.network, SECOND).sum(dtype=np.float64))
-        name = f"lost of a million updates, {network}, TC, {threads} thread{'s' * (threads > 1)}"
+        name = f"lost of a million updates, {learner.config.network}, TC, {_count(threads)}"
         yield Row(name, PER_MILLION * (1 - found / added), "updates", {})
 
 
