@@ -1,6 +1,6 @@
 """What launch asks of a learner: structural types, so that neither learner has to import launch.
 
-Shapes: `G` games.
+Shapes: `G` games, `B` boards of `H, W` cells. Actions: up, right, down, left = 0..3.
 """
 
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Float64, Int8, Int64, UInt8, UInt32
 
 
 @runtime_checkable
@@ -33,11 +33,47 @@ class Games(Protocol):
 
 
 @runtime_checkable
+class Advice(Protocol):
+    """What a player makes of boards."""
+
+    @property
+    def action(self) -> Int8[np.ndarray, " B"]:
+        """The move it would make, -1 where none is legal."""
+
+    @property
+    def reward(self) -> Int64[np.ndarray, "B 4"]:
+        """Points of each move, -1 where it is not legal."""
+
+    @property
+    def value(self) -> Float64[np.ndarray, "B 4"]:
+        """Points that it expects from each move on, the reward included; -inf: not legal, nan: it does not know."""
+
+    @property
+    def effort(self) -> Int64[np.ndarray, "B 4"]:
+        """How much went into each value, in the player's `effort_unit`; 0 where the value is -inf or nan."""
+
+
+@runtime_checkable
 class Player(Protocol):
     """Plays with fixed weights, without exploration, from normal starts."""
 
+    @property
+    def effort_unit(self) -> str:
+        """Unit of the effort behind its advice: "ply" or "visits"."""
+
     def play(self, num_games: int, seed: int) -> Games:
         """Play whole games; the result of game i depends on (seed, i) only, not on threads or batch."""
+
+    def advise(self, boards: UInt8[np.ndarray, "B H W"], seeds: UInt32[np.ndarray, " B"]) -> Advice:
+        """What it makes of B boards, which it would move next.
+
+        Args:
+            boards: cells hold log2 of the tile, 0 = empty, up to 17 (131072).
+            seeds: of the random numbers for each board, of players that draw.
+
+        Raises:
+            ValueError: a cell is not 0..17, or a shape is another.
+        """
 
 
 @runtime_checkable

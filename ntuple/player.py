@@ -8,12 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import ONE, ZERO, Rules, afterstate, is_same
-from ntuple.game import COLUMNS, NUMBER, RNG, Results, begin_game, board_of, go_on, write_result
+from ntuple.advice import Advice, advise_at_random, advise_by_network, check_boards
+from ntuple.baselines import play_at_random
+from ntuple.board import Rules
+from ntuple.game import COLUMNS, NUMBER, Results, begin_game, board_of, go_on, write_result
 from ntuple.jit import kernel
 from ntuple.network import Network
 from ntuple.policy import GAMES_A_THREAD, Scratch, best_move, look_ahead, make_scratch
-from ntuple.rng import bounded, mix, step, stream
+from ntuple.rng import stream
 from ntuple.state_action import AFTERSTATES, play_values
 
 TASKS_A_THREAD = 16  # parts of the work a thread takes at once: so many that none is left alone with a long tail
@@ -71,34 +73,6 @@ def play_network(
             look_ahead(rules, network, board_of(row), scratch, slot)
 
 
-@kernel
-def play_at_random(
-    rules: Rules, greedy: bool, games: NDArray[np.uint64], seed: np.uint64, start: int, results: Results
-) -> None:
-    """Play by uniformly random legal moves; if `greedy`, only among those of the largest reward."""
-    row = games[0]
-    for game in range(results.shape[0]):
-        begin_game(rules, row, stream(seed, np.uint64(start + game)))
-        while True:
-            board = board_of(row)
-            after, best, count = board, ZERO, ZERO
-            for action in range(4):
-                candidate, reward = afterstate(rules, board, action)
-                if is_same(candidate, board) or (greedy and reward < best):
-                    continue
-                if greedy and reward > best:
-                    count = ZERO
-                count += ONE
-                row[RNG] = step(row[RNG])
-                # The n-th candidate replaces the one before it with probability 1/n: uniform over all.
-                if bounded(mix(row[RNG]), count) == ZERO:
-                    after, best = candidate, reward
-            if count == ZERO:
-                break
-            go_on(rules, row, after, best)
-        write_result(row, results[game])
-
-
 def _play(num_games: int, threads: int, play_some: Callable[[int, Results], None]) -> Games:
     """Play games 0..num_games-1 on a pool of threads; play_some(start, results) fills the games from start on."""
     results = np.zeros((num_games, 3), np.int64)
@@ -113,6 +87,8 @@ def _play(num_games: int, threads: int, play_some: Callable[[int, Results], None
 
 class NTuplePlayer:
     """Plays the best of the four moves. It shares the network's arrays: it plays as well as they are just then."""
+
+    effort_unit = "ply"
 
     def __init__(self, rules: Rules, network: Network, threads: int, kind: int = AFTERSTATES) -> None:
         """A player; `kind` is what the network values (ntuple.state_action)."""
@@ -131,10 +107,20 @@ class NTuplePlayer:
 
         return _play(num_games, self._threads, play_some)
 
+    def advise(self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Advice:
+        """What it makes of boards [B, H, W]; it draws nothing, so the seeds [B] do not matter.
+
+        Raises:
+            ValueError: see `ntuple.advice.check_boards`.
+        """
+        words = check_boards(self._rules, boards, seeds)
+        return advise_by_network(self._rules, self._network, self._kind, words)
+
 
 class RandomPlayer:
     """Plays uniformly random legal moves."""
 
+    effort_unit = "ply"
     greedy = False
 
     def __init__(self, rules: Rules, threads: int) -> None:
@@ -148,6 +134,15 @@ class RandomPlayer:
             play_at_random(self._rules, self.greedy, games, np.uint64(seed), start, results)
 
         return _play(num_games, self._threads, play_some)
+
+    def advise(self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Advice:
+        """Moves on boards [B, H, W] that are drawn by seeds [B]; it knows no values.
+
+        Raises:
+            ValueError: see `ntuple.advice.check_boards`.
+        """
+        words = check_boards(self._rules, boards, seeds)
+        return advise_at_random(self._rules, self.greedy, words, seeds.astype(np.uint32, order="C"))
 
 
 class GreedyPlayer(RandomPlayer):

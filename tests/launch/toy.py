@@ -30,7 +30,16 @@ class ToyGames(NamedTuple):
     seconds: float
 
 
+class ToyAdvice(NamedTuple):
+    action: np.ndarray
+    reward: np.ndarray
+    value: np.ndarray
+    effort: np.ndarray
+
+
 class ToyPlayer:
+    effort_unit = "ply"
+
     def __init__(self, weight: float) -> None:
         self.weight = weight
 
@@ -38,6 +47,10 @@ class ToyPlayer:
         scores = np.array([seed % 1000 + 100 * i + round(self.weight) for i in range(num_games)], np.int64)
         tiles = 2 ** np.arange(num_games, dtype=np.int64) * 1024
         return ToyGames(scores, tiles, scores // 10, 0.5)
+
+    def advise(self, boards: np.ndarray, seeds: np.ndarray) -> ToyAdvice:
+        points = np.tile(np.arange(4), (len(boards), 1))
+        return ToyAdvice(np.full(len(boards), 3, np.int8), points, points + self.weight, np.ones_like(points))
 
 
 class ToyLearner:

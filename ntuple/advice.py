@@ -1,0 +1,138 @@
+"""What players make of given boards, beside playing whole games."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ntuple.baselines import draw_move
+from ntuple.board import U4, U15, Board, Rules, afterstate, is_same
+from ntuple.game import COLUMNS, RNG, Row, set_board
+from ntuple.jit import kernel
+from ntuple.network import Network
+from ntuple.policy import Scratch, best_move, highest_move, look_ahead, make_scratch
+from ntuple.rng import stream
+from ntuple.state_action import AFTERSTATES, look
+
+LARGEST_CELL = 17  # 131072
+
+Words = NDArray[np.uint64]  # [B, 2] lo and hi of boards
+
+
+class Advice(NamedTuple):
+    """What a player makes of B boards."""
+
+    action: NDArray[np.int8]  # [B] the move it would make, -1 where none is legal
+    reward: NDArray[np.int64]  # [B, 4] points of each move, -1 where it is not legal
+    value: NDArray[np.float64]  # [B, 4] points expected from each move on; -inf: not legal, nan: not known
+    effort: NDArray[np.int64]  # [B, 4] plies looked ahead for each value; 0: not legal, or not known
+
+
+def check_boards(rules: Rules, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Words:
+    """The boards as kernels take them.
+
+    Raises:
+        ValueError: `boards` is not [B, H, W] of 0..17, or `seeds` not [B] of 0..2^32 - 1.
+    """
+    for name, array in (("boards", boards), ("seeds", seeds)):
+        if not np.issubdtype(array.dtype, np.integer):
+            raise ValueError(f"{name} are of type {array.dtype}: give integers")
+    if boards.ndim != 3 or boards.shape[1:] != (rules.rows, rules.columns):
+        raise ValueError(f"boards are of shape {boards.shape}: give [boards, {rules.rows}, {rules.columns}]")
+    if boards.size and not (boards.min() >= 0 and boards.max() <= LARGEST_CELL):
+        raise ValueError(f"boards have cells of {boards.min()}..{boards.max()}: give log2 of tiles, 0..{LARGEST_CELL}")
+    if seeds.shape != boards.shape[:1]:
+        raise ValueError(f"seeds are of shape {seeds.shape}: give one for each of {len(boards)} boards")
+    if seeds.size and not (seeds.min() >= 0 and seeds.max() < 2**32):
+        raise ValueError(f"seeds are {seeds.min()}..{seeds.max()}: give numbers of 32 bits")
+    shifts = np.add.outer(16 * np.arange(rules.rows), 4 * np.arange(rules.columns)).astype(np.uint64)
+    cells = boards.astype(np.uint64)
+    words = [((part << shifts).sum(axis=(1, 2), dtype=np.uint64)) for part in (cells & U15, cells >> U4)]
+    return np.stack(words, axis=1)
+
+
+@kernel
+def judge_afterstates(
+    rules: Rules,
+    network: Network,
+    scratch: Scratch,
+    words: Words,
+    action: NDArray[np.int8],
+    reward: NDArray[np.int64],
+    value: NDArray[np.float64],
+) -> None:
+    """Fill in the moves of `ntuple.player.play_network`."""
+    for i in range(words.shape[0]):
+        look_ahead(rules, network, Board(words[i, 0], words[i, 1]), scratch, 0)
+        action[i] = best_move(network, scratch, 0).action
+        for a in range(4):
+            reward[i, a], value[i, a] = np.int64(scratch.rewards[0, a]), scratch.values[0, a]
+
+
+@kernel
+def judge_values(
+    rules: Rules,
+    network: Network,
+    kind: int,
+    scratch: Scratch,
+    words: Words,
+    action: NDArray[np.int8],
+    reward: NDArray[np.int64],
+    value: NDArray[np.float64],
+) -> None:
+    """Fill in the moves of `ntuple.state_action.play_values`."""
+    for i in range(words.shape[0]):
+        look(rules, network, kind, Board(words[i, 0], words[i, 1]), scratch, 0)
+        action[i] = highest_move(scratch, 0).action
+        for a in range(4):
+            reward[i, a], value[i, a] = np.int64(scratch.rewards[0, a]), scratch.values[0, a]
+
+
+@kernel
+def draw_moves(
+    rules: Rules,
+    greedy: bool,
+    row: Row,
+    seeds: NDArray[np.uint32],
+    words: Words,
+    action: NDArray[np.int8],
+    reward: NDArray[np.int64],
+) -> None:
+    """Fill in the moves of `ntuple.baselines.play_at_random`, each board with the random numbers of its seed."""
+    for i in range(words.shape[0]):
+        board = Board(words[i, 0], words[i, 1])
+        set_board(row, board)
+        row[RNG] = stream(np.uint64(seeds[i]), np.uint64(0))
+        _, after, _ = draw_move(rules, greedy, row)
+        action[i] = -1
+        for a in range(4):
+            candidate, points = afterstate(rules, board, a)
+            if is_same(candidate, board):
+                reward[i, a] = -1
+                continue
+            reward[i, a] = np.int64(points)
+            if is_same(candidate, after):  # of one move only: each brings tiles nearer to a wall of its own
+                action[i] = a
+
+
+def advise_by_network(rules: Rules, network: Network, kind: int, words: Words) -> Advice:
+    """The best of the four moves; `kind` is what the network values (ntuple.state_action)."""
+    advice = _blank(len(words))
+    scratch, found = make_scratch(network), (advice.action, advice.reward, advice.value)
+    if kind == AFTERSTATES:
+        judge_afterstates(rules, network, scratch, words, *found)
+    else:
+        judge_values(rules, network, kind, scratch, words, *found)
+    return advice._replace(effort=(advice.reward >= 0).astype(np.int64))
+
+
+def advise_at_random(rules: Rules, greedy: bool, words: Words, seeds: NDArray[np.uint32]) -> Advice:
+    """Drawn moves, and no values."""
+    advice = _blank(len(words))
+    draw_moves(rules, greedy, np.zeros(COLUMNS, np.uint64), seeds, words, advice.action, advice.reward)
+    return advice._replace(value=np.where(advice.reward >= 0, np.nan, -np.inf))
+
+
+def _blank(count: int) -> Advice:
+    whole, values = np.zeros((count, 4), np.int64), np.zeros((count, 4))
+    return Advice(np.zeros(count, np.int8), whole, values, np.zeros_like(whole))

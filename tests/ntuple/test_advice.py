@@ -1,0 +1,203 @@
+"""Advice is what play does: the same moves in whole games, and the values of plain Python."""
+
+import numpy as np
+import pytest
+from reference import ntuple as reference
+from reference import positions, rules
+
+from ntuple import Advice, GreedyPlayer, NTuplePlayer, RandomPlayer, make_rules
+from ntuple.baselines import draw_move
+from ntuple.board import afterstate, decode, turned_afterstate
+from ntuple.game import COLUMNS, RNG, begin_game, board_of, go_on, set_board, write_result
+from ntuple.jit import kernel
+from ntuple.network import Network, make_network, num_weights, read_field, write_field
+from ntuple.patterns import parse_network
+from ntuple.rng import stream
+from ntuple.state_action import AFTERSTATES, KINDS
+from tests.ntuple.drivers import to_board, to_reference
+from tests.ntuple.test_state_action import ActionNetwork, move_value
+
+TEXT = "012,0134"
+OVER = ((1, 2, 1), (2, 1, 2), (1, 2, 1))
+PLAYERS = [NTuplePlayer, RandomPlayer, GreedyPlayer]
+
+
+def random_network(text: str, rows: int, columns: int, values: str) -> Network:
+    network = make_network(text, rows, columns, 0.0, values=values)
+    write_field(network, 50 * np.random.default_rng(1).standard_normal(num_weights(network), np.float32))
+    return network
+
+
+def make_player(kind: type, rows: int = 3, columns: int = 3) -> NTuplePlayer | RandomPlayer:
+    game = make_rules(rows, columns)
+    if kind is NTuplePlayer:
+        return NTuplePlayer(game, random_network("01", rows, columns, "afterstate"), 1)
+    return kind(game, 1)
+
+
+def some_boards(rows: int = 3, columns: int = 3, count: int = 100, largest: int = 6) -> list[rules.Board]:
+    rng = np.random.default_rng(2)
+    return [positions.random_board(rng, rows, columns, largest) for _ in range(count)]
+
+
+def advice_of(player: NTuplePlayer | RandomPlayer, boards: list[rules.Board]) -> Advice:
+    """With the seeds 0, 1, 2, ..."""
+    return player.advise(np.array(boards, np.uint8), np.arange(len(boards), dtype=np.uint32))
+
+
+@kernel
+def begin(rules, row, seed, game):
+    begin_game(rules, row, stream(seed, game))
+
+
+@kernel
+def make_move(rules, row, action, turned):
+    """As the player's kernel goes on: on a view of the board, where it looks ahead on views."""
+    if turned:
+        _, after, reward = turned_afterstate(rules, board_of(row), action)
+    else:
+        after, reward = afterstate(rules, board_of(row), action)
+    go_on(rules, row, after, reward)
+
+
+@kernel
+def finish(row, result):
+    write_result(row, result)
+
+
+@kernel
+def current_board(row):
+    return board_of(row)
+
+
+@kernel
+def draw(rules, greedy, board, seed, row):
+    set_board(row, board)
+    row[RNG] = stream(seed, np.uint64(0))
+    return draw_move(rules, greedy, row)[1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("rows", "columns", "text"), [(3, 3, TEXT), (2, 3, "0123,14"), (4, 4, "0123,048c")])
+def test_games_by_advice_are_those_of_play(rows: int, columns: int, text: str, kind: str) -> None:
+    game, count = make_rules(rows, columns), 5
+    player = NTuplePlayer(game, random_network(text, rows, columns, kind), 1, KINDS[kind])
+    table, results = np.zeros((count, COLUMNS), np.uint64), np.zeros((count, 3), np.int64)
+    for i, row in enumerate(table):
+        begin(game, row, np.uint64(7), np.uint64(i))
+    while True:
+        cells = np.array([decode(game, current_board(row)) for row in table], np.uint8)
+        advice = player.advise(cells, np.zeros(count, np.uint32))
+        if (advice.action < 0).all():
+            break
+        for row, action in zip(table, advice.action, strict=True):
+            if action >= 0:
+                make_move(game, row, int(action), KINDS[kind] == AFTERSTATES)
+    for row, result in zip(table, results, strict=True):
+        finish(row, result)
+    played = player.play(count, 7)
+    np.testing.assert_array_equal(results.T, [played.score, played.max_tile, played.moves])
+    assert played.moves.min() > 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_values_equal_the_reference(kind: str) -> None:
+    network, patterns = random_network(TEXT, 3, 3, kind), list(parse_network(TEXT, 3, 3))
+    boards = [*some_boards(count=40), OVER, ((0,) * 3,) * 3]
+    found = advice_of(NTuplePlayer(make_rules(3, 3), network, 1, KINDS[kind]), boards)
+    plain, truth = read_field(network), (ActionNetwork if kind == "action" else reference.Network)(patterns, 8)
+    truth.levels = 11  # the largest tile of 3x3 is 2^10
+    starts = [*network.tables.tolist(), num_weights(network)]
+
+    def weight(entry: reference.Entry) -> float:
+        first, m, number = entry  # with action values the first is the action, else the stage, 0
+        size = (starts[m + 1] - starts[m]) // (4 if kind == "action" else 1)
+        return float(plain[starts[m] + first * size + number])
+
+    truth.weight = weight
+    for i, board in enumerate(boards):
+        for action, legal in enumerate(rules.legal_actions(board)):
+            after, reward = rules.afterstate(board, action)
+            if not legal:
+                assert (found.reward[i, action], found.value[i, action], found.effort[i, action]) == (-1, -np.inf, 0)
+                continue
+            value = reward + truth.value(after) if kind == "afterstate" else move_value(truth, kind, board, action)
+            assert found.value[i, action] == pytest.approx(float(value), abs=1e-3)
+            assert (found.reward[i, action], found.effort[i, action]) == (reward, 1)
+        over = rules.is_over(board)
+        assert found.action[i] == (-1 if over else np.argmax(found.value[i]))
+    assert (found.action[-2:] == -1).all()
+
+
+def test_moves_of_equal_value_leave_the_lowest() -> None:
+    player = NTuplePlayer(make_rules(2, 2), make_network("01", 2, 2, 0.0), 1)
+    boards = [((1, 0), (0, 0)), ((0, 0), (0, 1)), ((1, 1), (1, 1))]
+    found = advice_of(player, boards)
+    assert found.action.tolist() == [1, 0, 0]  # of right and down, up and left, all four
+    assert found.value.tolist() == [[-np.inf, 0, 0, -np.inf], [0, -np.inf, -np.inf, 0], [8] * 4]
+
+
+@pytest.mark.parametrize("kind", [RandomPlayer, GreedyPlayer])
+def test_drawn_moves_are_those_of_the_kernel_of_play(kind: type[RandomPlayer]) -> None:
+    game, boards, row = make_rules(3, 3), [*some_boards(), OVER], np.zeros(COLUMNS, np.uint64)
+    found = advice_of(kind(game, 1), boards)
+    for i, board in enumerate(boards):
+        drawn = to_reference(game, draw(game, kind.greedy, to_board(board), np.uint64(i), row))
+        legal = np.array(rules.legal_actions(board))
+        moved = [legal[a] and rules.afterstate(board, a)[0] == drawn for a in range(4)]
+        assert found.action[i] == (np.flatnonzero(moved).item() if legal.any() else -1)
+        rewards = [rules.afterstate(board, a)[1] if legal[a] else -1 for a in range(4)]
+        assert found.reward[i].tolist() == rewards
+        assert np.isnan(found.value[i]).tolist() == legal.tolist()
+        assert (found.value[i][~legal] == -np.inf).all()
+    assert (found.effort == 0).all()  # nothing went into values that are not known
+
+
+@pytest.mark.parametrize(("kind", "shares"), [(RandomPlayer, [1 / 4] * 4), (GreedyPlayer, [0, 1 / 2, 0, 1 / 2])])
+def test_moves_are_drawn_evenly_by_their_seeds(kind: type[RandomPlayer], shares: list[float]) -> None:
+    board = ((0, 0, 0), (0, 2, 2), (0, 0, 0))  # only sideways two tiles merge
+    found = advice_of(kind(make_rules(3, 3), 1), [board] * 4000)
+    np.testing.assert_allclose(np.bincount(found.action, minlength=4) / 4000, shares, atol=0.03)
+
+
+@pytest.mark.parametrize("kind", PLAYERS)
+def test_a_board_alone_gets_the_same_advice(kind: type) -> None:
+    boards, player = np.array([*some_boards(count=20), OVER], np.uint8), make_player(kind)
+    together = player.advise(boards, np.arange(21, dtype=np.uint32))
+    for i in range(21):
+        alone = player.advise(boards[i : i + 1], np.array([i], np.uint32))
+        for one, all_of_them in zip(alone, together, strict=True):
+            np.testing.assert_array_equal(one[0], all_of_them[i])
+    for field, dtype in zip(together, (np.int8, np.int64, np.float64, np.int64), strict=True):
+        assert field.dtype == dtype
+        assert field.flags.c_contiguous
+    none = player.advise(boards[:0], np.zeros(0, np.uint32))
+    assert [field.shape for field in none] == [(0,), (0, 4), (0, 4), (0, 4)]
+
+
+@pytest.mark.parametrize("kind", PLAYERS)
+def test_boards_of_any_tile_and_memory_order(kind: type) -> None:
+    player, boards = make_player(kind, 4, 4), np.array(some_boards(4, 4, 50, largest=17), np.uint8)
+    boards[0, 0] = [17, 17, 16, 16]
+    found = player.advise(np.asfortranarray(boards), np.arange(100, dtype=np.uint32)[::2])
+    for board, reward in zip(boards, found.reward, strict=True):
+        plain = positions.as_board(board)
+        legal = rules.legal_actions(plain)
+        assert reward.tolist() == [rules.afterstate(plain, a)[1] if legal[a] else -1 for a in range(4)]
+    assert found.reward[0, 3] >= 2**18 + 2**17
+
+
+@pytest.mark.parametrize("kind", PLAYERS)
+@pytest.mark.parametrize(("boards", "seeds", "message"), [
+    (np.full((2, 3, 3), 18, np.uint8), np.zeros(2, np.uint32), r"cells of 18\.\.18: give log2 of tiles, 0\.\.17"),
+    (np.full((2, 3, 3), -1), np.zeros(2, np.uint32), r"cells of -1\.\.-1"),
+    (np.zeros((2, 3, 3)), np.zeros(2, np.uint32), "boards are of type float64: give integers"),
+    (np.zeros((2, 4, 4), np.uint8), np.zeros(2, np.uint32), r"shape \(2, 4, 4\): give \[boards, 3, 3\]"),
+    (np.zeros((3, 3), np.uint8), np.zeros(3, np.uint32), r"shape \(3, 3\)"),
+    (np.zeros((2, 3, 3), np.uint8), np.zeros(3, np.uint32), r"seeds are of shape \(3,\): give one for each of 2"),
+    (np.zeros((1, 3, 3), np.uint8), np.array([2**32]), "give numbers of 32 bits"),
+])  # fmt: skip
+def test_what_is_no_board_is_refused(kind: type, boards: np.ndarray, seeds: np.ndarray, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        make_player(kind).advise(boards, seeds)
+    assert "\n" not in str(caught.value)
