@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,7 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Bool, Int, UInt32
 
+from muzero2048.advice import Advice, Advise, Judge, Judgement, make_advise
 from muzero2048.checkpoint import PARAMETERS, load_pytree
 from muzero2048.config import MuZeroConfig, SearchConfig
 from muzero2048.env import Board, Game2048, where
@@ -71,29 +72,36 @@ Policy = Callable[[Board, UInt32[Array, "L"]], Int[Array, "L"]]
 class Setting:
     """What a player plays with, but for its parameters; hashable, so that equal ones share a compiled program."""
 
+    effort_unit: ClassVar[str]  # of its judgement
     game: Game2048
 
-    def policy(self, params: Params) -> Policy:
-        """How it chooses its moves."""
+    def judge(self, params: Params) -> Judge:
+        """How it judges the four moves, and chooses."""
         raise NotImplementedError
+
+    def policy(self, params: Params) -> Policy:
+        """How it chooses; the compiler leaves out what only the judgement needs."""
+        judge = self.judge(params)
+        return lambda board, seeds: judge(board, seeds).action
 
 
 @dataclass(frozen=True)
 class SearchSetting(Setting):
     """Tree search, without noise at the root."""
 
+    effort_unit = "visits"
     search: SearchConfig
     discount: float  # gamma, once a move
 
-    def policy(self, params: Params) -> Policy:
-        """The action that the search finds."""
+    def judge(self, params: Params) -> Judge:
+        """The action that the search finds, Q and visits of the root's actions; Q as the search counts rewards."""
         dynamics = self.dynamics(params)
 
-        def choose(board: Board, seeds: UInt32[Array, "L"]) -> Int[Array, "L"]:
+        def judge(board: Board, seeds: UInt32[Array, "B"]) -> Judgement:
             _, plan = search_move(dynamics, self.game, board, seeds, None, self.search, self.discount)
-            return plan.action
+            return Judgement(plan.action, jnp.where(plan.visits > 0, plan.q_values, jnp.nan), plan.visits)
 
-        return choose
+        return judge
 
     def dynamics(self, params: Params) -> Dynamics:
         """The world that the search plans in."""
@@ -115,7 +123,9 @@ class SearchPlayer:
     """Plays with fixed parameters, without exploration, from normal starts."""
 
     def __init__(self, setting: Setting, params: Params):
+        self.effort_unit = setting.effort_unit
         self._compile = _make_play(setting)
+        self._advise = _make_advise(setting)
         self._params = params
 
     def play(self, num_games: int, seed: int) -> Games:
@@ -139,6 +149,16 @@ class SearchPlayer:
             seconds=time.perf_counter() - began,
         )
 
+    def advise(self, boards: np.ndarray, seeds: np.ndarray) -> Advice:
+        """What it makes of boards uint8[B, H, W]; seeds uint32[B] are of the search, as `play` draws one for each move.
+
+        Alone or in any batch a board gets the same advice, but for float32 rounding as in `play`.
+
+        Raises:
+            ValueError: see `muzero2048.advice.check_boards`.
+        """
+        return self._advise(self._params, boards, seeds)
+
 
 def make_player(config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: Params) -> SearchPlayer:
     """The player of a model, with the search of its config."""
@@ -156,6 +176,11 @@ def load_player(folder: Path, config: MuZeroConfig, search: SearchConfig | None 
     if search is not None:
         config = replace(config, search=search)
     return make_player(config, graphdef, load_pytree(folder / PARAMETERS, like))
+
+
+@functools.cache
+def _make_advise(setting: Setting) -> Advise:
+    return make_advise(setting.game, setting.judge)
 
 
 @functools.cache

@@ -7,14 +7,15 @@ from typing import Any
 
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Int, UInt32
+from jaxtyping import Array, UInt32
 
+from muzero2048.advice import Judge, Judgement
 from muzero2048.checkpoint import PARAMETERS, load_pytree
 from muzero2048.config import SearchConfig
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.network import afterstate_values, make_network, q_values
 from muzero2048.env import Board, Game2048
-from muzero2048.player import Params, Policy, SearchPlayer, SearchSetting, Setting
+from muzero2048.player import Params, SearchPlayer, SearchSetting, Setting
 from muzero2048.search.base import Dynamics
 from muzero2048.search.dynamics import BoardEvaluator, SimulatorDynamics
 
@@ -23,17 +24,19 @@ from muzero2048.search.dynamics import BoardEvaluator, SimulatorDynamics
 class OnePlySetting(Setting):
     """argmax_a Q(s, a)."""
 
+    effort_unit = "ply"
     discount: float  # gamma, once a move
     graphdef: nnx.GraphDef[Any]
 
-    def policy(self, params: Params) -> Policy:
-        """The best of the four moves."""
+    def judge(self, params: Params) -> Judge:
+        """The best of the four moves, and Q of each."""
         network = nnx.merge(self.graphdef, params)
 
-        def choose(board: Board, _: UInt32[Array, "L"]) -> Int[Array, "L"]:
-            return jnp.argmax(q_values(network, self.game, board, self.discount), axis=-1)
+        def judge(board: Board, _: UInt32[Array, "B"]) -> Judgement:
+            q = q_values(network, self.game, board, self.discount)
+            return Judgement(jnp.argmax(q, axis=-1), q, jnp.ones(q.shape, jnp.int32))
 
-        return choose
+        return judge
 
 
 @dataclass(frozen=True)

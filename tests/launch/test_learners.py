@@ -1,7 +1,17 @@
+import numpy as np
 import pytest
+from flax import nnx
 
+import muzero2048.advice
+import muzero2048.player
+import ntuple
 from launch import learners
+from launch.contracts import Advice, Player
 from launch.errors import UserError
+from muzero2048.config import SearchConfig
+from muzero2048.deep_td.player import OnePlySetting
+from muzero2048.env import Game2048
+from muzero2048.ntuple_value import NTupleSetting
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones():
@@ -21,3 +31,22 @@ def test_jax_gets_a_cache_unless_the_user_chose_one(monkeypatch):
     assert learners.os.environ["JAX_COMPILATION_CACHE_DIR"] == "caches/muzero2048/jax"
     monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR")
     monkeypatch.delenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS")
+
+
+def test_every_player_gives_advice():
+    rules, game = ntuple.make_rules(2, 2), Game2048(2, 2)
+    network = ntuple.NTupleLearner(ntuple.NTupleConfig(rows=2, columns=2, network="0123", threads=1), 0)
+    by_search = NTupleSetting(game, SearchConfig(), 1.0, ((0, 1, 2, 3),))
+    by_values = OnePlySetting(game, 1.0, nnx.split(nnx.Module())[0])
+    players = {
+        network.player(): "ply",
+        ntuple.RandomPlayer(rules, 1): "ply",
+        ntuple.GreedyPlayer(rules, 1): "ply",
+        muzero2048.player.SearchPlayer(by_search, None): "visits",
+        muzero2048.player.SearchPlayer(by_values, None): "ply",
+    }
+    for player, unit in players.items():
+        assert isinstance(player, Player)
+        assert player.effort_unit == unit
+    for kind in (ntuple.Advice, muzero2048.advice.Advice):
+        assert isinstance(kind(*np.zeros((4, 1))), Advice)
