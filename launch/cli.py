@@ -43,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_compare(commands)
     _add_bench(commands)
     _add_network(commands)
+    _add_judge(commands)
     return parser
 
 
@@ -166,3 +167,18 @@ def _network(arguments: argparse.Namespace) -> int:
     else:
         networks.transform(arguments.tool, arguments.paths, arguments.stages, arguments.out, arguments.half)
     return 0
+
+
+def _add_judge(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    parser = commands.add_parser("judge", help="replay game records by the rules; exit code 2 if one is wrong")
+    parser.add_argument("file", type=Path, metavar="FILE", help="one game a line, in the notation of docs/records.md")
+    parser.add_argument("--board", help="rows x columns (default: that of the file's header, or 4x4)")
+    parser.add_argument("--whole", action="store_true", help="a game that stops before it is over is wrong")
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object in the last line")
+    parser.set_defaults(run=_judge)
+
+
+def _judge(arguments: argparse.Namespace) -> int:
+    from launch.judge import judge
+
+    return judge(arguments.file, arguments.board, arguments.whole, arguments.json)

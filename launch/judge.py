@@ -1,0 +1,131 @@
+"""`muzero2048 judge`: replay a file of game records by the rules, name every wrong game, sum up the others.
+
+A file has one game a line (launch/records.py). Blank lines and lines that begin with % are passed over, but for a
+header before the first game that names its board, 4x4 without one: `% board 3x4`, and any text behind it.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from launch.errors import UserError
+from launch.evaluate import parse_board
+from launch.records import Judgement, Kind, Mistake, judge_line
+from launch.report import statistics_block, summarize, summary_line
+from ntuple import Games
+
+COMMENT = "%"
+DEFAULT_BOARD = "4x4"
+WRONG = 2  # the exit code: a wrong record is the user's mistake
+
+_HEADER = re.compile(r"%[ \t]*board[ \t]+(\S+)")
+
+
+class _Line(NamedTuple):
+    number: int  # in the file, from 1
+    text: str
+    board: str
+
+
+def judge(path: Path, board: str | None, whole: bool, as_json: bool) -> int:
+    """Print a line for each wrong game, then the statistics of the correct ones; return 0 if all are correct, else 2.
+
+    Args:
+        path: a file of records.
+        board: such as "3x4"; None for that of the file's header.
+        whole: whether a game that stops before it is over is wrong.
+        as_json: print one object in the last line.
+
+    Raises:
+        UserError: the file cannot be read or holds no game, or the board cannot be read or is not the header's.
+    """
+    correct: list[Judgement] = []
+    wrong: list[dict[str, Any]] = []
+    not_over = 0
+    for line in _games(path, board):
+        board = line.board
+        judgement = judge_line(line.text, *parse_board(board))
+        mistake = judgement.mistake
+        if mistake is None and not judgement.is_over:
+            not_over += 1
+            if whole:
+                mistake = Mistake(Kind.NOT_OVER, 2 + 2 * judgement.moves, "a move is legal after it")
+        if mistake is None:
+            correct.append(judgement)
+        else:
+            wrong.append({"line": line.number, **mistake._asdict()})
+            print(f"{path}, line {line.number}, {mistake}")
+    games = len(correct) + len(wrong)
+    if not games:
+        raise UserError(f"{path} holds no game; give a file with one game record a line")
+    print(
+        f"{path}: board {board}, games {games:,}, correct {len(correct):,}, without mistake but not over {not_over:,}"
+    )
+    statistics = _report(correct) if correct else {}
+    if as_json:
+        counts = {"games": games, "correct": len(correct), "not_over": not_over}
+        print(json.dumps({"file": str(path), "board": board, **counts, "wrong": wrong, **statistics}))
+    return WRONG if wrong else 0
+
+
+def _games(path: Path, board: str | None) -> Iterator[_Line]:
+    """The lines of games, with the board that the user or the header names."""
+    if board is not None:
+        parse_board(board)
+    try:
+        # Bytes that are no text become a character that no record has, so that the judge names their column.
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            for number, text in enumerate(file, 1):
+                if text.startswith(COMMENT):
+                    if header := _HEADER.match(text):
+                        board = _agreed(board, header[1], f"{path}, line {number}")
+                elif text.strip(" \t\r\n"):
+                    board = board or DEFAULT_BOARD
+                    yield _Line(number, text, board)
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}; give a file of game records") from error
+
+
+def _agreed(board: str | None, header: str, place: str) -> str:
+    """The board of a header, which must be the one that is known already."""
+    try:
+        parse_board(header)
+    except UserError as error:
+        raise UserError(f"{place}: {error}") from error
+    if board not in (None, header):
+        raise UserError(f"{place}: the header says {header}, the games are judged on {board}; leave out one of the two")
+    return header
+
+
+def _report(correct: list[Judgement]) -> dict[str, Any]:
+    """Print the statistics of correct games; return them. Without times there is no speed, of one game no interval."""
+    times = [judgement.seconds for judgement in correct]
+    seconds = math.fsum(time for time in times if time is not None)
+    is_timed = None not in times and seconds > 0
+    score, max_tile, moves = (
+        np.array([getattr(judgement, name) for judgement in correct], np.int64)
+        for name in ("score", "max_tile", "moves")
+    )
+    result: dict[str, Any] = {
+        "score_mean": float(score.mean()),
+        "score_median": float(np.median(score)),
+        "score_max": int(score.max()),
+        "max_tile": int(max_tile.max()),
+        "moves_mean": float(moves.mean()),
+        "seconds": seconds if is_timed else None,
+    }
+    if len(correct) == 1:
+        print(f"score {score[0]:,}, largest tile {max_tile[0]}, moves {moves[0]:,}")
+        return result
+    games = Games(score, max_tile, moves, seconds if is_timed else math.nan)
+    summary = summarize(games)
+    block = statistics_block(games)
+    print(block if is_timed else block.partition("\n")[2])  # the first line is that of the time
+    print(summary_line(summary).rpartition(", ")[0])  # the speed stands in the block
+    interval = {"score_low": summary.score_low, "score_high": summary.score_high}
+    return result | interval | {"reach": {str(tile): rate for tile, rate in summary.reach.items()}}

@@ -1,0 +1,280 @@
+"""Game records in the notation of Guei's dissertation (2023, sec. 5.5.1), and the judge that replays them.
+
+    11D1 (1) #L (2) 61 (3) #D [4] (3) 11 (2) #D (3) B1 (3) #L [4] (3) 61
+
+A spawn is the cell as a hexadecimal digit, row by row from the top left of the H x W board, and log2 of the tile, 1 or
+2. A move is # and one of U R D L. Behind a move may stand its reward in points, in square brackets, and then the time
+it took in ms, in round ones; behind a spawn a time, which is read over. Blanks between these are free. Two spawns open
+the game, then moves and spawns take turns. Numbers count both from 1: the opening is 1 and 2, the first move 3.
+
+In a game that gives rewards or times, a move without one has 0, as the example leaves out rewards of 0.
+
+Shapes: `T` moves.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float64, Int8, Int16, Int64
+
+from ntuple import Rules, make_rules
+from ntuple import replay as replaying
+
+ACTIONS = "URDL"  # the letters of the actions 0..3
+HEX = "0123456789ABCDEF"
+MAX_MILLISECONDS = 1e15  # what 15 digits write exactly
+EXCERPT = 12  # characters quoted of a text that cannot be read
+
+_TIME = r"[0-9]{1,15}(?:\.[0-9]+)?"
+_MOVE = re.compile(rf"[ \t]*#([{ACTIONS}])(?:[ \t]*\[([0-9]{{1,18}})\])?(?:[ \t]*\(({_TIME})\))?")
+_SPAWN = re.compile(rf"[ \t]*([0-9A-F][12])(?:[ \t]*\({_TIME}\))?")
+_TURN = re.compile(_MOVE.pattern + _SPAWN.pattern)
+_TURNS = re.compile(f"(?:{_TURN.pattern})*")
+_ANY_TILE = re.compile(r"[0-9A-F][0-9A-Z]")
+
+
+class Kind(StrEnum):
+    """What can be wrong with a record."""
+
+    ILLEGAL = "illegal move"
+    AFTER_END = "move after the end of the game"
+    OFF_BOARD = "cell off the board"
+    OCCUPIED = "cell not empty"
+    REWARD = "wrong reward"
+    TILE = "tile neither 2 nor 4"
+    NO_SPAWN = "missing spawn"
+    NO_MOVE = "missing move"
+    TEXT = "unreadable text"
+    NOT_OVER = "game not over"  # a mistake only for those who ask for whole games
+
+
+_FAULTS = {
+    replaying.ILLEGAL: Kind.ILLEGAL,
+    replaying.AFTER_END: Kind.AFTER_END,
+    replaying.OFF_BOARD: Kind.OFF_BOARD,
+    replaying.OCCUPIED: Kind.OCCUPIED,
+    replaying.REWARD: Kind.REWARD,
+}
+
+
+class Mistake(NamedTuple):
+    """The first thing that is wrong with a record."""
+
+    kind: Kind
+    number: int  # of the move or spawn, both counted from 1, the two spawns of the opening included
+    detail: str  # the move or spawn, what was found in its place, or what it claims
+    column: int | None = None  # in the line, from 1; None if the text is right and the rules are broken
+
+    def __str__(self) -> str:
+        column = "" if self.column is None else f", column {self.column}"
+        return f"number {self.number}{column}: {self.kind}, {self.detail}"
+
+
+class RecordError(ValueError):
+    """A line that is no record of a game."""
+
+    def __init__(self, mistake: Mistake) -> None:
+        super().__init__(str(mistake))
+        self.mistake = mistake
+
+
+@dataclass(frozen=True, eq=False)
+class GameRecord:
+    """A game of T moves. Whether it keeps to the rules is for `judge_record` to say.
+
+    Raises:
+        ValueError: lengths differ, or a number is outside its range.
+    """
+
+    opening: tuple[int, int]  # spawn codes, 2 cell + (1 if the tile is a 4 else 0): 0..31
+    actions: Int8[np.ndarray, " T"]  # 0..3: up, right, down, left
+    spawns: Int16[np.ndarray, " T"]  # the spawn code after each action
+    rewards: Int64[np.ndarray, " T"] | None = None  # points of each action, 0 or more
+    milliseconds: Float64[np.ndarray, " T"] | None = None  # time of each action, 0 or more
+
+    def __post_init__(self) -> None:
+        bounds = {"actions": 3, "spawns": 31, "rewards": 10**18 - 1, "milliseconds": MAX_MILLISECONDS - 1}
+        for name, most in bounds.items():
+            values = getattr(self, name)
+            if values is None:
+                continue
+            if len(values) != len(self.actions):
+                raise ValueError(f"{len(self.actions)} actions and {len(values)} {name}: give one a move")
+            if not np.all((values >= 0) & (values <= most)):
+                raise ValueError(f"{name} are outside 0..{most:g}")
+        if not all(0 <= code <= 31 for code in self.opening):
+            raise ValueError(f"the opening is {self.opening}; give two spawn codes of 0..31")
+
+
+class Judgement(NamedTuple):
+    """A game replayed by the rules, to its end or to its first mistake."""
+
+    score: int  # points, recomputed
+    max_tile: int  # the largest tile on the board, e.g. 2048; 0 if there is none
+    moves: int  # moves that are legal, with the right reward where one is claimed
+    is_over: bool  # whether no move is legal at the end; False with a mistake
+    seconds: float | None  # time of the moves as the record gives it
+    mistake: Mistake | None
+
+
+class _Reading(NamedTuple):
+    """What can be read of a line: the game up to a mistake in its text. The last move may lack its spawn."""
+
+    opening: list[int]
+    actions: Int8[np.ndarray, " T"]
+    spawns: Int16[np.ndarray, " S"]
+    rewards: Int64[np.ndarray, " T"] | None
+    milliseconds: Float64[np.ndarray, " T"] | None
+    mistake: Mistake | None
+
+
+def write_record(record: GameRecord) -> str:
+    """The line of a game. Rewards of 0 are left out: a record whose rewards are all 0 is read as one without."""
+    words = ["".join(_spawn_text(code) for code in record.opening)]
+    for t in range(len(record.actions)):
+        words.append("#" + ACTIONS[record.actions[t]])
+        if record.rewards is not None and record.rewards[t]:
+            words.append(f"[{record.rewards[t]}]")
+        if record.milliseconds is not None:
+            words.append(f"({np.format_float_positional(record.milliseconds[t], trim='-')})")
+        words.append(_spawn_text(record.spawns[t]))
+    return " ".join(words)
+
+
+def parse_record(line: str) -> GameRecord:
+    """Read the line of a game; the inverse of `write_record`.
+
+    Raises:
+        RecordError: the text is no record; its `mistake` says where and why. The rules are not looked at, except that
+            a tile is 2 or 4.
+    """
+    reading = _read(line)
+    if reading.mistake is not None:
+        raise RecordError(reading.mistake)
+    first, second = reading.opening
+    return GameRecord((first, second), reading.actions, reading.spawns, reading.rewards, reading.milliseconds)
+
+
+def judge_record(record: GameRecord, rows: int, columns: int) -> Judgement:
+    """Replay a game on a board of rows x columns, each 1 to 4.
+
+    A game that stops before it is over is no mistake: `is_over` tells.
+    """
+    opening = list(record.opening)
+    reading = _Reading(opening, record.actions, record.spawns, record.rewards, record.milliseconds, None)
+    return _judge(reading, rows, columns)
+
+
+def judge_line(line: str, rows: int, columns: int) -> Judgement:
+    """Read and replay the line of a game; a mistake in the text counts if no rule is broken before it."""
+    return _judge(_read(line), rows, columns)
+
+
+@cache
+def _rules(rows: int, columns: int) -> Rules:
+    return make_rules(rows, columns)
+
+
+def _judge(game: _Reading, rows: int, columns: int) -> Judgement:
+    findings = np.zeros(replaying.FINDINGS, np.int64)
+    replaying.replay(
+        _rules(rows, columns),
+        np.array(game.opening, np.int16),  # copies: an array that is read-only or strided would compile a new kernel
+        np.array(game.actions, np.int8),
+        np.array(game.spawns, np.int16),
+        np.array([] if game.rewards is None else game.rewards, np.int64),
+        findings,
+    )
+    score, max_tile, moves, is_over, fault, number, earned = findings.tolist()
+    mistake = game.mistake
+    if fault != replaying.NOTHING:
+        detail = _text_at(game, number)
+        if fault == replaying.OFF_BOARD:
+            detail += f" on {rows}x{columns}"
+        if fault == replaying.REWARD and game.rewards is not None:
+            detail += f" claims {game.rewards[(number - 3) // 2]} and earns {earned}"
+        mistake = Mistake(_FAULTS[fault], number, detail)
+    seconds = None if game.milliseconds is None else float(game.milliseconds.sum()) / 1000
+    return Judgement(score, max_tile, moves, bool(is_over) and mistake is None, seconds, mistake)
+
+
+def _text_at(game: _Reading, number: int) -> str:
+    """The move or spawn of a number."""
+    if number <= 2:
+        return _spawn_text(game.opening[number - 1])
+    turn, is_spawn = divmod(number - 3, 2)
+    return _spawn_text(game.spawns[turn]) if is_spawn else "#" + ACTIONS[game.actions[turn]]
+
+
+def _spawn_text(code: int | np.int16) -> str:
+    return f"{HEX[code >> 1]}{1 + (code & 1)}"
+
+
+def _spawn_codes(text: str) -> Int16[np.ndarray, " S"]:
+    """The codes of spawns written one after the other."""
+    characters = np.frombuffer(text.encode("ascii"), np.uint8).reshape(-1, 2).astype(np.int16)
+    digits, tiles = characters[:, 0] - ord("0"), characters[:, 1] - ord("1")
+    return 2 * np.where(digits > 9, digits - (ord("A") - ord("0") - 10), digits) + tiles
+
+
+def _read(line: str) -> _Reading:
+    """Read a line as far as it is a record."""
+    line = line.rstrip(" \t\r\n")
+    opening = ""
+    at = 0
+    while len(opening) < 4 and (spawn := _SPAWN.match(line, at)):
+        opening += spawn[1]
+        at = spawn.end()
+    turns: list[tuple[str, ...]] = []
+    mistake = None
+    if len(opening) < 4:
+        mistake = _spawn_mistake(line, at, len(opening) // 2 + 1)
+    else:
+        whole = _TURNS.match(line, at)
+        assert whole is not None  # no turn at all is a match
+        turns = _TURN.findall(line, at, whole.end())
+        at, number = whole.end(), 3 + 2 * len(turns)
+        if at < len(line):
+            move = _MOVE.match(line, at)
+            if move is None:
+                mistake = _move_mistake(line, at, number)
+            else:
+                turns.append((*move.groups(default=""), ""))
+                mistake = _spawn_mistake(line, move.end(), number + 1)
+    letters, rewards, times, spawns = zip(*turns, strict=True) if turns else ((), (), (), ())
+    actions = np.array([ACTIONS.index(letter) for letter in letters], np.int8)
+    return _Reading(
+        opening=_spawn_codes(opening).tolist(),
+        actions=actions,
+        spawns=_spawn_codes("".join(spawns)),
+        rewards=np.array([int(reward or 0) for reward in rewards], np.int64) if any(rewards) else None,
+        milliseconds=np.array([float(time or 0) for time in times], np.float64) if any(times) else None,
+        mistake=mistake,
+    )
+
+
+def _skip_blanks(line: str, at: int) -> int:
+    return len(line) - len(line[at:].lstrip(" \t"))
+
+
+def _spawn_mistake(line: str, at: int, number: int) -> Mistake:
+    """Why no spawn can be read here."""
+    at = _skip_blanks(line, at)
+    if at == len(line):
+        return Mistake(Kind.NO_SPAWN, number, "the line ends", at + 1)
+    if line[at] == "#":
+        return Mistake(Kind.NO_SPAWN, number, f"found {line[at : at + EXCERPT]!a}", at + 1)
+    if tile := _ANY_TILE.match(line, at):
+        return Mistake(Kind.TILE, number, tile[0], at + 1)
+    return Mistake(Kind.TEXT, number, f"found {line[at : at + EXCERPT]!a}", at + 1)
+
+
+def _move_mistake(line: str, at: int, number: int) -> Mistake:
+    """Why no move can be read here."""
+    at = _skip_blanks(line, at)
+    kind = Kind.NO_MOVE if _SPAWN.match(line, at) else Kind.TEXT
+    return Mistake(kind, number, f"found {line[at : at + EXCERPT]!a}", at + 1)

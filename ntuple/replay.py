@@ -1,0 +1,82 @@
+"""A recorded game replayed by the rules, up to the first move or spawn that breaks them."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ntuple.board import ONE, U15, ZERO, Board, Rules, afterstate, is_same, max_cell
+from ntuple.jit import inline, kernel
+
+# What is wrong with a move or a spawn.
+NOTHING, ILLEGAL, AFTER_END, OFF_BOARD, OCCUPIED, REWARD = range(6)
+# Columns of what `replay` finds; EARNED is the reward by the rules of the move whose claimed one is wrong.
+SCORE, MAX_TILE, MOVES, IS_OVER, FAULT, NUMBER, EARNED = range(7)
+FINDINGS = 7
+
+
+@inline
+def _has_move(rules: Rules, board: Board) -> bool:
+    for action in range(4):
+        after, _ = afterstate(rules, board, action)
+        if not is_same(after, board):
+            return True
+    return False
+
+
+@inline
+def _place(rules: Rules, board: Board, code: int) -> tuple[Board, int]:
+    """The board after the spawn of a code, and what is wrong with it."""
+    cell = code >> 1
+    if cell >= rules.rows * rules.columns:
+        return board, OFF_BOARD
+    at = np.uint64(4 * (4 * (cell // rules.columns) + cell % rules.columns))
+    if ((board.lo >> at) & U15) | ((board.hi >> at) & ONE):
+        return board, OCCUPIED
+    return Board(board.lo | (ONE << (at + np.uint64(code & 1))), board.hi), NOTHING
+
+
+@kernel
+def replay(
+    rules: Rules,
+    opening: NDArray[np.int16],
+    actions: NDArray[np.int8],
+    spawns: NDArray[np.int16],
+    rewards: NDArray[np.int64],
+    findings: NDArray[np.int64],
+) -> None:
+    """Replay a game and fill `findings`, int64[7], with what came out before the first mistake.
+
+    `opening` has up to two spawn codes, `rewards` one claim a move or none at all. There may be one spawn less than
+    moves: of a game cut off. NUMBER counts spawns and moves from 1, those of the opening included.
+    """
+    findings[:] = 0
+    board = Board(ZERO, ZERO)
+    fault = NOTHING
+    number = 0
+    for code in opening:
+        number += 1
+        board, fault = _place(rules, board, code)
+        if fault != NOTHING:
+            break
+    if fault == NOTHING:
+        for t in range(actions.size):
+            number += 1
+            after, reward = afterstate(rules, board, actions[t])
+            if is_same(after, board):
+                fault = ILLEGAL if _has_move(rules, board) else AFTER_END
+                break
+            if rewards.size > 0 and np.int64(reward) != rewards[t]:
+                fault = REWARD
+                findings[EARNED] = np.int64(reward)
+                break
+            board = after
+            findings[SCORE] += np.int64(reward)
+            findings[MOVES] += 1
+            if t < spawns.size:
+                number += 1
+                board, fault = _place(rules, board, spawns[t])
+                if fault != NOTHING:
+                    break
+    largest = max_cell(board)
+    findings[MAX_TILE] = np.int64(1) << largest if largest > 0 else 0
+    findings[IS_OVER] = fault == NOTHING and not _has_move(rules, board)
+    findings[FAULT], findings[NUMBER] = fault, number
