@@ -43,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_compare(commands)
     _add_bench(commands)
     _add_network(commands)
+    _add_solve(commands)
     _add_judge(commands)
     return parser
 
@@ -166,6 +167,30 @@ def _network(arguments: argparse.Namespace) -> int:
         networks.inspect(arguments.paths[0], arguments.stages)
     else:
         networks.transform(arguments.tool, arguments.paths, arguments.stages, arguments.out, arguments.half)
+    return 0
+
+
+def _add_solve(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    parser = commands.add_parser(
+        "solve",
+        help="solve a small board exactly, save the solution, ask it for positions",
+        epilog='a position is rows of tiles, "2 4 0 / 0 8 2", or the word of a bitboard, 0x130021; see docs/solve.md',
+    )
+    parser.add_argument("--board", help="rows x columns, e.g. 2x3: to its end up to nine cells")
+    parser.add_argument("--until", type=int, metavar="TILE", help="the game ends with this tile")
+    parser.add_argument("--tile", type=int, metavar="TILE", help="find the probability of this tile too")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="save the solution (3x3: 1.4 GB)")
+    parser.add_argument("--solution", type=Path, metavar="FILE", help="ask a saved solution in place of solving")
+    parser.add_argument("--position", help="what is this position, and what is it worth?")
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object in the last line")
+    parser.set_defaults(run=_solve)
+
+
+def _solve(arguments: argparse.Namespace) -> int:
+    from launch.solve import Request, run_solve
+
+    game = (arguments.board, arguments.until, arguments.tile, arguments.out)
+    run_solve(Request(*game, arguments.solution, arguments.position, arguments.json))
     return 0
 
 

@@ -1,0 +1,68 @@
+"""Positions as text: rows of tiles such as "2 4 0 / 0 8 2", or the word of a bitboard such as 0x130021."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from launch.errors import UserError
+
+EMPTY = ("0", ".")
+TILES = {str(1 << level): level for level in range(1, 18)}  # up to 131072, the largest that 4x4 cells can make
+HEX = "0x"
+HEX_DIGITS = "0123456789abcdef"
+
+
+def parse_position(text: str, rows: int, columns: int) -> NDArray[np.int8]:
+    """The levels int8[H, W] of a position: log2 of its tiles, 0 = empty.
+
+    Args:
+        text: rows of tiles from the top, `/` between rows, blanks between tiles, 0 or . for an empty cell. Or 0x and
+            hex digits: of the word, bits 4i .. 4i + 3 are the level of cell i, row by row from the top left, so the
+            last digit is the top left cell.
+        rows: H of the board.
+        columns: W of the board.
+
+    Raises:
+        UserError: the text is no position of such a board; the line shows the place.
+    """
+    words = text.strip()
+    cells = _hex_levels(text, words, rows, columns) if words[:2].lower() == HEX else _tiles(text, rows, columns)
+    return np.array(cells, np.int8).reshape(rows, columns)
+
+
+def format_position(levels: NDArray[np.integer]) -> str:
+    """Levels int[H, W] as rows of tiles, as `parse_position` reads them."""
+    return " / ".join(" ".join(str(1 << level if level else 0) for level in row) for row in levels.tolist())
+
+
+def _tiles(text: str, rows: int, columns: int) -> list[list[int]]:
+    board = [row.split() for row in text.split("/")]
+    for r, row in enumerate(board[:rows], start=1):
+        for c, word in enumerate(row[:columns], start=1):
+            if word not in EMPTY and word not in TILES:
+                wanted = "a power of 2 from 2 to 131072, or 0 or . for an empty cell"
+                raise _mistake(text, f"row {r}, column {c} is '{word}'; give {wanted}")
+        if len(row) != columns:
+            raise _mistake(text, f"row {r} has {_count(len(row), 'cell')}; give {columns}, with blanks between them")
+    if len(board) != rows:
+        raise _mistake(text, f"{_count(len(board), 'row')}; give {rows}, with / between them")
+    return [[TILES.get(word, 0) for word in row] for row in board]
+
+
+def _hex_levels(text: str, word: str, rows: int, columns: int) -> list[int]:
+    digits = word[len(HEX) :].lower()
+    for i, digit in enumerate(digits):
+        if digit not in HEX_DIGITS:
+            raise _mistake(text, f"character {len(HEX) + i + 1} is '{word[len(HEX) + i]}'; give hex digits behind 0x")
+    cells = rows * columns
+    if not 1 <= len(digits) <= cells:
+        wanted = f"a {rows}x{columns} board has {cells} cells, give one digit each, without those of leading zeros"
+        raise _mistake(text, f"{_count(len(digits), 'hex digit')}; {wanted}")
+    return [int(digit, 16) for digit in reversed(digits.zfill(cells))]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _mistake(text: str, place: str) -> UserError:
+    return UserError(f"cannot read the position {text!r}: {place}")

@@ -1,0 +1,180 @@
+"""`muzero2048 solve`: the exact optimum of a small board, and what single positions are worth."""
+
+import json
+import math
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from launch.boards import format_position, parse_position
+from launch.environment import project_version
+from launch.errors import UserError
+from launch.evaluate import parse_board
+from ntuple.solution import ACTIONS, Solution, Worth
+from ntuple.solver import LEVELS, MOST_CELLS, solve
+
+NO_TILE = LEVELS + 1
+LEVEL_OF = {1 << level: level for level in range(2, LEVELS + 1)}
+
+
+class Request(NamedTuple):
+    """What the command line asked for; None where it said nothing."""
+
+    board: str | None
+    until: int | None  # the tile itself, e.g. 512
+    tile: int | None
+    out: Path | None
+    solution: Path | None
+    position: str | None
+    as_json: bool
+
+
+def run_solve(request: Request) -> None:
+    """Solve a board or load a solution; print its figures, save it, and look a position up.
+
+    Raises:
+        UserError: words that do not go together, a board that cannot be solved, or a file that cannot be read or
+            written.
+    """
+    if (request.board is None) == (request.solution is None):
+        raise UserError("give either --board to solve a board, or --solution to ask a file that --out wrote")
+    record: dict[str, Any] = {}
+    if request.solution is not None:
+        solution = _load(request, request.solution)
+        levels = _levels(request, solution.rows, solution.columns)
+        solved_in = ""
+    else:
+        rows, columns, until, tile = _game(request)
+        levels = _levels(request, rows, columns)  # a mistake in the position costs no minute of solving
+        _check_out(request.out)
+        began = time.monotonic()
+        solution = _solve(rows, columns, until, tile)
+        record["seconds"] = time.monotonic() - began
+        solved_in = f" in {record['seconds']:.1f} s"
+    record = _summary(solution) | record
+    print(f"{_title(solution)}: {record['states']:,} states, {record['afterstates']:,} afterstates{solved_in}")
+    print(f"start: {_worth_text(solution, solution.start())}", flush=True)
+    if request.out is not None:
+        record["saved"] = _save(solution, request.out)
+    if levels is not None:
+        record["position"] = _position(solution, levels)
+    if request.as_json:
+        print(json.dumps(record, allow_nan=False))
+
+
+def _game(request: Request) -> tuple[int, int, int, int]:
+    """Rows, columns, and the levels of the tiles --until and --tile."""
+    rows, columns = parse_board(request.board or "")
+    until, tile = _level("--until", request.until), _level("--tile", request.tile)
+    if rows * columns > MOST_CELLS and until == NO_TILE:
+        mend = "add --until TILE, a small tile with which the game ends, such as 16"
+        raise UserError(f"a board of {request.board} has too many positions to be solved to its end; {mend}")
+    if until < tile < NO_TILE:
+        raise UserError(f"the game ends with --until {request.until}, so --tile {request.tile} is out of reach")
+    return rows, columns, until, tile
+
+
+def _level(option: str, tile: int | None) -> int:
+    if tile is None:
+        return NO_TILE
+    if tile not in LEVEL_OF:
+        raise UserError(f"{option} is {tile}; give a power of 2 from {min(LEVEL_OF)} to {max(LEVEL_OF)}")
+    return LEVEL_OF[tile]
+
+
+def _solve(rows: int, columns: int, until: int, tile: int) -> Solution:
+    try:
+        return Solution(rows, columns, until, tile, solve(rows, columns, until, tile))
+    except MemoryError as error:
+        raise UserError(f"{rows}x{columns} needs more memory than there is; give a smaller --until") from error
+
+
+def _load(request: Request, path: Path) -> Solution:
+    options = (("--until", request.until), ("--tile", request.tile), ("--out", request.out))
+    for option, value in options:
+        if value is not None:
+            raise UserError(f"{option} is for solving with --board; {path} holds a game that is solved")
+    try:
+        return Solution.load(path)
+    except ValueError as error:
+        raise UserError(str(error)) from error
+
+
+def _levels(request: Request, rows: int, columns: int) -> NDArray[np.int8] | None:
+    return None if request.position is None else parse_position(request.position, rows, columns)
+
+
+def _check_out(out: Path | None) -> None:
+    """Refuse a target before time is spent."""
+    if out is None:
+        return
+    if out.exists():
+        raise UserError(f"{out} is there already: name another --out, or remove it")
+    if not out.absolute().parent.is_dir():
+        raise UserError(f"there is no folder {out.absolute().parent} to write {out.name} into")
+
+
+def _save(solution: Solution, out: Path) -> str:
+    try:
+        solution.save(out)
+    except OSError as error:
+        raise UserError(f"cannot write {out}: {error}; name another --out") from error
+    print(f"saved to {out} ({out.stat().st_size / 1e6:,.1f} MB)")
+    return str(out)
+
+
+def _summary(solution: Solution) -> dict[str, Any]:
+    return {
+        "board": f"{solution.rows}x{solution.columns}",
+        "until": _tile_of(solution.until),
+        "tile": _tile_of(solution.tile),
+        "states": solution.solved.states.size,
+        "afterstates": solution.solved.afters.size,
+        **_worth_record(solution, solution.start()),
+        "version": project_version(),
+    }
+
+
+def _tile_of(level: int) -> int | None:
+    return None if level > LEVELS else 1 << level
+
+
+def _title(solution: Solution) -> str:
+    end = "to its end" if solution.until > LEVELS else f"until {1 << solution.until}"
+    return f"{solution.rows}x{solution.columns} {end}"
+
+
+def _worth_text(solution: Solution, worth: Worth) -> str:
+    text = f"expected {worth.expected:.6f}, best {worth.best}, worst {worth.worst}"
+    return text if solution.tile > LEVELS else f"{text}, probability of {1 << solution.tile} {worth.reach:.6f}"
+
+
+def _worth_record(solution: Solution, worth: Worth) -> dict[str, Any]:
+    record = worth._asdict()
+    if solution.tile > LEVELS:
+        record["reach"] = None
+    return record
+
+
+def _position(solution: Solution, levels: NDArray[np.int8]) -> dict[str, Any]:
+    """Print what a position is and what it is worth; return the same as a record."""
+    answer = solution.look_up(levels)
+    print(format_position(levels))
+    record: dict[str, Any] = {"cells": format_position(levels), "state": None, "afterstate": None}
+    if not answer.is_reachable:
+        print("  unreachable: play never comes to it")
+    word = solution.word(levels)
+    if answer.state is not None and word is not None:
+        print(f"  as a state: {_worth_text(solution, answer.state)}")
+        values = solution.move_values(np.array([word]))[0]
+        moves = {name: value if math.isfinite(value) else None for name, value in zip(ACTIONS, values, strict=True)}
+        shown = [f"{name} {'not legal' if value is None else f'{value:.6f}'}" for name, value in moves.items()]
+        print(f"    moves: {', '.join(shown)}" if np.isfinite(values).any() else "    the game is over")
+        record["state"] = _worth_record(solution, answer.state) | {"moves": moves}
+    if answer.afterstate is not None:
+        print(f"  as an afterstate: {_worth_text(solution, answer.afterstate)}")
+        record["afterstate"] = _worth_record(solution, answer.afterstate)
+    return record

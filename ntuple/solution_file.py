@@ -1,0 +1,137 @@
+"""Files of solved games: safetensors, the settings as JSON in the header.
+
+A file is mapped into memory, not read: the 48.7 million states of 3x3 are there at once, and processes that ask the
+same file share it. Afterstates have no values in it: they follow from those of the states behind them.
+"""
+
+import contextlib
+import json
+import mmap
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from ntuple.board import make_rules
+from ntuple.solver import LEVELS, Solved, Values
+
+FORMAT = "muzero2048 solution 1"
+TYPES: dict[str, Any] = {  # of the arrays in a file; `reach` is there only if a tile was asked for
+    "states": np.uint64,
+    "state_starts": np.int64,
+    "afters": np.uint64,
+    "after_starts": np.int64,
+    "expected": np.float64,  # in float32 moves of equal value would differ by a thousandth of a point
+    "best": np.int32,
+    "worst": np.int32,
+    "reach": np.float64,
+}
+
+
+class Settings(NamedTuple):
+    """Of which game a file holds the solution; see `ntuple.solver.solve`."""
+
+    rows: int
+    columns: int
+    until: int
+    tile: int
+
+
+class ForeignFileError(ValueError):
+    """A file of another kind."""
+
+
+def write_solution(path: Path, settings: Settings, solved: Solved) -> None:
+    """Write a file under a temporary name, flush it to the disk, and rename it.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    tensors = solved._asdict() | solved.values._asdict()
+    del tensors["values"]
+    if settings.tile > LEVELS:
+        del tensors["reach"]
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        save_file(tensors, temporary, {"format": FORMAT, "settings": json.dumps(settings._asdict())})
+        _sync(temporary)
+        temporary.rename(path)
+    except SafetensorError as error:
+        raise OSError(str(error)) from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+    _sync(path.parent)
+
+
+def read_solution(path: Path) -> tuple[Settings, Solved]:
+    """Map a file that `write_solution` wrote into memory.
+
+    Raises:
+        ValueError: the file is missing, damaged, or of another kind.
+    """
+    try:
+        with safe_open(path, "numpy") as file:  # checks that the file is as long as its header says
+            header = file.metadata() or {}
+        if header.get("format") != FORMAT:
+            raise ForeignFileError(f"{path}: not a solved game: name a file that `muzero2048 solve --out` wrote")
+        settings = Settings(**json.loads(header["settings"]))
+        if not all(type(value) is int for value in settings):
+            raise ValueError(f"the settings are {settings}")
+        make_rules(settings.rows, settings.columns)
+        return settings, _checked(_mapped(path), settings)
+    except ForeignFileError:
+        raise
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path}: missing or damaged, solve the game again ({error})") from error
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _mapped(path: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of a safetensors file that was checked, as private memory maps.
+
+    Nothing is read before it is asked for. The library copies a tensor: 1.4 GB for 3x3.
+    """
+    with path.open("rb") as file:
+        begin = 8 + int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(begin - 8))
+        # Copied on write: kernels are compiled for arrays that can be written to.
+        memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    tensors = {}
+    for name, about in header.items():
+        if name in TYPES:
+            start, stop = about["data_offsets"]
+            dtype = np.dtype(TYPES[name])
+            if about["dtype"] != f"{dtype.kind.upper()}{8 * dtype.itemsize}" or len(about["shape"]) != 1:
+                raise ValueError(f"{name} should be {dtype}[N], found {about['dtype']}{about['shape']}")
+            array = np.frombuffer(memory, dtype, (stop - start) // dtype.itemsize, begin + start)
+            tensors[name] = np.require(array, requirements="A")
+    return tensors
+
+
+def _checked(tensors: dict[str, NDArray[Any]], settings: Settings) -> Solved:
+    """The arrays of a file as `solve` returns them."""
+    size = tensors["states"].size
+    if settings.tile > LEVELS:
+        tensors["reach"] = np.zeros(size)
+    for name in Values._fields:
+        if tensors[name].size != size:
+            raise ValueError(f"{name} has {tensors[name].size} entries for {size} states")
+    for name, of in (("state_starts", "states"), ("after_starts", "afters")):
+        starts = tensors[name]
+        if starts.size < 2 or starts[0] != 0 or starts[-1] != tensors[of].size or (np.diff(starts) < 0).any():
+            raise ValueError(f"{name} does not divide the {of}")
+    values = Values(tensors["expected"], tensors["best"], tensors["worst"], tensors["reach"])
+    starts, after_starts = tensors["state_starts"], tensors["after_starts"]
+    return Solved(tensors["states"], starts, tensors["afters"], after_starts, values)

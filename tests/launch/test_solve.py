@@ -1,0 +1,194 @@
+"""`muzero2048 solve` as a user gives it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from launch.cli import main
+
+ROOT = Path(__file__).parents[2]
+
+
+def _said(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+    capsys.readouterr()
+    assert main(["solve", *words]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def _object(capsys: pytest.CaptureFixture[str], *words: str) -> dict:
+    return json.loads(_said(capsys, *words, "--json")[-1])
+
+
+def _mistake(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    capsys.readouterr()
+    assert main(["solve", *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("error: ")
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+    return captured.err.removeprefix("error: ").strip()
+
+
+def test_a_board_to_its_end(capsys) -> None:
+    lines = _said(capsys, "--board", "2x3")
+    assert lines[0].startswith("2x3 to its end: 21,752 states, 14,883 afterstates in ")
+    assert lines[1:] == ["start: expected 480.258272, best 1260, worst 40"]
+
+
+def test_one_object_in_the_last_line(capsys) -> None:
+    found = _object(capsys, "--board", "2x2")
+    assert (found["board"], found["until"], found["tile"], found["reach"]) == ("2x2", None, None, None)
+    assert (found["states"], found["expected"]) == (110, pytest.approx(66.964149, abs=1e-6))
+    assert found["seconds"] > 0
+    assert "position" not in found
+
+
+def test_the_probability_of_a_tile(capsys) -> None:
+    line = _said(capsys, "--board", "2x2", "--tile", "16")[1]
+    assert "probability of 16 0." in line
+    assert 0 < _object(capsys, "--board", "2x2", "--tile", "32")["reach"] < 1
+    assert _object(capsys, "--board", "2x2", "--tile", "64")["reach"] == 0  # four cells make 32 at most
+    assert _object(capsys, "--board", "2x3", "--tile", "4")["reach"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("board", "until", "worst"), [("3x3", "16", 0), ("4x4", "8", 0)])
+def test_an_end_before_the_end(capsys, board: str, until: str, worst: int) -> None:
+    """With so much room best play is never stuck: the tile is sure, and the game ends with it."""
+    found = _object(capsys, "--board", board, "--until", until, "--tile", until)
+    assert found["until"] == found["tile"] == int(until)
+    assert found["reach"] == pytest.approx(1)
+    assert found["expected"] > found["worst"] > worst
+    assert _said(capsys, "--board", board, "--until", until)[0].startswith(f"{board} until {until}: ")
+
+
+def test_a_solution_is_saved_and_asked(capsys, tmp_path: Path) -> None:
+    file = tmp_path / "game.solution"
+    lines = _said(capsys, "--board", "2x3", "--tile", "64", "--out", str(file))
+    assert lines[2].startswith(f"saved to {file} (")
+    assert lines[2].endswith(" MB)")
+    asked = _said(capsys, "--solution", str(file), "--position", "2 4 0 / 0 8 2")
+    assert asked[0] == "2x3 to its end: 21,752 states, 14,883 afterstates"
+    assert asked[1] == lines[1]
+    assert asked[2] == "2 4 0 / 0 8 2"
+    assert asked[3].startswith("  as a state: expected 461.933152, best 1240, worst 40, probability of 64 0.")
+    assert asked[4] == "    moves: up 461.246311, right 461.933152, down 460.672481, left 461.313802"
+    assert len(asked) == 5
+    # The same by its word, by another view of it, and while solving.
+    for words in (
+        ("--solution", str(file), "--position", "0x130021"),
+        ("--board", "2x3", "--tile", "64", "--position", "2 4 . / . 8 2"),
+    ):
+        assert _said(capsys, *words)[2:] == asked[2:]
+    assert _said(capsys, "--solution", str(file), "--position", "0 4 2 / 2 8 0")[3] == asked[3]
+
+
+def test_kinds_of_positions(capsys, tmp_path: Path) -> None:
+    file = str(tmp_path / "game.solution")
+    _said(capsys, "--board", "2x2", "--out", file)
+
+    def kinds(position: str) -> list[str]:
+        return _said(capsys, "--solution", file, "--position", position)[3:]
+
+    assert kinds("2 2 / 2 2") == ["  unreachable: play never comes to it"]
+    assert kinds("512 0 / 0 131072") == ["  unreachable: play never comes to it"]
+    assert kinds("2 4 / 4 2") == ["  as a state: expected 0.000000, best 0, worst 0", "    the game is over"]
+    both = kinds("0 0 / 4 4")
+    assert [line.split(":")[0] for line in both] == ["  as a state", "    moves", "  as an afterstate"]
+    after = kinds("0 0 / 0 8")
+    assert [line.split(":")[0] for line in after] == ["  as an afterstate"]
+    moves = kinds("2 0 / 0 0")
+    assert moves == ["  unreachable: play never comes to it"]
+    found = _object(capsys, "--solution", file, "--position", "2 4 / 0 0")["position"]
+    assert found["cells"] == "2 4 / 0 0"
+    assert found["state"]["moves"]["up"] is None
+    assert found["state"]["expected"] == max(
+        found["state"]["moves"][name] for name in ("right", "down", "left") if found["state"]["moves"][name]
+    )
+    assert found["state"]["reach"] is None
+
+
+TILE = "give a power of 2 from 4 to 32768"
+TOO_LARGE = (
+    "has too many positions to be solved to its end;"
+    " add --until TILE, a small tile with which the game ends, such as 16"
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ([], "give either --board to solve a board, or --solution to ask a file that --out wrote"),
+        (
+            ["--board", "2x2", "--solution", "f"],
+            "give either --board to solve a board, or --solution to ask a file that --out wrote",
+        ),
+        (["--board", "5x5"], "cannot read the board '5x5'; give rows x columns, each 2 to 4, e.g. 3x4"),
+        (["--board", "3x4"], f"a board of 3x4 {TOO_LARGE}"),
+        (["--board", "2x2", "--until", "10"], f"--until is 10; {TILE}"),
+        (["--board", "2x2", "--until", "2"], f"--until is 2; {TILE}"),
+        (["--board", "2x2", "--tile", "-4"], f"--tile is -4; {TILE}"),
+        (["--board", "2x2", "--tile", "65536"], f"--tile is 65536; {TILE}"),
+        (
+            ["--board", "2x2", "--tile", "many"],
+            "argument --tile: invalid int value: 'many'; see `muzero2048 solve --help`",
+        ),
+        (
+            ["--board", "2x2", "--until", "16", "--tile", "32"],
+            "the game ends with --until 16, so --tile 32 is out of reach",
+        ),
+        (["--solution", "f", "--until", "16"], "--until is for solving with --board; f holds a game that is solved"),
+        (["--solution", "f", "--tile", "16"], "--tile is for solving with --board; f holds a game that is solved"),
+        (["--solution", "f", "--out", "g"], "--out is for solving with --board; f holds a game that is solved"),
+        (
+            ["--board", "3x3", "--position", "2 2 / 2 2"],
+            "cannot read the position '2 2 / 2 2': row 1 has 2 cells; give 3, with blanks between them",
+        ),
+        (["--board", "2x2", "--out", "no/f"], "there is no folder PWD/no to write f into"),
+        (["--board", "2x2", "--out", "."], ". is there already: name another --out, or remove it"),
+        (["--board", "2x2", "more"], "cannot read more; see `muzero2048 --help`"),
+    ],
+)
+def test_bad_words(capsys, words: list[str], line: str) -> None:
+    assert _mistake(capsys, *words) == line.replace("PWD", str(Path.cwd()))
+
+
+def test_bad_files(capsys, tmp_path: Path) -> None:
+    file = tmp_path / "game.solution"
+    assert _mistake(capsys, "--solution", str(file)).startswith(f"{file}: missing or damaged, solve the game again (")
+    _said(capsys, "--board", "2x2", "--out", str(file))
+    file.write_bytes(file.read_bytes()[:-1])
+    assert _mistake(capsys, "--solution", str(file)).startswith(f"{file}: missing or damaged, solve the game again (")
+    assert _mistake(capsys, "--board", "2x2", "--out", str(file)).startswith(f"{file} is there already")
+
+
+def test_a_file_that_cannot_be_written(capsys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("ntuple.solution_file.save_file", fail)
+    capsys.readouterr()
+    assert main(["solve", "--board", "2x2", "--out", str(tmp_path / "f")]) == 2
+    assert capsys.readouterr().err == f"error: cannot write {tmp_path / 'f'}: disk full; name another --out\n"
+    assert not list(tmp_path.glob("*f*"))
+
+
+def test_too_little_memory(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: int) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("launch.solve.solve", fail)
+    line = _mistake(capsys, "--board", "4x4", "--until", "1024")
+    assert line == "4x4 needs more memory than there is; give a smaller --until"
+
+
+def test_in_a_process_of_its_own_without_jax() -> None:
+    code = "import sys; from launch.cli import main; sys.exit(main(sys.argv[1:]) or 'jax' in sys.modules)"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-c", code, "solve", "--board", "2x2"]
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "expected 66.964149" in done.stdout
