@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import ONE, ZERO, Board, Rules, max_cell, spawn
-from ntuple.jit import inline
+from ntuple.board import ONE, U4, ZERO, Board, Rules, max_cell, spawn
+from ntuple.jit import inline, kernel
 from ntuple.rng import mix, step
 
 # Columns of a row: the random stream, the board, the last afterstate, score and moves so far; of players, the game's
@@ -55,6 +55,17 @@ def board_of(row: Row) -> Board:
 def last_afterstate(row: Row) -> Board:
     """The board before the last spawn."""
     return Board(row[AFTER_LO], row[AFTER_HI])
+
+
+@kernel
+def spawn_code(rules: Rules, before: Board, after: Board) -> int:
+    """2 * cell + (1 if the tile is a 4 else 0) of the spawn between two boards; cells are numbered row by row."""
+    tile = after.lo ^ before.lo
+    at = 0
+    while tile > np.uint64(2):
+        tile >>= U4
+        at += 1
+    return 2 * (rules.columns * (at // 4) + at % 4) + np.int64(tile >> ONE)
 
 
 @inline

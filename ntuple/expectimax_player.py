@@ -1,0 +1,182 @@
+"""The player by expectimax search: many games over threads, each with a search of its own."""
+
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ntuple.advice import Advice, check_boards
+from ntuple.board import Rules, decode, make_rules
+from ntuple.config import NTupleConfig, available_cores
+from ntuple.expectimax import (
+    ACTION,
+    MILLISECONDS,
+    REWARD,
+    SPAWN,
+    TRACE_COLUMNS,
+    Memory,
+    Search,
+    judge_boards,
+    make_memory,
+    play_on,
+)
+from ntuple.game import COLUMNS, SCORE, Row, begin_game, board_of
+from ntuple.heuristic import Heuristic, make_heuristic
+from ntuple.network import Network
+from ntuple.player import Games
+from ntuple.rng import stream
+from ntuple.search_config import ExpectimaxConfig
+from ntuple.stored import filled_network, load_weights
+from ntuple.windows import Windowed, make_windowed
+
+TRACE_MOVES = 256  # of one call of the kernel: 20 ms at 3 plies, after which a thread can be stopped
+
+
+class PlayedGame(NamedTuple):
+    """A finished game, move by move."""
+
+    number: int  # i of the random stream (seed, i)
+    score: int
+    max_tile: int
+    seconds: float
+    opening: tuple[int, ...]  # codes of the first two spawns
+    actions: NDArray[np.int8]  # [T]
+    spawns: NDArray[np.int16]  # [T] code of the spawn behind each move
+    rewards: NDArray[np.int64]  # [T] points
+    milliseconds: NDArray[np.float64]  # [T] of each move
+
+
+class ExpectimaxPlayer:
+    """Plays the move of the highest value by expectimax search over a network's values or hand-made ones.
+
+    The result of game i depends on (seed, i) alone, unless a time limit ends searches.
+    """
+
+    effort_unit = "ply"
+
+    def __init__(self, rules: Rules, values: Network | Heuristic, config: ExpectimaxConfig, threads: int) -> None:
+        """A player; a network's values are of afterstates, and do not change from now on."""
+        self._rules, self._values, self._config, self._threads = rules, values, config, threads
+        self._search = make_search(config)
+
+    def play(self, num_games: int, seed: int) -> Games:
+        """Play games 0..num_games - 1 of a seed."""
+        self.prepare()
+        began = time.perf_counter()
+        games = sorted(self.play_each(range(num_games), seed), key=lambda game: game.number)
+        columns = ((game.score, game.max_tile, game.actions.size) for game in games)
+        score, max_tile, moves = np.array(list(columns), np.int64).reshape(-1, 3).T
+        return Games(score, max_tile, moves, time.perf_counter() - began)
+
+    def play_each(self, numbers: Iterable[int], seed: int) -> Iterator[PlayedGame]:
+        """Play the games of these numbers, and hand over each as it ends; games under way end when nobody asks on."""
+        waiting, stopped = iter(numbers), threading.Event()
+        with ThreadPoolExecutor(self._threads) as pool:
+
+            def begin(count: int) -> set[Future[PlayedGame | None]]:
+                return {pool.submit(self._play, number, seed, stopped) for number in islice(waiting, count)}
+
+            try:
+                playing = begin(self._threads)
+                while playing:
+                    done, playing = wait(playing, return_when=FIRST_COMPLETED)
+                    playing |= begin(len(done))
+                    yield from filter(None, (task.result() for task in done))
+            finally:
+                stopped.set()
+
+    def advise(self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Advice:
+        """What it makes of boards [B, H, W], see launch.contracts; `seeds` [B] are not needed.
+
+        With tile-downgrading the values are of the boards with smaller tiles.
+
+        Raises:
+            ValueError: see `check_boards`.
+        """
+        words = check_boards(self._rules, boards, seeds)
+        values, plies = np.empty((len(words), 4), np.float32), np.empty(len(words), np.int64)
+        rewards = np.empty((len(words), 4), np.int64)
+
+        def judge(start: int, end: int) -> None:
+            parts = (array[start:end] for array in (words, rewards, values, plies))
+            judge_boards(*self._mind(), *parts)
+
+        bounds = np.linspace(0, len(words), self._threads + 1).astype(int)
+        with ThreadPoolExecutor(self._threads) as pool:
+            list(pool.map(judge, bounds[:-1], bounds[1:]))
+        is_legal = rewards >= 0
+        action = np.where(is_legal.any(axis=1), values.argmax(axis=1), -1).astype(np.int8)
+        return Advice(action, rewards, values.astype(np.float64), plies[:, np.newaxis] * is_legal)
+
+    def prepare(self) -> None:
+        """Compile the kernel, or load it, before a clock runs."""
+        play_on(*self._mind(), np.zeros(COLUMNS, np.uint64), np.zeros((0, TRACE_COLUMNS)))
+
+    def _play(self, number: int, seed: int, stopped: threading.Event) -> PlayedGame | None:
+        """One game from its start, or None if it was stopped."""
+        row, mind = np.zeros(COLUMNS, np.uint64), self._mind()
+        begin_game(self._rules, row, np.uint64(stream(np.uint64(seed), np.uint64(number))))
+        levels = decode(self._rules, board_of(row)).ravel()
+        opening = tuple(int(2 * cell + levels[cell] - 1) for cell in np.flatnonzero(levels))
+        began, traces = time.perf_counter(), []
+        while not traces or len(traces[-1]) == TRACE_MOVES:
+            if stopped.is_set():
+                return None
+            trace = np.zeros((TRACE_MOVES, TRACE_COLUMNS))
+            traces.append(trace[: play_on(*mind, row, trace)])
+        moves = np.concatenate(traces).T
+        return PlayedGame(
+            number=number,
+            score=int(row[SCORE]),
+            max_tile=2 ** int(decode(self._rules, board_of(row)).max()),
+            seconds=time.perf_counter() - began,
+            opening=opening,
+            actions=moves[ACTION].astype(np.int8),
+            spawns=moves[SPAWN].astype(np.int16),
+            rewards=moves[REWARD].astype(np.int64),
+            milliseconds=moves[MILLISECONDS],
+        )
+
+    def _mind(self) -> tuple[Rules, Windowed | None, Heuristic | None, Search, Memory]:
+        """What a thread thinks with, nothing remembered yet: so a game does not depend on those before it."""
+        is_network = isinstance(self._values, Network)
+        network = make_windowed(self._values) if is_network else None
+        memory = make_memory(self._rules, self._config.leaf_bits, self._config.node_bits)
+        return self._rules, network, None if is_network else self._values, self._search, memory
+
+
+def make_search(config: ExpectimaxConfig) -> Search:
+    """The search of a config."""
+    return Search(
+        plies=config.plies,
+        most_plies=np.array(config.most_plies, np.int8) - np.int8(1),
+        rectified=config.rectified,
+        least_probability=np.float32(config.least_probability),
+        takes_deeper=config.takes_deeper,
+        seconds=config.seconds,
+        downgrades_from=np.uint64(config.downgrades_from),
+    )
+
+
+def load_expectimax_player(folder: Path, config: NTupleConfig, search: ExpectimaxConfig) -> ExpectimaxPlayer:
+    """The player of a checkpoint folder; it reads the weights and nothing else.
+
+    Raises:
+        ValueError: see `load_weights`, or the network does not value afterstates.
+    """
+    if config.values != "afterstate":
+        raise ValueError(f"expectimax searches over values of afterstates, and this network values {config.values}s")
+    network = filled_network(config, load_weights(folder, config))
+    return ExpectimaxPlayer(make_rules(config.rows, config.columns), network, search, config.num_threads)
+
+
+def make_heuristic_player(rows: int, columns: int, search: ExpectimaxConfig) -> ExpectimaxPlayer:
+    """The player by hand-made values, on all cores."""
+    heuristic = make_heuristic(search.heuristic, rows, columns)
+    return ExpectimaxPlayer(make_rules(rows, columns), heuristic, search, available_cores())

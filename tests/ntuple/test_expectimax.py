@@ -1,0 +1,299 @@
+import itertools
+import time
+from functools import cache
+
+import numpy as np
+import pytest
+from reference import expectimax as reference
+from reference import rules as game
+from reference.positions import as_board, random_game
+
+from ntuple import make_rules
+from ntuple.board import Board
+from ntuple.expectimax import downgraded
+from ntuple.expectimax_player import ExpectimaxPlayer, make_heuristic_player
+from ntuple.heuristic import make_heuristic
+from ntuple.network import Network, make_network, num_weights, write_field
+from ntuple.search_config import ExpectimaxConfig, HeuristicConfig
+from tests.ntuple.drivers import to_board, to_reference, value
+
+
+def random_network(rows: int = 3, columns: int = 3, network: str = "01,034,0124", **settings: str) -> Network:
+    """Weights of all signs, so that some values are below 0."""
+    made = make_network(network, rows, columns, 0.0, **settings)
+    rng = np.random.default_rng(1)
+    write_field(made, rng.normal(20.0, 40.0, num_weights(made)).astype(np.float32))
+    return made
+
+
+def positions(rows: int, columns: int, count: int, seed: int = 3) -> list[game.Board]:
+    """Boards of random games, from all parts of them."""
+    rng = np.random.default_rng(seed)
+    boards: list[game.Board] = []
+    while len(boards) < count:
+        boards += [step.board for step in random_game(rng, rows, columns)]
+    return [boards[i] for i in np.linspace(0, len(boards) - 1, count).astype(int)]
+
+
+def advise(player: ExpectimaxPlayer, boards: list[game.Board]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    advice = player.advise(np.array(boards, np.uint8), np.zeros(len(boards), np.uint32))
+    return advice.action, advice.value, advice.effort
+
+
+def assert_equal_moves(
+    rows: int,
+    columns: int,
+    network: Network,
+    boards: list[game.Board],
+    config: ExpectimaxConfig,
+    truth: dict[str, object] | None = None,
+) -> None:
+    """The kernels value the moves as plain recursion does, to float32 rounding, and choose the best of them."""
+    rules = make_rules(rows, columns)
+
+    @cache
+    def leaf(board: game.Board) -> float:
+        return value(rules, network, board)
+
+    plain = reference.Expectimax(leaf, **(truth or {}))
+    actions, values, effort = advise(ExpectimaxPlayer(rules, network, config, threads=2), boards)
+    for i, board in enumerate(boards):
+        expected = np.array(plain.moves(board, config.plies))
+        np.testing.assert_allclose(values[i], expected, rtol=2e-6, atol=2e-3)
+        legal = np.isfinite(expected)
+        if legal.any():
+            assert expected[actions[i]] >= expected.max() - 4e-3
+            assert effort[i].tolist() == (config.plies * legal).tolist()
+        else:
+            assert actions[i] == -1
+
+
+@pytest.mark.parametrize(("plies", "count"), [(1, 60), (2, 40), (3, 12)])
+def test_equals_plain_recursion(plies: int, count: int) -> None:
+    network = random_network()
+    assert_equal_moves(3, 3, network, positions(3, 3, count), ExpectimaxConfig(plies=plies))
+
+
+def test_equals_plain_recursion_on_the_real_board() -> None:
+    network = random_network(4, 4, "0123,4567,0145,012345")
+    boards = [board for board in positions(4, 4, 400) if game.cells(board).count(0) <= 5]
+    assert_equal_moves(4, 4, network, boards[::8], ExpectimaxConfig(plies=2))
+    assert_equal_moves(4, 4, network, boards[-3:], ExpectimaxConfig(plies=3))
+
+
+def test_oblong_boards() -> None:
+    assert_equal_moves(2, 3, random_network(2, 3, "012,0134"), positions(2, 3, 20), ExpectimaxConfig(plies=4))
+
+
+def test_tiny_tables_change_no_value() -> None:
+    config = ExpectimaxConfig(plies=3, leaf_bits=4, node_bits=4)
+    assert_equal_moves(3, 3, random_network(), positions(3, 3, 8), config)
+
+
+def test_rectified() -> None:
+    """Many of the values are below 0."""
+    config = ExpectimaxConfig(plies=2, rectified=True)
+    network = random_network()
+    network.weights[:] -= 20
+    assert_equal_moves(3, 3, network, positions(3, 3, 30), config, {"rectified": True})
+
+
+def test_limits_by_empty_cells() -> None:
+    config = ExpectimaxConfig(plies=4, limits="3:3 5:2 7:1")
+    most = {empty: 3 if empty < 5 else 2 if empty < 7 else 1 for empty in range(3, 10)}
+    rules, network, boards = make_rules(3, 3), random_network(), positions(3, 3, 24)
+    plain = reference.Expectimax(cache(lambda board: value(rules, network, board)), most_plies=most)
+    _, values, _ = advise(ExpectimaxPlayer(rules, network, config, threads=1), boards)
+    expected = [plain.moves(board, 4) for board in boards]
+    np.testing.assert_allclose(values, expected, rtol=2e-6, atol=2e-3)
+
+
+def test_least_probability_leaves_out_unlikely_spawns() -> None:
+    """One layer of spawns of 0.1 over so many cells is left out; here no node is met twice with two probabilities."""
+    config = ExpectimaxConfig(plies=3, least_probability=0.03)
+    boards = [board for board in positions(2, 2, 20) if not game.is_over(board)]
+    network = random_network(2, 2, "01,0123")
+    assert_equal_moves(2, 2, network, boards, config, {"least_probability": 0.03})
+
+
+@pytest.mark.parametrize("settings", [{"stages": "0,16,32"}, {"stages": "0,32", "promotion": "both"}])
+def test_networks_of_several_stages(settings: dict[str, str]) -> None:
+    network = random_network(**settings)
+    if "promotion" in settings:
+        network.weights[::3] = network.initial
+    assert_equal_moves(3, 3, network, positions(3, 3, 20), ExpectimaxConfig(plies=2))
+
+
+def test_boards_with_the_largest_tiles() -> None:
+    """From 65536 on a cell has a fifth bit, and boards are not remembered."""
+    board = ((16, 16, 3, 2), (1, 17, 2, 1), (2, 1, 4, 15), (15, 3, 2, 1))
+    turned = as_board(np.array(board).T)
+    network = random_network(4, 4, "0123,0145")
+    assert_equal_moves(4, 4, network, [board, turned], ExpectimaxConfig(plies=2))
+
+
+def test_deep_enough_is_optimal() -> None:
+    """With no values at all, late boards of 2x2 are searched to the end of their games: the exact optimum."""
+    rules, empty_network = make_rules(2, 2), make_network("0123", 2, 2, 0.0)
+    player = ExpectimaxPlayer(rules, empty_network, ExpectimaxConfig(plies=16), threads=1)
+
+    @cache
+    def optimum(board: game.Board) -> float:
+        moves = [game.afterstate(board, action) for action in game.ACTIONS]
+        return max((reward + expected(after) for after, reward in moves if after != board), default=0.0)
+
+    @cache
+    def expected(after: game.Board) -> float:
+        return sum(float(p) * optimum(game.spawn(after, code)) for code, p in game.chance_probabilities(after).items())
+
+    boards = [as_board(np.array(cells).reshape(2, 2)) for cells in itertools.product(range(6), repeat=4)]
+    late = [board for board in boards if 40 <= sum(2**cell for cell in game.cells(board) if cell) <= 60]
+    assert len(late) > 50
+    _, values, _ = advise(player, late)
+    for board, found in zip(late, values, strict=True):
+        assert max(found.max(), 0.0) == pytest.approx(optimum(board), abs=1e-3)
+
+
+def test_downgrading_halves_the_tiles_above_the_largest_missing_one() -> None:
+    rules = make_rules(4, 4)
+    # Guei 2023, figure 15, as described there: the largest missing tile is the 256, the largest one a 32768.
+    board = ((15, 14, 13, 12), (11, 10, 9, 7), (6, 5, 4, 3), (2, 1, 0, 0))
+    smaller = ((14, 13, 12, 11), (10, 9, 8, 7), (6, 5, 4, 3), (2, 1, 0, 0))
+    threshold = np.uint64(32768)
+    assert to_reference(rules, Board(*map(np.uint64, downgraded(to_board(board), threshold)))) == smaller
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        cells = as_board(rng.integers(0, 18, (4, 4)) * (rng.random((4, 4)) < 0.8))
+        if not any(game.cells(cells)):
+            continue
+        for limit in (2, 32768, 32768 + 8192, 131072):
+            found = Board(*map(np.uint64, downgraded(to_board(cells), np.uint64(limit))))
+            assert to_reference(rules, found) == reference.downgraded(cells, limit)
+
+
+def test_downgrading_searches_the_smaller_board() -> None:
+    rules, network = make_rules(3, 3), random_network()
+    boards = positions(3, 3, 60)
+    player = ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=2, downgrade="32"), threads=1)
+    plain = ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=2), threads=1)
+    smaller = [reference.downgraded(board, 32) for board in boards]
+    assert sum(one != other for one, other in zip(boards, smaller, strict=True)) > 5
+    np.testing.assert_array_equal(advise(player, boards)[1], advise(plain, smaller)[1])
+
+
+def test_deeper_values_serve_on_request() -> None:
+    rules, network = make_rules(3, 3), random_network()
+    boards = positions(3, 3, 12)
+    exact = advise(ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=3), 1), boards)[1]
+    deeper = advise(ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=3, takes_deeper=True), 1), boards)[1]
+    np.testing.assert_allclose(deeper[0], exact[0], rtol=2e-6, atol=2e-3)  # nothing deeper is known yet
+    assert np.isfinite(deeper).tolist() == np.isfinite(exact).tolist()
+
+
+def test_a_time_limit_deepens_while_there_is_time() -> None:
+    rules, network = make_rules(3, 3), random_network()
+    boards = [board for board in positions(3, 3, 30) if not game.is_over(board)]
+    timed = ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=12, seconds=0.01), threads=1)
+    advise(timed, boards[:1])
+    began = time.perf_counter()
+    _, values, effort = advise(timed, boards)
+    assert time.perf_counter() - began < 0.01 * len(boards) + 2  # a loaded machine may be late, not by much
+    for i, board in enumerate(boards):
+        reached = effort[i].max()
+        assert 1 <= reached <= 12
+        same = advise(ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=int(reached)), 1), [board])[1]
+        np.testing.assert_allclose(values[i], same[0], rtol=1e-5, atol=1e-2)
+    assert len({int(plies.max()) for plies in effort}) > 1
+
+
+def test_games_are_those_of_the_rules() -> None:
+    rules, network = make_rules(3, 3), random_network()
+    player = ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=2), threads=2)
+    for played in player.play_each(range(4), seed=9):
+        board: game.Board = ((0,) * 3,) * 3
+        for code in played.opening:
+            board = game.spawn(board, code)
+        score = 0
+        boards = []
+        for action, code, reward in zip(played.actions, played.spawns, played.rewards, strict=True):
+            boards.append(board)
+            after, earned = game.afterstate(board, action)
+            assert after != board
+            assert earned == reward
+            score += earned
+            board = game.spawn(after, code)
+        assert game.is_over(board)
+        assert (played.score, played.max_tile) == (score, 2 ** max(game.cells(board)))
+        assert played.milliseconds.sum() / 1000 <= played.seconds
+        actions, _, _ = advise(player, boards)
+        np.testing.assert_array_equal(actions, played.actions)
+
+
+def test_games_depend_on_seed_and_number_alone() -> None:
+    rules, network = make_rules(3, 3), random_network()
+    config = ExpectimaxConfig(plies=3, takes_deeper=True)
+    one, two = (ExpectimaxPlayer(rules, network, config, threads) for threads in (1, 3))
+    games = one.play(6, seed=4)
+    np.testing.assert_array_equal(games.score, two.play(6, seed=4).score)
+    (again,) = two.play_each([3], seed=4)
+    assert (again.number, again.score, again.actions.size) == (3, games.score[3], games.moves[3])
+
+
+def test_games_under_way_stop_when_nobody_asks_on() -> None:
+    player = ExpectimaxPlayer(make_rules(4, 4), make_network("0123", 4, 4, 0.0), ExpectimaxConfig(plies=4), 2)
+    player.prepare()
+    games = player.play_each(itertools.count(), seed=1)
+    assert next(games).number in (0, 1)
+    began = time.perf_counter()
+    games.close()  # type: ignore[attr-defined]
+    assert time.perf_counter() - began < 30
+
+
+def test_heuristic_values() -> None:
+    config = HeuristicConfig(empty=100, merges=10, monotonicity=1, monotonicity_power=1, sum=0.5, sum_power=2)
+    lines = make_heuristic(config, 2, 3)
+    word = 1 | 1 << 4 | 3 << 8  # 2 2 8: one merge; falls by 0, rises by 2; 0.5 (1 + 1 + 9)
+    assert lines.rows[word] == 10 - 5.5
+    assert lines.rows[3 | 1 << 4 | 3 << 8] == -2 - 9.5  # 8 2 8: rises by 2 and falls by 2
+    assert lines.rows[1 | 1 << 8] == 100 + 10 - 1 - 1  # 2 . 2: an empty cell between, which falls and rises
+    assert lines.columns[2 | 2 << 4] == 10 - 4
+    assert lines.columns[0] == 200
+
+
+def test_the_heuristic_searches() -> None:
+    """Its values are the leaves of the same search."""
+    config = ExpectimaxConfig(plies=2)
+    player = make_heuristic_player(3, 3, config)
+    heuristic = make_heuristic(config.heuristic, 3, 3)
+
+    def leaf(board: game.Board) -> float:
+        rows = sum(heuristic.rows[sum(cell << 4 * i for i, cell in enumerate(row))] for row in board)
+        return float(rows + sum(heuristic.columns[sum(c << 4 * i for i, c in enumerate(r))] for r in zip(*board)))
+
+    boards = positions(3, 3, 20)
+    expected = [reference.Expectimax(cache(leaf)).moves(board, 2) for board in boards]
+    np.testing.assert_allclose(advise(player, boards)[1], expected, rtol=2e-6, atol=0.1)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"plies": 0},
+        {"plies": 17},
+        {"seconds": -1.0},
+        {"least_probability": 1.0},
+        {"limits": "6"},
+        {"limits": "8:2 6:1"},
+        {"limits": "17:2"},
+        {"limits": "6:0"},
+        {"downgrade": "top4"},
+        {"downgrade": "16384,32768"},
+        {"downgrade": "many"},
+        {"leaf_bits": 1},
+        {"node_bits": 40},
+    ],
+)
+def test_settings_that_no_search_can_have(settings: dict[str, object]) -> None:
+    (name,) = settings
+    with pytest.raises(ValueError, match=name):
+        ExpectimaxConfig(**settings)

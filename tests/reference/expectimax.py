@@ -1,0 +1,54 @@
+"""Expectimax in plain recursion (Guei 2023, eq. 20-22 and 39-41): no tables, nothing remembered but given values."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from reference import rules
+from reference.rules import Board
+
+ILLEGAL = float("-inf")
+
+
+@dataclass(frozen=True)
+class Expectimax:
+    value: Callable[[Board], float]  # of an afterstate
+    rectified: bool = False
+    most_plies: dict[int, int] = field(default_factory=dict)  # by empty cells, in all
+    least_probability: float = 0.0
+
+    def moves(self, board: Board, plies: int) -> list[float]:
+        """r + Vchance(as, plies - 1) of each action."""
+        return self._moves(board, plies, 1.0)
+
+    def _moves(self, board: Board, plies: int, probability: float) -> list[float]:
+        found = []
+        for action in rules.ACTIONS:
+            after, reward = rules.afterstate(board, action)
+            found.append(ILLEGAL if after == board else reward + self._chance(after, plies - 1, probability))
+        return found
+
+    def _state(self, board: Board, plies: int, probability: float) -> float:
+        best = max(self._moves(board, plies, probability))
+        if best == ILLEGAL:
+            return 0.0
+        return best + 1.0 if self.rectified else best
+
+    def _chance(self, after: Board, plies: int, probability: float) -> float:
+        empty = rules.cells(after).count(0)
+        plies = min(plies, self.most_plies.get(empty, 99) - 1)
+        if plies == 0 or probability < self.least_probability:
+            value = self.value(after)
+            return max(value, 0.0) if self.rectified else value
+        spawns = rules.chance_probabilities(after).items()
+        return sum(
+            float(p) * self._state(rules.spawn(after, code), plies, probability * float(p)) for code, p in spawns
+        )
+
+
+def downgraded(board: Board, threshold: int) -> Board:
+    """Guei 2023, eq. 33: halve the tiles above the largest missing one, if the board's tiles reach the threshold."""
+    present = {cell for cell in rules.cells(board) if cell}
+    missing = [level for level in range(1, max(present)) if level not in present]
+    if sum(2**level for level in present) < threshold or not missing:
+        return board
+    return tuple(tuple(cell - (cell > max(missing)) for cell in row) for row in board)
