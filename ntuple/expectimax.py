@@ -6,9 +6,10 @@
 A search of p plies has p layers of afterstates; 1 ply is the greedy policy. Rectified, V below 0 counts 0, and every
 state that is not over adds 1 point, so that of hopeless branches the longest is taken (appendix B.2, eq. 39-41).
 
-Nearly all time goes to the last layer. There a spawn changes one line of the board, so a move slides that line anew and
-takes the other three from the board without the spawn; leaves are valued by their windows (ntuple.windows). The nodes above
-are plain recursion. Two small tables remember leaves and chance nodes; they hold whole boards, so they change no value.
+Nearly all time goes to the last layer, so the nodes above it are plain recursion. In the last layer a spawn changes one
+line of the board: a move slides that line anew and takes the other three from the board without the spawn. The entries of
+one spawn's leaves are loaded while those of the spawn before arrive. Two small tables that stay in the caches remember
+leaves and chance nodes; they hold whole boards, so they change no value.
 """
 
 from typing import NamedTuple
@@ -47,11 +48,13 @@ from ntuple.clock import seconds
 from ntuple.game import Row, board_of, go_on, spawn_code
 from ntuple.heuristic import Heuristic, heuristic_value
 from ntuple.jit import inline, kernel
-from ntuple.windows import Windowed, windowed_value
+from ntuple.network import Lookup, Network, find_entries, make_lookup, prefetch_entries, value_at
+from ntuple.policy import ILLEGAL
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-HASH_BITS = np.uint64(64)
+HASH_SHIFT = np.uint64(36)  # leaves 28 bits, as many as the largest table has
 NO_BOARD = np.uint64(2**64 - 1)  # sixteen tiles of 32768: no afterstate
+REMEMBERED = np.uint64(2**64 - 1)  # in place of a slot
 LEAF_BITS, NODE_BITS = 12, 14  # log2 of the default sizes: 64 and 256 KiB, of a second-level cache of 1 MiB
 ACTION, SPAWN, REWARD, MILLISECONDS = range(4)  # columns of a trace
 TRACE_COLUMNS = 4
@@ -73,9 +76,15 @@ class Search(NamedTuple):
 class Memory(NamedTuple):
     """Of one thread; made by `make_memory`."""
 
+    lookup: Lookup | None  # 8 rows: the leaves behind a spawned 2, and behind a 4
+    afters: NDArray[np.uint64]  # [2, 4, 2]
+    rewards: NDArray[np.float32]  # [2, 4]
+    values: NDArray[np.float32]  # [2, 4]
+    slots: NDArray[np.uint64]  # [2, 4] of the leaf in the table of leaves, REMEMBERED if its value is there
     places: NDArray[np.uint64]  # [4, 16] where a cell's nibble lies in the frame of an action
     frames: NDArray[np.uint64]  # [4, 3] the board in the frame, slid, and the points of the slide / 4
     lines: NDArray[np.uint64]  # [4, 4] its lines slid, as Rules.slide has them
+    empty: NDArray[np.uint64]  # [17] the empty cells of a node above the leaves
     leaf_boards: NDArray[np.uint64]  # [2^n] lower words of boards; those of 65536 and more are not remembered
     leaf_values: NDArray[np.float32]  # [2^n]
     node_boards: NDArray[np.uint64]  # [2^m]
@@ -83,15 +92,23 @@ class Memory(NamedTuple):
     node_plies: NDArray[np.int8]  # [2^m]
     root: NDArray[np.float32]  # [4] of a search under way
     root_values: NDArray[np.float32]  # [4] of the one before
-    deadline: NDArray[np.float64]  # [1]
+    deadline: NDArray[np.float64]  # [1] seconds of the clock
 
 
-def make_memory(rules: Rules, leaf_bits: int = LEAF_BITS, node_bits: int = NODE_BITS) -> Memory:
+def make_memory(
+    rules: Rules, network: Network | None, leaf_bits: int = LEAF_BITS, node_bits: int = NODE_BITS
+) -> Memory:
     """Empty memory of one thread, of 2^leaf_bits leaves of 12 bytes and 2^node_bits nodes of 13."""
     return Memory(
+        lookup=None if network is None else make_lookup(network, 8),
+        afters=np.zeros((2, 4, 2), np.uint64),
+        rewards=np.zeros((2, 4), np.float32),
+        values=np.zeros((2, 4), np.float32),
+        slots=np.zeros((2, 4), np.uint64),
         places=_places(rules),
         frames=np.zeros((4, 3), np.uint64),
         lines=np.zeros((4, 4), np.uint64),
+        empty=np.zeros(17, np.uint64),
         leaf_boards=np.full(1 << leaf_bits, NO_BOARD, np.uint64),
         leaf_values=np.zeros(1 << leaf_bits, np.float32),
         node_boards=np.full(1 << node_bits, NO_BOARD, np.uint64),
@@ -118,8 +135,12 @@ def _places(rules: Rules) -> NDArray[np.uint64]:
 
 @inline
 def _slot(boards: NDArray[np.uint64], word: np.uint64) -> np.uint64:
-    """Where a board lies in a table, if it is there: the upper bits of a product, which depend on all of the word."""
-    return ((word * MULTIPLIER) >> U32) & np.uint64(boards.size - 1)
+    """Where a board lies in a table, if it is there.
+
+    Bits of a product depend on those of the word at and below them: both halves of the word count, and upper bits are
+    taken. Without that, boards that differ in the last row alone shared slots, and searches of 3 plies took twice as long.
+    """
+    return ((word ^ word >> U32) * MULTIPLIER >> HASH_SHIFT) & np.uint64(boards.size - 1)
 
 
 @inline
@@ -143,63 +164,87 @@ def _turn(rules: Rules, memory: Memory, after: Board) -> None:
 
 
 @inline
-def _best_of_turned(
-    rules: Rules,
-    network: Windowed | None,
-    heuristic: Heuristic | None,
-    search: Search,
-    memory: Memory,
-    cell: int,
-    level: np.uint64,
-) -> np.float32:
-    """Vmax(s, 1) of the board that `_turn` turned with a tile spawned in a cell."""
-    best = np.float32(-np.inf)
+def _prepare_turned(
+    rules: Rules, network: Network | None, memory: Memory, cell: np.uint64, level: np.uint64, row: int
+) -> None:
+    """`_prepare` of a spawn on the board that `_turn` turned."""
     for action in range(4):
         place = memory.places[action, cell]
         at = place & np.uint64(48)
         frame = memory.frames[action, FRAME] | level << place
         slid = np.uint64(rules.slide[(frame >> at) & ROW])
         lo = (memory.frames[action, MOVED] & ~(ROW << at)) | (slid & ROW) << at
-        if lo != frame:
-            points = memory.frames[action, POINTS] + (slid >> U16) - (memory.lines[action, place >> U4] >> U16)
-            if rules.rows != rules.columns and action in (UP, DOWN):
-                lo = transpose(lo)  # a W x H board is none of the game's
-            value = leaf_value(rules, network, heuristic, search, memory, Board(lo, ZERO))
-            best = max(best, np.float32(np.int64(points << U2)) + value)
-    return _of_state(search, best)
+        if lo == frame:
+            memory.rewards[row, action] = ILLEGAL
+            continue
+        points = memory.frames[action, POINTS] + (slid >> U16) - (memory.lines[action, place >> U4] >> U16)
+        if rules.rows != rules.columns and action in (UP, DOWN):
+            lo = transpose(lo)  # a W x H board is none of the game's
+        memory.rewards[row, action] = np.float32(points << U2)
+        _prepare_leaf(rules, network, memory, Board(lo, ZERO), row, action)
 
 
 @inline
-def _best_of(
-    rules: Rules, network: Windowed | None, heuristic: Heuristic | None, search: Search, memory: Memory, board: Board
-) -> np.float32:
-    """Vmax(s, 1) of any board."""
-    best = np.float32(-np.inf)
+def _prepare(rules: Rules, network: Network | None, memory: Memory, board: Board, row: int) -> None:
+    """Find the leaves behind a board, with their values where remembered, and begin to load the others' entries."""
     for action in range(4):
         source, after, reward = turned_afterstate(rules, board, action)
-        if not is_same(after, source):
-            best = max(best, np.float32(reward) + leaf_value(rules, network, heuristic, search, memory, after))
+        if is_same(after, source):
+            memory.rewards[row, action] = ILLEGAL
+            continue
+        memory.rewards[row, action] = np.float32(reward)
+        _prepare_leaf(rules, network, memory, after, row, action)
+
+
+@inline
+def _prepare_leaf(rules: Rules, network: Network | None, memory: Memory, after: Board, row: int, action: int) -> None:
+    memory.afters[row, action, 0], memory.afters[row, action, 1] = after.lo, after.hi
+    slot = _slot(memory.leaf_boards, after.lo)
+    memory.slots[row, action] = slot
+    if memory.leaf_boards[slot] == after.lo and after.hi == ZERO:
+        memory.values[row, action] = memory.leaf_values[slot]
+        memory.slots[row, action] = REMEMBERED
+    elif network is not None:
+        find_entries(rules, network, after, memory.lookup, 4 * row + action)
+        prefetch_entries(network, memory.lookup, 4 * row + action)
+
+
+@inline
+def _best_leaf(
+    rules: Rules, network: Network | None, heuristic: Heuristic | None, search: Search, memory: Memory, row: int
+) -> np.float32:
+    """max of r + V over the prepared leaves, 0 if there is none."""
+    for action in range(4):
+        if memory.rewards[row, action] >= 0 and memory.slots[row, action] != REMEMBERED:
+            after = Board(memory.afters[row, action, 0], memory.afters[row, action, 1])
+            value = _rectified(search, _value_of_row(rules, network, heuristic, memory, after, 4 * row + action))
+            memory.values[row, action] = value
+            if after.hi == ZERO:
+                slot = memory.slots[row, action]
+                memory.leaf_boards[slot], memory.leaf_values[slot] = after.lo, value
+    best = np.float32(-np.inf)
+    for action in range(4):
+        if memory.rewards[row, action] >= 0:
+            best = max(best, memory.rewards[row, action] + memory.values[row, action])
     return _of_state(search, best)
 
 
 @inline
-def leaf_value(
-    rules: Rules, network: Windowed | None, heuristic: Heuristic | None, search: Search, memory: Memory, after: Board
+def _value_of_row(
+    rules: Rules, network: Network | None, heuristic: Heuristic | None, memory: Memory, after: Board, row: int
 ) -> np.float32:
-    """Vchance(after, 0)."""
-    slot = _slot(memory.leaf_boards, after.lo)
-    if memory.leaf_boards[slot] == after.lo and after.hi == ZERO:
-        return memory.leaf_values[slot]
     value = np.float32(0)
     if network is not None:  # numba leaves out a branch over an argument that is None
-        value = windowed_value(rules, network, after)
+        value = value_at(network, memory.lookup, row)
     if heuristic is not None:
         value = heuristic_value(rules, heuristic, after)
-    if search.rectified:
-        value = max(value, np.float32(0))
-    if after.hi == ZERO:
-        memory.leaf_boards[slot], memory.leaf_values[slot] = after.lo, value
     return value
+
+
+@inline
+def _rectified(search: Search, value: np.float32) -> np.float32:
+    """V of a leaf as the search sees it (eq. 40)."""
+    return max(value, np.float32(0)) if search.rectified else value
 
 
 @inline
@@ -211,32 +256,50 @@ def _of_state(search: Search, best: np.float32) -> np.float32:
 
 
 @kernel
+def leaf_value(
+    rules: Rules, network: Network | None, heuristic: Heuristic | None, search: Search, memory: Memory, after: Board
+) -> np.float32:
+    """V of an afterstate at which the search ends above its last layer."""
+    if network is not None:
+        find_entries(rules, network, after, memory.lookup, 0)
+    return _rectified(search, _value_of_row(rules, network, heuristic, memory, after, 0))
+
+
+@kernel
 def above_leaves(
-    rules: Rules, network: Windowed | None, heuristic: Heuristic | None, search: Search, memory: Memory, after: Board
+    rules: Rules, network: Network | None, heuristic: Heuristic | None, search: Search, memory: Memory, after: Board
 ) -> np.float32:
     """Vchance(after, 1)."""
     empty = empty_cells(rules, after)
-    ones = after.lo & (after.lo >> U2)
-    is_small = after.hi | (ones & (ones >> ONE) & rules.cells) == ZERO  # no 32768, so no 65536 behind it
+    count = ZERO
+    for cell in range(16):
+        memory.empty[count] = np.uint64(cell)
+        count += (empty >> np.uint64(4 * cell)) & ONE
+    share_two, share_four = np.float32((1 - FOUR_SHARE) / count), np.float32(FOUR_SHARE / count)
+    largest = after.lo & (after.lo >> U2)
+    is_small = (
+        after.hi == ZERO and (largest & (largest >> ONE) & rules.cells) == ZERO
+    )  # no 32768, so no 65536 behind it
     if is_small:
         _turn(rules, memory, after)
-    twos = fours = np.float32(0)
-    for cell in range(16):
-        at = np.uint64(4 * cell)
-        if (empty >> at) & ONE:
+    total = np.float32(0)
+    for k in range(2 * np.int64(count) + 1):
+        if k < 2 * np.int64(count):
+            cell, level = memory.empty[k >> 1], np.uint64(1 + (k & 1))
             if is_small:
-                twos += _best_of_turned(rules, network, heuristic, search, memory, cell, ONE)
-                fours += _best_of_turned(rules, network, heuristic, search, memory, cell, U2)
+                _prepare_turned(rules, network, memory, cell, level, k & 1)
             else:
-                twos += _best_of(rules, network, heuristic, search, memory, Board(after.lo | ONE << at, after.hi))
-                fours += _best_of(rules, network, heuristic, search, memory, Board(after.lo | U2 << at, after.hi))
-    return (twos + np.float32(FOUR_SHARE) * (fours - twos)) / np.float32(count_cells(empty))
+                _prepare(rules, network, memory, Board(after.lo | level << (U4 * cell), after.hi), k & 1)
+        if k > 0:
+            share = share_two if k & 1 else share_four
+            total += share * _best_leaf(rules, network, heuristic, search, memory, (k - 1) & 1)
+    return total
 
 
 @kernel
 def chance_value(
     rules: Rules,
-    network: Windowed | None,
+    network: Network | None,
     heuristic: Heuristic | None,
     search: Search,
     memory: Memory,
@@ -321,7 +384,7 @@ def _level(board: Board, cell: int) -> np.uint64:
 @kernel
 def search_moves(
     rules: Rules,
-    network: Windowed | None,
+    network: Network | None,
     heuristic: Heuristic | None,
     search: Search,
     memory: Memory,
@@ -378,7 +441,7 @@ def best_action(values: NDArray[np.float32]) -> int:
 @kernel
 def play_on(
     rules: Rules,
-    network: Windowed | None,
+    network: Network | None,
     heuristic: Heuristic | None,
     search: Search,
     memory: Memory,
@@ -417,7 +480,7 @@ def play_on(
 @kernel
 def judge_boards(
     rules: Rules,
-    network: Windowed | None,
+    network: Network | None,
     heuristic: Heuristic | None,
     search: Search,
     memory: Memory,

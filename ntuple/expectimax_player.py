@@ -33,7 +33,6 @@ from ntuple.player import Games
 from ntuple.rng import stream
 from ntuple.search_config import ExpectimaxConfig
 from ntuple.stored import filled_network, load_weights
-from ntuple.windows import Windowed, make_windowed
 
 TRACE_MOVES = 256  # of one call of the kernel: 20 ms at 3 plies, after which a thread can be stopped
 
@@ -143,12 +142,12 @@ class ExpectimaxPlayer:
             milliseconds=moves[MILLISECONDS],
         )
 
-    def _mind(self) -> tuple[Rules, Windowed | None, Heuristic | None, Search, Memory]:
+    def _mind(self) -> tuple[Rules, Network | None, Heuristic | None, Search, Memory]:
         """What a thread thinks with, nothing remembered yet: so a game does not depend on those before it."""
-        is_network = isinstance(self._values, Network)
-        network = make_windowed(self._values) if is_network else None
-        memory = make_memory(self._rules, self._config.leaf_bits, self._config.node_bits)
-        return self._rules, network, None if is_network else self._values, self._search, memory
+        network = self._values if isinstance(self._values, Network) else None
+        heuristic = self._values if isinstance(self._values, Heuristic) else None
+        memory = make_memory(self._rules, network, self._config.leaf_bits, self._config.node_bits)
+        return self._rules, network, heuristic, self._search, memory
 
 
 def make_search(config: ExpectimaxConfig) -> Search:

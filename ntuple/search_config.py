@@ -30,7 +30,9 @@ class ExpectimaxConfig:
     """
 
     plies: int = 3  # layers of afterstates; with a time limit the most that are searched
-    limits: str = ""  # by empty cells: "6:2 10:1" = below afterstates of 6 and more empty cells 2 plies in all, of 10 one
+    limits: str = (
+        ""  # by empty cells: "6:2 10:1" = below afterstates of 6 and more empty cells 2 plies in all, of 10 one
+    )
     seconds: float = 0.0  # a move: search one ply deeper, and deeper, while time is left; 0: to `plies`
     rectified: bool = False  # values below 0 count 0, a move is worth a point more (Guei 2023, appendix B.2)
     least_probability: float = 0.0  # of a line of spawns that is searched on; 0: all of them, exact
