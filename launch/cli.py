@@ -4,9 +4,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from launch.errors import LaunchError, UserError
+
+if TYPE_CHECKING:
+    from launch.searches import Options
 
 INTERRUPTED = 130  # what shells say of a command ended by Ctrl-C
 
@@ -25,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments, rest = parser.parse_known_args(argv)
         # argparse cannot take key=value on both sides of --resume, so they arrive as the rest.
         arguments.overrides = [word for word in rest if not word.startswith("-")]
-        if arguments.overrides != rest or (rest and arguments.run not in (_train, _evaluate)):
+        if arguments.overrides != rest or (rest and arguments.run not in (_train, _evaluate, _moves)):
             parser.error(f"cannot read {' '.join(rest)}")
         return arguments.run(arguments)
     except LaunchError as error:
@@ -40,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
     _add_train(commands)
     _add_evaluate(commands)
+    _add_moves(commands)
     _add_compare(commands)
     _add_bench(commands)
     _add_network(commands)
@@ -74,35 +78,81 @@ def _add_evaluate(commands: "argparse._SubParsersAction[_Parser]") -> None:
         usage="muzero2048 evaluate [-h] PATH [options] [search.key=value ...]",
         epilog="search.key=value sets a field of a tree search, e.g. search.chance=weighted; see docs/evaluate.md",
     )
-    parser.add_argument("path", metavar="PATH", help="a run folder, a checkpoint, or: random, greedy")
+    parser.add_argument("path", metavar="PATH", help="a run folder, a checkpoint, or: random, greedy, heuristic")
     parser.add_argument("--games", type=int, default=1000, help="games to play (default: 1000)")
     parser.add_argument("--seed", type=int, help="of the games (default: that of the evaluation that ends a run)")
-    parser.add_argument("--search", choices=("1ply", "gumbel", "puct"), help="1ply, or the rule at a tree's root")
-    parser.add_argument("--simulations", type=int, metavar="N", help="of a tree search, a move")
-    parser.add_argument("--model", choices=("learned", "simulator"), help="what a tree search plans in")
-    parser.add_argument("--value", choices=("network", "ntuple"), help="what a tree search evaluates positions with")
-    parser.add_argument("--board", help="for random and greedy: rows x columns (default: 4x4)")
+    _add_search(parser)
+    parser.add_argument("--board", help="for random, greedy and heuristic: rows x columns (default: 4x4)")
+    parser.add_argument("--records", type=Path, metavar="FILE", help="write the games, in the notation of judge")
+    parser.add_argument("--solution", type=Path, metavar="FILE", help="of a small board, by solve: tell the regret")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object in the last line")
     parser.set_defaults(run=_evaluate)
 
 
-def _evaluate(arguments: argparse.Namespace) -> int:
-    from launch import evaluate
+def _add_search(parser: argparse.ArgumentParser) -> None:
+    """The options of `_search_options`."""
+    kinds = ("1ply", "expectimax", "gumbel", "puct")
+    parser.add_argument("--search", choices=kinds, help="1ply, expectimax, or the rule at a tree's root")
+    parser.add_argument("--plies", type=int, metavar="N", help="of expectimax (default: 3)")
+    parser.add_argument("--simulations", type=int, metavar="N", help="of a tree search, a move")
+    parser.add_argument("--model", choices=("learned", "simulator"), help="what a tree search plans in")
+    parser.add_argument("--value", choices=("network", "ntuple"), help="what a tree search evaluates positions with")
+
+
+def _search_options(arguments: argparse.Namespace) -> "Options":
     from launch.searches import Options
 
+    named = (arguments.search, arguments.simulations, arguments.plies, arguments.model, arguments.value)
+    return Options(*named, tuple(arguments.overrides))
+
+
+def _evaluate(arguments: argparse.Namespace) -> int:
+    from launch import evaluate
+
     seed = evaluate.FINAL_EVALUATION_SEED if arguments.seed is None else arguments.seed
-    evaluation = evaluate.Evaluation(arguments.games, seed)
-    options = Options(
-        arguments.search, arguments.simulations, arguments.model, arguments.value, tuple(arguments.overrides)
-    )
-    if arguments.path in evaluate.BASELINES:
-        if options.words():
-            raise UserError(f"{arguments.path} does not search; leave out {' '.join(options.words())}")
-        evaluate.evaluate_baseline(arguments.path, arguments.board or "4x4", evaluation, arguments.json)
-    elif arguments.board:
-        raise UserError("--board is for random and greedy; a checkpoint holds its own board")
+    evaluation, options = evaluate.Evaluation(arguments.games, seed), _search_options(arguments)
+    wishes = evaluate.Wishes(arguments.records, arguments.solution, arguments.json)
+    if _is_baseline(arguments):
+        evaluate.evaluate_baseline(arguments.path, arguments.board or "4x4", evaluation, options, wishes)
     else:
-        evaluate.evaluate_path(Path(arguments.path), evaluation, options, arguments.json)
+        evaluate.evaluate_path(Path(arguments.path), evaluation, options, wishes)
+    return 0
+
+
+def _is_baseline(arguments: argparse.Namespace) -> bool:
+    """Whether PATH names a player that needs no training; only these take a board."""
+    from launch.evaluate import BASELINES, HEURISTIC
+
+    found = arguments.path in (*BASELINES, HEURISTIC)
+    if arguments.board and not found:
+        raise UserError("--board is for random, greedy and heuristic; a checkpoint holds its own board")
+    return found
+
+
+def _add_moves(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    parser = commands.add_parser(
+        "moves",
+        help="what a player makes of a board: each move's reward, value, and depth or visits",
+        usage="muzero2048 moves [-h] PATH --position POSITION [options] [search.key=value ...]",
+        epilog='a position is rows of tiles, "2 4 0 8 / 0 8 2 0 / ...", or the word of a bitboard, 0x130021',
+    )
+    parser.add_argument("path", metavar="PATH", help="a run folder, a checkpoint, or: random, greedy, heuristic")
+    parser.add_argument("--position", required=True, help="the board that waits for a move")
+    _add_search(parser)
+    parser.add_argument("--board", help="for random, greedy and heuristic: rows x columns (default: 4x4)")
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object in the last line")
+    parser.set_defaults(run=_moves)
+
+
+def _moves(arguments: argparse.Namespace) -> int:
+    from launch import moves
+
+    options = _search_options(arguments)
+    if _is_baseline(arguments):
+        asked = moves.ask_baseline(arguments.path, arguments.board or "4x4", options)
+    else:
+        asked = moves.ask_path(Path(arguments.path), options)
+    moves.tell(asked, arguments.position, arguments.json)
     return 0
 
 
@@ -124,8 +174,8 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 def _add_bench(commands: "argparse._SubParsersAction[_Parser]") -> None:
     parser = commands.add_parser("bench", help="measure speed beside peers, accuracy beside the truth")
-    what = "env: steps/s; ntuple, search: moves/s; accuracy: error of searches on small boards, 10 minutes"
-    parser.add_argument("what", choices=("env", "ntuple", "search", "accuracy"), help=what)
+    what = "env: steps/s; ntuple, expectimax, search: moves/s; accuracy: error of searches on small boards, 10 minutes"
+    parser.add_argument("what", choices=("env", "ntuple", "expectimax", "search", "accuracy"), help=what)
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object in the last line")
     parser.set_defaults(run=_bench)
 

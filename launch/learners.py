@@ -16,10 +16,13 @@ class LearnerEntry(NamedTuple):
     learner: str
     one_ply_player: str  # (folder, config) -> Player that takes the best of the four moves; "": there is none
     tree_player: str  # (folder, config, SearchConfig) -> Player by tree search, which runs in JAX; "": there is none
+    expectimax_player: str  # (folder, config, ExpectimaxConfig) -> Player by expectimax; "": there is none
     value: str  # what a tree search evaluates positions with: network, ntuple
     models: tuple[str, ...]  # what it can plan in: learned, simulator
     uses_jax: bool  # in training
 
+
+EXPECTIMAX_CONFIG = "ExpectimaxConfig"  # of ntuple, which is not loaded to ask for a type
 
 LEARNERS = {
     "ntuple": LearnerEntry(
@@ -27,6 +30,7 @@ LEARNERS = {
         learner="ntuple:NTupleLearner",
         one_ply_player="ntuple:load_player",
         tree_player="muzero2048.ntuple_value:load_player",
+        expectimax_player="ntuple:load_expectimax_player",
         value="ntuple",
         models=("simulator",),
         uses_jax=False,
@@ -36,6 +40,7 @@ LEARNERS = {
         learner="muzero2048.trainer:MuZeroLearner",
         one_ply_player="",
         tree_player="muzero2048.player:load_player",
+        expectimax_player="",
         value="network",
         models=("learned", "simulator"),
         uses_jax=True,
@@ -45,6 +50,7 @@ LEARNERS = {
         learner="muzero2048.deep_td.trainer:DeepTDLearner",
         one_ply_player="muzero2048.deep_td.player:load_player",
         tree_player="muzero2048.deep_td.player:load_tree_player",
+        expectimax_player="",
         value="network",
         models=("simulator",),
         uses_jax=True,
@@ -93,8 +99,13 @@ def search_config() -> type[Any]:
     return cast(type[Any], import_module("muzero2048.config").SearchConfig)
 
 
+def expectimax_config() -> type[Any]:
+    """The class ExpectimaxConfig."""
+    return cast(type[Any], import_module("ntuple").ExpectimaxConfig)
+
+
 def load_player(name: str, folder: Path, config: LearnerConfig, search: Any) -> Player:
-    """The player alone from a checkpoint, with the SearchConfig of a tree search, or None for 1ply.
+    """The player alone from a checkpoint, with the config of a tree search or of expectimax, or None for 1ply.
 
     Raises:
         UserError: the checkpoint does not fit the config.
@@ -102,6 +113,8 @@ def load_player(name: str, folder: Path, config: LearnerConfig, search: Any) -> 
     try:
         if search is None:
             return _part(name, "one_ply_player")(folder, config)
+        if type(search).__name__ == EXPECTIMAX_CONFIG:
+            return _part(name, "expectimax_player")(folder, config, search)
         _set_compilation_cache()
         return _part(name, "tree_player")(folder, config, search)
     except ValueError as error:

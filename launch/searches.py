@@ -1,7 +1,7 @@
 """The search that an evaluation plays with: what the user asks for, what the checkpoint can serve, and its name.
 
-A search is 1ply, the best of the four moves by the learner's own values, or a tree search (muzero2048/search) with a
-SearchConfig. JAX is loaded for the second alone.
+A search is 1ply, the best of the four moves by the learner's own values; expectimax (ntuple/expectimax.py) with an
+ExpectimaxConfig; or a tree search (muzero2048/search) with a SearchConfig. JAX is loaded for the last alone.
 """
 
 import hashlib
@@ -16,6 +16,7 @@ from launch.errors import UserError
 from launch.learners import LearnerEntry
 
 ONE_PLY = "1ply"
+EXPECTIMAX = "expectimax"
 # Of a tree search in the game itself over values alone, for learners whose config names no search. The prior is a look
 # at the same values one move ahead, so what the search finds must be able to outweigh it (c_scale); measured for
 # n-tuple networks in docs/results.md.
@@ -39,20 +40,24 @@ NOISE = {"gumbel_scale", "dirichlet_fraction", "dirichlet_alpha"}
 class Options:
     """What the command line says of the search; None and () where it says nothing."""
 
-    search: str | None = None  # 1ply, or the rule at the root of a tree: gumbel, puct
+    search: str | None = None  # 1ply, expectimax, or the rule at the root of a tree: gumbel, puct
     simulations: int | None = None
+    plies: int | None = None
     model: str | None = None  # learned, simulator
     value: str | None = None  # network, ntuple
     overrides: Sequence[str] = ()  # "search.field=value"
 
     def words(self) -> list[str]:
         """All of it as the user wrote it."""
-        named = {"search": self.search, "simulations": self.simulations, "model": self.model, "value": self.value}
+        named = {"search": self.search, "simulations": self.simulations, "plies": self.plies}
+        named |= {"model": self.model, "value": self.value}
         return [*(f"--{name} {value}" for name, value in named.items() if value is not None), *self.overrides]
 
     def assignments(self) -> list[str]:
-        """The settings of a tree search as overrides; UserError if one is set twice."""
-        named = {"search.root": self.search, "search.simulations": self.simulations, "search.model": self.model}
+        """The settings of a search as overrides; UserError if one is set twice."""
+        named = {"search.simulations": self.simulations, "search.plies": self.plies, "search.model": self.model}
+        if self.search != EXPECTIMAX:
+            named["search.root"] = self.search
         set_by_option = [f"{key}={value}" for key, value in named.items() if value is not None]
         for word in self.overrides:
             key = word.partition("=")[0]
@@ -66,7 +71,7 @@ class Search:
     """How moves are chosen in an evaluation."""
 
     name: str  # in results and names of files; another for every setting that can change a move
-    config: Any  # SearchConfig of a tree search; None: 1ply
+    config: Any  # SearchConfig of a tree search, ExpectimaxConfig; None: 1ply
 
     def record(self) -> dict[str, Any]:
         """What a result says of it."""
@@ -85,6 +90,12 @@ def resolve(experiment: Experiment, options: Options, place: Path) -> Search:
         UserError: the checkpoint cannot serve the options; the line says why and how to mend it.
     """
     able = learners.entry(experiment.learner)
+    if options.search == EXPECTIMAX:
+        if not able.expectimax_player:
+            raise UserError(f"{place}: {experiment.learner} has no expectimax; give --search gumbel or puct")
+        return expectimax(options, place)
+    if options.plies is not None:
+        raise UserError(f"{place}: --plies {options.plies} is of expectimax; add --search {EXPECTIMAX}")
     if able.tree_player:
         _check_holds(able, options.value, (able.value,), f"--value {able.value}", place)
         _check_holds(able, options.model, able.models, f"--model {able.models[-1]}", place)
@@ -97,6 +108,29 @@ def resolve(experiment: Experiment, options: Options, place: Path) -> Search:
     config = override_settings("search", _base(able, experiment, options), options.assignments(), PLACE)
     _check_holds(able, config.model, able.models, f"--model {able.models[-1]}", place)
     return Search(tree_name(config, able), config)
+
+
+def expectimax(options: Options, place: Path | str) -> Search:
+    """The expectimax search of the options; with a time limit it deepens as far as it gets, unless they say how far.
+
+    Raises:
+        UserError: the options are not of expectimax.
+    """
+    for name, value in (("simulations", options.simulations), ("model", options.model), ("value", options.value)):
+        if value is not None:
+            raise UserError(f"{place}: --{name} {value} is of a tree search; leave it out")
+    kind = learners.expectimax_config()
+    config = override_settings("search", kind(), options.assignments(), PLACE)
+    if config.seconds > 0 and not any("search.plies=" in word for word in options.assignments()):
+        config = replace(config, plies=kind.MOST_PLIES)
+    default, words = kind(), [EXPECTIMAX, f"p{config.plies}"]
+    for name in (field.name for field in fields(config)):
+        value = getattr(config, name)
+        if name not in ("plies", "heuristic") and value != getattr(default, name):
+            words.append(f"{name}={value}".replace(" ", ",").replace(":", "_"))
+    if config.heuristic != default.heuristic:
+        words.append(f"heuristic={hashlib.sha256(repr(config.heuristic).encode()).hexdigest()[:8]}")
+    return Search("-".join(words), config)
 
 
 def tree_name(config: Any, able: LearnerEntry) -> str:

@@ -7,9 +7,9 @@ A search of p plies has p layers of afterstates; 1 ply is the greedy policy. Rec
 state that is not over adds 1 point, so that of hopeless branches the longest is taken (appendix B.2, eq. 39-41).
 
 Nearly all time goes to the last layer, so the nodes above it are plain recursion. In the last layer a spawn changes one
-line of the board: a move slides that line anew and takes the other three from the board without the spawn. The entries of
-one spawn's leaves are loaded while those of the spawn before arrive. Two small tables that stay in the caches remember
-leaves and chance nodes; they hold whole boards, so they change no value.
+line of the board: a move slides that line anew and takes the other three from the board without the spawn. The entries
+of one spawn's leaves are loaded while those of the spawn before arrive. Two small tables that stay in the caches
+remember leaves and chance nodes; they hold whole boards, so they change no value.
 """
 
 from typing import NamedTuple
@@ -58,6 +58,7 @@ REMEMBERED = np.uint64(2**64 - 1)  # in place of a slot
 LEAF_BITS, NODE_BITS = 12, 14  # log2 of the default sizes: 64 and 256 KiB, of a second-level cache of 1 MiB
 ACTION, SPAWN, REWARD, MILLISECONDS = range(4)  # columns of a trace
 TRACE_COLUMNS = 4
+NO_LOOKUP = Lookup(np.zeros(0, np.uint32), ZERO, np.zeros(0, np.uint64))  # of the heuristic
 FRAME, MOVED, POINTS = range(3)  # of Memory.frames
 
 
@@ -69,14 +70,14 @@ class Search(NamedTuple):
     rectified: bool
     least_probability: np.float32  # of a chance node, or it counts as a leaf; 0: exact
     takes_deeper: bool  # whether a remembered node of a deeper search serves a shallower one
-    seconds: np.float64  # a move; 0: no limit
+    seconds: float  # a move; 0: no limit
     downgrades_from: np.uint64  # tiles as bits of one number, see ntuple.stages; 0: never
 
 
 class Memory(NamedTuple):
     """Of one thread; made by `make_memory`."""
 
-    lookup: Lookup | None  # 8 rows: the leaves behind a spawned 2, and behind a 4
+    lookup: Lookup  # of 8 rows: the leaves behind a spawned 2, and behind a 4
     afters: NDArray[np.uint64]  # [2, 4, 2]
     rewards: NDArray[np.float32]  # [2, 4]
     values: NDArray[np.float32]  # [2, 4]
@@ -100,7 +101,7 @@ def make_memory(
 ) -> Memory:
     """Empty memory of one thread, of 2^leaf_bits leaves of 12 bytes and 2^node_bits nodes of 13."""
     return Memory(
-        lookup=None if network is None else make_lookup(network, 8),
+        lookup=make_lookup(network, 8) if network is not None else NO_LOOKUP,
         afters=np.zeros((2, 4, 2), np.uint64),
         rewards=np.zeros((2, 4), np.float32),
         values=np.zeros((2, 4), np.float32),
@@ -138,7 +139,7 @@ def _slot(boards: NDArray[np.uint64], word: np.uint64) -> np.uint64:
     """Where a board lies in a table, if it is there.
 
     Bits of a product depend on those of the word at and below them: both halves of the word count, and upper bits are
-    taken. Without that, boards that differ in the last row alone shared slots, and searches of 3 plies took twice as long.
+    taken. Where boards that differ in the last row alone shared slots, searches of 3 plies took twice as long.
     """
     return ((word ^ word >> U32) * MULTIPLIER >> HASH_SHIFT) & np.uint64(boards.size - 1)
 
@@ -213,7 +214,7 @@ def _prepare_leaf(rules: Rules, network: Network | None, memory: Memory, after: 
 def _best_leaf(
     rules: Rules, network: Network | None, heuristic: Heuristic | None, search: Search, memory: Memory, row: int
 ) -> np.float32:
-    """max of r + V over the prepared leaves, 0 if there is none."""
+    """Max of r + V over the prepared leaves, 0 if there is none."""
     for action in range(4):
         if memory.rewards[row, action] >= 0 and memory.slots[row, action] != REMEMBERED:
             after = Board(memory.afters[row, action, 0], memory.afters[row, action, 1])
@@ -310,7 +311,7 @@ def chance_value(
     """Vchance(after, plies); the value has no meaning once the time is over."""
     empty = empty_cells(rules, after)
     count = count_cells(empty)
-    plies = min(plies, np.int64(search.most_plies[count]))
+    plies = min(plies, int(search.most_plies[count]))
     if plies == 0 or probability < search.least_probability:
         return leaf_value(rules, network, heuristic, search, memory, after)
     slot = _slot(memory.node_boards, after.lo)
@@ -347,7 +348,7 @@ def chance_value(
 @inline
 def is_late(search: Search, memory: Memory) -> bool:
     """Whether the time for this move is over."""
-    return search.seconds > 0 and seconds() > memory.deadline[0]
+    return bool(search.seconds > 0 and seconds() > memory.deadline[0])
 
 
 @kernel
@@ -489,7 +490,7 @@ def judge_boards(
     values: NDArray[np.float32],
     plies: NDArray[np.int64],
 ) -> None:
-    """Value the moves of boards uint64[B, 2], with their rewards [B, 4], -1 where illegal, and the plies searched [B]."""
+    """Value the moves of boards [B, 2], with their rewards [B, 4], -1 where illegal, and the plies searched [B]."""
     for i in range(words.shape[0]):
         board = Board(words[i, 0], words[i, 1])
         plies[i] = search_moves(rules, network, heuristic, search, memory, board, values[i])

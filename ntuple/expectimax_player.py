@@ -6,19 +6,14 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.advice import Advice, check_boards
-from ntuple.board import Rules, decode, make_rules
+from ntuple.board import Rules, make_rules
 from ntuple.config import NTupleConfig, available_cores
 from ntuple.expectimax import (
-    ACTION,
-    MILLISECONDS,
-    REWARD,
-    SPAWN,
     TRACE_COLUMNS,
     Memory,
     Search,
@@ -26,29 +21,15 @@ from ntuple.expectimax import (
     make_memory,
     play_on,
 )
-from ntuple.game import COLUMNS, SCORE, Row, begin_game, board_of
+from ntuple.game import COLUMNS
 from ntuple.heuristic import Heuristic, make_heuristic
 from ntuple.network import Network
 from ntuple.player import Games
-from ntuple.rng import stream
 from ntuple.search_config import ExpectimaxConfig
+from ntuple.stepwise import PlayedGame, close_game, open_game
 from ntuple.stored import filled_network, load_weights
 
 TRACE_MOVES = 256  # of one call of the kernel: 20 ms at 3 plies, after which a thread can be stopped
-
-
-class PlayedGame(NamedTuple):
-    """A finished game, move by move."""
-
-    number: int  # i of the random stream (seed, i)
-    score: int
-    max_tile: int
-    seconds: float
-    opening: tuple[int, ...]  # codes of the first two spawns
-    actions: NDArray[np.int8]  # [T]
-    spawns: NDArray[np.int16]  # [T] code of the spawn behind each move
-    rewards: NDArray[np.int64]  # [T] points
-    milliseconds: NDArray[np.float64]  # [T] of each move
 
 
 class ExpectimaxPlayer:
@@ -103,8 +84,8 @@ class ExpectimaxPlayer:
         rewards = np.empty((len(words), 4), np.int64)
 
         def judge(start: int, end: int) -> None:
-            parts = (array[start:end] for array in (words, rewards, values, plies))
-            judge_boards(*self._mind(), *parts)
+            part = slice(start, end)
+            judge_boards(*self._mind(), words[part], rewards[part], values[part], plies[part])
 
         bounds = np.linspace(0, len(words), self._threads + 1).astype(int)
         with ThreadPoolExecutor(self._threads) as pool:
@@ -120,27 +101,16 @@ class ExpectimaxPlayer:
     def _play(self, number: int, seed: int, stopped: threading.Event) -> PlayedGame | None:
         """One game from its start, or None if it was stopped."""
         row, mind = np.zeros(COLUMNS, np.uint64), self._mind()
-        begin_game(self._rules, row, np.uint64(stream(np.uint64(seed), np.uint64(number))))
-        levels = decode(self._rules, board_of(row)).ravel()
-        opening = tuple(int(2 * cell + levels[cell] - 1) for cell in np.flatnonzero(levels))
-        began, traces = time.perf_counter(), []
+        opening = open_game(self._rules, seed, number, row)
+        began = time.perf_counter()
+        traces: list[NDArray[np.float64]] = []
         while not traces or len(traces[-1]) == TRACE_MOVES:
             if stopped.is_set():
                 return None
             trace = np.zeros((TRACE_MOVES, TRACE_COLUMNS))
             traces.append(trace[: play_on(*mind, row, trace)])
-        moves = np.concatenate(traces).T
-        return PlayedGame(
-            number=number,
-            score=int(row[SCORE]),
-            max_tile=2 ** int(decode(self._rules, board_of(row)).max()),
-            seconds=time.perf_counter() - began,
-            opening=opening,
-            actions=moves[ACTION].astype(np.int8),
-            spawns=moves[SPAWN].astype(np.int16),
-            rewards=moves[REWARD].astype(np.int64),
-            milliseconds=moves[MILLISECONDS],
-        )
+        seconds = time.perf_counter() - began
+        return close_game(self._rules, row, number, opening, np.concatenate(traces), seconds)
 
     def _mind(self) -> tuple[Rules, Network | None, Heuristic | None, Search, Memory]:
         """What a thread thinks with, nothing remembered yet: so a game does not depend on those before it."""

@@ -65,7 +65,7 @@ def spawn_code(rules: Rules, before: Board, after: Board) -> int:
     while tile > np.uint64(2):
         tile >>= U4
         at += 1
-    return 2 * (rules.columns * (at // 4) + at % 4) + np.int64(tile >> ONE)
+    return 2 * (rules.columns * (at // 4) + at % 4) + int(tile >> ONE)
 
 
 @inline

@@ -2,20 +2,21 @@
 
     V(board) = sum over rows and columns of  e empty + m merges - d min(rise, fall) - s sum
 
-empty counts empty cells, merges pairs of equal neighbours (empty cells between them left out), and sum adds level^q over
-the tiles, which is less for one large tile than for its two halves. rise adds a^p - b^p over neighbouring tiles a > b of
-the way in one direction, fall that of the other: a line that only rises or only falls costs nothing (Horban 2022, p. 9,
-names these features: monotonicity, empty and mergeable tiles).
+empty counts empty cells, merges pairs of equal neighbours (empty cells between them left out), and sum adds level^q
+over the tiles, which is less for one large tile than for its two halves. rise adds a^p - b^p over neighbouring levels
+a > b in one direction, fall in the other: a line that only rises or only falls costs nothing. (Horban 2022 names these
+features: monotonicity, empty and mergeable tiles.)
 """
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import U4, U15, U16, U32, U48, Board, Rules, index_word, transpose
-from ntuple.search_config import HeuristicConfig
+from ntuple.board import Board, Rules, index_word, transpose
 from ntuple.jit import inline
+from ntuple.search_config import HeuristicConfig
 
 ROW = np.uint64(0xFFFF)
 
@@ -56,7 +57,7 @@ def _line_values(config: HeuristicConfig, length: int) -> NDArray[np.float32]:
         merges += (cell > 0) & (cell == before)
         before = np.where(cell > 0, cell, before)
     rise = fall = np.zeros(65536)
-    for one, other in zip(cells[:-1], cells[1:], strict=True):
+    for one, other in itertools.pairwise(cells):
         step = one**config.monotonicity_power - other**config.monotonicity_power
         fall, rise = fall + np.maximum(step, 0), rise + np.maximum(-step, 0)
     value = config.empty * empty + config.merges * merges

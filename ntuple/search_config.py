@@ -1,6 +1,7 @@
 """The configuration of expectimax search, and of the hand-made evaluation."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from ntuple.stages import make_stages
 
@@ -28,6 +29,8 @@ class ExpectimaxConfig:
     Raises:
         ValueError: a value that no search can have; the line names it.
     """
+
+    MOST_PLIES: ClassVar[int] = MOST_PLIES
 
     plies: int = 3  # layers of afterstates; with a time limit the most that are searched
     limits: str = (
@@ -77,10 +80,11 @@ class ExpectimaxConfig:
         """The tiles from which a root is downgraded, as bits of one number; 0: never."""
         if not self.downgrade:
             return 0
+        mistake = f"downgrade = {self.downgrade!r}: give a sum of tiles like 32768 or 32768+8192"
         try:
             thresholds = make_stages(self.downgrade).thresholds
-        except ValueError:
-            thresholds = ()
+        except ValueError as error:
+            raise ValueError(mistake) from error
         if len(thresholds) != 1 or not self.downgrade[0].isdecimal():
-            raise ValueError(f"downgrade = {self.downgrade!r}: give a sum of tiles like 32768 or 32768+8192")
+            raise ValueError(mistake)
         return int(thresholds[0])

@@ -36,6 +36,10 @@ def _measure(what: str) -> list[Row]:
         from launch.bench.ntuple import bench_ntuple
 
         return bench_ntuple()
+    if what == "expectimax":
+        from launch.bench.expectimax import bench_expectimax
+
+        return bench_expectimax()
     from launch.bench.accuracy import bench_accuracy
 
     return bench_accuracy()

@@ -69,11 +69,11 @@ def bench_ntuple(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MO
     Raises:
         UserError: TDL2048 names no file that runs.
     """
-    peer = _peer()
+    peer = find_peer()
     rows = list(_compile_times())
     for network in networks:
         for method, rule in METHODS.items():
-            learner = _warmed(network, rule, warm_moves)
+            learner = warmed(network, rule, warm_moves)
             with tempfile.TemporaryDirectory() as folder:
                 rows += [_measured(cell) for cell in _cells(learner, method, peer, Path(folder))]
             if method == "TC":
@@ -97,11 +97,11 @@ def _cells(learner: NTupleLearner, method: str, peer: Path | None, folder: Path)
         games = -(-learner.progress["games"] // max(THREADS))
         words = ["-n", f"{network}patt{rule.their_init}", "-a", *rule.their_rate.split()]
         words += ["-t", f"{max(THREADS)}x{games}", "-p", str(max(THREADS)), "-o", "warm.w"]
-        _run_peer(peer, words, folder)
+        run_peer(peer, words, folder)
 
     def theirs(threads: int, *what: str) -> Measure | None:
         words = ["-n", f"{network}patt", "-a", *rule.their_rate.split(), "-i", "warm.w", "-p", str(threads), *what]
-        return (lambda: _run_peer(peer, words, folder)) if peer else None
+        return (lambda: run_peer(peer, words, folder)) if peer else None
 
     cells = []
     for threads in THREADS:
@@ -130,7 +130,7 @@ def _count(threads: int) -> str:
     return f"{threads} thread{'s' * (threads > 1)}"
 
 
-def _warmed(network: str, rule: Method, moves: int) -> NTupleLearner:
+def warmed(network: str, rule: Method, moves: int) -> NTupleLearner:
     """A learner that has made so many moves."""
     config = NTupleConfig(
         network=network,
@@ -188,7 +188,7 @@ def _play(learner: NTupleLearner, threads: int) -> Measure:
     return measure
 
 
-def _peer() -> Path | None:
+def find_peer() -> Path | None:
     """The binary of TDL2048+, or None if the user has named none."""
     name = os.environ.get(PEER_VARIABLE)
     if not name:
@@ -199,7 +199,7 @@ def _peer() -> Path | None:
     return binary
 
 
-def _run_peer(binary: Path, words: list[str], folder: Path) -> float:
+def run_peer(binary: Path, words: list[str], folder: Path) -> float:
     """Moves a second that TDL2048+ reports: a line a thread, each with its own speed."""
     done = subprocess.run([str(binary), *words], cwd=folder, capture_output=True, text=True, check=False)
     speeds = re.findall(r"^\d+/\d+ \d+ms ([\d.]+)ops", done.stdout, re.MULTILINE)

@@ -21,6 +21,7 @@ TOY = learners.LearnerEntry(
     learner="toy:ToyLearner",
     one_ply_player="toy:load_player",
     tree_player="",
+    expectimax_player="",
     value="",
     models=(),
     uses_jax=False,

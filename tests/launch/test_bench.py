@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from launch import bench
-from launch.bench import ntuple, rows, search
+from launch.bench import expectimax, ntuple, rows, search
 from launch.bench.accuracy import ROOTS, Roots, bench_accuracy, errors, exact_q, late_board
 from launch.bench.rows import Row
 from launch.errors import UserError
@@ -131,3 +131,21 @@ def test_a_peer_that_is_no_program_or_fails_is_named(tmp_path: Path, monkeypatch
     monkeypatch.setenv("TDL2048", "/bin/false")
     with pytest.raises(UserError, match="failed"):
         ntuple.bench_ntuple(("0123",), warm_moves=1000)
+
+
+def test_expectimax_is_measured_with_the_peer_on_one_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small network, and a peer that looks at what it is given."""
+    peer = tmp_path / "peer"
+    peer.write_text(
+        '#!/bin/sh\nset -e\ntest -s network.w\ncase "$*" in *-d\\ 2p*) s=100;; *-d\\ 3p*) s=10;; esac\n'
+        'echo "1/1 1ms $s.0ops"\n'
+    )
+    peer.chmod(0o755)
+    monkeypatch.setenv("TDL2048", str(peer))
+    monkeypatch.setattr(expectimax, "GAMES", {2: 1, 3: 1})
+    monkeypatch.setattr(expectimax, "REPEATS", 1)
+    two, three = expectimax.bench_expectimax(networks=("2x4",), warm_moves=20_000)
+    assert two.name == "play 2-ply 2x4, 1 thread"
+    assert two.ratio["TDL2048+"] == pytest.approx(two.value / 100)
+    assert three.ratio["TDL2048+"] == pytest.approx(three.value / 10)
+    assert two.value > three.value > 0

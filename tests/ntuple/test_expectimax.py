@@ -268,7 +268,9 @@ def test_the_heuristic_searches() -> None:
 
     def leaf(board: game.Board) -> float:
         rows = sum(heuristic.rows[sum(cell << 4 * i for i, cell in enumerate(row))] for row in board)
-        return float(rows + sum(heuristic.columns[sum(c << 4 * i for i, c in enumerate(r))] for r in zip(*board)))
+        return float(
+            rows + sum(heuristic.columns[sum(c << 4 * i for i, c in enumerate(r))] for r in zip(*board, strict=True))
+        )
 
     boards = positions(3, 3, 20)
     expected = [reference.Expectimax(cache(leaf)).moves(board, 2) for board in boards]

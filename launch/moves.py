@@ -1,0 +1,77 @@
+"""`muzero2048 moves`: what a player makes of one board."""
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from launch import checkpoints, learners
+from launch.boards import format_position, parse_position
+from launch.contracts import Advice, Player
+from launch.evaluate import load_baseline, parse_board
+from launch.searches import Options, resolve
+
+NAMES = ("up", "right", "down", "left")
+
+
+class Asked(NamedTuple):
+    """Who is asked."""
+
+    player: Player
+    name: str  # of the player, for people
+    rows: int  # H of its board
+    columns: int  # W of its board
+
+
+def ask_path(path: Path, options: Options) -> Asked:
+    """The player of a checkpoint; UserError as in an evaluation."""
+    checkpoint = checkpoints.find_checkpoint(path)
+    experiment, _ = checkpoints.read_checkpoint(checkpoint)
+    search = resolve(experiment, options, checkpoint)
+    settings = experiment.settings
+    player = learners.load_player(experiment.learner, checkpoint, settings, search.config)
+    return Asked(player, f"{experiment.run.name}, {search.name}", settings.rows, settings.columns)
+
+
+def ask_baseline(name: str, board: str, options: Options) -> Asked:
+    """A player that needs no training."""
+    player, search = load_baseline(name, board, options)
+    return Asked(player, name if search is None else f"{name}, {search.name}", *parse_board(board))
+
+
+def tell(asked: Asked, position: str, as_json: bool) -> None:
+    """Print the four moves of a position: reward, value, and depth or visits.
+
+    Raises:
+        UserError: the position cannot be read.
+    """
+    levels = parse_position(position, asked.rows, asked.columns)
+    advice = asked.player.advise(levels[np.newaxis].astype(np.uint8), np.zeros(1, np.uint32))
+    unit, chosen = asked.player.effort_unit, int(advice.action[0])
+    print(f"{asked.name}: {format_position(levels)}")
+    print(f"{'':<7}{'reward':>8}{'value':>14}{unit:>8}")
+    for action, name in enumerate(NAMES):
+        print(_row(advice, action, name) + ("  <- plays this" if action == chosen else ""))
+    if chosen < 0:
+        print("no move is legal: the game is over")
+    if as_json:
+        moves = {
+            name: {
+                "reward": int(advice.reward[0, action]),
+                "value": float(advice.value[0, action]) if np.isfinite(advice.value[0, action]) else None,
+                unit: int(advice.effort[0, action]),
+            }
+            for action, name in enumerate(NAMES)
+            if advice.reward[0, action] >= 0
+        }
+        action_name = NAMES[chosen] if chosen >= 0 else None
+        print(json.dumps({"position": format_position(levels), "action": action_name, "moves": moves}))
+
+
+def _row(advice: Advice, action: int, name: str) -> str:
+    reward, value, effort = (part[0, action] for part in (advice.reward, advice.value, advice.effort))
+    if reward < 0:
+        return f"{name:<7}{'not legal':>8}"
+    text = "unknown" if np.isnan(value) else f"{value:,.1f}"
+    return f"{name:<7}{reward:>8,}{text:>14}{effort:>8,}"

@@ -1,0 +1,192 @@
+"""Evaluation at depth: games kept one by one, records, regret, and the moves of a given board."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reference import records as reference
+
+from launch.cli import main
+from launch.errors import UserError
+from launch.kept_games import KeptGames, play_kept
+from ntuple import RandomPlayer, make_rules
+from ntuple.stepwise import play_by_advice
+
+YAML = """\
+learner: ntuple
+run: {name: small, group: small, seed: 1, final_games: 10}
+ntuple: {rows: 2, columns: 3, network: "012345", env_steps: 20_000, report_env_steps: 10_000, threads: 1}
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    Path("small.yaml").write_text(YAML)
+    assert main(["train", "small.yaml"]) == 0
+    capsys.readouterr()
+    return "runs/small"
+
+
+def last_json(capsys: pytest.CaptureFixture[str], *words: str) -> dict:
+    capsys.readouterr()
+    assert main([*words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out.splitlines()[-1])
+
+
+def test_expectimax_keeps_its_games(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("evaluate", run, "--search", "expectimax", "--plies", "2", "--games", "12")
+    result = last_json(capsys, *words)
+    assert result["search"] == "expectimax-p2"
+    assert result["search_config"]["plies"] == 2
+    (file,) = Path(run, "evaluations").glob("*.jsonl")
+    assert file.name == "20000-expectimax-p2-seed2000003.games.jsonl"
+    heading, *games = [json.loads(line) for line in file.read_text().splitlines()]
+    assert heading["board"] == "2x3"
+    assert sorted(game["number"] for game in games) == list(range(12))
+    assert np.mean([game["score"] for game in games]) == pytest.approx(result["score_mean"])
+    again = last_json(capsys, *words)
+    assert (again["score_mean"], again["moves_mean"]) == (result["score_mean"], result["moves_mean"])
+    assert file.read_text().count("\n") == 13  # nothing was played again
+
+
+def test_a_kill_loses_no_game_and_repeats_none(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["evaluate", run, "--search", "expectimax", "--plies", "6", "--games", "60"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen([sys.executable, "-m", "launch", *words], env=environment, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
+        files = list(Path(run, "evaluations").glob("*.jsonl"))
+        if files and files[0].read_text().count("\n") > 4:
+            break
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    with files[0].open("a") as file:
+        file.write('{"number": 59, "sco')  # as a crash would cut it off
+    before = files[0].read_text().splitlines()[1:-1]
+    assert len(before) >= 4
+    result = last_json(capsys, *words)
+    lines = files[0].read_text().splitlines()[1:]
+    assert lines[: len(before)] == before
+    assert sorted(json.loads(line)["number"] for line in lines) == list(range(60))
+    Path(run, "evaluations").rename("elsewhere")
+    whole = last_json(capsys, *words)
+    assert (whole["score_mean"], whole["moves_mean"]) == (result["score_mean"], result["moves_mean"])
+
+
+def test_records_of_any_player_are_right(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (
+        ["evaluate", run],
+        ["evaluate", "greedy", "--board", "2x3"],
+        ["evaluate", "heuristic", "--board", "2x3"],
+    ):
+        result = last_json(capsys, *words, "--games", "8", "--records", "games.txt")
+        judged = last_json(capsys, "judge", "games.txt", "--whole")
+        assert (judged["games"], judged["correct"], judged["wrong"]) == (8, 8, [])
+        assert judged["score_mean"] == pytest.approx(result["score_mean"])
+        heading, *lines = Path("games.txt").read_text().splitlines()
+        assert heading == "% board 2x3"
+        assert len(lines) == 8
+
+
+def test_one_ply_move_by_move_is_the_same_player(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The spawns are other draws than those of the fast way, so means agree within their errors."""
+    fast = last_json(capsys, "evaluate", run, "--games", "2000")
+    slow = last_json(capsys, "evaluate", run, "--games", "2000", "--records", "games.txt")
+    error = (fast["score_high"] - fast["score_low"]) / 4
+    assert slow["score_mean"] == pytest.approx(fast["score_mean"], abs=4 * 1.5 * error)
+
+
+def test_regret_against_the_solution(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "--board", "2x3", "--out", "2x3.sol"]) == 0
+    asked = ("--games", "400", "--solution", "2x3.sol")
+    greedy = last_json(capsys, "evaluate", "greedy", "--board", "2x3", *asked)
+    learned = last_json(capsys, "evaluate", run, *asked)
+    assert learned["regret_optimum"] == pytest.approx(480.258272)
+    for result in (greedy, learned):
+        # What a game lacks of the optimum beside its regret is the luck of its spawns: some 200 points, 0 on average.
+        assert result["score_mean"] + result["regret_a_game"] == pytest.approx(480.26, abs=4 * 200 / 400**0.5)
+        assert 0 < result["regret_a_move"] < result["regret_worst"]
+        assert result["regret_worst_move"] in "URDL"
+    assert greedy["regret_a_game"] > learned["regret_a_game"]
+    deep = ("--search", "expectimax", "--plies", "9")
+    searched = last_json(capsys, "evaluate", run, *deep, "--games", "40", "--solution", "2x3.sol")
+    assert searched["regret_a_game"] < learned["regret_a_game"]
+
+
+def test_a_solution_of_another_board_is_refused(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "--board", "2x2", "--out", "2x2.sol"]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", run, "--games", "4", "--solution", "2x2.sol"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert main(["evaluate", run, "--games", "4", "--solution", "none.sol"]) == 2
+    assert "none.sol" in capsys.readouterr().err
+
+
+def test_kept_games_of_something_else_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "games.jsonl"
+    rules = make_rules(2, 2)
+    player = RandomPlayer(rules, 1)
+
+    def play_each(numbers, seed):
+        return play_by_advice(rules, lambda *asked: player.advise(*asked).action, numbers, seed)
+
+    games = play_kept(play_each, KeptGames(path, {"seed": 1}), 5, 1)
+    assert games.score.tolist() == play_kept(play_each, KeptGames(path, {"seed": 1}), 5, 1).score.tolist()
+    for line in path.read_text().splitlines()[1:]:
+        game = json.loads(line)
+        judged = reference.judge(game["record"], 2, 2)
+        assert (judged.score, judged.is_over) == (game["score"], True)
+    with pytest.raises(UserError, match="another evaluation"):
+        KeptGames(path, {"seed": 2})
+    path.write_text(path.read_text().replace('"number"', '"numbers"'))
+    with pytest.raises(UserError, match="damaged"):
+        KeptGames(path, {"seed": 1})
+
+
+def test_moves_of_a_board(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = last_json(capsys, "moves", run, "--position", "2 2 0 / 4 0 0", "--search", "expectimax", "--plies", "2")
+    assert found["position"] == "2 2 0 / 4 0 0"
+    assert {name: move["reward"] for name, move in found["moves"].items()} == {"right": 4, "down": 0, "left": 4}
+    assert {move["ply"] for move in found["moves"].values()} == {2}
+    best = max(found["moves"], key=lambda name: found["moves"][name]["value"])
+    assert found["action"] == best
+    over = last_json(capsys, "moves", "greedy", "--board", "2x2", "--position", "2 4 / 4 2")
+    assert (over["action"], over["moves"]) == (None, {})
+    assert main(["moves", "heuristic", "--board", "2x2", "--position", "2 4 / 4 3"]) == 2
+    assert "3" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--search", "expectimax", "--simulations", "4"], "simulations"),
+        (["--plies", "2"], "--search expectimax"),
+        (["--search", "expectimax", "--plies", "0"], "plies"),
+        (["--search", "expectimax", "search.limits=8"], "limits"),
+        (["--search", "expectimax", "search.depth=8"], "depth"),
+    ],
+)
+def test_searches_that_cannot_be(run: str, capsys: pytest.CaptureFixture[str], words: list[str], says: str) -> None:
+    assert main(["evaluate", run, *words]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert says in error
+
+
+def test_expectimax_needs_values_of_afterstates(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("state.yaml").write_text(YAML.replace("threads: 1", "threads: 1, values: state"))
+    assert main(["train", "state.yaml"]) == 0
+    assert main(["evaluate", "runs/small", "--search", "expectimax"]) == 2
+    assert "afterstates" in capsys.readouterr().err
+
+
+def test_a_time_limit_deepens_to_the_most(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    result = last_json(capsys, "evaluate", run, "--search", "expectimax", "search.seconds=0.0005", "--games", "4")
+    assert result["search"] == "expectimax-p16-seconds=0.0005"
