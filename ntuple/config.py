@@ -167,6 +167,7 @@ class NTupleConfig:
     stages: str = ""  # parts of a game with weights of their own: "2^3", "top4", "0,16384,16384+8192"; "": one
     promotion: Literal["none", "inter", "intra", "both"] = "none"  # what an untouched weight begins with
     frozen_stages: int = 0  # the first stages learn nothing: with run.begin_from a later one is trained alone
+    frozen_tuples: int = 0  # the first tuples learn nothing: with run.begin_from others learn what these leave
     env_steps: int = 100_000_000  # training budget, moves
     report_env_steps: int = 5_000_000  # moves between two reports
     threads: int = 0  # lock-free learners on one network; 0 = one a core; 1 = reproducible to the bit
@@ -179,11 +180,15 @@ class NTupleConfig:
 
     def __post_init__(self) -> None:
         make_rules(self.rows, self.columns)
-        parse_network(self.network, self.rows, self.columns)
         stages = count_stages(self.stages)
         if not 0 <= self.frozen_stages < stages:
             raise ValueError(
                 f"frozen_stages = {self.frozen_stages}: must be at least 0 and below the {stages} of stages"
+            )
+        tuples = len(parse_network(self.network, self.rows, self.columns))
+        if not 0 <= self.frozen_tuples < tuples:
+            raise ValueError(
+                f"frozen_tuples = {self.frozen_tuples}: must be at least 0 and below the {tuples} of network"
             )
         for name in ("env_steps", "report_env_steps"):
             if getattr(self, name) < 1:

@@ -49,6 +49,7 @@ class Network(NamedTuple):
     promotion: int  # bits INTER and INTRA
     initial: np.float32  # the weight of an entry that no update has touched
     frozen: np.uint64  # records of the first stages, which learn nothing
+    first_learned: int  # number of the first tuple that learns
     tables: NDArray[np.uint64]  # [M] the first record of each table in its stage
     salts: NDArray[np.uint32]  # [M] see ntuple.layout
     levels: np.uint32  # R, see ntuple.patterns
@@ -87,6 +88,7 @@ def make_network(
     symmetry: bool = True,
     values: str = "afterstate",
     frozen_stages: int = 0,
+    frozen_tuples: int = 0,
 ) -> Network:
     """A network whose value is `v_init` for every board: each weight is v_init / (S M).
 
@@ -105,6 +107,7 @@ def make_network(
         symmetry: whether a tuple's table serves all views of a board, or the board as it stands alone.
         values: what the network values; with "action" every tuple has a table an action.
         frozen_stages: how many of the first stages learn nothing.
+        frozen_tuples: how many of the first tuples learn nothing; the others then share what an update moves V by.
 
     Raises:
         ValueError: see `parse_network` and `make_stages`.
@@ -125,6 +128,7 @@ def make_network(
         promotion=PROMOTIONS[promotion],
         initial=initial,
         frozen=np.uint64(frozen_stages * sum(sizes)),
+        first_learned=frozen_tuples,
         **parts,
     )
 

@@ -52,18 +52,23 @@ class StoredNetwork:
         starts = np.cumsum([0, *self.table_sizes])
         return [stages[:, start:end] for start, end in itertools.pairwise(starts)]
 
-    def with_order_of(self, network: str) -> "StoredNetwork":
-        """The same network with the tables in another order: that of a network of the same tuples."""
-        order = [
-            self.patterns.index(pattern) for pattern in parse_network(network, self.config.rows, self.config.columns)
-        ]
+    def as_part_of(self, network: str, initial: float = 0.0) -> "StoredNetwork":
+        """The same tables in the order of a network that has all of its tuples; those of others hold `initial`."""
+        config = replace(self.config, network=network)
+        patterns = parse_network(network, config.rows, config.columns)
+        sizes = table_sizes(patterns, config.rows, config.columns, config.values)
+        stages = count_stages(config.stages)
 
-        def ordered(values: Weights) -> Weights:
-            tables = self.tables(values)
-            return np.concatenate([tables[m] for m in order], axis=1).ravel()
+        def ordered(values: Weights, others: float) -> Weights:
+            mine = dict(zip(self.patterns, self.tables(values), strict=True))
+            parts = [
+                mine[pattern] if pattern in mine else np.full((stages, size), others, np.float32)
+                for pattern, size in zip(patterns, sizes, strict=True)
+            ]
+            return np.concatenate(parts, axis=1).ravel()
 
-        memory = {name: ordered(values) for name, values in self.memory.items()}
-        return StoredNetwork(replace(self.config, network=network), ordered(self.weights), memory)
+        memory = {name: ordered(values, 0.0) for name, values in self.memory.items()}
+        return StoredNetwork(config, ordered(self.weights, initial), memory)
 
     def folded(self) -> "StoredNetwork":
         """The same values with every tuple that lies inside a larger one added to it; training cannot go on.
@@ -193,6 +198,7 @@ def new_network(config: NTupleConfig, record_bits: int = TD_RECORD_BITS) -> Netw
         symmetry=config.symmetry,
         values=config.values,
         frozen_stages=config.frozen_stages,
+        frozen_tuples=config.frozen_tuples,
     )
 
 
@@ -207,13 +213,14 @@ def check_beginning(stored: NTupleConfig, config: NTupleConfig) -> None:
     """Refuse a network with which no training of the config can begin.
 
     Raises:
-        ValueError: it differs in board, tuples, symmetry or value, or its stages are not the first ones of the config.
+        ValueError: it differs in board, symmetry or value, has tuples that the config lacks, or stages that are not the
+            first ones of the config.
     """
     for key, theirs, ours in differences(shape_of(stored), shape_of(config)):
         if key not in ("network", "stages"):  # these may differ in part, see below
             raise ValueError(f"it has {key} = {theirs!r}, the config {ours!r}")
     shape = (config.rows, config.columns)
-    if set(parse_network(stored.network, *shape)) != set(parse_network(config.network, *shape)):
+    if not set(parse_network(stored.network, *shape)) <= set(parse_network(config.network, *shape)):
         raise ValueError(f"it has network = {stored.network!r}, the config {config.network!r}")
     theirs, ours = make_stages(stored.stages), make_stages(config.stages)
     count = theirs.thresholds.size

@@ -189,14 +189,15 @@ class NTupleLearner:
     def begin_with(self, stored: StoredNetwork) -> None:
         """Begin the training with a network in place of a new one.
 
-        It may have fewer stages: the later ones begin as copies of its last one if weights are promoted from stage to
-        stage, else new. What its adaptive rule knows is kept if training has the same rule from the first move on.
+        It may have fewer tuples: the others begin new. It may have fewer stages: the later ones begin as copies of its
+        last one if weights are promoted from stage to stage, else new. What its adaptive rule knows is kept if training
+        has the same rule from the first move on.
 
         Raises:
-            ValueError: it is of another board, network or value, or its stages are not the first ones of the config's.
+            ValueError: see `check_beginning`.
         """
         check_beginning(stored.config, self.config)
-        stored = stored.with_order_of(self.config.network)
+        stored = stored.as_part_of(self.config.network, float(self.network.initial))
         is_known = self.config.adaptive_starts == 0 and stored.memory.keys() == self._fields.keys()
         self.network = new_network(self.config, ADAPTIVE_RECORD_BITS if is_known else TD_RECORD_BITS)
         write_field(self.network, stored.weights)

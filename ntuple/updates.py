@@ -1,6 +1,7 @@
 """How much an error moves each weight: TD, temporal coherence (TC), or Autostep.
 
-With delta = target - V(afterstate), every one of the afterstate's S M entries i (an entry met twice counts twice):
+With delta = target - V(afterstate), every one of the afterstate's S M entries i (an entry met twice counts twice; M are
+the tuples that learn):
 
     TD         w_i += alpha / (S M) * delta
     TC         w_i += alpha / (S M) * delta * beta_i,   beta_i = |E_i| / A_i, or 1 where A_i = 0,
@@ -59,7 +60,7 @@ def update(network: Network, lookup: Lookup, row: int, delta: np.float32, decay:
 
 @inline
 def _share(network: Network, alpha: np.float32) -> np.float32:
-    return alpha / np.float32(len(network.symmetries) * network.tables.size)
+    return alpha / np.float32(len(network.symmetries) * (network.tables.size - network.first_learned))
 
 
 @inline
@@ -72,7 +73,7 @@ def _td(network: Network, lookup: Lookup, row: int, delta: np.float32, size: Ste
     weights = network.weights
     step = _share(network, size.alpha) * delta
     first, base = np.uint64(row) * lookup.row_size, lookup.bases[row]
-    for m in range(network.tables.size):
+    for m in range(network.first_learned, network.tables.size):
         table = base + network.tables[m]
         for view in range(len(network.symmetries)):
             place = lookup.entries[first + np.uint64(VIEWS * m + view)]
@@ -85,7 +86,7 @@ def _tc(network: Network, lookup: Lookup, row: int, delta: np.float32, decay: np
     weights = network.weights
     step = _share(network, size.alpha) * delta * decay
     first, base = np.uint64(row) * lookup.row_size, lookup.bases[row]
-    for m in range(network.tables.size):
+    for m in range(network.first_learned, network.tables.size):
         table = base + network.tables[m]
         for view in range(len(network.symmetries)):
             place = lookup.entries[first + np.uint64(VIEWS * m + view)]
@@ -104,7 +105,7 @@ def _autostep(network: Network, lookup: Lookup, row: int, delta: np.float32, siz
     weights = network.weights
     base = lookup.bases[row]
     total = np.float32(0)
-    for m in range(network.tables.size):
+    for m in range(network.first_learned, network.tables.size):
         for view in range(len(network.symmetries)):
             place, x = _occurrences(network, lookup, row, m, view)
             if x > 0:
@@ -117,7 +118,7 @@ def _autostep(network: Network, lookup: Lookup, row: int, delta: np.float32, siz
                     weights[at + U3] += size.mu * gain / weights[at + U2]
                 total += size.first * np.float32(math.exp(weights[at + U3])) * x * x
     excess = np.float32(math.log(max(total, np.float32(1))))
-    for m in range(network.tables.size):
+    for m in range(network.first_learned, network.tables.size):
         for view in range(len(network.symmetries)):
             place, x = _occurrences(network, lookup, row, m, view)
             if x > 0:

@@ -111,7 +111,7 @@ def test_a_run_begins_with_a_w_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         words = ["ntuple.env_steps=1", "ntuple.stages='0,256'", f"ntuple.network='{network}'", f"run.name={name}"]
         assert main(["train", str(config), *words, f"run.begin_from={file}"]) == 0
         weights = read_source(tmp_path / "runs" / name, "").network.weights
-        source = read_source(file, file_stages).network.with_order_of(network)
+        source = read_source(file, file_stages).network.as_part_of(network)
         assert np.count_nonzero(weights[: source.weights.size] != source.weights) < 24
 
 

@@ -48,6 +48,7 @@ def test_mistakes_are_refused_by_name(mistake: dict[str, object], says: str) -> 
         (NTupleConfig, {"stages": "16384,8192"}, "stages = '16384,8192'"),
         (AverageConfig, {"env_steps": -1}, "average.env_steps = -1"),
         (AverageConfig, {"fraction": 0.0}, "average.fraction = 0.0"),
+        (NTupleConfig, {"frozen_tuples": 4}, "frozen_tuples = 4: must be at least 0 and below the 4 of network"),
         (NTupleConfig, {"stages": "0,64", "frozen_stages": 2}, "frozen_stages = 2: must be at least 0 and below the 2"),
         (NTupleConfig, {"promotion": "inter"}, "set stages, or promotion = intra"),
         (NTupleConfig, {"start": StartConfig(kind="carousel")}, "start.kind = carousel needs stages"),

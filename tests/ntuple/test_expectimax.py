@@ -8,13 +8,14 @@ from reference import expectimax as reference
 from reference import rules as game
 from reference.positions import as_board, random_game
 
-from ntuple import make_rules
+from ntuple import NTupleConfig, NTupleLearner, make_rules
 from ntuple.board import Board
 from ntuple.expectimax import downgraded
 from ntuple.expectimax_player import ExpectimaxPlayer, make_heuristic_player
 from ntuple.heuristic import make_heuristic
 from ntuple.network import Network, make_network, num_weights, write_field
 from ntuple.search_config import ExpectimaxConfig, HeuristicConfig
+from ntuple.stepwise import states_of
 from tests.ntuple.drivers import to_board, to_reference, value
 
 
@@ -299,3 +300,21 @@ def test_settings_that_no_search_can_have(settings: dict[str, object]) -> None:
     (name,) = settings
     with pytest.raises(ValueError, match=name):
         ExpectimaxConfig(**settings)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plies", [1, 2, 3])
+def test_ten_thousand_positions_of_recorded_games(plies: int) -> None:
+    """4x6 after a short training: the moves of plain recursion, in positions of its own games."""
+    config = NTupleConfig(env_steps=3_000_000, report_env_steps=3_000_000, threads=1)
+    learner = NTupleLearner(config, seed=1)
+    learner.advance()
+    rules, network = make_rules(4, 4), learner.network
+    player = ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=1), threads=2)
+    boards: list[game.Board] = []
+    for played in player.play_each(range(20), seed=2):
+        words = states_of(rules, played.opening, played.actions, played.spawns)
+        boards += [to_reference(rules, Board(*word)) for word in words]
+    count = {1: 10_000, 2: 10_000, 3: 1_000}[plies]
+    chosen = [boards[i] for i in np.linspace(0, len(boards) - 1, count).astype(int)]
+    assert_equal_moves(4, 4, network, chosen, ExpectimaxConfig(plies=plies))

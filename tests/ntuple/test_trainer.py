@@ -321,3 +321,34 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
 
 def test_there_is_no_learned_model_to_probe() -> None:
     assert NTupleLearner(SMALL, 1).probes() == {}
+
+
+@pytest.mark.parametrize("size", [TD, TC])
+def test_new_tuples_learn_what_frozen_ones_leave(tmp_path: Path, size: StepSizeConfig) -> None:
+    first = NTupleLearner(SMALL, seed=1)
+    _learn(first)
+    first.save(tmp_path)
+    config = replace(SMALL, network="0124,012,0134,01245", v_init=24.0)
+    learner = NTupleLearner(config, seed=2)
+    learner.begin_with(load_stored(tmp_path, SMALL))  # wherever its tuples stand; the others begin new
+    old, new = read_field(first.network), read_field(learner.network)
+    start = 11**4
+    np.testing.assert_array_equal(new[start : start + old.size], old)
+    assert (new[:start] == np.float32(24 / 32)).all()
+    assert (new[start + old.size :] == np.float32(24 / 32)).all()
+
+    config = replace(SMALL, network="012,0134,01245", frozen_tuples=2, step_size=size)
+    learner = NTupleLearner(config, seed=2)
+    learner.begin_with(load_stored(tmp_path, SMALL))
+    _learn(learner)
+    after = read_field(learner.network)
+    np.testing.assert_array_equal(after[: old.size], old)
+    assert np.count_nonzero(after[old.size :]) > 200
+
+
+def test_a_beginning_with_other_tuples_is_refused(tmp_path: Path) -> None:
+    first = NTupleLearner(SMALL, seed=1)
+    learner = NTupleLearner(replace(SMALL, network="012"), seed=2)
+    first.save(tmp_path)
+    with pytest.raises(ValueError, match="it has network"):
+        learner.begin_with(load_stored(tmp_path, SMALL))

@@ -123,3 +123,18 @@ def test_first_visits_of_tc_are_td() -> None:
         td(one.network, one.entries(board), np.float32(target), np.float32(alpha))
         tc(two.network, two.entries(board), np.float32(target), np.float32(alpha))
         np.testing.assert_array_equal(one.fields()[0], two.fields()[0])
+
+
+@pytest.mark.parametrize("learn", [td, tc])
+def test_tuples_that_learn_share_the_whole_step(learn) -> None:
+    """One update moves V by alpha delta, however many tuples are frozen."""
+    game, board = make_rules(3, 3), ((1, 2, 3), (4, 5, 6), (0, 0, 1))
+    bits = ADAPTIVE_RECORD_BITS if learn is tc else 0
+    for frozen in range(3):
+        network = make_network("012,0134,0124", 3, 3, 9.0, record_bits=bits, frozen_tuples=frozen)
+        before, lookup = read_field(network), entries(game, network, board)
+        assert learn(network, lookup, np.float32(19), np.float32(0.5)) == pytest.approx(10)
+        assert learn(network, lookup, np.float32(14), np.float32(0.5)) == pytest.approx(0, abs=1e-5)
+        changed = np.flatnonzero(read_field(network) != before)
+        assert changed.size == 8 * (3 - frozen)
+        assert changed.min() >= int(network.tables[frozen])
