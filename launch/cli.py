@@ -1,6 +1,7 @@
 """The command line `muzero2048`. Each command imports its own needs: --help and mistakes are quick."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from launch.searches import Options
 
 INTERRUPTED = 130  # what shells say of a command ended by Ctrl-C
+CLOSED_PIPE = 141  # and of one whose reader went away
 
 
 class _Parser(argparse.ArgumentParser):
@@ -36,6 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
+    except BrokenPipeError:  # such as `| head`: who reads has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CLOSED_PIPE
 
 
 def _parser() -> argparse.ArgumentParser:

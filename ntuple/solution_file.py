@@ -4,20 +4,18 @@ A file is mapped into memory, not read: the 48.7 million states of 3x3 are there
 same file share it. Afterstates have no values in it: they follow from those of the states behind them.
 """
 
-import contextlib
 import json
 import mmap
-import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
 from ntuple.board import make_rules
 from ntuple.solver import LEVELS, Solved, Values
+from ntuple.store import write_safetensors
 
 FORMAT = "muzero2048 solution 1"
 TYPES: dict[str, Any] = {  # of the arrays in a file; `reach` is there only if a tile was asked for
@@ -46,26 +44,12 @@ class ForeignFileError(ValueError):
 
 
 def write_solution(path: Path, settings: Settings, solved: Solved) -> None:
-    """Write a file under a temporary name, flush it to the disk, and rename it.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Write a solved game; OSError if the file cannot be written."""
     tensors = solved._asdict() | solved.values._asdict()
     del tensors["values"]
     if settings.tile > LEVELS:
         del tensors["reach"]
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        save_file(tensors, temporary, {"format": FORMAT, "settings": json.dumps(settings._asdict())})
-        _sync(temporary)
-        temporary.rename(path)
-    except SafetensorError as error:
-        raise OSError(str(error)) from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-    _sync(path.parent)
+    write_safetensors(path, tensors, {"format": FORMAT, "settings": json.dumps(settings._asdict())})
 
 
 def read_solution(path: Path) -> tuple[Settings, Solved]:
@@ -88,14 +72,6 @@ def read_solution(path: Path) -> tuple[Settings, Solved]:
         raise
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: missing or damaged, solve the game again ({error})") from error
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _mapped(path: Path) -> dict[str, NDArray[Any]]:

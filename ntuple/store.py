@@ -36,15 +36,35 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[
 
 
 def save_tensors(path: Path, tensors: Tensors, config: NTupleConfig) -> None:
-    """Write a file under a temporary name, flush it to the disk, and rename it."""
-    temporary = path.with_suffix(".part")
-    save_file(tensors, temporary, {"format": FORMAT, "config": json.dumps(asdict(config))})
-    with temporary.open("rb+") as file:
-        os.fsync(file.fileno())
-    temporary.rename(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    os.fsync(folder)
-    os.close(folder)
+    """Write the tensors of a learner or a network."""
+    write_safetensors(path, tensors, {"format": FORMAT, "config": json.dumps(asdict(config))})
+
+
+def write_safetensors(path: Path, tensors: Tensors, header: dict[str, str]) -> None:
+    """Write a file under a temporary name, flush it to the disk, and rename it.
+
+    Raises:
+        OSError: the file cannot be written; nothing is left of it.
+    """
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        save_file(tensors, temporary, header)
+        _sync(temporary)
+        temporary.rename(path)
+    except SafetensorError as error:
+        raise OSError(str(error)) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync(path.parent)
+
+
+def _sync(path: Path) -> None:
+    """Force a file or the entries of a folder to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def load_tensors(path: Path, config: NTupleConfig) -> Tensors:

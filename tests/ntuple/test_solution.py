@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 
 from muzero2048 import exact
 from muzero2048.env import Game2048
-from ntuple import solution_file
+from ntuple import store
 from ntuple.board import encode
 from ntuple.solution import CHUNK, Answer, Solution, Worth
 from ntuple.solution_file import FORMAT
@@ -234,7 +234,7 @@ def test_a_write_that_fails_leaves_the_old_file_alone(tmp_path: Path, monkeypatc
         temporary.write_bytes(b"half")
         raise OSError("disk full")
 
-    monkeypatch.setattr(solution_file, "save_file", fail)
+    monkeypatch.setattr(store, "save_file", fail)
     with pytest.raises(OSError, match="disk full"):
         asked.save(path)
     assert path.read_bytes() == whole
