@@ -107,8 +107,8 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
 def _search_options(arguments: argparse.Namespace) -> "Options":
     from launch.searches import Options
 
-    named = (arguments.search, arguments.simulations, arguments.plies, arguments.model, arguments.value)
-    return Options(*named, tuple(arguments.overrides))
+    named = (arguments.search, arguments.simulations, arguments.model, arguments.value)
+    return Options(*named, tuple(arguments.overrides), arguments.plies)
 
 
 def _evaluate(arguments: argparse.Namespace) -> int:

@@ -42,10 +42,10 @@ class Options:
 
     search: str | None = None  # 1ply, expectimax, or the rule at the root of a tree: gumbel, puct
     simulations: int | None = None
-    plies: int | None = None
     model: str | None = None  # learned, simulator
     value: str | None = None  # network, ntuple
     overrides: Sequence[str] = ()  # "search.field=value"
+    plies: int | None = None  # of expectimax
 
     def words(self) -> list[str]:
         """All of it as the user wrote it."""

@@ -286,3 +286,17 @@ def test_any_search_on_a_muzero_checkpoint(muzero_run: Path, capsys):
     assert len(list((muzero_run / "evaluations").iterdir())) == 2
     assert main(["evaluate", "runs/one", "--search", "1ply"]) == 2
     assert "muzero plays by tree search alone" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore:Sharding info not provided")
+def test_muzero_gives_records_and_moves_too(muzero_run: Path, capsys):
+    assert main(["evaluate", "runs/one", "--games", "3", "--simulations", "4", "--records", "games.txt"]) == 0
+    assert main(["judge", "games.txt", "--whole"]) == 0
+    settings = load_experiment(muzero_run).settings
+    position = " / ".join(" ".join(["2", "4", "8", "16"][: settings.columns]) for _ in range(settings.rows - 1))
+    position += " / " + " ".join(["0"] * settings.columns)
+    capsys.readouterr()
+    assert main(["moves", "runs/one", "--position", position, "--simulations", "4", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert told["moves"][told["action"]]["visits"] > 0
+    assert sum(move["visits"] for move in told["moves"].values()) <= 4
