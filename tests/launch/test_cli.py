@@ -148,7 +148,10 @@ def test_a_run_that_exists(toy_yaml: Path, capsys):
         (["evaluate", "random", "--games", "1"], "--games is 1; give 2 or more, since one game has no interval"),
         (["evaluate", "random", "--seed", "-1"], "--seed is -1; give 0 to 4294967295"),
         (["evaluate", "random", "--seed", str(2**32)], "--seed is 4294967296; give 0 to 4294967295"),
-        (["evaluate", "runs", "--board", "3x3"], "--board is for random and greedy; a checkpoint holds its own board"),
+        (
+            ["evaluate", "runs", "--board", "3x3"],
+            "--board is for random, greedy and heuristic; a checkpoint holds its own board",
+        ),
         (
             ["compare", "runs", "--tile", "2047"],
             "--tile is 2047; give one of 2048, 4096, 8192, 16384, 32768, 65536, 131072",
