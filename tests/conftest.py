@@ -1,6 +1,8 @@
 """Settings for the whole suite. Those of JAX are set in the environment: tests which need no JAX do not load it."""
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,3 +25,15 @@ settings.load_profile("suite")
 def rng() -> np.random.Generator:
     """Random numbers of a test, the same in every run."""
     return np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forget_programs() -> Iterator[None]:
+    """Drop what a file of tests compiled: a process may hold 65,530 memory maps, and beyond them XLA crashes."""
+    yield
+    if "jax" in sys.modules:
+        if "muzero2048.player" in sys.modules:
+            player = sys.modules["muzero2048.player"]
+            player._make_play.cache_clear()
+            player._make_advise.cache_clear()
+        sys.modules["jax"].clear_caches()
