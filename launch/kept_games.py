@@ -101,7 +101,6 @@ def play_kept(
     kept: KeptGames,
     count: int,
     seed: int,
-    watch: Callable[[PlayedGame], None] | None = None,
 ) -> Games:
     """Play what is missing of games 0..count - 1, print the mean with its interval as games end, and return them all.
 
@@ -113,8 +112,6 @@ def play_kept(
     began, printed, spent = time.monotonic(), -LINE_SECONDS, 0.0
     for done, played in enumerate(play_each(missing, seed), start=1):
         kept.add(played)
-        if watch:
-            watch(played)
         spent += played.seconds
         now = time.monotonic()
         if now - printed >= LINE_SECONDS or done == len(missing):

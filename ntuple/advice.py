@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.baselines import draw_move
-from ntuple.board import U4, U15, Board, Rules, afterstate, is_same
+from ntuple.board import U4, U15, Board, Rules, afterstate, is_same, word_shifts
 from ntuple.game import COLUMNS, RNG, Row, set_board
 from ntuple.jit import kernel
 from ntuple.network import Network
@@ -45,8 +45,7 @@ def check_boards(rules: Rules, boards: NDArray[np.uint8], seeds: NDArray[np.uint
         raise ValueError(f"seeds are of shape {seeds.shape}: give one for each of {len(boards)} boards")
     if seeds.size and not (seeds.min() >= 0 and seeds.max() < 2**32):
         raise ValueError(f"seeds are {seeds.min()}..{seeds.max()}: give numbers of 32 bits")
-    shifts = np.add.outer(16 * np.arange(rules.rows), 4 * np.arange(rules.columns)).astype(np.uint64)
-    cells = boards.astype(np.uint64)
+    shifts, cells = word_shifts(rules), boards.astype(np.uint64)
     words = [((part << shifts).sum(axis=(1, 2), dtype=np.uint64)) for part in (cells & U15, cells >> U4)]
     return np.stack(words, axis=1)
 

@@ -220,12 +220,18 @@ def spawn(rules: Rules, board: Board, bits: np.uint64) -> Board:
 
 
 @inline
+def level_at(board: Board, cell: int) -> np.uint64:
+    """Log2 of the tile in one of the word's sixteen cells, 0 = empty."""
+    at = np.uint64(4 * cell)
+    return ((board.lo >> at) & U15) | (((board.hi >> at) & ONE) << U4)
+
+
+@inline
 def max_cell(board: Board) -> np.int64:
     """Log2 of the largest tile."""
     largest = ZERO
     for cell in range(16):
-        at = np.uint64(4 * cell)
-        largest = max(largest, ((board.lo >> at) & U15) | (((board.hi >> at) & ONE) << U4))
+        largest = max(largest, level_at(board, cell))
     return np.int64(largest)
 
 
@@ -254,6 +260,11 @@ def make_rules(rows: int, columns: int) -> Rules:
     slide = np.empty(65536, np.uint32)
     _fill_slide_table(slide)
     return Rules(slide, np.uint64(cells), np.uint64(4 * (4 - columns)), np.uint64(16 * (4 - rows)), rows, columns)
+
+
+def word_shifts(rules: Rules) -> NDArray[np.uint64]:
+    """The bits [H, W] at which the nibbles of the board's cells begin in a word."""
+    return np.add.outer(16 * np.arange(rules.rows), 4 * np.arange(rules.columns)).astype(np.uint64)
 
 
 def encode(cells: NDArray[np.integer]) -> Board:

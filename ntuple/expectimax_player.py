@@ -13,16 +13,10 @@ from numpy.typing import NDArray
 from ntuple.advice import Advice, check_boards
 from ntuple.board import Rules, make_rules
 from ntuple.config import NTupleConfig, available_cores
-from ntuple.expectimax import (
-    TRACE_COLUMNS,
-    Memory,
-    Search,
-    judge_boards,
-    make_memory,
-    play_on,
-)
+from ntuple.expectimax import TRACE_COLUMNS, judge_boards, play_on
 from ntuple.game import COLUMNS
 from ntuple.heuristic import Heuristic, make_heuristic
+from ntuple.leaves import Memory, Search, make_memory
 from ntuple.network import Network
 from ntuple.player import Games
 from ntuple.search_config import ExpectimaxConfig

@@ -69,6 +69,19 @@ def spawn_code(rules: Rules, before: Board, after: Board) -> int:
 
 
 @inline
+def place_spawn(rules: Rules, board: Board, code: int) -> Board:
+    """The inverse of `spawn_code`: the board with the tile of a code in its cell, which is empty."""
+    return Board(board.lo | ONE << (spawn_place(rules, code) + np.uint64(code & 1)), board.hi)
+
+
+@inline
+def spawn_place(rules: Rules, code: int) -> np.uint64:
+    """Where the nibble of a code's cell lies in the word."""
+    cell = code >> 1
+    return np.uint64(4 * (4 * (cell // rules.columns) + cell % rules.columns))
+
+
+@inline
 def largest_tile(row: Row) -> np.int64:
     """The largest tile of a row's board."""
     return np.int64(1) << max_cell(board_of(row))

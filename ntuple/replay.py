@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.board import ONE, U15, ZERO, Board, Rules, afterstate, is_same, max_cell
+from ntuple.game import place_spawn, spawn_place
 from ntuple.jit import inline, kernel
 
 # What is wrong with a move or a spawn.
@@ -25,13 +26,12 @@ def _has_move(rules: Rules, board: Board) -> bool:
 @inline
 def _place(rules: Rules, board: Board, code: int) -> tuple[Board, int]:
     """The board after the spawn of a code, and what is wrong with it."""
-    cell = code >> 1
-    if cell >= rules.rows * rules.columns:
+    if code >> 1 >= rules.rows * rules.columns:
         return board, OFF_BOARD
-    at = np.uint64(4 * (4 * (cell // rules.columns) + cell % rules.columns))
+    at = spawn_place(rules, code)
     if ((board.lo >> at) & U15) | ((board.hi >> at) & ONE):
         return board, OCCUPIED
-    return Board(board.lo | (ONE << (at + np.uint64(code & 1))), board.hi), NOTHING
+    return place_spawn(rules, board, code), NOTHING
 
 
 @kernel

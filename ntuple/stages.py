@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import ONE, U4, U15, ZERO, Board
+from ntuple.board import ONE, ZERO, Board, level_at
 from ntuple.jit import kernel
 
 SUM_OF_A_MOVE = 2.2
@@ -84,9 +84,7 @@ def stage_of(stages: Stages, board: Board) -> np.uint64:
     """The stage, from 0, that a board belongs to."""
     number = ZERO
     for cell in range(16):
-        at = U4 * np.uint64(cell)
-        tile = ((board.lo >> at) & U15) | (((board.hi >> at) & ONE) << U4)
-        size = (ONE << tile) & ~ONE  # an empty cell counts nothing
+        size = (ONE << level_at(board, cell)) & ~ONE  # an empty cell counts nothing
         if stages.counts_all:
             number += size
         else:

@@ -8,8 +8,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import U4, U15, Board, Rules, afterstate, decode, encode
-from ntuple.game import BOARD_HI, BOARD_LO, COLUMNS, RNG, SCORE, Row, begin_game, board_of, go_on, spawn_code
+from ntuple.board import U4, U15, ZERO, Board, Rules, afterstate, decode, word_shifts
+from ntuple.game import (
+    BOARD_HI,
+    BOARD_LO,
+    COLUMNS,
+    RNG,
+    SCORE,
+    Row,
+    begin_game,
+    board_of,
+    go_on,
+    place_spawn,
+    spawn_code,
+)
 from ntuple.jit import kernel
 from ntuple.rng import stream
 
@@ -98,7 +110,7 @@ def play_by_advice(rules: Rules, choose: Choose, numbers: Iterable[int], seed: i
 
 def boards_of(rules: Rules, rows: NDArray[np.uint64]) -> NDArray[np.uint8]:
     """The boards uint8[B, H, W] of games [B, 16]."""
-    shifts = np.add.outer(16 * np.arange(rules.rows), 4 * np.arange(rules.columns)).astype(np.uint64)
+    shifts = word_shifts(rules)
     lo, hi = (
         rows[:, column, None, None] >> shifts & mask for column, mask in ((BOARD_LO, U15), (BOARD_HI, np.uint64(1)))
     )
@@ -107,26 +119,25 @@ def boards_of(rules: Rules, rows: NDArray[np.uint64]) -> NDArray[np.uint8]:
 
 @kernel
 def _states(
-    rules: Rules, row: Row, actions: NDArray[np.int8], spawns: NDArray[np.int16], words: NDArray[np.uint64]
+    rules: Rules,
+    opening: NDArray[np.int16],
+    actions: NDArray[np.int8],
+    spawns: NDArray[np.int16],
+    words: NDArray[np.uint64],
 ) -> None:
-    board = board_of(row)
+    board = Board(ZERO, ZERO)
+    for code in opening:
+        board = place_spawn(rules, board, code)
     for move in range(actions.size):
         words[move, 0], words[move, 1] = board.lo, board.hi
         after, _ = afterstate(rules, board, actions[move])
-        cell = np.int64(spawns[move]) // 2
-        at = np.uint64(4 * (4 * (cell // rules.columns) + cell % rules.columns))
-        board = Board(after.lo | np.uint64(1 + spawns[move] % 2) << at, after.hi)
+        board = place_spawn(rules, after, spawns[move])
 
 
 def states_of(
-    rules: Rules, opening: Iterable[int], actions: NDArray[np.int8], spawns: NDArray[np.int16]
+    rules: Rules, opening: tuple[int, int], actions: NDArray[np.int8], spawns: NDArray[np.int16]
 ) -> NDArray[np.uint64]:
     """The boards before each move of a game, uint64[T, 2], by the codes of its spawns."""
-    cells = np.zeros(rules.rows * rules.columns, np.int64)
-    for code in opening:
-        cells[code // 2] = 1 + code % 2
-    row = np.zeros(COLUMNS, np.uint64)
-    row[BOARD_LO] = encode(cells.reshape(rules.rows, rules.columns)).lo
     words = np.zeros((actions.size, 2), np.uint64)
-    _states(rules, row, actions, spawns, words)
+    _states(rules, np.array(opening, np.int16), actions, spawns, words)
     return words
