@@ -1,6 +1,7 @@
-"""environment.json: what a run was made with, so that its numbers can be explained later."""
+"""The machine and the software: environment.json, which explains a run's numbers later, and the memory that is left."""
 
 import json
+import math
 import os
 import platform
 import subprocess
@@ -41,6 +42,16 @@ def environment() -> dict[str, Any]:
         "devices": _devices(),
         "packages": {name: found for name in PACKAGES if (found := _version_of(name))},
     }
+
+
+def available_bytes() -> float:
+    """The memory that a process can take now without swapping; inf where the system does not tell."""
+    information = Path("/proc/meminfo")
+    if information.exists():
+        for line in information.read_text().splitlines():
+            if line.startswith("MemAvailable"):
+                return 1024.0 * int(line.split()[1])
+    return math.inf
 
 
 def _version_of(package: str) -> str | None:

@@ -63,7 +63,7 @@ def evaluate_path(path: Path, evaluation: Evaluation, options: Options, wishes: 
     search = resolve(experiment, options, checkpoint)
     settings = experiment.settings
     board = f"{settings.rows}x{settings.columns}"
-    player = learners.load_player(experiment.learner, checkpoint, settings, search.config)
+    player = learners.load_player(experiment.learner, checkpoint, settings, search.player, search.config)
     run_folder = _writable(checkpoints.run_folder_of(checkpoint))
     trained = {"run": experiment.run.name, "updates": state.progress["updates"], "wall_hours": state.wall_hours}
     env_steps = state.progress["env_steps"]

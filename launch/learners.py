@@ -22,8 +22,6 @@ class LearnerEntry(NamedTuple):
     uses_jax: bool  # in training
 
 
-EXPECTIMAX_CONFIG = "ExpectimaxConfig"  # of ntuple, which is not loaded to ask for a type
-
 LEARNERS = {
     "ntuple": LearnerEntry(
         config="ntuple:NTupleConfig",
@@ -104,26 +102,23 @@ def expectimax_config() -> type[Any]:
     return cast(type[Any], import_module("ntuple").ExpectimaxConfig)
 
 
-def load_player(name: str, folder: Path, config: LearnerConfig, search: Any) -> Player:
-    """The player alone from a checkpoint, with the config of a tree search or of expectimax, or None for 1ply.
+def load_player(name: str, folder: Path, config: LearnerConfig, kind: str, search: Any) -> Player:
+    """The player alone from a checkpoint: `kind` is its field of LearnerEntry, `search` the config, None for 1ply.
 
     Raises:
         UserError: the checkpoint does not fit the config.
     """
     try:
         if search is None:
-            return _part(name, "one_ply_player")(folder, config)
-        if type(search).__name__ == EXPECTIMAX_CONFIG:
-            return _part(name, "expectimax_player")(folder, config, search)
-        _set_compilation_cache()
-        return _part(name, "tree_player")(folder, config, search)
+            return _part(name, kind)(folder, config)
+        return _part(name, kind)(folder, config, search)
     except ValueError as error:
         raise UserError(f"{folder}: {error}") from error
 
 
 def _part(name: str, part: str) -> Any:
     learner = entry(name)
-    if learner.uses_jax:
+    if learner.uses_jax or part == "tree_player":
         _set_compilation_cache()
     module, attribute = getattr(learner, part).split(":")
     return getattr(import_module(module), attribute)

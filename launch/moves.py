@@ -30,7 +30,7 @@ def ask_path(path: Path, options: Options) -> Asked:
     experiment, _ = checkpoints.read_checkpoint(checkpoint)
     search = resolve(experiment, options, checkpoint)
     settings = experiment.settings
-    player = learners.load_player(experiment.learner, checkpoint, settings, search.config)
+    player = learners.load_player(experiment.learner, checkpoint, settings, search.player, search.config)
     return Asked(player, f"{experiment.run.name}, {search.name}", settings.rows, settings.columns)
 
 

@@ -72,6 +72,7 @@ class Search:
 
     name: str  # in results and names of files; another for every setting that can change a move
     config: Any  # SearchConfig of a tree search, ExpectimaxConfig; None: 1ply
+    player: str = "tree_player"  # the field of LearnerEntry
 
     def record(self) -> dict[str, Any]:
         """What a result says of it."""
@@ -130,7 +131,7 @@ def expectimax(options: Options, place: Path | str) -> Search:
             words.append(f"{name}={value}".replace(" ", ",").replace(":", "_"))
     if config.heuristic != default.heuristic:
         words.append(f"heuristic={hashlib.sha256(repr(config.heuristic).encode()).hexdigest()[:8]}")
-    return Search("-".join(words), config)
+    return Search("-".join(words), config, "expectimax_player")
 
 
 def tree_name(config: Any, able: LearnerEntry) -> str:
@@ -154,7 +155,7 @@ def _one_ply(able: LearnerEntry, options: Options, place: Path) -> Search:
     if settings:
         mend = " or give --search gumbel or puct" if able.tree_player else ""
         raise UserError(f"{place}: 1ply has no settings; leave out {' '.join(settings)}{mend}")
-    return Search(ONE_PLY, None)
+    return Search(ONE_PLY, None, "one_ply_player")
 
 
 def _base(able: LearnerEntry, experiment: Experiment, options: Options) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from launch.boards import format_position, parse_position
-from launch.environment import project_version
+from launch.environment import available_bytes, project_version
 from launch.errors import UserError
 from launch.evaluate import parse_board
 from ntuple.solution import ACTIONS, Solution, Worth
@@ -87,9 +87,9 @@ def _level(option: str, tile: int | None) -> int:
 
 def _solve(rows: int, columns: int, until: int, tile: int) -> Solution:
     try:
-        return Solution(rows, columns, until, tile, solve(rows, columns, until, tile))
+        return Solution(rows, columns, until, tile, solve(rows, columns, until, tile, available_bytes()))
     except MemoryError as error:
-        raise UserError(f"{rows}x{columns} needs more memory than there is; give a smaller --until") from error
+        raise UserError(f"{rows}x{columns} needs more memory than there is: {error}; give a smaller --until") from error
 
 
 def _load(request: Request, path: Path) -> Solution:

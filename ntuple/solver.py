@@ -10,6 +10,7 @@ spawns add 2 or 4, so positions are found layer by layer in rising order of the 
 """
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -44,6 +45,7 @@ LEVELS = 15  # log2 of the largest tile that a word holds
 MOST_CELLS = 9  # of a board that is solved to its end
 CHUNK = 1 << 13  # positions of one task
 NONE_WORSE = 2**31 - 1
+BYTES_OF_STATE, BYTES_OF_AFTER = 45, 12  # at the most, measured on 3x3 and 4x4
 
 
 class Values(NamedTuple):
@@ -176,7 +178,9 @@ def value_states(
             out.reach[i] = 1.0
 
 
-def solve(rows: int, columns: int, until: int = LEVELS + 1, tile: int = LEVELS + 1) -> Solved:
+def solve(
+    rows: int, columns: int, until: int = LEVELS + 1, tile: int = LEVELS + 1, most_bytes: float = math.inf
+) -> Solved:
     """Find and value all positions of a game.
 
     Args:
@@ -184,15 +188,22 @@ def solve(rows: int, columns: int, until: int = LEVELS + 1, tile: int = LEVELS +
         columns: W of the board.
         until: log2 of a tile with which the game is over; more than 15: none, for boards of up to nine cells.
         tile: log2 of the tile whose chance is asked for.
+        most_bytes: memory that it may take.
 
     Raises:
         ValueError: a board of more cells that has no such end.
+        MemoryError: there are more positions than `most_bytes` hold.
     """
     if rows * columns > MOST_CELLS and until > LEVELS:
         raise ValueError(f"a board of {rows}x{columns} cells has too many positions: give a tile that ends the game")
     rules = make_rules(rows, columns)
     with ThreadPoolExecutor(available_cores()) as pool:
-        layers = dict(_find_layers(rules, until, pool))
+        layers, needed = {}, 0
+        for total, found in _find_layers(rules, until, pool):
+            layers[total] = found
+            needed += BYTES_OF_STATE * found[0].size + BYTES_OF_AFTER * found[1].size
+            if needed > most_bytes:
+                raise MemoryError(f"the positions up to {total}, the sum of their tiles, need {needed:,} bytes")
         states, state_starts = _in_a_row({total: states for total, (states, _) in layers.items()})
         afters, after_starts = _in_a_row({total: afters for total, (_, afters) in layers.items()})
         del layers

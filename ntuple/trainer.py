@@ -37,7 +37,7 @@ from ntuple.stored import (
     read_memory,
     read_weights,
 )
-from ntuple.targets import METHODS, RECTIFICATIONS, History, Target, history_length, make_history
+from ntuple.targets import EXPECTED, METHODS, RECTIFICATIONS, History, Target, history_length, make_history
 from ntuple.training import (
     COUNTS_SIZE,
     ERROR_SUM,
@@ -176,8 +176,9 @@ class NTupleLearner:
             games, history, starts = self._games[i], self._histories[i], self._starts[i]
             scratch = make_scratch(self.network)
             if self._kind == AFTERSTATES:
-                boards = (games, history, exploration, starts)
-                train(self._rules, self.network, method, shares[i], *boards, scratch, counts[i])
+                expecting = scratch if method.target.method == EXPECTED else None
+                memory = (games, history, exploration, starts, expecting, scratch)
+                train(self._rules, self.network, method, shares[i], *memory, counts[i])
             else:
                 args = (method, shares[i], games, exploration, scratch, counts[i])
                 train_values(self._rules, self.network, self._kind, *args)

@@ -26,7 +26,6 @@ from ntuple.policy import LEARN, ROWS, Scratch, best_move, expected_return, has_
 from ntuple.rng import stream
 from ntuple.starts import Starts, begin_next, watch
 from ntuple.targets import (
-    EXPECTED,
     History,
     Learning,
     Target,
@@ -67,6 +66,7 @@ def train(
     history: History | None,
     exploration: Exploration | None,
     starts: Starts | None,
+    expecting: Scratch | None,
     scratch: Scratch,
     counts: NDArray[np.float64],
 ) -> None:
@@ -83,6 +83,7 @@ def train(
         history: their last moves, likewise; None if forward TD learns from one step.
         exploration: chances of other moves than the best one; None: none.
         starts: how games begin, read and written back; None: from two tiles.
+        expecting: `scratch` once more if the target is EXPECTED; None: another one.
         scratch: memory of the thread.
         counts: float64[16], what happened; the errors are nan if values were no numbers, where it stops.
     """
@@ -101,8 +102,8 @@ def train(
             is_over = move.action < 0
             if last >= first:
                 returned = np.float32(0)
-                if method.target.method == EXPECTED:
-                    returned = expected_return(rules, network, scratch, last_afterstate(row))
+                if expecting is not None:
+                    returned = expected_return(rules, network, expecting, last_afterstate(row))
                 elif not is_over:
                     returned = best.reward + rectify(method.target, best.value - best.reward)
                 if history is None:

@@ -3,7 +3,19 @@
 import numpy as np
 from reference import rules as reference
 
-from ntuple.board import Board, Rules, afterstate, decode, encode, spawn
+from ntuple.board import (
+    FOUR_SHARE,
+    ONE,
+    Board,
+    Rules,
+    afterstate,
+    count_cells,
+    decode,
+    empty_cells,
+    encode,
+    is_same,
+    spawn,
+)
 from ntuple.jit import kernel
 from ntuple.layout import scramble
 from ntuple.network import VIEWS, Lookup, _find_plainly, find_entries, make_lookup, num_weights, value_at
@@ -47,6 +59,46 @@ def find_plainly(rules, network, board, entries):
 def value_of(rules, network, board, lookup):
     find_entries(rules, network, board, lookup, 0)
     return value_at(network, lookup, 0)
+
+
+@kernel
+def plain_chance(rules, network, lookup, after, plies):
+    """Vchance of an afterstate by plain recursion in doubles (Guei 2023, eq. 20-22), V with 0 plies."""
+    if plies == 0:
+        find_entries(rules, network, after, lookup, 0)
+        return np.float64(value_at(network, lookup, 0))
+    empty = empty_cells(rules, after)
+    total = 0.0
+    for cell in range(16):
+        tile = ONE << np.uint64(4 * cell)
+        if empty & tile:
+            two = plain_state(rules, network, lookup, Board(after.lo | tile, after.hi), plies)
+            four = plain_state(rules, network, lookup, Board(after.lo | tile << ONE, after.hi), plies)
+            total += (1 - FOUR_SHARE) * two + FOUR_SHARE * four
+    return total / count_cells(empty)
+
+
+@kernel
+def plain_state(rules, network, lookup, board, plies):
+    """The best r + Vchance of a state, 0 where no move is legal."""
+    best = -np.inf
+    for action in range(4):
+        after, reward = afterstate(rules, board, action)
+        if not is_same(after, board):
+            best = max(best, reward + plain_chance(rules, network, lookup, after, plies - 1))
+    return best if best > -np.inf else 0.0
+
+
+@kernel
+def plain_moves(rules, network, lookup, boards, plies, values):
+    """r + Vchance(as, plies - 1) of each move [B, 4] of boards [B, 2], -inf where it is not legal."""
+    for i in range(boards.shape[0]):
+        board = Board(boards[i, 0], boards[i, 1])
+        for action in range(4):
+            after, reward = afterstate(rules, board, action)
+            values[i, action] = -np.inf
+            if not is_same(after, board):
+                values[i, action] = reward + plain_chance(rules, network, lookup, after, plies - 1)
 
 
 @kernel

@@ -99,6 +99,13 @@ def test_a_board_too_large_to_be_solved_is_refused() -> None:
         solve(3, 4)
 
 
+def test_no_more_memory_is_taken_than_given() -> None:
+    needed = 45 * 110 + 12 * 70  # 2x2 has 110 states and fewer afterstates
+    assert solve(2, 2, most_bytes=needed).states.size == 110
+    with pytest.raises(MemoryError, match=r"the positions up to \d+, the sum of their tiles, need [\d,]+ bytes"):
+        solve(3, 3, most_bytes=1e6)
+
+
 @pytest.mark.slow
 def test_three_by_three() -> None:
     solved = solve(3, 3)
