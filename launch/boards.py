@@ -52,7 +52,7 @@ def _hex_levels(text: str, word: str, rows: int, columns: int) -> list[int]:
     digits = word[len(HEX) :].lower()
     for i, digit in enumerate(digits):
         if digit not in HEX_DIGITS:
-            raise _mistake(text, f"character {len(HEX) + i + 1} is '{word[len(HEX) + i]}'; give hex digits behind 0x")
+            raise _mistake(text, f"character {len(HEX) + i + 1} is {digit!r}; give hex digits behind 0x")
     cells = rows * columns
     if not 1 <= len(digits) <= cells:
         wanted = f"a {rows}x{columns} board has {cells} cells, give one digit each, without those of leading zeros"

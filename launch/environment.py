@@ -45,13 +45,15 @@ def environment() -> dict[str, Any]:
 
 
 def available_bytes() -> float:
-    """The memory that a process can take now without swapping; inf where the system does not tell."""
-    information = Path("/proc/meminfo")
+    """The memory that this process can take without swapping, or beyond its job's limit; inf if nothing tells."""
+    left, information, limit = math.inf, Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")
     if information.exists():
         for line in information.read_text().splitlines():
             if line.startswith("MemAvailable"):
-                return 1024.0 * int(line.split()[1])
-    return math.inf
+                left = 1024.0 * int(line.split()[1])
+    if limit.exists() and (text := limit.read_text().strip()).isdecimal():
+        left = min(left, int(text))
+    return left
 
 
 def _version_of(package: str) -> str | None:

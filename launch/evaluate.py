@@ -1,11 +1,14 @@
 """The evaluation, the same for every learner: play games with fixed weights, print and keep what came out."""
 
 import json
+import tempfile
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from launch import checkpoints, learners
 from launch.checkpoints import State
@@ -16,6 +19,11 @@ from launch.errors import UserError, warn
 from launch.files import write_json, write_text
 from launch.report import Summary, statistics_block, summarize, summary_line
 from launch.searches import EXPECTIMAX, Options, Search, expectimax, resolve
+from launch.signals import STOPPED, StopSignals
+
+if TYPE_CHECKING:
+    from launch.kept_games import KeptGame
+    from ntuple.solution import Solution
 
 FOLDER = "evaluations"
 
@@ -42,17 +50,33 @@ class Evaluation(NamedTuple):
 class Wishes(NamedTuple):
     """What an evaluation is to give beside the scores."""
 
-    records: Path | None = None  # a file for the records of all games
+    records: Path | None = None  # a new file for the records of all games
     solution: Path | None = None  # of the board, for the regret of the moves
+    keep: Path | None = None  # the file in which games are kept as they end, if it is not to be the run's own
     as_json: bool = False
 
+    @property
+    def need_moves(self) -> bool:
+        """Whether games are to be played move by move, whoever plays."""
+        return bool(self.records or self.solution or self.keep)
 
-def evaluate_path(path: Path, evaluation: Evaluation, options: Options, wishes: Wishes) -> None:
+
+class Played(NamedTuple):
+    """The games of an evaluation."""
+
+    games: Games
+    kept: list["KeptGame"]  # the same with their records; empty if they were played the fast way
+
+
+def evaluate_path(path: Path, evaluation: Evaluation, options: Options, wishes: Wishes) -> int:
     """Evaluate a checkpoint or the newest one of a run; print the result and keep it in the run's folder.
 
     A folder that cannot be written costs a warning, not the result. Of a checkpoint that was copied out of its
-    run nothing is kept. Games of expectimax, and all of which records or regret are wished, are kept as they end, so
-    the same command goes on where it was stopped.
+    run nothing is kept, unless the wishes name a file. Games of expectimax, and all of which records or regret are
+    wished, are kept as they end, so the same command goes on where it was stopped.
+
+    Returns:
+        The exit code: 0 done, 75 stopped by a signal with games kept.
 
     Raises:
         UserError: no good checkpoint, or one that cannot serve the search of the options; files that cannot be used.
@@ -62,22 +86,28 @@ def evaluate_path(path: Path, evaluation: Evaluation, options: Options, wishes: 
     experiment, state = checkpoints.read_checkpoint(checkpoint)
     search = resolve(experiment, options, checkpoint)
     settings = experiment.settings
-    board = f"{settings.rows}x{settings.columns}"
+    solution = _prepare(wishes, settings.rows, settings.columns)
     player = learners.load_player(experiment.learner, checkpoint, settings, search.player, search.config)
     run_folder = _writable(checkpoints.run_folder_of(checkpoint))
-    trained = {"run": experiment.run.name, "updates": state.progress["updates"], "wall_hours": state.wall_hours}
+    board = f"{settings.rows}x{settings.columns}"
+    heading = {"board": board, "seed": evaluation.seed, "run": experiment.run.name, **state.progress, **search.record()}
+    # The spawns of games that are played move by move are other draws: their results have a name of their own.
+    name = search.name if not wishes.need_moves or is_long(player) else f"{search.name}-by_moves"
     env_steps = state.progress["env_steps"]
-    file = run_folder and run_folder / FOLDER / f"{env_steps}-{search.name}-seed{evaluation.seed}.games.jsonl"
-    games, extra = _play(player, board, evaluation, wishes, file, trained | search.record())
-    _, record = report(games, experiment, state, evaluation, search)
-    record |= extra
+    own_file = run_folder and run_folder / FOLDER / f"{env_steps}-{name}-seed{evaluation.seed}.games.jsonl"
+    played = _play(player, settings.rows, settings.columns, evaluation, wishes, wishes.keep or own_file, heading)
+    if played is None:
+        return STOPPED
+    _, record = report(played.games, experiment, state, evaluation, search)
+    record |= _finish(wishes, board, solution, played)
     if run_folder is not None:
         try:
-            keep(record, run_folder, evaluation)
+            keep(record, evaluation.file(run_folder, env_steps, name))
         except OSError as error:
             warn(f"the result is not kept: cannot write to {run_folder / FOLDER}: {error.strerror}")
     if wishes.as_json:
         print(json.dumps(record))
+    return 0
 
 
 def _writable(run_folder: Path | None) -> Path | None:
@@ -92,45 +122,77 @@ def _writable(run_folder: Path | None) -> Path | None:
     return run_folder
 
 
+def _prepare(wishes: Wishes, rows: int, columns: int) -> "Solution | None":
+    """Refuse what cannot be wished before time is spent; the solution of the board, if one is named."""
+    file = wishes.records
+    if file is not None and (not file.name or file.exists()):
+        raise UserError(f"{file} is there already: name another --records, or remove it")
+    if file is not None and not file.absolute().parent.is_dir():
+        raise UserError(f"there is no folder {file.absolute().parent} to write {file.name} into")
+    return import_module("launch.regret").load_solution(wishes.solution, rows, columns) if wishes.solution else None
+
+
 def _play(
-    player: Any, board: str, evaluation: Evaluation, wishes: Wishes, file: Path | None, heading: dict[str, Any]
-) -> tuple[Games, dict[str, Any]]:
-    """The games of an evaluation, and what else the wishes add to its record."""
-    is_long = hasattr(player, "play_each")
-    if not (is_long or wishes.records or wishes.solution):
-        return player.play(evaluation.games, evaluation.seed), {}
+    player: Any,
+    rows: int,
+    columns: int,
+    evaluation: Evaluation,
+    wishes: Wishes,
+    file: Path | None,
+    heading: dict[str, Any],
+) -> Played | None:
+    """The games of an evaluation, kept in the file if they are played move by move; None: a signal stopped it."""
+    if not (is_long(player) or wishes.need_moves):
+        return Played(player.play(evaluation.games, evaluation.seed), [])
     # These need numba, which MuZero's evaluation does without.
     kept_games, stepwise = import_module("launch.kept_games"), import_module("ntuple.stepwise")
-    rows, columns = parse_board(board)
     rules = import_module("ntuple").make_rules(rows, columns)
-    regret = import_module("launch.regret") if wishes.solution else None
-    solution = regret and regret.load_solution(wishes.solution, rows, columns)
 
-    if is_long:
-        player.prepare()
-
-    def play_each(numbers: Any, seed: int) -> Any:
-        if is_long:
-            return player.play_each(numbers, seed)
+    def play_by_advice(numbers: Any, seed: int) -> Any:
         return stepwise.play_by_advice(rules, lambda *asked: player.advise(*asked).action, numbers, seed)
 
-    kept = kept_games.KeptGames(file, {"board": board, "seed": evaluation.seed, **heading})
-    games = kept_games.play_kept(play_each, kept, evaluation.games, evaluation.seed)
-    played = kept.ordered(evaluation.games)
+    with kept_games.KeptGames(file, heading) as kept:
+        # Compiled before a clock runs.
+        if is_long(player):
+            player.prepare()
+        else:
+            lanes = min(evaluation.games, stepwise.LANES)
+            player.advise(np.zeros((lanes, rows, columns), np.uint8), np.zeros(lanes, np.uint32))
+
+        def play() -> Games:
+            play_each = player.play_each if is_long(player) else play_by_advice
+            return kept_games.play_kept(play_each, kept, evaluation.games, evaluation.seed)
+
+        try:
+            if file is None:
+                return Played(play(), kept.ordered(evaluation.games))
+            with StopSignals("keeping the finished games and stopping") as stop:
+                games = stop.interruptible(play)
+        except ValueError as error:  # values that are no numbers
+            raise UserError(str(error)) from error
+        if games is None:
+            print(f"stopped with {len(kept.games):,} games in {file}; the same command goes on")
+            return None
+        return Played(games, kept.ordered(evaluation.games))
+
+
+def is_long(player: Any) -> bool:
+    """Whether a player thinks so long that its games are played and kept one by one."""
+    return hasattr(player, "play_each")
+
+
+def _finish(wishes: Wishes, board: str, solution: "Solution | None", played: Played) -> dict[str, Any]:
+    """Write the records and print the regret that are wished for; what of it goes into the result."""
     if wishes.records:
-        _write_records(wishes.records, f"% board {board}", [game.record for game in played])
-    if regret is None:
-        return games, {}
-    found = regret.regret_of(solution, played)
+        try:
+            write_text(wishes.records, "\n".join([f"% board {board}", *(game.record for game in played.kept), ""]))
+        except OSError as error:
+            raise UserError(f"cannot write the records to {wishes.records}: {error.strerror}") from error
+    if solution is None:
+        return {}
+    found = import_module("launch.regret").regret_of(solution, played.kept)
     print(found.line(), flush=True)
-    return games, found.record()
-
-
-def _write_records(path: Path, heading: str, lines: list[str]) -> None:
-    try:
-        write_text(path, "\n".join([heading, *lines, ""]))
-    except OSError as error:
-        raise UserError(f"cannot write the records to {path}: {error.strerror}; give another file") from error
+    return found.record()
 
 
 def report(
@@ -159,27 +221,36 @@ def report(
     return summary, record | result
 
 
-def keep(record: dict[str, Any], run_folder: Path, evaluation: Evaluation) -> None:
+def keep(record: dict[str, Any], file: Path) -> None:
     """Write the record of an evaluation into the run's folder; OSError if that is not possible."""
-    file = evaluation.file(run_folder, record["env_steps"], record["search"])
     file.parent.mkdir(exist_ok=True)
     write_json(file, record)
 
 
-def evaluate_baseline(name: str, board: str, evaluation: Evaluation, options: Options, wishes: Wishes) -> None:
+def evaluate_baseline(name: str, board: str, evaluation: Evaluation, options: Options, wishes: Wishes) -> int:
     """Evaluate the random, the greedy or the heuristic player on a board such as "4x4"; print the result.
+
+    Returns:
+        The exit code: 0 done, 75 stopped by a signal with games kept.
 
     Raises:
         UserError: options that the player does not have.
     """
     _check(evaluation)
+    rows, columns = parse_board(board)
     player, search = load_baseline(name, board, options)
-    games, extra = _play(player, board, evaluation, wishes, None, {})
-    title = name if search is None else f"{name} ({search.name})"
+    solution = _prepare(wishes, rows, columns)
     setting = {"board": board, "search": name} | (search.record() if search else {})
-    _, result = _report(games, evaluation, f"{title} on {board}", setting)
+    heading = {"player": name, "seed": evaluation.seed, **setting}
+    played = _play(player, rows, columns, evaluation, wishes, wishes.keep, heading)
+    if played is None:
+        return STOPPED
+    title = name if search is None else f"{name} ({search.name})"
+    _, result = _report(played.games, evaluation, f"{title} on {board}", setting)
+    result |= _finish(wishes, board, solution, played)
     if wishes.as_json:
-        print(json.dumps(result | extra))
+        print(json.dumps(result))
+    return 0
 
 
 def load_baseline(name: str, board: str, options: Options) -> tuple[Any, Search | None]:
@@ -208,6 +279,8 @@ def prepare_folder(run_folder: Path) -> None:
     """Make the folder of evaluations before time is spent on playing; UserError if that is not possible."""
     try:
         (run_folder / FOLDER).mkdir(exist_ok=True)
+        with tempfile.TemporaryFile(dir=run_folder / FOLDER):
+            pass
     except OSError as error:
         raise UserError(f"cannot write to {run_folder / FOLDER}: {error.strerror}; make it writable") from error
 

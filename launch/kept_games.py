@@ -4,21 +4,25 @@ A line of the file is one game as JSON; `record` is the game in the notation of 
 cut off counts as not written. The file is read before anything is played, so the same command goes on where it stopped.
 """
 
+import contextlib
+import fcntl
 import json
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from launch.errors import UserError
+from launch.progress import LINE_SECONDS, clock
 from launch.records import GameRecord, write_record
 from launch.report import summarize
 from ntuple import Games, PlayedGame
 
-LINE_SECONDS = 10.0  # between two lines of progress
 TILES = (8192, 16384, 32768)  # whose rates progress tells
 FORMAT = "muzero2048 games 1"
 
@@ -30,12 +34,12 @@ class KeptGame(NamedTuple):
     score: int
     max_tile: int
     moves: int
-    seconds: float
+    seconds: float  # from the end of the game before, or the start: of all games it is the wall time of playing
     record: str
 
 
 class KeptGames:
-    """The games of one evaluation; with a path they lie in a file, too."""
+    """The games of one evaluation; with a path they lie in a file, too, which is this process's alone until `close`."""
 
     def __init__(self, path: Path | None, heading: dict[str, Any]) -> None:
         """Read back what the file holds.
@@ -45,25 +49,45 @@ class KeptGames:
             heading: what the games belong to: board, search, seed; another one in the file is refused.
 
         Raises:
-            UserError: the file cannot be used, or belongs to something else.
+            UserError: the file cannot be used, is in use, or belongs to something else.
         """
         self.games: dict[int, KeptGame] = {}
-        self._path = path
+        self.path = path
+        self._file = None
         if path is None:
             return
-        heading = {"format": FORMAT, **heading}
         try:
-            whole = self._read(path, heading) if path.exists() else 0
-            with path.open("ab") as file:
-                file.truncate(whole)
-            if whole == 0:
-                self._write(path, heading)
+            self._file = path.open("a+b")
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._take_up(path, {"format": FORMAT, **heading})
+        except BlockingIOError as error:
+            self.close()
+            raise UserError(f"{path}: another process is playing these games; let it end") from error
         except OSError as error:
+            self.close()
             raise UserError(f"cannot use {path}: {error.strerror}; make it writable") from error
+        except UserError:
+            self.close()
+            raise
 
-    def _read(self, path: Path, heading: dict[str, Any]) -> int:
-        """Take up the games of a file; return where its last whole line ends."""
-        text = path.read_bytes()
+    def __enter__(self) -> "KeptGames":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file:
+            self._file.close()
+
+    def _take_up(self, path: Path, heading: dict[str, Any]) -> None:
+        """Read the games of the file; cut off what is behind its last whole line."""
+        assert self._file
+        self._file.seek(0)
+        text = self._file.read()
         whole = text.rfind(b"\n") + 1
         try:
             first, *lines = [json.loads(line) for line in text[:whole].splitlines()] or [heading]
@@ -72,24 +96,28 @@ class KeptGames:
             self.games = {line["number"]: KeptGame(**line) for line in lines}
         except (ValueError, TypeError, KeyError) as error:
             raise UserError(f"{path}: damaged; move it away to play all its games again") from error
-        return whole
+        self._file.truncate(whole)
+        if whole == 0:
+            self._write(heading)
 
-    def add(self, played: PlayedGame) -> None:
-        """Keep a game, on the disk before the next one counts."""
+    def add(self, played: PlayedGame, seconds: float) -> None:
+        """Keep a game, on the disk before the next one counts; UserError if that fails."""
         record = GameRecord(played.opening, played.actions, played.spawns, played.rewards, played.milliseconds.round(1))
-        game = KeptGame(
-            played.number, played.score, played.max_tile, played.actions.size, played.seconds, write_record(record)
-        )
+        moves = int(played.actions.size)
+        game = KeptGame(played.number, played.score, played.max_tile, moves, seconds, write_record(record))
+        try:
+            self._write(game._asdict())
+        except OSError as error:
+            raise UserError(
+                f"cannot write {self.path}: {error.strerror}; the games before this one are kept"
+            ) from error
         self.games[game.number] = game
-        if self._path:
-            self._write(self._path, game._asdict())
 
-    @staticmethod
-    def _write(path: Path, value: dict[str, Any]) -> None:
-        with path.open("ab") as file:
-            file.write(json.dumps(value).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+    def _write(self, value: dict[str, Any]) -> None:
+        if self._file:
+            self._file.write(json.dumps(value).encode() + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
 
     def ordered(self, count: int) -> list[KeptGame]:
         """Games 0..count - 1, of those that are there."""
@@ -102,39 +130,62 @@ def play_kept(
     count: int,
     seed: int,
 ) -> Games:
-    """Play what is missing of games 0..count - 1, print the mean with its interval as games end, and return them all.
+    """Play what is missing of games 0..count - 1, and return them all; every ten seconds a line tells how far it is.
 
-    The seconds of all games are wall time, that of the games from before a stop taken at the speed of those from now.
+    Raises:
+        UserError: a game cannot be kept.
     """
     missing = [number for number in range(count) if number not in kept.games]
     if len(missing) < count:
         print(f"{count - len(missing):,} of {count:,} games are there; {len(missing):,} to play", flush=True)
-    began, printed, spent = time.monotonic(), -LINE_SECONDS, 0.0
-    for done, played in enumerate(play_each(missing, seed), start=1):
-        kept.add(played)
-        spent += played.seconds
-        now = time.monotonic()
-        if now - printed >= LINE_SECONDS or done == len(missing):
-            printed = now
-            print(_progress(kept.ordered(count), count, (now - began) / done * (len(missing) - done)), flush=True)
-    wall = time.monotonic() - began
-    games = kept.ordered(count)
-    share = wall / spent if spent else 1.0
-    return _games(games, share * sum(game.seconds for game in games))
+    began = ended = time.monotonic()
+
+    def tell() -> None:
+        games = kept.ordered(count)
+        done, left = len(games) - (count - len(missing)), count - len(games)
+        elapsed = time.monotonic() - began
+        end = f"{clock(elapsed / done * left)} left" if done else f"{clock(elapsed)} since the start"
+        print(f"{_progress(games, count)}  {end}", flush=True)
+
+    with _now_and_then(tell):
+        for played in play_each(missing, seed):
+            now = time.monotonic()
+            kept.add(played, now - ended)
+            ended = now
+    if missing:
+        tell()
+    return _games(kept.ordered(count))
 
 
-def _games(games: list[KeptGame], seconds: float) -> Games:
+@contextlib.contextmanager
+def _now_and_then(tell: Callable[[], None]) -> Iterator[None]:
+    """Call a function every ten seconds, from a thread of its own."""
+    over = threading.Event()
+
+    def run() -> None:
+        while not over.wait(LINE_SECONDS):
+            tell()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _games(games: list[KeptGame]) -> Games:
     columns = np.array([(game.score, game.max_tile, game.moves) for game in games], np.int64)
     score, max_tile, moves = np.ascontiguousarray(columns.T)
-    return Games(score, max_tile, moves, seconds)
+    return Games(score, max_tile, moves, sum(game.seconds for game in games))
 
 
-def _progress(games: list[KeptGame], count: int, left: float) -> str:
+def _progress(games: list[KeptGame], count: int) -> str:
     text = f"game {len(games):,} of {count:,}"
     if len(games) > 1:
-        summary = summarize(_games(games, 1.0))
+        summary = summarize(_games(games))
         margin = (summary.score_high - summary.score_low) / 2
         rates = "".join(f"  {tile} {summary.reach[tile]:.0%}" for tile in TILES if summary.reach[tile])
         text += f"  mean {summary.score_mean:,.0f} +- {margin:,.0f}{rates}"
-    minutes, seconds = divmod(round(left), 60)
-    return f"{text}  {minutes}:{seconds:02} left"
+    return text

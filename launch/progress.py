@@ -54,7 +54,7 @@ class ProgressDisplay:
         self._bar.update(self._task, completed=done, text=text)
         if self._bar.disable and (elapsed - self._printed >= LINE_SECONDS or done >= self._total):
             self._printed = elapsed
-            left = _minutes((self._total - done) / speed)
+            left = clock((self._total - done) / speed)
             line = f"{self._name}  {done / self._total:4.0%}  {done:,} moves  {text}  {left} left"
             print(line, flush=True)
 
@@ -63,6 +63,7 @@ class ProgressDisplay:
         self._bar.stop()
 
 
-def _minutes(seconds: float) -> str:
+def clock(seconds: float) -> str:
+    """Seconds as minutes:seconds."""
     minutes, rest = divmod(max(0, round(seconds)), 60)
     return f"{minutes}:{rest:02d}"

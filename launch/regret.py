@@ -17,6 +17,7 @@ from launch.records import ACTIONS, parse_record
 from ntuple import make_rules
 from ntuple.board import Board, decode
 from ntuple.solution import Solution
+from ntuple.solver import LEVELS
 from ntuple.stepwise import states_of
 
 
@@ -44,7 +45,7 @@ class Regret(NamedTuple):
 
 
 def load_solution(path: Path, rows: int, columns: int) -> Solution:
-    """The solution of a board in a file; UserError if it is damaged, missing, or of another game."""
+    """The solution of a board in a file, played to its end; UserError if it is damaged, missing, or of another game."""
     try:
         solution = Solution.load(path)
     except ValueError as error:
@@ -54,6 +55,8 @@ def load_solution(path: Path, rows: int, columns: int) -> Solution:
             f"{path}: a solution of {solution.rows}x{solution.columns}, but the games are of {rows}x{columns}; "
             f"make one with: muzero2048 solve --board {rows}x{columns} --out FILE"
         )
+    if solution.until <= LEVELS:
+        raise UserError(f"{path}: of a game that ends with {1 << solution.until}; solve again without --until")
     return solution
 
 
@@ -69,7 +72,7 @@ def regret_of(solution: Solution, games: Iterable[KeptGame]) -> Regret:
     words, moves = np.concatenate(states), np.concatenate(actions)
     try:
         losses = solution.losses(words, moves)
-    except ValueError as error:  # such as a solution of a game that ends with some tile
+    except ValueError as error:
         raise UserError(f"the solution does not know these games: {error}") from error
     worst = int(losses.argmax())
     return Regret(

@@ -149,7 +149,7 @@ class TrainingRun:
             search = own_search(self._experiment)
             summary, record = evaluate.report(games, self._experiment, self._state(), evaluation, search)
             self._record({**summary.metrics(), **probes})  # first: the file says that the run is finished
-            evaluate.keep(record, self._folder, evaluation)
+            evaluate.keep(record, evaluation.file(self._folder, self.env_steps, search.name))
 
     def save_is_due(self) -> bool:
         """Whether `save_minutes` have passed since the last checkpoint."""

@@ -94,6 +94,8 @@ def resolve(experiment: Experiment, options: Options, place: Path) -> Search:
     if options.search == EXPECTIMAX:
         if not able.expectimax_player:
             raise UserError(f"{place}: {experiment.learner} has no expectimax; give --search gumbel or puct")
+        if given := [word for word in options.overrides if word.startswith("search.heuristic")]:
+            raise UserError(f"{place}: a network values its boards; leave out {' '.join(given)}")
         return expectimax(options, place)
     if options.plies is not None:
         raise UserError(f"{place}: --plies {options.plies} is of expectimax; add --search {EXPECTIMAX}")
@@ -131,7 +133,7 @@ def expectimax(options: Options, place: Path | str) -> Search:
             words.append(f"{name}={value}".replace(" ", ",").replace(":", "_"))
     if config.heuristic != default.heuristic:
         words.append(f"heuristic={hashlib.sha256(repr(config.heuristic).encode()).hexdigest()[:8]}")
-    return Search("-".join(words), config, "expectimax_player")
+    return Search(_shortened("-".join(words)), config, "expectimax_player")
 
 
 def tree_name(config: Any, able: LearnerEntry) -> str:
@@ -143,11 +145,14 @@ def tree_name(config: Any, able: LearnerEntry) -> str:
     for name in (field.name for field in fields(config)):
         if name not in NAMED | NOISE and getattr(config, name) != getattr(default, name):
             words.append(f"{name}={getattr(config, name)}")
-    name = "-".join(words)
-    if len(name) > LONGEST_NAME:
-        digest = hashlib.sha256(name.encode()).hexdigest()[:12]
-        name = f"{name[: LONGEST_NAME - len(digest) - 1]}-{digest}"
-    return name
+    return _shortened("-".join(words))
+
+
+def _shortened(name: str) -> str:
+    if len(name) <= LONGEST_NAME:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:12]
+    return f"{name[: LONGEST_NAME - len(digest) - 1]}-{digest}"
 
 
 def _one_ply(able: LearnerEntry, options: Options, place: Path) -> Search:

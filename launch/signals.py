@@ -21,7 +21,9 @@ class _Interrupted(BaseException):  # not an Exception: nothing on its way may t
 class StopSignals:
     """Inside the `with` block the first signal sets `requested`; the old handlers come back after it."""
 
-    def __init__(self) -> None:
+    def __init__(self, says: str = "saving and stopping") -> None:
+        """`says` is told at the signal."""
+        self._says = says
         self.requested = False
         self._interrupt = False
 
@@ -55,7 +57,7 @@ class StopSignals:
         first, self.requested = not self.requested, True
         if first:
             with contextlib.suppress(OSError):  # nobody may be reading any more
-                os.write(_STDERR, f"\n{signal.Signals(number).name}: saving and stopping\n".encode())
+                os.write(_STDERR, f"\n{signal.Signals(number).name}: {self._says}\n".encode())
         if self._interrupt:
             self._interrupt = False
             raise _Interrupted

@@ -219,6 +219,16 @@ def spawn(rules: Rules, board: Board, bits: np.uint64) -> Board:
     return Board(board.lo | (cell << is_four), board.hi)
 
 
+@kernel
+def has_move(rules: Rules, board: Board) -> bool:
+    """Whether a move is legal on a board."""
+    for action in range(4):
+        after, _ = afterstate(rules, board, action)
+        if not is_same(after, board):
+            return True
+    return False
+
+
 @inline
 def level_at(board: Board, cell: int) -> np.uint64:
     """Log2 of the tile in one of the word's sixteen cells, 0 = empty."""

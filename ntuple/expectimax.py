@@ -57,7 +57,9 @@ def chance_value(
     if plies == 0 or probability < search.least_probability:
         return leaf_value(rules, network, heuristic, search, memory, after)
     slot = slot_of(memory.node_boards, after.lo)
-    if after.hi == ZERO and memory.node_boards[slot] == after.lo:
+    # Where unlikely spawns are left out, a node's value depends on the way to it, but not in the last layer.
+    remembers = after.hi == ZERO and (plies == 1 or search.least_probability == 0)
+    if remembers and memory.node_boards[slot] == after.lo:
         remembered = np.int64(memory.node_plies[slot])
         if remembered == plies or (search.takes_deeper and remembered > plies):
             return memory.node_values[slot]
@@ -82,7 +84,7 @@ def chance_value(
             total += share * of_state(search, best)
             if is_late(search, memory):
                 return total
-    if after.hi == ZERO:
+    if remembers:
         memory.node_boards[slot], memory.node_values[slot], memory.node_plies[slot] = after.lo, total, plies
     return total
 
@@ -140,7 +142,8 @@ def search_moves(
         values: float32[4], receives r + Vchance(as, plies - 1), -inf where the move is not legal.
 
     Returns:
-        The plies searched: those asked for, or with a time limit those of the deepest search that ended in time.
+        The plies asked for, which `search.most_plies` may cut short below some afterstates, or with a time limit those
+        of the deepest search that ended in time.
     """
     if search.downgrades_from > ZERO:
         board = downgraded(board, search.downgrades_from)
@@ -197,7 +200,7 @@ def play_on(
         trace: float64[T, 4], receives a row a move: action, spawn, points, milliseconds.
 
     Returns:
-        The moves made; fewer than T: the game is over.
+        The moves made; fewer than T: the game is over, or the values are no numbers.
     """
     for move in range(trace.shape[0]):
         board = board_of(row)

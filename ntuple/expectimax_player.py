@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.advice import Advice, check_boards
-from ntuple.board import Rules, make_rules
+from ntuple.board import Board, Rules, has_move, make_rules
 from ntuple.config import NTupleConfig, available_cores
 from ntuple.expectimax import TRACE_COLUMNS, judge_boards, play_on
-from ntuple.game import COLUMNS
+from ntuple.game import BOARD_HI, BOARD_LO, COLUMNS
 from ntuple.heuristic import Heuristic, make_heuristic
 from ntuple.leaves import Memory, Search, make_memory
 from ntuple.network import Network
@@ -23,7 +23,9 @@ from ntuple.search_config import ExpectimaxConfig
 from ntuple.stepwise import PlayedGame, close_game, open_game
 from ntuple.stored import filled_network, load_weights
 
-TRACE_MOVES = 256  # of one call of the kernel: 20 ms at 3 plies, after which a thread can be stopped
+# Moves of one call of the kernel, behind which a thread can be stopped.
+TRACE_MOVES = 256  # of searches of up to QUICK_PLIES: 20 ms
+QUICK_PLIES = 3
 
 
 class ExpectimaxPlayer:
@@ -49,7 +51,11 @@ class ExpectimaxPlayer:
         return Games(score, max_tile, moves, time.perf_counter() - began)
 
     def play_each(self, numbers: Iterable[int], seed: int) -> Iterator[PlayedGame]:
-        """Play the games of these numbers, and hand over each as it ends; games under way end when nobody asks on."""
+        """Play the games of these numbers, and hand over each as it ends; games under way end when nobody asks on.
+
+        Raises:
+            ValueError: values are no numbers.
+        """
         waiting, stopped = iter(numbers), threading.Event()
         with ThreadPoolExecutor(self._threads) as pool:
 
@@ -97,13 +103,17 @@ class ExpectimaxPlayer:
         row, mind = np.zeros(COLUMNS, np.uint64), self._mind()
         opening = open_game(self._rules, seed, number, row)
         began = time.perf_counter()
+        is_quick = self._config.plies <= QUICK_PLIES and not self._config.seconds
+        moves = TRACE_MOVES if is_quick else 1
         traces: list[NDArray[np.float64]] = []
-        while not traces or len(traces[-1]) == TRACE_MOVES:
+        while not traces or len(traces[-1]) == moves:
             if stopped.is_set():
                 return None
-            trace = np.zeros((TRACE_MOVES, TRACE_COLUMNS))
+            trace = np.zeros((moves, TRACE_COLUMNS))
             traces.append(trace[: play_on(*mind, row, trace)])
         seconds = time.perf_counter() - began
+        if has_move(self._rules, Board(row[BOARD_LO], row[BOARD_HI])):
+            raise ValueError("the values are no numbers: the search finds no best move")
         return close_game(self._rules, row, number, opening, np.concatenate(traces), seconds)
 
     def _mind(self) -> tuple[Rules, Network | None, Heuristic | None, Search, Memory]:
@@ -128,7 +138,7 @@ def make_search(config: ExpectimaxConfig) -> Search:
 
 
 def load_expectimax_player(folder: Path, config: NTupleConfig, search: ExpectimaxConfig) -> ExpectimaxPlayer:
-    """The player of a checkpoint folder; it reads the weights and nothing else.
+    """The player of a checkpoint folder, on all cores; it reads the weights and nothing else.
 
     Raises:
         ValueError: see `load_weights`, or the network does not value afterstates.
@@ -136,7 +146,7 @@ def load_expectimax_player(folder: Path, config: NTupleConfig, search: Expectima
     if config.values != "afterstate":
         raise ValueError(f"expectimax searches over values of afterstates, and this network values {config.values}s")
     network = filled_network(config, load_weights(folder, config))
-    return ExpectimaxPlayer(make_rules(config.rows, config.columns), network, search, config.num_threads)
+    return ExpectimaxPlayer(make_rules(config.rows, config.columns), network, search, available_cores())
 
 
 def make_heuristic_player(rows: int, columns: int, search: ExpectimaxConfig) -> ExpectimaxPlayer:

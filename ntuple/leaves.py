@@ -2,7 +2,8 @@
 
 There a spawn changes one line of the board: a move slides that line anew and takes the other three from the board
 without the spawn. The entries of one spawn's leaves are loaded while those of the spawn before arrive. Two small tables
-that stay in the caches remember leaves and chance nodes; they hold whole boards, so they change no value.
+that stay in the caches remember leaves and chance nodes; they hold whole boards, so they change no value. (Where
+unlikely spawns are left out, they remember no node above the last layer.)
 """
 
 from typing import NamedTuple

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import ONE, U15, ZERO, Board, Rules, afterstate, is_same, max_cell
+from ntuple.board import ONE, U15, ZERO, Board, Rules, afterstate, has_move, is_same, max_cell
 from ntuple.game import place_spawn, spawn_place
 from ntuple.jit import inline, kernel
 
@@ -12,15 +12,6 @@ NOTHING, ILLEGAL, AFTER_END, OFF_BOARD, OCCUPIED, REWARD = range(6)
 # Columns of what `replay` finds; EARNED is the reward by the rules of the move whose claimed one is wrong.
 SCORE, MAX_TILE, MOVES, IS_OVER, FAULT, NUMBER, EARNED = range(7)
 FINDINGS = 7
-
-
-@inline
-def _has_move(rules: Rules, board: Board) -> bool:
-    for action in range(4):
-        after, _ = afterstate(rules, board, action)
-        if not is_same(after, board):
-            return True
-    return False
 
 
 @inline
@@ -62,7 +53,7 @@ def replay(
             number += 1
             after, reward = afterstate(rules, board, actions[t])
             if is_same(after, board):
-                fault = ILLEGAL if _has_move(rules, board) else AFTER_END
+                fault = ILLEGAL if has_move(rules, board) else AFTER_END
                 break
             if rewards.size > 0 and np.int64(reward) != rewards[t]:
                 fault = REWARD
@@ -78,5 +69,5 @@ def replay(
                     break
     largest = max_cell(board)
     findings[MAX_TILE] = np.int64(1) << largest if largest > 0 else 0
-    findings[IS_OVER] = fault == NOTHING and not _has_move(rules, board)
+    findings[IS_OVER] = fault == NOTHING and not has_move(rules, board)
     findings[FAULT], findings[NUMBER] = fault, number

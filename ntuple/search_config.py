@@ -1,6 +1,7 @@
 """The configuration of expectimax search, and of the hand-made evaluation."""
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import asdict, dataclass, field
 from typing import ClassVar
 
 from ntuple.stages import make_stages
@@ -12,7 +13,11 @@ TABLE_BITS = (4, 28)  # log2 of the entries of a table: 16 to 268 million
 
 @dataclass(frozen=True)
 class HeuristicConfig:
-    """Weights of the hand-made evaluation, in points (ntuple.heuristic); found by five minutes of random search."""
+    """Weights of the hand-made evaluation, in points (ntuple.heuristic); found by five minutes of random search.
+
+    Raises:
+        ValueError: a weight is not finite, or a power not above 0.
+    """
 
     empty: float = 70.0  # an empty cell, in its row and again in its column
     merges: float = 90.0  # a pair of equal neighbours
@@ -20,6 +25,13 @@ class HeuristicConfig:
     monotonicity_power: float = 2.7
     sum: float = 0.4
     sum_power: float = 1.2
+
+    def __post_init__(self) -> None:
+        for name, weight in asdict(self).items():
+            if not math.isfinite(weight):
+                raise ValueError(f"heuristic.{name} = {weight}: must be finite")
+            if name.endswith("_power") and not 0 < weight <= 8:
+                raise ValueError(f"heuristic.{name} = {weight}: must be above 0 and at most 8")
 
 
 @dataclass(frozen=True)

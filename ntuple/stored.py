@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.board import make_rules
-from ntuple.config import NTupleConfig
+from ntuple.config import NTupleConfig, available_cores
 from ntuple.folding import fold
 from ntuple.network import Network, initial_weight, make_network, write_field
 from ntuple.patterns import Pattern, count_levels, network_text, parse_network, table_sizes, view_cells
@@ -240,10 +240,10 @@ def load_weights(folder: Path, config: NTupleConfig) -> Weights:
 
 
 def load_player(folder: Path, config: NTupleConfig) -> NTuplePlayer:
-    """The player of a checkpoint folder; it reads the weights and nothing else.
+    """The player of a checkpoint folder, on all cores; it reads the weights and nothing else.
 
     Raises:
         ValueError: see `load_weights`.
     """
     network = filled_network(config, load_weights(folder, config))
-    return NTuplePlayer(make_rules(config.rows, config.columns), network, config.num_threads, KINDS[config.values])
+    return NTuplePlayer(make_rules(config.rows, config.columns), network, available_cores(), KINDS[config.values])

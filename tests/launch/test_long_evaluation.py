@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from launch.cli import main
 from launch.errors import UserError
 from launch.kept_games import KeptGames, play_kept
 from ntuple import RandomPlayer, make_rules
-from ntuple.stepwise import play_by_advice
+from ntuple.stepwise import PlayedGame, play_by_advice
 
 YAML = """\
 learner: ntuple
@@ -86,6 +87,7 @@ def test_records_of_any_player_are_right(run: str, capsys: pytest.CaptureFixture
         ["evaluate", "greedy", "--board", "2x3"],
         ["evaluate", "heuristic", "--board", "2x3"],
     ):
+        Path("games.txt").unlink(missing_ok=True)
         result = last_json(capsys, *words, "--games", "8", "--records", "games.txt")
         judged = last_json(capsys, "judge", "games.txt", "--whole")
         assert (judged["games"], judged["correct"], judged["wrong"]) == (8, 8, [])
@@ -129,16 +131,19 @@ def test_a_solution_of_another_board_is_refused(run: str, capsys: pytest.Capture
     assert "none.sol" in capsys.readouterr().err
 
 
+RULES = make_rules(2, 2)
+
+
+def play_randomly(numbers: Iterable[int], seed: int) -> Iterator[PlayedGame]:
+    return play_by_advice(RULES, lambda *asked: RandomPlayer(RULES, 1).advise(*asked).action, numbers, seed)
+
+
 def test_kept_games_of_something_else_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "games.jsonl"
-    rules = make_rules(2, 2)
-    player = RandomPlayer(rules, 1)
-
-    def play_each(numbers, seed):
-        return play_by_advice(rules, lambda *asked: player.advise(*asked).action, numbers, seed)
-
-    games = play_kept(play_each, KeptGames(path, {"seed": 1}), 5, 1)
-    assert games.score.tolist() == play_kept(play_each, KeptGames(path, {"seed": 1}), 5, 1).score.tolist()
+    path, scores = tmp_path / "games.jsonl", []
+    for _ in range(2):
+        with KeptGames(path, {"seed": 1}) as kept:
+            scores.append(play_kept(play_randomly, kept, 5, 1).score.tolist())
+    assert scores[0] == scores[1]
     for line in path.read_text().splitlines()[1:]:
         game = json.loads(line)
         judged = reference.judge(game["record"], 2, 2)
@@ -148,6 +153,104 @@ def test_kept_games_of_something_else_are_refused(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace('"number"', '"numbers"'))
     with pytest.raises(UserError, match="damaged"):
         KeptGames(path, {"seed": 1})
+
+
+def test_a_file_in_use_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "games.jsonl"
+    with KeptGames(path, {"seed": 1}) as kept:
+        play_kept(play_randomly, kept, 3, 1)
+        before = path.read_bytes()
+        with pytest.raises(UserError, match="another process is playing these games"):
+            KeptGames(path, {"seed": 1})
+        assert path.read_bytes() == before
+        play_kept(play_randomly, kept, 4, 1)
+    with KeptGames(path, {"seed": 1}) as kept:
+        assert sorted(kept.games) == [0, 1, 2, 3]
+
+
+def test_the_seconds_of_games_are_those_of_the_clock(tmp_path: Path) -> None:
+    """Of games side by side too, and whatever was there before."""
+
+    def play_slowly(numbers: Iterable[int], seed: int) -> Iterator[PlayedGame]:
+        for number, game in enumerate(play_randomly(numbers, seed)):
+            time.sleep(0.2 if number % 2 else 0.0)  # two end together
+            yield game._replace(seconds=0.2)
+
+    path = tmp_path / "games.jsonl"
+    for count, seconds in ((4, 0.4), (4, 0.4), (6, 0.6)):
+        with KeptGames(path, {}) as kept:
+            assert play_kept(play_slowly, kept, count, 1).seconds == pytest.approx(seconds, abs=0.15)
+
+
+def test_a_disk_that_is_full_ends_with_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with KeptGames(tmp_path / "games.jsonl", {}) as kept:
+        monkeypatch.setattr("launch.kept_games.os.fsync", full)
+        with pytest.raises(UserError, match="No space left on device; the games before this one are kept"):
+            play_kept(play_randomly, kept, 5, 1)
+
+
+@pytest.mark.parametrize("player", ["run", "heuristic"])
+def test_a_signal_stops_and_the_same_command_goes_on(run: str, player: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["evaluate", run, "--search", "expectimax", "--plies", "6"]
+    if player == "heuristic":
+        words = ["evaluate", "heuristic", "--board", "2x3", "--plies", "6"]
+    words += ["--games", "80", "--keep", "kept.jsonl"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "launch", *words],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while process.poll() is None and not (
+        Path("kept.jsonl").exists() and Path("kept.jsonl").read_text().count("\n") > 3
+    ):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    out, error = process.communicate(timeout=60)
+    assert process.returncode == 75
+    assert error.strip() == "SIGTERM: keeping the finished games and stopping"
+    before = Path("kept.jsonl").read_text().splitlines()
+    assert out.splitlines()[-1] == f"stopped with {len(before) - 1} games in kept.jsonl; the same command goes on"
+    assert 3 < len(before) < 80
+    result = last_json(capsys, *words)
+    after = Path("kept.jsonl").read_text().splitlines()
+    assert after[: len(before)] == before
+    assert (len(after), result["games"]) == (81, 80)
+
+
+def test_what_cannot_be_written_is_refused_before_playing(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("old.txt").write_text("mine")
+    for file, says in (
+        ("old.txt", "is there already"),
+        (".", "is there already"),
+        ("no/new.txt", "there is no folder"),
+    ):
+        assert main(["evaluate", run, "--games", "4", "--records", file]) == 2
+        captured = capsys.readouterr()
+        assert says in captured.err
+        assert captured.err.count("\n") == 1
+        assert captured.out == ""
+    assert Path("old.txt").read_text() == "mine"
+    assert not list(Path(run, "evaluations").glob("*-4games-*"))
+
+
+def test_games_of_other_draws_replace_no_result(run: str) -> None:
+    (result,) = Path(run, "evaluations").glob("*.json")
+    before = result.read_bytes()
+    assert main(["evaluate", run, "--games", "10", "--records", "games.txt"]) == 0
+    assert result.read_bytes() == before
+    assert Path(run, "evaluations", "20000-1ply-by_moves-10games-seed2000003.json").exists()
+
+
+def test_the_solution_of_a_game_with_another_end_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "--board", "2x3", "--until", "64", "--out", "64.sol"]) == 0
+    assert main(["evaluate", "random", "--board", "2x3", "--games", "4", "--solution", "64.sol"]) == 2
+    assert "64.sol: of a game that ends with 64; solve again without --until" in capsys.readouterr().err
 
 
 def test_moves_of_a_board(run: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -171,6 +274,7 @@ def test_moves_of_a_board(run: str, capsys: pytest.CaptureFixture[str]) -> None:
         (["--search", "expectimax", "--plies", "0"], "plies"),
         (["--search", "expectimax", "search.limits=8"], "limits"),
         (["--search", "expectimax", "search.depth=8"], "depth"),
+        (["--search", "expectimax", "search.heuristic.empty=8"], "leave out search.heuristic.empty=8"),
     ],
 )
 def test_searches_that_cannot_be(run: str, capsys: pytest.CaptureFixture[str], words: list[str], says: str) -> None:

@@ -1,0 +1,148 @@
+"""Every player against the exact solution: what its moves lose, in all states of a small board."""
+
+import functools
+
+import numpy as np
+import pytest
+from flax import nnx
+
+from launch.contracts import Player
+from muzero2048.config import SearchConfig
+from muzero2048.env import Game2048
+from muzero2048.ntuple_value import NTupleSetting
+from muzero2048.player import NetworkSetting, SearchPlayer
+from ntuple import ExpectimaxConfig, GreedyPlayer, NTupleConfig, NTupleLearner, NTuplePlayer, RandomPlayer, make_rules
+from ntuple.board import Board, decode
+from ntuple.config import ExplorationConfig, StepSizeConfig
+from ntuple.expectimax_player import ExpectimaxPlayer
+from ntuple.network import Network, make_network, write_field
+from ntuple.solution import Solution
+from ntuple.solver import LEVELS, solve
+from ntuple.stepwise import play_by_advice, states_of
+from tests.muzero2048.toy_model import random_model, small_config
+
+RULES = make_rules(2, 3)
+TILES = 8  # levels of a cell of 2x3, whose largest tile is 128
+WHOLE = "012345"  # a tuple of the whole board: an entry an afterstate
+MOST_STATES = 400
+OPTIMUM = 480.258272
+
+
+@functools.cache
+def solution() -> Solution:
+    return Solution(2, 3, LEVELS + 1, LEVELS + 1, solve(2, 3))
+
+
+@functools.cache
+def states() -> tuple[np.ndarray, np.ndarray]:
+    """Words [N] and boards [N, 2, 3] of states with a legal move, from the first to the last sums of tiles."""
+    words = solution().solved.states
+    words = words[np.isfinite(solution().move_values(words)).any(axis=1)]
+    words = words[np.linspace(0, len(words) - 1, MOST_STATES).astype(int)]
+    return words, np.array([decode(RULES, Board(word, np.uint64(0))) for word in words], np.uint8)
+
+
+def losses(player: Player) -> np.ndarray:
+    """Points lost by the player's move in every state."""
+    words, boards = states()
+    return solution().losses(words, player.advise(boards, np.arange(len(boards), dtype=np.uint32)).action)
+
+
+@functools.cache
+def exact_network() -> Network:
+    """V of every afterstate in its entry, a quarter of it, since the entries of all 4 views are summed."""
+    exact = np.zeros((TILES,) * 6, np.float32)  # the lowest digit of an index is the first cell
+    for word in solution().solved.afters:
+        board = decode(RULES, Board(word, np.uint64(0)))
+        after = solution().look_up(board).afterstate
+        assert after is not None
+        for view in (board, board[::-1], board[:, ::-1], board[::-1, ::-1]):
+            exact[tuple(view.ravel()[::-1])] = after.expected / 4
+    network = make_network(WHOLE, 2, 3, 0.0)
+    write_field(network, exact.ravel())
+    return network
+
+
+def test_all_states_are_there() -> None:
+    words, boards = states()
+    assert len(words) == len(np.unique(words)) == MOST_STATES
+    assert boards.max() == 7
+
+
+def test_players_that_know_nothing_lose() -> None:
+    assert losses(RandomPlayer(RULES, threads=1)).mean() > 1
+    assert losses(GreedyPlayer(RULES, threads=1)).mean() > 0.2
+
+
+@pytest.mark.parametrize("plies", [1, 2, 3])
+def test_exact_values_lose_nothing_at_any_depth(plies: int) -> None:
+    assert losses(ExpectimaxPlayer(RULES, exact_network(), ExpectimaxConfig(plies=plies), threads=1)).max() < 1e-3
+    assert losses(NTuplePlayer(RULES, exact_network(), threads=1)).max() < 1e-3
+
+
+def test_expectimax_without_values_is_optimal_when_deep_enough() -> None:
+    """The last states are searched to the end of their games, and a deeper search loses less in the others."""
+    network = make_network(WHOLE, 2, 3, 0.0)
+    lost = [losses(ExpectimaxPlayer(RULES, network, ExpectimaxConfig(plies=p), threads=2)) for p in (1, 5, 9)]
+    sums = np.where(states()[1] > 0, 1 << states()[1].astype(int), 0).sum(axis=(1, 2))
+    assert (sums >= 200).sum() > 40
+    assert lost[0][sums >= 200].max() > 50
+    assert lost[2][sums >= 200].max() < 1e-3
+    assert lost[0].mean() > 3 * lost[1].mean() > 3 * lost[2].mean()
+
+
+@functools.cache
+def trained_player() -> NTuplePlayer:
+    config = NTupleConfig(
+        2,
+        3,
+        WHOLE,
+        env_steps=10_000_000,
+        report_env_steps=10_000_000,
+        threads=1,
+        v_init=1000.0,
+        step_size=StepSizeConfig(alpha=0.1, alpha_steps="0.3:0.02 0.6:0.005", adaptive_fraction=0.0),
+        exploration=ExplorationConfig(temperature=10.0, decay=0.8),
+    )
+    learner = NTupleLearner(config, seed=1)
+    learner.advance()
+    return learner.player()
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "most"), [("greedy", 350, 450), ("searching", 200, 280), ("trained", 1, 100)]
+)
+def test_score_and_loss_make_up_the_optimum(name: str, least: float, most: float) -> None:
+    """E[score] + E[loss of the moves] = V*(start), whoever plays."""
+    if name == "searching":
+        player = ExpectimaxPlayer(RULES, make_network(WHOLE, 2, 3, 0.0), ExpectimaxConfig(plies=3), threads=1)
+    else:
+        player = GreedyPlayer(RULES, threads=1) if name == "greedy" else trained_player()
+    games = list(play_by_advice(RULES, lambda *asked: player.advise(*asked).action, range(1000), seed=3))
+    lost = []
+    for game in games:
+        words = states_of(RULES, game.opening, game.actions, game.spawns)[:, 0]
+        lost.append(solution().losses(words, game.actions).sum())
+    together = np.array([game.score for game in games]) + lost
+    error = together.std() / len(games) ** 0.5
+    assert least < np.mean(lost) < most
+    assert together.mean() == pytest.approx(OPTIMUM, abs=4 * error)
+
+
+@pytest.mark.parametrize("root", ["gumbel", "puct"])
+def test_the_tree_search_of_the_true_game(root: str) -> None:
+    """MuZero's search with a network that knows nothing: what the game tells it comes with simulations."""
+    lost = []
+    for simulations in (4, 32, 512):
+        search = SearchConfig(
+            root=root, simulations=simulations, model="simulator", read_out="expectimax", chance="weighted", c_scale=1.0
+        )
+        graphdef, params = nnx.split(random_model(small_config(search=search), seed=0))
+        lost.append(losses(SearchPlayer(NetworkSetting(Game2048(2, 3), search, 1.0, graphdef), params)).mean())
+    assert lost[0] > 1.5 * lost[1] > 2 * lost[2]
+
+
+def test_the_tree_search_over_exact_values_loses_nothing() -> None:
+    search = SearchConfig(simulations=4, model="simulator", read_out="expectimax", chance="weighted")
+    setting = NTupleSetting(Game2048(2, 3), search, 1.0, ((0, 1, 2, 3, 4, 5),))
+    assert losses(SearchPlayer(setting, np.asarray(exact_network().weights))).max() < 1e-3
