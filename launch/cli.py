@@ -91,6 +91,7 @@ def _add_evaluate(commands: "argparse._SubParsersAction[_Parser]") -> None:
     parser.add_argument("--records", type=Path, metavar="FILE", help="write the games, in the notation of judge")
     parser.add_argument("--solution", type=Path, metavar="FILE", help="of a small board, by solve: tell the regret")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="keep the games here as they end, and go on from it")
+    parser.add_argument("--part", default="", metavar="I/N", help="play every Nth game, for one of N processes")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object in the last line")
     parser.set_defaults(run=_evaluate)
 
@@ -117,7 +118,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
 
     seed = evaluate.FINAL_EVALUATION_SEED if arguments.seed is None else arguments.seed
     evaluation, options = evaluate.Evaluation(arguments.games, seed), _search_options(arguments)
-    wishes = evaluate.Wishes(arguments.records, arguments.solution, arguments.keep, arguments.json)
+    wishes = evaluate.Wishes(arguments.records, arguments.solution, arguments.keep, arguments.part, arguments.json)
     if _is_baseline(arguments):
         return evaluate.evaluate_baseline(arguments.path, arguments.board or "4x4", evaluation, options, wishes)
     return evaluate.evaluate_path(Path(arguments.path), evaluation, options, wishes)

@@ -53,12 +53,13 @@ class Wishes(NamedTuple):
     records: Path | None = None  # a new file for the records of all games
     solution: Path | None = None  # of the board, for the regret of the moves
     keep: Path | None = None  # the file in which games are kept as they end, if it is not to be the run's own
+    part: str = ""  # such as 2/4: every fourth game, beginning with the second, for one of four processes
     as_json: bool = False
 
     @property
     def need_moves(self) -> bool:
         """Whether games are to be played move by move, whoever plays."""
-        return bool(self.records or self.solution or self.keep)
+        return bool(self.records or self.solution or self.keep or self.part)
 
 
 class Played(NamedTuple):
@@ -81,7 +82,7 @@ def evaluate_path(path: Path, evaluation: Evaluation, options: Options, wishes: 
     Raises:
         UserError: no good checkpoint, or one that cannot serve the search of the options; files that cannot be used.
     """
-    _check(evaluation)
+    _check(evaluation, wishes)
     checkpoint = checkpoints.find_checkpoint(path)
     experiment, state = checkpoints.read_checkpoint(checkpoint)
     search = resolve(experiment, options, checkpoint)
@@ -100,7 +101,7 @@ def evaluate_path(path: Path, evaluation: Evaluation, options: Options, wishes: 
         return STOPPED
     _, record = report(played.games, experiment, state, evaluation, search)
     record |= _finish(wishes, board, solution, played)
-    if run_folder is not None:
+    if run_folder is not None and not wishes.part:
         try:
             keep(record, evaluation.file(run_folder, env_steps, name))
         except OSError as error:
@@ -151,7 +152,9 @@ def _play(
     def play_by_advice(numbers: Any, seed: int) -> Any:
         return stepwise.play_by_advice(rules, lambda *asked: player.advise(*asked).action, numbers, seed)
 
-    with kept_games.KeptGames(file, heading) as kept:
+    if wishes.part and file is None:
+        raise UserError(f"--part {wishes.part} needs a file for its games: add --keep FILE")
+    with kept_games.KeptGames(file, heading, kept_games.Part(*parse_part(wishes.part))) as kept:
         # Compiled before a clock runs.
         if is_long(player):
             player.prepare()
@@ -171,8 +174,10 @@ def _play(
         except ValueError as error:  # values that are no numbers
             raise UserError(str(error)) from error
         if games is None:
-            print(f"stopped with {len(kept.games):,} games in {file}; the same command goes on")
+            print(f"stopped; the finished games are in {kept.path}, and the same command goes on")
             return None
+        if wishes.part:
+            print(f"part {wishes.part}: the same command without --part puts the parts together")
         return Played(games, kept.ordered(evaluation.games))
 
 
@@ -236,7 +241,7 @@ def evaluate_baseline(name: str, board: str, evaluation: Evaluation, options: Op
     Raises:
         UserError: options that the player does not have.
     """
-    _check(evaluation)
+    _check(evaluation, wishes)
     rows, columns = parse_board(board)
     player, search = load_baseline(name, board, options)
     solution = _prepare(wishes, rows, columns)
@@ -275,6 +280,14 @@ def parse_board(board: str) -> tuple[int, int]:
     return int(sides[0]), int(sides[1])
 
 
+def parse_part(part: str) -> tuple[int, int]:
+    """Number and count of "2/4"; of nothing 1 and 1."""
+    words = (part or "1/1").split("/")
+    if len(words) != 2 or not all(word.isdecimal() for word in words) or not 1 <= int(words[0]) <= int(words[1]):
+        raise UserError(f"--part is {part}; give number/count, such as 2/4 for the second of four processes")
+    return int(words[0]), int(words[1])
+
+
 def prepare_folder(run_folder: Path) -> None:
     """Make the folder of evaluations before time is spent on playing; UserError if that is not possible."""
     try:
@@ -301,8 +314,9 @@ def _report(
     return summary, result
 
 
-def _check(evaluation: Evaluation) -> None:
-    if evaluation.games < 2:
-        raise UserError(f"--games is {evaluation.games}; give 2 or more, since one game has no interval")
+def _check(evaluation: Evaluation, wishes: Wishes) -> None:
+    least = 2 * parse_part(wishes.part)[1]
+    if evaluation.games < least:
+        raise UserError(f"--games is {evaluation.games}; give {least} or more, since one game has no interval")
     if not 0 <= evaluation.seed < SEEDS:
         raise UserError(f"--seed is {evaluation.seed}; give 0 to {SEEDS - 1}")

@@ -2,10 +2,12 @@
 
 A line of the file is one game as JSON; `record` is the game in the notation of launch/records.py. A line that a crash
 cut off counts as not written. The file is read before anything is played, so the same command goes on where it stopped.
+Processes that share the games of an evaluation have a file each, beside the one in which they come together.
 """
 
 import contextlib
 import fcntl
+import glob
 import json
 import os
 import threading
@@ -13,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -38,37 +40,50 @@ class KeptGame(NamedTuple):
     record: str
 
 
+class Part(NamedTuple):
+    """The share of one of several processes."""
+
+    number: int  # from 1
+    of: int
+
+    def file(self, whole: Path) -> Path:
+        """Where it keeps its games."""
+        return whole.with_suffix(f".part-{self.number}-of-{self.of}{whole.suffix}") if self.of > 1 else whole
+
+    def numbers(self, count: int) -> range:
+        """Those of games 0..count - 1 that it plays."""
+        return range(self.number - 1, count, self.of)
+
+
+WHOLE = Part(1, 1)
+
+
 class KeptGames:
     """The games of one evaluation; with a path they lie in a file, too, which is this process's alone until `close`."""
 
-    def __init__(self, path: Path | None, heading: dict[str, Any]) -> None:
+    def __init__(self, path: Path | None, heading: dict[str, Any], part: Part = WHOLE) -> None:
         """Read back what the file holds.
 
         Args:
             path: of the file; None: nothing is written.
             heading: what the games belong to: board, search, seed; another one in the file is refused.
+            part: which of the games are played here, in a file of their own; the whole takes up those of all parts.
 
         Raises:
             UserError: the file cannot be used, is in use, or belongs to something else.
         """
         self.games: dict[int, KeptGame] = {}
-        self.path = path
-        self._file = None
-        if path is None:
+        self.path = path and part.file(path)
+        self._part = part
+        self._file: BinaryIO | None = None
+        if path is None or self.path is None:
             return
-        try:
-            self._file = path.open("a+b")
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._take_up(path, {"format": FORMAT, **heading})
-        except BlockingIOError as error:
-            self.close()
-            raise UserError(f"{path}: another process is playing these games; let it end") from error
-        except OSError as error:
-            self.close()
-            raise UserError(f"cannot use {path}: {error.strerror}; make it writable") from error
-        except UserError:
-            self.close()
-            raise
+        heading = {"format": FORMAT, **heading}
+        if part == WHOLE:
+            for other in sorted(path.parent.glob(f"{glob.escape(path.stem)}.part-*{path.suffix}")):
+                self._open(other, heading)
+                self.close()
+        self._open(self.path, heading)
 
     def __enter__(self) -> "KeptGames":
         return self
@@ -83,20 +98,35 @@ class KeptGames:
         if self._file:
             self._file.close()
 
-    def _take_up(self, path: Path, heading: dict[str, Any]) -> None:
-        """Read the games of the file; cut off what is behind its last whole line."""
-        assert self._file
-        self._file.seek(0)
-        text = self._file.read()
+    def _open(self, path: Path, heading: dict[str, Any]) -> None:
+        """Take a file, and up the games in it."""
+        try:
+            self._file = path.open("a+b")
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._take_up(self._file, path, heading)
+        except BlockingIOError as error:
+            self.close()
+            raise UserError(f"{path}: another process is playing these games; let it end") from error
+        except OSError as error:
+            self.close()
+            raise UserError(f"cannot use {path}: {error.strerror}; make it writable") from error
+        except UserError:
+            self.close()
+            raise
+
+    def _take_up(self, file: BinaryIO, path: Path, heading: dict[str, Any]) -> None:
+        """Read the games of a file; cut off what is behind its last whole line."""
+        file.seek(0)
+        text = file.read()
         whole = text.rfind(b"\n") + 1
         try:
             first, *lines = [json.loads(line) for line in text[:whole].splitlines()] or [heading]
             if first != heading:
                 raise UserError(f"{path}: holds games of another evaluation; move it away")
-            self.games = {line["number"]: KeptGame(**line) for line in lines}
+            self.games |= {line["number"]: KeptGame(**line) for line in lines}
         except (ValueError, TypeError, KeyError) as error:
             raise UserError(f"{path}: damaged; move it away to play all its games again") from error
-        self._file.truncate(whole)
+        file.truncate(whole)
         if whole == 0:
             self._write(heading)
 
@@ -120,8 +150,12 @@ class KeptGames:
             os.fsync(self._file.fileno())
 
     def ordered(self, count: int) -> list[KeptGame]:
-        """Games 0..count - 1, of those that are there."""
-        return [self.games[number] for number in range(count) if number in self.games]
+        """Those of games 0..count - 1 that are this part's, of those that are there."""
+        return [self.games[number] for number in self.numbers(count) if number in self.games]
+
+    def numbers(self, count: int) -> range:
+        """Those of games 0..count - 1 that are this part's."""
+        return self._part.numbers(count)
 
 
 def play_kept(
@@ -130,22 +164,26 @@ def play_kept(
     count: int,
     seed: int,
 ) -> Games:
-    """Play what is missing of games 0..count - 1, and return them all; every ten seconds a line tells how far it is.
+    """Play what is missing of games 0..count - 1, of a part its share, and return them all.
+
+    Every ten seconds a line tells how far it is.
 
     Raises:
         UserError: a game cannot be kept.
     """
-    missing = [number for number in range(count) if number not in kept.games]
-    if len(missing) < count:
-        print(f"{count - len(missing):,} of {count:,} games are there; {len(missing):,} to play", flush=True)
+    numbers = kept.numbers(count)
+    missing = [number for number in numbers if number not in kept.games]
+    before = len(numbers) - len(missing)
+    if before:
+        print(f"{before:,} of {len(numbers):,} games are there; {len(missing):,} to play", flush=True)
     began = ended = time.monotonic()
 
     def tell() -> None:
         games = kept.ordered(count)
-        done, left = len(games) - (count - len(missing)), count - len(games)
+        done, left = len(games) - before, len(numbers) - len(games)
         elapsed = time.monotonic() - began
         end = f"{clock(elapsed / done * left)} left" if done else f"{clock(elapsed)} since the start"
-        print(f"{_progress(games, count)}  {end}", flush=True)
+        print(f"{_progress(games, len(numbers))}  {end}", flush=True)
 
     with _now_and_then(tell):
         for played in play_each(missing, seed):

@@ -192,6 +192,40 @@ def test_a_disk_that_is_full_ends_with_one_line(tmp_path: Path, monkeypatch: pyt
             play_kept(play_randomly, kept, 5, 1)
 
 
+def test_parts_come_together_without_repeating_a_game(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("evaluate", run, "--search", "expectimax", "--plies", "2", "--games", "11")
+    assert main([*words, "--part", "1/3"]) == 0
+    out = capsys.readouterr().out
+    assert "4 games" in out
+    assert "part 1/3: the same command without --part puts the parts together" in out.splitlines()
+    assert last_json(capsys, *words, "--part", "3/3")["games"] == 3
+    folder = Path(run, "evaluations")
+    stem = "20000-expectimax-p2-seed2000003.games"
+    parts = [folder / f"{stem}.part-{number}-of-3.jsonl" for number in (1, 3)]
+    played = [[json.loads(line)["number"] for line in part.read_text().splitlines()[1:]] for part in parts]
+    assert [sorted(numbers) for numbers in played] == [[0, 3, 6, 9], [2, 5, 8]]
+    assert not list(folder.glob("*-11games-*"))
+    together = last_json(capsys, *words)
+    (own,) = folder.glob(f"{stem}.jsonl")
+    assert sorted(json.loads(line)["number"] for line in own.read_text().splitlines()[1:]) == [1, 4, 7, 10]
+    for file in (own, *parts):
+        file.unlink()
+    alone = last_json(capsys, *words)
+    assert (together["score_mean"], together["moves_mean"]) == (alone["score_mean"], alone["moves_mean"])
+
+
+@pytest.mark.parametrize("part", ["0/2", "3/2", "2", "a/b", "-1/2"])
+def test_a_part_that_cannot_be(run: str, capsys: pytest.CaptureFixture[str], part: str) -> None:
+    assert main(["evaluate", run, "--games", "4", f"--part={part}"]) == 2
+    assert capsys.readouterr().err == (
+        f"error: --part is {part}; give number/count, such as 2/4 for the second of four processes\n"
+    )
+    assert main(["evaluate", run, "--games", "5", "--part", "1/3"]) == 2
+    assert "give 6 or more" in capsys.readouterr().err
+    assert main(["evaluate", "random", "--games", "4", "--part", "1/2"]) == 2
+    assert "add --keep FILE" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("player", ["run", "heuristic"])
 def test_a_signal_stops_and_the_same_command_goes_on(run: str, player: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["evaluate", run, "--search", "expectimax", "--plies", "6"]
@@ -215,7 +249,7 @@ def test_a_signal_stops_and_the_same_command_goes_on(run: str, player: str, caps
     assert process.returncode == 75
     assert error.strip() == "SIGTERM: keeping the finished games and stopping"
     before = Path("kept.jsonl").read_text().splitlines()
-    assert out.splitlines()[-1] == f"stopped with {len(before) - 1} games in kept.jsonl; the same command goes on"
+    assert out.splitlines()[-1] == "stopped; the finished games are in kept.jsonl, and the same command goes on"
     assert 3 < len(before) < 80
     result = last_json(capsys, *words)
     after = Path("kept.jsonl").read_text().splitlines()
