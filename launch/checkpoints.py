@@ -44,7 +44,7 @@ def save_checkpoint(run_folder: Path, learner: Learner, experiment: Experiment, 
     parent = run_folder / FOLDER
     folder = _save(parent, learner, experiment, state)
     others = [old for old in _numbered(parent) if old != folder]
-    for old in others[experiment.run.keep_checkpoints - 1 :]:
+    for old in (*others[experiment.run.keep_checkpoints - 1 :], *parent.glob(".*.tmp")):  # .tmp: of a killed run
         shutil.rmtree(old)
     return folder
 

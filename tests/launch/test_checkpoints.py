@@ -69,13 +69,16 @@ def test_a_checkpoint_that_was_copied_elsewhere_is_found(run: Path, tmp_path: Pa
 
 
 def test_what_a_killed_save_left_is_not_taken_for_a_checkpoint(run: Path, experiment: Experiment):
-    half = run / "checkpoints" / ".200.tmp"
-    half.mkdir()
-    (half / "toy.json").write_text("{")
+    halves = [
+        run / "checkpoints" / name for name in (".150.tmp", ".200.tmp")
+    ]  # of this step, and of one never met again
+    for half in halves:
+        half.mkdir()
+        (half / "toy.json").write_text("{")
     assert find_checkpoint(run).name == "100"
     _save(run, experiment, 200)
     assert find_checkpoint(run).name == "200"
-    assert not half.exists()
+    assert not any(half.exists() for half in halves)
 
 
 def test_saving_the_same_step_again_replaces_the_checkpoint(run: Path, experiment: Experiment):

@@ -125,6 +125,55 @@ def test_muzero_killed_and_resumed_is_as_never_stopped():
     assert _result(Path("runs/killed")) == _result(Path("runs/whole"))
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Sharding info not provided")
+@pytest.mark.parametrize(("learner", "kills"), [("ntuple", 20), ("muzero", 4)])
+def test_a_run_that_is_killed_many_times(yaml: Path, learner: str, kills: int):
+    """It never falls behind a save, keeps no more checkpoints than asked for, and takes no more memory as it goes."""
+    words = ["run.name=killed", "--resume", "run.keep_checkpoints=2"]
+    if learner == "ntuple":
+        words += ["ntuple.env_steps=40_000_000", "ntuple.report_env_steps=100_000", "run.evaluate_env_steps=0"]
+    else:
+        words = [*MUZERO_WORDS, *words, "muzero.env_steps=81_920", "run.evaluate_env_steps=0"]
+    config = "ntuple.yaml" if learner == "ntuple" else str(ROOT / "configs" / "muzero" / "tiny.yaml")
+    run, rng, saved = Path("runs/killed"), random.Random(KILL_SEED), 0
+    for _ in range(kills):
+        process = _start(*words, config=config)
+        _wait_for_rows(process, run, len(read_metrics(run)) + 1 if saved else 1, seconds=600)
+        time.sleep(rng.uniform(0, 1))
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=60)
+        if (run / "checkpoints").exists() and any(path.name.isdecimal() for path in (run / "checkpoints").iterdir()):
+            newest = int(find_checkpoint(run).name)
+            assert newest >= saved
+            saved = newest
+            assert len([path for path in (run / "checkpoints").iterdir() if path.name.isdecimal()]) <= 3
+    assert saved > 0
+    process = _start(*words, config=config)
+    memory = _memory_until_the_end(process)
+    output, _ = process.communicate()
+    assert process.returncode == 0, output
+    rows = [row["env_steps"] for row in read_metrics(run) if "eval/score_mean" not in row]
+    assert rows == sorted(set(rows))
+    assert rows[-1] == (40_000_000 if learner == "ntuple" else 81_920)
+    assert len(list((run / "checkpoints").iterdir())) == 2
+    quarter = len(memory) // 4
+    assert quarter >= 5
+    assert np.mean(memory[-quarter:]) < 1.1 * np.mean(memory[quarter : 2 * quarter])
+
+
+def _memory_until_the_end(process: subprocess.Popen[str]) -> list[int]:
+    """Kilobytes that a process has in memory, every tenth of a second, from its first line on."""
+    assert process.stdout
+    process.stdout.readline()
+    sizes = []
+    while process.poll() is None:
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        sizes += [int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS")]
+        time.sleep(0.1)
+    return sizes
+
+
 def test_sigterm_saves_a_good_checkpoint_and_exits_75(yaml: Path):
     process = _start("run.save_minutes=0", "ntuple.env_steps=1_000_000_000")
     run = Path("runs/whole")
