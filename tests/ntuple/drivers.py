@@ -69,24 +69,17 @@ def plain_chance(rules, network, lookup, after, plies):
         return np.float64(value_at(network, lookup, 0))
     empty = empty_cells(rules, after)
     total = 0.0
-    for cell in range(16):
-        tile = ONE << np.uint64(4 * cell)
+    for code in range(32):
+        tile = ONE << np.uint64(4 * (code // 2))
         if empty & tile:
-            two = plain_state(rules, network, lookup, Board(after.lo | tile, after.hi), plies)
-            four = plain_state(rules, network, lookup, Board(after.lo | tile << ONE, after.hi), plies)
-            total += (1 - FOUR_SHARE) * two + FOUR_SHARE * four
+            board, best = Board(after.lo | tile << np.uint64(code % 2), after.hi), -np.inf
+            # Not in a function of its own: two that call each other crash when numba reads them from its cache.
+            for action in range(4):
+                below, reward = afterstate(rules, board, action)
+                if not is_same(below, board):
+                    best = max(best, reward + plain_chance(rules, network, lookup, below, plies - 1))
+            total += (FOUR_SHARE if code % 2 else 1 - FOUR_SHARE) * (best if best > -np.inf else 0.0)
     return total / count_cells(empty)
-
-
-@kernel
-def plain_state(rules, network, lookup, board, plies):
-    """The best r + Vchance of a state, 0 where no move is legal."""
-    best = -np.inf
-    for action in range(4):
-        after, reward = afterstate(rules, board, action)
-        if not is_same(after, board):
-            best = max(best, reward + plain_chance(rules, network, lookup, after, plies - 1))
-    return best if best > -np.inf else 0.0
 
 
 @kernel
