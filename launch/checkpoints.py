@@ -17,6 +17,7 @@ from launch.config import CONFIG_FILE, Experiment, load_experiment
 from launch.contracts import Learner
 from launch.errors import UserError, warn
 from launch.files import sync, write_json
+from launch.processes import Processes
 
 FOLDER = "checkpoints"
 SNAPSHOTS = "snapshots"  # a run's folder of checkpoints that are never deleted
@@ -35,45 +36,68 @@ class State:
     version: str  # of this project
 
 
-def save_checkpoint(run_folder: Path, learner: Learner, experiment: Experiment, state: State) -> Path:
+def save_checkpoint(
+    run_folder: Path, learner: Learner, experiment: Experiment, state: State, processes: Processes
+) -> Path:
     """Write a checkpoint, replacing one of the same step, and delete all but the newest `keep_checkpoints`.
 
     Returns:
         The checkpoint's folder.
     """
     parent = run_folder / FOLDER
-    folder = _save(parent, learner, experiment, state)
-    others = [old for old in _numbered(parent) if old != folder]
-    for old in (*others[experiment.run.keep_checkpoints - 1 :], *parent.glob(".*.tmp")):  # .tmp: of a killed run
-        shutil.rmtree(old)
+    folder = _save(parent, learner, experiment, state, processes)
+    if processes.is_first:
+        others = [old for old in _numbered(parent) if old != folder]
+        for old in (*others[experiment.run.keep_checkpoints - 1 :], *parent.glob(".*.tmp")):  # .tmp: of a killed run
+            shutil.rmtree(old)
     return folder
 
 
-def save_snapshot(run_folder: Path, learner: Learner, experiment: Experiment, state: State) -> None:
+def save_snapshot(
+    run_folder: Path, learner: Learner, experiment: Experiment, state: State, processes: Processes
+) -> None:
     """Write a checkpoint that stays."""
-    _save(run_folder / SNAPSHOTS, learner, experiment, state)
+    _save(run_folder / SNAPSHOTS, learner, experiment, state, processes)
 
 
-def _save(parent: Path, learner: Learner, experiment: Experiment, state: State) -> Path:
-    parent.mkdir(exist_ok=True)
+def _save(parent: Path, learner: Learner, experiment: Experiment, state: State, processes: Processes) -> Path:
+    if processes.is_first:
+        parent.mkdir(exist_ok=True)
     folder = parent / str(state.progress["env_steps"])
-    write_checkpoint(folder, learner.save, experiment, state)
+    write_checkpoint(folder, learner.save, experiment, state, processes)
     return folder
 
 
-def write_checkpoint(folder: Path, save: Callable[[Path], None], experiment: Experiment, state: State) -> None:
-    """Write a checkpoint, whole or not at all, in place of an old one; `save` puts a learner's files into a folder."""
+def write_checkpoint(
+    folder: Path, save: Callable[[Path], None], experiment: Experiment, state: State, processes: Processes
+) -> None:
+    """Write a checkpoint, whole or not at all, in place of an old one.
+
+    Of several processes each writes its part of the learner and the first all else; it is whole when this returns.
+
+    Args:
+        folder: to be written.
+        save: puts a learner's files into a folder.
+        experiment: what is trained.
+        state: of the training.
+        processes: those that train.
+    """
     temporary = folder.with_name(f".{folder.name}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)  # what a killed run left
-    temporary.mkdir()
+    if processes.is_first:
+        shutil.rmtree(temporary, ignore_errors=True)  # what a killed run left
+        temporary.mkdir()
+    processes.wait()
     save(temporary)
-    (temporary / CONFIG_FILE).write_text(experiment.to_yaml(), encoding="utf-8")
-    write_json(temporary / STATE_FILE, asdict(state))
-    _write_manifest(temporary)
-    if folder.exists():
-        shutil.rmtree(folder)
-    temporary.rename(folder)
-    sync(folder.parent)
+    processes.wait()
+    if processes.is_first:
+        (temporary / CONFIG_FILE).write_text(experiment.to_yaml(), encoding="utf-8")
+        write_json(temporary / STATE_FILE, asdict(state))
+        _write_manifest(temporary)
+        if folder.exists():
+            shutil.rmtree(folder)
+        temporary.rename(folder)
+        sync(folder.parent)
+    processes.wait()
 
 
 def find_checkpoint(path: Path, set_aside: bool = False) -> Path:

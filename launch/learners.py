@@ -20,6 +20,7 @@ class LearnerEntry(NamedTuple):
     value: str  # what a tree search evaluates positions with: network, ntuple
     models: tuple[str, ...]  # what it can plan in: learned, simulator
     uses_jax: bool  # in training
+    several_processes: bool  # can train it together
 
 
 LEARNERS = {
@@ -32,6 +33,7 @@ LEARNERS = {
         value="ntuple",
         models=("simulator",),
         uses_jax=False,
+        several_processes=False,
     ),
     "muzero": LearnerEntry(
         config="muzero2048.config:MuZeroConfig",
@@ -42,6 +44,7 @@ LEARNERS = {
         value="network",
         models=("learned", "simulator"),
         uses_jax=True,
+        several_processes=True,
     ),
     "deep_td": LearnerEntry(
         config="muzero2048.deep_td.config:DeepTDConfig",
@@ -52,6 +55,7 @@ LEARNERS = {
         value="network",
         models=("simulator",),
         uses_jax=True,
+        several_processes=False,
     ),
 }
 

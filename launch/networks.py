@@ -19,6 +19,7 @@ from launch.checkpoints import State
 from launch.config import Experiment, RunConfig
 from launch.environment import project_version
 from launch.errors import UserError
+from launch.processes import Processes
 from ntuple import NTupleConfig, NTupleLearner
 from ntuple.ensemble import average
 from ntuple.network import initial_weight
@@ -99,7 +100,7 @@ def transform(tool: str, paths: list[Path], stages: str, out: Path, half: bool) 
         else:
             experiment = dataclasses.replace(source.experiment, settings=network.config)
             checkpoints.write_checkpoint(
-                out, lambda folder: save_stored(network, folder, half), experiment, source.state
+                out, lambda folder: save_stored(network, folder, half), experiment, source.state, Processes()
             )
     except ValueError as error:
         raise UserError(str(error)) from error

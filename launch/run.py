@@ -3,6 +3,8 @@
 Order: advance, metrics, evaluation, checkpoint. A resumed run takes the newest good checkpoint, cuts
 metrics.jsonl back to it, makes up an evaluation that a signal cut off, and goes on; with one thread or one
 device its rows (all but times and speeds) and its weights equal those of a run that was never stopped.
+
+Of several processes all train and save. The first alone keeps the folder, evaluates, and decides by its clock.
 """
 
 import math
@@ -15,13 +17,14 @@ from types import TracebackType
 from launch import checkpoints, evaluate, learners, tracking
 from launch.checkpoints import State
 from launch.config import CONFIG_FILE, Experiment, changes, load_experiment
-from launch.contracts import Games
+from launch.contracts import Games, Learner
 from launch.environment import project_version, record_environment
 from launch.errors import DivergedError, UserError
 from launch.evaluate import FINAL_EVALUATION_SEED, TRAINING_EVALUATION_SEED, Evaluation
 from launch.files import write_text
+from launch.journal import Journal, WrittenJournal
 from launch.metrics import Row
-from launch.progress import ProgressDisplay
+from launch.processes import Processes, join
 from launch.report import probe_metrics, summarize
 from launch.searches import Options, Search, resolve
 from launch.signals import STOPPED, StopSignals
@@ -45,31 +48,43 @@ def train(config: Path, overrides: Sequence[str], resume: bool) -> int:
     experiment = load_experiment(config, overrides)
     if is_run_folder(config):
         experiment = in_folder(experiment, config, overrides)
-    checkpoint = starting_checkpoint(experiment, resume)
-    if checkpoint and is_finished(experiment, checkpoint):
-        print(f"{experiment.run.folder} is finished; to train on, give a larger {experiment.learner}.env_steps")
-        return 0
-    with StopSignals() as stop, TrainingRun(experiment, checkpoint) as run:
-        run.evaluate_if_due(stop)
-        while not run.done and not stop.requested:
-            run.advance()
-            run.snapshot_if_due()
+    with join(experiment.learner) as processes:
+        return _train(experiment, resume, processes)
+
+
+def _train(experiment: Experiment, resume: bool, processes: Processes) -> int:
+    with StopSignals() as stop:
+        processes.watch(stop)
+        checkpoint = _agree_on_start(experiment, resume, processes)
+        if checkpoint and is_finished(experiment, checkpoint):
+            if processes.is_first:
+                print(f"{experiment.run.folder} is finished; to train on, give a larger {experiment.learner}.env_steps")
+            return 0
+        with TrainingRun(experiment, checkpoint, processes) as run:
             run.evaluate_if_due(stop)
-            if run.done or stop.requested or run.save_is_due():
-                run.save()
-        run.evaluate_finally(stop)
-    if stop.requested:
-        print(f"stopped at {run.env_steps:,} moves; the same command with --resume goes on")
+            stopping = processes.anyone(stop.requested)
+            while not run.done and not stopping:
+                run.advance()
+                run.snapshot_if_due()
+                run.evaluate_if_due(stop)
+                stopping = processes.anyone(stop.requested)
+                if run.done or stopping or run.save_is_due():
+                    run.save()
+            run.evaluate_finally(stop)
+        if not processes.anyone(stop.requested):
+            return 0
+        if processes.is_first:
+            print(f"stopped at {run.env_steps:,} moves; the same command with --resume goes on")
         return STOPPED
-    return 0
 
 
 class TrainingRun:
     """One learner in training, with its run folder, its metrics and its clock."""
 
-    def __init__(self, experiment: Experiment, checkpoint: Path | None) -> None:
+    def __init__(self, experiment: Experiment, checkpoint: Path | None, processes: Processes) -> None:
         """Start at the checkpoint, or at the beginning if there is none."""
         self._experiment = experiment
+        self._processes = processes
         self._folder = experiment.run.folder
         self._learner = learners.make_learner(experiment.learner, experiment.settings, experiment.run.seed)
         self._wall_hours = 0.0
@@ -80,18 +95,17 @@ class TrainingRun:
         elif experiment.run.begin_from:
             learners.begin_from(Path(experiment.run.begin_from), experiment.learner, self._learner)
         self._snapshot_env_steps = self.env_steps
+        self._journal = self._open_journal() if processes.is_first else Journal()
+        self._saved_at = time.monotonic()
+
+    def _open_journal(self) -> Journal:
+        experiment, folder = self._experiment, self._folder
         write_config(experiment)  # not before: settings that do not fit the learner or its checkpoint must not stay
         # At the end of the budget the last evaluation is made up: a kill may have kept its row alone.
         evaluate_again = self.done and self._evaluated_env_steps < self.env_steps
-        tracking.drop_rows_after(self._folder, self.env_steps, evaluate_again)
-        record_environment(self._folder)
-        self._metrics = tracking.MetricsFile(self._folder)
-        self._wandb = tracking.WandbSink(self._folder, experiment)
-        total = self._learner.env_steps_total
-        done = f"{self.env_steps:,} of {total:,} moves done"
-        print(f"training {experiment.learner} in {self._folder}: {done}", flush=True)
-        self._display = ProgressDisplay(experiment.run.name, total, self.env_steps)
-        self._saved_at = time.monotonic()
+        tracking.drop_rows_after(folder, self.env_steps, evaluate_again)
+        record_environment(folder)
+        return WrittenJournal(experiment, self._learner.env_steps_total, self.env_steps)
 
     def __enter__(self) -> "TrainingRun":
         return self
@@ -99,9 +113,7 @@ class TrainingRun:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._display.close()
-        self._metrics.close()
-        self._wandb.finish(exit_code=0 if error is None else 1)
+        self._journal.close(exit_code=0 if error is None else 1)
 
     @property
     def env_steps(self) -> int:
@@ -119,7 +131,7 @@ class TrainingRun:
         values = self._learner.advance()
         self._wall_hours += (time.perf_counter() - began) / 3600
         self._check_finite(values)
-        self._display.update(self._record(values))
+        self._journal.show(self._record(values))
 
     def evaluate_if_due(self, stop: StopSignals) -> None:
         """Evaluate if a multiple of `evaluate_env_steps` was passed; `evaluate_finally` does so at the end.
@@ -130,20 +142,21 @@ class TrainingRun:
         if not every or self.done or self.env_steps // every == self._evaluated_env_steps // every:
             return
         evaluation = Evaluation(self._experiment.run.evaluation_games, TRAINING_EVALUATION_SEED)
-        played = stop.interruptible(lambda: self._play(evaluation))
+        played = self._play(evaluation, stop)
         if played is not None:
             games, probes = played
-            self._display.update(self._record({**summarize(games).metrics(), **probes}))
+            self._journal.show(self._record({**summarize(games).metrics(), **probes}))
+        if self._processes.of_first(lambda: played is not None):
             self._evaluated_env_steps = self.env_steps
 
     def evaluate_finally(self, stop: StopSignals) -> None:
         """Evaluate at the end of training, with more games and a seed of its own, and print the block."""
-        if not self.done:
+        if not self.done or not self._processes.is_first:
             return
-        self._display.close()
+        self._journal.end_display()
         evaluate.prepare_folder(self._folder)
         evaluation = final_evaluation(self._experiment)
-        played = stop.interruptible(lambda: self._play(evaluation))
+        played = self._play(evaluation, stop)
         if played is not None:
             games, probes = played
             search = own_search(self._experiment)
@@ -152,23 +165,30 @@ class TrainingRun:
             evaluate.keep(record, evaluation.file(self._folder, self.env_steps, search.name))
 
     def save_is_due(self) -> bool:
-        """Whether `save_minutes` have passed since the last checkpoint."""
+        """Whether `save_minutes` have passed since the last checkpoint, by the clock of the first process."""
         minutes = self._experiment.run.save_minutes
-        return minutes > 0 and time.monotonic() - self._saved_at >= 60 * minutes
+        return self._processes.of_first(lambda: minutes > 0 and time.monotonic() - self._saved_at >= 60 * minutes)
 
     def snapshot_if_due(self) -> None:
         """Write a snapshot if a multiple of `snapshot_env_steps` was passed."""
         every, before = self._experiment.run.snapshot_env_steps, self._snapshot_env_steps
         self._snapshot_env_steps = self.env_steps
         if every and self.env_steps // every > before // every:
-            checkpoints.save_snapshot(self._folder, self._learner, self._experiment, self._state())
+            checkpoints.save_snapshot(self._folder, *self._to_save())
 
     def save(self) -> None:
         """Write a checkpoint."""
-        self._checkpoint = checkpoints.save_checkpoint(self._folder, self._learner, self._experiment, self._state())
+        self._checkpoint = checkpoints.save_checkpoint(self._folder, *self._to_save())
         self._saved_at = time.monotonic()
 
-    def _play(self, evaluation: Evaluation) -> tuple[Games, Row]:
+    def _to_save(self) -> tuple[Learner, Experiment, State, Processes]:
+        return self._learner, self._experiment, self._state(), self._processes
+
+    def _play(self, evaluation: Evaluation, stop: StopSignals) -> tuple[Games, Row] | None:
+        """What an evaluation finds, of the first process; None if a signal ended it."""
+        return stop.interruptible(lambda: self._play_whole(evaluation)) if self._processes.is_first else None
+
+    def _play_whole(self, evaluation: Evaluation) -> tuple[Games, Row]:
         """The games of an evaluation, and the metrics of the probes, which play under the same seed."""
         games = self._learner.player().play(evaluation.games, evaluation.seed)
         probes: dict[str, float] = {}
@@ -192,7 +212,8 @@ class TrainingRun:
             raise UserError(f"{checkpoint}: {error}") from error
         self._wall_hours = state.wall_hours
         self._evaluated_env_steps = state.evaluated_env_steps
-        print(f"resumed from {checkpoint}", flush=True)
+        if self._processes.is_first:
+            print(f"resumed from {checkpoint}", flush=True)
 
     def _state(self) -> State:
         return State(
@@ -205,9 +226,17 @@ class TrainingRun:
 
     def _record(self, values: Row) -> Row:
         row = {**self._learner.progress, "wall_hours": self._wall_hours, **values}
-        self._metrics.append(row)
-        self._wandb.log(row)
+        self._journal.record(row)
         return row
+
+
+def _agree_on_start(experiment: Experiment, resume: bool, processes: Processes) -> Path | None:
+    """`starting_checkpoint`, found by the first process for all; UserError if they do not train the same."""
+    config = experiment.to_yaml()
+    if processes.of_first(lambda: config) != config:
+        raise UserError("its config is not that of the first process; start all with the same command")
+    name = processes.of_first(lambda: str(starting_checkpoint(experiment, resume) or ""))
+    return Path(name) if name else None
 
 
 def starting_checkpoint(experiment: Experiment, resume: bool) -> Path | None:

@@ -25,12 +25,13 @@ def save_pytree(path: Path, tree: PyTree) -> None:
 def load_pytree(path: Path, like: PyTree) -> PyTree:
     """Read what `save_pytree` wrote into the structure of `like`: arrays, which say where to put it, or shapes.
 
-    On how many devices it was saved does not matter. What `like` gives no place goes to the first device.
+    On how many devices or by how many processes it was saved does not matter. What `like` gives no place goes to the
+    first device of this process.
 
     Raises:
         ValueError: the folder is missing, damaged, or holds other arrays than the config's; one line that says which.
     """
-    first = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    first = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
     names, shapes = _names(like), jax.eval_shape(_flatten, like)
     expected = {
         name: jax.ShapeDtypeStruct(

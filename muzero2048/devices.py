@@ -1,4 +1,4 @@
-"""How training spreads over the local devices: environments, replay and batches are cut, parameters are copied.
+"""How training spreads over the devices of all processes: environments, replay and batches are cut, parameters copied.
 
 A mesh with the single axis "data"; one device is a mesh of one. The programs are those of one device: XLA partitions
 them by the shardings of what goes in and out, so that the number of devices changes nothing but rounding. The search
@@ -22,12 +22,12 @@ class Shardings(NamedTuple):
 
 
 def make_shardings(config: MuZeroConfig) -> Shardings:
-    """Shardings over all local devices.
+    """Shardings over all devices, of all processes where there are several.
 
     Raises:
         ValueError: if environments, batch, or what of it is searched anew cannot be cut evenly.
     """
-    devices, replay = jax.local_device_count(), config.replay
+    devices, replay = jax.device_count(), config.replay
     for name, size in (
         ("num_envs", config.num_envs),
         ("replay.batch_size", replay.batch_size),
@@ -44,3 +44,9 @@ def by_device(function: Callable[[Any, Any], Any], rows: NamedSharding) -> Calla
     return jax.shard_map(
         function, mesh=rows.mesh, in_specs=(PartitionSpec(), rows.spec), out_specs=rows.spec, check_vma=False
     )
+
+
+def local_copy(copied: Any) -> Any:
+    """A copy of whole arrays on the first device of this process, which the others need not know of."""
+    own = jax.tree.map(lambda x: x.addressable_data(0), copied)
+    return jax.device_put(own, jax.local_devices()[0], may_alias=False)

@@ -102,7 +102,7 @@ def make_optimizer(config: TrainingConfig) -> optax.GradientTransformation:
 
 
 def make_learner(config: MuZeroConfig) -> Learner:
-    """Bind the config, on all local devices.
+    """Bind the config, on all devices of all processes.
 
     Raises:
         ValueError: if environments or batch cannot be divided among the devices.

@@ -10,6 +10,7 @@ import jax
 from muzero2048.calibration import calibration_metrics
 from muzero2048.config import MuZeroConfig
 from muzero2048.device_learner import DeviceLearner
+from muzero2048.devices import local_copy
 from muzero2048.diagnostics import measure
 from muzero2048.learner import LearnerState, Report, acting_params, make_learner, with_acting_params
 from muzero2048.player import SearchPlayer, make_player
@@ -63,7 +64,7 @@ class MuZeroLearner(DeviceLearner):
         return with_acting_params(state, params)
 
     def player(self) -> SearchPlayer:
-        """Plays with the parameters of now, on the first device."""
+        """Plays with the parameters of now, on the first device of this process."""
         return self._player(self._config)
 
     def probes(self) -> dict[str, SearchPlayer]:
@@ -74,7 +75,7 @@ class MuZeroLearner(DeviceLearner):
 
     def _player(self, config: MuZeroConfig) -> SearchPlayer:
         # A copy: the next round donates, and so deletes, the arrays of this state.
-        params = jax.device_put(acting_params(self._state), jax.devices()[0], may_alias=False)
+        params = local_copy(acting_params(self._state))
         return make_player(config, self._learner.graphdef, params)
 
 

@@ -25,6 +25,7 @@ TOY = learners.LearnerEntry(
     value="",
     models=(),
     uses_jax=False,
+    several_processes=False,
 )
 
 TOY_YAML = """\

@@ -7,6 +7,7 @@ from toy import ToyLearner
 from launch.checkpoints import State, find_checkpoint, read_checkpoint, run_folder_of, save_checkpoint, verify
 from launch.config import Experiment, load_experiment
 from launch.errors import UserError
+from launch.processes import Processes
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def run(tmp_path: Path, experiment: Experiment) -> Path:
 def _save(run: Path, experiment: Experiment, env_steps: int, wall_hours: float = 1.5) -> Path:
     learner = ToyLearner(experiment.settings, seed=0)
     learner.env_steps = env_steps
-    return save_checkpoint(run, learner, experiment, State("toy", learner.progress, wall_hours, 7, "0.1"))
+    return save_checkpoint(run, learner, experiment, State("toy", learner.progress, wall_hours, 7, "0.1"), Processes())
 
 
 def _cut(checkpoint: Path) -> None:

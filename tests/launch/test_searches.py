@@ -15,6 +15,7 @@ from launch.checkpoints import State, save_checkpoint
 from launch.cli import main
 from launch.config import CONFIG_FILE, Experiment, RunConfig, load_experiment
 from launch.errors import UserError
+from launch.processes import Processes
 from launch.searches import Options, Search, resolve
 from muzero2048.config import ReplayConfig, SearchConfig
 from muzero2048.deep_td.config import DeepTDConfig
@@ -269,7 +270,7 @@ def muzero_run() -> Path:
     folder.mkdir(parents=True)
     (folder / CONFIG_FILE).write_text(experiment.to_yaml())
     learner = MuZeroLearner(experiment.settings, seed=0)
-    save_checkpoint(folder, learner, experiment, State("muzero", learner.progress, 0.0, 0, "0"))
+    save_checkpoint(folder, learner, experiment, State("muzero", learner.progress, 0.0, 0, "0"), Processes())
     return folder
 
 

@@ -1,11 +1,14 @@
-"""Training on two devices is training on one: the same losses, from the same checkpoints, on arrays that are cut."""
+"""Training on many devices, of one process or of two, is training on one: the same losses, the same checkpoints."""
 
 import dataclasses
 import json
 import os
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import jax
 import pytest
@@ -24,60 +27,111 @@ CONFIG = small_config(
     replay=ReplayConfig(24 * 32, 64, priority_exponent=0.5, importance_exponent=1.0, reanalyse=0.5),
 )  # fmt: skip
 
+# One of the processes that train together: restores what one device saved, and saves for it to restore.
 PROGRAM = f"""
 import json, sys
 from pathlib import Path
 import jax
+
+port, index, processes, devices = (int(word) for word in sys.argv[1:5])
+one, other = (Path(word) for word in sys.argv[5:])
+if processes > 1:
+    jax.distributed.initialize(f"127.0.0.1:{{port}}", num_processes=processes, process_id=index)
 from muzero2048.config import *
 from muzero2048 import table_learner
 from muzero2048.trainer import MuZeroLearner
 
 table_learner.MODEL_IS_RIGHT = 0.0
-assert jax.local_device_count() == 2
+assert jax.device_count() == devices == processes * jax.local_device_count()
 learner = MuZeroLearner({CONFIG!r}, seed=1)
 first = learner.advance()
 state = learner._state
-for whole, half in ((state.actor, 12), (state.replay.storage, 12), (state.replay.priority, 12)):
+for whole in (state.actor, state.replay.storage, state.replay.priority):
     for x in jax.tree.leaves(whole):
-        assert [len(shard.data) for shard in x.addressable_shards] == [half, half]
+        assert [len(shard.data) for shard in x.addressable_shards] == [24 // devices] * jax.local_device_count()
 for x in jax.tree.leaves((state.params, state.tables, state.average, state.optimizer)):
-    assert x.sharding.is_fully_replicated and len(x.sharding.device_set) == 2
-learner.save(Path(sys.argv[2]))
-learner.restore(Path(sys.argv[1]))
+    assert x.sharding.is_fully_replicated and len(x.sharding.device_set) == devices
+learner.save(other)
+learner.restore(one)
 second = learner.advance()
-games = learner.player().play(10, seed=0)
-print(json.dumps([first, second, games.score.tolist()]))
+scores = learner.player().play(10, seed=0).score.tolist() if index == 0 else []  # the others need not know of it
+print(json.dumps([first, second, scores]))
 """
+
+
+class OneDevice(NamedTuple):
+    """What one device makes of `CONFIG`."""
+
+    learner: MuZeroLearner
+    saved: Path  # after the first report
+    first: dict[str, float]
+    second: dict[str, float]
+    scores: list[int]
+
+
+@pytest.fixture(scope="module")
+def one_device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OneDevice]:
+    with pytest.MonkeyPatch.context() as context:
+        context.setattr("muzero2048.table_learner.MODEL_IS_RIGHT", 0.0)  # the tables move from the first update on
+        learner = MuZeroLearner(CONFIG, seed=1)
+        saved = tmp_path_factory.mktemp("one")
+        first = learner.advance()
+        learner.save(saved)
+        second = learner.advance()
+        yield OneDevice(learner, saved, first, second, learner.player().play(10, seed=0).score.tolist())
 
 
 def losses(metrics: dict[str, float]) -> dict[str, float]:
     return {name: value for name, value in metrics.items() if not name.startswith("perf/")}
 
 
-def test_two_devices_are_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("muzero2048.table_learner.MODEL_IS_RIGHT", 0.0)  # the tables move from the first update on
-    learner = MuZeroLearner(CONFIG, seed=1)
-    first = learner.advance()
-    one, two = tmp_path / "one", tmp_path / "two"
-    one.mkdir()
-    two.mkdir()
-    learner.save(one)
-    second = learner.advance()
-    games = learner.player().play(10, seed=0)
+def about(metrics: dict[str, float]) -> object:
+    return pytest.approx(losses(metrics), rel=1e-5, abs=1e-6)
 
-    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2"
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(one), str(two)],
-        env=os.environ | {"XLA_FLAGS": flags}, cwd=Path(__file__).parents[2], capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    first_of_two, second_of_two, scores = json.loads(done.stdout.splitlines()[-1])
-    assert losses(first_of_two) == pytest.approx(losses(first), rel=1e-5, abs=1e-6)
-    assert losses(second_of_two) == pytest.approx(losses(second), rel=1e-5, abs=1e-6)
-    assert scores == games.score.tolist()
 
-    learner.restore(two)
-    assert losses(learner.advance()) == pytest.approx(losses(second), rel=1e-5, abs=1e-6)
+@pytest.mark.parametrize(("processes", "devices"), [(1, 2), (1, 4), (2, 2)])
+def test_many_devices_are_as_one(one_device: OneDevice, tmp_path: Path, processes: int, devices: int) -> None:
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices // processes}"
+    words = [str(word) for word in (processes, devices, one_device.saved, tmp_path)]
+    port = str(free_port())
+    outputs = run_together(
+        [[sys.executable, "-c", PROGRAM, port, str(index), *words] for index in range(processes)],
+        os.environ | {"XLA_FLAGS": flags},
+    )
+    scores = []
+    for output in outputs:
+        first, second, scores_here = json.loads(output.splitlines()[-1])
+        assert losses(first) == about(one_device.first)
+        assert losses(second) == about(one_device.second)
+        scores += scores_here
+    assert scores == one_device.scores
+    one_device.learner.restore(tmp_path)
+    assert losses(one_device.learner.advance()) == about(one_device.second)
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def run_together(commands: list[list[str]], environment: dict[str, str]) -> list[str]:
+    """Run programs side by side and return what they print; all are gone when this returns or fails."""
+    running = [
+        subprocess.Popen(
+            command, env=environment, cwd=Path(__file__).parents[2], text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+        for command in commands
+    ]  # fmt: skip
+    try:
+        outputs = [process.communicate(timeout=300) for process in running]
+    finally:
+        for process in running:
+            process.kill()
+    for process, (_, errors) in zip(running, outputs, strict=True):
+        assert process.returncode == 0, errors
+    return [output for output, _ in outputs]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +142,7 @@ def test_two_devices_are_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_what_cannot_be_cut_is_refused(monkeypatch: pytest.MonkeyPatch, devices: int, words: str) -> None:
-    monkeypatch.setattr(jax, "local_device_count", lambda: devices)
+    monkeypatch.setattr(jax, "device_count", lambda: devices)
     with pytest.raises(ValueError, match=words) as error:
         make_shardings(CONFIG)
     assert "\n" not in str(error.value)

@@ -1,0 +1,53 @@
+"""What a run tells as it goes: rows in metrics.jsonl and wandb, and progress on the screen."""
+
+from launch.config import Experiment
+from launch.metrics import Row
+from launch.progress import ProgressDisplay
+from launch.tracking import MetricsFile, WandbSink
+
+
+class Journal:
+    """Of a run on several processes only the first keeps one; this is that of the others, who tell nothing."""
+
+    def record(self, row: Row) -> None:
+        """Keep a row."""
+
+    def show(self, row: Row) -> None:
+        """Show the progress that it tells."""
+
+    def end_display(self) -> None:
+        """What is printed from here on stands below the progress."""
+
+    def close(self, exit_code: int) -> None:
+        """Nothing more comes."""
+
+
+class WrittenJournal(Journal):
+    """In the run's folder, which is there."""
+
+    def __init__(self, experiment: Experiment, total: int, done: int) -> None:
+        """Go on at `done` of `total` moves."""
+        folder = experiment.run.folder
+        self._metrics = MetricsFile(folder)
+        self._wandb = WandbSink(folder, experiment)
+        print(f"training {experiment.learner} in {folder}: {done:,} of {total:,} moves done", flush=True)
+        self._display = ProgressDisplay(experiment.run.name, total, done)
+
+    def record(self, row: Row) -> None:
+        """See `Journal.record`."""
+        self._metrics.append(row)
+        self._wandb.log(row)
+
+    def show(self, row: Row) -> None:
+        """See `Journal.show`."""
+        self._display.update(row)
+
+    def end_display(self) -> None:
+        """See `Journal.end_display`."""
+        self._display.close()
+
+    def close(self, exit_code: int) -> None:
+        """See `Journal.close`."""
+        self._display.close()
+        self._metrics.close()
+        self._wandb.finish(exit_code=exit_code)

@@ -1,0 +1,233 @@
+"""One run on several processes: joining them, what they tell each other, and what happens when one is lost.
+
+All of it goes through the key-value store of JAX's distributed runtime, which lives in the first process. Each process
+keeps one key there, its beat: a count that grows every `BEAT_SECONDS`, whether a signal asked it to stop, and with what
+it ended. A process alone passes through here without importing jax.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, NoReturn
+
+from launch import learners
+from launch.errors import LaunchError, UserError
+from launch.signals import StopSignals
+
+BEAT_SECONDS = 2.0
+LOST_SECONDS = 30.0  # without a beat; a process that compiles still beats
+JAX_LOST_SECONDS = 50  # then JAX itself ends the others, should a thread of ours be stuck
+FAREWELL_SECONDS = 10.0  # for which the first process, who holds the keys, waits for others to read its last beat
+LOST = 1  # exit code
+
+# What tells the number of processes, the first that is there, e.g. JAX's own words before those of SLURM.
+NUM_PROCESSES, PROCESS_ID, ADDRESS = "JAX_NUM_PROCESSES", "JAX_PROCESS_ID", "JAX_COORDINATOR_ADDRESS"
+COUNTS = (NUM_PROCESSES, "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
+
+
+class Processes:
+    """One process alone: it is the first, agrees with itself, and waits for nobody."""
+
+    is_first = True
+
+    def __enter__(self) -> "Processes":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+    def watch(self, stop: StopSignals) -> None:
+        """From here on end with the others, and pass signals on: the first one that any gets, all get."""
+
+    def gather(self, value: Any) -> list[Any]:
+        """The values, of JSON, that all processes give in this call, in order; all make the same calls.
+
+        It waits for hours if it has to, and signals are heard meanwhile.
+        """
+        return [value]
+
+    def anyone(self, flag: bool) -> bool:
+        """Whether any process says so."""
+        return any(self.gather(flag))
+
+    def of_first(self, value: Callable[[], Any]) -> Any:
+        """What the first process finds, in all; the others do not ask."""
+        return self.gather(value() if self.is_first else None)[0]
+
+    def wait(self) -> None:
+        """Until all processes are here."""
+        self.gather(None)
+
+
+@dataclass
+class Beat:
+    """The last word of a process."""
+
+    count: int = 0
+    stop: bool = False  # a signal asked it to stop
+    exit_code: int | None = None  # None: it has not ended
+    line: str = ""  # why it ended
+
+
+class JoinedProcesses(Processes):
+    """One of several; in a `with` block, whose error ends all of them."""
+
+    def __init__(self, client: Any, index: int, count: int) -> None:
+        self._client, self._index, self._count = client, index, count
+        self.is_first = index == 0
+        self._calls = 0
+        self._beat = Beat()
+        self._beats = {other: Beat() for other in range(count)}
+        self._hosts = self.gather(socket.gethostname())
+        self._heard = dict.fromkeys(self._beats, time.monotonic())  # when the beat of each last changed
+        self._ended = threading.Event()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.wait()
+            self._ended.set()
+        elif isinstance(error, LaunchError):
+            self._end(error.exit_code, str(error))
+        else:
+            # Perhaps no fault of this process: what it computes with a lost one fails at once, and the watch, which
+            # needs longer, is yet to say so.
+            time.sleep(LOST_SECONDS + 2 * BEAT_SECONDS)
+            traceback.print_exception(error)
+            self._end(1, f"{type(error).__name__}: {_first_line(error)}")
+
+    def gather(self, value: Any) -> list[Any]:
+        """See `Processes.gather`."""
+        place, self._calls = f"muzero2048/{self._calls}/", self._calls + 1
+        self._client.key_value_set(f"{place}{self._index}", json.dumps(value))
+        began = time.monotonic()
+        while len(given := self._client.key_value_dir_get(place)) < self._count:
+            time.sleep(min(0.5, 0.002 + (time.monotonic() - began) / 10))
+        if self._calls > 1:  # all are here, so all have read what was given before
+            self._client.key_value_delete(f"muzero2048/{self._calls - 2}/{self._index}")
+        return [json.loads(text) for _, text in sorted(given, key=lambda pair: int(pair[0].rpartition("/")[2]))]
+
+    def watch(self, stop: StopSignals) -> None:
+        """See `Processes.watch`."""
+        threading.Thread(target=self._watch, args=(stop,), daemon=True).start()
+        if not self.is_first:
+            # Without the first one JAX aborts the others from a thread of its own, in which no Python code runs.
+            self._on_abort = ctypes.CFUNCTYPE(None, ctypes.c_int)(self._aborted)  # kept, or it would be freed
+            ctypes.CDLL(None).signal(signal.SIGABRT, self._on_abort)
+
+    def _watch(self, stop: StopSignals) -> None:
+        while not self._ended.wait(BEAT_SECONDS):
+            self._beat.count += 1
+            self._beat.stop = stop.requested
+            try:
+                self._exchange()
+            except Exception as error:  # of the runtime, whose keys are gone with the first process
+                self._end(LOST, _loss([self._name(0)], _first_line(error)))
+            now = time.monotonic()
+            lost = [other for other, heard in self._heard.items() if now - heard > LOST_SECONDS]
+            if lost:
+                self._end(LOST, _loss([self._name(other) for other in lost], f"nothing heard for {LOST_SECONDS:.0f} s"))
+            for other, beat in self._beats.items():
+                if beat.exit_code is not None:
+                    self._end(beat.exit_code, f"{self._name(other)} ended: {beat.line}")
+            if not stop.requested and any(beat.stop for beat in self._beats.values()):
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    def _exchange(self) -> None:
+        """Tell this process's beat and hear those of the others."""
+        self._client.key_value_set(f"muzero2048/beat/{self._index}", json.dumps(vars(self._beat)), allow_overwrite=True)
+        for key, text in self._client.key_value_dir_get("muzero2048/beat/"):
+            other, beat = int(key.rpartition("/")[2]), Beat(**json.loads(text))
+            if beat != self._beats[other]:
+                self._beats[other], self._heard[other] = beat, time.monotonic()
+
+    def _end(self, exit_code: int, line: str) -> NoReturn:
+        """Say why and exit at once: the farewell of JAX would wait for others, who may be stuck."""
+        self._ended.set()
+        print(f"error: {line}", file=sys.stderr, flush=True)
+        sys.stdout.flush()
+        self._beat.exit_code, self._beat.line = exit_code, line
+        until = time.monotonic() + (FAREWELL_SECONDS if self.is_first else 0)
+        try:
+            self._exchange()
+            while time.monotonic() < until and any(beat.exit_code is None for beat in self._beats.values()):
+                time.sleep(0.1)
+                self._exchange()
+        finally:
+            os._exit(exit_code)
+
+    def _aborted(self, number: int) -> None:
+        """Of JAX: name the first process if it is gone, else let the abort go on."""
+        import jax._src.distributed as runtime
+
+        host, _, port = str(runtime.global_state.coordinator_address).rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
+        except OSError as error:
+            print(f"error: {_loss([self._name(0)], str(error))}", file=sys.stderr, flush=True)
+            os._exit(LOST)
+
+    def _name(self, index: int) -> str:
+        return f"process {index} of {self._count} on {self._hosts[index]}"
+
+
+def join(learner: str) -> Processes:
+    """Become one of the processes that the environment tells of; see docs/scale.md for how.
+
+    Raises:
+        UserError: the learner trains in one process, or the environment does not say enough.
+    """
+    source = next((name for name in COUNTS if name in os.environ), NUM_PROCESSES)
+    count = _number(source, "1")
+    if count == 1:
+        return Processes()
+    if not learners.entry(learner).several_processes:
+        raise UserError(
+            f"{source} is {count}, but the learner '{learner}' trains in one process;"
+            f" set {NUM_PROCESSES}=1, also for processes that train runs of their own"
+        )
+    import jax
+    from jax._src.distributed import global_state  # JAX has no public way to its key-value store
+
+    jax.config.update("jax_enable_preemption_service", False)  # signals are heard by launch/signals.py
+    by_hand: dict[str, Any] = {}
+    if source == NUM_PROCESSES:
+        if ADDRESS not in os.environ:
+            raise UserError(f"{source} is {count}, but {ADDRESS} is not set; give host:port of the first process")
+        index = _number(PROCESS_ID)
+        by_hand = {"num_processes": count, "process_id": index, "cluster_detection_method": "deactivate"}
+    try:
+        jax.distributed.initialize(heartbeat_timeout_seconds=JAX_LOST_SECONDS, **by_hand)
+    except (ValueError, RuntimeError) as error:
+        raise UserError(
+            f"{count} processes ({source}) do not find each other: {_first_line(error)};"
+            f" set {ADDRESS}, {NUM_PROCESSES} and {PROCESS_ID}"
+        ) from error
+    return JoinedProcesses(global_state.client, global_state.process_id, global_state.num_processes)
+
+
+def _number(name: str, default: str = "") -> int:
+    word = os.environ.get(name, default)
+    if not word.isdecimal():
+        raise UserError(f"{name} is '{word}'; set it to a number")
+    return int(word)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _loss(names: list[str], reason: str) -> str:
+    return f"lost {', '.join(names)} ({reason}); the same command with --resume goes on from the last save"
