@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NoReturn
@@ -92,6 +92,7 @@ class JoinedProcesses(Processes):
         self._hosts = self.gather(socket.gethostname())
         self._heard = dict.fromkeys(self._beats, time.monotonic())  # when the beat of each last changed
         self._ended = threading.Event()
+        self._ending = threading.Lock()  # never given back: the watch and the training end one time
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -104,7 +105,7 @@ class JoinedProcesses(Processes):
         else:
             # Perhaps no fault of this process: what it computes with a lost one fails at once, and the watch, which
             # needs longer, is yet to say so.
-            time.sleep(LOST_SECONDS + 2 * BEAT_SECONDS)
+            time.sleep(LOST_SECONDS + 5 * BEAT_SECONDS)
             traceback.print_exception(error)
             self._end(1, f"{type(error).__name__}: {_first_line(error)}")
 
@@ -138,7 +139,8 @@ class JoinedProcesses(Processes):
             now = time.monotonic()
             lost = [other for other, heard in self._heard.items() if now - heard > LOST_SECONDS]
             if lost:
-                self._end(LOST, _loss([self._name(other) for other in lost], f"nothing heard for {LOST_SECONDS:.0f} s"))
+                names = [self._name(other) for other in lost]
+                self._end(LOST, _loss(names, f"nothing heard for {LOST_SECONDS:.0f} s"), lost)
             for other, beat in self._beats.items():
                 if beat.exit_code is not None:
                     self._end(beat.exit_code, f"{self._name(other)} ended: {beat.line}")
@@ -153,8 +155,9 @@ class JoinedProcesses(Processes):
             if beat != self._beats[other]:
                 self._beats[other], self._heard[other] = beat, time.monotonic()
 
-    def _end(self, exit_code: int, line: str) -> NoReturn:
+    def _end(self, exit_code: int, line: str, lost: Sequence[int] = ()) -> NoReturn:
         """Say why and exit at once: the farewell of JAX would wait for others, who may be stuck."""
+        self._ending.acquire()
         self._ended.set()
         print(f"error: {line}", file=sys.stderr, flush=True)
         sys.stdout.flush()
@@ -162,7 +165,9 @@ class JoinedProcesses(Processes):
         until = time.monotonic() + (FAREWELL_SECONDS if self.is_first else 0)
         try:
             self._exchange()
-            while time.monotonic() < until and any(beat.exit_code is None for beat in self._beats.values()):
+            while time.monotonic() < until and any(
+                beat.exit_code is None for other, beat in self._beats.items() if other not in lost
+            ):
                 time.sleep(0.1)
                 self._exchange()
         finally:
