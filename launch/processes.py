@@ -29,6 +29,9 @@ JAX_LOST_SECONDS = 50  # then JAX itself ends the others, should a thread of our
 FAREWELL_SECONDS = 10.0  # for which the first process, who holds the keys, waits for others to read its last beat
 LOST = 1  # exit code
 
+JOIN_SECONDS = 300  # for which a process waits for the others to start
+_explanations: list[Any] = []  # kept, or they would be freed
+
 # What tells the number of processes, the first that is there, e.g. JAX's own words before those of SLURM.
 NUM_PROCESSES, PROCESS_ID, ADDRESS = "JAX_NUM_PROCESSES", "JAX_PROCESS_ID", "JAX_COORDINATOR_ADDRESS"
 COUNTS = (NUM_PROCESSES, "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
@@ -83,8 +86,16 @@ class Beat:
 class JoinedProcesses(Processes):
     """One of several; in a `with` block, whose error ends all of them."""
 
-    def __init__(self, client: Any, index: int, count: int) -> None:
-        self._client, self._index, self._count = client, index, count
+    def __init__(self, client: Any, address: str, index: int, count: int) -> None:
+        """Make the acquaintance of the others.
+
+        Args:
+            client: of JAX's distributed runtime.
+            address: host:port of the first process.
+            index: of this process.
+            count: of all.
+        """
+        self._client, self._address, self._index, self._count = client, address, index, count
         self.is_first = index == 0
         self._calls = 0
         self._beat = Beat()
@@ -123,10 +134,7 @@ class JoinedProcesses(Processes):
     def watch(self, stop: StopSignals) -> None:
         """See `Processes.watch`."""
         threading.Thread(target=self._watch, args=(stop,), daemon=True).start()
-        if not self.is_first:
-            # Without the first one JAX aborts the others from a thread of its own, in which no Python code runs.
-            self._on_abort = ctypes.CFUNCTYPE(None, ctypes.c_int)(self._aborted)  # kept, or it would be freed
-            ctypes.CDLL(None).signal(signal.SIGABRT, self._on_abort)
+        _explain_abort(self._why_abort)
 
     def _watch(self, stop: StopSignals) -> None:
         while not self._ended.wait(BEAT_SECONDS):
@@ -173,16 +181,14 @@ class JoinedProcesses(Processes):
         finally:
             os._exit(exit_code)
 
-    def _aborted(self, number: int) -> None:
-        """Of JAX: name the first process if it is gone, else let the abort go on."""
-        import jax._src.distributed as runtime
-
-        host, _, port = str(runtime.global_state.coordinator_address).rpartition(":")
+    def _why_abort(self) -> str:
+        """That the first process is gone, if it is."""
+        host, _, port = self._address.rpartition(":")
         try:
             socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
         except OSError as error:
-            print(f"error: {_loss([self._name(0)], str(error))}", file=sys.stderr, flush=True)
-            os._exit(LOST)
+            return _loss([self._name(0)], str(error))
+        return ""
 
     def _name(self, index: int) -> str:
         return f"process {index} of {self._count} on {self._hosts[index]}"
@@ -213,14 +219,35 @@ def join(learner: str) -> Processes:
             raise UserError(f"{source} is {count}, but {ADDRESS} is not set; give host:port of the first process")
         index = _number(PROCESS_ID)
         by_hand = {"num_processes": count, "process_id": index, "cluster_detection_method": "deactivate"}
+    strangers = f"{count} processes ({source}) do not find each other"
+    _explain_abort(lambda: f"{strangers} in {JOIN_SECONDS} s; are all started, is {ADDRESS} the first one's?")
     try:
-        jax.distributed.initialize(heartbeat_timeout_seconds=JAX_LOST_SECONDS, **by_hand)
+        jax.distributed.initialize(
+            initialization_timeout=JOIN_SECONDS, heartbeat_timeout_seconds=JAX_LOST_SECONDS, **by_hand
+        )
     except (ValueError, RuntimeError) as error:
         raise UserError(
-            f"{count} processes ({source}) do not find each other: {_first_line(error)};"
-            f" set {ADDRESS}, {NUM_PROCESSES} and {PROCESS_ID}"
+            f"{strangers}: {_first_line(error)}; set {ADDRESS}, {NUM_PROCESSES} and {PROCESS_ID}"
         ) from error
-    return JoinedProcesses(global_state.client, global_state.process_id, global_state.num_processes)
+    address = str(global_state.coordinator_address)
+    return JoinedProcesses(global_state.client, address, global_state.process_id, global_state.num_processes)
+
+
+def _explain_abort(explain: Callable[[], str]) -> None:
+    """When JAX aborts this process, as it does from a thread of its own in which nothing can be caught, say why.
+
+    Args:
+        explain: the line for the user; nothing if it is not known, then the abort goes on.
+    """
+
+    def on_abort(number: int) -> None:
+        line = explain()
+        if line:
+            print(f"error: {line}", file=sys.stderr, flush=True)
+            os._exit(LOST)
+
+    _explanations.append(ctypes.CFUNCTYPE(None, ctypes.c_int)(on_abort))
+    ctypes.CDLL(None).signal(signal.SIGABRT, _explanations[-1])
 
 
 def _number(name: str, default: str = "") -> int:

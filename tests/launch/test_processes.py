@@ -178,6 +178,12 @@ def test_processes_with_different_configs_are_refused(toy_yaml: Path) -> None:
     assert not RUN.exists()
 
 
+def test_processes_that_are_not_all_started_say_so(toy_yaml: Path) -> None:
+    with _toys(patch="processes.JOIN_SECONDS = 2; os.environ['JAX_PROCESS_ID'] == '1' and sys.exit(0)") as running:
+        (_, first), _ = _outputs(running, [1, 0])
+    assert first.splitlines()[-1].startswith("error: 2 processes (JAX_NUM_PROCESSES) do not find each other in 2 s;")
+
+
 @pytest.mark.parametrize(
     ("variables", "learner", "words"),
     [
