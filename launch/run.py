@@ -56,7 +56,7 @@ def _train(experiment: Experiment, resume: bool, processes: Processes) -> int:
     with StopSignals() as stop:
         processes.watch(stop)
         checkpoint = _agree_on_start(experiment, resume, processes)
-        if checkpoint and is_finished(experiment, checkpoint):
+        if checkpoint and processes.of_first(lambda: is_finished(experiment, checkpoint)):
             if processes.is_first:
                 print(f"{experiment.run.folder} is finished; to train on, give a larger {experiment.learner}.env_steps")
             return 0

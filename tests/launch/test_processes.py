@@ -162,6 +162,13 @@ ToyLearner.save = save
     assert second.endswith("error: OSError: no space left\n")
 
 
+def test_divergence_ends_both_with_one_line_each(toy_yaml: Path) -> None:
+    with _toys("toy.nan_at=40") as running:
+        for _, errors in _outputs(running, [1, 1]):
+            assert errors.count("error: ") == 1
+            assert "training stopped: td/error_abs_mean is nan at env_steps 40; the last good checkpoint" in errors
+
+
 def test_a_mistake_of_the_user_ends_both_with_its_line(toy_yaml: Path) -> None:
     assert main(["train", str(toy_yaml), "toy.env_steps=10"]) == 0
     with _toys() as running:
