@@ -179,8 +179,10 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 def _add_bench(commands: "argparse._SubParsersAction[_Parser]") -> None:
     parser = commands.add_parser("bench", help="measure speed beside peers, accuracy beside the truth")
-    what = "env: steps/s; ntuple, expectimax, search: moves/s; accuracy: error of searches on small boards, 10 minutes"
-    parser.add_argument("what", choices=("env", "ntuple", "expectimax", "search", "accuracy"), help=what)
+    what = "env: steps/s; ntuple, expectimax, search, learner: moves/s; accuracy: error of searches, 10 minutes"
+    kinds = ("env", "ntuple", "expectimax", "search", "learner", "accuracy")
+    parser.add_argument("what", choices=kinds, help=what)
+    parser.add_argument("config", nargs="?", type=Path, metavar="CONFIG", help="of learner: a MuZero experiment")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object in the last line")
     parser.set_defaults(run=_bench)
 
@@ -188,7 +190,7 @@ def _add_bench(commands: "argparse._SubParsersAction[_Parser]") -> None:
 def _bench(arguments: argparse.Namespace) -> int:
     from launch.bench import run_bench
 
-    return run_bench(arguments.what, arguments.json)
+    return run_bench(arguments.what, arguments.config, arguments.json)
 
 
 def _add_network(commands: "argparse._SubParsersAction[_Parser]") -> None:

@@ -56,6 +56,14 @@ def available_bytes() -> float:
     return left
 
 
+def device_bytes() -> float:
+    """The memory that JAX can take on each of its devices; those of a CPU share what is available."""
+    import jax
+
+    statistics = jax.local_devices()[0].memory_stats() or {}  # a CPU has none
+    return float(statistics.get("bytes_limit", available_bytes() / jax.local_device_count()))
+
+
 def _version_of(package: str) -> str | None:
     try:
         return version(package)

@@ -72,6 +72,7 @@ class Learner(NamedTuple):
     init: Callable[[int], LearnerState]  # of a seed; the buffer is empty
     # play one chunk into the buffer, before the first round
     fill: Callable[[LearnerState], tuple[LearnerState, PlayStatistics]]
+    learn: Callable[[LearnerState], tuple[LearnerState, UpdateReport]]  # the updates of a round without its play
     rounds: Callable[[LearnerState, int], tuple[LearnerState, Report]]  # so many rounds, at least one
     graphdef: nnx.GraphDef[Any]
 
@@ -185,13 +186,22 @@ def make_learner(config: MuZeroConfig) -> Learner:
         age = config.num_envs * sample.age.mean()
         return state, UpdateReport(report, norm, norms_by_part(gradients, parts), age)
 
+    def updates(state: LearnerState, key: PRNGKeyArray) -> tuple[LearnerState, UpdateReport]:
+        state, reports = jax.lax.scan(update, state, jax.random.split(key, config.updates_per_chunk))
+        return state, jax.tree.map(jnp.mean, reports)
+
+    def learn(state: LearnerState) -> tuple[LearnerState, UpdateReport]:
+        key, update_key = jax.random.split(state.key)
+        state, report = updates(state, update_key)
+        return state._replace(key=key), report
+
     @jax.jit
     def round(state: LearnerState) -> tuple[LearnerState, Report]:
         key, play_key, update_key = jax.random.split(state.key, 3)
         actor, moves, error, statistics = play(acting_params(state), play_key, state.actor)
-        state, updates = jax.lax.scan(update, state, jax.random.split(update_key, config.updates_per_chunk))
+        state, report = updates(state, update_key)
         state = state._replace(actor=actor, replay=replay.add(state.replay, moves, error), key=key)
-        return state, Report(statistics, jax.tree.map(jnp.mean, updates))
+        return state, Report(statistics, report)
 
     def rounds(state: LearnerState, count: Int[Array, ""]) -> tuple[LearnerState, Report]:
         def another(_: Array, carry: tuple[LearnerState, Report]) -> tuple[LearnerState, Report]:
@@ -206,7 +216,9 @@ def make_learner(config: MuZeroConfig) -> Learner:
 
     donating = functools.partial(jax.jit, donate_argnums=0, out_shardings=(shardings, copied))
     begin = jax.jit(init, out_shardings=shardings)
-    return Learner(lambda seed: begin(jax.random.key(seed)), donating(fill), donating(rounds), graphdef)
+    return Learner(
+        lambda seed: begin(jax.random.key(seed)), donating(fill), donating(learn), donating(rounds), graphdef
+    )
 
 
 def extend_average(average: Average, params: Params, decay: float) -> Average:

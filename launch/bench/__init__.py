@@ -1,16 +1,24 @@
 """Benchmarks: `muzero2048 bench WHAT` prints a table, and with --json one object."""
 
 import json
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from launch.bench.rows import Row
+from launch.errors import UserError
 
 
-def run_bench(what: str, as_json: bool) -> int:
-    """Run one benchmark and print its rows; with `as_json` the last line is one object."""
-    rows = _measure(what)
+def run_bench(what: str, config: Path | None, as_json: bool) -> int:
+    """Run one benchmark and print its rows; with `as_json` the last line is one object.
+
+    Raises:
+        UserError: a config is given to a benchmark that has its own.
+    """
+    if config and what != "learner":
+        raise UserError(f"bench {what} takes no config, bench learner alone does: leave out {config}")
+    rows = _measure(what, config)
     peers = list(dict.fromkeys(peer for row in rows for peer in row.ratio))
     table = Table("", "value", "unit", *(f"x {peer}" for peer in peers))
     for row in rows:
@@ -22,7 +30,7 @@ def run_bench(what: str, as_json: bool) -> int:
     return 0
 
 
-def _measure(what: str) -> list[Row]:
+def _measure(what: str, config: Path | None) -> list[Row]:
     # Each imports its own needs: peers are there only where the group `bench` is installed.
     if what == "env":
         from launch.bench.env import bench_env
@@ -40,6 +48,10 @@ def _measure(what: str) -> list[Row]:
         from launch.bench.expectimax import bench_expectimax
 
         return bench_expectimax()
+    if what == "learner":
+        from launch.bench.learner import bench_learner
+
+        return bench_learner(config)
     from launch.bench.accuracy import bench_accuracy
 
     return bench_accuracy()

@@ -159,10 +159,15 @@ def expand(dynamics: Dynamics, tree: Tree, path: Path, new: Int[Array, ""]) -> t
     return tree, path._replace(nodes=path.nodes.at[end + 1, rows].set(new, mode="drop"))
 
 
+def block_size(batch: int) -> int:
+    """Rows of a block."""
+    return batch if jax.default_backend() != "cpu" else min(batch, max(LEAST_BLOCK, -(-batch // BLOCKS)))
+
+
 def sort_into_blocks(is_move: Bool[Array, "B"]) -> Blocks:
     """Blocks such that a network runs on the rows of its kind alone, rounded up to whole blocks."""
     batch = len(is_move)
-    size = batch if jax.default_backend() != "cpu" else min(batch, max(LEAST_BLOCK, -(-batch // BLOCKS)))
+    size = block_size(batch)
     count = jnp.cumsum(is_move)
     moves = -(-count[-1] // size)
     chance = -(-(batch - count[-1]) // size)

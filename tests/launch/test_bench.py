@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from launch import bench
-from launch.bench import expectimax, ntuple, rows, search
+from launch.bench import expectimax, learner, ntuple, rows, search
 from launch.bench.accuracy import ROOTS, Roots, bench_accuracy, errors, exact_q, late_board
 from launch.bench.rows import Row
+from launch.config import load_experiment
 from launch.errors import UserError
-from muzero2048.config import SearchConfig
+from muzero2048.config import MuZeroConfig, SearchConfig
 from muzero2048.env import Game2048
 from muzero2048.exact import solve
 
@@ -19,8 +20,8 @@ def test_rows_are_printed_and_given_as_json(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = [Row("fast", 12345.6, "steps/s", {"peer": 2.04}), Row("small", 0.1234, "points", {})]
-    monkeypatch.setattr(bench, "_measure", lambda what: found)
-    assert bench.run_bench("env", as_json=True) == 0
+    monkeypatch.setattr(bench, "_measure", lambda what, config: found)
+    assert bench.run_bench("env", None, as_json=True) == 0
     *table, last = capsys.readouterr().out.splitlines()
     text = "\n".join(table)
     assert all(word in text for word in ("fast", "12,346", "steps/s", "x peer", "2.0", "small", "0.123"))
@@ -30,6 +31,11 @@ def test_rows_are_printed_and_given_as_json(
             {"name": "small", "value": 0.1234, "unit": "points", "ratio": {}},
         ]
     }
+
+
+def test_only_the_learner_takes_a_config() -> None:
+    with pytest.raises(UserError, match=r"bench env takes no config, bench learner alone does: leave out my\.yaml"):
+        bench.run_bench("env", Path("my.yaml"), as_json=False)
 
 
 def test_the_best_of_interleaved_runs_counts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,6 +94,62 @@ def test_rows_of_the_search_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
     # 6 nodes: latent of 64, prior of 32, q of 4 and 4 scalars as floats; children and visits of 32 as 16-bit words;
     # 2 flags. And bounds and seed of the tree.
     assert found["N = 5: a tree"].value == 6 * (4 * (64 + 32 + 4 + 4) + 2 * 64 + 2) + 12
+
+
+def tiny(*overrides: str) -> MuZeroConfig:
+    return load_experiment(learner.CONFIGS / "tiny.yaml", overrides).settings
+
+
+def test_rows_of_the_learner_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learner, "CPU_PRODUCT", 64)
+    config = tiny("muzero.search.simulations=4", "muzero.unroll_steps=1")  # compiles faster than a tree
+    found = {(row.name, row.unit): row.value for row in learner.network_rows("small", config, (2,))}
+    speed = "small, 128 games, batch 256: "
+    measured = {(f"{speed}{kind}{what}", unit) for kind in ("play", "learn", "both") for what, unit in
+                ((", of the peak", "%"), (", memory", "MB"), (", compiling", "s"))}  # fmt: skip
+    measured |= {(speed + "play", "moves/s"), (speed + "both", "moves/s")}
+    measured |= {(speed + kind, unit) for kind in ("learn", "both") for unit in ("updates/s", "samples/s")}
+    work = {(f"small: a {what}", unit) for what in ("move", "sample") for unit in ("FLOP", "bytes of products")}
+    best = {("small: best to play", "num_envs"), ("small: best to learn", "replay.batch_size")}
+    peak = {("small: peak, float32", "GFLOP/s")}
+    assert set(found) == measured | work | best | peak | {("small: best together", "num_envs")}
+    assert all(value > 0 for value in found.values())
+    assert found["small: best to learn", "replay.batch_size"] == 256
+    assert found[speed + "both", "moves/s"] == pytest.approx(2 * found[speed + "both", "samples/s"])
+    monkeypatch.setattr(learner, "device_bytes", lambda: 100.0)
+    with pytest.raises(UserError, match=r"small: a batch takes more memory than the device has; lower muzero.num_envs"):
+        learner.network_rows("small", config, (1,))
+
+
+@pytest.mark.parametrize("simulations", [4, 8])
+def test_the_work_of_a_move_is_that_of_its_evaluations(simulations: int) -> None:
+    """The root, and one a simulation: of a kind of edge the dearer, moves; in one batch their codes are not asked for.
+
+    Layers of 32 units, 24 planes, 4 actions, 32 bins, 8 codes; a value is decoded by a product with 32 bins.
+    """
+    config = tiny(f"muzero.search.simulations={simulations}", "muzero.num_envs=128")
+    block, heads = 2 * 32 * 32, 32 * 32 + 32
+    root = 24 * 32 + block + heads + 32 * 4
+    move = (32 + 4) * 32 + block + 2 * heads + (32 * 8 if simulations > 4 else 0)
+    found = learner.work_of(learner.trace(config)[1]["play"], config).flops / config.chunk_moves
+    searches_a_move = (config.chunk + 1) / config.chunk  # one more behind the last move of a chunk
+    assert found == pytest.approx(2 * searches_a_move * (root + simulations * move), rel=5e-3)
+
+
+def test_long_chunks_are_shortened_and_sizes_scaled() -> None:
+    config = tiny(
+        "muzero.num_envs=50", "muzero.chunk=100", "muzero.replay={capacity: 10_000, batch_size: 250, ratio: 1}"
+    )
+    short = learner.shortened(config)
+    assert (short.chunk, short.updates_per_chunk, short.replay.capacity) == (35, 7, 10_500)
+    large = learner.scaled(short, 4)
+    assert (large.num_envs, large.replay.batch_size, large.updates_per_chunk) == (200, 1000, 7)
+    assert learner.shortened(tiny()) == tiny()
+
+
+def test_the_learner_benchmark_is_of_muzero(toy_yaml: Path) -> None:
+    with pytest.raises(UserError, match=r"toy\.yaml is for the learner 'toy'; bench learner measures muzero"):
+        learner.bench_learner(toy_yaml)
 
 
 PEER = """#!/bin/sh

@@ -1,0 +1,75 @@
+"""The work in a program: what its matrix products and convolutions compute and move, counted in its jaxpr.
+
+XLA's own count takes the body of a loop once, and products that it hands to a library may count nothing. Left out is
+what is no product: gathers, elementwise work, the tree of a search.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+from jax.extend.core import jaxprs_in_params
+from jax.interpreters.partial_eval import dce_jaxpr
+
+
+class Work(NamedTuple):
+    """Of one run of a program."""
+
+    flops: float  # two a multiply-add; those with the zeros around a convolution's input are counted too
+    bytes: float  # operands and results of every product, as if no product left anything in a cache for the next
+
+    def __add__(self, other: Any) -> "Work":
+        return Work(self.flops + other.flops, self.bytes + other.bytes)
+
+    def times(self, number: int) -> "Work":
+        """So many times this."""
+        return Work(self.flops * number, self.bytes * number)
+
+
+NOTHING = Work(0.0, 0.0)
+
+
+def count_work(jaxpr: Any, while_length: int | None = None) -> Work:
+    """The work that the results of a closed jaxpr need: scans by their length, of branches the one with most.
+
+    Args:
+        jaxpr: of the program.
+        while_length: passes of each `while` loop that holds products; a jaxpr does not tell them.
+
+    Raises:
+        ValueError: such a loop is there and no length is given.
+    """
+    needed, _ = dce_jaxpr(jaxpr.jaxpr, [True] * len(jaxpr.jaxpr.outvars))  # XLA leaves out the rest too
+    return _of_equations(needed, while_length)
+
+
+def _of_equations(jaxpr: Any, while_length: int | None) -> Work:
+    return sum((_of_equation(equation, while_length) for equation in jaxpr.eqns), NOTHING)
+
+
+def _of_equation(equation: Any, while_length: int | None) -> Work:
+    name, params = equation.primitive.name, equation.params
+    if name == "dot_general":
+        left = equation.invars[0].aval
+        return _product(equation, math.prod(left.shape[axis] for axis in params["dimension_numbers"][0][0]))
+    if name == "conv_general_dilated":
+        kernel, output_axis = equation.invars[1].aval, params["dimension_numbers"].rhs_spec[0]
+        return _product(equation, kernel.size // kernel.shape[output_axis])
+    parts = [_of_equations(inner, while_length) for inner in jaxprs_in_params(params)]
+    if name == "cond":
+        return max(parts)
+    work = sum(parts, NOTHING)
+    if name == "scan":
+        return work.times(params["length"])
+    if name == "shard_map":
+        return work.times(params["mesh"].size)
+    if name == "while" and work.flops:
+        if while_length is None:
+            raise ValueError("a while loop holds products: give the passes that it makes")
+        return work.times(while_length)
+    return work
+
+
+def _product(equation: Any, terms: int) -> Work:
+    """Of a product each of whose results is a sum of so many terms."""
+    arrays = [variable.aval for variable in (*equation.invars, *equation.outvars)]
+    return Work(2.0 * arrays[-1].size * terms, float(sum(x.size * x.dtype.itemsize for x in arrays)))
