@@ -5,7 +5,7 @@ Shapes: `G` games, `B` boards of `H, W` cells. Actions: up, right, down, left = 
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float64, Int8, Int64, UInt8, UInt32
@@ -79,6 +79,13 @@ class Player(Protocol):
 @runtime_checkable
 class Learner(Protocol):
     """A training state that the loop of launch/run.py drives: constructed as `XLearner(config, seed)`."""
+
+    @staticmethod
+    def memory(config: Any) -> dict[str, int]:
+        """Bytes that a training takes by what takes them, in words, at least; of several devices those of one.
+
+        Nothing is allocated. launch/memory.py prints the parts, and refuses a training that cannot fit.
+        """
 
     @property
     def env_steps_total(self) -> int:

@@ -25,12 +25,12 @@ class Journal:
 class WrittenJournal(Journal):
     """In the run's folder, which is there."""
 
-    def __init__(self, experiment: Experiment, total: int, done: int) -> None:
-        """Go on at `done` of `total` moves."""
+    def __init__(self, experiment: Experiment, total: int, done: int, memory: str) -> None:
+        """Go on at `done` of `total` moves; `memory` is a line that says what they take."""
         folder = experiment.run.folder
         self._metrics = MetricsFile(folder)
         self._wandb = WandbSink(folder, experiment)
-        print(f"training {experiment.learner} in {folder}: {done:,} of {total:,} moves done", flush=True)
+        print(f"training {experiment.learner} in {folder}: {done:,} of {total:,} moves done\n{memory}", flush=True)
         self._display = ProgressDisplay(experiment.run.name, total, done)
 
     def record(self, row: Row) -> None:

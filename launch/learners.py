@@ -21,6 +21,7 @@ class LearnerEntry(NamedTuple):
     models: tuple[str, ...]  # what it can plan in: learned, simulator
     uses_jax: bool  # in training
     several_processes: bool  # can train it together
+    memory_keys: str  # the settings that decide how much memory a training takes, as words of a sentence
 
 
 LEARNERS = {
@@ -34,6 +35,7 @@ LEARNERS = {
         models=("simulator",),
         uses_jax=False,
         several_processes=False,
+        memory_keys="ntuple.stages or ntuple.network",
     ),
     "muzero": LearnerEntry(
         config="muzero2048.config:MuZeroConfig",
@@ -45,6 +47,7 @@ LEARNERS = {
         models=("learned", "simulator"),
         uses_jax=True,
         several_processes=True,
+        memory_keys="muzero.replay.capacity, muzero.num_envs or muzero.network",
     ),
     "deep_td": LearnerEntry(
         config="muzero2048.deep_td.config:DeepTDConfig",
@@ -56,6 +59,7 @@ LEARNERS = {
         models=("simulator",),
         uses_jax=True,
         several_processes=False,
+        memory_keys="deep_td.replay.capacity, deep_td.num_envs or deep_td.network",
     ),
 }
 
@@ -80,6 +84,18 @@ def make_learner(name: str, config: LearnerConfig, seed: int) -> Learner:
     """
     try:
         return _part(name, "learner")(config, seed)
+    except ValueError as error:
+        raise UserError(str(error)) from error
+
+
+def memory(name: str, config: LearnerConfig) -> dict[str, int]:
+    """What a training will take, in bytes on each device: Learner.memory.
+
+    Raises:
+        UserError: the config does not fit the machine.
+    """
+    try:
+        return _part(name, "learner").memory(config)
     except ValueError as error:
         raise UserError(str(error)) from error
 

@@ -23,6 +23,7 @@ from launch.errors import DivergedError, UserError
 from launch.evaluate import FINAL_EVALUATION_SEED, TRAINING_EVALUATION_SEED, Evaluation
 from launch.files import write_text
 from launch.journal import Journal, WrittenJournal
+from launch.memory import check_memory
 from launch.metrics import Row
 from launch.processes import Processes, join
 from launch.report import probe_metrics, summarize
@@ -86,6 +87,7 @@ class TrainingRun:
         self._experiment = experiment
         self._processes = processes
         self._folder = experiment.run.folder
+        memory = check_memory(experiment)
         self._learner = learners.make_learner(experiment.learner, experiment.settings, experiment.run.seed)
         self._wall_hours = 0.0
         self._evaluated_env_steps = 0
@@ -95,17 +97,17 @@ class TrainingRun:
         elif experiment.run.begin_from:
             learners.begin_from(Path(experiment.run.begin_from), experiment.learner, self._learner)
         self._snapshot_env_steps = self.env_steps
-        self._journal = self._open_journal() if processes.is_first else Journal()
+        self._journal = self._open_journal(memory) if processes.is_first else Journal()
         self._saved_at = time.monotonic()
 
-    def _open_journal(self) -> Journal:
+    def _open_journal(self, memory: str) -> Journal:
         experiment, folder = self._experiment, self._folder
         write_config(experiment)  # not before: settings that do not fit the learner or its checkpoint must not stay
         # At the end of the budget the last evaluation is made up: a kill may have kept its row alone.
         evaluate_again = self.done and self._evaluated_env_steps < self.env_steps
         tracking.drop_rows_after(folder, self.env_steps, evaluate_again)
         record_environment(folder)
-        return WrittenJournal(experiment, self._learner.env_steps_total, self.env_steps)
+        return WrittenJournal(experiment, self._learner.env_steps_total, self.env_steps, memory)
 
     def __enter__(self) -> "TrainingRun":
         return self

@@ -3,10 +3,28 @@
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 from muzero2048.checkpoint import PARAMETERS, TRAINING, load_pytree, save_pytree
 from muzero2048.config import TrainingConfig
+
+
+def state_memory(config: TrainingConfig, state: Any, devices: int = 1) -> dict[str, int]:
+    """Bytes of a training state, real or of shapes alone, on each of the devices among which play and replay are cut.
+
+    What a program needs while it runs comes on top.
+    """
+    parts = {
+        name: sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(part)) for name, part in state._asdict().items()
+    }
+    replay, games = parts.pop("replay"), parts.pop("actor")
+    moves = config.replay.capacity
+    return {
+        f"replay of {moves:,} moves, {replay / moves:.0f} bytes each": replay // devices,
+        "parameters and optimizer": sum(parts.values()),
+        f"{config.num_envs:,} games": games // devices,
+    }
 
 
 class DeviceLearner:

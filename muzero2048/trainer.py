@@ -9,7 +9,7 @@ import jax
 
 from muzero2048.calibration import calibration_metrics
 from muzero2048.config import MuZeroConfig
-from muzero2048.device_learner import DeviceLearner
+from muzero2048.device_learner import DeviceLearner, state_memory
 from muzero2048.devices import local_copy
 from muzero2048.diagnostics import measure
 from muzero2048.learner import LearnerState, Report, acting_params, make_learner, with_acting_params
@@ -37,6 +37,11 @@ class MuZeroLearner(DeviceLearner):
         self._learner = make_learner(config)
         super().__init__(config, self._learner.init(seed))
         self._config: MuZeroConfig = config
+
+    @staticmethod
+    def memory(config: MuZeroConfig) -> dict[str, int]:
+        """Bytes of the training state on a device, by its parts."""
+        return state_memory(config, jax.eval_shape(lambda: make_learner(config).init(0)), jax.device_count())
 
     def advance(self) -> dict[str, float]:
         """Rounds until the next multiple of `report_env_steps`; the device is asked for numbers only at the end."""

@@ -19,6 +19,7 @@ from ntuple.ensemble import WeightMean
 from ntuple.exploration import Exploration
 from ntuple.game import COLUMNS
 from ntuple.network import Network, read_field, widen, write_field
+from ntuple.patterns import parse_network, table_sizes
 from ntuple.player import NTuplePlayer
 from ntuple.policy import GAMES_A_THREAD, make_scratch
 from ntuple.stages import count_stages, make_stages
@@ -74,6 +75,23 @@ class NTupleLearner:
         self._histories = [make_history(GAMES_A_THREAD, length) if length else None for _ in range(threads)]
         self._starts = [None if config.start.kind == "normal" else _make_starts(config) for _ in range(threads)]
         self._progress = np.zeros(3, np.int64)  # env_steps, games, updates
+
+    @staticmethod
+    def memory(config: NTupleConfig) -> dict[str, int]:
+        """Bytes that a training takes, by what takes them."""
+        board, size = (config.rows, config.columns), config.step_size
+        weights = count_stages(config.stages) * sum(
+            table_sizes(parse_network(config.network, *board), *board, config.values)
+        )
+        is_adaptive = size.adaptive_fraction > 0
+        record = 4 << (ADAPTIVE_RECORD_BITS if is_adaptive else TD_RECORD_BITS)
+        needs = {f"{weights:,} weights of {record} bytes": record * weights}
+        if config.average.env_steps:
+            needs["their mean"] = 4 * weights
+        # One file has the weights, then another what the rule keeps beside them; each is put together in memory.
+        kept = {"tc": 2, "autostep": 3}[size.adaptive] if is_adaptive else 1
+        needs["a checkpoint while it is written"] = 4 * kept * weights
+        return needs
 
     @property
     def progress(self) -> dict[str, int]:

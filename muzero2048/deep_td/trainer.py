@@ -7,7 +7,7 @@ import jax
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.learner import make_learner
 from muzero2048.deep_td.player import make_player
-from muzero2048.device_learner import DeviceLearner
+from muzero2048.device_learner import DeviceLearner, state_memory
 from muzero2048.player import SearchPlayer
 from muzero2048.trainer import game_metrics, warn_of_saturation
 
@@ -19,6 +19,11 @@ class DeepTDLearner(DeviceLearner):
         self._learner = make_learner(config)
         super().__init__(config, self._learner.init(seed))
         self._config: DeepTDConfig = config
+
+    @staticmethod
+    def memory(config: DeepTDConfig) -> dict[str, int]:
+        """Bytes of the training state on a device, by its parts."""
+        return state_memory(config, jax.eval_shape(lambda: make_learner(config).init(0)))
 
     def advance(self) -> dict[str, float]:
         """Rounds until the next multiple of `report_env_steps`, in one call to the device."""

@@ -26,6 +26,7 @@ TOY = learners.LearnerEntry(
     models=(),
     uses_jax=False,
     several_processes=False,
+    memory_keys="toy.rate",
 )
 
 TOY_YAML = """\

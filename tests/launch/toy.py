@@ -60,6 +60,10 @@ class ToyLearner:
         self.env_steps = 0
         self.weight = float(seed)
 
+    @staticmethod
+    def memory(config: ToyConfig) -> dict[str, int]:
+        return {"a weight": 8}
+
     @property
     def progress(self) -> dict[str, int]:
         return {"env_steps": self.env_steps, "games": self.env_steps // 5, "updates": self.env_steps}

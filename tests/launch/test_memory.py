@@ -1,0 +1,85 @@
+"""What a training takes is said before it begins, and is what it then takes; one that cannot fit is refused."""
+
+from pathlib import Path
+
+import jax
+import pytest
+
+from launch import environment, learners, memory
+from launch.cli import main
+from launch.config import load_experiment
+from launch.environment import available_bytes, device_bytes
+from launch.memory import check_memory, size_text
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+TINY = CONFIGS / "muzero" / "tiny.yaml"
+
+
+def test_a_training_says_what_it_takes(toy_yaml: Path, capsys, monkeypatch):
+    monkeypatch.setattr(memory, "available_bytes", lambda: 2.5e9)
+    assert main(["train", "toy.yaml"]) == 0
+    assert "\nmemory: 0.0 kB of 2.5 GB (a weight: 0.0 kB)\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("config", "override", "words"),
+    [
+        ("ntuple/8x6-otc", "ntuple.stages=2^5", ("4,294,967,296 weights of 16 bytes: 68.7 GB", "lower ntuple.stages")),
+        (
+            "muzero/tiny",
+            "muzero.replay.capacity=1_024_000_000_000",
+            ("replay of 1,024,000,000,000 moves, 31 bytes each",),
+        ),
+        (
+            "muzero/tiny",
+            "muzero.replay.capacity=1_024_000_000_000",
+            ("tiny-muzero takes 31,7", "lower muzero.replay.capacity"),
+        ),
+        ("deep_td/td-cnn-2x2", "deep_td.replay.capacity=1_024_000_000_000", ("lower deep_td.replay.capacity",)),
+    ],
+)
+def test_a_training_that_cannot_fit_is_refused_and_leaves_nothing(config, override, words, capsys, monkeypatch):
+    for module in (memory, environment):
+        monkeypatch.setattr(module, "available_bytes", lambda: 16e9)
+    assert main(["train", str(CONFIGS / f"{config}.yaml"), override]) == 2
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1
+    assert all(word in line for word in (*words, " and 16.0 GB are there; lower "))
+    assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize("config", ["muzero/tiny", "deep_td/td-cnn-2x2"])
+def test_the_state_of_a_learner_on_the_device_takes_what_was_said(config: str):
+    experiment = load_experiment(CONFIGS / f"{config}.yaml")
+    said = learners.memory(experiment.learner, experiment.settings)
+    state = learners.make_learner(experiment.learner, experiment.settings, 1)._state
+    assert sum(said.values()) == sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(state))
+
+
+@pytest.mark.parametrize(("fraction", "beside"), [(0.5, 2), (0.0, 1)])
+def test_the_tables_of_an_n_tuple_learner_take_what_was_said(fraction: float, beside: int):
+    overrides = [f"ntuple.step_size.adaptive_fraction={fraction}", "ntuple.env_steps=2000", "ntuple.threads=1"]
+    overrides += ["ntuple.rows=2", "ntuple.columns=3", "ntuple.network='0123'", "ntuple.stages=2^1"]
+    settings = load_experiment(CONFIGS / "ntuple/2x3.yaml", overrides).settings
+    learner = learners.make_learner("ntuple", settings, 1)
+    while learner.progress["env_steps"] < learner.env_steps_total:
+        learner.advance()
+    tables, checkpoint = learners.memory("ntuple", settings).values()
+    assert tables == learner.network.weights.nbytes
+    assert checkpoint == beside * tables // (4 if fraction else 1)
+
+
+def test_an_accelerator_says_what_it_has(monkeypatch):
+    class Accelerator:
+        def memory_stats(self) -> dict[str, int]:
+            return {"bytes_limit": 1_000_000}
+
+    assert device_bytes() == pytest.approx(available_bytes(), rel=0.2)
+    monkeypatch.setattr(jax, "local_devices", lambda: [Accelerator()])
+    assert device_bytes() == 1e6
+    experiment = load_experiment(TINY, ["muzero.replay.capacity=16384"])
+    assert " of 1.0 MB (replay of 16,384 moves, 31 bytes each: 507.9 kB, " in check_memory(experiment)
+
+
+def test_sizes_are_readable():
+    assert [size_text(size) for size in (12, 1e3, 2.345e6, 2.5e12)] == ["0.0 kB", "1.0 kB", "2.3 MB", "2,500.0 GB"]
