@@ -42,6 +42,7 @@ class RunConfig:
     evaluation_games: int = 100  # games of an evaluation during training
     final_games: int = 1000  # games of the evaluation at the end
     probe_games: int = 0  # games of each probe, such as the swap test, beside every evaluation; 0 = none
+    profile: bool = False  # record what the device does during the second report after a start, into profile/
     wandb_project: str = "muzero2048"  # the project in wandb
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ Of several processes all train and save. The first alone keeps the folder, evalu
 import math
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -19,13 +20,14 @@ from launch.checkpoints import State
 from launch.config import CONFIG_FILE, Experiment, changes, load_experiment
 from launch.contracts import Games, Learner
 from launch.environment import project_version, record_environment
-from launch.errors import DivergedError, UserError
+from launch.errors import DivergedError, UserError, warn
 from launch.evaluate import FINAL_EVALUATION_SEED, TRAINING_EVALUATION_SEED, Evaluation
 from launch.files import write_text
 from launch.journal import Journal, WrittenJournal
 from launch.memory import check_memory
 from launch.metrics import Row
 from launch.processes import Processes, join
+from launch.profile import recording
 from launch.report import probe_metrics, summarize
 from launch.searches import Options, Search, resolve
 from launch.signals import STOPPED, StopSignals
@@ -87,9 +89,14 @@ class TrainingRun:
         self._experiment = experiment
         self._processes = processes
         self._folder = experiment.run.folder
+        if experiment.run.profile and not learners.entry(experiment.learner).uses_jax:
+            raise UserError(
+                f"run.profile records what JAX does, and '{experiment.learner}' learns without: leave it out"
+            )
         memory = check_memory(experiment)
         self._learner = learners.make_learner(experiment.learner, experiment.settings, experiment.run.seed)
         self._wall_hours = 0.0
+        self._reports = 0  # of this process
         self._evaluated_env_steps = 0
         self._checkpoint = checkpoint
         if checkpoint:
@@ -115,6 +122,8 @@ class TrainingRun:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._experiment.run.profile and self._reports == 1 and self._processes.is_first:
+            warn("run.profile records the second report, and there was one alone; lower the report_env_steps")
         self._journal.close(exit_code=0 if error is None else 1)
 
     @property
@@ -129,8 +138,12 @@ class TrainingRun:
 
     def advance(self) -> None:
         """Train until the next report and record it; DivergedError if a metric is not finite."""
+        self._reports += 1
+        # The first report compiles. Of several processes the first records.
+        is_recorded = self._experiment.run.profile and self._reports == 2 and self._processes.is_first
         began = time.perf_counter()
-        values = self._learner.advance()
+        with recording(self._folder / "profile") if is_recorded else nullcontext():
+            values = self._learner.advance()
         self._wall_hours += (time.perf_counter() - began) / 3600
         self._check_finite(values)
         self._journal.show(self._record(values))

@@ -147,7 +147,8 @@ def test_long_chunks_are_shortened_and_sizes_scaled() -> None:
     assert learner.shortened(tiny()) == tiny()
 
 
-def test_the_learner_benchmark_is_of_muzero(toy_yaml: Path) -> None:
+def test_the_learner_benchmark_is_of_muzero(toy_yaml: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learner.jax.config, "update", lambda *setting: None)  # the cache serves the other tests
     with pytest.raises(UserError, match=r"toy\.yaml is for the learner 'toy'; bench learner measures muzero"):
         learner.bench_learner(toy_yaml)
 

@@ -1,0 +1,16 @@
+"""A trace of what the device does during one report of a training (run.profile)."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def recording(folder: Path) -> Iterator[None]:
+    """Record what JAX does meanwhile into the folder, and print where the trace lies."""
+    import jax
+
+    with jax.profiler.trace(folder):
+        yield
+    trace = max(folder.rglob("*.trace.json.gz"), key=lambda file: file.stat().st_mtime)
+    print(f"profile of one report: {trace} for ui.perfetto.dev, or tensorboard --logdir {folder}", flush=True)
