@@ -68,8 +68,7 @@ def bench_learner(file: Path | None) -> list[Row]:
             raise UserError(f"{path} is for the learner '{experiment.learner}'; bench learner measures muzero")
         config = shortened(experiment.settings)
         if file is None and on_cpu and path.stem in LARGE:
-            works = {kind: work_of(traced, config) for kind, traced in trace(config)[1].items()}
-            rows += work_rows(path.stem, config, works)
+            rows += work_rows(path.stem, config, counted(config))
         else:
             rows += network_rows(path.stem, config, (1, 4) if on_cpu else (1, 4, 16))
     return rows
@@ -105,21 +104,22 @@ def network_rows(name: str, config: MuZeroConfig, scales: Sequence[int]) -> list
 
 def measure(config: MuZeroConfig) -> Speed | None:
     """Play and learning apart; None if they do not fit the device."""
-    learner, traced = trace(config)
-    programs = {kind: compiled(program, work_of(program, config)) for kind, program in traced.items()}
+    learner = make_learner(config)
+    state = learner.init(0)
+    programs = {kind: compiled(traced, work_of(traced, config)) for kind, traced in trace(learner, state).items()}
     if max(program.bytes for program in programs.values()) > device_bytes():
         return None
-    return Speed(config, learner, programs, timed(learner, programs))
+    return Speed(config, learner, programs, timed(programs, state))
 
 
 def measure_round(speed: Speed) -> Speed:
     """What was measured, with `both` added."""
     learner: Any = speed.learner
-    traced = learner.rounds.trace(jax.eval_shape(learner.init, 0), 1)
+    state = learner.init(0)
     play, learn = speed.programs["play"], speed.programs["learn"]
-    both = compiled(traced, play.work + learn.work)
+    both = compiled(learner.rounds.trace(state, 1), play.work + learn.work)
     both = both._replace(run=lambda state, run=both.run: run(state, 1))
-    seconds = timed(speed.learner, {"play": play, "both": both})
+    seconds = timed({"play": play, "both": both}, state)
     return speed._replace(programs={**speed.programs, "both": both}, seconds={**speed.seconds, "both": seconds["both"]})
 
 
@@ -145,11 +145,16 @@ def _resized(config: MuZeroConfig, games: int, chunk: int, batch: int) -> MuZero
     )
 
 
-def trace(config: MuZeroConfig) -> tuple[Learner, dict[str, Any]]:
-    """A learner, and its programs `play` and `learn`, of which nothing is compiled yet."""
-    learner: Any = make_learner(config)
-    state = jax.eval_shape(learner.init, 0)
-    return learner, {"play": learner.fill.trace(state), "learn": learner.learn.trace(state)}
+def trace(learner: Any, state: Any) -> dict[str, Any]:
+    """The programs `play` and `learn`, of which nothing is compiled yet, for a state, real or of shapes alone."""
+    return {"play": learner.fill.trace(state), "learn": learner.learn.trace(state)}
+
+
+def counted(config: MuZeroConfig) -> dict[str, Work]:
+    """The work of a chunk of play and of its updates; nothing is allocated or compiled."""
+    learner = make_learner(config)
+    programs = trace(learner, jax.eval_shape(learner.init, 0))
+    return {kind: work_of(traced, config) for kind, traced in programs.items()}
 
 
 def work_of(traced: Any, config: MuZeroConfig) -> Work:
@@ -167,9 +172,8 @@ def compiled(traced: Any, work: Work) -> Program:
     return Program(run, work, taken - memory.alias_size_in_bytes, seconds)
 
 
-def timed(learner: Learner, programs: Mapping[str, Program]) -> dict[str, float]:
+def timed(programs: Mapping[str, Program], state: Any) -> dict[str, float]:
     """Least seconds of a run of each program; `play` comes first, as the others want something to learn from."""
-    state = learner.init(0)
 
     def run(program: Program) -> None:
         nonlocal state
@@ -179,12 +183,13 @@ def timed(learner: Learner, programs: Mapping[str, Program]) -> dict[str, float]
 
 
 def measure_peak(dtype: str) -> float:
-    """FLOP/s of a product of large square matrices."""
+    """FLOP/s of a product of large square matrices, times the number of devices."""
     size = CPU_PRODUCT if jax.default_backend() == "cpu" else PRODUCT
     x = jax.random.normal(jax.random.key(0), (size, size), jnp.dtype(dtype))
     product = jax.jit(jnp.matmul)
     jax.block_until_ready(product(x, x))  # compiles
-    return 2 * size**3 / best_seconds({"": lambda: jax.block_until_ready(product(x, x))}, PRODUCTS)[""]
+    seconds = best_seconds({"": lambda: jax.block_until_ready(product(x, x))}, PRODUCTS)[""]
+    return jax.local_device_count() * 2 * size**3 / seconds
 
 
 def work_rows(name: str, config: MuZeroConfig, works: Mapping[str, Work]) -> list[Row]:
