@@ -182,7 +182,8 @@ class JoinedProcesses(Processes):
             os._exit(exit_code)
 
     def _why_abort(self) -> str:
-        """That the first process is gone, if it is."""
+        """That the first process is gone, if it is; if the watch was quicker to say so, it ends this process."""
+        self._ending.acquire()
         host, _, port = self._address.rpartition(":")
         try:
             socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()

@@ -208,7 +208,7 @@ def test_a_signal_splits_no_evaluation_from_the_note_of_it(toy_yaml: Path, monke
 @pytest.mark.parametrize("place", ["launch.run.TrainingRun._record", "launch.evaluate.keep"])
 def test_a_kill_within_the_last_evaluation_loses_no_row_and_doubles_none(toy_yaml: Path, monkeypatch, place: str):
     def killed(*arguments) -> None:
-        if "eval/score_mean" in arguments[-1] or place == "launch.evaluate.keep":
+        if place == "launch.evaluate.keep" or "eval/score_mean" in arguments[-1]:
             raise KeyboardInterrupt
 
     _train(toy_yaml, "run.name=whole", "run.evaluate_env_steps=0")
