@@ -59,7 +59,7 @@ class Wishes(NamedTuple):
     @property
     def need_moves(self) -> bool:
         """Whether games are to be played move by move, whoever plays."""
-        return bool(self.records or self.solution or self.keep or self.part)
+        return bool(self.records or self.solution or self.keep)
 
 
 class Played(NamedTuple):
@@ -130,6 +130,8 @@ def _prepare(wishes: Wishes, rows: int, columns: int) -> "Solution | None":
         raise UserError(f"{file} is there already: name another --records, or remove it")
     if file is not None and not file.absolute().parent.is_dir():
         raise UserError(f"there is no folder {file.absolute().parent} to write {file.name} into")
+    if wishes.keep is not None and not wishes.keep.name:
+        raise UserError(f"--keep is {wishes.keep}; give a file")
     return import_module("launch.regret").load_solution(wishes.solution, rows, columns) if wishes.solution else None
 
 
@@ -144,6 +146,8 @@ def _play(
 ) -> Played | None:
     """The games of an evaluation, kept in the file if they are played move by move; None: a signal stopped it."""
     if not (is_long(player) or wishes.need_moves):
+        if wishes.part:
+            raise UserError(f"--part {wishes.part} is for games that are kept as they end: add --keep FILE")
         return Played(player.play(evaluation.games, evaluation.seed), [])
     # These need numba, which MuZero's evaluation does without.
     kept_games, stepwise = import_module("launch.kept_games"), import_module("ntuple.stepwise")

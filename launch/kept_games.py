@@ -67,7 +67,7 @@ class KeptGames:
         Args:
             path: of the file; None: nothing is written.
             heading: what the games belong to: board, search, seed; another one in the file is refused.
-            part: which of the games are played here, in a file of their own; the whole takes up those of all parts.
+            part: which of the games are played here, in a file of their own; those in the other files are taken up.
 
         Raises:
             UserError: the file cannot be used, is in use, or belongs to something else.
@@ -75,15 +75,19 @@ class KeptGames:
         self.games: dict[int, KeptGame] = {}
         self.path = path and part.file(path)
         self._part = part
-        self._file: BinaryIO | None = None
+        self._file: BinaryIO | None = None  # that is written
+        self._held: list[BinaryIO] = []
         if path is None or self.path is None:
             return
         heading = {"format": FORMAT, **heading}
-        if part == WHOLE:
-            for other in sorted(path.parent.glob(f"{glob.escape(path.stem)}.part-*{path.suffix}")):
-                self._open(other, heading)
-                self.close()
-        self._open(self.path, heading)
+        others = {path, *path.parent.glob(f"{glob.escape(path.stem)}.part-*{path.suffix}")} - {self.path}
+        try:
+            for other in sorted(others):
+                self._open(other, heading, is_own=False)
+            self._open(self.path, heading, is_own=True)
+        except UserError:
+            self.close()
+            raise
 
     def __enter__(self) -> "KeptGames":
         return self
@@ -94,30 +98,37 @@ class KeptGames:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
-        if self._file:
-            self._file.close()
+        """Let go of the files."""
+        for file in self._held:
+            file.close()
 
-    def _open(self, path: Path, heading: dict[str, Any]) -> None:
-        """Take a file, and up the games in it."""
+    def _open(self, path: Path, heading: dict[str, Any], is_own: bool) -> None:
+        """Take up the games of a file.
+
+        The file of this part is held, and cut behind its last whole line; the whole holds those of all parts, while a
+        part only looks into the others.
+        """
+        if not is_own and not path.exists():
+            return
         try:
-            self._file = path.open("a+b")
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._take_up(self._file, path, heading)
+            file = path.open("a+b")
+            self._held.append(file)
+            if is_own or self._part == WHOLE:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            file.seek(0)
+            whole = self._take_up(file.read(), path, heading)
+            if is_own:
+                self._file = file
+                file.truncate(whole)
+                if whole == 0:
+                    self._write(heading)
         except BlockingIOError as error:
-            self.close()
             raise UserError(f"{path}: another process is playing these games; let it end") from error
         except OSError as error:
-            self.close()
             raise UserError(f"cannot use {path}: {error.strerror}; make it writable") from error
-        except UserError:
-            self.close()
-            raise
 
-    def _take_up(self, file: BinaryIO, path: Path, heading: dict[str, Any]) -> None:
-        """Read the games of a file; cut off what is behind its last whole line."""
-        file.seek(0)
-        text = file.read()
+    def _take_up(self, text: bytes, path: Path, heading: dict[str, Any]) -> int:
+        """Read the games of a file; where its last whole line ends."""
         whole = text.rfind(b"\n") + 1
         try:
             first, *lines = [json.loads(line) for line in text[:whole].splitlines()] or [heading]
@@ -126,9 +137,7 @@ class KeptGames:
             self.games |= {line["number"]: KeptGame(**line) for line in lines}
         except (ValueError, TypeError, KeyError) as error:
             raise UserError(f"{path}: damaged; move it away to play all its games again") from error
-        file.truncate(whole)
-        if whole == 0:
-            self._write(heading)
+        return whole
 
     def add(self, played: PlayedGame, seconds: float) -> None:
         """Keep a game, on the disk before the next one counts; UserError if that fails."""

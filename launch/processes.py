@@ -32,9 +32,9 @@ LOST = 1  # exit code
 JOIN_SECONDS = 300  # for which a process waits for the others to start
 _explanations: list[Any] = []  # kept, or they would be freed
 
-# What tells the number of processes, the first that is there, e.g. JAX's own words before those of SLURM.
+# What tells the number of processes, the first that is there, in the order of JAX: mpirun within a SLURM step.
 NUM_PROCESSES, PROCESS_ID, ADDRESS = "JAX_NUM_PROCESSES", "JAX_PROCESS_ID", "JAX_COORDINATOR_ADDRESS"
-COUNTS = (NUM_PROCESSES, "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")
+COUNTS = (NUM_PROCESSES, "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 
 
 class Processes:
@@ -103,6 +103,7 @@ class JoinedProcesses(Processes):
         self._hosts = self.gather(socket.gethostname())
         self._heard = dict.fromkeys(self._beats, time.monotonic())  # when the beat of each last changed
         self._ended = threading.Event()
+        self._watcher: threading.Thread | None = None
         self._ending = threading.Lock()  # never given back: the watch and the training end one time
 
     def __exit__(
@@ -111,6 +112,8 @@ class JoinedProcesses(Processes):
         if error is None:
             self.wait()
             self._ended.set()
+            if self._watcher:
+                self._watcher.join()
         elif isinstance(error, LaunchError):
             self._end(error.exit_code, str(error))
         else:
@@ -133,7 +136,8 @@ class JoinedProcesses(Processes):
 
     def watch(self, stop: StopSignals) -> None:
         """See `Processes.watch`."""
-        threading.Thread(target=self._watch, args=(stop,), daemon=True).start()
+        self._watcher = threading.Thread(target=self._watch, args=(stop,), daemon=True)
+        self._watcher.start()
         _explain_abort(self._why_abort)
 
     def _watch(self, stop: StopSignals) -> None:
@@ -182,8 +186,9 @@ class JoinedProcesses(Processes):
             os._exit(exit_code)
 
     def _why_abort(self) -> str:
-        """That the first process is gone, if it is; if the watch was quicker to say so, it ends this process."""
-        self._ending.acquire()
+        """That the first process is gone, if it is; if the watch was quicker to say so, no more than the end is left."""
+        if not self._ending.acquire(timeout=1.0):
+            os._exit(LOST)
         host, _, port = self._address.rpartition(":")
         try:
             socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
@@ -216,8 +221,9 @@ def join(learner: str) -> Processes:
     jax.config.update("jax_enable_preemption_service", False)  # signals are heard by launch/signals.py
     by_hand: dict[str, Any] = {}
     if source == NUM_PROCESSES:
-        if ADDRESS not in os.environ:
-            raise UserError(f"{source} is {count}, but {ADDRESS} is not set; give host:port of the first process")
+        if not os.environ.get(ADDRESS, "").rpartition(":")[2].isdecimal():
+            there = f"is '{os.environ[ADDRESS]}'" if ADDRESS in os.environ else "is not set"
+            raise UserError(f"{source} is {count}, but {ADDRESS} {there}; give host:port of the first process")
         index = _number(PROCESS_ID)
         by_hand = {"num_processes": count, "process_id": index, "cluster_detection_method": "deactivate"}
     strangers = f"{count} processes ({source}) do not find each other"

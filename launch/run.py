@@ -51,34 +51,34 @@ def train(config: Path, overrides: Sequence[str], resume: bool) -> int:
     experiment = load_experiment(config, overrides)
     if is_run_folder(config):
         experiment = in_folder(experiment, config, overrides)
-    with join(experiment.learner) as processes:
-        return _train(experiment, resume, processes)
-
-
-def _train(experiment: Experiment, resume: bool, processes: Processes) -> int:
-    with StopSignals() as stop:
+    processes = join(experiment.learner)
+    with StopSignals() as stop, processes:  # a signal that the others pass on at the very end finds its handler too
         processes.watch(stop)
-        checkpoint = _agree_on_start(experiment, resume, processes)
-        if checkpoint and processes.of_first(lambda: is_finished(experiment, checkpoint)):
-            if processes.is_first:
-                print(f"{experiment.run.folder} is finished; to train on, give a larger {experiment.learner}.env_steps")
-            return 0
-        with TrainingRun(experiment, checkpoint, processes) as run:
+        return _train(experiment, resume, processes, stop)
+
+
+def _train(experiment: Experiment, resume: bool, processes: Processes, stop: StopSignals) -> int:
+    checkpoint = _agree_on_start(experiment, resume, processes)
+    if checkpoint and processes.of_first(lambda: is_finished(experiment, checkpoint)):
+        if processes.is_first:
+            print(f"{experiment.run.folder} is finished; to train on, give a larger {experiment.learner}.env_steps")
+        return 0
+    with TrainingRun(experiment, checkpoint, processes) as run:
+        run.evaluate_if_due(stop)
+        stopping = processes.anyone(stop.requested)
+        while not run.done and not stopping:
+            run.advance()
+            run.snapshot_if_due()
             run.evaluate_if_due(stop)
             stopping = processes.anyone(stop.requested)
-            while not run.done and not stopping:
-                run.advance()
-                run.snapshot_if_due()
-                run.evaluate_if_due(stop)
-                stopping = processes.anyone(stop.requested)
-                if run.done or stopping or run.save_is_due():
-                    run.save()
-            run.evaluate_finally(stop)
-        if not processes.anyone(stop.requested):
-            return 0
-        if processes.is_first:
-            print(f"stopped at {run.env_steps:,} moves; the same command with --resume goes on")
-        return STOPPED
+            if run.done or stopping or run.save_is_due():
+                run.save()
+        run.evaluate_finally(stop)
+    if not processes.anyone(stop.requested):
+        return 0
+    if processes.is_first:
+        print(f"stopped at {run.env_steps:,} moves; the same command with --resume goes on")
+    return STOPPED
 
 
 class TrainingRun:
@@ -110,8 +110,8 @@ class TrainingRun:
     def _open_journal(self, memory: str) -> Journal:
         experiment, folder = self._experiment, self._folder
         write_config(experiment)  # not before: settings that do not fit the learner or its checkpoint must not stay
-        # At the end of the budget the last evaluation is made up: a kill may have kept its row alone.
-        evaluate_again = self.done and self._evaluated_env_steps < self.env_steps
+        # What the checkpoint does not know of is made up: a kill may have kept its row alone.
+        evaluate_again = self._evaluated_env_steps < self.env_steps
         tracking.drop_rows_after(folder, self.env_steps, evaluate_again)
         record_environment(folder)
         return WrittenJournal(experiment, self._learner.env_steps_total, self.env_steps, memory)

@@ -45,7 +45,8 @@ def load_pytree(path: Path, like: PyTree) -> PyTree:
         if not difference:
             loaded = ocp.load(path.absolute(), expected)
     except Exception as error:  # orbax and tensorstore raise many kinds for one cause: the files are not right
-        raise ValueError(f"{path} is missing or damaged: {_first_line(error)}") from error
+        wrong = "does not fit the memory" if "RESOURCE_EXHAUSTED" in str(error) else "is missing or damaged"
+        raise ValueError(f"{path} {wrong}: {_first_line(error)}") from error
     if difference:
         raise ValueError(f"{path} was made with another network or config: {difference}")
     leaves, structure = jax.tree.flatten(like)

@@ -78,6 +78,8 @@ class DeviceLearner:
         Raises:
             ValueError: a part is damaged or was made with another config.
         """
+        # Shapes in place of the arrays, which are let go first: both together may be more than a device holds.
+        self._state = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding), self._state)
         params = load_pytree(folder / PARAMETERS, self._acting(self._state))
         training = load_pytree(folder / TRAINING, self._training())
         self._state = self._with_acting(training["state"], params)

@@ -88,9 +88,9 @@ class NTupleLearner:
         needs = {f"{weights:,} weights of {record} bytes": record * weights}
         if config.average.env_steps:
             needs["their mean"] = 4 * weights
-        # One file has the weights, then another what the rule keeps beside them; each is put together in memory.
-        kept = {"tc": 2, "autostep": 3}[size.adaptive] if is_adaptive else 1
-        needs["a checkpoint while it is written"] = 4 * kept * weights
+        # Of a checkpoint that is read all lies in memory once more: the weights, and what the rule keeps beside them.
+        kept = 1 + ({"tc": 2, "autostep": 3}[size.adaptive] if is_adaptive else 0) + (config.average.env_steps > 0)
+        needs["a checkpoint while it is written or read"] = 4 * kept * weights
         return needs
 
     @property
@@ -283,6 +283,7 @@ class NTupleLearner:
             count = int(take(training, "averaged", (1,), np.int64, path)[0])
             self._mean = WeightMean(filled_network(self.config, weights).weights, count)
             weights = read_weights(training, "learned", self.config, path)
+        del self.network  # or there would be two of them
         self.network = filled_network(self.config, weights, bits)
         for name, values in memory.items():
             write_field(self.network, values, MEMORY_FIELDS[name])

@@ -67,10 +67,13 @@ def bench_learner(file: Path | None) -> list[Row]:
         if not isinstance(experiment.settings, MuZeroConfig):
             raise UserError(f"{path} is for the learner '{experiment.learner}'; bench learner measures muzero")
         config = shortened(experiment.settings)
-        if file is None and on_cpu and path.stem in LARGE:
-            rows += work_rows(path.stem, config, counted(config))
-        else:
-            rows += network_rows(path.stem, config, (1, 4) if on_cpu else (1, 4, 16))
+        try:
+            if file is None and on_cpu and path.stem in LARGE:
+                rows += work_rows(path.stem, config, counted(config))
+            else:
+                rows += network_rows(path.stem, config, (1, 4) if on_cpu else (1, 4, 16))
+        except ValueError as error:  # such as environments that cannot be cut among the devices
+            raise UserError(f"{path}: {error}") from error
     return rows
 
 
@@ -94,7 +97,8 @@ def network_rows(name: str, config: MuZeroConfig, scales: Sequence[int]) -> list
     rows = [Row(f"{name}: peak, {config.network.compute_dtype}", peak / 1e9, "GFLOP/s", {})]
     rows += work_rows(name, config, {kind: program.work for kind, program in speeds[0].programs.items()})
     rows += [row for speed in speeds for kind in speed.programs for row in speed_rows(name, speed, kind, peak)]
-    rows += speed_rows(name, best, "both", peak)
+    if "both" in best.programs:
+        rows += speed_rows(name, best, "both", peak)
     for kind, size in (("play", "num_envs"), ("learn", "replay.batch_size")):
         fastest = min(speeds, key=lambda speed: speed.seconds[kind] / speed.config.chunk_moves)
         rows.append(Row(f"{name}: best to {kind}", attrgetter(size)(fastest.config), size, {}))
@@ -113,11 +117,13 @@ def measure(config: MuZeroConfig) -> Speed | None:
 
 
 def measure_round(speed: Speed) -> Speed:
-    """What was measured, with `both` added."""
+    """What was measured, with `both` added if it fits the device."""
     learner: Any = speed.learner
     state = learner.init(0)
     play, learn = speed.programs["play"], speed.programs["learn"]
     both = compiled(learner.rounds.trace(state, 1), play.work + learn.work)
+    if both.bytes > device_bytes():
+        return speed
     both = both._replace(run=lambda state, run=both.run: run(state, 1))
     seconds = timed({"play": play, "both": both}, state)
     return speed._replace(programs={**speed.programs, "both": both}, seconds={**speed.seconds, "both": seconds["both"]})
@@ -159,7 +165,8 @@ def counted(config: MuZeroConfig) -> dict[str, Work]:
 
 def work_of(traced: Any, config: MuZeroConfig) -> Work:
     """The work of a program; the one loop of an unknown length in it goes over the blocks of a search's boards."""
-    return count_work(traced.jaxpr, -(-config.num_envs // block_size(config.num_envs)))
+    local = config.num_envs // jax.device_count()  # of which each device makes blocks of its own
+    return count_work(traced.jaxpr, -(-local // block_size(local)))
 
 
 def compiled(traced: Any, work: Work) -> Program:

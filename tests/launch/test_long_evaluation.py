@@ -205,6 +205,9 @@ def test_parts_come_together_without_repeating_a_game(run: str, capsys: pytest.C
     played = [[json.loads(line)["number"] for line in part.read_text().splitlines()[1:]] for part in parts]
     assert [sorted(numbers) for numbers in played] == [[0, 3, 6, 9], [2, 5, 8]]
     assert not list(folder.glob("*-11games-*"))
+    assert main([*words[:-1], "12", "--part", "1/2"]) == 0  # another cut: of 0, 2, .. 10 it lacks 4 and 10
+    assert "4 of 6 games are there; 2 to play" in capsys.readouterr().out
+    (folder / f"{stem}.part-1-of-2.jsonl").unlink()
     together = last_json(capsys, *words)
     (own,) = folder.glob(f"{stem}.jsonl")
     assert sorted(json.loads(line)["number"] for line in own.read_text().splitlines()[1:]) == [1, 4, 7, 10]
@@ -220,6 +223,10 @@ def test_a_part_that_cannot_be(run: str, capsys: pytest.CaptureFixture[str], par
     assert capsys.readouterr().err == (
         f"error: --part is {part}; give number/count, such as 2/4 for the second of four processes\n"
     )
+    assert main(["evaluate", run, "--games", "6", "--part", "1/3"]) == 2  # 1ply
+    assert "--part 1/3 is for games that are kept as they end: add --keep FILE" in capsys.readouterr().err
+    assert main(["evaluate", run, "--games", "6", "--part", "1/3", "--keep", "."]) == 2
+    assert "--keep is .; give a file" in capsys.readouterr().err
     assert main(["evaluate", run, "--games", "5", "--part", "1/3"]) == 2
     assert "give 6 or more" in capsys.readouterr().err
     assert main(["evaluate", "random", "--games", "4", "--part", "1/2"]) == 2

@@ -1,5 +1,6 @@
 """What a training takes is said before it begins, and is what it then takes; one that cannot fit is refused."""
 
+import tracemalloc
 from pathlib import Path
 
 import jax
@@ -56,17 +57,27 @@ def test_the_state_of_a_learner_on_the_device_takes_what_was_said(config: str):
     assert sum(said.values()) == sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(state))
 
 
-@pytest.mark.parametrize(("fraction", "beside"), [(0.5, 2), (0.0, 1)])
-def test_the_tables_of_an_n_tuple_learner_take_what_was_said(fraction: float, beside: int):
+@pytest.mark.parametrize(
+    ("fraction", "average", "beside"), [(0.5, 0, 12), (0.0, 0, 4), (0.5, 500, 16)], ids=["tc", "td", "average"]
+)
+def test_an_n_tuple_learner_takes_what_was_said(tmp_path: Path, fraction: float, average: int, beside: int):
     overrides = [f"ntuple.step_size.adaptive_fraction={fraction}", "ntuple.env_steps=2000", "ntuple.threads=1"]
-    overrides += ["ntuple.rows=2", "ntuple.columns=3", "ntuple.network='0123'", "ntuple.stages=2^1"]
+    overrides += [f"ntuple.average.env_steps={average}", "ntuple.report_env_steps=500", "ntuple.stages=2^1"]
     settings = load_experiment(CONFIGS / "ntuple/2x3.yaml", overrides).settings
     learner = learners.make_learner("ntuple", settings, 1)
     while learner.progress["env_steps"] < learner.env_steps_total:
         learner.advance()
-    tables, checkpoint = learners.memory("ntuple", settings).values()
+    tables, *mean, checkpoint = learners.memory("ntuple", settings).values()
+    weights = tables // (16 if fraction else 4)
     assert tables == learner.network.weights.nbytes
-    assert checkpoint == beside * tables // (4 if fraction else 1)
+    assert (mean, checkpoint) == ([4 * weights] if average else [], beside * weights)
+    learner.save(tmp_path)
+    del learner
+    tracemalloc.start()
+    learners.make_learner("ntuple", settings, 1).restore(tmp_path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1.05 * sum((tables, *mean, checkpoint)) + 2e6
 
 
 def test_an_accelerator_says_what_it_has(monkeypatch):

@@ -198,6 +198,13 @@ def test_processes_that_are_not_all_started_say_so(toy_yaml: Path) -> None:
         ({"SLURM_STEP_NUM_TASKS": "4"}, "deep_td", "SLURM_STEP_NUM_TASKS is 4, but the learner 'deep_td' trains in"),
         ({"JAX_NUM_PROCESSES": "two"}, "muzero", "JAX_NUM_PROCESSES is 'two'; set it to a number"),
         ({"JAX_NUM_PROCESSES": "2"}, "muzero", "JAX_COORDINATOR_ADDRESS is not set; give host:port of the first"),
+        (
+            {"JAX_NUM_PROCESSES": "2", "JAX_COORDINATOR_ADDRESS": "a"},
+            "muzero",
+            "JAX_COORDINATOR_ADDRESS is 'a'; give host",
+        ),
+        # mpirun within a SLURM step of one task
+        ({"SLURM_STEP_NUM_TASKS": "1", "OMPI_COMM_WORLD_SIZE": "2"}, "ntuple", "OMPI_COMM_WORLD_SIZE is 2, but the"),
         ({"JAX_NUM_PROCESSES": "2", "JAX_COORDINATOR_ADDRESS": "a:1"}, "muzero", "JAX_PROCESS_ID is ''; set it to a"),
     ],
 )

@@ -225,6 +225,25 @@ def test_a_kill_within_the_last_evaluation_loses_no_row_and_doubles_none(toy_yam
     assert rows == [row for row in _rows(Path("runs/whole")) if row["env_steps"] == 100]
 
 
+def test_an_evaluation_that_is_made_up_twice_has_one_row(toy_yaml: Path, monkeypatch: pytest.MonkeyPatch):
+    """It was cut off, the checkpoint does not know of it; made up by a resumed run that dies before the next save."""
+    with monkeypatch.context() as context:
+        context.setattr(TrainingRun, "evaluate_if_due", lambda *_: None)
+        advance = TrainingRun.advance
+        context.setattr(TrainingRun, "advance", lambda run: killed() if run.env_steps == 30 else advance(run))
+
+        def killed() -> None:
+            raise KeyboardInterrupt
+
+        assert _train(toy_yaml) == 130
+    with monkeypatch.context() as context:
+        context.setattr(TrainingRun, "advance", lambda run: killed())
+        assert _train(toy_yaml, "--resume") == 130
+    assert [row["env_steps"] for row in _rows() if "eval/score_mean" in row] == [30]
+    assert _train(toy_yaml, "--resume") == 0
+    assert [row["env_steps"] for row in _rows() if "eval/score_mean" in row] == [30, 60, 90, 100]
+
+
 def test_a_damaged_checkpoint_does_not_count_among_those_kept(toy_yaml: Path):
     _train(toy_yaml, "toy.env_steps=50", "run.keep_checkpoints=3")
     (RUN / "checkpoints" / "50" / "toy.json").write_text("{")
