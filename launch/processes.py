@@ -186,7 +186,7 @@ class JoinedProcesses(Processes):
             os._exit(exit_code)
 
     def _why_abort(self) -> str:
-        """That the first process is gone, if it is; if the watch was quicker to say so, no more than the end is left."""
+        """That the first process is gone, if it is; if the watch was quicker to say so, this ends the process."""
         if not self._ending.acquire(timeout=1.0):
             os._exit(LOST)
         host, _, port = self._address.rpartition(":")
