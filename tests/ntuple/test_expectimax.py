@@ -119,6 +119,13 @@ def test_least_probability_leaves_out_unlikely_spawns() -> None:
     assert_equal_moves(3, 3, random_network(), positions(3, 3, 8), config, {"least_probability": 0.005})
 
 
+def test_what_is_left_out_does_not_depend_on_the_tables() -> None:
+    boards, rules, network = positions(3, 3, 60), make_rules(3, 3), random_network()
+    small, large = (ExpectimaxConfig(plies=6, least_probability=0.002, node_bits=bits) for bits in (4, 20))
+    one, other = (advise(ExpectimaxPlayer(rules, network, config, threads=2), boards)[1] for config in (small, large))
+    np.testing.assert_allclose(one, other, rtol=2e-6, atol=2e-3)
+
+
 @pytest.mark.parametrize("settings", [{"stages": "0,16,32"}, {"stages": "0,32", "promotion": "both"}])
 def test_networks_of_several_stages(settings: dict[str, str]) -> None:
     network = random_network(**settings)
