@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments, rest = parser.parse_known_args(argv)
         # argparse cannot take key=value on both sides of --resume, so they arrive as the rest.
         arguments.overrides = [word for word in rest if not word.startswith("-")]
-        if arguments.overrides != rest or (rest and arguments.run not in (_train, _evaluate, _moves)):
+        if arguments.overrides != rest or (rest and arguments.run not in (_train, _evaluate, _moves, _bench)):
             parser.error(f"cannot read {' '.join(rest)}")
         return arguments.run(arguments)
     except LaunchError as error:
@@ -179,10 +179,14 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 def _add_bench(commands: "argparse._SubParsersAction[_Parser]") -> None:
     parser = commands.add_parser("bench", help="measure speed beside peers, accuracy beside the truth")
-    what = "env: steps/s; ntuple, expectimax, search, learner: moves/s; accuracy: error of searches, 10 minutes"
-    kinds = ("env", "ntuple", "expectimax", "search", "learner", "accuracy")
+    what = (
+        "env: steps/s; ntuple, expectimax, search, learner: moves/s; accuracy: error of searches, 10 minutes;"
+        " gpu: what the learner's programs would launch on one, which need not be there"
+    )
+    kinds = ("env", "ntuple", "expectimax", "search", "learner", "accuracy", "gpu")
     parser.add_argument("what", choices=kinds, help=what)
-    parser.add_argument("config", nargs="?", type=Path, metavar="CONFIG", help="of learner: a MuZero experiment")
+    of_config = "of learner and gpu: a MuZero experiment, and key=value to change it"
+    parser.add_argument("config", nargs="?", type=Path, metavar="CONFIG", help=of_config)
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object in the last line")
     parser.set_defaults(run=_bench)
 
@@ -190,7 +194,7 @@ def _add_bench(commands: "argparse._SubParsersAction[_Parser]") -> None:
 def _bench(arguments: argparse.Namespace) -> int:
     from launch.bench import run_bench
 
-    return run_bench(arguments.what, arguments.config, arguments.json)
+    return run_bench(arguments.what, arguments.config, arguments.overrides, arguments.json)
 
 
 def _add_network(commands: "argparse._SubParsersAction[_Parser]") -> None:

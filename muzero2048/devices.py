@@ -13,6 +13,8 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from muzero2048.config import MuZeroConfig
 
+Devices = tuple[jax.Device, ...]
+
 
 class Shardings(NamedTuple):
     """Where arrays lie."""
@@ -21,21 +23,22 @@ class Shardings(NamedTuple):
     cut: NamedSharding  # along the first axis, of environments or of a batch
 
 
-def make_shardings(config: MuZeroConfig) -> Shardings:
-    """Shardings over all devices, of all processes where there are several.
+def make_shardings(config: MuZeroConfig, devices: Devices | None = None) -> Shardings:
+    """Shardings over devices, or over all of all processes (None).
 
     Raises:
         ValueError: if environments, batch, or what of it is searched anew cannot be cut evenly.
     """
-    devices, replay = jax.device_count(), config.replay
+    devices, replay = devices or tuple(jax.devices()), config.replay
+    count = len(devices)
     for name, size in (
         ("num_envs", config.num_envs),
         ("replay.batch_size", replay.batch_size),
         ("replay.reanalyse * replay.batch_size", replay.reanalysed),
     ):
-        if size % devices:
-            raise ValueError(f"{name} is {size}: must be a multiple of the number of devices, {devices}")
-    mesh = jax.make_mesh((devices,), ("data",), axis_types=(AxisType.Auto,))
+        if size % count:
+            raise ValueError(f"{name} is {size}: must be a multiple of the number of devices, {count}")
+    mesh = jax.make_mesh((count,), ("data",), axis_types=(AxisType.Auto,), devices=devices)
     return Shardings(NamedSharding(mesh, PartitionSpec()), NamedSharding(mesh, PartitionSpec("data")))
 
 

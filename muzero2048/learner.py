@@ -15,7 +15,7 @@ from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from muzero2048.config import MuZeroConfig, TrainingConfig
-from muzero2048.devices import make_shardings
+from muzero2048.devices import Devices, make_shardings
 from muzero2048.env import Game2048
 from muzero2048.losses import LossReport, unrolled_loss
 from muzero2048.model import Model, make_model
@@ -102,8 +102,12 @@ def make_optimizer(config: TrainingConfig) -> optax.GradientTransformation:
     )
 
 
-def make_learner(config: MuZeroConfig) -> Learner:
-    """Bind the config, on all devices of all processes.
+def make_learner(config: MuZeroConfig, devices: Devices | None = None) -> Learner:
+    """Bind the config.
+
+    Args:
+        config: what to learn and how.
+        devices: that train together; None: all of all processes.
 
     Raises:
         ValueError: if environments or batch cannot be divided among the devices.
@@ -121,7 +125,7 @@ def make_learner(config: MuZeroConfig) -> Learner:
     )
     graphdef, initial = nnx.split(nnx.eval_shape(lambda: make_model(config, seed=0)))
     parts = nnx.merge(graphdef, initial).parts
-    copied, cut = make_shardings(config)
+    copied, cut = make_shardings(config, devices)
     places = {
         # What a rule of starts keeps is shared by all environments.
         "actor": ActorState._make(copied if name == "starts" else cut for name in ActorState._fields),

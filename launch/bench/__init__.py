@@ -1,6 +1,7 @@
 """Benchmarks: `muzero2048 bench WHAT` prints a table, and with --json one object."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -9,16 +10,20 @@ from rich.table import Table
 from launch.bench.rows import Row
 from launch.errors import UserError
 
+OF_A_CONFIG = ("learner", "gpu")  # benchmarks of any MuZero experiment; the others have their own
 
-def run_bench(what: str, config: Path | None, as_json: bool) -> int:
+
+def run_bench(what: str, config: Path | None, overrides: Sequence[str], as_json: bool) -> int:
     """Run one benchmark and print its rows; with `as_json` the last line is one object.
 
     Raises:
         UserError: a config is given to a benchmark that has its own.
     """
-    if config and what != "learner":
-        raise UserError(f"bench {what} takes no config, bench learner alone does: leave out {config}")
-    rows = _measure(what, config)
+    if config and what not in OF_A_CONFIG:
+        raise UserError(f"bench {what} takes no config, bench {' and '.join(OF_A_CONFIG)} do: leave out {config}")
+    if overrides and not config:
+        raise UserError(f"there is no config for {' '.join(overrides)} to change; give one before it")
+    rows = _measure(what, config, overrides)
     peers = list(dict.fromkeys(peer for row in rows for peer in row.ratio))
     table = Table("", "value", "unit", *(f"x {peer}" for peer in peers))
     for row in rows:
@@ -30,7 +35,7 @@ def run_bench(what: str, config: Path | None, as_json: bool) -> int:
     return 0
 
 
-def _measure(what: str, config: Path | None) -> list[Row]:
+def _measure(what: str, config: Path | None, overrides: Sequence[str]) -> list[Row]:
     # Each imports its own needs: peers are there only where the group `bench` is installed.
     if what == "env":
         from launch.bench.env import bench_env
@@ -51,7 +56,11 @@ def _measure(what: str, config: Path | None) -> list[Row]:
     if what == "learner":
         from launch.bench.learner import bench_learner
 
-        return bench_learner(config)
+        return bench_learner(config, overrides)
+    if what == "gpu":
+        from launch.bench.gpu import bench_gpu
+
+        return bench_gpu(config, overrides)
     from launch.bench.accuracy import bench_accuracy
 
     return bench_accuracy()

@@ -10,7 +10,7 @@ the work of the program's own products (launch/bench/work.py), idle rows in a se
 
 import functools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
@@ -54,7 +54,7 @@ class Speed(NamedTuple):
     seconds: Mapping[str, float]
 
 
-def bench_learner(file: Path | None) -> list[Row]:
+def bench_learner(file: Path | None, overrides: Sequence[str]) -> list[Row]:
     """Rows of one config, or of four, two of which a CPU does not run.
 
     Raises:
@@ -62,19 +62,29 @@ def bench_learner(file: Path | None) -> list[Row]:
     """
     jax.config.update("jax_enable_compilation_cache", False)  # compiling is to be timed
     on_cpu, rows = jax.default_backend() == "cpu", []
-    for path in [file] if file else [CONFIGS / f"{name}.yaml" for name in (*SMALL, *LARGE)]:
-        experiment = load_experiment(path)
-        if not isinstance(experiment.settings, MuZeroConfig):
-            raise UserError(f"{path} is for the learner '{experiment.learner}'; bench learner measures muzero")
-        config = shortened(experiment.settings)
+    for name, config in experiments(file, overrides):
+        config = shortened(config)
         try:
-            if file is None and on_cpu and path.stem in LARGE:
-                rows += work_rows(path.stem, config, counted(config))
+            if file is None and on_cpu and name in LARGE:
+                rows += work_rows(name, config, counted(config))
             else:
-                rows += network_rows(path.stem, config, (1, 4) if on_cpu else (1, 4, 16))
+                rows += network_rows(name, config, (1, 4) if on_cpu else (1, 4, 16))
         except ValueError as error:  # such as environments that cannot be cut among the devices
-            raise UserError(f"{path}: {error}") from error
+            raise UserError(f"{name}: {error}") from error
     return rows
+
+
+def experiments(file: Path | None, overrides: Sequence[str]) -> Iterator[tuple[str, MuZeroConfig]]:
+    """Names and configs of what is measured: one file with its overrides, or the four that stand for all.
+
+    Raises:
+        UserError: the file is missing, wrong, or of another learner.
+    """
+    for path in [file] if file else [CONFIGS / f"{name}.yaml" for name in (*SMALL, *LARGE)]:
+        experiment = load_experiment(path, overrides)
+        if not isinstance(experiment.settings, MuZeroConfig):
+            raise UserError(f"{path} is for the learner '{experiment.learner}'; this benchmark measures muzero")
+        yield path.stem, experiment.settings
 
 
 def network_rows(name: str, config: MuZeroConfig, scales: Sequence[int]) -> list[Row]:
@@ -164,9 +174,9 @@ def counted(config: MuZeroConfig) -> dict[str, Work]:
 
 
 def work_of(traced: Any, config: MuZeroConfig) -> Work:
-    """The work of a program; the one loop of an unknown length in it goes over the blocks of a search's boards."""
+    """The work of a program; on a CPU one loop of an unknown length is in it, over the blocks of a search's boards."""
     local = config.num_envs // jax.device_count()  # of which each device makes blocks of its own
-    return count_work(traced.jaxpr, -(-local // block_size(local)))
+    return count_work(traced.jaxpr, jax.default_backend(), -(-local // block_size(local)))
 
 
 def compiled(traced: Any, work: Work) -> Program:

@@ -28,25 +28,26 @@ class Work(NamedTuple):
 NOTHING = Work(0.0, 0.0)
 
 
-def count_work(jaxpr: Any, while_length: int | None = None) -> Work:
+def count_work(jaxpr: Any, platform: str, while_length: int | None = None) -> Work:
     """The work that the results of a closed jaxpr need: scans by their length, of branches the one with most.
 
     Args:
         jaxpr: of the program.
+        platform: that it is for; of branches for different ones its own counts.
         while_length: passes of each `while` loop that holds products; a jaxpr does not tell them.
 
     Raises:
         ValueError: such a loop is there and no length is given.
     """
     needed, _ = dce_jaxpr(jaxpr.jaxpr, [True] * len(jaxpr.jaxpr.outvars))  # XLA leaves out the rest too
-    return _of_equations(needed, while_length)
+    return _of_equations(needed, platform, while_length)
 
 
-def _of_equations(jaxpr: Any, while_length: int | None) -> Work:
-    return sum((_of_equation(equation, while_length) for equation in jaxpr.eqns), NOTHING)
+def _of_equations(jaxpr: Any, platform: str, while_length: int | None) -> Work:
+    return sum((_of_equation(equation, platform, while_length) for equation in jaxpr.eqns), NOTHING)
 
 
-def _of_equation(equation: Any, while_length: int | None) -> Work:
+def _of_equation(equation: Any, platform: str, while_length: int | None) -> Work:
     name, params = equation.primitive.name, equation.params
     if name == "dot_general":
         left = equation.invars[0].aval
@@ -54,7 +55,10 @@ def _of_equation(equation: Any, while_length: int | None) -> Work:
     if name == "conv_general_dilated":
         kernel, output_axis = equation.invars[1].aval, params["dimension_numbers"].rhs_spec[0]
         return _product(equation, kernel.size // kernel.shape[output_axis])
-    parts = [_of_equations(inner, while_length) for inner in jaxprs_in_params(params)]
+    if name == "cond" and params.get("branches_platforms"):
+        own = [platform in (names or [platform]) for names in params["branches_platforms"]].index(True)
+        return _of_equations(params["branches"][own].jaxpr, platform, while_length)
+    parts = [_of_equations(inner, platform, while_length) for inner in jaxprs_in_params(params)]
     if name == "cond":
         return max(parts)
     work = sum(parts, NOTHING)

@@ -8,6 +8,8 @@ Decision and chance nodes take turns on every path, so all boards of a batch are
 level runs the rule of that kind alone.
 """
 
+import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -29,9 +31,7 @@ from muzero2048.search.selection import (
 from muzero2048.search.tree import UNVISITED, Tree, expected_value, plant
 from muzero2048.search.values import widen
 
-# Blocks of rows in an evaluation on a CPU, and the least rows of one. An accelerator takes the rows of a kind as one
-# block: there a launch costs more than idle rows.
-BLOCKS, LEAST_BLOCK = 4, 32
+BLOCKS, LEAST_BLOCK = 4, 32  # blocks of rows in an evaluation on a CPU, and the least rows of one
 
 
 class Path(NamedTuple):
@@ -131,12 +131,46 @@ class Blocks(NamedTuple):
 
 
 def expand(dynamics: Dynamics, tree: Tree, path: Path, new: Int[Array, ""]) -> tuple[Tree, Path]:
-    """Add the node behind every empty slot as number `new`."""
-    blocks = sort_into_blocks(path.end % 2 == 0)
-    rows, is_chance = blocks.rows, blocks.is_move  # behind a move lies a chance node
+    """Add the node behind every empty slot as number `new`.
+
+    A CPU sorts the rows, so that a network runs on those of its kind alone. An accelerator runs both networks on all
+    rows: there the host would have to wait for the number of blocks and for the kind of each, twice a simulation.
+    """
+
+    def in_blocks(tree: Tree, path: Path) -> tuple[Tree, Path]:
+        blocks = sort_into_blocks(path.end % 2 == 0)
+        return add_nodes(
+            tree, path, new, blocks.rows, blocks.is_move, functools.partial(evaluate_blocks, dynamics, blocks)
+        )
+
+    def at_once(tree: Tree, path: Path) -> tuple[Tree, Path]:
+        is_move = path.end % 2 == 0
+        return add_nodes(tree, path, new, _rows(is_move), is_move, functools.partial(evaluate_both, dynamics, is_move))
+
+    return jax.lax.platform_dependent(tree, path, cpu=in_blocks, default=at_once)
+
+
+def add_nodes(
+    tree: Tree,
+    path: Path,
+    new: Int[Array, ""],
+    rows: Int[Array, "P"],
+    is_chance: Bool[Array, "P"],
+    behind: Callable[[State, Int[Array, "P"]], Leaf],
+) -> tuple[Tree, Path]:
+    """The tree with a new node in every row, and the path to it.
+
+    Args:
+        tree: to be grown.
+        path: to the empty slots.
+        new: number of the new nodes.
+        rows: of the batch, in the order in which they are evaluated; B, which is none, may be among them.
+        is_chance: whether the new node is one of chance, that is, behind a move.
+        behind: (states, slots) -> what lies behind the slots.
+    """
     end = path.end[rows]
     parent, slot = path.nodes[end, rows], path.slots[end, rows]
-    leaf = evaluate(dynamics, jax.tree.map(lambda x: x[parent, rows], tree.states), slot, blocks)
+    leaf = behind(jax.tree.map(lambda x: x[parent, rows], tree.states), slot)
     # Where no action is possible the game is over: worth 0 as often as it is visited, and nothing comes after it.
     over = tree.is_over[parent, rows]
     value, reward = jnp.where(over, 0.0, leaf.value), jnp.where(over, 0.0, leaf.reward)
@@ -161,7 +195,7 @@ def expand(dynamics: Dynamics, tree: Tree, path: Path, new: Int[Array, ""]) -> t
 
 def block_size(batch: int) -> int:
     """Rows of a block."""
-    return batch if jax.default_backend() != "cpu" else min(batch, max(LEAST_BLOCK, -(-batch // BLOCKS)))
+    return min(batch, max(LEAST_BLOCK, -(-batch // BLOCKS)))
 
 
 def sort_into_blocks(is_move: Bool[Array, "B"]) -> Blocks:
@@ -177,27 +211,45 @@ def sort_into_blocks(is_move: Bool[Array, "B"]) -> Blocks:
     return Blocks(jnp.full((room,), batch).at[place].set(rows, unique_indices=True), moves, moves + chance, size)
 
 
-def evaluate(dynamics: Dynamics, states: State, slot: Int[Array, "P"], blocks: Blocks) -> Leaf:
-    """What lies behind the slots, one evaluation a board: afterstates behind moves, states behind chance events."""
-    slots = max(NUM_ACTIONS, dynamics.codes)
-
-    def after_move(state: State, slot: Int[Array, "size"]) -> Leaf:
-        found = dynamics.move(state, jnp.minimum(slot, NUM_ACTIONS - 1))
-        return Leaf(found.state, found.value, found.reward, _pad(found.probabilities, slots))
-
-    def after_chance(state: State, slot: Int[Array, "size"]) -> Leaf:
-        found = dynamics.spawn(state, jnp.minimum(slot, dynamics.codes - 1))
-        return Leaf(found.state, found.value, jnp.zeros_like(found.value), _pad(found.policy_logits, slots))
+def evaluate_blocks(dynamics: Dynamics, blocks: Blocks, states: State, slot: Int[Array, "P"]) -> Leaf:
+    """What lies behind the slots, by one evaluation a board."""
 
     def block(i: Int[Array, ""], leaf: Leaf) -> Leaf:
         start = i * blocks.size
         inputs = jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, start, blocks.size), (leaf.state, slot))
-        found = jax.lax.cond(i < blocks.moves, after_move, after_chance, *inputs)
+        kinds = functools.partial(after_move, dynamics), functools.partial(after_chance, dynamics)
+        found = jax.lax.cond(i < blocks.moves, *kinds, *inputs)
         return jax.tree.map(lambda x, y: jax.lax.dynamic_update_slice_in_dim(x, y, start, 0), leaf, found)
 
     # A block's new states take the place of those that they come from.
     blank = jnp.zeros((len(slot),))
-    return jax.lax.fori_loop(0, blocks.total, block, Leaf(states, blank, blank, jnp.zeros((len(slot), slots))))
+    priors = jnp.zeros((len(slot), _slots(dynamics)))
+    return jax.lax.fori_loop(0, blocks.total, block, Leaf(states, blank, blank, priors))
+
+
+def evaluate_both(dynamics: Dynamics, is_move: Bool[Array, "B"], states: State, slot: Int[Array, "B"]) -> Leaf:
+    """The same by two evaluations a board, one of which is thrown away."""
+
+    def choose(x: Array, y: Array) -> Array:
+        return jnp.where(is_move.reshape(-1, *[1] * (x.ndim - 1)), x, y)
+
+    return jax.tree.map(choose, after_move(dynamics, states, slot), after_chance(dynamics, states, slot))
+
+
+def after_move(dynamics: Dynamics, states: State, slot: Int[Array, "P"]) -> Leaf:
+    """Afterstates: what lies behind a move."""
+    found = dynamics.move(states, jnp.minimum(slot, NUM_ACTIONS - 1))
+    return Leaf(found.state, found.value, found.reward, _pad(found.probabilities, _slots(dynamics)))
+
+
+def after_chance(dynamics: Dynamics, states: State, slot: Int[Array, "P"]) -> Leaf:
+    """States: what lies behind a chance event."""
+    found = dynamics.spawn(states, jnp.minimum(slot, dynamics.codes - 1))
+    return Leaf(found.state, found.value, jnp.zeros_like(found.value), _pad(found.policy_logits, _slots(dynamics)))
+
+
+def _slots(dynamics: Dynamics) -> int:
+    return max(NUM_ACTIONS, dynamics.codes)
 
 
 def back_up(tree: Tree, path: Path, config: SearchConfig, discount: float) -> Tree:

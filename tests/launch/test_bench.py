@@ -20,8 +20,8 @@ def test_rows_are_printed_and_given_as_json(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = [Row("fast", 12345.6, "steps/s", {"peer": 2.04}), Row("small", 0.1234, "points", {})]
-    monkeypatch.setattr(bench, "_measure", lambda what, config: found)
-    assert bench.run_bench("env", None, as_json=True) == 0
+    monkeypatch.setattr(bench, "_measure", lambda *asked: found)
+    assert bench.run_bench("env", None, [], as_json=True) == 0
     *table, last = capsys.readouterr().out.splitlines()
     text = "\n".join(table)
     assert all(word in text for word in ("fast", "12,346", "steps/s", "x peer", "2.0", "small", "0.123"))
@@ -33,9 +33,11 @@ def test_rows_are_printed_and_given_as_json(
     }
 
 
-def test_only_the_learner_takes_a_config() -> None:
-    with pytest.raises(UserError, match=r"bench env takes no config, bench learner alone does: leave out my\.yaml"):
-        bench.run_bench("env", Path("my.yaml"), as_json=False)
+def test_a_config_is_for_the_benchmarks_of_the_learner() -> None:
+    with pytest.raises(UserError, match=r"bench env takes no config, bench learner and gpu do: leave out my\.yaml"):
+        bench.run_bench("env", Path("my.yaml"), [], as_json=False)
+    with pytest.raises(UserError, match=r"there is no config for muzero\.chunk=4 to change"):
+        bench.run_bench("learner", None, ["muzero.chunk=4"], as_json=False)
 
 
 def test_the_best_of_interleaved_runs_counts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,8 +151,8 @@ def test_long_chunks_are_shortened_and_sizes_scaled() -> None:
 
 def test_the_learner_benchmark_is_of_muzero(toy_yaml: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learner.jax.config, "update", lambda *setting: None)  # the cache serves the other tests
-    with pytest.raises(UserError, match=r"toy\.yaml is for the learner 'toy'; bench learner measures muzero"):
-        learner.bench_learner(toy_yaml)
+    with pytest.raises(UserError, match=r"toy\.yaml is for the learner 'toy'; this benchmark measures muzero"):
+        learner.bench_learner(toy_yaml, [])
 
 
 PEER = """#!/bin/sh

@@ -14,7 +14,7 @@ PRODUCT = Work(2 * 3 * 5 * 7, 4 * (3 * 5 + 5 * 7 + 3 * 7))
 
 
 def work_of(function, *arguments, while_length=None):
-    return count_work(jax.make_jaxpr(function)(*arguments), while_length)
+    return count_work(jax.make_jaxpr(function)(*arguments), "cpu", while_length)
 
 
 def test_a_product_and_its_gradient():
@@ -44,6 +44,15 @@ def test_of_branches_the_largest_counts():
         return jax.lax.cond(flag, lambda: (a @ b) @ b.T, lambda: a)
 
     assert work_of(either, True, A, B).flops == 2 * PRODUCT.flops
+
+
+def test_of_branches_for_platforms_its_own_counts():
+    def by_platform(a, b):
+        return jax.lax.platform_dependent(a, b, cpu=lambda a, b: a, cuda=lambda a, b: a @ b @ b.T, default=jnp.dot)
+
+    jaxpr = jax.make_jaxpr(by_platform)(A, jnp.zeros((5, 5)))
+    works = [count_work(jaxpr, platform).flops for platform in ("cpu", "tpu", "cuda")]
+    assert works == [0.0, 2 * 3 * 5 * 5, 2 * (2 * 3 * 5 * 5)]
 
 
 def test_the_length_of_a_while_loop_must_be_given_where_it_matters():

@@ -196,3 +196,25 @@ def test_blocks_hold_every_row_once_and_one_kind_each(batch: int, rng: np.random
         assert len(rows) >= total * size
         kind = np.append(is_move, False)[rows] == np.asarray(blocks.is_move)
         assert kind[rows < batch].all()
+
+
+@pytest.mark.parametrize("considered", [4, 2])
+def test_an_accelerator_grows_the_trees_of_a_cpu(considered: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways of evaluating, the accelerator's run here: more boards than a block holds, some of them over."""
+    config = dataclasses.replace(BASE, simulations=12, considered_actions=considered)
+    boards = boards_with(range(1), range(1, 2), range(2, 4), count=20)
+    model = random_model(small_config(), seed=2)
+
+    @jax.jit
+    def grow(model: Model, board: Board) -> Tree:
+        dynamics = network_dynamics(model, simulator=False)
+        root = make_root(dynamics, GAME, board, jnp.arange(len(boards.legal), dtype=jnp.uint32), None, config)
+        return grow_tree(dynamics, root, config, DISCOUNT)
+
+    on_cpu = grow(model, boards.words)
+    jax.clear_caches()
+    monkeypatch.setattr(jax.lax, "platform_dependent", lambda *arguments, cpu, default: default(*arguments))
+    at_once = grow(model, boards.words)
+    assert len(boards.legal) > LEAST_BLOCK
+    assert 0 < on_cpu.is_chance[1:].mean() < 1
+    jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-4), at_once, on_cpu)

@@ -1,0 +1,86 @@
+"""The MuZero learner's programs, compiled for a GPU that need not be there: launches, waits, memory.
+
+Wants JAX's CUDA plugin, `pip install -e '.[gpu]'`, but no GPU and no driver. Where there is a GPU, XLA picks kernels by
+timing them, so there it may compile a little differently.
+"""
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+from jax.experimental import topologies
+from jax.sharding import SingleDeviceSharding
+
+from launch.bench.hlo import count_launches
+from launch.bench.learner import experiments, shortened, trace
+from launch.bench.rows import Row
+from launch.errors import UserError
+from muzero2048.config import MuZeroConfig
+from muzero2048.learner import make_learner
+
+# What XLA asks of a device (stream_executor.GpuTargetConfigProto), of an H200.
+H200 = """
+platform_name: "CUDA"
+dnn_version_info { major: 9 minor: 10 }
+gpu_device_info {
+  name: "H200" cuda_compute_capability { major: 9 feature_extension: ACCELERATED_FEATURES } device_address_bits: 64
+  core_count: 132 fpus_per_core: 128 clock_rate_ghz: 1.98 memory_bandwidth: 4800000000000 l2_cache_size: 52428800
+  device_memory_size: 151397597184 shared_memory_per_core: 233472 shared_memory_per_block: 49152
+  shared_memory_per_block_optin: 232448 registers_per_core_limit: 65536 registers_per_block_limit: 65536
+  threads_per_warp: 32 threads_per_block_limit: 1024 threads_per_core_limit: 2048
+  thread_dim_limit_x: 1024 thread_dim_limit_y: 1024 thread_dim_limit_z: 64
+  block_dim_limit_x: 2147483647 block_dim_limit_y: 65535 block_dim_limit_z: 65535
+  runtime_version: "13.0.0" driver_version: "13.0.0" compile_time_toolkit_version: "13.0.0"
+}
+"""
+
+
+def bench_gpu(file: Path | None, overrides: Sequence[str]) -> list[Row]:
+    """Rows of one config, or of four.
+
+    Raises:
+        UserError: the plugin is not there; the config is missing, wrong, or of another learner.
+    """
+    device = absent_device()
+    rows = []
+    for name, config in experiments(file, overrides):
+        rows += program_rows(name, shortened(config), device)
+    return rows
+
+
+def absent_device() -> Any:
+    """A device to compile for, no more."""
+    jax.config.update("jax_enable_compilation_cache", False)  # compiling is to be timed
+    os.environ["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"] = "1"  # the plugin looks for a driver else
+    try:
+        return topologies.get_topology_desc("H200", "cuda", target_config=H200, topology="1x1x1").devices[0]
+    except NotImplementedError as error:
+        raise UserError("bench gpu compiles with JAX's CUDA plugin: pip install -e '.[gpu]'") from error
+
+
+def program_rows(name: str, config: MuZeroConfig, device: Any) -> list[Row]:
+    """What a move of all games and an update cost."""
+    learner, place = make_learner(config, (device,)), SingleDeviceSharding(device)
+    shapes = jax.eval_shape(learner.init, 0)
+    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place), shapes)
+    size = f"{config.num_envs} games, batch {config.replay.batch_size}"
+    rows = []
+    for kind, traced in trace(learner, shapes).items():
+        # A search more is done behind the last move of a chunk.
+        what, steps = ("a move", config.chunk + 1) if kind == "play" else ("an update", config.updates_per_chunk)
+        began = time.perf_counter()
+        program = traced.lower().compile()
+        seconds, memory = time.perf_counter() - began, program.memory_analysis()
+        found, label = count_launches(program.as_text()), f"{name}, {size}: {kind}"
+        rows += [
+            Row(f"{label}, {what}", found.kernels / steps, "launches", {}),
+            Row(f"{label}, {what}", found.waits / steps, "waits of the host, at least", {}),
+            Row(f"{label}, {what}", found.bytes / steps / 1e9, "GB read and written, at most", {}),
+            Row(f"{label}, memory beside the state", memory.temp_size_in_bytes / 1e6, "MB", {}),
+            Row(f"{label}, state", memory.argument_size_in_bytes / 1e6, "MB", {}),
+            Row(f"{label}, compiling", seconds, "s", {}),
+        ]
+    return rows

@@ -1,0 +1,163 @@
+"""A training that is killed at random moments and resumed, again and again: what it loses, keeps and takes.
+
+python tests/launch/soak.py configs/muzero/grounded.yaml --minutes 60 --kills 20 run.name=soak run.save_minutes=3 \
+    muzero.env_steps=1_000_000_000
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from launch.checkpoints import find_checkpoint, read_checkpoint  # noqa: E402
+from launch.tracking import METRICS_FILE, read_metrics  # noqa: E402
+
+LOOK_SECONDS = 0.1
+
+
+@dataclass
+class Life:
+    """One process of a run, from its start to its end."""
+
+    seconds: float  # from its first row on; less than 0: killed before it
+    env_steps: int  # of the last row in metrics.jsonl
+    saved: int  # of the newest checkpoint, 0 if there is none
+    lost_minutes: float  # training in metrics.jsonl that the newest checkpoint does not hold
+    memory_mb: float  # at most
+    growth: float  # memory in the last quarter over that in the second; 1 where they are too short to tell
+
+
+@dataclass
+class Soak:
+    """A run, in all its lives."""
+
+    lives: list[Life]
+    disk_mb: float  # of the run's folder, at most
+    checkpoint_mb: float
+    checkpoints: int  # that were there at once, at most, with those that are being written
+
+
+def soak(config: str, words: list[str], run: Path, seconds: list[float]) -> Soak:
+    """Train and resume, each process but the last ended by SIGKILL, the last by SIGTERM.
+
+    Args:
+        config: what to train.
+        words: overrides; they must set more moves than can be done meanwhile.
+        run: the run's folder.
+        seconds: how long each process goes on after its first row. Less than 0: it is killed that long after it was
+            started, whatever it does by then.
+    """
+    lives, disk, checkpoints = [], [0.0], [0]
+    for index, life_seconds in enumerate(seconds):
+        is_last = index == len(seconds) - 1
+        with (run.parent / f"{run.name}.log").open("w") as log:
+            process = start(config, "--resume", *words, output=log)
+            memory = _live(process, run, life_seconds, disk, checkpoints)
+            process.send_signal(signal.SIGTERM if is_last else signal.SIGKILL)
+            exit_code = process.wait(timeout=600)
+        assert exit_code == (75 if is_last else -signal.SIGKILL), Path(log.name).read_text()
+        lives.append(_life(run, life_seconds, memory))
+        print(json.dumps(asdict(lives[-1])), flush=True)
+    return Soak(lives, max(disk), _megabytes(find_checkpoint(run)), max(checkpoints))
+
+
+def start(config: str, *words: str, output: int | object = subprocess.PIPE) -> subprocess.Popen[str]:
+    """A training in a process of its own."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT) + os.pathsep + os.environ.get("PYTHONPATH", "")}
+    command = [sys.executable, "-m", "launch", "train", config, *words]
+    return subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT, text=True)
+
+
+def _live(process: subprocess.Popen[str], run: Path, seconds: float, disk: list[float], checkpoints: list[int]) -> list:
+    """Watch a process for that long; its memory at every look, from its first row on."""
+    saved, began = _saved(run), time.time()
+    end, memory = began - seconds if seconds < 0 else None, []
+    while end is None or time.time() < end:
+        assert process.poll() is None, "it ended by itself"
+        if seconds >= 0 and end is None and _has_row(run, saved, began):
+            end = time.time() + seconds
+        if end is not None:
+            memory.append(_resident_megabytes(process.pid))
+        disk.append(_megabytes(run))
+        checkpoints.append(len(_entries(run / "checkpoints")))
+        time.sleep(LOOK_SECONDS)
+    return memory
+
+
+def _has_row(run: Path, saved: int, began: float) -> bool:
+    """Whether the process that was started then has reported; it first cuts the file back to what is saved."""
+    file = run / METRICS_FILE
+    return file.exists() and file.stat().st_mtime > began and any(row["env_steps"] > saved for row in read_metrics(run))
+
+
+def _life(run: Path, seconds: float, memory: list[float]) -> Life:
+    rows = read_metrics(run) if (run / METRICS_FILE).exists() else []
+    saved = _saved(run)
+    saved_hours = read_checkpoint(find_checkpoint(run))[1].wall_hours if saved else 0.0
+    last = rows[-1] if rows else {"env_steps": 0, "wall_hours": 0.0}
+    quarter = len(memory) // 4
+    growth = sum(memory[-quarter:]) / sum(memory[quarter : 2 * quarter]) if quarter >= 5 else 1.0
+    lost_minutes = 60 * (last["wall_hours"] - saved_hours)
+    return Life(seconds, last["env_steps"], saved, lost_minutes, max(memory, default=0.0), growth)
+
+
+def _saved(run: Path) -> int:
+    return max((int(path.name) for path in _entries(run / "checkpoints") if path.name.isdecimal()), default=0)
+
+
+def _entries(folder: Path) -> list[Path]:
+    return list(folder.iterdir()) if folder.exists() else []
+
+
+def _megabytes(folder: Path) -> float:
+    """Of all files below, also of those that come and go meanwhile."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += (Path(place) / name).stat().st_size
+            except FileNotFoundError:
+                continue
+    return total / 1e6
+
+
+def _resident_megabytes(process: int) -> float:
+    status = Path(f"/proc/{process}/status").read_text()
+    return next(int(line.split()[1]) / 1e3 for line in status.splitlines() if line.startswith("VmRSS"))
+
+
+def random_lives(minutes: float, kills: int, seed: int) -> list[float]:
+    """Random ends of `kills` processes, a tenth of them in their first 10 s, and a last one of a fifth of the time."""
+    rng = random.Random(seed)
+    moments = sorted(rng.uniform(0, 0.8 * 60 * minutes) for _ in range(kills))
+    lives = [later - earlier for earlier, later in zip([0.0, *moments], moments, strict=False)]
+    early = rng.sample(range(kills), kills // 10)
+    return [-rng.uniform(0, 10) if index in early else life for index, life in enumerate(lives)] + [0.2 * 60 * minutes]
+
+
+def main() -> None:
+    """Print a life a line, then the most that the run took."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("config")
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=2048)
+    arguments, words = parser.parse_known_args()
+    name = next(word.partition("=")[2] for word in words if word.startswith("run.name="))
+    Path("runs").mkdir(exist_ok=True)
+    lives = random_lives(arguments.minutes, arguments.kills, arguments.seed)
+    result = soak(arguments.config, words, Path("runs") / name, lives)
+    print(json.dumps({key: value for key, value in asdict(result).items() if key != "lives"}))
+
+
+if __name__ == "__main__":
+    main()
