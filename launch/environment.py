@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 from launch.files import write_json
 
+PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 PACKAGES = ("numpy", "numba", "jax", "jaxlib", "flax", "optax", "mctx", "scipy", "omegaconf", "wandb")
 
 
@@ -46,14 +48,27 @@ def environment() -> dict[str, Any]:
 
 def available_bytes() -> float:
     """The memory that this process can take without swapping, or beyond its job's limit; inf if nothing tells."""
-    left, information, limit = math.inf, Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")
+    left, information = math.inf, PROC / "meminfo"
     if information.exists():
         for line in information.read_text().splitlines():
             if line.startswith("MemAvailable"):
                 left = 1024.0 * int(line.split()[1])
-    if limit.exists() and (text := limit.read_text().strip()).isdecimal():
-        left = min(left, int(text))
-    return left
+    return float(min([left, *_job_limits()]))
+
+
+def _job_limits() -> Iterator[int]:
+    """Limits of the control groups, of either version, that this process is in: of its own and of those above it."""
+    groups = PROC / "self" / "cgroup"
+    for line in groups.read_text().splitlines() if groups.exists() else []:
+        _, controllers, group = line.split(":", 2)
+        if "memory" not in controllers.split(",") and controllers:
+            continue
+        top, name = (CGROUPS / "memory", "memory.limit_in_bytes") if controllers else (CGROUPS, "memory.max")
+        own = Path(group.lstrip("/"))
+        for place in (own, *own.parents):
+            limit = top / place / name
+            if limit.exists() and (text := limit.read_text().strip()).isdecimal():
+                yield int(text)
 
 
 def device_bytes() -> float:

@@ -117,10 +117,10 @@ class JoinedProcesses(Processes):
         elif isinstance(error, LaunchError):
             self._end(error.exit_code, str(error))
         else:
+            traceback.print_exception(error)
             # Perhaps no fault of this process: what it computes with a lost one fails at once, and the watch, which
             # needs longer, is yet to say so.
             time.sleep(LOST_SECONDS + 5 * BEAT_SECONDS)
-            traceback.print_exception(error)
             self._end(1, f"{type(error).__name__}: {_first_line(error)}")
 
     def gather(self, value: Any) -> list[Any]:

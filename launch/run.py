@@ -54,7 +54,16 @@ def train(config: Path, overrides: Sequence[str], resume: bool) -> int:
     processes = join(experiment.learner)
     with StopSignals() as stop, processes:  # a signal that the others pass on at the very end finds its handler too
         processes.watch(stop)
-        return _train(experiment, resume, processes, stop)
+        try:
+            return _train(experiment, resume, processes, stop)
+        except RuntimeError as error:
+            if "RESOURCE_EXHAUSTED" not in str(error):  # what JAX says where a program does not fit the device
+                raise
+            keys = learners.entry(experiment.learner).memory_keys
+            reason = str(error).partition("\n")[0]
+            raise UserError(
+                f"{experiment.run.name} takes more memory than there is ({reason}); lower {keys}"
+            ) from error
 
 
 def _train(experiment: Experiment, resume: bool, processes: Processes, stop: StopSignals) -> int:

@@ -70,6 +70,7 @@ class Learner(NamedTuple):
     """The functions of a learner whose config is bound."""
 
     init: Callable[[int], LearnerState]  # of a seed; the buffer is empty
+    shapes: Callable[[], LearnerState]  # of the state and where its parts lie, with nothing allocated
     # play one chunk into the buffer, before the first round
     fill: Callable[[LearnerState], tuple[LearnerState, PlayStatistics]]
     learn: Callable[[LearnerState], tuple[LearnerState, UpdateReport]]  # the updates of a round without its play
@@ -221,7 +222,12 @@ def make_learner(config: MuZeroConfig, devices: Devices | None = None) -> Learne
     donating = functools.partial(jax.jit, donate_argnums=0, out_shardings=(shardings, copied))
     begin = jax.jit(init, out_shardings=shardings)
     return Learner(
-        lambda seed: begin(jax.random.key(seed)), donating(fill), donating(learn), donating(rounds), graphdef
+        init=lambda seed: begin(jax.random.key(seed)),
+        shapes=lambda: begin.eval_shape(jax.random.key(0)),
+        fill=donating(fill),
+        learn=donating(learn),
+        rounds=donating(rounds),
+        graphdef=graphdef,
     )
 
 

@@ -41,7 +41,7 @@ class MuZeroLearner(DeviceLearner):
     @staticmethod
     def memory(config: MuZeroConfig) -> dict[str, int]:
         """Bytes of the training state on a device, by its parts."""
-        return state_memory(config, jax.eval_shape(lambda: make_learner(config).init(0)), jax.device_count())
+        return state_memory(config, make_learner(config).shapes(), jax.device_count())
 
     def advance(self) -> dict[str, float]:
         """Rounds until the next multiple of `report_env_steps`; the device is asked for numbers only at the end."""

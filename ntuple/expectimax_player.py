@@ -102,7 +102,6 @@ class ExpectimaxPlayer:
         """One game from its start, or None if it was stopped."""
         row, mind = np.zeros(COLUMNS, np.uint64), self._mind()
         opening = open_game(self._rules, seed, number, row)
-        began = time.perf_counter()
         is_quick = self._config.plies <= QUICK_PLIES and not self._config.seconds
         moves = TRACE_MOVES if is_quick else 1
         traces: list[NDArray[np.float64]] = []
@@ -111,10 +110,9 @@ class ExpectimaxPlayer:
                 return None
             trace = np.zeros((moves, TRACE_COLUMNS))
             traces.append(trace[: play_on(*mind, row, trace)])
-        seconds = time.perf_counter() - began
         if has_move(self._rules, Board(row[BOARD_LO], row[BOARD_HI])):
             raise ValueError("the values are no numbers: the search finds no best move")
-        return close_game(self._rules, row, number, opening, np.concatenate(traces), seconds)
+        return close_game(self._rules, row, number, opening, np.concatenate(traces))
 
     def _mind(self) -> tuple[Rules, Network | None, Heuristic | None, Search, Memory]:
         """What a thread thinks with, nothing remembered yet: so a game does not depend on those before it."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple import simd
+from ntuple import placement, simd
 from ntuple.board import ONE, U2, U3, U8, ZERO, Board, Rules, flip, index_word, mirror, transpose
 from ntuple.config import available_cores
 from ntuple.jit import inline, kernel
@@ -115,8 +115,7 @@ def make_network(
     parts = index_parts(network, rows, columns, symmetry, values)
     sizes = table_sizes(parse_network(network, rows, columns), rows, columns, values)
     cut = make_stages(stages)
-    # np.zeros leaves the pages to the first touch, and asks for huge ones.
-    weights = np.zeros(sum(sizes) * (cut.thresholds.size + 1) << record_bits, np.float32)
+    weights = placement.zeros(sum(sizes) * (cut.thresholds.size + 1) << record_bits)
     initial = initial_weight(v_init, len(parts["symmetries"]), len(sizes))
     if initial:
         weights[:: 1 << record_bits] = initial
@@ -237,7 +236,7 @@ def _tables(network: Network) -> list[tuple[int, int, np.uint32]]:
 
 def widen(network: Network, record_bits: int) -> Network:
     """The same weights in larger records, whose new floats are 0."""
-    weights = np.zeros(num_weights(network) << record_bits, np.float32)
+    weights = placement.zeros(num_weights(network) << record_bits)
     weights[:: 1 << record_bits] = network.weights[:: 1 << int(network.record_bits)]
     return network._replace(weights=weights, record_bits=np.uint64(record_bits))
 

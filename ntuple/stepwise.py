@@ -34,7 +34,6 @@ class PlayedGame(NamedTuple):
     number: int  # i of the random stream (seed, i)
     score: int
     max_tile: int
-    seconds: float  # wall time, of games side by side a share of it
     opening: tuple[int, int]  # codes of the first two spawns
     actions: NDArray[np.int8]  # [T]
     spawns: NDArray[np.int16]  # [T] code of the spawn behind each move
@@ -54,14 +53,12 @@ def open_game(rules: Rules, seed: int, number: int, row: Row) -> tuple[int, int]
     return first, second
 
 
-def close_game(
-    rules: Rules, row: Row, number: int, opening: tuple[int, int], moves: NDArray[np.float64], seconds: float
-) -> PlayedGame:
+def close_game(rules: Rules, row: Row, number: int, opening: tuple[int, int], moves: NDArray[np.float64]) -> PlayedGame:
     """What was played; `moves` float64[T, 4] has a row a move: action, spawn, points, milliseconds."""
     action, spawn, reward, milliseconds = np.ascontiguousarray(moves.T)
     max_tile = 2 ** int(decode(rules, board_of(row)).max())
     kept = (action.astype(np.int8), spawn.astype(np.int16), reward.astype(np.int64), milliseconds)
-    return PlayedGame(number, int(row[SCORE]), max_tile, seconds, opening, *kept)
+    return PlayedGame(number, int(row[SCORE]), max_tile, opening, *kept)
 
 
 @kernel
@@ -97,8 +94,7 @@ def play_by_advice(rules: Rules, choose: Choose, numbers: Iterable[int], seed: i
         ended = actions < 0
         for lane in lanes[ended].tolist():
             number, opening, moves = games.pop(lane)
-            played = np.array(moves, np.float64).reshape(-1, 4)
-            yield close_game(rules, rows[lane], number, opening, played, float(played[:, 3].sum()) / 1000)
+            yield close_game(rules, rows[lane], number, opening, np.array(moves, np.float64).reshape(-1, 4))
             free.append(lane)
         going, actions = lanes[~ended], np.ascontiguousarray(actions[~ended])
         moved, spawns, points = rows[going], np.empty(going.size, np.int64), np.empty(going.size, np.int64)

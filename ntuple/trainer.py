@@ -20,6 +20,7 @@ from ntuple.exploration import Exploration
 from ntuple.game import COLUMNS
 from ntuple.network import Network, read_field, widen, write_field
 from ntuple.patterns import parse_network, table_sizes
+from ntuple.placement import pin
 from ntuple.player import NTuplePlayer
 from ntuple.policy import GAMES_A_THREAD, make_scratch
 from ntuple.stages import count_stages, make_stages
@@ -191,6 +192,7 @@ class NTupleLearner:
         counts = np.zeros((threads, COUNTS_SIZE))
 
         def learn(i: int) -> None:
+            pin(i, threads)
             games, history, starts = self._games[i], self._histories[i], self._starts[i]
             scratch = make_scratch(self.network)
             if self._kind == AFTERSTATES:

@@ -12,7 +12,6 @@ from typing import Any
 
 import jax
 from jax.experimental import topologies
-from jax.sharding import SingleDeviceSharding
 
 from launch.bench.hlo import count_launches
 from launch.bench.learner import experiments, shortened, trace
@@ -63,12 +62,10 @@ def absent_device() -> Any:
 
 def program_rows(name: str, config: MuZeroConfig, device: Any) -> list[Row]:
     """What a move of all games and an update cost."""
-    learner, place = make_learner(config, (device,)), SingleDeviceSharding(device)
-    shapes = jax.eval_shape(learner.init, 0)
-    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place), shapes)
+    learner = make_learner(config, (device,))
     size = f"{config.num_envs} games, batch {config.replay.batch_size}"
     rows = []
-    for kind, traced in trace(learner, shapes).items():
+    for kind, traced in trace(learner).items():
         # A search more is done behind the last move of a chunk.
         what, steps = ("a move", config.chunk + 1) if kind == "play" else ("an update", config.updates_per_chunk)
         began = time.perf_counter()

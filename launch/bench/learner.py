@@ -119,23 +119,21 @@ def network_rows(name: str, config: MuZeroConfig, scales: Sequence[int]) -> list
 def measure(config: MuZeroConfig) -> Speed | None:
     """Play and learning apart; None if they do not fit the device."""
     learner = make_learner(config)
-    state = learner.init(0)
-    programs = {kind: compiled(traced, work_of(traced, config)) for kind, traced in trace(learner, state).items()}
+    programs = {kind: compiled(traced, work_of(traced, config)) for kind, traced in trace(learner).items()}
     if max(program.bytes for program in programs.values()) > device_bytes():
         return None
-    return Speed(config, learner, programs, timed(programs, state))
+    return Speed(config, learner, programs, timed(programs, learner.init(0)))
 
 
 def measure_round(speed: Speed) -> Speed:
     """What was measured, with `both` added if it fits the device."""
     learner: Any = speed.learner
-    state = learner.init(0)
     play, learn = speed.programs["play"], speed.programs["learn"]
-    both = compiled(learner.rounds.trace(state, 1), play.work + learn.work)
+    both = compiled(learner.rounds.trace(learner.shapes(), 1), play.work + learn.work)
     if both.bytes > device_bytes():
         return speed
     both = both._replace(run=lambda state, run=both.run: run(state, 1))
-    seconds = timed({"play": play, "both": both}, state)
+    seconds = timed({"play": play, "both": both}, learner.init(0))
     return speed._replace(programs={**speed.programs, "both": both}, seconds={**speed.seconds, "both": seconds["both"]})
 
 
@@ -161,16 +159,15 @@ def _resized(config: MuZeroConfig, games: int, chunk: int, batch: int) -> MuZero
     )
 
 
-def trace(learner: Any, state: Any) -> dict[str, Any]:
-    """The programs `play` and `learn`, of which nothing is compiled yet, for a state, real or of shapes alone."""
-    return {"play": learner.fill.trace(state), "learn": learner.learn.trace(state)}
+def trace(learner: Any) -> dict[str, Any]:
+    """The programs `play` and `learn`, of which nothing is compiled yet."""
+    shapes = learner.shapes()
+    return {"play": learner.fill.trace(shapes), "learn": learner.learn.trace(shapes)}
 
 
 def counted(config: MuZeroConfig) -> dict[str, Work]:
     """The work of a chunk of play and of its updates; nothing is allocated or compiled."""
-    learner = make_learner(config)
-    programs = trace(learner, jax.eval_shape(learner.init, 0))
-    return {kind: work_of(traced, config) for kind, traced in programs.items()}
+    return {kind: work_of(traced, config) for kind, traced in trace(make_learner(config)).items()}
 
 
 def work_of(traced: Any, config: MuZeroConfig) -> Work:

@@ -49,6 +49,25 @@ def test_a_training_that_cannot_fit_is_refused_and_leaves_nothing(config, overri
     assert not Path("runs").exists()
 
 
+def test_a_program_that_does_not_fit_ends_with_a_line(toy_yaml: Path, capsys, monkeypatch):
+    """What a program takes while it runs is not known before."""
+    text = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 9.9GiB.\nBufferAssignment: ..."
+
+    def advance(self):
+        raise RuntimeError(text)
+
+    monkeypatch.setattr("toy.ToyLearner.advance", advance)
+    assert main(["train", "toy.yaml"]) == 2
+    line = capsys.readouterr().err
+    assert line == (
+        "error: one takes more memory than there is (RESOURCE_EXHAUSTED: Out of memory while trying to allocate"
+        " 9.9GiB.); lower toy.rate\n"
+    )
+    text = "INTERNAL: broken"
+    with pytest.raises(RuntimeError, match="broken"):
+        main(["train", "toy.yaml", "run.name=other"])
+
+
 @pytest.mark.parametrize("config", ["muzero/tiny", "deep_td/td-cnn-2x2"])
 def test_the_state_of_a_learner_on_the_device_takes_what_was_said(config: str):
     experiment = load_experiment(CONFIGS / f"{config}.yaml")
@@ -90,6 +109,35 @@ def test_an_accelerator_says_what_it_has(monkeypatch):
     assert device_bytes() == 1e6
     experiment = load_experiment(TINY, ["muzero.replay.capacity=16384"])
     assert " of 1.0 MB (replay of 16,384 moves, 31 bytes each: 507.9 kB, " in check_memory(experiment)
+
+
+@pytest.mark.parametrize(
+    ("groups", "limits", "expected"),
+    [
+        ("0::/slurm/job_7/step_0\n", {"slurm/job_7/memory.max": "3000", "slurm/job_7/step_0/memory.max": "max"}, 3000),
+        ("0::/\n", {"memory.max": "4000"}, 4000),
+        ("0::/\n", {"memory.max": "9000"}, 8192),
+        (
+            "3:cpu,cpuacct:/a\n2:memory:/docker/7\n0::/\n",
+            {"memory/memory.limit_in_bytes": "5000", "cpu/a/memory.limit_in_bytes": "1"},
+            5000,
+        ),
+        (
+            "2:hugetlb,memory:/slurm/job_7\n",
+            {"memory/slurm/job_7/memory.limit_in_bytes": "2000", "memory/memory.limit_in_bytes": "9223372036854771712"},
+            2000,
+        ),
+    ],
+    ids=["version 2, the group above", "version 2, in a container", "no more than there is", "version 1", "job"],
+)
+def test_a_job_takes_no_more_than_its_control_groups_allow(groups, limits, expected, tmp_path: Path, monkeypatch):
+    files = {"proc/self/cgroup": groups, "proc/meminfo": "MemTotal: 9 kB\nMemAvailable:  8 kB\n"}
+    for name, text in (files | {f"groups/{name}": text for name, text in limits.items()}).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(environment, "PROC", tmp_path / "proc")
+    monkeypatch.setattr(environment, "CGROUPS", tmp_path / "groups")
+    assert available_bytes() == expected
 
 
 def test_sizes_are_readable():

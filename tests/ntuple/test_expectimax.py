@@ -236,7 +236,7 @@ def test_games_are_those_of_the_rules() -> None:
             board = game.spawn(after, code)
         assert game.is_over(board)
         assert (played.score, played.max_tile) == (score, 2 ** max(game.cells(board)))
-        assert played.milliseconds.sum() / 1000 <= played.seconds
+        assert (played.milliseconds > 0).all()
         actions, _, _ = advise(player, boards)
         np.testing.assert_array_equal(actions, played.actions)
 

@@ -1,0 +1,81 @@
+"""Threads on cores of their own, and pages of the tables on all sockets: what a machine with one socket shows of it."""
+
+import ctypes
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ntuple import placement
+from ntuple.config import available_cores
+from ntuple.placement import _listed, interleave, own_nodes, pin
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system places threads and pages")
+
+
+def cores_of_threads(count: int) -> list[set[int]]:
+    """Where threads may run that are told to be so many."""
+    found: list[set[int]] = [set()] * count
+
+    def run(i: int) -> None:
+        pin(i, count)
+        found[i] = os.sched_getaffinity(0)
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def test_as_many_threads_as_cores_have_one_each():
+    before = os.sched_getaffinity(0)
+    found = cores_of_threads(available_cores())
+    assert all(len(cores) == 1 for cores in found)
+    assert set().union(*found) == before == os.sched_getaffinity(0)
+
+
+def test_another_number_of_threads_goes_where_the_system_says():
+    everywhere = os.sched_getaffinity(0)
+    assert cores_of_threads(len(everywhere) + 1) == [everywhere] * (len(everywhere) + 1)
+
+
+def test_pages_are_put_where_they_shall_be():
+    """What the kernel says of the pages, behind the first write, is in /proc/self/numa_maps."""
+    array = np.zeros(1 << 22, np.float32)
+    if not interleave(array, own_nodes() or [0]):
+        pytest.skip(f"the system allows no memory policy: {os.strerror(ctypes.get_errno())}")
+    array[:] = 1
+    page = os.sysconf("SC_PAGESIZE")
+    maps = [line.split() for line in Path("/proc/self/numa_maps").read_text().splitlines()]
+    policies = {int(line[0], 16): line[1] for line in maps}
+    begin = max(address for address in policies if address <= array.ctypes.data + page)
+    assert policies[begin].startswith("interleave:")
+
+
+def test_tables_are_spread_where_there_are_several_sockets(monkeypatch: pytest.MonkeyPatch):
+    asked = []
+    monkeypatch.setattr(placement, "interleave", lambda array, nodes: asked.append((array.size, nodes)))
+    for nodes, policy in (([0], False), ([0, 2], False), ([0, 2], True)):
+        monkeypatch.setattr(placement, "own_nodes", lambda nodes=nodes: nodes)
+        monkeypatch.setattr(placement, "_has_policy", lambda policy=policy: policy)
+        assert not placement.zeros(5).any()
+    assert asked == [(5, [0, 2])]
+
+
+def test_the_nodes_of_this_process_are_those_of_its_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    core = min(os.sched_getaffinity(0))
+    for node, cores in ((0, "1000-1003"), (1, f"998,{core}"), (11, f"{core}-{core + 2}"), (12, "")):
+        (tmp_path / f"node{node}").mkdir()
+        (tmp_path / f"node{node}" / "cpulist").write_text(f"{cores}\n")
+    (tmp_path / "node_ids").mkdir()
+    monkeypatch.setattr(placement, "NODES", tmp_path)
+    assert own_nodes() == [1, 11]
+
+
+def test_lists_of_cores():
+    assert _listed("0-2,5,8-9\n") == {0, 1, 2, 5, 8, 9}
+    assert _listed("\n") == set()
