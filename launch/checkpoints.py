@@ -41,14 +41,19 @@ def save_checkpoint(
 ) -> Path:
     """Write a checkpoint, replacing one of the same step, and delete all but the newest `keep_checkpoints`.
 
+    One more than these, which is being written, is the most that is there at any time.
+
     Returns:
         The checkpoint's folder.
     """
-    parent = run_folder / FOLDER
+    parent, keep = run_folder / FOLDER, experiment.run.keep_checkpoints
+    if processes.is_first:
+        for left in (*_numbered(parent)[keep:], *parent.glob(".*.tmp")):  # by a run that was killed
+            shutil.rmtree(left)
     folder = _save(parent, learner, experiment, state, processes)
     if processes.is_first:
         others = [old for old in _numbered(parent) if old != folder]
-        for old in (*others[experiment.run.keep_checkpoints - 1 :], *parent.glob(".*.tmp")):  # .tmp: of a killed run
+        for old in others[keep - 1 :]:
             shutil.rmtree(old)
     return folder
 

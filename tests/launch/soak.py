@@ -14,12 +14,12 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import IO
+
+from launch.checkpoints import find_checkpoint, read_checkpoint
+from launch.tracking import METRICS_FILE, read_metrics
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-from launch.checkpoints import find_checkpoint, read_checkpoint  # noqa: E402
-from launch.tracking import METRICS_FILE, read_metrics  # noqa: E402
 
 LOOK_SECONDS = 0.1
 
@@ -70,7 +70,7 @@ def soak(config: str, words: list[str], run: Path, seconds: list[float]) -> Soak
     return Soak(lives, max(disk), _megabytes(find_checkpoint(run)), max(checkpoints))
 
 
-def start(config: str, *words: str, output: int | object = subprocess.PIPE) -> subprocess.Popen[str]:
+def start(config: str, *words: str, output: IO[str] | int = subprocess.PIPE) -> subprocess.Popen[str]:
     """A training in a process of its own."""
     environment = os.environ | {"PYTHONPATH": str(ROOT) + os.pathsep + os.environ.get("PYTHONPATH", "")}
     command = [sys.executable, "-m", "launch", "train", config, *words]
