@@ -20,15 +20,17 @@ part() {  # NAME COMMAND...: run it, keep what it prints, its exit code and its 
 
 if [ -n "${SHORT:-}" ]; then
     tests=(tests/muzero2048/test_networks.py) config=configs/muzero/tiny.yaml seconds=180
-    benches=("learner $config")
+    benches=("learner: learner $config")
 else
     tests=(tests/muzero2048) config=configs/muzero/dissertation.yaml seconds=600
-    benches=(env search learner)
+    mlp="learner configs/muzero/deepmind.yaml muzero.search.root=gumbel"
+    mlp+=" muzero.search.simulations=3 muzero.search.considered_actions=3"
+    benches=("env: env" "search: search" "learner: learner" "mlp: $mlp")
 fi
 part tests "$python" -m pytest -q -p no:cacheprovider "${tests[@]}"
 for bench in "${benches[@]}"; do
     # shellcheck disable=SC2086
-    part "bench_${bench%% *}" "$python" -m launch bench $bench --json
+    part "bench_${bench%%:*}" "$python" -m launch bench ${bench#*:} --json
 done
 # SIGTERM lets the training save and end: its exit code is then 75, which is as good as 0.
 part train timeout --preserve-status "$seconds" "$python" -m launch train "$config" \

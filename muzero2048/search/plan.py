@@ -8,7 +8,7 @@ again, one level deeper, where the batch leaves its spare evaluations unused.
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray, UInt32
+from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
 from muzero2048.config import SearchConfig
 from muzero2048.env import NUM_ACTIONS, Board, Game2048
@@ -68,15 +68,19 @@ def plan(dynamics: Dynamics, root: Root, config: SearchConfig, discount: float) 
 
 
 def plan_one_step(dynamics: Dynamics, root: Root, config: SearchConfig, discount: float) -> Plan:
-    """The search of depth 1: every action's afterstate in one batch.
-
-    All four are evaluated whatever n: a batch of static shape costs less than gathering the considered ones.
-    """
-    after = move_all(dynamics, root.state)
-    q_values = (after.reward + discount * after.value).reshape(-1, NUM_ACTIONS)
+    """The search of depth 1: the afterstates of the n considered actions in one batch."""
+    count = min(config.simulations, NUM_ACTIONS)
     scores = jnp.where(root.legal, root.gumbel + root.policy_logits, -jnp.inf)
     rank = jnp.argsort(jnp.argsort(-scores, axis=-1), axis=-1)
-    visits = (root.legal & (rank < config.simulations)).astype(jnp.int32)
+    considered = rank < count
+    if count == NUM_ACTIONS:
+        after = move_all(dynamics, root.state)
+        q_values = (after.reward + discount * after.value).reshape(-1, NUM_ACTIONS)
+    else:
+        after = move_each(dynamics, root.state, jnp.argsort(~considered, axis=-1)[:, :count])
+        found = (after.reward + discount * after.value).reshape(-1, count)
+        q_values = jnp.take_along_axis(found, jnp.maximum(jnp.cumsum(considered, axis=-1) - 1, 0), axis=-1)
+    visits = (root.legal & considered).astype(jnp.int32)
     met = jnp.where(visits > 0, q_values, root.value[:, None])
     bounds = jnp.stack([jnp.minimum(met.min(axis=-1), root.value), jnp.maximum(met.max(axis=-1), root.value)], axis=-1)
     return read_out(root, Statistics(q_values, visits, bounds), config)
@@ -85,5 +89,10 @@ def plan_one_step(dynamics: Dynamics, root: Root, config: SearchConfig, discount
 def move_all(dynamics: Dynamics, state: State) -> Afterstate:
     """What every action makes of every state: B * A rows, the four of a state side by side."""
     batch = len(jax.tree.leaves(state)[0])
-    states = jax.tree.map(lambda x: jnp.repeat(x, NUM_ACTIONS, axis=0), state)
-    return dynamics.move(states, jnp.tile(jnp.arange(NUM_ACTIONS), batch))
+    return move_each(dynamics, state, jnp.tile(jnp.arange(NUM_ACTIONS), (batch, 1)))
+
+
+def move_each(dynamics: Dynamics, state: State, actions: Int[Array, "B n"]) -> Afterstate:
+    """What n actions of each state make of it: B * n rows, those of a state side by side."""
+    states = jax.tree.map(lambda x: jnp.repeat(x, actions.shape[1], axis=0), state)
+    return dynamics.move(states, actions.ravel())
