@@ -194,7 +194,9 @@ def _add_bench(commands: "argparse._SubParsersAction[_Parser]") -> None:
 def _bench(arguments: argparse.Namespace) -> int:
     from launch.bench import run_bench
 
-    return run_bench(arguments.what, arguments.config, arguments.overrides, arguments.json)
+    words = arguments.overrides if arguments.config is None else [str(arguments.config), *arguments.overrides]
+    config = Path(words.pop(0)) if words and "=" not in words[0] else None  # it may also come behind --json
+    return run_bench(arguments.what, config, words, arguments.json)
 
 
 def _add_network(commands: "argparse._SubParsersAction[_Parser]") -> None:

@@ -14,6 +14,9 @@ from typing import Any
 
 from launch.files import write_json
 
+# Files of a control group: its limit, what it uses, and what of that are caches of files.
+VERSION_1 = (("memory.limit_in_bytes", ""), ("memory.usage_in_bytes", ""), ("memory.stat", "total_inactive_file"))
+VERSION_2 = (("memory.max", ""), ("memory.current", ""), ("memory.stat", "inactive_file"))
 PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 PACKAGES = ("numpy", "numba", "jax", "jaxlib", "flax", "optax", "mctx", "scipy", "omegaconf", "wandb")
 
@@ -57,18 +60,31 @@ def available_bytes() -> float:
 
 
 def _job_limits() -> Iterator[int]:
-    """Limits of the control groups, of either version, that this process is in: of its own and of those above it."""
+    """What the control groups of this process, its own and those above it, of any version, have left of their limits.
+
+    Caches of files count as left: the system gives them up.
+    """
     groups = PROC / "self" / "cgroup"
     for line in groups.read_text().splitlines() if groups.exists() else []:
         _, controllers, group = line.split(":", 2)
         if "memory" not in controllers.split(",") and controllers:
             continue
-        top, name = (CGROUPS / "memory", "memory.limit_in_bytes") if controllers else (CGROUPS, "memory.max")
+        top, names = (CGROUPS / "memory", VERSION_1) if controllers else (CGROUPS, VERSION_2)
         own = Path(group.lstrip("/"))
         for place in (own, *own.parents):
-            limit = top / place / name
-            if limit.exists() and (text := limit.read_text().strip()).isdecimal():
-                yield int(text)
+            limit, used, cached = (_number_in(top / place / file, key) for file, key in names)
+            if limit is not None:
+                yield limit - (used or 0) + (cached or 0)
+
+
+def _number_in(file: Path, key: str) -> int | None:
+    """The number that stands alone in a file, or behind a key; None if there is none."""
+    try:
+        lines = [line.split() for line in file.read_text().splitlines()]
+    except OSError:
+        return None
+    found = [words[-1] for words in lines if words[:-1] == ([key] if key else [])]
+    return int(found[0]) if found and found[0].isdecimal() else None
 
 
 def device_bytes() -> float:

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What a machine with a GPU should be asked once: the tests of muzero2048, the benchmarks, ten minutes of training.
+# What a machine with a GPU should be asked once: the tests of muzero2048, the benchmarks (of the learner also the MLP of
+# deepmind with n = m = 3), ten minutes of training.
 #
 #   launch/gpu_check.sh [FILE]          all figures as one JSON object into FILE (default: gpu-check.json), an hour or so
 #   SHORT=1 launch/gpu_check.sh [FILE]  a few minutes of it, on a CPU too, to try the script itself

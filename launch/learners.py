@@ -47,7 +47,7 @@ LEARNERS = {
         models=("learned", "simulator"),
         uses_jax=True,
         several_processes=True,
-        memory_keys="muzero.replay.capacity, muzero.num_envs or muzero.network",
+        memory_keys="muzero.replay.capacity, muzero.replay.batch_size, muzero.num_envs or muzero.network",
     ),
     "deep_td": LearnerEntry(
         config="muzero2048.deep_td.config:DeepTDConfig",
@@ -59,7 +59,7 @@ LEARNERS = {
         models=("simulator",),
         uses_jax=True,
         several_processes=False,
-        memory_keys="deep_td.replay.capacity, deep_td.num_envs or deep_td.network",
+        memory_keys="deep_td.replay.capacity, deep_td.replay.batch_size, deep_td.num_envs or deep_td.network",
     ),
 }
 

@@ -57,7 +57,7 @@ def train(config: Path, overrides: Sequence[str], resume: bool) -> int:
         try:
             return _train(experiment, resume, processes, stop)
         except RuntimeError as error:
-            if "RESOURCE_EXHAUSTED" not in str(error):  # what JAX says where a program does not fit the device
+            if "RESOURCE_EXHAUSTED: Out of memory" not in str(error):  # what JAX says of a program that does not fit
                 raise
             keys = learners.entry(experiment.learner).memory_keys
             reason = str(error).partition("\n")[0]

@@ -178,7 +178,9 @@ def make_learner(config: MuZeroConfig, devices: Devices | None = None) -> Learne
         model = nnx.merge(graphdef, with_tables(state.params, state.tables))
         # Through `sound` the tables are written behind all that reads them here: else XLA would copy them first.
         sound = jnp.isfinite(report.total + norm + error.sum())
-        tables = learn_tables(model, state.tables, batch, sound & model_is_right(report), config)
+        # Each device learns the whole batch: else what they learn apart would be added up, table by table.
+        whole = jax.lax.with_sharding_constraint(batch, copied)
+        tables = learn_tables(model, state.tables, whole, sound & model_is_right(report), config)
         changes, optimizer_state = optimizer.update(gradients, state.optimizer, state.params)
         params = optax.apply_updates(state.params, changes)
         state = state._replace(

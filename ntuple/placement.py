@@ -5,9 +5,11 @@ memory would. What costs on several sockets is a thread that moves away from its
 socket, whose memory then serves all. Elsewhere than on Linux both are left to the system.
 """
 
+import contextlib
 import ctypes
 import os
 import platform
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 
 NODES = Path("/sys/devices/system/node")
 MBIND, GET_MEMPOLICY = {"x86_64": (237, 239), "aarch64": (235, 236)}.get(platform.machine(), (0, 0))  # system calls
-INTERLEAVE = 3  # MPOL_INTERLEAVE
+DEFAULT, INTERLEAVE = 0, 3  # MPOL_DEFAULT, MPOL_INTERLEAVE
 
 
 def pin(thread: int, threads: int) -> None:
@@ -31,15 +33,18 @@ def pin(thread: int, threads: int) -> None:
         return
     cores = sorted(os.sched_getaffinity(0))
     if threads == len(cores):
-        os.sched_setaffinity(0, {cores[thread]})
+        with contextlib.suppress(OSError):  # the cores of a job may change at any time
+            os.sched_setaffinity(0, {cores[thread]})
 
 
 def zeros(count: int) -> NDArray[np.float32]:
     """Zeros, untouched: their pages come into being with the first write, on the sockets in turn."""
     weights = np.zeros(count, np.float32)  # asks for huge pages
     nodes = own_nodes()
-    if len(nodes) > 1 and not _has_policy():
-        interleave(weights, nodes)
+    if len(nodes) > 1 and _policy() in (DEFAULT, None) and not interleave(weights, nodes):
+        warnings.warn(
+            "the system lets no process spread its memory over the sockets: the tables lie on one", stacklevel=2
+        )
     return weights
 
 
@@ -67,11 +72,11 @@ def interleave(array: NDArray[np.float32], nodes: list[int]) -> bool:
     return MBIND > 0 and _libc().syscall(MBIND, *where, INTERLEAVE, mask, bits, 0) == 0
 
 
-def _has_policy() -> bool:
-    """Whether someone, such as numactl, has said where the memory of this process shall lie."""
-    mode = ctypes.c_int(0)
+def _policy() -> int | None:
+    """Where the memory of this process shall lie, as numactl may have said; None if the system does not tell."""
+    mode = ctypes.c_int(DEFAULT)
     failed = MBIND == 0 or _libc().syscall(GET_MEMPOLICY, ctypes.byref(mode), None, 0, None, 0)
-    return bool(failed or mode.value)
+    return None if failed else mode.value
 
 
 def _libc() -> ctypes.CDLL:

@@ -1,4 +1,8 @@
-"""What the host has to launch and to wait for in a compiled program, read from the text of its HLO."""
+"""What the host has to launch and to wait for in a compiled program, read from the text of its HLO.
+
+An operation counts as a kernel, though a sort is several of them. XLA may put kernels together into a CUDA graph, which
+the host launches once; the text does not tell.
+"""
 
 import math
 import re
@@ -7,7 +11,10 @@ from typing import Any, NamedTuple
 
 # Operations that no kernel runs for: they name memory.
 FREE = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "partition-id"})
-BYTES = {"pred": 1, "s8": 1, "u8": 1, "s16": 2, "u16": 2, "bf16": 2, "f16": 2, "s64": 8, "u64": 8, "f64": 8}  # else 4
+BYTES = {  # of a type; 4 if it is not here
+    "token": 0, "pred": 1, "s8": 1, "u8": 1, "s16": 2, "u16": 2, "f16": 2, "bf16": 2,
+    "s64": 8, "u64": 8, "f64": 8, "c64": 8,
+}  # fmt: skip
 
 
 class Launches(NamedTuple):

@@ -33,7 +33,7 @@ def count_work(jaxpr: Any, platform: str, while_length: int | None = None) -> Wo
 
     Args:
         jaxpr: of the program.
-        platform: that it is for; of branches for different ones its own counts.
+        platform: that it is for, such as cpu or gpu; of branches for different ones its own counts.
         while_length: passes of each `while` loop that holds products; a jaxpr does not tell them.
 
     Raises:
@@ -56,7 +56,8 @@ def _of_equation(equation: Any, platform: str, while_length: int | None) -> Work
         kernel, output_axis = equation.invars[1].aval, params["dimension_numbers"].rhs_spec[0]
         return _product(equation, kernel.size // kernel.shape[output_axis])
     if name == "cond" and params.get("branches_platforms"):
-        own = [platform in (names or [platform]) for names in params["branches_platforms"]].index(True)
+        own_names = {"gpu": {"cuda", "rocm"}}.get(platform, {platform})
+        own = [names is None or not own_names.isdisjoint(names) for names in params["branches_platforms"]].index(True)
         return _of_equations(params["branches"][own].jaxpr, platform, while_length)
     parts = [_of_equations(inner, platform, while_length) for inner in jaxprs_in_params(params)]
     if name == "cond":

@@ -71,16 +71,16 @@ def plan_one_step(dynamics: Dynamics, root: Root, config: SearchConfig, discount
     """The search of depth 1: the afterstates of the n considered actions in one batch."""
     count = min(config.simulations, NUM_ACTIONS)
     scores = jnp.where(root.legal, root.gumbel + root.policy_logits, -jnp.inf)
-    rank = jnp.argsort(jnp.argsort(-scores, axis=-1), axis=-1)
-    considered = rank < count
+    order = jnp.argsort(-scores, axis=-1)
+    rank = jnp.argsort(order, axis=-1)
     if count == NUM_ACTIONS:
         after = move_all(dynamics, root.state)
         q_values = (after.reward + discount * after.value).reshape(-1, NUM_ACTIONS)
     else:
-        after = move_each(dynamics, root.state, jnp.argsort(~considered, axis=-1)[:, :count])
+        after = move_each(dynamics, root.state, order[:, :count])
         found = (after.reward + discount * after.value).reshape(-1, count)
-        q_values = jnp.take_along_axis(found, jnp.maximum(jnp.cumsum(considered, axis=-1) - 1, 0), axis=-1)
-    visits = (root.legal & considered).astype(jnp.int32)
+        q_values = jnp.take_along_axis(found, jnp.minimum(rank, count - 1), axis=-1)
+    visits = (root.legal & (rank < count)).astype(jnp.int32)
     met = jnp.where(visits > 0, q_values, root.value[:, None])
     bounds = jnp.stack([jnp.minimum(met.min(axis=-1), root.value), jnp.maximum(met.max(axis=-1), root.value)], axis=-1)
     return read_out(root, Statistics(q_values, visits, bounds), config)

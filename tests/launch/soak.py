@@ -33,7 +33,8 @@ class Life:
     saved: int  # of the newest checkpoint, 0 if there is none
     lost_minutes: float  # training in metrics.jsonl that the newest checkpoint does not hold
     memory_mb: float  # at most
-    growth: float  # memory in the last quarter over that in the second; 1 where they are too short to tell
+    looks: int  # at its memory
+    growth: float  # memory in the last quarter over that in the second; 1 where there are fewer than 20 looks
 
 
 @dataclass
@@ -107,7 +108,7 @@ def _life(run: Path, seconds: float, memory: list[float]) -> Life:
     quarter = len(memory) // 4
     growth = sum(memory[-quarter:]) / sum(memory[quarter : 2 * quarter]) if quarter >= 5 else 1.0
     lost_minutes = 60 * (last["wall_hours"] - saved_hours)
-    return Life(seconds, last["env_steps"], saved, lost_minutes, max(memory, default=0.0), growth)
+    return Life(seconds, last["env_steps"], saved, lost_minutes, max(memory, default=0.0), len(memory), growth)
 
 
 def _saved(run: Path) -> int:

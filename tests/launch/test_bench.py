@@ -9,6 +9,7 @@ from launch import bench
 from launch.bench import expectimax, learner, ntuple, rows, search
 from launch.bench.accuracy import ROOTS, Roots, bench_accuracy, errors, exact_q, late_board
 from launch.bench.rows import Row
+from launch.cli import main
 from launch.config import load_experiment
 from launch.errors import UserError
 from muzero2048.config import MuZeroConfig, SearchConfig
@@ -38,6 +39,19 @@ def test_a_config_is_for_the_benchmarks_of_the_learner() -> None:
         bench.run_bench("env", Path("my.yaml"), [], as_json=False)
     with pytest.raises(UserError, match=r"there is no config for muzero\.chunk=4 to change"):
         bench.run_bench("learner", None, ["muzero.chunk=4"], as_json=False)
+
+
+@pytest.mark.parametrize(
+    "words", [("my.yaml", "a=1", "--json"), ("--json", "my.yaml", "a=1"), ("my.yaml", "--json", "a=1")], ids=" ".join
+)
+def test_a_config_may_stand_on_either_side_of_an_option(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(bench, "_measure", lambda *what: asked.append(what) or [])
+    assert main(["bench", "gpu", *words]) == 0
+    assert asked == [("gpu", Path("my.yaml"), ["a=1"])]
+    assert main(["bench", "gpu", "a=1"]) == 2
 
 
 def test_the_best_of_interleaved_runs_counts(monkeypatch: pytest.MonkeyPatch) -> None:

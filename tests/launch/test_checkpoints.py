@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,21 @@ def test_what_a_killed_save_left_is_not_taken_for_a_checkpoint(run: Path, experi
     _save(run, experiment, 200)
     assert find_checkpoint(run).name == "200"
     assert not any(half.exists() for half in halves)
+
+
+def test_there_is_never_more_than_one_checkpoint_beside_those_to_keep(run: Path, experiment: Experiment, monkeypatch):
+    """Not either where a kill came between a new one and the end of the oldest."""
+    keep = experiment.run.keep_checkpoints
+    for step in range(200, 200 + 100 * keep, 100):
+        shutil.copytree(run / "checkpoints" / "100", run / "checkpoints" / str(step))
+    (run / "checkpoints" / ".50.tmp").mkdir()
+    seen, save = [], ToyLearner.save
+    monkeypatch.setattr(
+        ToyLearner, "save", lambda self, folder: seen.append(len(list(folder.parent.iterdir()))) or save(self, folder)
+    )
+    _save(run, experiment, 100 + 100 * keep + 100)
+    assert seen == [keep + 1]
+    assert len(list((run / "checkpoints").iterdir())) == keep
 
 
 def test_saving_the_same_step_again_replaces_the_checkpoint(run: Path, experiment: Experiment):

@@ -10,6 +10,7 @@ from launch.bench.hlo import Launches, count_launches
 from launch.bench.learner import CONFIGS
 from launch.config import load_experiment
 from launch.errors import UserError
+from muzero2048.learner import make_learner
 
 PROGRAM = """\
 HloModule jit_f, is_scheduled=true
@@ -95,6 +96,15 @@ def test_a_search_of_one_batch_never_waits_for_the_host(simulations: int, waits:
     assert found[size + "learn, an update", "waits of the host, at least"] == 0
     assert found[size + "play, a move", "launches"] > 10
     assert all(value > 0 for (_, unit), value in found.items() if not unit.startswith("waits"))
+
+
+def test_a_tree_asks_the_host_less_on_a_gpu():
+    """By the programs as they are handed to XLA, for which no GPU is needed."""
+    learner = make_learner(load_experiment(CONFIGS / "tiny.yaml", ["muzero.search.simulations=8"]).settings)
+    traced = learner.fill.trace(learner.shapes())
+    texts = {platform: traced.lower(lowering_platforms=(platform,)).as_text() for platform in ("cpu", "cuda")}
+    for word in ("stablehlo.while", "stablehlo.case"):
+        assert texts["cuda"].count(word) < texts["cpu"].count(word)
 
 
 def test_without_the_plugin_there_is_a_line(monkeypatch: pytest.MonkeyPatch):

@@ -51,8 +51,8 @@ def test_of_branches_for_platforms_its_own_counts():
         return jax.lax.platform_dependent(a, b, cpu=lambda a, b: a, cuda=lambda a, b: a @ b @ b.T, default=jnp.dot)
 
     jaxpr = jax.make_jaxpr(by_platform)(A, jnp.zeros((5, 5)))
-    works = [count_work(jaxpr, platform).flops for platform in ("cpu", "tpu", "cuda")]
-    assert works == [0.0, 2 * 3 * 5 * 5, 2 * (2 * 3 * 5 * 5)]
+    works = [count_work(jaxpr, platform).flops for platform in ("cpu", "tpu", "gpu", "cuda")]
+    assert works == [0.0, 2 * 3 * 5 * 5, *2 * [2 * (2 * 3 * 5 * 5)]]
 
 
 def test_the_length_of_a_while_loop_must_be_given_where_it_matters():

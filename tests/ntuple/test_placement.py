@@ -2,15 +2,19 @@
 
 import ctypes
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ntuple import placement
-from ntuple.config import available_cores
-from ntuple.placement import _listed, interleave, own_nodes, pin
+from ntuple import placement, trainer
+from ntuple.config import NTupleConfig, available_cores
+from ntuple.placement import DEFAULT, _listed, _policy, interleave, own_nodes, pin
+
+BIND = 2  # MPOL_BIND
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system places threads and pages")
 
@@ -58,12 +62,42 @@ def test_pages_are_put_where_they_shall_be():
 
 def test_tables_are_spread_where_there_are_several_sockets(monkeypatch: pytest.MonkeyPatch):
     asked = []
-    monkeypatch.setattr(placement, "interleave", lambda array, nodes: asked.append((array.size, nodes)))
-    for nodes, policy in (([0], False), ([0, 2], False), ([0, 2], True)):
+    monkeypatch.setattr(placement, "interleave", lambda array, nodes: asked.append((array.size, nodes)) is None)
+    for nodes, policy in (([0], DEFAULT), ([0, 2], DEFAULT), ([0, 2], BIND)):
         monkeypatch.setattr(placement, "own_nodes", lambda nodes=nodes: nodes)
-        monkeypatch.setattr(placement, "_has_policy", lambda policy=policy: policy)
+        monkeypatch.setattr(placement, "_policy", lambda policy=policy: policy)
         assert not placement.zeros(5).any()
     assert asked == [(5, [0, 2])]
+    monkeypatch.setattr(placement, "_policy", lambda: None)
+    monkeypatch.setattr(placement, "interleave", lambda array, nodes: False)
+    with pytest.warns(UserWarning, match="lets no process spread its memory"):
+        placement.zeros(5)
+
+
+def test_what_numactl_says_is_heard():
+    if _policy() is None:
+        pytest.skip("the system does not tell")
+    assert _policy() == DEFAULT
+    code = (
+        "import ctypes, platform; from ntuple.placement import _libc, _policy\n"
+        "call = {'x86_64': 238, 'aarch64': 237}[platform.machine()]  # set_mempolicy\n"
+        "failed = _libc().syscall(call, 2, ctypes.byref(ctypes.c_ulong(1)), ctypes.c_ulong(65))\n"
+        "print(None if failed else _policy())"
+    )
+    said = subprocess.check_output([sys.executable, "-c", code], text=True, cwd=Path(__file__).parents[2])
+    assert said.strip() in (str(BIND), "None")
+
+
+def test_the_learner_pins_its_threads_and_spreads_its_tables(monkeypatch: pytest.MonkeyPatch):
+    pinned, spread = [], []
+    monkeypatch.setattr(trainer, "pin", lambda thread, threads: pinned.append((thread, threads)))
+    monkeypatch.setattr(placement, "zeros", lambda count: spread.append(count) or np.zeros(count, np.float32))
+    config = NTupleConfig(rows=2, columns=2, network="01", threads=3, env_steps=400, report_env_steps=200)
+    learner = trainer.NTupleLearner(config, seed=1)
+    learner.advance()
+    assert sorted(pinned) == [(0, 3), (1, 3), (2, 3)]
+    weights = learner.network.weights.size
+    assert spread == [weights // 4, weights]  # before and after records are widened for TC
 
 
 def test_the_nodes_of_this_process_are_those_of_its_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -213,8 +213,15 @@ def test_an_accelerator_grows_the_trees_of_a_cpu(considered: int, monkeypatch: p
 
     on_cpu = grow(model, boards.words)
     jax.clear_caches()
-    monkeypatch.setattr(jax.lax, "platform_dependent", lambda *arguments, cpu, default: default(*arguments))
+    calls = []
+
+    def elsewhere(*arguments, cpu, default):
+        calls.append(cpu)
+        return default(*arguments)
+
+    monkeypatch.setattr(jax.lax, "platform_dependent", elsewhere)
     at_once = grow(model, boards.words)
+    assert calls
     assert len(boards.legal) > LEAST_BLOCK
     assert 0 < on_cpu.is_chance[1:].mean() < 1
     jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-4), at_once, on_cpu)
