@@ -100,17 +100,6 @@ def memory(name: str, config: LearnerConfig) -> dict[str, int]:
         raise UserError(str(error)) from error
 
 
-def begin_from(path: Path, name: str, learner: Learner) -> None:
-    """Let a new learner begin with a network that lies in a file or folder.
-
-    Raises:
-        UserError: no network is there, or not one that the learner can begin with.
-    """
-    if name != "ntuple":
-        raise UserError(f"run.begin_from is for n-tuple networks; leave it out for the learner '{name}'")
-    import_module("launch.networks").begin_from(path, learner)
-
-
 def search_config() -> type[Any]:
     """The class SearchConfig, for searches that no learner's config holds."""
     _set_compilation_cache()

@@ -14,6 +14,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
+from typing import Any, cast
 
 from launch import checkpoints, evaluate, learners, tracking
 from launch.checkpoints import State
@@ -111,7 +112,7 @@ class TrainingRun:
         if checkpoint:
             self._restore(checkpoint)
         elif experiment.run.begin_from:
-            learners.begin_from(Path(experiment.run.begin_from), experiment.learner, self._learner)
+            self._begin_from(Path(experiment.run.begin_from))
         self._snapshot_env_steps = self.env_steps
         self._journal = self._open_journal(memory) if processes.is_first else Journal()
         self._saved_at = time.monotonic()
@@ -238,6 +239,14 @@ class TrainingRun:
         self._evaluated_env_steps = state.evaluated_env_steps
         if self._processes.is_first:
             print(f"resumed from {checkpoint}", flush=True)
+
+    def _begin_from(self, path: Path) -> None:
+        name = self._experiment.learner
+        if name != "ntuple":
+            raise UserError(f"run.begin_from is for n-tuple networks; leave it out for the learner '{name}'")
+        from launch.networks import begin_from  # other learners do without its numba
+
+        begin_from(path, cast(Any, self._learner))
 
     def _state(self) -> State:
         return State(
