@@ -187,6 +187,7 @@ def _add_bench(commands: "argparse._SubParsersAction[_Parser]") -> None:
     parser.add_argument("what", choices=kinds, help=what)
     of_config = "of learner and gpu: a MuZero experiment, and key=value to change it"
     parser.add_argument("config", nargs="?", type=Path, metavar="CONFIG", help=of_config)
+    parser.add_argument("--gpus", type=int, default=1, metavar="N", help="of gpu: to compile for (default: 1)")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object in the last line")
     parser.set_defaults(run=_bench)
 
@@ -196,7 +197,7 @@ def _bench(arguments: argparse.Namespace) -> int:
 
     words = arguments.overrides if arguments.config is None else [str(arguments.config), *arguments.overrides]
     config = Path(words.pop(0)) if words and "=" not in words[0] else None  # it may also come behind --json
-    return run_bench(arguments.what, config, words, arguments.json)
+    return run_bench(arguments.what, config, words, arguments.gpus, arguments.json)
 
 
 def _add_network(commands: "argparse._SubParsersAction[_Parser]") -> None:

@@ -13,17 +13,19 @@ from launch.errors import UserError
 OF_A_CONFIG = ("learner", "gpu")  # benchmarks of any MuZero experiment; the others have their own
 
 
-def run_bench(what: str, config: Path | None, overrides: Sequence[str], as_json: bool) -> int:
+def run_bench(what: str, config: Path | None, overrides: Sequence[str], gpus: int, as_json: bool) -> int:
     """Run one benchmark and print its rows; with `as_json` the last line is one object.
 
     Raises:
         UserError: a config is given to a benchmark that has its own.
     """
+    if gpus < 1:
+        raise UserError(f"--gpus is {gpus}; give 1 or more")
     if config and what not in OF_A_CONFIG:
         raise UserError(f"bench {what} takes no config, bench {' and '.join(OF_A_CONFIG)} do: leave out {config}")
     if overrides and not config:
         raise UserError(f"there is no config for {' '.join(overrides)} to change; give one before it")
-    rows = _measure(what, config, overrides)
+    rows = _measure(what, config, overrides, gpus)
     peers = list(dict.fromkeys(peer for row in rows for peer in row.ratio))
     table = Table("", "value", "unit", *(f"x {peer}" for peer in peers))
     for row in rows:
@@ -35,7 +37,7 @@ def run_bench(what: str, config: Path | None, overrides: Sequence[str], as_json:
     return 0
 
 
-def _measure(what: str, config: Path | None, overrides: Sequence[str]) -> list[Row]:
+def _measure(what: str, config: Path | None, overrides: Sequence[str], gpus: int) -> list[Row]:
     # Each imports its own needs: peers are there only where the group `bench` is installed.
     if what == "env":
         from launch.bench.env import bench_env
@@ -60,7 +62,7 @@ def _measure(what: str, config: Path | None, overrides: Sequence[str]) -> list[R
     if what == "gpu":
         from launch.bench.gpu import bench_gpu
 
-        return bench_gpu(config, overrides)
+        return bench_gpu(config, overrides, gpus)
     from launch.bench.accuracy import bench_accuracy
 
     return bench_accuracy()

@@ -8,7 +8,6 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import jax
 from jax.experimental import topologies
@@ -18,6 +17,7 @@ from launch.bench.learner import experiments, shortened, trace
 from launch.bench.rows import Row
 from launch.errors import UserError
 from muzero2048.config import MuZeroConfig
+from muzero2048.devices import Devices
 from muzero2048.learner import make_learner
 
 # What XLA asks of a device (stream_executor.GpuTargetConfigProto), of an H200.
@@ -37,32 +37,36 @@ gpu_device_info {
 """
 
 
-def bench_gpu(file: Path | None, overrides: Sequence[str]) -> list[Row]:
-    """Rows of one config, or of four.
+def bench_gpu(file: Path | None, overrides: Sequence[str], count: int) -> list[Row]:
+    """Rows of one config, or of four, on so many GPUs of one machine.
 
     Raises:
-        UserError: the plugin is not there; the config is missing, wrong, or of another learner.
+        UserError: the plugin is not there; the config is missing, wrong, of another learner, or cannot be cut.
     """
-    device = absent_device()
+    devices = absent_devices(count)
     rows = []
     for name, config in experiments(file, overrides):
-        rows += program_rows(name, shortened(config), device)
+        try:
+            rows += program_rows(name, shortened(config), devices)
+        except ValueError as error:  # such as environments that cannot be cut among the devices
+            raise UserError(f"{name}: {error}") from error
     return rows
 
 
-def absent_device() -> Any:
-    """A device to compile for, no more."""
+def absent_devices(count: int) -> Devices:
+    """Devices to compile for, no more."""
     jax.config.update("jax_enable_compilation_cache", False)  # compiling is to be timed
     os.environ["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"] = "1"  # the plugin looks for a driver else
     try:
-        return topologies.get_topology_desc("H200", "cuda", target_config=H200, topology="1x1x1").devices[0]
+        found = topologies.get_topology_desc("H200", "cuda", target_config=H200, topology=f"1x1x{count}").devices
     except NotImplementedError as error:
         raise UserError("bench gpu compiles with JAX's CUDA plugin: pip install -e '.[gpu]'") from error
+    return tuple(found)
 
 
-def program_rows(name: str, config: MuZeroConfig, device: Any) -> list[Row]:
-    """What a move of all games and an update cost."""
-    learner = make_learner(config, (device,))
+def program_rows(name: str, config: MuZeroConfig, devices: Devices) -> list[Row]:
+    """What a move of all games and an update cost each of the devices."""
+    learner = make_learner(config, devices)
     size = f"{config.num_envs} games, batch {config.replay.batch_size}"
     rows = []
     for kind, traced in trace(learner).items():
@@ -76,6 +80,7 @@ def program_rows(name: str, config: MuZeroConfig, device: Any) -> list[Row]:
             Row(f"{label}, {what}", found.kernels / steps, "launches", {}),
             Row(f"{label}, {what}", found.waits / steps, "waits of the host, at least", {}),
             Row(f"{label}, {what}", found.bytes / steps / 1e9, "GB read and written, at most", {}),
+            Row(f"{label}, {what}", found.sent / steps / 1e6, "MB sent to the other devices", {}),
             Row(f"{label}, memory beside the state", memory.temp_size_in_bytes / 1e6, "MB", {}),
             Row(f"{label}, state", memory.argument_size_in_bytes / 1e6, "MB", {}),
             Row(f"{label}, compiling", seconds, "s", {}),

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 # Operations that no kernel runs for: they name memory.
 FREE = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "partition-id"})
+COLLECTIVES = frozenset({"all-reduce", "all-gather", "all-to-all", "reduce-scatter", "collective-permute"})
 BYTES = {  # of a type; 4 if it is not here
     "token": 0, "pred": 1, "s8": 1, "u8": 1, "s16": 2, "u16": 2, "f16": 2, "bf16": 2,
     "s64": 8, "u64": 8, "f64": 8, "c64": 8,
@@ -23,6 +24,7 @@ class Launches(NamedTuple):
     kernels: int
     waits: int  # loops and branches about which the host must ask the device, each time it comes to one
     bytes: int  # operands and results of all kernels, whole, also where a kernel reads a row of them
+    sent: int  # bytes that a device gives to what all devices do together, such as the sum of gradients
 
     def __add__(self, other: Any) -> "Launches":
         return Launches(*(x + y for x, y in zip(self, other, strict=True)))
@@ -32,7 +34,7 @@ class Launches(NamedTuple):
         return Launches(*(number * x for x in self))
 
 
-NOTHING, WAIT = Launches(0, 0, 0), Launches(0, 1, 0)
+NOTHING, WAIT = Launches(0, 0, 0, 0), Launches(0, 1, 0, 0)
 
 
 class Operation(NamedTuple):
@@ -98,8 +100,8 @@ def _of_operation(operation: Operation, sizes: dict[str, int], computations: dic
             _named(attributes, "true_computation"), _named(attributes, "false_computation")
         ]  # fmt: skip
         return max(_of_computation(name, computations) for name in names) + WAIT
-    moved = sizes[operation.name] + sum(sizes[operand] for operand in operation.operands)
-    return Launches(1, 0, moved)
+    given = sum(sizes[operand] for operand in operation.operands)
+    return Launches(1, 0, sizes[operation.name] + given, given if kind.removesuffix("-start") in COLLECTIVES else 0)
 
 
 def _named(attributes: str, what: str) -> str:

@@ -22,7 +22,7 @@ def test_rows_are_printed_and_given_as_json(
 ) -> None:
     found = [Row("fast", 12345.6, "steps/s", {"peer": 2.04}), Row("small", 0.1234, "points", {})]
     monkeypatch.setattr(bench, "_measure", lambda *asked: found)
-    assert bench.run_bench("env", None, [], as_json=True) == 0
+    assert bench.run_bench("env", None, [], 1, as_json=True) == 0
     *table, last = capsys.readouterr().out.splitlines()
     text = "\n".join(table)
     assert all(word in text for word in ("fast", "12,346", "steps/s", "x peer", "2.0", "small", "0.123"))
@@ -36,9 +36,9 @@ def test_rows_are_printed_and_given_as_json(
 
 def test_a_config_is_for_the_benchmarks_of_the_learner() -> None:
     with pytest.raises(UserError, match=r"bench env takes no config, bench learner and gpu do: leave out my\.yaml"):
-        bench.run_bench("env", Path("my.yaml"), [], as_json=False)
+        bench.run_bench("env", Path("my.yaml"), [], 1, as_json=False)
     with pytest.raises(UserError, match=r"there is no config for muzero\.chunk=4 to change"):
-        bench.run_bench("learner", None, ["muzero.chunk=4"], as_json=False)
+        bench.run_bench("learner", None, ["muzero.chunk=4"], 1, as_json=False)
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,9 @@ def test_a_config_may_stand_on_either_side_of_an_option(
     asked = []
     monkeypatch.setattr(bench, "_measure", lambda *what: asked.append(what) or [])
     assert main(["bench", "gpu", *words]) == 0
-    assert asked == [("gpu", Path("my.yaml"), ["a=1"])]
+    assert asked == [("gpu", Path("my.yaml"), ["a=1"], 1)]
     assert main(["bench", "gpu", "a=1"]) == 2
+    assert main(["bench", "gpu", "--gpus", "0"]) == 2
 
 
 def test_the_best_of_interleaved_runs_counts(monkeypatch: pytest.MonkeyPatch) -> None:

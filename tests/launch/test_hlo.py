@@ -53,7 +53,9 @@ backend_config={"known_trip_count":{"n":"5"}}
   %y = f32[8,4]{1,0} get-tuple-element(%unknown), index=1
   %either = f32[8,4]{1,0} conditional(%k, %y, %y), branch_computations={%none, %one.1}
   %called = f32[8,4]{1,0} call(%either), to_apply=%one.1
-  %copy-start.1 = (f32[8,4]{1,0}, f32[8,4]{1,0}, u32[]) copy-start(%called)
+  %sum = f32[8,4]{1,0} all-reduce-start(%called), to_apply=%none
+  %summed = f32[8,4]{1,0} all-reduce-done(%sum)
+  %copy-start.1 = (f32[8,4]{1,0}, f32[8,4]{1,0}, u32[]) copy-start(%summed)
   ROOT %copy-done.1 = f32[8,4]{1,0} copy-done(%copy-start.1)
 }
 """
@@ -61,10 +63,13 @@ backend_config={"known_trip_count":{"n":"5"}}
 
 def test_a_program_by_hand():
     board = 8 * 4 * 4
-    body = Launches(2, 0, 2 * board + board + (board + 4 + 1))  # its fusion, and the call of the library
-    sort = Launches(1, 0, 2 * board)
+    body = Launches(2, 0, 2 * board + board + (board + 4 + 1), 0)  # its fusion, and the call of the library
+    sort = Launches(1, 0, 2 * board, 0)
     assert count_launches(PROGRAM) == Launches(
-        6 * body.kernels + 2 * sort.kernels + 1, 2, 6 * body.bytes + 2 * sort.bytes + 3 * board + 4
+        kernels=6 * body.kernels + 2 * sort.kernels + 2,
+        waits=2,
+        bytes=6 * body.bytes + 2 * sort.bytes + (3 * board + 4) + (2 * board),
+        sent=board,
     )
 
 
@@ -89,13 +94,14 @@ def test_what_xla_writes_of_loops_is_read():
 def test_a_search_of_one_batch_never_waits_for_the_host(simulations: int, waits: bool):
     """Compiled for the CPU, where blocks of a deeper search are loops of unknown length too."""
     settings = load_experiment(CONFIGS / "tiny.yaml", [f"muzero.search.simulations={simulations}"]).settings
-    rows = program_rows("tiny", settings, jax.devices()[0])
+    rows = program_rows("tiny", settings, tuple(jax.devices()))
     found = {(row.name, row.unit): row.value for row in rows}
     size = "tiny, 64 games, batch 128: "
     assert (found[size + "play, a move", "waits of the host, at least"] > 0) == waits
     assert found[size + "learn, an update", "waits of the host, at least"] == 0
     assert found[size + "play, a move", "launches"] > 10
-    assert all(value > 0 for (_, unit), value in found.items() if not unit.startswith("waits"))
+    assert found[size + "learn, an update", "MB sent to the other devices"] == 0
+    assert all(value > 0 for (_, unit), value in found.items() if not unit.startswith(("waits", "MB sent")))
 
 
 def test_a_tree_asks_the_host_less_on_a_gpu():
@@ -114,4 +120,4 @@ def test_without_the_plugin_there_is_a_line(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(gpu.topologies, "get_topology_desc", absent)
     monkeypatch.setattr(gpu.jax.config, "update", lambda *setting: None)  # the cache serves the other tests
     with pytest.raises(UserError, match=r"bench gpu compiles with JAX's CUDA plugin: pip install -e '\.\[gpu\]'"):
-        gpu.bench_gpu(None, [])
+        gpu.bench_gpu(None, [], 1)
