@@ -8,6 +8,7 @@ Of several processes all train and save. The first alone keeps the folder, evalu
 """
 
 import math
+import re
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -58,7 +59,7 @@ def train(config: Path, overrides: Sequence[str], resume: bool) -> int:
         try:
             return _train(experiment, resume, processes, stop)
         except RuntimeError as error:
-            if "RESOURCE_EXHAUSTED: Out of memory" not in str(error):  # what JAX says of a program that does not fit
+            if not re.search("RESOURCE_EXHAUSTED.*(memory|allocat)", str(error)):  # JAX, of a program that does not fit
                 raise
             keys = learners.entry(experiment.learner).memory_keys
             reason = str(error).partition("\n")[0]
