@@ -51,12 +51,8 @@ def environment() -> dict[str, Any]:
 
 def available_bytes() -> float:
     """The memory that this process can take without swapping, or beyond its job's limit; inf if nothing tells."""
-    left, information = math.inf, PROC / "meminfo"
-    if information.exists():
-        for line in information.read_text().splitlines():
-            if line.startswith("MemAvailable"):
-                left = 1024.0 * int(line.split()[1])
-    return float(min([left, *_job_limits()]))
+    kilobytes = _number_in(PROC / "meminfo", "MemAvailable:")
+    return float(min([math.inf if kilobytes is None else 1024 * kilobytes, *_job_limits()]))
 
 
 def _job_limits() -> Iterator[int]:
@@ -83,7 +79,7 @@ def _number_in(file: Path, key: str) -> int | None:
         lines = [line.split() for line in file.read_text().splitlines()]
     except OSError:
         return None
-    found = [words[-1] for words in lines if words[:-1] == ([key] if key else [])]
+    found = [words[1] if key else words[0] for words in lines if words and key in ("", words[0])]
     return int(found[0]) if found and found[0].isdecimal() else None
 
 

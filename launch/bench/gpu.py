@@ -13,7 +13,7 @@ import jax
 from jax.experimental import topologies
 
 from launch.bench.hlo import count_launches
-from launch.bench.learner import experiments, shortened, trace
+from launch.bench.learner import experiments, trace
 from launch.bench.rows import Row
 from launch.errors import UserError
 from muzero2048.config import MuZeroConfig
@@ -47,7 +47,7 @@ def bench_gpu(file: Path | None, overrides: Sequence[str], count: int) -> list[R
     rows = []
     for name, config in experiments(file, overrides):
         try:
-            rows += program_rows(name, shortened(config), devices)
+            rows += program_rows(name, config, devices)
         except ValueError as error:  # such as environments that cannot be cut among the devices
             raise UserError(f"{name}: {error}") from error
     return rows

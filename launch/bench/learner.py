@@ -63,7 +63,6 @@ def bench_learner(file: Path | None, overrides: Sequence[str]) -> list[Row]:
     jax.config.update("jax_enable_compilation_cache", False)  # compiling is to be timed
     on_cpu, rows = jax.default_backend() == "cpu", []
     for name, config in experiments(file, overrides):
-        config = shortened(config)
         try:
             if file is None and on_cpu and name in LARGE:
                 rows += work_rows(name, config, counted(config))
@@ -75,7 +74,7 @@ def bench_learner(file: Path | None, overrides: Sequence[str]) -> list[Row]:
 
 
 def experiments(file: Path | None, overrides: Sequence[str]) -> Iterator[tuple[str, MuZeroConfig]]:
-    """Names and configs of what is measured: one file with its overrides, or the four that stand for all.
+    """Names and configs, with short chunks, of what is measured: one file with overrides, or four that stand for all.
 
     Raises:
         UserError: the file is missing, wrong, or of another learner.
@@ -84,7 +83,7 @@ def experiments(file: Path | None, overrides: Sequence[str]) -> Iterator[tuple[s
         experiment = load_experiment(path, overrides)
         if not isinstance(experiment.settings, MuZeroConfig):
             raise UserError(f"{path} is for the learner '{experiment.learner}'; this benchmark measures muzero")
-        yield path.stem, experiment.settings
+        yield path.stem, shortened(experiment.settings)
 
 
 def network_rows(name: str, config: MuZeroConfig, scales: Sequence[int]) -> list[Row]:

@@ -73,7 +73,7 @@ def plan_one_step(dynamics: Dynamics, root: Root, config: SearchConfig, discount
     scores = jnp.where(root.legal, root.gumbel + root.policy_logits, -jnp.inf)
     order = jnp.argsort(-scores, axis=-1)
     rank = jnp.argsort(order, axis=-1)
-    if count == NUM_ACTIONS:
+    if count == NUM_ACTIONS:  # all, as they stand: there is nothing to gather
         after = move_all(dynamics, root.state)
         q_values = (after.reward + discount * after.value).reshape(-1, NUM_ACTIONS)
     else:

@@ -14,7 +14,7 @@ import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from launch.checkpoints import find_checkpoint, read_checkpoint
 from launch.tracking import METRICS_FILE, read_metrics
@@ -22,6 +22,14 @@ from launch.tracking import METRICS_FILE, read_metrics
 ROOT = Path(__file__).parents[2]
 
 LOOK_SECONDS = 0.1
+
+
+class Look(NamedTuple):
+    """What is there at a moment."""
+
+    memory_mb: float | None  # None before the first row
+    disk_mb: float  # of the run's folder
+    checkpoints: int  # with those that are being written
 
 
 @dataclass
@@ -57,18 +65,21 @@ def soak(config: str, words: list[str], run: Path, seconds: list[float]) -> Soak
         seconds: how long each process goes on after its first row. Less than 0: it is killed that long after it was
             started, whatever it does by then.
     """
-    lives, disk, checkpoints = [], [0.0], [0]
+    lives: list[Life] = []
+    looks: list[Look] = []
     for index, life_seconds in enumerate(seconds):
         is_last = index == len(seconds) - 1
         with (run.parent / f"{run.name}.log").open("w") as log:
             process = start(config, "--resume", *words, output=log)
-            memory = _live(process, run, life_seconds, disk, checkpoints)
+            own_looks = _live(process, run, life_seconds)
             process.send_signal(signal.SIGTERM if is_last else signal.SIGKILL)
             exit_code = process.wait(timeout=600)
         assert exit_code == (75 if is_last else -signal.SIGKILL), Path(log.name).read_text()
-        lives.append(_life(run, life_seconds, memory))
+        looks += own_looks
+        lives.append(_life(run, life_seconds, [look.memory_mb for look in own_looks if look.memory_mb is not None]))
         print(json.dumps(asdict(lives[-1])), flush=True)
-    return Soak(lives, max(disk), _megabytes(find_checkpoint(run)), max(checkpoints))
+    disk, checkpoints = max(look.disk_mb for look in looks), max(look.checkpoints for look in looks)
+    return Soak(lives, disk, _megabytes(find_checkpoint(run)), checkpoints)
 
 
 def start(config: str, *words: str, output: IO[str] | int = subprocess.PIPE) -> subprocess.Popen[str]:
@@ -78,20 +89,18 @@ def start(config: str, *words: str, output: IO[str] | int = subprocess.PIPE) -> 
     return subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT, text=True)
 
 
-def _live(process: subprocess.Popen[str], run: Path, seconds: float, disk: list[float], checkpoints: list[int]) -> list:
-    """Watch a process for that long; its memory at every look, from its first row on."""
+def _live(process: subprocess.Popen[str], run: Path, seconds: float) -> list[Look]:
+    """Watch a process for that long."""
     saved, began = _saved(run), time.time()
-    end, memory = began - seconds if seconds < 0 else None, []
+    end, looks = began - seconds if seconds < 0 else None, []
     while end is None or time.time() < end:
         assert process.poll() is None, "it ended by itself"
-        if seconds >= 0 and end is None and _has_row(run, saved, began):
+        if end is None and _has_row(run, saved, began):
             end = time.time() + seconds
-        if end is not None:
-            memory.append(_resident_megabytes(process.pid))
-        disk.append(_megabytes(run))
-        checkpoints.append(len(_entries(run / "checkpoints")))
+        memory = None if end is None else _resident_megabytes(process.pid)
+        looks.append(Look(memory, _megabytes(run), len(_entries(run / "checkpoints"))))
         time.sleep(LOOK_SECONDS)
-    return memory
+    return looks
 
 
 def _has_row(run: Path, saved: int, began: float) -> bool:
