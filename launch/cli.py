@@ -5,8 +5,9 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from launch import completion
 from launch.errors import LaunchError, UserError
 
 if TYPE_CHECKING:
@@ -16,8 +17,21 @@ INTERRUPTED = 130  # what shells say of a command ended by Ctrl-C
 CLOSED_PIPE = 141  # and of one whose reader went away
 
 
+class _Version(argparse.Action):
+    """Prints the version, which is looked up only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from launch.environment import project_version
+
+        print(f"muzero2048 {project_version()}")
+        parser.exit()
+
+
 class _Parser(argparse.ArgumentParser):
-    """Reports a mistake in one line."""
+    """Reports a mistake in one line, and takes an option by its whole name alone."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **options})
 
     def error(self, message: str) -> NoReturn:
         raise UserError(f"{message}; see `{self.prog} --help`")
@@ -26,13 +40,7 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code: 0 done, 2 the user's mistake, 75 stopped after saving."""
     try:
-        parser = _parser()
-        arguments, rest = parser.parse_known_args(argv)
-        # argparse cannot take key=value on both sides of --resume, so they arrive as the rest.
-        arguments.overrides = [word for word in rest if not word.startswith("-")]
-        if arguments.overrides != rest or (rest and arguments.run not in (_train, _evaluate, _moves, _bench)):
-            parser.error(f"cannot read {' '.join(rest)}")
-        return arguments.run(arguments)
+        return _run(_parser(), argv)
     except LaunchError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -43,10 +51,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         return CLOSED_PIPE
 
 
+def _run(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:
+    completion.complete(parser)
+    arguments, rest = parser.parse_known_args(argv)
+    if unknown := [word for word in rest if word.startswith("-")]:
+        raise UserError(f"there is no option {' '.join(unknown)}; an option needs its whole name, see --help")
+    # argparse takes key=value on one side of the options alone: the others arrive as the rest.
+    words = [*getattr(arguments, "overrides", []), *rest]
+    if words and not hasattr(arguments, "overrides"):
+        raise UserError(f"cannot read {' '.join(words)}; see `muzero2048 --help`")
+    arguments.overrides = words
+    return arguments.run(arguments)
+
+
+def _add_overrides(parser: argparse.ArgumentParser, text: str) -> None:
+    overrides: Any = parser.add_argument("overrides", nargs="*", default=[], metavar="key=value", help=text)
+    overrides.completer = completion.complete_override
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="muzero2048", description="MuZero and n-tuple networks learn 2048.")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and stop")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
     _add_train(commands)
+    _add_config(commands)
     _add_evaluate(commands)
     _add_moves(commands)
     _add_compare(commands)
@@ -63,9 +91,10 @@ def _add_train(commands: "argparse._SubParsersAction[_Parser]") -> None:
         "train",
         help="train one experiment",
         usage=usage,
-        epilog="key=value overrides the file, e.g. run.seed=1",
+        epilog="muzero2048 config CONFIG prints every key",
     )
     parser.add_argument("config", type=Path, metavar="CONFIG", help="a YAML file, or the folder of a run")
+    _add_overrides(parser, "changes a key of the config, e.g. run.seed=1")
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint, if there is one")
     parser.set_defaults(run=_train)
 
@@ -76,12 +105,33 @@ def _train(arguments: argparse.Namespace) -> int:
     return train(arguments.config, arguments.overrides, arguments.resume)
 
 
+def _add_config(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    parser = commands.add_parser(
+        "config",
+        help="print every key of a config, with its value, type, range and meaning",
+        usage="muzero2048 config [-h] CONFIG|LEARNER [key=value ...] [--json]",
+    )
+    text = "a YAML file, a run, a checkpoint, or a learner: ntuple, muzero, deep_td"
+    config: Any = parser.add_argument("config", metavar="CONFIG|LEARNER", help=text)
+    config.completer = completion.complete_learner
+    _add_overrides(parser, "changes a key of the config, e.g. run.seed=1")
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object in the last line")
+    parser.set_defaults(run=_config)
+
+
+def _config(arguments: argparse.Namespace) -> int:
+    from launch.describe import describe
+
+    describe(arguments.config, arguments.overrides, arguments.json)
+    return 0
+
+
 def _add_evaluate(commands: "argparse._SubParsersAction[_Parser]") -> None:
     parser = commands.add_parser(
         "evaluate",
         help="play games with a checkpoint and report the scores",
         usage="muzero2048 evaluate [-h] PATH [options] [search.key=value ...]",
-        epilog="search.key=value sets a field of a tree search, e.g. search.chance=weighted; see docs/evaluate.md",
+        epilog="docs/evaluate.md explains the searches and their fields",
     )
     parser.add_argument("path", metavar="PATH", help="a run folder, a checkpoint, or: random, greedy, heuristic")
     parser.add_argument("--games", type=int, default=1000, help="games to play (default: 1000)")
@@ -101,7 +151,8 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
     kinds = ("1ply", "expectimax", "gumbel", "puct")
     parser.add_argument("--search", choices=kinds, help="1ply, expectimax, or the rule at a tree's root")
     parser.add_argument("--plies", type=int, metavar="N", help="of expectimax (default: 3)")
-    parser.add_argument("--simulations", type=int, metavar="N", help="of a tree search, a move")
+    parser.add_argument("--simulations", type=int, metavar="N", help="of a tree search, per move")
+    _add_overrides(parser, "sets a field of the search, e.g. search.chance=weighted")
     parser.add_argument("--model", choices=("learned", "simulator"), help="what a tree search plans in")
     parser.add_argument("--value", choices=("network", "ntuple"), help="what a tree search evaluates positions with")
 
@@ -109,6 +160,8 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
 def _search_options(arguments: argparse.Namespace) -> "Options":
     from launch.searches import Options
 
+    if paths := [word for word in arguments.overrides if "=" not in word]:
+        raise UserError(f"one PATH at a time: {arguments.path} is one, leave out {' '.join(paths)}")
     named = (arguments.search, arguments.simulations, arguments.model, arguments.value)
     return Options(*named, tuple(arguments.overrides), arguments.plies)
 
@@ -187,6 +240,7 @@ def _add_bench(commands: "argparse._SubParsersAction[_Parser]") -> None:
     parser.add_argument("what", choices=kinds, help=what)
     of_config = "of learner and gpu: a MuZero experiment, and key=value to change it"
     parser.add_argument("config", nargs="?", type=Path, metavar="CONFIG", help=of_config)
+    _add_overrides(parser, of_config)
     parser.add_argument("--gpus", type=int, default=1, metavar="N", help="of gpu: to compile for (default: 1)")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object in the last line")
     parser.set_defaults(run=_bench)

@@ -1,14 +1,14 @@
 """Experiments: one YAML file, typed. Unknown keys, wrong types and wrong values are refused by name.
 
+base: other.yaml    # optional: a file, named from the folder of this one, whose keys hold where this one says nothing
 learner: ntuple     # picks the schema of the rest
 run: {...}          # RunConfig
 ntuple: {...}       # the config of that learner
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, fields, make_dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, make_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -18,47 +18,56 @@ from yaml import YAMLError
 
 from launch import learners
 from launch.contracts import LearnerConfig
-from launch.errors import UserError
+from launch.errors import UserError, warn
+from ntuple.settings import Settings, required, setting, without_effect
 
 T = TypeVar("T")
 
 CONFIG_FILE = "config.yaml"
+BASE = "base"  # key of a file whose content this one changes
 SEEDS = 2**32  # seeds are 0 to SEEDS - 1: JAX's keys hold 32 bits of them
+MOST_GAMES = 10**7  # of an evaluation
+LONGEST_NAME = 200  # of a run: it is a folder
+EVALUATES = "evaluate_env_steps!=0"
 
 
 @dataclass(frozen=True)
-class RunConfig:
+class RunConfig(Settings, prefix="run"):
     """How an experiment is run: names, seed, and when it evaluates and saves."""
 
-    name: str  # names the run's folder and the run in wandb
-    group: str  # the experiment; runs of one group and learner are drawn as seeds of one curve
-    seed: int = 0  # of everything random in training
-    runs_folder: str = "runs"  # the run is kept in runs_folder/name
-    save_minutes: float = 10.0  # minutes between checkpoints; 0 = only at the end and when stopped
-    keep_checkpoints: int = 2  # the newest ones that stay on disk
-    snapshot_env_steps: int = 0  # moves between snapshots: checkpoints that stay on disk, in snapshots/; 0 = none
-    begin_from: str = ""  # n-tuples: run, checkpoint or .w file whose network a new run begins with
-    evaluate_env_steps: int = 0  # moves of training between evaluations; 0 = only at the end
-    evaluation_games: int = 100  # games of an evaluation during training
-    final_games: int = 1000  # games of the evaluation at the end
-    probe_games: int = 0  # games of each probe, such as the swap test, beside every evaluation; 0 = none
-    profile: bool = False  # record what the device does during the second report after a start, into profile/
-    wandb_project: str = "muzero2048"  # the project in wandb
+    name: str = required("Names the run's folder and the run in wandb.")
+    group: str = required("Names the experiment: runs of one group and learner are drawn as seeds of one curve.")
+    seed: int = setting(0, "Seed of everything random in training.", at_least=0, at_most=SEEDS - 1)
+    runs_folder: str = setting("runs", "The run is kept in runs_folder/name.")
+    save_minutes: float = setting(
+        10.0, "Minutes between two checkpoints; 0: only at the end and when stopped.", at_least=0, at_most=1e6
+    )
+    keep_checkpoints: int = setting(2, "Newest checkpoints that are kept.", at_least=1)
+    snapshot_env_steps: int = setting(
+        0, "Moves between two snapshots: checkpoints in snapshots/ that are never deleted; 0: none.", at_least=0
+    )
+    begin_from: str = setting("", "n-tuples: run, checkpoint or .w file whose network a new run begins with.")
+    evaluate_env_steps: int = setting(0, "Moves of training between two evaluations; 0: only at the end.", at_least=0)
+    evaluation_games: int = setting(
+        100, "Games of an evaluation during training.", at_least=2, at_most=MOST_GAMES, only_if=EVALUATES
+    )
+    final_games: int = setting(1000, "Games of the evaluation at the end.", at_least=2, at_most=MOST_GAMES)
+    probe_games: int = setting(
+        0,
+        "Games of each probe, such as the swap test, with every evaluation; 0: none.",
+        at_least=0,
+        at_most=MOST_GAMES,
+    )
+    profile: bool = setting(False, "Record what the device does during the second report, into profile/.")
+    wandb_project: str = setting("muzero2048", "Project in wandb.")
 
     def __post_init__(self) -> None:
         """Check the values."""
-        if not re.fullmatch(r"\w[\w.+=-]*", self.name):
-            raise ValueError(f"run.name is '{self.name}'; give letters, digits and any of _ . + = - only")
-        if not 0 <= self.seed < SEEDS:
-            raise ValueError(f"run.seed is {self.seed}; give 0 to {SEEDS - 1}")
-        _check_least("run.save_minutes", self.save_minutes, 0)
-        _check_least("run.keep_checkpoints", self.keep_checkpoints, 1)
-        _check_least("run.snapshot_env_steps", self.snapshot_env_steps, 0)
-        _check_least("run.evaluate_env_steps", self.evaluate_env_steps, 0)
-        _check_least("run.evaluation_games", self.evaluation_games, 2)
-        _check_least("run.final_games", self.final_games, 2)
-        if self.probe_games == 1 or self.probe_games < 0:
-            raise ValueError(f"run.probe_games is {self.probe_games}; give 0, or 2 or more")
+        super().__post_init__()
+        if not re.fullmatch(r"\w[\w.+=-]*", self.name) or len(self.name) > LONGEST_NAME:
+            self.refuse("name", f"up to {LONGEST_NAME} letters, digits and any of _ . + = - only")
+        if self.probe_games == 1:
+            self.refuse("probe_games", "0, or 2 or more")
 
     @property
     def folder(self) -> Path:
@@ -90,53 +99,102 @@ def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
         overrides: "key=value" with dotted keys, e.g. "run.seed=1"; they win over the file.
 
     Raises:
-        UserError: the file is missing or not an experiment; the line names the file and the key.
+        UserError: the file is missing or not an experiment; the line names the override or the file, and the key.
     """
     file = path / CONFIG_FILE if path.is_dir() else path
     if not file.is_file():
         raise UserError(f"there is no config {file}; give a YAML file such as those in configs/")
-    with _in_one_line(str(file), overrides):
-        return _experiment(OmegaConf.load(file), _parse_overrides(overrides, "run.seed=1"))
+    _check_words(overrides, "run.seed=1")
+    return _blaming(str(file), overrides, lambda words: _experiment(_read_file(file), _parse_overrides(words)))
 
 
 def override_settings(name: str, settings: T, overrides: Sequence[str], place: str) -> T:
-    """A dataclass of settings with some of them changed.
+    """A dataclass of settings with some of them changed; a change that has no effect is named in a warning.
 
     Args:
         name: of the settings.
         settings: a dataclass.
         overrides: "name.field=value".
-        place: whose fault it is, in messages, if the changed settings do not go together.
+        place: name of the settings in messages, if they do not go together.
 
     Raises:
         UserError: an unknown key or a wrong value; the line names it.
     """
-    parsed = _parse_overrides(overrides, f"{name}.key=value")
+    _check_words(overrides, f"{name}.key=value")
     for override in overrides:
         if not override.startswith(f"{name}."):
             raise UserError(f"override {override}: only the keys {name}.key=value can be set here")
     schema = make_dataclass("Settings", [(name, type(settings))], frozen=True)
-    with _in_one_line(place, overrides):
-        merged = OmegaConf.merge(OmegaConf.structured(schema(settings)), parsed)
-        return cast(T, getattr(OmegaConf.to_object(merged), name))
+
+    def changed(words: Sequence[str]) -> Any:
+        parsed = _parse_overrides(words)
+        _check_flags(schema, OmegaConf.to_container(parsed))
+        return OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(schema(settings)), parsed))
+
+    found = _blaming(place, overrides, changed)
+    idle = without_effect(found)
+    for key in dict.fromkeys(word.partition("=")[0] for word in overrides):
+        if key in idle:
+            warn(idle[key])
+    return cast(T, getattr(found, name))
 
 
-@contextmanager
-def _in_one_line(place: str, overrides: Sequence[str]) -> Iterator[None]:
-    """Report a mistake in settings as a UserError that names the override or else the place."""
+def warn_without_effect(experiment: Experiment) -> None:
+    """Print a warning for each key that was changed from its default and has no effect."""
+    lines = without_effect(experiment.run, "run.") | without_effect(experiment.settings, f"{experiment.learner}.")
+    for line in lines.values():
+        warn(line)
+
+
+def _blaming(place: str, overrides: Sequence[str], build: Callable[[Sequence[str]], T]) -> T:
+    """What `build` makes of the overrides.
+
+    Raises:
+        UserError: one line, which blames the overrides without which there is not this mistake, or else the place.
+    """
+    mistake = _mistake(build, overrides)
+    if mistake is None:
+        return build(overrides)
+    guilty = [
+        word for i, word in enumerate(overrides) if _mistake(build, [*overrides[:i], *overrides[i + 1 :]]) != mistake
+    ]
+    where = f"override{'s' if len(guilty) > 1 else ''} {' '.join(guilty)}" if guilty else place
+    raise UserError(f"{where}: {mistake}")
+
+
+def _mistake(build: Callable[[Sequence[str]], Any], overrides: Sequence[str]) -> str | None:
+    """What is wrong with the overrides and what they change, in one line."""
     try:
-        yield
+        build(overrides)
     except MissingMandatoryValue as error:
-        raise UserError(f"{place}: {error.full_key} is missing and has no default; set it") from error
+        return f"{error.full_key} is missing and has no default; set it"
     except OmegaConfBaseException as error:
-        guilty = [word for word in overrides if f"{word.partition('=')[0]}.".startswith(f"{error.full_key}.")]
-        where = f"override {guilty[-1]}" if guilty else place
-        key = f"{error.full_key}: " if error.full_key else ""
-        raise UserError(f"{where}: {key}{_first_line(error)}") from error
+        return f"{error.full_key}: {_first_line(error)}" if error.full_key else _first_line(error)
     except YAMLError as error:
-        raise UserError(f"{place}: not YAML: {' '.join(str(error).split())}") from error
-    except ValueError as error:
-        raise UserError(f"{place}: {_first_line(error)}") from error
+        return f"not YAML: {' '.join(str(error).split())}"
+    except (ValueError, OSError) as error:
+        return _first_line(error)
+    return None
+
+
+def _read_file(file: Path, above: tuple[Path, ...] = ()) -> Any:
+    """The content of a YAML file, merged over that of the file which its key `base` names.
+
+    Raises:
+        ValueError: the base is missing, or a base of itself.
+    """
+    values = OmegaConf.load(file)
+    if not (isinstance(values, DictConfig) and BASE in values):
+        return values
+    base = file.parent / str(values.pop(BASE))
+    if not base.is_file():
+        raise ValueError(f"{BASE}: there is no file {base}; give a path from the folder of {file}")
+    if base.resolve() in (file.resolve(), *above):
+        raise ValueError(f"{BASE}: {base} has itself as a base; leave out one of the keys {BASE}")
+    found = _read_file(base, (*above, file.resolve()))
+    if not isinstance(found, DictConfig):
+        raise ValueError(f"{BASE}: {base} is not a mapping with the keys of an experiment")
+    return OmegaConf.merge(found, values)
 
 
 def read_yaml(text: str) -> dict[str, Any]:
@@ -157,10 +215,11 @@ def _experiment(file: Any, overrides: DictConfig) -> Experiment:
     if "learner" not in values:
         raise ValueError(f"the key 'learner' is missing; set it to one of: {', '.join(learners.LEARNERS)}")
     try:
-        schema = OmegaConf.structured(_schema(str(values["learner"])))
+        schema = _schema(str(values["learner"]))
     except UserError as error:
         raise ValueError(f"learner: {error}") from error
-    parts: Any = OmegaConf.to_object(OmegaConf.merge(schema, values))
+    _check_flags(schema, OmegaConf.to_container(values, resolve=True))
+    parts: Any = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(schema), values))
     return Experiment(*(getattr(parts, field.name) for field in fields(parts)))
 
 
@@ -170,14 +229,36 @@ def _schema(learner: str) -> type[Any]:
     return make_dataclass("Experiment", [("learner", str), ("run", RunConfig), (learner, settings)], frozen=True)
 
 
-def _parse_overrides(overrides: Sequence[str], example: str) -> DictConfig:
+def _check_flags(kind: Any, values: Any, prefix: str = "") -> None:
+    """Refuse numbers in place of true and false: OmegaConf would take -1 for true.
+
+    Args:
+        kind: the dataclass that the values are for.
+        values: plain values as they were read; what does not fit the dataclass is left to OmegaConf.
+        prefix: of the names in messages.
+
+    Raises:
+        ValueError: a flag is no flag.
+    """
+    if not isinstance(values, dict):
+        return
+    types = {field.name: field.type for field in fields(kind)}
+    for name, value in values.items():
+        wanted = types.get(name)
+        if wanted is bool and not isinstance(value, bool | str):
+            raise ValueError(f"{prefix}{name} is {value}; give true or false")
+        if is_dataclass(wanted):
+            _check_flags(wanted, value, f"{prefix}{name}.")
+
+
+def _check_words(overrides: Sequence[str], example: str) -> None:
     for override in overrides:
         if not re.match(r"[A-Za-z_][\w.]*=", override):
             raise UserError(f"cannot read the override '{override}'; give key=value, e.g. {example}")
-    try:
-        return OmegaConf.from_dotlist(list(overrides))
-    except (YAMLError, OmegaConfBaseException) as error:
-        raise UserError(f"cannot read the overrides {' '.join(overrides)}: {_first_line(error)}") from error
+
+
+def _parse_overrides(overrides: Sequence[str]) -> DictConfig:
+    return OmegaConf.from_dotlist(list(overrides))
 
 
 def _flatten(config: Any, prefix: str = "") -> dict[str, Any]:
@@ -188,11 +269,6 @@ def _flatten(config: Any, prefix: str = "") -> dict[str, Any]:
         for name in config
         for key, value in _flatten(config[name], f"{prefix}.{name}" if prefix else name).items()
     }
-
-
-def _check_least(key: str, value: int | float, least: int) -> None:
-    if value < least:
-        raise ValueError(f"{key} is {value}; give {least} or more")
 
 
 def _first_line(error: Exception) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from launch import checkpoints, learners
 from launch.checkpoints import State
-from launch.config import SEEDS, Experiment
+from launch.config import MOST_GAMES, SEEDS, Experiment
 from launch.contracts import Games
 from launch.environment import project_version
 from launch.errors import UserError, warn
@@ -322,5 +322,7 @@ def _check(evaluation: Evaluation, wishes: Wishes) -> None:
     least = 2 * parse_part(wishes.part)[1]
     if evaluation.games < least:
         raise UserError(f"--games is {evaluation.games}; give {least} or more, since one game has no interval")
+    if evaluation.games > MOST_GAMES:
+        raise UserError(f"--games is {evaluation.games}; give {MOST_GAMES} or less")
     if not 0 <= evaluation.seed < SEEDS:
         raise UserError(f"--seed is {evaluation.seed}; give 0 to {SEEDS - 1}")

@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from launch import checkpoints, evaluate, learners, tracking
 from launch.checkpoints import State
-from launch.config import CONFIG_FILE, Experiment, changes, load_experiment
+from launch.config import CONFIG_FILE, Experiment, changes, load_experiment, warn_without_effect
 from launch.contracts import Games, Learner
 from launch.environment import project_version, record_environment
 from launch.errors import DivergedError, UserError, warn
@@ -51,6 +51,7 @@ def train(config: Path, overrides: Sequence[str], resume: bool) -> int:
         DivergedError: a metric became NaN or infinite.
     """
     experiment = load_experiment(config, overrides)
+    warn_without_effect(experiment)
     if is_run_folder(config):
         experiment = in_folder(experiment, config, overrides)
     processes = join(experiment.learner)

@@ -1,59 +1,90 @@
-"""What an experiment can set. One default a field, here; a check that fails names the field and the mend."""
+"""What an experiment with MuZero can set; ntuple.settings checks the values and says what `only_if` means."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from muzero2048.value_codec import ValueCodec
+from ntuple.settings import Settings, group, required, setting
 
 TUPLE_SHAPES = ("lines", "squares", "rects", "axes")  # tuples.py
 START_TILES = {str(2**level): level for level in range(3, 18)}  # tiles of starts, and log2 of them
 
+MOST_SIMULATIONS = 2**16
+MOST_WEIGHT = 1e6  # of a term of the loss
+
+# Conditions under which keys have an effect.
+LATENT, GROUNDED = "network.model=latent", "network.model=grounded"
+HAS_BLOCKS = "network.model=latent or network.trunk=residual_mlp|se_resnet|tuples"
+TUPLES, TABLES = "network.trunk=tuples", "network.value_tuples!="
+GUMBEL_ROOT, PUCT_ROOT = "search.root=gumbel", "search.root=puct"
+SOME_GUMBEL = "search.root=gumbel or search.inside=gumbel"
+SOME_PUCT = "search.root=puct or search.inside=puct"
+RESTART, CAROUSEL, JUMP = "start.kind=restart", "start.kind=carousel", "start.kind=jump_start"
+
 
 @dataclass(frozen=True)
-class NetworkConfig:
+class NetworkConfig(Settings, prefix="network"):
     """The model and the networks that it is made of."""
 
-    # latent: an abstract state trained by value equivalence, as published (latent.py). grounded: a state of H*W cells
-    # and a reconstruction loss (grounded.py)
-    model: Literal["latent", "grounded"] = "latent"
-    # From the tiles to features (networks.py): h of a latent model, f and psi of a grounded one
-    trunk: Literal["residual_mlp", "se_resnet", "tuples", "cnn_2x2", "cnn_3x3"] = "residual_mlp"
-    # residual blocks of the trunk, and of phi and g (latent); layers of the trunk tuples; a cnn has its own number
-    blocks: int = 10
-    width: int = 256  # units of a layer, channels of a convolution
-    norm: Literal["layer", "rms"] = "layer"  # LayerNorm or RMSNorm
-    tile_levels: int = 18  # one-hot planes of the observation: 18 shows every tile up to 131072
-    tuples: str = "lines squares"  # trunk tuples: which ones, words of lines, squares, rects, axes (tuples.py)
-    tuple_width: int = 8  # trunk tuples: units in a table entry
-    # latent: how phi reads its action. append: behind the state, as published. outer: the outer product of the two,
-    # which gives the first layer of phi weights of its own for each action
-    action_input: Literal["append", "outer"] = "append"
-    # grounded: an n-tuple network in the value, words as in `tuples`, learned by TC (value_tables.py); "": none
-    value_tuples: str = ""
-    table_bits: int = 20  # of the index of a value table: 2^24 entries tell all contents of six cells apart
-    cell_width: int = 16  # grounded: units of the latent of one cell
-    line_width: int = 128  # grounded: hidden units of phi, the network of one line
-    compute_dtype: Literal["float32", "bfloat16"] = "float32"  # of the layers; parameters and heads stay float32
+    model: Literal["latent", "grounded"] = setting(
+        "latent",
+        "latent: an abstract state trained by value equivalence, as published (latent.py). grounded: a state of H*W "
+        "cells and a reconstruction loss (grounded.py).",
+    )
+    trunk: Literal["residual_mlp", "se_resnet", "tuples", "cnn_2x2", "cnn_3x3"] = setting(
+        "residual_mlp",
+        "Network from the tiles to features (networks.py): h of a latent model, f and psi of a grounded one.",
+    )
+    blocks: int = setting(
+        10,
+        "Residual blocks of the trunk, and of phi and g of a latent model; layers of the trunk tuples.",
+        at_least=1,
+        at_most=1000,
+        only_if=HAS_BLOCKS,
+    )
+    width: int = setting(256, "Units of a layer, or channels of a convolution.", at_least=1, at_most=2**16)
+    norm: Literal["layer", "rms"] = setting("layer", "LayerNorm or RMSNorm.")
+    tile_levels: int = setting(
+        18, "One-hot planes of the observation; 18 show every tile up to 131072.", at_least=2, at_most=32
+    )
+    tuples: str = setting(
+        "lines squares", "Tuples of the trunk, words of lines, squares, rects, axes (tuples.py).", only_if=TUPLES
+    )
+    tuple_width: int = setting(8, "Units of an entry of the trunk's tables.", at_least=1, at_most=4096, only_if=TUPLES)
+    action_input: Literal["append", "outer"] = setting(
+        "append",
+        "Input of phi. append: the state with the action appended, as published. outer: their outer product, which "
+        "gives the first layer of phi its own weights for each action.",
+        only_if=LATENT,
+    )
+    value_tuples: str = setting(
+        "",
+        "Tuples of an n-tuple network in the value, learned by TC (value_tables.py), words as in `tuples`; empty: "
+        "none.",
+    )
+    table_bits: int = setting(
+        20,
+        "log2 of the entries of a value table; 24 bits distinguish all contents of six cells.",
+        at_least=16,
+        at_most=24,
+        only_if=TABLES,
+    )
+    cell_width: int = setting(16, "Units of the latent of one cell.", at_least=1, at_most=4096, only_if=GROUNDED)
+    line_width: int = setting(
+        128, "Hidden units of phi, the network of one line.", at_least=1, at_most=2**16, only_if=GROUNDED
+    )
+    compute_dtype: Literal["float32", "bfloat16"] = setting(
+        "float32", "Type of the layers' arithmetic; parameters and heads stay float32."
+    )
 
     def __post_init__(self) -> None:
-        for name in ("blocks", "width", "cell_width", "line_width", "tuple_width"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"network.{name} is {getattr(self, name)}: must be at least 1")
-        if not 2 <= self.tile_levels <= 32:
-            raise ValueError(f"network.tile_levels is {self.tile_levels}: must be between 2 and 32")
+        super().__post_init__()
         for name, words in (("tuples", self.tuples.split()), ("value_tuples", self.value_tuples.split())):
             if set(words) - set(TUPLE_SHAPES) or not (words or name == "value_tuples"):
-                raise ValueError(
-                    f"network.{name} is '{' '.join(words)}': give some of the words {', '.join(TUPLE_SHAPES)}"
-                )
+                self.refuse(name, f"some of the words {', '.join(TUPLE_SHAPES)}")
         if self.value_tuples and self.model != "grounded":
-            raise ValueError(
-                "network.value_tuples reads boards, and only the grounded model of MuZero predicts them: set "
-                "network.model=grounded, or leave it out"
-            )
-        if not 16 <= self.table_bits <= 24:
-            raise ValueError(f"network.table_bits is {self.table_bits}: must be between 16 and 24")
+            self.refuse("value_tuples", "nothing, or set network.model=grounded: these tuples read predicted boards")
 
     @property
     def convolutional(self) -> bool:
@@ -62,62 +93,89 @@ class NetworkConfig:
 
 
 @dataclass(frozen=True)
-class ChanceConfig:
+class ChanceConfig(Settings, prefix="chance"):
     """Chance codes."""
 
-    # learned: straight-through one-hot codes (Stochastic MuZero, sec. 4.2). oracle: the true spawn code, the ceiling.
-    encoder: Literal["learned", "oracle"] = "learned"
-    codes: int = 32  # C, size of the codebook; the oracle needs at least 2*H*W
-
-    def __post_init__(self) -> None:
-        if self.codes < 1:
-            raise ValueError(f"chance.codes is {self.codes}: must be at least 1")
+    encoder: Literal["learned", "oracle"] = setting(
+        "learned",
+        "learned: straight-through one-hot codes (Stochastic MuZero, sec. 4.2). oracle: the true spawn code.",
+    )
+    codes: int = setting(32, "C, size of the codebook; the oracle needs at least 2*H*W.", at_least=1, at_most=2**15)
 
 
 @dataclass(frozen=True)
-class SearchConfig:
+class SearchConfig(Settings, prefix="search"):
     """Planning at a root (search/). With a Gumbel root and simulations <= considered_actions it is one batch."""
 
-    engine: Literal["own", "mctx"] = "own"  # own: search/loop.py; mctx: composed of mctx's parts, slower, as a check
-    model: Literal["learned", "simulator"] = "learned"  # simulator: the rules of the game in place of learned dynamics
-    simulations: int = 4  # n, evaluations a move
-    # gumbel: top-m by Gumbel noise and Sequential Halving; puct: Dirichlet noise, and the action drawn by its visits
-    root: Literal["gumbel", "puct"] = "gumbel"
-    considered_actions: int = 4  # m, actions sampled without replacement at a Gumbel root
-    # Of the noise in self-play; evaluation plays without. At a PUCT root it is the temperature of the visits.
-    gumbel_scale: float = 1.0
-    dirichlet_fraction: float = 0.1  # of a PUCT root's prior in self-play (Stochastic MuZero, for 2048)
-    dirichlet_alpha: float = 0.3
-    inside: Literal["puct", "gumbel"] = "puct"  # rule at the decision nodes inside the tree
-    # Rule at the chance nodes (search/selection.py): p / (n + 1); largest deficit p (n + 1) - n; golden-ratio sequence;
-    # sampling; or each outcome once, likely ones first, and the expectation over them in place of the mean over visits
-    chance: Literal["ratio", "deficit", "quasi_random", "sampled", "weighted"] = "deficit"
-    read_out: Literal["mean", "expectimax"] = "mean"  # Q of the root's actions: mean over visits, or a sweep
-    c_visit: float = 50.0  # sigma(q) = (c_visit + max visits) c_scale q   (Gumbel MuZero, eq. 8)
-    c_scale: float = 0.1
-    # Unit of q: min-max over the actions of the node, over the whole tree, or `value_scale` points.
-    normalization: Literal["node", "tree", "fixed"] = "node"
-    range_floor: float = 1.0  # node, tree: least range of q, in points, that min-max stretches to [0, 1]
-    value_scale: float = 100.0  # fixed: points that count as 1
-    pb_c_init: float = 1.25  # PUCT (MuZero, appendix B)
-    pb_c_base: float = 19652.0
+    engine: Literal["own", "mctx"] = setting(
+        "own", "own: search/loop.py. mctx: composed of mctx's public parts; slower, used as a check."
+    )
+    model: Literal["learned", "simulator"] = setting(
+        "learned", "What the search plans in; simulator: the rules of the game in place of learned dynamics."
+    )
+    simulations: int = setting(4, "n, evaluations of a move.", at_least=1, at_most=MOST_SIMULATIONS)
+    root: Literal["gumbel", "puct"] = setting(
+        "gumbel",
+        "Rule at the root. gumbel: top m by Gumbel noise and Sequential Halving. puct: Dirichlet noise; the action is "
+        "drawn by its visits.",
+    )
+    considered_actions: int = setting(
+        4, "m, actions sampled without replacement at a Gumbel root.", at_least=1, at_most=4, only_if=GUMBEL_ROOT
+    )
+    gumbel_scale: float = setting(
+        1.0,
+        "Scale of the Gumbel noise in self-play, or temperature of the visits at a PUCT root; evaluation uses 0.",
+        at_least=0,
+        at_most=1e6,
+    )
+    dirichlet_fraction: float = setting(
+        0.1,
+        "Share of Dirichlet noise in the prior in self-play (Stochastic MuZero, for 2048).",
+        at_least=0,
+        at_most=1,
+        only_if=PUCT_ROOT,
+    )
+    dirichlet_alpha: float = setting(0.3, "alpha of the Dirichlet noise.", above=0, at_most=1e6, only_if=PUCT_ROOT)
+    inside: Literal["puct", "gumbel"] = setting("puct", "Rule at the decision nodes below the root.")
+    chance: Literal["ratio", "deficit", "quasi_random", "sampled", "weighted"] = setting(
+        "deficit",
+        "Rule at the chance nodes (search/selection.py). ratio: p / (n + 1). deficit: largest p (n + 1) - n. "
+        "quasi_random: golden-ratio sequence. sampled: random. weighted: each outcome once, likely ones first, and "
+        "the expectation in place of the mean over visits.",
+    )
+    read_out: Literal["mean", "expectimax"] = setting(
+        "mean", "Q of the root's actions: mean over visits, or an expectimax sweep over the tree."
+    )
+    c_visit: float = setting(
+        50.0,
+        "sigma(q) = (c_visit + max visits) c_scale q (Gumbel MuZero, eq. 8).",
+        at_least=0,
+        at_most=1e9,
+        only_if=SOME_GUMBEL,
+    )
+    c_scale: float = setting(0.1, "See c_visit.", at_least=0, at_most=1e9, only_if=SOME_GUMBEL)
+    normalization: Literal["node", "tree", "fixed"] = setting(
+        "node", "Unit of q: min-max over the actions of the node, over the whole tree, or value_scale points."
+    )
+    range_floor: float = setting(
+        1.0,
+        "Smallest range of q, in points, that min-max stretches to [0, 1].",
+        above=0,
+        at_most=1e9,
+        only_if="search.normalization=node|tree",
+    )
+    value_scale: float = setting(
+        100.0, "Points that count as 1.", above=0, at_most=1e9, only_if="search.normalization=fixed"
+    )
+    pb_c_init: float = setting(1.25, "PUCT (MuZero, appendix B).", at_least=0, at_most=1e9, only_if=SOME_PUCT)
+    pb_c_base: float = setting(19652.0, "PUCT (MuZero, appendix B).", above=0, at_most=1e12, only_if=SOME_PUCT)
 
     def __post_init__(self) -> None:
-        if self.simulations < 1 or not 1 <= self.considered_actions <= 4:
-            raise ValueError(
-                f"search.simulations = {self.simulations}, search.considered_actions = {self.considered_actions}: "
-                "needs simulations >= 1 and considered_actions between 1 and 4"
-            )
-        if min(self.range_floor, self.value_scale, self.pb_c_base, self.dirichlet_alpha) <= 0:
-            raise ValueError("search.range_floor, value_scale, pb_c_base and dirichlet_alpha must be above 0")
-        if min(self.gumbel_scale, self.c_visit, self.c_scale, self.pb_c_init) < 0:
-            raise ValueError("search.gumbel_scale, c_visit, c_scale and pb_c_init must be at least 0")
-        if not 0 <= self.dirichlet_fraction <= 1:
-            raise ValueError(f"search.dirichlet_fraction is {self.dirichlet_fraction}: must be between 0 and 1")
+        super().__post_init__()
         if self.engine == "mctx":
             for name, missing in (("normalization", "tree"), ("chance", "weighted"), ("read_out", "expectimax")):
                 if getattr(self, name) == missing:
-                    raise ValueError(f"search.{name} = {missing} needs search.engine = own")
+                    self.refuse(name, "another value, or set search.engine=own")
 
     @property
     def one_step(self) -> bool:
@@ -126,32 +184,41 @@ class SearchConfig:
 
 
 @dataclass(frozen=True)
-class StartConfig:
+class StartConfig(Settings, prefix="start"):
     """Where the games of self-play start (starts.py). Evaluation always plays from normal starts."""
 
-    # normal: two tiles. restart: in the middle of the game that just ended. carousel: where an earlier game reached a
-    # stage, each stage in turn. jump_start: on a made-up board with large tiles
-    kind: Literal["normal", "restart", "carousel", "jump_start"] = "normal"
-    restart_moves: int = 100  # L: no restart with fewer moves than this behind the middle (Matsuzaki 2017, algorithm 3)
-    stages: str = "512 1024 2048"  # carousel: a stage begins when its tile first appears
-    carousel_size: int = 1000  # carousel: initial boards kept of each stage, of all environments (Jaskowski 2017)
-    jump_fraction: float = 0.5  # jump_start: share of the games that begin so
-    jump_tiles: str = "2048 1024 512"  # jump_start: one or more of these, from the first on
+    kind: Literal["normal", "restart", "carousel", "jump_start"] = setting(
+        "normal",
+        "normal: two tiles. restart: the middle of the game that just ended. carousel: where an earlier game reached "
+        "a stage, each stage in turn. jump_start: a made-up board with large tiles.",
+    )
+    restart_moves: int = setting(
+        100,
+        "L: restart only if more than this number of moves follow the middle (Matsuzaki 2017, algorithm 3).",
+        at_least=1,
+        only_if=RESTART,
+    )
+    stages: str = setting("512 1024 2048", "Tiles; a stage begins when its tile first appears.", only_if=CAROUSEL)
+    carousel_size: int = setting(
+        1000,
+        "Initial boards kept for each stage, of all environments (Jaskowski 2017).",
+        at_least=1,
+        at_most=10**7,
+        only_if=CAROUSEL,
+    )
+    jump_fraction: float = setting(
+        0.5, "Share of the games that begin on a made-up board.", at_least=0, at_most=1, only_if=JUMP
+    )
+    jump_tiles: str = setting("2048 1024 512", "Large tiles of a made-up board: the first one or more.", only_if=JUMP)
 
     def __post_init__(self) -> None:
-        for name in ("restart_moves", "carousel_size"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"start.{name} is {getattr(self, name)}: must be at least 1")
-        if not 0 <= self.jump_fraction <= 1:
-            raise ValueError(f"start.jump_fraction is {self.jump_fraction}: must be between 0 and 1")
+        super().__post_init__()
         for name in ("stages", "jump_tiles"):
             words = getattr(self, name).split()
             if not words or not all(word in START_TILES for word in words):
-                raise ValueError(
-                    f"start.{name} is '{getattr(self, name)}': give tiles from 8 to 131072, such as 512 1024"
-                )
+                self.refuse(name, "tiles from 8 to 131072, such as 512 1024")
         if list(self.stage_levels) != sorted(set(self.stage_levels)):
-            raise ValueError(f"start.stages is '{self.stages}': each tile must be larger than the one before")
+            self.refuse("stages", "tiles of which each is larger than the one before")
 
     @property
     def stage_levels(self) -> tuple[int, ...]:
@@ -165,31 +232,30 @@ class StartConfig:
 
 
 @dataclass(frozen=True)
-class ReplayConfig:
+class ReplayConfig(Settings, prefix="replay"):
     """Boards of self-play on the device, encoded only when sampled."""
 
-    capacity: int = 1_000_000  # moves kept, over all environments
-    batch_size: int = 1024  # sequences an update
-    ratio: float = 1.0  # sequences sampled a move played
-    # Sampled in proportion to |error|^alpha, weighted by (N p)^-beta (Stochastic MuZero: 1 and 1). The error is search
-    # value less target of a new move, and V(s) less target once it has been sampled
-    priority_exponent: float = 0.0  # alpha; 0: uniform
-    importance_exponent: float = 0.0  # beta
-    reanalyse: float = 0.0  # share of the samples whose value and policy targets are searched anew
+    capacity: int = setting(2**20, "Moves kept, over all environments.", at_least=1, at_most=10**12)
+    batch_size: int = setting(1024, "Sequences of an update.", at_least=1, at_most=2**24)
+    ratio: float = setting(1.0, "Sequences sampled per move played.", above=0, at_most=1e6)
+    priority_exponent: float = setting(
+        0.0,
+        "alpha: positions are sampled in proportion to |error|^alpha; 0: uniformly (Stochastic MuZero: 1). The error "
+        "is search value - target of a new move, V(s) - target once it has been sampled.",
+        at_least=0,
+        at_most=100,
+    )
+    importance_exponent: float = setting(
+        0.0, "beta: samples are weighted by (N p)^-beta (Stochastic MuZero: 1).", at_least=0, at_most=100
+    )
+    reanalyse: float = setting(
+        0.0, "Share of the samples whose value and policy targets are searched anew.", at_least=0, at_most=1
+    )
 
     def __post_init__(self) -> None:
-        if self.batch_size < 1 or self.capacity < 1 or not 0 < self.ratio < math.inf:
-            raise ValueError("replay.capacity, replay.batch_size and replay.ratio must be above 0, and finite")
-        for name in ("priority_exponent", "importance_exponent"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"replay.{name} is {getattr(self, name)}: must be at least 0")
+        super().__post_init__()
         if self.importance_exponent and not self.priority_exponent:
-            raise ValueError(
-                f"replay.importance_exponent is {self.importance_exponent} without priorities, which it would undo: "
-                "set replay.priority_exponent too"
-            )
-        if not 0 <= self.reanalyse <= 1:
-            raise ValueError(f"replay.reanalyse is {self.reanalyse}: must be between 0 and 1")
+            self.refuse("importance_exponent", "0, or set replay.priority_exponent: it weights priorities")
 
     @property
     def reanalysed(self) -> int:
@@ -198,101 +264,97 @@ class ReplayConfig:
 
 
 @dataclass(frozen=True)
-class LossWeights:
+class LossWeights(Settings, prefix="losses"):
     """Weights of the terms of the loss (losses.py)."""
 
-    value: float = 0.25
-    afterstate_value: float = 0.25
-    policy: float = 1.0
-    chance: float = 1.0
-    reward: float = 1.0
-    commitment: float = 0.25
-    reconstruction: float = 1.0  # grounded model only
-    consistency: float = 0.0  # latent model only: g's next state against h of the true next board
-
-    def __post_init__(self) -> None:
-        for name, weight in vars(self).items():
-            if weight < 0:
-                raise ValueError(f"losses.{name} is {weight}: must be at least 0")
+    value: float = setting(0.25, "V(s) of the model.", at_least=0, at_most=MOST_WEIGHT)
+    afterstate_value: float = setting(0.25, "V(as) of the model.", at_least=0, at_most=MOST_WEIGHT)
+    policy: float = setting(1.0, "Policy of the model.", at_least=0, at_most=MOST_WEIGHT)
+    chance: float = setting(1.0, "Distribution of the chance codes.", at_least=0, at_most=MOST_WEIGHT)
+    reward: float = setting(1.0, "Reward of the move.", at_least=0, at_most=MOST_WEIGHT)
+    commitment: float = setting(
+        0.25,
+        "Chance encoder: distance of its output from the code.",
+        at_least=0,
+        at_most=MOST_WEIGHT,
+        only_if="chance.encoder=learned",
+    )
+    reconstruction: float = setting(1.0, "Decoded cells.", at_least=0, at_most=MOST_WEIGHT, only_if=GROUNDED)
+    consistency: float = setting(
+        0.0,
+        "Next state of g against h of the true next board; latent model alone.",
+        at_least=0,
+        at_most=MOST_WEIGHT,
+    )
 
 
 @dataclass(frozen=True)
-class OptimizerConfig:
+class OptimizerConfig(Settings, prefix="optimizer"):
     """Adam with linear decay."""
 
-    learning_rate: float = 1e-3
-    final_learning_rate: float = 1e-4  # reached linearly at the last planned update
-    max_gradient_norm: float = 5.0  # gradients are clipped to this global norm
-    weight_decay: float = 0.0  # decoupled (AdamW)
-    table_learning_rate: float = 1.0  # alpha of the value tables, before coherence (value_tables.py)
-
-    def __post_init__(self) -> None:
-        for name in ("learning_rate", "final_learning_rate", "max_gradient_norm"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"optimizer.{name} is {getattr(self, name)}: must be above 0")
-        if self.weight_decay < 0:
-            raise ValueError(f"optimizer.weight_decay is {self.weight_decay}: must be at least 0")
-        if not 0 <= self.table_learning_rate <= 1:
-            raise ValueError(f"optimizer.table_learning_rate is {self.table_learning_rate}: must be between 0 and 1")
+    learning_rate: float = setting(1e-3, "At the first update.", above=0, at_most=1e3)
+    final_learning_rate: float = setting(1e-4, "Reached linearly at the last planned update.", above=0, at_most=1e3)
+    max_gradient_norm: float = setting(5.0, "Gradients are clipped to this global norm.", above=0, at_most=1e12)
+    weight_decay: float = setting(0.0, "Decoupled weight decay (AdamW).", at_least=0, at_most=1e3)
+    table_learning_rate: float = setting(
+        1.0,
+        "alpha of the value tables, before it is multiplied by the coherence (value_tables.py).",
+        at_least=0,
+        at_most=1,
+        only_if=TABLES,
+    )
 
 
 @dataclass(frozen=True)
-class TrainingConfig:
+class TrainingConfig(Settings):
     """What all learners that train a network on the device share: the game, value targets, rounds and the optimizer."""
 
-    env_steps: int  # training budget, in moves
-    report_env_steps: int  # moves between two reports of the metrics
-    rows: int = 4
-    columns: int = 4
-    discount: float = 0.999  # gamma, once a move
-    td_lambda: float = 0.5  # lambda of the value target
-    td_steps: int = 10  # n, after which the target bootstraps whatever lambda
-    # In points: where V(s) and V(as) of a new network begin; above what can be reached, untried moves look good
-    # (Guei et al. 2022 for n-tuple networks; for MuZero the open question of Guei 2023, sec. 4.4.4). 0: low, which is 0
-    # for value tables and a twentieth of the support, in units of h, for a head (ValueCodec.least)
-    optimistic_value: float = 0.0
-    num_envs: int = 256  # games played side by side
-    chunk: int = 32  # moves of each between two rounds of updates
-    symmetry: bool = True  # train on a random one of the 8 views of each sample
-    network: NetworkConfig = field(default_factory=NetworkConfig)
-    value: ValueCodec = field(default_factory=ValueCodec)
-    start: StartConfig = field(default_factory=StartConfig)
-    replay: ReplayConfig = field(default_factory=ReplayConfig)
-    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+    env_steps: int = required("Training budget in moves.", at_least=1)
+    report_env_steps: int = required("Moves between two reports of the metrics.", at_least=1)
+    rows: int = setting(4, "H, height of the board.", at_least=2, at_most=4)
+    columns: int = setting(4, "W, width of the board.", at_least=2, at_most=4)
+    discount: float = setting(0.999, "gamma of a move.", above=0, at_most=1)
+    td_lambda: float = setting(0.5, "lambda of the value target.", at_least=0, at_most=1)
+    td_steps: int = setting(
+        10, "n, steps after which the target bootstraps whatever lambda is.", at_least=1, at_most=10**6
+    )
+    optimistic_value: float = setting(
+        0.0,
+        "Value of every board of a new network, in points; above what can be reached, untried moves look good "
+        "(Guei et al. 2022; for MuZero Guei 2023, sec. 4.4.4). 0: low, which is 0 for value tables and a twentieth of "
+        "the support, in units of h, for a head.",
+        at_least=0,
+    )
+    num_envs: int = setting(256, "Games played side by side.", at_least=1, at_most=2**24)
+    chunk: int = setting(32, "Moves of each game between two rounds of updates.", at_least=1, at_most=2**20)
+    symmetry: bool = setting(True, "Train on a random one of the 8 views of each sample.")
+    network: NetworkConfig = group(NetworkConfig)
+    value: ValueCodec = group(ValueCodec)
+    start: StartConfig = group(StartConfig)
+    replay: ReplayConfig = group(ReplayConfig)
+    optimizer: OptimizerConfig = group(OptimizerConfig)
 
     def __post_init__(self) -> None:
-        if not (2 <= self.rows <= 4 and 2 <= self.columns <= 4):
-            raise ValueError(f"board {self.rows}x{self.columns}: rows and columns must be between 2 and 4")
+        super().__post_init__()
         if self.network.trunk == "cnn_2x2" and min(self.rows, self.columns) < 3:
-            raise ValueError(
-                f"network.trunk is cnn_2x2: each of its two layers takes a row and a column away, and a board of "
-                f"{self.rows}x{self.columns} has none left; give a board from 3x3 or the trunk cnn_3x3"
+            self.network.refuse(
+                "trunk", f"cnn_3x3: two layers of 2x2 leave nothing of {self.rows}x{self.columns} cells"
             )
-        if not 0 < self.discount <= 1 or not 0 <= self.td_lambda <= 1:
-            raise ValueError(f"discount {self.discount} must be in (0, 1] and td_lambda {self.td_lambda} in [0, 1]")
-        if min(self.num_envs, self.chunk, self.td_steps, self.env_steps, self.report_env_steps) < 1:
-            raise ValueError("env_steps, report_env_steps, num_envs, chunk and td_steps must be at least 1")
-        if self.start.kind == "jump_start" and len(self.start.jump_levels) > self.rows * self.columns - 3:
-            raise ValueError(
-                f"start.jump_tiles is '{self.start.jump_tiles}': on {self.rows}x{self.columns} cells give at most "
-                f"{self.rows * self.columns - 3} tiles, so that one cell is empty after two spawns"
-            )
-        if self.optimistic_value != 0 and not 0 < self.optimistic_value <= self.largest_value:
-            raise ValueError(
-                f"optimistic_value is {self.optimistic_value:g}: must be between 0 and the end of the value support, "
-                f"{self.largest_value:.0f}; raise value.h_max for more"
-            )
+        most_tiles = self.rows * self.columns - 3
+        if self.start.kind == "jump_start" and len(self.start.jump_levels) > most_tiles:
+            reason = "so that a cell is empty after two spawns"
+            self.start.refuse("jump_tiles", f"at most {most_tiles} tiles on {self.rows}x{self.columns} cells, {reason}")
+        if self.optimistic_value > self.largest_value:
+            end = f"{self.largest_value:.0f}, the end of the value support"
+            self.refuse("optimistic_value", f"0 to {end}, or raise value.h_max")
         updates = self.chunk_moves * self.replay.ratio / self.replay.batch_size
         if updates < 1 or not math.isclose(updates, round(updates)):
             raise ValueError(
-                f"num_envs * chunk * replay.ratio / replay.batch_size = {updates:g} updates a chunk: "
-                "must be a whole number"
+                f"num_envs * chunk * replay.ratio / replay.batch_size is {updates:g} updates a chunk; "
+                "give values with which it is a whole number of at least 1"
             )
         if self.replay.capacity % self.chunk_moves:
-            raise ValueError(
-                f"replay.capacity is {self.replay.capacity}: must be a multiple of num_envs * chunk = "
-                f"{self.chunk_moves}"
-            )
+            self.replay.refuse("capacity", f"a multiple of num_envs * chunk = {self.chunk_moves}")
 
     @property
     def largest_value(self) -> float:
@@ -319,31 +381,30 @@ class TrainingConfig:
 class MuZeroConfig(TrainingConfig):
     """One MuZero experiment."""
 
-    # What the target bootstraps from, of the search at the next state: the best visited Q (Guei 2023, eq. 35), Q of the
-    # move that is played, Q expected under the improved policy, the mean over visits, or V(s) without a search
-    bootstrap: Literal["best_child", "played", "improved_policy", "visit_mean", "network"] = "best_child"
-    ema_decay: float = 0.0  # per update, of the averaged parameters that play, reanalyse and are evaluated; 0: none
-    unroll_steps: int = 5  # K, model steps behind each sampled position
-    chance: ChanceConfig = field(default_factory=ChanceConfig)
-    search: SearchConfig = field(default_factory=SearchConfig)
-    losses: LossWeights = field(default_factory=LossWeights)
+    bootstrap: Literal["best_child", "played", "improved_policy", "visit_mean", "network"] = setting(
+        "best_child",
+        "What the target bootstraps from at the next state. best_child: the best visited Q (Guei 2023, eq. 35). "
+        "played: Q of the move played. improved_policy: Q expected under the improved policy. visit_mean: the mean "
+        "over visits. network: V(s) without a search.",
+    )
+    ema_decay: float = setting(
+        0.0,
+        "Decay per update of the averaged parameters that play, reanalyse and are evaluated; 0: none.",
+        at_least=0,
+        below=1,
+    )
+    unroll_steps: int = setting(5, "K, steps of the model after each sampled position.", at_least=1, at_most=10**4)
+    chance: ChanceConfig = group(ChanceConfig)
+    search: SearchConfig = group(SearchConfig)
+    losses: LossWeights = group(LossWeights)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.unroll_steps < 1:
-            raise ValueError(f"unroll_steps is {self.unroll_steps}: must be at least 1")
         if self.losses.consistency and self.network.model == "grounded":
-            raise ValueError(
-                "losses.consistency compares latent states, and network.model is grounded, which has "
-                "losses.reconstruction for that: leave it out"
-            )
-        if not 0 <= self.ema_decay < 1:
-            raise ValueError(f"ema_decay is {self.ema_decay}: must be at least 0 and below 1")
-        if self.chance.encoder == "oracle" and self.chance.codes < 2 * self.rows * self.columns:
-            raise ValueError(
-                f"chance.codes is {self.chance.codes}: the oracle on {self.rows}x{self.columns} cells "
-                f"needs at least {2 * self.rows * self.columns}"
-            )
+            self.losses.refuse("consistency", "0: network.model=grounded has losses.reconstruction for that")
+        spawns = 2 * self.rows * self.columns
+        if self.chance.encoder == "oracle" and self.chance.codes < spawns:
+            self.chance.refuse("codes", f"{spawns} or more: the oracle on {self.rows}x{self.columns} cells needs them")
         # The capacity is a multiple of the chunk, so it holds a sequence too.
         if self.chunk <= self.unroll_steps:
-            raise ValueError(f"chunk is {self.chunk}: must be above unroll_steps = {self.unroll_steps}")
+            self.refuse("chunk", f"more than unroll_steps = {self.unroll_steps}")

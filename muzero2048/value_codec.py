@@ -9,7 +9,6 @@ hl_gauss:  with Phi the normal distribution function, w the distance of the poin
            (Imani & White 2018; Farebrother et al. 2024, "Stop regressing", sec. 3.1)
 """
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +16,8 @@ import jax
 import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int
+
+from ntuple.settings import Settings, setting
 
 EPSILON = 0.001
 
@@ -38,21 +39,28 @@ def inverse_transform(y: Float[Array, "*B"]) -> Float[Array, "*B"]:
 
 
 @dataclass(frozen=True)
-class ValueCodec:
+class ValueCodec(Settings, prefix="value"):
     """Coding on `bins` evenly spaced points of [0, h_max]."""
 
-    bins: int = 601  # number of points of the support
-    h_max: float = 600.0  # the last point, in units of h: h^-1(600) = 178,500 points, h^-1(2000) = 1,000,000
-    # h^-1 of the mean bin (published), or the mean of h^-1 of the bins: the first is averse to risk (h is concave)
-    decoding: Literal["inverse_of_mean", "mean_of_inverse"] = "inverse_of_mean"
-    coding: Literal["two_hot", "hl_gauss"] = "two_hot"  # of the targets
-    smoothing: float = 0.75  # hl_gauss: sigma in distances of two points (Farebrother et al. 2024)
-
-    def __post_init__(self) -> None:
-        if self.bins < 2 or not 0 < self.h_max < math.inf:
-            raise ValueError(f"value support of {self.bins} bins up to {self.h_max}: needs bins >= 2 and h_max > 0")
-        if not self.smoothing > 0:
-            raise ValueError(f"value.smoothing is {self.smoothing}: must be above 0")
+    bins: int = setting(601, "Points of the support.", at_least=2, at_most=2**16)
+    h_max: float = setting(
+        600.0,
+        "Last point of the support, in units of h: h^-1(600) = 178,500 points, h^-1(2000) = 1,000,000.",
+        above=0,
+        at_most=1e6,
+    )
+    decoding: Literal["inverse_of_mean", "mean_of_inverse"] = setting(
+        "inverse_of_mean",
+        "h^-1 of the mean bin, as published, which is averse to risk since h is concave; or the mean of h^-1.",
+    )
+    coding: Literal["two_hot", "hl_gauss"] = setting("two_hot", "Code of the targets.")
+    smoothing: float = setting(
+        0.75,
+        "sigma of hl_gauss in distances of two points (Farebrother et al. 2024).",
+        above=0,
+        at_most=1e6,
+        only_if="value.coding=hl_gauss",
+    )
 
     @property
     def support(self) -> Float[Array, "bins"]:

@@ -1,14 +1,41 @@
-"""n-tuple networks for 2048 in numba: the rules as a bitboard, TD learning in all its forms, play by expectimax."""
+"""n-tuple networks for 2048 in numba: the rules as a bitboard, TD learning in all its forms, play by expectimax.
 
-from ntuple.advice import Advice
-from ntuple.board import Rules, make_rules
-from ntuple.config import NTupleConfig, available_cores
-from ntuple.expectimax_player import ExpectimaxPlayer, load_expectimax_player, make_heuristic_player
-from ntuple.player import Games, GreedyPlayer, NTuplePlayer, RandomPlayer
-from ntuple.search_config import ExpectimaxConfig
-from ntuple.stepwise import PlayedGame
-from ntuple.stored import load_player, load_weights
-from ntuple.trainer import NTupleLearner
+A name is imported when it is first used, so that reading a configuration does not load numba.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ntuple.advice import Advice
+    from ntuple.board import Rules, make_rules
+    from ntuple.config import NTupleConfig, available_cores
+    from ntuple.expectimax_player import ExpectimaxPlayer, load_expectimax_player, make_heuristic_player
+    from ntuple.player import Games, GreedyPlayer, NTuplePlayer, RandomPlayer
+    from ntuple.search_config import ExpectimaxConfig
+    from ntuple.stepwise import PlayedGame
+    from ntuple.stored import load_player, load_weights
+    from ntuple.trainer import NTupleLearner
+
+_MODULES = {
+    "Advice": "advice",
+    "ExpectimaxConfig": "search_config",
+    "ExpectimaxPlayer": "expectimax_player",
+    "Games": "player",
+    "GreedyPlayer": "player",
+    "NTupleConfig": "config",
+    "NTupleLearner": "trainer",
+    "NTuplePlayer": "player",
+    "PlayedGame": "stepwise",
+    "RandomPlayer": "player",
+    "Rules": "board",
+    "available_cores": "config",
+    "load_expectimax_player": "expectimax_player",
+    "load_player": "stored",
+    "load_weights": "stored",
+    "make_heuristic_player": "expectimax_player",
+    "make_rules": "board",
+}
 
 __all__ = [
     "Advice",
@@ -29,3 +56,9 @@ __all__ = [
     "make_heuristic_player",
     "make_rules",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,15 +1,23 @@
 """The configuration of an n-tuple learner."""
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from ntuple.board import make_rules
 from ntuple.patterns import parse_network, table_sizes
+from ntuple.settings import Settings, group, setting
 from ntuple.stages import count_stages, make_stages
 
 MOST_PLACES = 2**32  # of a tuple: a place is 32 bits
 JUMP_TILES = {str(2**level): level for level in range(3, 18)}
+
+# Conditions under which keys have an effect.
+TRACES = "target.method=trace|delayed"
+SOME_TD = "step_size.adaptive_fraction!=1.0"
+SOME_ADAPTIVE = "step_size.adaptive_fraction!=0.0"
+SOME_TC, AUTOSTEP = "step_size.adaptive=tc", "step_size.adaptive=autostep"
+RESTART, CAROUSEL, JUMP = "start.kind=restart", "start.kind=carousel", "start.kind=jump_start"
 
 
 def available_cores() -> int:
@@ -18,68 +26,77 @@ def available_cores() -> int:
 
 
 @dataclass(frozen=True)
-class TargetConfig:
+class TargetConfig(Settings, prefix="target"):
     """What an afterstate learns from (ntuple.targets)."""
 
-    method: Literal["td", "n_step", "trace", "delayed", "expected"] = "td"
-    direction: Literal["forward", "backward"] = "forward"  # during the game, or from its end (Matsuzaki 2017)
-    steps: int = 1  # n_step: n
-    decay: float = 0.5  # trace, delayed: lambda
-    horizon: int = 3  # trace and delayed, forward: h, moves behind that an error still reaches (Jaskowski 2017)
-    # target: V below 0 counts 0 in targets (Guei 2023, eq. 45); relu: and is not learned from (eq. 46)
-    rectified: Literal["none", "target", "relu"] = "none"
+    method: Literal["td", "n_step", "trace", "delayed", "expected"] = setting("td", "Rule that computes the target.")
+    direction: Literal["forward", "backward"] = setting(
+        "forward", "Learn during the game, or from its end to its start (Matsuzaki 2017, algorithm 2)."
+    )
+    steps: int = setting(1, "n, steps of the return.", at_least=1, at_most=1000, only_if="target.method=n_step")
+    decay: float = setting(
+        0.5, "lambda, factor by which an error counts less per step.", at_least=0, at_most=1, only_if=TRACES
+    )
+    horizon: int = setting(
+        3,
+        "h, earlier moves that an error still reaches; forward learning alone (Jaskowski 2017, algorithm 1).",
+        at_least=0,
+        at_most=1000,
+        only_if=TRACES,
+    )
+    rectified: Literal["none", "target", "relu"] = setting(
+        "none",
+        "target: a value below 0 counts as 0 in targets (Guei 2023, eq. 45). relu: such a value is also not learned "
+        "from (eq. 46).",
+    )
 
     def __post_init__(self) -> None:
-        if not 1 <= self.steps <= 1000:
-            raise ValueError(f"target.steps = {self.steps}: must be between 1 and 1000")
-        if not 0 <= self.decay <= 1:
-            raise ValueError(f"target.decay = {self.decay}: must be between 0 and 1")
-        if not 0 <= self.horizon <= 1000:
-            raise ValueError(f"target.horizon = {self.horizon}: must be between 0 and 1000")
+        super().__post_init__()
         if self.method == "delayed" and self.direction == "backward":
-            raise ValueError("target.method = delayed is forward: set target.method = trace to go backward")
+            self.refuse("direction", "forward, which target.method = delayed needs, or set target.method = trace")
         if self.method == "expected" and (self.direction, self.rectified) != ("forward", "none"):
-            raise ValueError("target.method = expected is forward and not rectified: leave out direction and rectified")
+            self.refuse("method", "another one: expected updates are forward and not rectified")
 
 
 @dataclass(frozen=True)
-class StepSizeConfig:
+class StepSizeConfig(Settings, prefix="step_size"):
     """How an error moves the weights (ntuple.updates): TD first, then an adaptive rule for the last part."""
 
-    alpha: float = 0.1  # TD: learning rate
-    alpha_steps: str = ""  # TD: later rates, by the share of the budget that is done, like 0.5:0.01 0.75:0.001
-    adaptive_fraction: float = 1.0  # P_TC: share of the budget, its last part, of the adaptive rule; 0 = TD alone
-    adaptive: Literal["tc", "autostep"] = "tc"
-    adaptive_alpha: float = 1.0  # TC: learning rate before coherence
-    tc_sums: Literal["errors", "steps"] = "errors"  # what E and A sum: Jaskowski 2017 and Guei, or Matsuzaki 2017
-    reset_env_steps: int = 0  # adaptive: forget what the rates have learned every so many moves; 0: never
-    mu: float = 0.1  # Autostep: rate of the rates
-    tau: float = 1e-4  # Autostep: rate at which scales are forgotten
-    first: float = 1.0  # Autostep: rate of a weight at the start
+    alpha: float = setting(
+        0.1, "TD: learning rate of a board, shared by its entries.", above=0, at_most=2, only_if=SOME_TD
+    )
+    alpha_steps: str = setting(
+        "", "TD: later rates as share:rate pairs by the share of the budget, like 0.5:0.01 0.75:0.001.", only_if=SOME_TD
+    )
+    adaptive_fraction: float = setting(
+        1.0, "P_TC, share of the budget at its end that uses the adaptive rule; 0: TD alone.", at_least=0, at_most=1
+    )
+    adaptive: Literal["tc", "autostep"] = setting("tc", "The adaptive rule.", only_if=SOME_ADAPTIVE)
+    adaptive_alpha: float = setting(
+        1.0, "TC: learning rate before it is multiplied by the coherence.", above=0, at_most=2, only_if=SOME_TC
+    )
+    tc_sums: Literal["errors", "steps"] = setting(
+        "errors", "TC: what E and A sum: errors (Jaskowski 2017; Guei 2023) or steps (Matsuzaki 2017).", only_if=SOME_TC
+    )
+    reset_env_steps: int = setting(
+        0, "Moves after which the adaptive rule forgets its rates; 0: never.", at_least=0, only_if=SOME_ADAPTIVE
+    )
+    mu: float = setting(0.1, "Autostep: meta step size.", above=0, at_most=1, only_if=AUTOSTEP)
+    tau: float = setting(
+        1e-4, "Autostep: rate at which the normalisers are forgotten.", above=0, at_most=1, only_if=AUTOSTEP
+    )
+    first: float = setting(1.0, "Autostep: rate of a weight at the start.", above=0, at_most=1, only_if=AUTOSTEP)
 
     def __post_init__(self) -> None:
-        for name in ("alpha", "adaptive_alpha"):
-            if not 0 < getattr(self, name) <= 2:
-                raise ValueError(f"step_size.{name} = {getattr(self, name)}: must be above 0 and at most 2")
-        if not 0 <= self.adaptive_fraction <= 1:
-            raise ValueError(f"step_size.adaptive_fraction = {self.adaptive_fraction}: must lie between 0 and 1")
-        if self.reset_env_steps < 0:
-            raise ValueError(f"step_size.reset_env_steps = {self.reset_env_steps}: must be at least 0")
-        for name in ("mu", "tau", "first"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ValueError(f"step_size.{name} = {getattr(self, name)}: must be above 0 and at most 1")
-        self._check_rates()
-
-    def _check_rates(self) -> None:
-        mistake = f"step_size.alpha_steps = {self.alpha_steps!r}"
+        super().__post_init__()
         try:
             shares, rates = [share for share, _ in self.rates], [rate for _, rate in self.rates]
-        except ValueError as error:
-            raise ValueError(f"{mistake}: give share:rate pairs like 0.5:0.01 0.75:0.001") from error
+        except ValueError:
+            self.refuse("alpha_steps", "share:rate pairs like 0.5:0.01 0.75:0.001")
         if shares != sorted(set(shares)) or not all(0 < share < 1 for share in shares):
-            raise ValueError(f"{mistake}: give ascending shares between 0 and 1")
+            self.refuse("alpha_steps", "ascending shares between 0 and 1")
         if not all(0 < rate <= 2 for rate in rates):
-            raise ValueError(f"{mistake}: give rates above 0 and at most 2")
+            self.refuse("alpha_steps", "rates above 0 and at most 2")
 
     @property
     def rates(self) -> tuple[tuple[float, float], ...]:
@@ -89,43 +106,48 @@ class StepSizeConfig:
 
 
 @dataclass(frozen=True)
-class ExplorationConfig:
-    """Moves other than the best one in training; both fall linearly to 0 (Guei 2023, appendix C)."""
+class ExplorationConfig(Settings, prefix="exploration"):
+    """Moves other than the best one in training; both chances fall linearly to 0 (Guei 2023, appendix C)."""
 
-    epsilon: float = 0.0  # chance of a random move, at the beginning
-    temperature: float = 0.0  # softmax, points, at the beginning
-    decay: float = 1.0  # share of the budget in which they fall to 0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.epsilon <= 1:
-            raise ValueError(f"exploration.epsilon = {self.epsilon}: must be between 0 and 1")
-        if not 0 <= self.temperature < 1e9:
-            raise ValueError(f"exploration.temperature = {self.temperature}: must be at least 0 and below 1e9")
-        if not 0 < self.decay <= 1:
-            raise ValueError(f"exploration.decay = {self.decay}: must be above 0 and at most 1")
+    epsilon: float = setting(0.0, "Probability of a random move at the start.", at_least=0, at_most=1)
+    temperature: float = setting(0.0, "Temperature of softmax moves at the start, in points.", at_least=0, below=1e9)
+    decay: float = setting(
+        1.0,
+        "Share of the budget after which both are 0.",
+        above=0,
+        at_most=1,
+        only_if="exploration.epsilon!=0.0 or exploration.temperature!=0.0",
+    )
 
 
 @dataclass(frozen=True)
-class StartConfig:
+class StartConfig(Settings, prefix="start"):
     """Where the games of training begin (ntuple.starts). Evaluation always plays from normal starts."""
 
-    kind: Literal["normal", "restart", "carousel", "jump_start"] = "normal"
-    restart_moves: int = 100  # L: no restart with fewer moves than this behind the middle
-    stages: str = ""  # carousel: as in `stages`; "": those of the network
-    carousel_size: int = 1000  # carousel: afterstates kept of each stage, a thread
-    jump_fraction: float = 0.5  # jump_start: share of the games that begin so
-    jump_tiles: str = "16384 8192 4096"  # jump_start: one or more of these, from the first on
+    kind: Literal["normal", "restart", "carousel", "jump_start"] = setting("normal", "Rule that chooses the start.")
+    restart_moves: int = setting(
+        100, "L: restart only if more than this number of moves follow the middle.", at_least=1, only_if=RESTART
+    )
+    stages: str = setting(
+        "", "carousel: stages, written as in `stages`; empty: those of the network.", only_if=CAROUSEL
+    )
+    carousel_size: int = setting(
+        1000, "Afterstates kept for each stage and thread.", at_least=1, at_most=10**7, only_if=CAROUSEL
+    )
+    jump_fraction: float = setting(
+        0.5, "Share of games that begin on a made-up board.", at_least=0, at_most=1, only_if=JUMP
+    )
+    jump_tiles: str = setting("16384 8192 4096", "Large tiles of a made-up board: the first one or more.", only_if=JUMP)
 
     def __post_init__(self) -> None:
-        for name in ("restart_moves", "carousel_size"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"start.{name} = {getattr(self, name)}: must be at least 1")
-        if not 0 <= self.jump_fraction <= 1:
-            raise ValueError(f"start.jump_fraction = {self.jump_fraction}: must be between 0 and 1")
-        make_stages(self.stages)
+        super().__post_init__()
+        try:
+            make_stages(self.stages)
+        except ValueError as error:
+            self.refuse("stages", str(error).partition("give ")[2])
         words = self.jump_tiles.split()
         if not words or not all(word in JUMP_TILES for word in words):
-            raise ValueError(f"start.jump_tiles = {self.jump_tiles!r}: give tiles from 8 to 131072, such as 4096 2048")
+            self.refuse("jump_tiles", "tiles from 8 to 131072, such as 4096 2048")
 
     @property
     def jump_levels(self) -> tuple[int, ...]:
@@ -134,87 +156,96 @@ class StartConfig:
 
 
 @dataclass(frozen=True)
-class AverageConfig:
+class AverageConfig(Settings, prefix="average"):
     """Stochastic weight averaging: play with the mean of the networks along the way (Guei 2023, sec. 4.2).
 
-    A coherence reset at the same moves, `step_size.reset_env_steps`, makes a cycle of each of them: the weights are
-    taken as it ends.
+    With `step_size.reset_env_steps` at the same interval, each averaged network is the end of one cycle.
     """
 
-    env_steps: int = 0  # moves between two networks of the mean; 0: no mean
-    fraction: float = 0.5  # share of the budget, its last part, whose networks are averaged
-
-    def __post_init__(self) -> None:
-        if self.env_steps < 0:
-            raise ValueError(f"average.env_steps = {self.env_steps}: must be at least 0")
-        if not 0 < self.fraction <= 1:
-            raise ValueError(f"average.fraction = {self.fraction}: must be above 0 and at most 1")
+    env_steps: int = setting(0, "Moves between two networks of the mean; 0: no mean.", at_least=0)
+    fraction: float = setting(
+        0.5,
+        "Share of the budget at its end whose networks are averaged.",
+        above=0,
+        at_most=1,
+        only_if="average.env_steps!=0",
+    )
 
 
 @dataclass(frozen=True)
-class NTupleConfig:
+class NTupleConfig(Settings):
     """What an n-tuple learner learns, and how; optimistic where v_init > 0.
 
     Raises:
         ValueError: a value that no learner can have; the line names it.
     """
 
-    rows: int = 4  # H of the board, 1..4
-    columns: int = 4  # W of the board, 1..4
-    network: str = "4x6"  # a name of ntuple.patterns.NETWORKS, or quoted hex patterns like "0123,4567"
-    symmetry: bool = True  # one table for all eight views of a tuple (four on oblong boards), or for one alone
-    values: Literal["afterstate", "state", "action"] = "afterstate"  # what the network values (ntuple.state_action)
-    stages: str = ""  # parts of a game with weights of their own: "2^3", "top4", "0,16384,16384+8192"; "": one
-    promotion: Literal["none", "inter", "intra", "both"] = "none"  # what an untouched weight begins with
-    frozen_stages: int = 0  # the first stages learn nothing: with run.begin_from a later one is trained alone
-    frozen_tuples: int = 0  # the first tuples learn nothing: with run.begin_from others learn what these leave
-    env_steps: int = 100_000_000  # training budget, moves
-    report_env_steps: int = 5_000_000  # moves between two reports
-    threads: int = 0  # lock-free learners on one network; 0 = one a core; 1 = reproducible to the bit
-    v_init: float = 0.0  # value of every board at the start; 320,000 in Guei et al. 2022
-    target: TargetConfig = field(default_factory=TargetConfig)
-    step_size: StepSizeConfig = field(default_factory=StepSizeConfig)
-    exploration: ExplorationConfig = field(default_factory=ExplorationConfig)
-    start: StartConfig = field(default_factory=StartConfig)
-    average: AverageConfig = field(default_factory=AverageConfig)
+    rows: int = setting(4, "H, height of the board.", at_least=1, at_most=4)
+    columns: int = setting(4, "W, width of the board.", at_least=1, at_most=4)
+    network: str = setting(
+        "4x6", 'Name of a network (ntuple/patterns.py), or quoted patterns of hex digits like "0123,4567".'
+    )
+    symmetry: bool = setting(True, "All views of a tuple share one table (8; 4 on oblong boards).")
+    values: Literal["afterstate", "state", "action"] = setting(
+        "afterstate", "What the network values; states and actions are there for comparison (ntuple/state_action.py)."
+    )
+    stages: str = setting(
+        "", "Parts of a game with weights of their own: 2^3, top4, '0,16384,16384+8192' ...; empty: one."
+    )
+    promotion: Literal["none", "inter", "intra", "both"] = setting(
+        "none", "Value of a weight before its first update: that of the stage before, of halved tiles, or both."
+    )
+    frozen_stages: int = setting(
+        0, "The first stages that learn nothing; with run.begin_from a later stage is trained alone.", at_least=0
+    )
+    frozen_tuples: int = setting(
+        0, "The first tuples that learn nothing; with run.begin_from the others learn the rest.", at_least=0
+    )
+    env_steps: int = setting(100_000_000, "Training budget in moves.", at_least=1)
+    report_env_steps: int = setting(5_000_000, "Moves between two reports.", at_least=1)
+    threads: int = setting(
+        0,
+        "Threads on one network without locks; 0: one per core; 1: reproducible to the bit.",
+        at_least=0,
+        at_most=1024,
+    )
+    v_init: float = setting(
+        0.0, "Value of every board at the start, in points; 320,000 in Guei et al. 2022.", at_least=0, below=1e9
+    )
+    target: TargetConfig = group(TargetConfig)
+    step_size: StepSizeConfig = group(StepSizeConfig)
+    exploration: ExplorationConfig = group(ExplorationConfig)
+    start: StartConfig = group(StartConfig)
+    average: AverageConfig = group(AverageConfig)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         make_rules(self.rows, self.columns)
         stages = count_stages(self.stages)
-        if not 0 <= self.frozen_stages < stages:
-            raise ValueError(
-                f"frozen_stages = {self.frozen_stages}: must be at least 0 and below the {stages} of stages"
-            )
+        if self.frozen_stages >= stages:
+            self.refuse("frozen_stages", f"a number below the {stages} of stages")
         tuples = len(parse_network(self.network, self.rows, self.columns))
-        if not 0 <= self.frozen_tuples < tuples:
-            raise ValueError(
-                f"frozen_tuples = {self.frozen_tuples}: must be at least 0 and below the {tuples} of network"
-            )
-        for name in ("env_steps", "report_env_steps"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} = {getattr(self, name)}: must be at least 1 move")
-        if self.threads < 0:
-            raise ValueError(f"threads = {self.threads}: must be at least 1, or 0 for one a core")
-        if not 0 <= self.v_init < 1e9:
-            raise ValueError(f"v_init = {self.v_init}: must be at least 0 and below 1e9")
+        if self.frozen_tuples >= tuples:
+            self.refuse("frozen_tuples", f"a number below the {tuples} tuples of network")
         self._check_values()
         if self.promotion in ("inter", "both") and not self.stages:
-            raise ValueError(f"promotion = {self.promotion} goes from stage to stage: set stages, or promotion = intra")
+            self.refuse("promotion", "intra, or set stages: inter and both go from stage to stage")
         if self.start.kind == "carousel" and not (self.stages or self.start.stages):
-            raise ValueError("start.kind = carousel needs stages: set start.stages, for example to 2^4")
+            raise ValueError("start.kind is 'carousel', which needs stages; give start.stages, for example 2^4")
         if self.start.kind == "jump_start" and self.rows * self.columns < len(self.start.jump_levels) + 3:
-            raise ValueError(f"start.jump_tiles = {self.start.jump_tiles!r}: too many for {self.rows}x{self.columns}")
+            most = self.rows * self.columns - 3
+            self.start.refuse("jump_tiles", f"at most {most} tiles on a board of {self.rows}x{self.columns}")
 
     def _check_values(self) -> None:
-        """States and actions are there for comparison: they know one target and one start."""
+        """Check that states and actions, which are there for comparison, have one target and one start."""
         if self.values == "afterstate":
             return
         for key, default in (("target", TargetConfig()), ("start", StartConfig()), ("promotion", "none")):
             if getattr(self, key) != default:
-                raise ValueError(f"values = {self.values} learns from one step and normal starts: leave out {key}")
+                self.refuse("values", f"afterstate, or leave out {key}: others learn from one step and normal starts")
         patterns = parse_network(self.network, self.rows, self.columns)
         if max(table_sizes(patterns, self.rows, self.columns, self.values)) > MOST_PLACES:
-            raise ValueError("values = action has four tables a tuple, too large with 8 cells: give another network")
+            self.refuse("values", "another network: action has four tables a tuple, too large with 8 cells")
 
     @property
     def num_threads(self) -> int:

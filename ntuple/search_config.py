@@ -1,41 +1,42 @@
 """The configuration of expectimax search, and of the hand-made evaluation."""
 
-import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
+from ntuple.settings import Settings, group, setting
 from ntuple.stages import make_stages
 
 MOST_PLIES = 16
 MOST_CELLS = 16
-TABLE_BITS = (4, 28)  # log2 of the entries of a table: 16 to 268 million
+LEAST_BITS, MOST_BITS = 4, 28  # log2 of the entries of a table: 16 to 268 million
+MOST_WEIGHT = 1e6  # of a hand-made feature; a value is single precision
 
 
 @dataclass(frozen=True)
-class HeuristicConfig:
+class HeuristicConfig(Settings, prefix="search.heuristic"):
     """Weights of the hand-made evaluation, in points (ntuple.heuristic); found by five minutes of random search.
 
     Raises:
         ValueError: a weight is not finite, or a power not above 0.
     """
 
-    empty: float = 70.0  # an empty cell, in its row and again in its column
-    merges: float = 90.0  # a pair of equal neighbours
-    monotonicity: float = 2.5
-    monotonicity_power: float = 2.7
-    sum: float = 0.4
-    sum_power: float = 1.2
-
-    def __post_init__(self) -> None:
-        for name, weight in asdict(self).items():
-            if not math.isfinite(weight):
-                raise ValueError(f"heuristic.{name} = {weight}: must be finite")
-            if name.endswith("_power") and not 0 < weight <= 8:
-                raise ValueError(f"heuristic.{name} = {weight}: must be above 0 and at most 8")
+    empty: float = setting(
+        70.0,
+        "Weight of an empty cell, once in its row and once in its column.",
+        at_least=-MOST_WEIGHT,
+        at_most=MOST_WEIGHT,
+    )
+    merges: float = setting(90.0, "Weight of a pair of equal neighbours.", at_least=-MOST_WEIGHT, at_most=MOST_WEIGHT)
+    monotonicity: float = setting(
+        2.5, "Weight of the tiles that break a monotone line.", at_least=-MOST_WEIGHT, at_most=MOST_WEIGHT
+    )
+    monotonicity_power: float = setting(2.7, "Power of log2 of these tiles.", above=0, at_most=8)
+    sum: float = setting(0.4, "Weight of all tiles.", at_least=-MOST_WEIGHT, at_most=MOST_WEIGHT)
+    sum_power: float = setting(1.2, "Power of log2 of these tiles.", above=0, at_most=8)
 
 
 @dataclass(frozen=True)
-class ExpectimaxConfig:
+class ExpectimaxConfig(Settings, prefix="search"):
     """How far and how an expectimax search looks ahead (ntuple.expectimax).
 
     Raises:
@@ -44,44 +45,52 @@ class ExpectimaxConfig:
 
     MOST_PLIES: ClassVar[int] = MOST_PLIES
 
-    plies: int = 3  # layers of afterstates; with a time limit the most that are searched
-    limits: str = (
-        ""  # by empty cells: "6:2 10:1" = below afterstates of 6 and more empty cells 2 plies in all, of 10 one
+    plies: int = setting(
+        3, "Layers of afterstates; with a time limit the most that are searched.", at_least=1, at_most=MOST_PLIES
     )
-    seconds: float = 0.0  # a move: search one ply deeper, and deeper, while time is left; 0: to `plies`
-    rectified: bool = False  # values below 0 count 0, a move is worth a point more (Guei 2023, appendix B.2)
-    least_probability: float = 0.0  # of a line of spawns that is searched on; 0: all of them, exact
-    takes_deeper: bool = False  # a remembered value of a deeper search serves too: no longer the same values
-    downgrade: str = ""  # tile-downgrading from such tiles on, like 32768 or 32768+8192 (Guei 2023, sec. 3.4.3)
-    leaf_bits: int = 12  # log2 of the leaves remembered by a thread, 12 bytes each
-    node_bits: int = 14  # log2 of the chance nodes remembered by a thread, 13 bytes each
-    heuristic: HeuristicConfig = field(default_factory=HeuristicConfig)  # for the player of that name alone
+    limits: str = setting(
+        "", "Plies by empty cells: '6:2 10:1' searches 2 plies in all below afterstates of 6 to 9 empty cells, then 1."
+    )
+    seconds: float = setting(
+        0.0, "Time limit of a move: search one ply deeper while time is left; 0: none.", at_least=0, at_most=3600
+    )
+    rectified: bool = setting(
+        False, "Values below 0 count as 0 and each move counts a point more (Guei 2023, appendix B.2)."
+    )
+    least_probability: float = setting(
+        0.0, "Prune branches below this cumulative probability; 0: exact.", at_least=0, below=1
+    )
+    takes_deeper: bool = setting(
+        False, "Use a remembered value of a deeper search in place of one of the wanted depth: other values."
+    )
+    downgrade: str = setting(
+        "", "Tile-downgrading from these tiles on, like 32768 or 32768+8192 (Guei 2023, sec. 3.4.3)."
+    )
+    leaf_bits: int = setting(
+        12, "log2 of the leaves remembered by a thread, 12 bytes each.", at_least=LEAST_BITS, at_most=MOST_BITS
+    )
+    node_bits: int = setting(
+        14, "log2 of the chance nodes remembered by a thread, 13 bytes each.", at_least=LEAST_BITS, at_most=MOST_BITS
+    )
+    heuristic: HeuristicConfig = group(HeuristicConfig)
 
     def __post_init__(self) -> None:
-        if not 1 <= self.plies <= MOST_PLIES:
-            raise ValueError(f"plies = {self.plies}: must be between 1 and {MOST_PLIES}")
-        if not 0 <= self.seconds <= 3600:
-            raise ValueError(f"seconds = {self.seconds}: must be between 0 and 3600")
-        if not 0 <= self.least_probability < 1:
-            raise ValueError(f"least_probability = {self.least_probability}: must be at least 0 and below 1")
-        for name in ("leaf_bits", "node_bits"):
-            if not TABLE_BITS[0] <= getattr(self, name) <= TABLE_BITS[1]:
-                raise ValueError(f"{name} = {getattr(self, name)}: must be between {TABLE_BITS[0]} and {TABLE_BITS[1]}")
+        super().__post_init__()
         _ = self.most_plies, self.downgrades_from
 
     @property
     def most_plies(self) -> tuple[int, ...]:
         """The most plies in all at and below an afterstate with 0, 1, .. 16 empty cells."""
-        mistake = f"limits = {self.limits!r}: give ascending empty:plies pairs like 6:2 10:1, cells up to 16"
+        wanted = "ascending empty:plies pairs like 6:2 10:1, cells up to 16"
         try:
             pairs = [(int(cells), int(plies)) for cells, plies in (word.split(":") for word in self.limits.split())]
-        except ValueError as error:
-            raise ValueError(mistake) from error
+        except ValueError:
+            self.refuse("limits", wanted)
         cells = [empty for empty, _ in pairs]
         if cells != sorted(set(cells)) or not all(
             0 <= empty <= MOST_CELLS and 1 <= plies <= MOST_PLIES for empty, plies in pairs
         ):
-            raise ValueError(mistake)
+            self.refuse("limits", wanted)
         most = [MOST_PLIES] * (MOST_CELLS + 1)
         for empty, plies in pairs:
             most[empty:] = [plies] * (MOST_CELLS + 1 - empty)
@@ -92,11 +101,11 @@ class ExpectimaxConfig:
         """The tiles from which a root is downgraded, as bits of one number; 0: never."""
         if not self.downgrade:
             return 0
-        mistake = f"downgrade = {self.downgrade!r}: give a sum of tiles like 32768 or 32768+8192"
+        wanted = "a sum of tiles like 32768 or 32768+8192"
         try:
             thresholds = make_stages(self.downgrade).thresholds
-        except ValueError as error:
-            raise ValueError(mistake) from error
+        except ValueError:
+            self.refuse("downgrade", wanted)
         if len(thresholds) != 1 or not self.downgrade[0].isdecimal():
-            raise ValueError(mistake)
+            self.refuse("downgrade", wanted)
         return int(thresholds[0])

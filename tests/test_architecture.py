@@ -10,11 +10,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
-def imported_packages(file: Path) -> set[str]:
+def imported_modules(file: Path) -> set[str]:
     tree = ast.parse(file.read_text(encoding="utf-8"))
     names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
-    names += [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
-    return {name.split(".")[0] for name in names}
+    return {*names, *(node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module)}
+
+
+def imported_packages(file: Path) -> set[str]:
+    return {name.split(".")[0] for name in imported_modules(file)}
 
 
 @pytest.mark.parametrize(
@@ -27,10 +30,22 @@ def test_a_learner_imports_nothing_from_above_it(package, forbidden):
         assert not imported_packages(file) & forbidden, file
 
 
-def test_one_file_of_muzero_knows_of_ntuple():
+def test_one_file_of_muzero_knows_of_networks_of_tuples():
+    """All may know how settings are checked, which needs the standard library alone."""
     files = (ROOT / "muzero2048").rglob("*.py")
-    users = {file.relative_to(ROOT).as_posix() for file in files if "ntuple" in imported_packages(file)}
+    found = {file.relative_to(ROOT).as_posix(): imported_modules(file) for file in files}
+    users = {
+        file
+        for file, modules in found.items()
+        if any(module.split(".")[0] == "ntuple" and module != "ntuple.settings" for module in modules)
+    }
     assert users == {"muzero2048/ntuple_value.py"}
+
+
+@pytest.mark.parametrize("module", ["ntuple.settings", "muzero2048.config", "launch.config"])
+def test_settings_load_no_numba(module):
+    code = f"import sys, {module}; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
 @pytest.mark.parametrize("module", ["ntuple", "launch.cli"])

@@ -1,20 +1,23 @@
 """Every experiment in configs/ loads, and its header is a lab note whose command names the file."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from launch.config import load_experiment
+from launch.config import load_experiment, warn_without_effect
 
 ROOT = Path(__file__).parent.parent
 CONFIGS = sorted((ROOT / "configs").rglob("*.yaml"))
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_config(path: Path) -> None:
+def test_config(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     experiment = load_experiment(path)
+    warn_without_effect(experiment)
+    assert capsys.readouterr().err == ""
     assert experiment.settings.env_steps >= experiment.settings.report_env_steps
-    header = path.read_text(encoding="utf-8").split("learner:")[0]
+    header = re.split(r"^(?:base|learner):", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[0]
     assert f"Command:  muzero2048 train {path.relative_to(ROOT)}" in header
     for entry in ("Machine:", "Time:", "Expect:"):
         assert entry in header

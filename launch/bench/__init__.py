@@ -10,6 +10,7 @@ from rich.table import Table
 from launch.bench.rows import Row
 from launch.errors import UserError
 
+MOST_GPUS = 4096  # to compile for: each is a device that XLA keeps track of
 OF_A_CONFIG = ("learner", "gpu")  # benchmarks of any MuZero experiment; the others have their own
 
 
@@ -19,8 +20,8 @@ def run_bench(what: str, config: Path | None, overrides: Sequence[str], gpus: in
     Raises:
         UserError: a config is given to a benchmark that has its own.
     """
-    if gpus < 1:
-        raise UserError(f"--gpus is {gpus}; give 1 or more")
+    if not 1 <= gpus <= MOST_GPUS:
+        raise UserError(f"--gpus is {gpus}; give 1 to {MOST_GPUS}")
     if config and what not in OF_A_CONFIG:
         raise UserError(f"bench {what} takes no config, bench {' and '.join(OF_A_CONFIG)} do: leave out {config}")
     if overrides and not config:

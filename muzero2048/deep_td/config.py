@@ -1,52 +1,56 @@
 """What an experiment with TD-afterstate or Q-learning can set, beside what all learners on the device share."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from muzero2048.config import TrainingConfig
 from muzero2048.env import NUM_ACTIONS
 from muzero2048.value_codec import ScalarCodec, ValueCodec
+from ntuple.settings import Settings, group, setting
 
 
 @dataclass(frozen=True)
-class ExplorationConfig:
+class ExplorationConfig(Settings, prefix="exploration"):
     """Chance epsilon of a random move in self-play; it falls linearly and then stays."""
 
-    epsilon: float = 0.0  # at the beginning
-    final_epsilon: float = 0.0  # at the end
-    decay: float = 0.5  # share of the training budget in which it falls
+    epsilon: float = setting(0.0, "Probability of a random move at the start.", at_least=0, at_most=1)
+    final_epsilon: float = setting(0.0, "The same after the decay; at most epsilon.", at_least=0, at_most=1)
+    decay: float = setting(
+        0.5,
+        "Share of the training budget in which it falls.",
+        above=0,
+        at_most=1,
+        only_if="exploration.epsilon!=0.0",
+    )
 
     def __post_init__(self) -> None:
-        if not 0 <= self.final_epsilon <= self.epsilon <= 1:
-            raise ValueError(
-                f"exploration.epsilon = {self.epsilon}, exploration.final_epsilon = {self.final_epsilon}: "
-                "needs 0 <= final_epsilon <= epsilon <= 1"
-            )
-        if not 0 < self.decay <= 1:
-            raise ValueError(f"exploration.decay is {self.decay}: must be above 0 and at most 1")
+        super().__post_init__()
+        if self.final_epsilon > self.epsilon:
+            self.refuse("final_epsilon", f"at most exploration.epsilon = {self.epsilon}")
 
 
 @dataclass(frozen=True)
 class DeepTDConfig(TrainingConfig):
-    """One experiment; td_steps = 1 gives the targets of the early attempt."""
+    """One experiment; td_steps = 1 gives the targets of Guei 2023, sec. 4.4.2."""
 
-    # td_afterstate: one value of the board behind the move. q_learning: one of each of the four moves
-    method: Literal["td_afterstate", "q_learning"] = "td_afterstate"
-    # categorical: cross-entropy with the two-hot code of `value`. scalar: Huber loss between transformed values
-    output: Literal["categorical", "scalar"] = "categorical"
-    exploration: ExplorationConfig = field(default_factory=ExplorationConfig)
+    method: Literal["td_afterstate", "q_learning"] = setting(
+        "td_afterstate", "td_afterstate: one value of the board after the move. q_learning: one for each move."
+    )
+    output: Literal["categorical", "scalar"] = setting(
+        "categorical",
+        "categorical: cross-entropy with the code of `value`. scalar: Huber loss between transformed values.",
+    )
+    exploration: ExplorationConfig = group(ExplorationConfig)
+    value: ValueCodec = group(ValueCodec, only_if="output=categorical")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.network.model != "latent":
-            raise ValueError(f"network.model is {self.network.model}: deep_td has no model of the game; leave it out")
+            self.network.refuse("model", "nothing: deep_td has no model of the game")
         for name in ("priority_exponent", "reanalyse"):
             if getattr(self.replay, name):
-                raise ValueError(
-                    f"replay.{name} is {getattr(self.replay, name)}: deep_td samples uniformly and searches nothing "
-                    "anew; leave it out"
-                )
+                self.replay.refuse(name, "0: deep_td samples uniformly and searches nothing anew")
 
     @property
     def largest_value(self) -> float:

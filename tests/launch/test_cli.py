@@ -131,8 +131,16 @@ def test_a_run_that_exists(toy_yaml: Path, capsys):
     [
         ([], "the following arguments are required: COMMAND; see `muzero2048 --help`"),
         (["train"], "the following arguments are required: CONFIG; see `muzero2048 train --help`"),
-        (["train", "toy.yaml", "--resum", "-x"], "cannot read -x; see `muzero2048 --help`"),
-        (["evaluate", "random", "more"], "random does not search; leave out more"),
+        (
+            ["train", "toy.yaml", "--resum", "-x"],
+            "there is no option --resum -x; an option needs its whole name, see --help",
+        ),
+        (["evaluate", "random", "more"], "one PATH at a time: random is one, leave out more"),
+        (
+            ["evaluate", "random", "--game", "4"],
+            "there is no option --game; an option needs its whole name, see --help",
+        ),
+        (["evaluate", "random", "--games", str(10**12)], "--games is 1000000000000; give 10000000 or less"),
         (
             ["evaluate", "greedy", "search.chance=weighted", "--search", "1ply"],
             "greedy does not search; leave out --search 1ply search.chance=weighted",
@@ -182,7 +190,7 @@ def test_help_and_mistakes_load_nothing_heavy():
         "import sys; from launch.cli import main\n"
         "try: main(['--help'])\nexcept SystemExit: pass\n"
         "assert main(['train', 'nowhere.yaml']) == 2\n"
-        "print(sorted({'jax', 'numba', 'wandb', 'matplotlib', 'muzero2048', 'ntuple'} & set(sys.modules)))"
+        "print(sorted({'jax', 'numba', 'wandb', 'matplotlib', 'muzero2048'} & set(sys.modules)))"
     )
     result = _run(code=code)
     assert result.stdout.splitlines()[-1] == "[]"

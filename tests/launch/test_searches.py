@@ -24,6 +24,7 @@ from ntuple import NTupleConfig
 ROOT = Path(__file__).parents[2]
 MUZERO_CONFIG = ROOT / "configs" / "muzero" / "tiny.yaml"
 HERE = Path("here")
+MCTX, WEIGHTED = "search.engine=mctx", "search.chance=weighted"
 RUN = RunConfig("one", "g")
 NTUPLE = Experiment("ntuple", RUN, NTupleConfig(rows=2, columns=2, network="0123"))
 OWN = SearchConfig(simulations=8, c_scale=1.0, gumbel_scale=0.5)
@@ -187,12 +188,12 @@ def test_other_settings_have_other_names():
         (
             MUZERO,
             Options(overrides=("search.dirichlet_fraction=2",)),
-            "options of the search: search.dirichlet_fraction is 2.0: must be between 0 and 1",
+            "override search.dirichlet_fraction=2: search.dirichlet_fraction is 2.0; give a number in [0, 1]",
         ),
         (
             MUZERO,
-            Options(overrides=("search.engine=mctx", "search.chance=weighted")),
-            "options of the search: search.chance = weighted needs search.engine = own",
+            Options(overrides=(MCTX, WEIGHTED)),
+            f"overrides {MCTX} {WEIGHTED}: search.chance is 'weighted'; give another value, or set search.engine=own",
         ),
     ],
 )

@@ -30,25 +30,28 @@ def test_sizes_that_follow() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"rows": 5}, "board 5x4"),
-        ({"columns": 1}, "board 4x1"),
-        ({"discount": 0.0}, "discount 0.0"),
-        ({"discount": 1.1}, "discount 1.1"),
-        ({"td_lambda": -0.1}, "td_lambda -0.1"),
-        ({"td_lambda": 1.5}, "td_lambda 1.5"),
-        *(({name: 0}, "at least 1") for name in ("unroll_steps", "num_envs", "chunk", "td_steps", "env_steps")),
+        ({"rows": 5}, "rows is 5; give 2 to 4"),
+        ({"columns": 1}, "columns is 1; give 2 to 4"),
+        ({"discount": 0.0}, "discount is 0.0; give a number in "),
+        ({"discount": 1.1}, "discount is 1.1; give a number in "),
+        ({"td_lambda": -0.1}, "td_lambda is -0.1; give a number in "),
+        ({"td_lambda": 1.5}, "td_lambda is 1.5; give a number in "),
+        *(
+            ({name: 0}, f"{name} is 0; give 1 ")
+            for name in ("unroll_steps", "num_envs", "chunk", "td_steps", "env_steps")
+        ),
         ({"report_env_steps": 0}, "report_env_steps"),
-        ({"chance": ChanceConfig("oracle", 31)}, "needs at least 32"),
+        ({"chance": ChanceConfig("oracle", 31)}, "chance.codes is 31; give 32 or more"),
         ({"replay": ReplayConfig(capacity=1280, batch_size=256)}, "0.5 updates a chunk"),
-        ({"replay": ReplayConfig(capacity=1280, batch_size=48)}, "whole number"),
+        ({"replay": ReplayConfig(capacity=1280, batch_size=48)}, "whole number of at least 1"),
         ({"replay": ReplayConfig(capacity=1281, batch_size=64)}, "multiple of num_envs"),
         ({"unroll_steps": 16}, "chunk is 16"),
         ({"ema_decay": 1.0}, "ema_decay is 1.0"),
         ({"ema_decay": -0.1}, "ema_decay is -0.1"),
-        ({"optimistic_value": -1.0}, "optimistic_value is -1: .* raise value.h_max"),
-        ({"optimistic_value": 2e5}, "optimistic_value is 200000: .* 1785"),
+        ({"optimistic_value": -1.0}, "optimistic_value is -1.0; give a number in"),
+        ({"optimistic_value": 2e5}, "optimistic_value is 200000.0; give 0 to 1785.*raise value.h_max"),
         ({"network": NetworkConfig(model="grounded"), "losses": LossWeights(consistency=1.0)}, "losses.consistency"),
-        ({"rows": 2, "columns": 2, "start": StartConfig("jump_start")}, "on 2x2 cells give at most 1 tiles"),
+        ({"rows": 2, "columns": 2, "start": StartConfig("jump_start")}, "at most 1 tiles on 2x2 cells"),
     ],
 )
 def test_what_does_not_fit_is_refused(changes: dict[str, object], message: str) -> None:

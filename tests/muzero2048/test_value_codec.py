@@ -145,7 +145,7 @@ def test_hl_gauss_without_smoothing_is_the_nearest_point() -> None:
 
 @pytest.mark.parametrize("smoothing", [0.0, -0.5, float("nan")])
 def test_refused_smoothing(smoothing: float) -> None:
-    with pytest.raises(ValueError, match=r"value\.smoothing is .*: must be above 0"):
+    with pytest.raises(ValueError, match=r"value\.smoothing is .*; give a number in \(0, 1e\+06\]"):
         ValueCodec(smoothing=smoothing)
 
 
@@ -164,5 +164,5 @@ def test_logits_of_a_value(bins: int, h_max: float, decoding: str) -> None:
 
 @pytest.mark.parametrize(("bins", "h_max"), [(1, 600.0), (601, 0.0), (601, -1.0), (601, np.inf), (601, np.nan)])
 def test_refused_supports(bins: int, h_max: float) -> None:
-    with pytest.raises(ValueError, match="needs bins >= 2 and h_max > 0"):
+    with pytest.raises(ValueError, match=r"value\.(bins|h_max) is "):
         ValueCodec(bins, h_max)

@@ -16,9 +16,9 @@ GOOD = small_config()
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"rows": 5}, "board 5x3"),
-        ({"network": NetworkConfig(trunk="cnn_2x2")}, "network.trunk is cnn_2x2"),
-        ({"network": NetworkConfig(model="grounded")}, "network.model is grounded"),
+        ({"rows": 5}, "rows is 5; give 2 to 4"),
+        ({"network": NetworkConfig(trunk="cnn_2x2")}, "network.trunk is 'cnn_2x2'; give cnn_3x3"),
+        ({"network": NetworkConfig(model="grounded")}, "network.model is 'grounded'"),
         *(({"replay": ReplayConfig(capacity=512, batch_size=64, **{name: 0.5})}, f"replay.{name} is 0.5")
           for name in ("priority_exponent", "reanalyse")),
         ({"replay": ReplayConfig(capacity=500, batch_size=64)}, "multiple of num_envs"),
@@ -33,9 +33,9 @@ def test_what_does_not_fit_is_refused(changes: dict[str, object], message: str) 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"epsilon": 1.1}, "epsilon = 1.1"),
-        ({"epsilon": 0.1, "final_epsilon": 0.2}, "final_epsilon = 0.2"),
-        ({"final_epsilon": -0.1}, "final_epsilon = -0.1"),
+        ({"epsilon": 1.1}, "epsilon is 1.1"),
+        ({"epsilon": 0.1, "final_epsilon": 0.2}, "final_epsilon is 0.2"),
+        ({"final_epsilon": -0.1}, "final_epsilon is -0.1"),
         ({"decay": 0.0}, "decay is 0.0"),
         ({"decay": 1.5}, "decay is 1.5"),
     ],
@@ -48,7 +48,7 @@ def test_exploration(changes: dict[str, float], message: str) -> None:
 def test_convolutions_of_2x2_fit_from_3x3() -> None:
     network = NetworkConfig(trunk="cnn_2x2")
     assert dataclasses.replace(GOOD, rows=3, columns=3, network=network).network == network
-    with pytest.raises(ValueError, match="2x2 has none left"):
+    with pytest.raises(ValueError, match="leave nothing of 2x2 cells"):
         small_config(rows=2, columns=2, network=network)
 
 

@@ -1,0 +1,56 @@
+"""Completion in the shell (argcomplete): commands, options, and the keys and values of configs.
+
+eval "$(register-python-argcomplete muzero2048)"      in bash or zsh; docs/train.md says more
+"""
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from launch.errors import LaunchError
+
+if TYPE_CHECKING:
+    from ntuple.settings import Key
+
+VARIABLE = "_ARGCOMPLETE"  # set by the shell's function when it asks
+
+
+def complete(parser: argparse.ArgumentParser) -> None:
+    """Answer the shell and exit if it asks for completions; else do nothing."""
+    if VARIABLE in os.environ:
+        import argcomplete
+
+        argcomplete.autocomplete(parser)
+
+
+def complete_override(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+    """The overrides that begin with `prefix`: keys of the config named before, and values of a key that is a choice."""
+    from launch.config import load_experiment
+    from launch.describe import learner_keys
+
+    try:
+        learner = load_experiment(Path(parsed_args.config)).learner
+    except (LaunchError, TypeError):
+        return []
+    name, has_value, _value = prefix.partition("=")
+    keys = [key for key in learner_keys(learner) if key.name.startswith(name)]
+    if not has_value:
+        return [f"{key.name}=" for key in keys]
+    return [f"{name}={value}" for key in keys if key.name == name for value in _values(key)]
+
+
+def _values(key: "Key") -> list[str]:
+    if key.type == "bool":
+        return ["true", "false"]
+    return key.accepts.removeprefix("one of: ").split(", ") if key.type == "choice" else []
+
+
+def complete_learner(prefix: str, **_: Any) -> list[str]:
+    """Names of learners, and paths as the shell completes them."""
+    from argcomplete.completers import FilesCompleter
+
+    from launch.learners import LEARNERS
+
+    paths = FilesCompleter()(prefix)
+    return [*(name for name in LEARNERS if name.startswith(prefix)), *paths]

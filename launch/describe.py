@@ -1,0 +1,76 @@
+"""`muzero2048 config`: every key of an experiment or a learner, with its type, value, range and meaning."""
+
+import dataclasses
+import functools
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from launch import learners
+from launch.config import Experiment, RunConfig, load_experiment
+from ntuple.settings import Key, full_condition, keys_of
+
+INDENT = "    "
+
+
+class Entry(NamedTuple):
+    """A key, and its value in an experiment."""
+
+    key: Key
+    value: Any  # that of an experiment, or the default; dataclasses.MISSING: neither is there
+
+
+def describe(target: str, overrides: Sequence[str], as_json: bool) -> None:
+    """Print all keys of a learner with their defaults, or of an experiment with their values.
+
+    Args:
+        target: name of a learner, or path of a config, a run or a checkpoint.
+        overrides: "key=value" of an experiment.
+        as_json: print one object in the last line.
+
+    Raises:
+        UserError: the config cannot be read.
+    """
+    if target in learners.LEARNERS and not overrides:
+        learner, entries = target, [Entry(key, key.default) for key in learner_keys(target)]
+    else:
+        experiment = load_experiment(Path(target), overrides)
+        learner, entries = experiment.learner, _entries(experiment)
+    print(f"learner: {learner}")
+    for entry in entries:
+        print(_text(entry))
+    if as_json:
+        print(json.dumps({"learner": learner, "keys": [_record(entry) for entry in entries]}))
+
+
+def learner_keys(learner: str) -> list[Key]:
+    """All keys of an experiment with that learner, but for `learner` itself."""
+    return keys_of(RunConfig, "run.") + keys_of(learners.config_class(learner), f"{learner}.")
+
+
+def _entries(experiment: Experiment) -> list[Entry]:
+    sections = {"run": experiment.run, experiment.learner: experiment.settings}
+
+    def value(key: Key) -> Any:
+        section, *names = key.name.split(".")
+        return functools.reduce(getattr, names, sections[section])
+
+    return [Entry(key, value(key)) for key in learner_keys(experiment.learner)]
+
+
+def _text(entry: Entry) -> str:
+    key, value = entry
+    section = key.name.partition(".")[0] + "."
+    shown = "(required)" if value is dataclasses.MISSING else f"= {value!r}"
+    notes = [key.accepts]
+    if key.default is not dataclasses.MISSING and value != key.default:
+        notes.insert(0, f"default {key.default!r}")
+    if key.only_if:
+        notes.append(f"only with {full_condition(key.only_if, section)}")
+    return f"\n{key.name}: {key.type} {shown}  ({'; '.join(notes)})\n{INDENT}{key.meaning}"
+
+
+def _record(entry: Entry) -> dict[str, Any]:
+    key = entry.key._asdict() | {"value": entry.value}
+    return {name: None if value is dataclasses.MISSING else value for name, value in key.items()}
