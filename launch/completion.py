@@ -25,19 +25,29 @@ def complete(parser: argparse.ArgumentParser) -> None:
 
 
 def complete_override(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
-    """The overrides that begin with `prefix`: keys of the config named before, and values of a key that is a choice."""
-    from launch.config import load_experiment
-    from launch.describe import learner_keys
-
+    """The overrides that begin with `prefix`: keys, and after the "=" the values of a key that is a choice."""
     try:
-        learner = load_experiment(Path(parsed_args.config)).learner
+        known = _keys(parsed_args)
     except (LaunchError, TypeError):
-        return []
+        return []  # no config is named, or one that cannot be read
     name, has_value, _value = prefix.partition("=")
-    keys = [key for key in learner_keys(learner) if key.name.startswith(name)]
+    keys = [key for key in known if key.name.startswith(name)]
     if not has_value:
         return [f"{key.name}=" for key in keys]
     return [f"{name}={value}" for key in keys if key.name == name for value in _values(key)]
+
+
+def _keys(arguments: argparse.Namespace) -> "list[Key]":
+    """The keys of the config that a command names, or of its search."""
+    from launch import learners
+    from launch.config import load_experiment
+    from launch.describe import learner_keys
+    from ntuple.settings import keys_of
+
+    if hasattr(arguments, "config"):
+        return learner_keys(load_experiment(Path(arguments.config)).learner)
+    is_expectimax = arguments.search == "expectimax" or arguments.path == "heuristic"
+    return keys_of(learners.expectimax_config() if is_expectimax else learners.search_config(), "search.")
 
 
 def _values(key: "Key") -> list[str]:
