@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from launch.errors import warn
 from launch.files import write_json
 
 # Files of a control group: its limit, what it uses, and what of that are caches of files.
@@ -29,8 +30,19 @@ def project_version() -> str:
 def record_environment(run_folder: Path) -> None:
     """Add this process to the list in environment.json: one entry for each time the run was started."""
     file = run_folder / "environment.json"
-    earlier = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
-    write_json(file, [*earlier, environment()])
+    write_json(file, [*_earlier(file), environment()])
+
+
+def _earlier(file: Path) -> list[Any]:
+    """The entries of the starts before; none, with a warning, if the file is damaged."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+    except (OSError, ValueError):
+        found = None
+    if isinstance(found, list):
+        return found
+    warn(f"{file} is damaged: the entries of earlier starts are lost")
+    return []
 
 
 def environment() -> dict[str, Any]:

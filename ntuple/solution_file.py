@@ -1,11 +1,14 @@
 """Files of solved games: safetensors, the settings as JSON in the header.
 
-A file is mapped into memory, not read: the 48.7 million states of 3x3 are there at once, and processes that ask the
-same file share it. Afterstates have no values in it: they follow from those of the states behind them.
+A file is mapped into memory, so processes that ask the same file share it. Its SHA-256 is checked when it is opened:
+a changed bit would be a wrong value that nobody notices. Afterstates have no values in it: they follow from those of
+the states after them.
 """
 
+import hashlib
 import json
 import mmap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +20,8 @@ from ntuple.board import make_rules
 from ntuple.solver import LEVELS, Solved, Values
 from ntuple.store import write_safetensors
 
-FORMAT = "muzero2048 solution 1"
+FORMAT = "muzero2048 solution 2"
+OLD_FORMAT = "muzero2048 solution 1"  # without a digest
 TYPES: dict[str, Any] = {  # of the arrays in a file; `reach` is there only if a tile was asked for
     "states": np.uint64,
     "state_starts": np.int64,
@@ -49,7 +53,8 @@ def write_solution(path: Path, settings: Settings, solved: Solved) -> None:
     del tensors["values"]
     if settings.tile > LEVELS:
         del tensors["reach"]
-    write_safetensors(path, tensors, {"format": FORMAT, "settings": json.dumps(settings._asdict())})
+    about = json.dumps(settings._asdict())
+    write_safetensors(path, tensors, {"format": FORMAT, "settings": about, "sha256": digest_of(about, tensors)})
 
 
 def read_solution(path: Path) -> tuple[Settings, Solved]:
@@ -61,17 +66,33 @@ def read_solution(path: Path) -> tuple[Settings, Solved]:
     try:
         with safe_open(path, "numpy") as file:  # checks that the file is as long as its header says
             header = file.metadata() or {}
+        if header.get("format") == OLD_FORMAT:
+            raise ForeignFileError(f"{path}: saved by an older version, without a digest: solve the game again")
         if header.get("format") != FORMAT:
             raise ForeignFileError(f"{path}: not a solved game: name a file that `muzero2048 solve --out` wrote")
         settings = Settings(**json.loads(header["settings"]))
         if not all(type(value) is int for value in settings):
             raise ValueError(f"the settings are {settings}")
         make_rules(settings.rows, settings.columns)
-        return settings, _checked(_mapped(path), settings)
+        tensors = _mapped(path)
+        solved = _checked(dict(tensors), settings)
+        if digest_of(header["settings"], tensors) != header["sha256"]:
+            raise ValueError("it was changed after saving")
+        return settings, solved
     except ForeignFileError:
         raise
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: missing or damaged, solve the game again ({error})") from error
+
+
+def digest_of(settings: str, tensors: Mapping[str, NDArray[Any]]) -> str:
+    """SHA-256 of the settings and of all arrays in the order of TYPES, in hex digits."""
+    digest = hashlib.sha256(settings.encode())
+    for name in TYPES:
+        if name in tensors:
+            digest.update(f"{name}{tensors[name].size}".encode())
+            digest.update(np.ascontiguousarray(tensors[name]).data)
+    return digest.hexdigest()
 
 
 def _mapped(path: Path) -> dict[str, NDArray[Any]]:

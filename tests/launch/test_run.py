@@ -77,6 +77,15 @@ def test_the_environment_has_an_entry_for_each_start(toy_yaml: Path):
     assert entries[0]["version"] == version("muzero2048")
 
 
+@pytest.mark.parametrize("text", ["[{", "3", "\x00"])
+def test_a_damaged_list_of_starts_stops_no_training(toy_yaml: Path, capsys, text: str):
+    main(["train", "toy.yaml", "toy.env_steps=50"])
+    (RUN / "environment.json").write_text(text)
+    assert main(["train", "toy.yaml", "--resume"]) == 0
+    assert "environment.json is damaged: the entries of earlier starts are lost" in capsys.readouterr().err
+    assert len(json.loads((RUN / "environment.json").read_text())) == 1
+
+
 def test_a_longer_budget_goes_on_where_the_run_ended(toy_yaml: Path, capsys):
     assert _train(toy_yaml, "toy.env_steps=50") == 0
     assert _train(toy_yaml, "--resume", "toy.env_steps=100") == 0

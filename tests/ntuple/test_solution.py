@@ -16,7 +16,7 @@ from muzero2048.env import Game2048
 from ntuple import store
 from ntuple.board import encode
 from ntuple.solution import CHUNK, Answer, Solution, Worth
-from ntuple.solution_file import FORMAT
+from ntuple.solution_file import FORMAT, OLD_FORMAT, digest_of
 from ntuple.solver import LEVELS, solve
 
 NO_TILE = LEVELS + 1
@@ -305,8 +305,26 @@ def settings(**changed: object) -> str:
 def test_a_header_of_another_kind_is_refused(header, says: str, tmp_path: Path) -> None:
     path = tmp_path / "game.solution"
     solution(*GAMES[1]).save(path)
+    if header and isinstance(header.get("settings"), str):
+        header = header | {"sha256": digest_of(header["settings"], load_file(path))}
     save_file(load_file(path), path, header)
     assert says in refusal(path)
+
+
+def test_a_changed_bit_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "game.solution"
+    solution(*GAMES[1]).save(path)
+    whole = path.read_bytes()
+    for at in (len(whole) - 1, len(whole) - 500, len(whole) // 2):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
+        assert "it was changed after saving" in refusal(path) or "does not divide" in refusal(path)
+
+
+def test_a_file_without_a_digest_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "game.solution"
+    solution(*GAMES[1]).save(path)
+    save_file(load_file(path), path, {"format": OLD_FORMAT, "settings": settings()})
+    assert "saved by an older version, without a digest: solve the game again" in refusal(path)
 
 
 @pytest.mark.slow

@@ -1,0 +1,500 @@
+"""Mutated configs, overrides, words and files through every command: no traceback, no hang, no silent change of play.
+
+python tests/launch/mutate.py --cases 10000 --seed 1 [--only train_muzero]
+
+Case i depends on (seed, i) alone, so one that fails is repeated with `--first i --cases 1`. Workers run commands in
+their own process, in a copy of a workplace with small runs of all learners. A command must end with exit code 0, or
+with 2 and one line on stderr that begins with "error: "; 1 only for a training that diverged. Where a file was mutated
+and `evaluate` still ends with 0, the games must be those of the whole file, or a warning must name the file.
+"""
+
+import argparse
+import collections
+import contextlib
+import io
+import json
+import multiprocessing
+import os
+import random
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 120  # after which a command counts as one that hangs; the first of a kind compiles
+QUICK = {"WANDB_MODE": "disabled"}
+
+TINY = {
+    "ntuple": """\
+learner: ntuple
+run: {name: ntuple, group: g, final_games: 4, save_minutes: 0}
+ntuple: {rows: 2, columns: 2, network: '0123', env_steps: 400, report_env_steps: 200, threads: 1, stages: '0,8'}
+""",
+    "muzero": """\
+learner: muzero
+run: {name: muzero, group: g, final_games: 4, save_minutes: 0}
+muzero:
+  rows: 2
+  columns: 2
+  env_steps: 16
+  report_env_steps: 8
+  num_envs: 2
+  chunk: 4
+  unroll_steps: 2
+  network: {blocks: 1, width: 4, tile_levels: 6}
+  value: {bins: 8, h_max: 14}
+  chance: {encoder: oracle, codes: 8}
+  search: {simulations: 2, considered_actions: 2}
+  replay: {capacity: 16, batch_size: 4, ratio: 0.5}
+""",
+    "deep_td": """\
+learner: deep_td
+run: {name: deep_td, group: g, final_games: 4, save_minutes: 0}
+deep_td:
+  rows: 2
+  columns: 2
+  env_steps: 16
+  report_env_steps: 8
+  num_envs: 2
+  chunk: 4
+  network: {blocks: 1, width: 4, tile_levels: 6}
+  value: {bins: 8, h_max: 14}
+  replay: {capacity: 16, batch_size: 4, ratio: 0.5}
+""",
+}
+LIKELY = ("0", "0.5", "1", "2", "4", "8", "16", "1e-3", "true", "false", "-1", ".nan", ".inf", "1e300", "1e9", "65536")
+VALUES = (
+    ".nan", "nan", ".inf", "-.inf", "inf", "1e400", "-1e400", "1e-400", "-0.0", "0", "-1", "1", "2", "-2147483649",
+    "4294967296", "9223372036854775808", "10000000000000000000000", "1e22", "0.5", "1.5", "-0.5", "1e300", "-1e300",
+    "true", "false", "null", "~", "''", '""', "abc", "[]", "[1, 2]", "{}", "{a: 1}", "???", "${run.seed}", "${nothing}",
+    "${oc.env:HOME}", "0x10", "0o17", "1_000", "2020-01-01", "!!python/object:os.system", "é", "\u202e", "'a b'",
+    "x" * 5000, "9" * 5000, "1:2", "a:b:c", "0.5:0.1", "..", "/", "../../x", "8192", "0,8,16", "2^3", "tuples", "lines",
+)  # fmt: skip
+
+
+class Case(NamedTuple):
+    """A command in a workplace."""
+
+    words: list[str]
+    files: bool = False  # whether it reads a file that was mutated
+
+
+class Result(NamedTuple):
+    """What came of a case."""
+
+    number: int
+    kind: str
+    words: list[str]
+    code: int | str
+    fault: str  # "" if all is well
+    seconds: float
+
+
+def make_workplace(folder: Path) -> None:
+    """Small runs of all learners, a network file, records and a solution."""
+    from launch.cli import main
+
+    for learner, text in TINY.items():
+        (folder / f"{learner}.yaml").write_text(text)
+        if main(["train", f"{learner}.yaml"]) != 0:
+            raise RuntimeError(f"the run of {learner} did not end well")
+    shutil.copytree("runs/ntuple", "runs/other")
+    assert main(["train", "ntuple.yaml", "ntuple.rows=4", "ntuple.columns=4", "ntuple.stages=''", "ntuple.network='01'",
+                 "run.name=square"]) == 0  # fmt: skip
+    assert main(["network", "convert", "runs/square", "--out", "square.w"]) == 0
+    assert main(["evaluate", "random", "--games", "4", "--board", "2x2", "--records", "games.txt"]) == 0
+    assert main(["solve", "--board", "2x2", "--out", "solved"]) == 0
+
+
+def keys_of_learner(learner: str) -> list[str]:
+    from launch.describe import learner_keys
+
+    return [key.name for key in learner_keys(learner) if not key.name.endswith(("runs_folder", "begin_from"))]
+
+
+def _override(rng: random.Random, learner: str) -> str:
+    key = rng.choice(keys_of_learner(learner))
+    if rng.random() < 0.1:
+        key = _mutated_text(rng, key)
+    return f"{key}={rng.choice(VALUES if rng.random() < 0.4 else LIKELY)}"
+
+
+def _mutated_text(rng: random.Random, text: str) -> str:
+    """A character, a word or a line taken away, doubled or exchanged."""
+    at, end = sorted(rng.randrange(len(text) + 1) for _ in range(2))
+    piece = text[at:end]
+    return (
+        text[:at]
+        + rng.choice(["", piece * 2, piece[::-1], rng.choice(VALUES), rng.choice(":{}[]-#'\"\n\t&*!|>%@`\0")])
+        + text[end:]
+    )
+
+
+def _mutated_bytes(rng: random.Random, content: bytes) -> bytes:
+    """Cut, flipped in some bits, or with bytes put in."""
+    kind = rng.randrange(4)
+    if kind == 0 or not content:
+        return content[: rng.randrange(len(content) + 1)]
+    if kind == 1:
+        return content + bytes(rng.randrange(256) for _ in range(rng.randrange(1, 9)))
+    changed = bytearray(content)
+    for _ in range(1 if kind == 2 else rng.randrange(2, 9)):
+        changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def _train(learner: str) -> Callable[[random.Random], Case]:
+    def make(rng: random.Random) -> Case:
+        name = f"{learner}.yaml"
+        words = ["train", name, f"run.name=new{rng.randrange(10**9)}"]
+        if rng.random() < 0.5:
+            Path("mutated.yaml").write_text(_mutated_text(rng, TINY[learner]), errors="replace")
+            words[1] = "mutated.yaml"
+        words += [_override(rng, learner) for _ in range(rng.randrange(1, 3))]
+        return Case(words)
+
+    return make
+
+
+def _resume(rng: random.Random) -> Case:
+    learner = rng.choice(["ntuple", "ntuple", "ntuple", "deep_td", "muzero"])
+    return Case(
+        ["train", f"runs/{learner}", "--resume", *(_override(rng, learner) for _ in range(rng.randrange(1, 3)))]
+    )
+
+
+def _number(rng: random.Random) -> str:
+    return rng.choice(VALUES[:27]) if rng.random() < 0.5 else str(rng.randrange(-1, 10))
+
+
+def _search_words(rng: random.Random, path: str) -> list[str]:
+    words: list[str] = []
+    if rng.random() < 0.5:
+        words += ["--search", rng.choice(["1ply", "expectimax", "expectimax", "gumbel", "puct", "none"])]
+    if rng.random() < 0.3:
+        words += ["--plies", _number(rng)]
+    if rng.random() < 0.3:
+        words += ["--simulations", _number(rng)]
+    if rng.random() < 0.4:
+        keys = ["plies", "limits", "seconds", "rectified", "least_probability", "downgrade", "leaf_bits", "node_bits",
+                "takes_deeper", "simulations", "c_scale", "c_visit", "value_scale", "root", "chance", "range_floor",
+                "gumbel_scale", "normalization", "pb_c_init", "heuristic.empty", "heuristic.sum_power"]  # fmt: skip
+        words.append(f"search.{rng.choice(keys)}={rng.choice(VALUES if rng.random() < 0.4 else LIKELY)}")
+    return words
+
+
+def _player(rng: random.Random) -> str:
+    return rng.choice(["random", "greedy", "heuristic", "heuristic", "runs/ntuple", "runs/ntuple", "runs/ntuple",
+                       "runs/other", "runs/deep_td", "runs/muzero", "runs/muzero", "runs", "none"])  # fmt: skip
+
+
+def _evaluate(rng: random.Random) -> Case:
+    path = _player(rng)
+    words = ["evaluate", path, "--games", "4" if rng.random() < 0.7 else _number(rng)]
+    if path in ("random", "greedy", "heuristic") and rng.random() < 0.8:
+        words += ["--board", rng.choice(["2x2", "2x3", "2x2", "0x0", "4", "x", "9x9", "\uff12x2", "nan"])]
+    for option in ("--seed", "--part"):
+        if rng.random() < 0.2:
+            words += [
+                option,
+                _number(rng) if option == "--seed" else rng.choice(["1/2", "2/1", "0/0", "1/1", "x", "1/"]),
+            ]
+    return Case([*words, *_search_words(rng, path)])
+
+
+def _moves(rng: random.Random) -> Case:
+    position = rng.choice(["2 4 / 0 2", "0x1201", "0 0 / 0 0", "131072 131072 / 2 2", "2 4 2 / 4 2 4"])
+    if rng.random() < 0.5:
+        position = _mutated_text(rng, position)
+    path = _player(rng)
+    board = ["--board", "2x2"] if path in ("random", "greedy", "heuristic") else []
+    return Case(["moves", path, "--position", position, *board, *_search_words(rng, path)])
+
+
+def _network(rng: random.Random) -> Case:
+    tool = rng.choice(["inspect", "average", "fold", "convert"])
+    if rng.random() < 0.6:
+        Path("mutated.w").write_bytes(_mutated_bytes(rng, Path("square.w").read_bytes()))
+    paths = rng.sample(["mutated.w", "square.w", "runs/ntuple", "runs/square", "runs/other", "runs/muzero", "none", "games.txt"],
+                       rng.randrange(1, 3) if tool == "average" else 1)  # fmt: skip
+    words = ["network", tool, *paths]
+    if rng.random() < 0.2:
+        words += ["--stages", rng.choice(VALUES)]
+    if tool != "inspect":
+        words += ["--out", f"out{rng.randrange(10**9)}{rng.choice(['', '.w'])}"]
+        words += ["--half"] if rng.random() < 0.3 else []
+    return Case(words, files=True)
+
+
+def _judge(rng: random.Random) -> Case:
+    content = Path("games.txt").read_bytes()
+    mutated = (
+        _mutated_text(rng, content.decode()).encode(errors="replace")
+        if rng.random() < 0.5
+        else _mutated_bytes(rng, content)
+    )
+    Path("mutated.txt").write_bytes(mutated)
+    words = ["judge", "mutated.txt", *(["--whole"] if rng.random() < 0.3 else [])]
+    return Case([*words, *(["--board", rng.choice(["2x2", "4x4", "3", "", "nan"])] if rng.random() < 0.3 else [])])
+
+
+def _solve(rng: random.Random) -> Case:
+    if rng.random() < 0.5:
+        Path("mutated").write_bytes(_mutated_bytes(rng, Path("solved").read_bytes()))
+        words = ["solve", "--solution", "mutated"]
+    else:
+        words = ["solve", "--board", rng.choice(["2x2", "2x3", "1x4", "4x4", "x", "0x3", "-1x2"])]
+        words += ["--until", rng.choice(["8", "16", "3", "0", "-8", "1e3", "nan", str(2**70)])]
+    if rng.random() < 0.3:
+        words += ["--tile", _number(rng)]
+    if rng.random() < 0.5:
+        words += ["--position", _mutated_text(rng, "2 4 / 0 2")]
+    return Case([*words, "--json"], files="mutated" in words)
+
+
+def _damaged_checkpoint(rng: random.Random) -> Case:
+    """A run of which one file was mutated or taken away, evaluated, resumed or looked at."""
+    learner = rng.choice(["ntuple", "ntuple", "ntuple", "deep_td", "muzero"])
+    shutil.rmtree("damaged", ignore_errors=True)
+    shutil.copytree(f"runs/{learner}", "damaged")
+    file = rng.choice(sorted(path for path in Path("damaged").rglob("*") if path.is_file()))
+    if rng.random() < 0.1:
+        file.unlink()
+    else:
+        file.write_bytes(_mutated_bytes(rng, file.read_bytes()))
+    more = [["evaluate", "damaged", "--games", "4", "--json"], ["train", "damaged", "--resume", f"{learner}.env_steps=600"],
+            ["compare", "damaged", "--out", "compared"], ["config", "damaged"]]  # fmt: skip
+    if learner == "ntuple":
+        more.append(["network", "inspect", "damaged"])
+    return Case(rng.choice([more[0], *more]), files=True)
+
+
+def _words(rng: random.Random) -> Case:
+    """A good command with a word mutated, doubled or taken away."""
+    words = rng.choice([
+        ["evaluate", "runs/ntuple", "--games", "4", "--json"], ["train", "ntuple.yaml", "run.name=ntuple", "--resume"],
+        ["compare", "runs/ntuple", "--x", "games", "--tile", "2048", "--out", "compared"], ["config", "ntuple.yaml", "--json"],
+        ["judge", "games.txt", "--json"], ["solve", "--board", "2x2", "--json"], ["bench", "nothing"],
+        ["network", "inspect", "runs/ntuple"], ["moves", "runs/ntuple", "--position", "2 4 / 0 2"],
+    ])  # fmt: skip
+    at = rng.randrange(len(words))
+    word = rng.choice([[], [words[at]] * 2, [_mutated_text(rng, words[at])], [rng.choice(VALUES)]])
+    return Case([*words[:at], *word, *words[at + 1 :]])
+
+
+# What is mutated, with how often it is drawn.
+KINDS: dict[str, tuple[int, Callable[[random.Random], Case]]] = {
+    "train_ntuple": (24, _train("ntuple")),
+    "train_muzero": (8, _train("muzero")),
+    "train_deep_td": (5, _train("deep_td")),
+    "resume": (8, _resume),
+    "evaluate": (14, _evaluate),
+    "moves": (12, _moves),
+    "network": (10, _network),
+    "judge": (8, _judge),
+    "solve": (8, _solve),
+    "damaged_checkpoint": (10, _damaged_checkpoint),
+    "words": (8, _words),
+}
+
+
+class _HangError(BaseException):
+    pass
+
+
+def _hang(*_: Any) -> None:
+    raise _HangError
+
+
+@contextlib.contextmanager
+def _limited(seconds: int) -> Iterator[None]:
+    signal.signal(signal.SIGALRM, _hang)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def run_case(number: int, kind: str, case: Case, truth: dict[str, str]) -> Result:
+    """Run a command in this process and look for what must not be."""
+    from launch.cli import main
+
+    out, error = io.StringIO(), io.StringIO()
+    began, code, fault = time.monotonic(), "", ""
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error), _limited(SECONDS):
+            code = main(case.words)
+    except _HangError:
+        fault = f"hangs: {SECONDS} s"
+    except SystemExit as stop:  # --help
+        code = stop.code or 0
+    except BaseException as broken:  # what a user would see as a traceback
+        frames = traceback.extract_tb(broken.__traceback__)
+        own = [frame for frame in frames if str(ROOT) in frame.filename and ".venv" not in frame.filename]
+        fault = f"traceback: {type(broken).__name__}: {str(broken)[:200]!r} at {[f'{Path(f.filename).name}:{f.lineno}' for f in own[-3:]]}"
+    fault = fault or _fault_of(code, out.getvalue(), error.getvalue(), case, truth)
+    return Result(number, kind, case.words, code, fault, time.monotonic() - began)
+
+
+def _fault_of(code: Any, out: str, error: str, case: Case, truth: dict[str, str]) -> str:
+    errors = [line for line in error.splitlines() if line.startswith("error: ")]
+    if code not in (0, 1, 2):
+        return f"exit code {code}"
+    if code == 1 and "training stopped" not in error:
+        return f"exit code 1: {error[-300:]!r}"
+    if code == 2 and case.words[:1] != ["judge"] and len(errors) != 1:
+        return f"exit code 2 with {len(errors)} lines of error: {error[-300:]!r}"
+    if code == 0 and errors:
+        return "exit code 0 with an error"
+    if (
+        code == 0
+        and case.files
+        and "warning" not in error
+        and case.words[0] in ("evaluate", "solve")
+        and "--position" not in case.words
+    ):
+        found = played(out)
+        if found and found not in truth.values():
+            return f"other play without a word: {found[:200]}"
+    return ""
+
+
+def played(out: str) -> str:
+    """What an evaluation or a solution found, of its last line."""
+    try:
+        record = json.loads(out.rstrip("\n").rpartition("\n")[2])
+    except ValueError:
+        return ""
+    names = ("games", "score_mean", "score_median", "score_max", "moves_mean", "expected", "best", "worst", "states")
+    return json.dumps({name: record[name] for name in names if name in record})
+
+
+def _truth() -> dict[str, str]:
+    """What the whole files play."""
+    from launch.cli import main
+
+    found = {}
+    for learner in TINY:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            assert main(["evaluate", f"runs/{learner}", "--games", "4", "--json"]) == 0
+        found[learner] = played(out.getvalue())
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert main(["solve", "--solution", "solved", "--json"]) == 0
+    found["solved"] = played(out.getvalue())
+    return found
+
+
+def draw(seed: int, number: int, only: str) -> tuple[str, Case]:
+    """Case `number`; it writes the mutated files into the working folder."""
+    rng = random.Random(f"{seed}/{number}")
+    kind = only or rng.choices(list(KINDS), [weight for weight, _ in KINDS.values()])[0]
+    return kind, KINDS[kind][1](rng)
+
+
+def work(source: Path, seed: int, numbers: range, only: str, results: Any) -> None:
+    """Run cases in a copy of the workplace, which is made anew now and then: commands leave runs behind."""
+    os.environ |= QUICK
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "place"
+        shutil.copytree(source, place)
+        os.chdir(place)
+        truth = _truth()
+        for count, number in enumerate(numbers):
+            if count % 200 == 199:
+                os.chdir(folder)
+                shutil.rmtree(place)
+                shutil.copytree(source, place)
+                os.chdir(place)
+            kind, case = draw(seed, number, only)
+            results.put(("begun", number, kind, case.words))
+            results.put(run_case(number, kind, case, truth))
+    results.put(None)
+
+
+def main() -> int:
+    """Run the cases and print what must not be; exit code 1 if there is any."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=10_000)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--only", choices=KINDS, default="")
+    arguments = parser.parse_args()
+    os.environ |= QUICK
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        with contextlib.redirect_stdout(io.StringIO()):
+            make_workplace(Path(folder))
+        return _report(list(_results(arguments, Path(folder))))
+
+
+def _results(arguments: argparse.Namespace, source: Path) -> Iterator[Result]:
+    """What the workers find; a worker that crashes is a fault of the case that it ran, and another takes its place."""
+    context = multiprocessing.get_context("spawn")
+    last = arguments.first + arguments.cases
+    workers: dict[int, tuple[Any, Any, int]] = {}
+
+    def start(slot: int, first: int) -> None:
+        results = context.Queue()
+        numbers = range(first, last, arguments.workers)
+        process = context.Process(target=work, args=(source, arguments.seed, numbers, arguments.only, results))
+        process.start()
+        workers[slot] = (process, results, first)
+
+    for slot in range(arguments.workers):
+        start(slot, arguments.first + slot)
+    begun: dict[int, tuple[int, str, list[str]]] = {}
+    while workers:
+        for slot, (process, results, _) in list(workers.items()):
+            try:
+                message = results.get(timeout=0.2)
+            except Exception:  # nothing yet: queue.Empty, or a worker that died while it wrote
+                if process.is_alive():
+                    continue
+                number, kind, words = begun[slot]
+                yield Result(number, kind, words, process.exitcode or 0, f"crash: exit code {process.exitcode}", 0.0)
+                del workers[slot]
+                start(slot, number + arguments.workers)
+                continue
+            if message is None:
+                process.join()
+                del workers[slot]
+            elif isinstance(message, Result):
+                if message.fault:
+                    print(
+                        f"case {message.number} ({message.kind}): {message.fault}\n    {_shown(message.words)}",
+                        flush=True,
+                    )
+                yield message
+            else:
+                begun[slot] = message[1:]
+
+
+def _shown(words: list[str]) -> str:
+    return " ".join(repr(word) if re.search(r"[^\w=./-]", word) or not word else word for word in words)[:400]
+
+
+def _report(results: list[Result]) -> int:
+    codes = collections.Counter((result.kind, result.code) for result in results)
+    for kind in sorted({result.kind for result in results}):
+        parts = ", ".join(f"exit {code}: {count}" for (of, code), count in sorted(codes.items(), key=str) if of == kind)
+        print(f"{kind}: {parts}")
+    faults = [result for result in results if result.fault]
+    slowest = max(results, key=lambda result: result.seconds)
+    print(f"slowest: case {slowest.number}, {slowest.seconds:.0f} s, {_shown(slowest.words)}")
+    print(f"{len(results):,} cases, {len(faults)} faults")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
