@@ -49,6 +49,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # such as `| head`: who reads has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return CLOSED_PIPE
+    except OSError as error:  # a path that no system can have, a full disk: what the commands did not expect
+        print(f"error: cannot use {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
+        return UserError.exit_code
 
 
 def _run(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:

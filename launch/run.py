@@ -34,6 +34,8 @@ from launch.report import probe_metrics, summarize
 from launch.searches import Options, Search, resolve
 from launch.signals import STOPPED, StopSignals
 
+BUDGET = ("env_steps", "report_env_steps")  # keys of a learner that change nothing of what it has learned
+
 
 def train(config: Path, overrides: Sequence[str], resume: bool) -> int:
     """Train, save and evaluate one experiment.
@@ -72,6 +74,7 @@ def train(config: Path, overrides: Sequence[str], resume: bool) -> int:
 def _train(experiment: Experiment, resume: bool, processes: Processes, stop: StopSignals) -> int:
     checkpoint = _agree_on_start(experiment, resume, processes)
     if checkpoint and processes.of_first(lambda: is_finished(experiment, checkpoint)):
+        refuse_changes(experiment, checkpoint)
         if processes.is_first:
             print(f"{experiment.run.folder} is finished; to train on, give a larger {experiment.learner}.env_steps")
         return 0
@@ -330,8 +333,29 @@ def check_same_learner(experiment: Experiment, checkpoint: Path) -> None:
             f"{checkpoint} was made by the learner '{saved.learner}', the config asks for"
             f" '{experiment.learner}'; give another run.name=..."
         )
+    if saved.run.seed != experiment.run.seed:
+        raise UserError(
+            f"{checkpoint} was trained with run.seed = {saved.run.seed}, which a resumed run keeps; leave out"
+            f" run.seed = {experiment.run.seed} or give another run.name=..."
+        )
     for change in changes(saved, experiment):
         print(f"resuming with {change}")
+
+
+def refuse_changes(experiment: Experiment, checkpoint: Path) -> None:
+    """Refuse settings of the learner that a finished run would not use; UserError names them."""
+    saved, _ = checkpoints.read_checkpoint(checkpoint)
+    learner = experiment.learner
+    unused = [
+        change
+        for change in changes(saved, experiment)
+        if change.startswith(f"{learner}.") and change.partition(":")[0].partition(".")[2] not in BUDGET
+    ]
+    if unused:
+        raise UserError(
+            f"{experiment.run.folder} is finished and takes no other settings ({', '.join(unused)}); leave them out,"
+            f" give another run.name=..., or a larger {learner}.env_steps to train on"
+        )
 
 
 def final_evaluation(experiment: Experiment) -> Evaluation:

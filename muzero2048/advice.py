@@ -15,7 +15,6 @@ from muzero2048.env import Board, Game2048
 from muzero2048.search.dynamics import all_afterstates
 
 LARGEST_CELL = 17  # 131072
-BLOCK = 512  # boards at once: the memory of a search grows with them, and 512 keep the device busy
 
 
 class Advice(NamedTuple):
@@ -41,8 +40,17 @@ Judge = Callable[[Board, UInt32[Array, "B"]], Judgement]
 Advise = Callable[[Any, np.ndarray, np.ndarray], Advice]
 
 
-def make_advise(game: Game2048, judge: Callable[[Any], Judge]) -> Advise:
-    """The function that gives advice by the judge of its parameters; it checks boards and seeds (`check_boards`)."""
+def make_advise(game: Game2048, judge: Callable[[Any], Judge], lanes: int) -> Advise:
+    """The function that gives advice by the judge of its parameters; it checks boards and seeds (`check_boards`).
+
+    Args:
+        game: the rules.
+        judge: parameters -> how boards are judged.
+        lanes: boards side by side, at most; the memory of a search grows with them.
+
+    Returns:
+        (parameters, boards, seeds) -> advice.
+    """
 
     @jax.jit
     def program(params: Any, cells: UInt8[Array, "B H W"], seeds: UInt32[Array, "B"]) -> tuple[Array, ...]:
@@ -58,7 +66,7 @@ def make_advise(game: Game2048, judge: Callable[[Any], Judge]) -> Advise:
     def advise(params: Any, boards: np.ndarray, seeds: np.ndarray) -> Advice:
         check_boards(game, boards, seeds)
         blocks = []
-        for size, cells, some_seeds in _padded_blocks(boards.astype(np.uint8), seeds.astype(np.uint32)):
+        for size, cells, some_seeds in _padded_blocks(boards.astype(np.uint8), seeds.astype(np.uint32), lanes):
             blocks.append([found[:size] for found in jax.device_get(program(params, cells, some_seeds))])
         action, reward, value, effort = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
         return Advice(
@@ -87,10 +95,10 @@ def check_boards(game: Game2048, boards: np.ndarray, seeds: np.ndarray) -> None:
         raise ValueError(f"seeds are {seeds.min()}..{seeds.max()}: give numbers of 32 bits")
 
 
-def _padded_blocks(boards: np.ndarray, seeds: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """(size, boards, seeds) of blocks, filled up behind `size`; a batch of no board is a block too."""
-    for start in range(0, max(len(boards), 1), BLOCK):
-        block = slice(start, start + BLOCK)
+def _padded_blocks(boards: np.ndarray, seeds: np.ndarray, most: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """(size, boards, seeds) of blocks of at most `most` boards, filled up after `size`; no board is a block too."""
+    for start in range(0, max(len(boards), 1), most):
+        block = slice(start, start + most)
         size = len(boards[block])
         room = (1 << max(size - 1, 0).bit_length()) - size
         yield size, np.pad(boards[block], [(0, room), (0, 0), (0, 0)]), np.pad(seeds[block], (0, room))

@@ -23,6 +23,7 @@ from muzero2048.search.dynamics import make_dynamics
 from muzero2048.selfplay import search_move
 
 LANES = 512  # games side by side
+TREE_NODES = 2**21  # most nodes of their trees together: 0.5 to 3 GB, which bounds the lanes of large searches
 MOVES_A_CALL = 64  # moves of every lane in one call to the device
 
 
@@ -75,6 +76,11 @@ class Setting:
     effort_unit: ClassVar[str]  # of its judgement
     game: Game2048
 
+    @property
+    def lanes(self) -> int:
+        """Boards side by side, at most."""
+        return LANES
+
     def judge(self, params: Params) -> Judge:
         """How it judges the four moves, and chooses."""
         raise NotImplementedError
@@ -92,6 +98,12 @@ class SearchSetting(Setting):
     effort_unit = "visits"
     search: SearchConfig
     discount: float  # gamma, once a move
+
+    @property
+    def lanes(self) -> int:
+        """Boards side by side whose trees have at most TREE_NODES nodes together, a power of 2."""
+        most = max(1, TREE_NODES // self.search.simulations)
+        return min(LANES, 1 << (most.bit_length() - 1))
 
     def judge(self, params: Params) -> Judge:
         """The action that the search finds, Q and visits of the root's actions; Q as the search counts rewards."""
@@ -180,7 +192,7 @@ def load_player(folder: Path, config: MuZeroConfig, search: SearchConfig | None 
 
 @functools.cache
 def _make_advise(setting: Setting) -> Advise:
-    return make_advise(setting.game, setting.judge)
+    return make_advise(setting.game, setting.judge, setting.lanes)
 
 
 @functools.cache
@@ -226,7 +238,7 @@ def _make_play(setting: Setting) -> Callable[[int, Params], Program]:
         return take_next(lanes._replace(board=board, score=score, moves=moves, results=results), over, seed)
 
     def open_lanes(num_games: int, seed: UInt32[Array, ""]) -> Lanes:
-        num_lanes = min(LANES, num_games)
+        num_lanes = min(setting.lanes, num_games)
         zeros, blank = jnp.zeros((num_lanes,), jnp.int32), jnp.zeros((num_games,), jnp.int32)
         results = Results(blank, blank, blank)
         lanes = Lanes(game.empty((num_lanes,)), zeros, zeros, zeros, jnp.zeros((), jnp.int32), results)

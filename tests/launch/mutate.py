@@ -222,8 +222,8 @@ def _network(rng: random.Random) -> Case:
     tool = rng.choice(["inspect", "average", "fold", "convert"])
     if rng.random() < 0.6:
         Path("mutated.w").write_bytes(_mutated_bytes(rng, Path("square.w").read_bytes()))
-    paths = rng.sample(["mutated.w", "square.w", "runs/ntuple", "runs/square", "runs/other", "runs/muzero", "none", "games.txt"],
-                       rng.randrange(1, 3) if tool == "average" else 1)  # fmt: skip
+    there = ["mutated.w", "square.w", "runs/ntuple", "runs/square", "runs/other", "runs/muzero", "none", "games.txt"]
+    paths = rng.sample(there, rng.randrange(1, 3) if tool == "average" else 1)
     words = ["network", tool, *paths]
     if rng.random() < 0.2:
         words += ["--stages", rng.choice(VALUES)]
@@ -269,8 +269,12 @@ def _damaged_checkpoint(rng: random.Random) -> Case:
         file.unlink()
     else:
         file.write_bytes(_mutated_bytes(rng, file.read_bytes()))
-    more = [["evaluate", "damaged", "--games", "4", "--json"], ["train", "damaged", "--resume", f"{learner}.env_steps=600"],
-            ["compare", "damaged", "--out", "compared"], ["config", "damaged"]]  # fmt: skip
+    more = [
+        ["evaluate", "damaged", "--games", "4", "--json"],
+        ["train", "damaged", "--resume", f"{learner}.env_steps=600"],
+        ["compare", "damaged", "--out", "compared"],
+        ["config", "damaged"],
+    ]
     if learner == "ntuple":
         more.append(["network", "inspect", "damaged"])
     return Case(rng.choice([more[0], *more]), files=True)
@@ -278,12 +282,17 @@ def _damaged_checkpoint(rng: random.Random) -> Case:
 
 def _words(rng: random.Random) -> Case:
     """A good command with a word mutated, doubled or taken away."""
-    words = rng.choice([
-        ["evaluate", "runs/ntuple", "--games", "4", "--json"], ["train", "ntuple.yaml", "run.name=ntuple", "--resume"],
-        ["compare", "runs/ntuple", "--x", "games", "--tile", "2048", "--out", "compared"], ["config", "ntuple.yaml", "--json"],
-        ["judge", "games.txt", "--json"], ["solve", "--board", "2x2", "--json"], ["bench", "nothing"],
-        ["network", "inspect", "runs/ntuple"], ["moves", "runs/ntuple", "--position", "2 4 / 0 2"],
-    ])  # fmt: skip
+    good = """\
+        evaluate runs/ntuple --games 4 --json
+        train ntuple.yaml run.name=ntuple --resume
+        compare runs/ntuple --x games --tile 2048 --out compared
+        config ntuple.yaml --json
+        judge games.txt --json
+        solve --board 2x2 --json
+        bench nothing
+        network inspect runs/ntuple
+        moves runs/ntuple --position 0x1201"""
+    words = rng.choice(good.splitlines()).split()
     at = rng.randrange(len(words))
     word = rng.choice([[], [words[at]] * 2, [_mutated_text(rng, words[at])], [rng.choice(VALUES)]])
     return Case([*words[:at], *word, *words[at + 1 :]])
@@ -339,7 +348,8 @@ def run_case(number: int, kind: str, case: Case, truth: dict[str, str]) -> Resul
     except BaseException as broken:  # what a user would see as a traceback
         frames = traceback.extract_tb(broken.__traceback__)
         own = [frame for frame in frames if str(ROOT) in frame.filename and ".venv" not in frame.filename]
-        fault = f"traceback: {type(broken).__name__}: {str(broken)[:200]!r} at {[f'{Path(f.filename).name}:{f.lineno}' for f in own[-3:]]}"
+        places = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in own[-3:]]
+        fault = f"traceback: {type(broken).__name__}: {str(broken)[:200]!r} at {places}"
     fault = fault or _fault_of(code, out.getvalue(), error.getvalue(), case, truth)
     return Result(number, kind, case.words, code, fault, time.monotonic() - began)
 

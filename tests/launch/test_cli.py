@@ -38,6 +38,14 @@ def test_a_missing_path(command: str, capsys):
     assert "nowhere" in _mistake(capsys, command, "nowhere")
 
 
+@pytest.mark.parametrize("words", [["compare"], ["evaluate"], ["config"], ["judge"]])
+def test_a_path_that_no_system_has(words: list[str], capsys):
+    name = "x" * 5000
+    line = _mistake(capsys, *words, name)
+    assert name in line
+    assert "File name too long" in line
+
+
 def test_a_checkpoint_cut_short(toy_yaml: Path, capsys):
     main(["train", "toy.yaml"])
     file = Path("runs/one/checkpoints/100/toy.json")
@@ -57,6 +65,28 @@ def test_a_checkpoint_of_the_other_learner(toy_yaml: Path, capsys):
         "runs/one/checkpoints/50 was made by the learner 'toy', the config asks for 'ntuple'; give another run.name=..."
     )
     assert Path("runs/one/config.yaml").read_text() == before
+
+
+def test_a_resumed_run_keeps_its_seed(toy_yaml: Path, capsys):
+    main(["train", "toy.yaml", "toy.env_steps=50"])
+    line = _mistake(capsys, "train", "toy.yaml", "--resume", "run.seed=7")
+    assert line == (
+        "runs/one/checkpoints/50 was trained with run.seed = 0, which a resumed run keeps; leave out run.seed = 7 or "
+        "give another run.name=..."
+    )
+
+
+def test_a_finished_run_takes_no_other_settings(toy_yaml: Path, capsys):
+    main(["train", "toy.yaml"])
+    line = _mistake(capsys, "train", "toy.yaml", "--resume", "toy.columns=4", "run.save_minutes=3")
+    assert line == (
+        "runs/one is finished and takes no other settings (toy.columns: 3 -> 4); leave them out, give another "
+        "run.name=..., or a larger toy.env_steps to train on"
+    )
+    capsys.readouterr()
+    assert main(["train", "toy.yaml", "--resume", "run.save_minutes=3", "toy.report_env_steps=20"]) == 0
+    assert "is finished" in capsys.readouterr().out
+    assert main(["train", "toy.yaml", "--resume", "toy.columns=4", "toy.env_steps=120"]) == 0
 
 
 def test_a_checkpoint_that_does_not_fit_the_config(toy_yaml: Path, capsys, monkeypatch):

@@ -11,7 +11,6 @@ import pytest
 from flax import nnx
 from reference import positions, rules
 
-from muzero2048 import advice
 from muzero2048.advice import Advice, Judge, Judgement, make_advise
 from muzero2048.config import SearchConfig
 from muzero2048.deep_td.player import AfterstateSearch, OnePlySetting
@@ -205,13 +204,6 @@ def test_a_search_that_draws_goes_by_the_seeds() -> None:
     assert found[1] > 16
 
 
-def test_many_boards_are_cut_into_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    player, boards = case_of("td_afterstate").player, some_boards(10)
-    whole = player.advise(boards, seeds_of(boards))
-    monkeypatch.setattr(advice, "BLOCK", 4)
-    assert_same(player.advise(boards, seeds_of(boards)), whole)
-
-
 def test_batches_of_a_size_share_a_program() -> None:
     traced = []
 
@@ -223,11 +215,15 @@ def test_batches_of_a_size_share_a_program() -> None:
 
         return judge
 
-    advise = make_advise(GAME, judge)
+    advise = make_advise(GAME, judge, 8)
     for size in (5, 6, 7, 8, 1, 3, 4, 2, 1, 6):
         boards = some_boards()[:size]
         assert len(advise(jnp.float32(size), boards, seeds_of(boards)).action) == size
     assert sorted(traced) == [1, 2, 4, 8]
+    boards = np.concatenate([some_boards()] * 9)[:19]  # more than 8: blocks of 8, 8 and 3
+    in_blocks = advise(jnp.float32(1), boards, seeds_of(boards))
+    assert sorted(traced) == [1, 2, 4, 8]
+    assert_same(in_blocks, make_advise(GAME, judge, 32)(jnp.float32(1), boards, seeds_of(boards)))
 
 
 def test_the_largest_tiles() -> None:

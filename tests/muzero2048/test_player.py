@@ -1,12 +1,15 @@
 """Whole games: reproducible by (seed, number), whatever lane plays them; scores that the rules allow."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from flax import nnx
 
 from muzero2048 import player
 from muzero2048.config import SearchConfig
-from muzero2048.player import Games, SearchPlayer, make_player
+from muzero2048.env import Game2048
+from muzero2048.player import Games, NetworkSetting, SearchPlayer, make_player
 
 from .toy_model import random_model, small_config
 
@@ -51,6 +54,13 @@ def test_a_game_depends_on_seed_and_number(plays: SearchPlayer, games: Games) ->
     assert same(plays.play(200, seed=7), games, 200)
     assert not same(plays.play(200, seed=8), games, 200)
     assert len({tuple(row) for row in np.stack([games.score, games.moves], axis=1)}) > 10  # not one game 200 times
+
+
+def test_the_trees_of_all_lanes_are_bounded() -> None:
+    setting = NetworkSetting(Game2048(2, 2), CONFIG.search, 1.0, nnx.split(random_model(CONFIG, seed=0))[0])
+    for simulations, lanes in ((1, 512), (4096, 512), (4097, 256), (50_000, 32), (65_536, 32)):
+        search = dataclasses.replace(CONFIG.search, simulations=simulations)
+        assert dataclasses.replace(setting, search=search).lanes == lanes
 
 
 def test_lanes_take_the_next_game(plays: SearchPlayer, games: Games, monkeypatch: pytest.MonkeyPatch) -> None:
