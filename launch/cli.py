@@ -81,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_evaluate(commands)
     _add_moves(commands)
     _add_compare(commands)
+    _add_tables(commands)
     _add_bench(commands)
     _add_network(commands)
     _add_solve(commands)
@@ -231,6 +232,21 @@ def _compare(arguments: argparse.Namespace) -> int:
 
     compare(arguments.runs, arguments.x, arguments.tile, arguments.out)
     return 0
+
+
+def _add_tables(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    parser = commands.add_parser("tables", help="write the result tables of Markdown files from evaluation files")
+    parser.add_argument(
+        "files", nargs="+", type=Path, metavar="FILE", help="a Markdown file; launch/tables.py says how"
+    )
+    parser.add_argument("--check", action="store_true", help="change nothing; exit code 2 if a table differs")
+    parser.set_defaults(run=_tables)
+
+
+def _tables(arguments: argparse.Namespace) -> int:
+    from launch.tables import write_tables
+
+    return write_tables(arguments.files, arguments.check)
 
 
 def _add_bench(commands: "argparse._SubParsersAction[_Parser]") -> None:

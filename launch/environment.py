@@ -4,6 +4,7 @@ import json
 import math
 import os
 import platform
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -59,6 +60,18 @@ def environment() -> dict[str, Any]:
         "devices": _devices(),
         "packages": {name: found for name in PACKAGES if (found := _version_of(name))},
     }
+
+
+def command_line() -> str:
+    """The command of this process as a user would write it."""
+    return shlex.join(["muzero2048", *sys.argv[1:]])
+
+
+def machine() -> str:
+    """The cores and the accelerators that are there, in words."""
+    cores = f"{os.cpu_count()} cores of {_cpu_model() or 'an unknown CPU'}"
+    accelerators = [name for name in _devices() if not name.lower().startswith(("cpu", "tfrt_cpu"))]
+    return ", ".join([cores, *accelerators])
 
 
 def available_bytes() -> float:

@@ -14,7 +14,7 @@ from launch import checkpoints, learners
 from launch.checkpoints import State
 from launch.config import MOST_GAMES, SEEDS, Experiment
 from launch.contracts import Games
-from launch.environment import project_version
+from launch.environment import command_line, machine, project_version
 from launch.errors import UserError, warn
 from launch.files import write_json, write_text
 from launch.report import Summary, statistics_block, summarize, summary_line
@@ -313,6 +313,8 @@ def _report(
         **summary._asdict(),
         "reach": {str(tile): rate for tile, rate in summary.reach.items()},
         "version": project_version(),
+        "machine": machine(),
+        "command": command_line(),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     return summary, result

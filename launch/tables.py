@@ -1,0 +1,139 @@
+"""`muzero2048 tables`: result tables of Markdown files, written from evaluation files so that they cannot drift apart.
+
+    <!-- evaluations docs/evaluations/*.json -->
+    ... the table, written anew ...
+    <!-- end of evaluations -->
+
+Patterns are relative to the folder of the Markdown file. `cp runs/NAME/evaluations/FILE.json docs/evaluations/` takes a
+result over.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from launch.errors import UserError
+from launch.files import write_text
+from launch.metrics import TILES
+
+BLOCK = re.compile(r"(<!-- evaluations (?P<patterns>[^\n]+?) -->\n).*?(<!-- end of evaluations -->)", re.DOTALL)
+OPENING, CLOSING = "<!-- evaluations ", "<!-- end of evaluations -->"
+COLUMNS = ("run", "player", "moves", "training", "games", "mean score", "median", "max")
+LAST_COLUMNS = ("moves/s in play", "machine", "command")
+NEEDED = ("run", "learner", "search", "env_steps", "wall_hours", "games", "score_mean", "score_high", "score_median",
+          "score_max", "reach", "moves_per_second", "machine", "command")  # fmt: skip
+
+
+def write_tables(files: Sequence[Path], check: bool) -> int:
+    """Write the tables of some Markdown files anew.
+
+    Args:
+        files: to be changed in place.
+        check: change nothing, only tell which files differ.
+
+    Returns:
+        The exit code: 0, or 2 if `check` found a file that differs.
+
+    Raises:
+        UserError: a file without tables, or evaluations that cannot be read.
+    """
+    differ = []
+    for file in files:
+        old = _read(file)
+        new = rewritten(old, file)
+        if new != old:
+            differ.append(file)
+            if not check:
+                write_text(file, new)
+        print(f"{file}: {_state(new != old, check)}")
+    if check and differ:
+        raise UserError(
+            f"tables differ from their evaluations in {', '.join(map(str, differ))}; run it without --check"
+        )
+    return 0
+
+
+def rewritten(text: str, file: Path) -> str:
+    """The text of a Markdown file with its tables written anew; UserError if there are none, or no evaluations."""
+    if text.count(OPENING) != text.count(CLOSING) or not BLOCK.search(text):
+        raise UserError(f"{file} has no table: begin one with {OPENING}PATTERN --> and end it with {CLOSING}")
+
+    def table(block: re.Match[str]) -> str:
+        return f"{block[1]}{make_table(_evaluations(file.parent, block['patterns'].split()))}\n{block[3]}"
+
+    return BLOCK.sub(table, text)
+
+
+def make_table(evaluations: Sequence[dict[str, Any]]) -> str:
+    """A Markdown table, a row an evaluation; reach rates up to the largest tile that any of them reached."""
+    tiles = [tile for tile in TILES if tile == TILES[0] or any(found["reach"][str(tile)] for found in evaluations)]
+    rows = [(*COLUMNS, *map(str, tiles), *LAST_COLUMNS), ("---",) * (len(COLUMNS) + len(tiles) + len(LAST_COLUMNS))]
+    rows += [_row(found, tiles) for found in evaluations]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _row(found: dict[str, Any], tiles: Sequence[int]) -> tuple[str, ...]:
+    margin = found["score_high"] - found["score_mean"]
+    return (
+        found["run"],
+        f"{found['learner']}, {found['search']}",
+        _short(found["env_steps"]),
+        _duration(found["wall_hours"]),
+        f"{found['games']:,}",
+        f"{found['score_mean']:,.0f} ± {margin:,.0f}",
+        f"{found['score_median']:,.0f}",
+        f"{found['score_max']:,}",
+        *(f"{found['reach'][str(tile)]:.1%}" for tile in tiles),
+        _short(found["moves_per_second"]),
+        found["machine"],
+        f"`{found['command']}`",
+    )
+
+
+def _short(number: int | float) -> str:
+    """Three digits with k, M or G."""
+    for unit, name in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= unit:
+            return f"{number / unit:.3g}{name}"
+    return f"{number:.3g}"
+
+
+def _duration(hours: float) -> str:
+    seconds = 3600 * hours
+    return f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min" if hours < 3 else f"{hours:.1f} h"
+
+
+def _evaluations(folder: Path, patterns: Sequence[str]) -> list[dict[str, Any]]:
+    found = []
+    for pattern in patterns:
+        files = sorted(folder.glob(pattern))
+        if not files:
+            raise UserError(f"no evaluation is named {folder / pattern}; copy one of runs/NAME/evaluations/ there")
+        found += [_evaluation(file) for file in files]
+    return found
+
+
+def _evaluation(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(_read(file))
+    except ValueError as error:
+        raise UserError(f"{file} is not JSON: evaluate again") from error
+    missing = [name for name in NEEDED if not isinstance(found, dict) or name not in found]
+    if missing:
+        raise UserError(f"{file} is no evaluation of a run, it has no {missing[0]}: evaluate again")
+    return found
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read {file}: {error}") from error
+
+
+def _state(differs: bool, check: bool) -> str:
+    if not differs:
+        return "up to date"
+    return "differs" if check else "written"

@@ -1,0 +1,73 @@
+"""Result tables are what the evaluation files say."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from launch.cli import main
+from launch.tables import rewritten
+
+ROOT = Path(__file__).parents[2]
+RECORD = {
+    "run": "one", "learner": "ntuple", "search": "1ply", "env_steps": 150_000_000, "wall_hours": 0.0125, "games": 1000,
+    "score_mean": 87_418.6, "score_low": 84_878.6, "score_high": 89_958.6, "score_median": 79_956.0,
+    "score_max": 216_404,
+    "reach": {"2048": 0.951, "4096": 0.815, "8192": 0.309, "16384": 0.0, "32768": 0.0, "65536": 0.0, "131072": 0.0},
+    "moves_per_second": 6_261_000.0, "machine": "2 cores", "command": "muzero2048 train a.yaml",
+}  # fmt: skip
+PAGE = "# Page\n\n<!-- evaluations found/*.json -->\nold\n<!-- end of evaluations -->\n\nMore.\n"
+CELLS = [
+    ["run", "player", "moves", "training", "games", "mean score", "median", "max", "2048", "4096", "8192"],
+    ["---"] * 14,
+    ["one", "ntuple, 1ply", "150M", "45 s", "1,000", "87,419 ± 2,540", "79,956", "216,404", "95.1%", "81.5%", "30.9%"],
+]
+CELLS[0] += ["moves/s in play", "machine", "command"]
+CELLS[2] += ["6.26M", "2 cores", "`muzero2048 train a.yaml`"]
+TABLE = "".join(f"| {' | '.join(row)} |\n" for row in CELLS)
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    (tmp_path / "found").mkdir()
+    (tmp_path / "found" / "a.json").write_text(json.dumps(RECORD))
+    file = tmp_path / "page.md"
+    file.write_text(PAGE)
+    return file
+
+
+def test_a_table_is_written_from_its_evaluations(page: Path, capsys):
+    assert main(["tables", "page.md", "--check"]) == 2
+    assert page.read_text() == PAGE
+    assert main(["tables", "page.md"]) == 0
+    assert page.read_text() == PAGE.replace("old\n", TABLE)
+    assert main(["tables", "page.md", "--check"]) == 0
+    assert capsys.readouterr().out.endswith("page.md: up to date\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("no table", "page.md has no table: begin one with"),
+        (PAGE.replace("<!-- end of evaluations -->", ""), "page.md has no table: begin one with"),
+        (PAGE.replace("found/", "lost/"), "no evaluation is named lost/*.json"),
+    ],
+)
+def test_a_page_that_cannot_be_written(page: Path, capsys, text: str, line: str):
+    page.write_text(text)
+    assert main(["tables", "page.md"]) == 2
+    assert line in capsys.readouterr().err
+    assert page.read_text() == text
+
+
+@pytest.mark.parametrize(("text", "line"), [("{", "is not JSON"), ("{}", "has no run"), ("3", "has no run")])
+def test_an_evaluation_that_is_none(page: Path, capsys, text: str, line: str):
+    (page.parent / "found" / "a.json").write_text(text)
+    assert main(["tables", "page.md"]) == 2
+    assert line in capsys.readouterr().err
+
+
+def test_the_tables_of_the_readme_are_those_of_its_evaluations():
+    file = ROOT / "README.md"
+    text = file.read_text(encoding="utf-8")
+    assert rewritten(text, file) == text, "run: muzero2048 tables README.md"
