@@ -3,7 +3,7 @@
 Shapes: `G` games, `B` boards of `H, W` cells. Actions: up, right, down, left = 0..3.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -95,10 +95,21 @@ class Learner(Protocol):
     def progress(self) -> dict[str, int]:
         """The counts so far: env_steps (moves), games (finished), updates (of the weights)."""
 
-    def advance(self) -> dict[str, float]:
-        """Train until the next report, 1 to 5 s of work, and return the metrics of that stretch.
+    @property
+    def within_report(self) -> bool:
+        """Whether `tick` ended the last `advance`: an uninterrupted training would have gone on to its next report."""
 
-        Their names are registered in launch/metrics.py; a metric without data in the stretch is left out.
+    def advance(self, tick: Callable[[int], bool] = ...) -> dict[str, float]:
+        """Train until the next report, or until `tick` ends it, and return the metrics of that stretch.
+
+        Weights and games after the report have the same bits wherever it was ended and taken up again, with one thread
+        or one device.
+
+        Args:
+            tick: called now and then with the moves made since the call began; True asks for a return within seconds.
+
+        Returns:
+            Metrics registered in launch/metrics.py; one without data in the stretch is left out.
         """
 
     def save(self, folder: Path) -> None:

@@ -144,11 +144,47 @@ def _play(
     file: Path | None,
     heading: dict[str, Any],
 ) -> Played | None:
-    """The games of an evaluation, kept in the file if they are played move by move; None: a signal stopped it."""
-    if not (is_long(player) or wishes.need_moves):
-        if wishes.part:
-            raise UserError(f"--part {wishes.part} is for games that are kept as they end: add --keep FILE")
-        return Played(player.play(evaluation.games, evaluation.seed), [])
+    """Play the games of an evaluation, kept in the file if they are played move by move.
+
+    Args:
+        player: of one of the three kinds that launch/contracts.py and `is_long` name.
+        rows: of the board.
+        columns: of the board.
+        evaluation: which games are played.
+        wishes: whether their moves are needed, and which part of them is played here.
+        file: for the games; None: they are not kept.
+        heading: of the file.
+
+    Returns:
+        The games; None if a signal stopped them and the finished ones are kept.
+
+    Raises:
+        UserError: files that cannot be used, values of the player that are no numbers.
+        KeyboardInterrupt: a signal stopped games that are not kept.
+    """
+    if is_long(player) or wishes.need_moves:
+        return _play_kept(player, rows, columns, evaluation, wishes, file, heading)
+    if wishes.part:
+        raise UserError(f"--part {wishes.part} is for games that are kept as they end: add --keep FILE")
+    with StopSignals("stopping", "no game is kept") as stop:
+        games = stop.interruptible(lambda: player.play(evaluation.games, evaluation.seed))
+    if games is None:
+        raise KeyboardInterrupt
+    return Played(games, [])
+
+
+def _play_kept(
+    player: Any,
+    rows: int,
+    columns: int,
+    evaluation: Evaluation,
+    wishes: Wishes,
+    file: Path | None,
+    heading: dict[str, Any],
+) -> Played | None:
+    """Play an evaluation move by move; see `_play`."""
+    if wishes.part and file is None:
+        raise UserError(f"--part {wishes.part} needs a file for its games: add --keep FILE")
     # These need numba, which MuZero's evaluation does without.
     kept_games, stepwise = import_module("launch.kept_games"), import_module("ntuple.stepwise")
     rules = import_module("ntuple").make_rules(rows, columns)
@@ -156,29 +192,32 @@ def _play(
     def play_by_advice(numbers: Any, seed: int) -> Any:
         return stepwise.play_by_advice(rules, lambda *asked: player.advise(*asked).action, numbers, seed)
 
-    if wishes.part and file is None:
-        raise UserError(f"--part {wishes.part} needs a file for its games: add --keep FILE")
-    with kept_games.KeptGames(file, heading, kept_games.Part(*parse_part(wishes.part))) as kept:
-        # Compiled before a clock runs.
+    def compile_player() -> None:
         if is_long(player):
             player.prepare()
         else:
             lanes = min(evaluation.games, stepwise.LANES)
             player.advise(np.zeros((lanes, rows, columns), np.uint8), np.zeros(lanes, np.uint32))
 
+    with kept_games.KeptGames(file, heading, kept_games.Part(*parse_part(wishes.part))) as kept:
+
         def play() -> Games:
+            compile_player()  # before a clock runs
             play_each = player.play_each if is_long(player) else play_by_advice
             return kept_games.play_kept(play_each, kept, evaluation.games, evaluation.seed)
 
+        is_kept = file is not None
+        says = "keeping the finished games and stopping" if is_kept else "stopping"
+        lost = f"the finished games are in {kept.path}, and the same command goes on" if is_kept else "no game is kept"
         try:
-            if file is None:
-                return Played(play(), kept.ordered(evaluation.games))
-            with StopSignals("keeping the finished games and stopping") as stop:
+            with StopSignals(says, lost) as stop:
                 games = stop.interruptible(play)
         except ValueError as error:  # values that are no numbers
             raise UserError(str(error)) from error
+        if games is None and not is_kept:
+            raise KeyboardInterrupt
         if games is None:
-            print(f"stopped; the finished games are in {kept.path}, and the same command goes on")
+            print(f"stopped; {lost}")
             return None
         if wishes.part:
             print(f"part {wishes.part}: the same command without --part puts the parts together")

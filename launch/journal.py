@@ -1,5 +1,7 @@
 """What a run tells as it goes: rows in metrics.jsonl and wandb, and progress on the screen."""
 
+from contextlib import AbstractContextManager, nullcontext
+
 from launch.config import Experiment
 from launch.metrics import Row
 from launch.progress import ProgressDisplay
@@ -14,6 +16,16 @@ class Journal:
 
     def show(self, row: Row) -> None:
         """Show the progress that it tells."""
+
+    def begin(self) -> None:
+        """Training begins, or goes on after an evaluation or a checkpoint."""
+
+    def moved(self, env_steps: int) -> None:
+        """Show that so many moves are made, within a report."""
+
+    def evaluating(self, games: int) -> AbstractContextManager[None]:
+        """Show that an evaluation of so many games is played in the `with` block."""
+        return nullcontext()
 
     def end_display(self) -> None:
         """What is printed from here on stands below the progress."""
@@ -41,6 +53,18 @@ class WrittenJournal(Journal):
     def show(self, row: Row) -> None:
         """See `Journal.show`."""
         self._display.update(row)
+
+    def begin(self) -> None:
+        """See `Journal.begin`."""
+        self._display.begin()
+
+    def moved(self, env_steps: int) -> None:
+        """See `Journal.moved`."""
+        self._display.moved(env_steps)
+
+    def evaluating(self, games: int) -> AbstractContextManager[None]:
+        """See `Journal.evaluating`."""
+        return self._display.evaluating(games)
 
     def end_display(self) -> None:
         """See `Journal.end_display`."""

@@ -1,66 +1,118 @@
 """Progress of training: a bar in a terminal, a line now and then anywhere else."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from launch.metrics import Row
+from launch.pace import Pace
 
 LINE_SECONDS = 10.0  # between two lines of a log, which someone may read by the hour
 REACHED = (32768, 8192, 2048)  # tiles whose rates are told, the largest that occurs
+COMPILING = "compiling ..."
 
 
 class ProgressDisplay:
-    """Shows moves done, moves/s, games/s, the last scores, the last tiles and the time left. Prints to stdout."""
+    """Shows moves done, moves/s, games/s, the last scores, the last tiles and the time left. Prints to stdout.
+
+    The speed, and the time that is left of training by it, are those of launch/pace.py: compiling, evaluation and
+    saving do not count.
+    """
 
     def __init__(self, name: str, total: int, done: int) -> None:
         """Start at `done` of `total` moves."""
         self._console = Console()
-        self._name, self._total, self._start = name, total, done
-        self._began = time.monotonic()
+        self._name, self._total, self._done = name, total, done
+        self._pace = Pace(done)
+        self._reported = done  # moves at the last report
+        self._reports = 0
         self._printed = -LINE_SECONDS
-        self._games = 0.0
+        self._games_a_move = 0.0
+        self._status = COMPILING
         self._score = self._tile = self._evaluation = ""
         self._bar = Progress(
             TextColumn("[bold]{task.description}"),
             BarColumn(bar_width=None),
             TaskProgressColumn(),
             TextColumn("{task.fields[text]}"),
-            TimeRemainingColumn(),
             console=self._console,
             disable=not self._console.is_terminal,
         )
-        self._task = self._bar.add_task(name, total=total, completed=done, text="")
+        self._task = self._bar.add_task(name, total=total, completed=done, text=self._text())
         self._bar.start()
+
+    def begin(self) -> None:
+        """Training begins, or goes on after an evaluation or a checkpoint."""
+        if self._reports == 0 and self._bar.disable:
+            print(self._line(), flush=True)
+        self._pace.begin()
+
+    def moved(self, done: int) -> None:
+        """`done` moves are made, within a report."""
+        if done > self._done:
+            self._done, self._status = done, ""
+        self._pace.mark(done)
+        self._show()
 
     def update(self, row: Row) -> None:
         """Show a row of metrics."""
-        if "train/score_mean" in row:
-            self._score = f"score {row['train/score_mean']:,.0f}"
-            rates = ((tile, row.get(f"train/reach_{tile}", 0.0)) for tile in REACHED)
-            self._tile = next((f"{tile} in {rate:.1%}" for tile, rate in rates if rate > 0), "")
         if "eval/score_mean" in row:
             self._evaluation = f"evaluation {row['eval/score_mean']:,.0f}"
-        self._games += row.get("train/games", 0)
-        done = int(row["env_steps"])
-        if done == self._start:  # an evaluation that a signal had cut off: no speed to tell yet
-            return
-        elapsed = time.monotonic() - self._began
-        speed = (done - self._start) / elapsed
-        games = f"{self._games / elapsed:,.0f} games/s" if self._games else ""
-        parts = (f"{speed:,.0f} moves/s", games, self._score, self._tile, self._evaluation)
-        text = "  ".join(part for part in parts if part)
-        self._bar.update(self._task, completed=done, text=text)
-        if self._bar.disable and (elapsed - self._printed >= LINE_SECONDS or done >= self._total):
-            self._printed = elapsed
-            left = clock((self._total - done) / speed)
-            line = f"{self._name}  {done / self._total:4.0%}  {done:,} moves  {text}  {left} left"
-            print(line, flush=True)
+        else:
+            self._report(row)
+        self._show()
+
+    @contextmanager
+    def evaluating(self, games: int) -> Iterator[None]:
+        """Say so while an evaluation of so many games is played."""
+        before, self._status = self._status, f"evaluating {games:,} games"
+        self._show()
+        try:
+            yield
+        finally:
+            self._status = before
 
     def close(self) -> None:
         """End the display; what is printed from here on stands below it."""
         self._bar.stop()
+
+    def _report(self, row: Row) -> None:
+        done = int(row["env_steps"])
+        if "train/score_mean" in row:
+            self._score = f"score {row['train/score_mean']:,.0f}"
+            rates = ((tile, row.get(f"train/reach_{tile}", 0.0)) for tile in REACHED)
+            self._tile = next((f"{tile} in {rate:.1%}" for tile, rate in rates if rate > 0), "")
+        self._games_a_move = row.get("train/games", 0) / max(1, done - self._reported)
+        self._done, self._reported, self._status = done, done, ""
+        self._reports += 1
+        if self._reports == 1:  # what a report needs was compiled at its end
+            self._pace.restart(done)
+        else:
+            self._pace.mark(done)
+
+    def _show(self) -> None:
+        self._bar.update(self._task, completed=self._done, text=self._text())
+        now = time.monotonic()
+        if self._bar.disable and (now - self._printed >= LINE_SECONDS or self._done >= self._total):
+            self._printed = now
+            print(self._line(), flush=True)
+
+    def _line(self) -> str:
+        return f"{self._name}  {self._done / self._total:4.0%}  {self._done:,} moves  {self._text()}".rstrip()
+
+    def _text(self) -> str:
+        speed = self._pace.speed
+        parts = [
+            self._status,
+            f"{speed:,.0f} moves/s" if speed else "",
+            f"{speed * self._games_a_move:,.0f} games/s" if speed and self._games_a_move else "",
+            *(self._score, self._tile, self._evaluation),
+            f"{clock((self._total - self._done) / speed)} left" if speed else "",
+        ]
+        return "  ".join(part for part in parts if part)
 
 
 def clock(seconds: float) -> str:

@@ -1,6 +1,7 @@
 """The one loop that trains either learner.
 
-Order: advance, metrics, evaluation, checkpoint. A resumed run takes the newest good checkpoint, cuts
+Order: advance, metrics, evaluation, checkpoint. A stop ends a report within seconds: it has a row at the move where it
+ended, is saved there, and a resumed run trains the rest of it. A resumed run takes the newest good checkpoint, cuts
 metrics.jsonl back to it, makes up an evaluation that a signal cut off, and goes on; with one thread or one
 device its rows (all but times and speeds) and its weights equal those of a run that was never stopped.
 
@@ -57,7 +58,10 @@ def train(config: Path, overrides: Sequence[str], resume: bool) -> int:
     if is_run_folder(config):
         experiment = in_folder(experiment, config, overrides)
     processes = join(experiment.learner)
-    with StopSignals() as stop, processes:  # a signal that the others pass on at the very end finds its handler too
+    with (
+        StopSignals(lost="nothing was trained yet") as stop,
+        processes,
+    ):  # a signal that the others pass on at the very end finds its handler too
         processes.watch(stop)
         try:
             return _train(experiment, resume, processes, stop)
@@ -79,10 +83,11 @@ def _train(experiment: Experiment, resume: bool, processes: Processes, stop: Sto
             print(f"{experiment.run.folder} is finished; to train on, give a larger {experiment.learner}.env_steps")
         return 0
     with TrainingRun(experiment, checkpoint, processes) as run:
+        stop.explain_loss(run.what_is_lost)
         run.evaluate_if_due(stop)
         stopping = processes.anyone(stop.requested)
         while not run.done and not stopping:
-            run.advance()
+            run.advance(stop)
             run.snapshot_if_due()
             run.evaluate_if_due(stop)
             stopping = processes.anyone(stop.requested)
@@ -151,25 +156,37 @@ class TrainingRun:
         """Whether the budget is spent."""
         return self.env_steps >= self._learner.env_steps_total
 
-    def advance(self) -> None:
-        """Train until the next report and record it; DivergedError if a metric is not finite."""
+    def advance(self, stop: StopSignals) -> None:
+        """Train until the next report or a signal, and record what came of it; DivergedError if it is not finite."""
         self._reports += 1
         # The first report compiles. Of several processes the first records.
         is_recorded = self._experiment.run.profile and self._reports == 2 and self._processes.is_first
+        before = self.env_steps
+
+        def tick(moves: int) -> bool:
+            self._journal.moved(before + moves)
+            return stop.requested
+
+        self._journal.begin()
         began = time.perf_counter()
         with recording(self._folder / "profile") if is_recorded else nullcontext():
-            values = self._learner.advance()
+            values = self._learner.advance(tick)
         self._wall_hours += (time.perf_counter() - began) / 3600
         self._check_finite(values)
         self._journal.show(self._record(values))
 
     def evaluate_if_due(self, stop: StopSignals) -> None:
-        """Evaluate if a multiple of `evaluate_env_steps` was passed; `evaluate_finally` does so at the end.
+        """Evaluate after a report that passed a multiple of `evaluate_env_steps`; `evaluate_finally` does at the end.
 
         A signal ends the playing at once, and nothing else: a row and the note of it belong together.
         """
         every = self._experiment.run.evaluate_env_steps
-        if not every or self.done or self.env_steps // every == self._evaluated_env_steps // every:
+        if (
+            not every
+            or self.done
+            or self._learner.within_report
+            or self.env_steps // every == self._evaluated_env_steps // every
+        ):
             return
         evaluation = Evaluation(self._experiment.run.evaluation_games, TRAINING_EVALUATION_SEED)
         played = self._play(evaluation, stop)
@@ -183,10 +200,10 @@ class TrainingRun:
         """Evaluate at the end of training, with more games and a seed of its own, and print the block."""
         if not self.done or not self._processes.is_first:
             return
-        self._journal.end_display()
         evaluate.prepare_folder(self._folder)
         evaluation = final_evaluation(self._experiment)
         played = self._play(evaluation, stop)
+        self._journal.end_display()
         if played is not None:
             games, probes = played
             search = own_search(self._experiment)
@@ -211,12 +228,21 @@ class TrainingRun:
         self._checkpoint = checkpoints.save_checkpoint(self._folder, *self._to_save())
         self._saved_at = time.monotonic()
 
+    def what_is_lost(self) -> str:
+        """What a process that ends at once loses, as words of a sentence."""
+        if self._checkpoint is None:
+            return f"nothing of {self._folder} was saved, so its training is lost"
+        return f"the training after {self._checkpoint} is lost; the same command with --resume goes on from there"
+
     def _to_save(self) -> tuple[Learner, Experiment, State, Processes]:
         return self._learner, self._experiment, self._state(), self._processes
 
     def _play(self, evaluation: Evaluation, stop: StopSignals) -> tuple[Games, Row] | None:
         """What an evaluation finds, of the first process; None if a signal ended it."""
-        return stop.interruptible(lambda: self._play_whole(evaluation)) if self._processes.is_first else None
+        if not self._processes.is_first:
+            return None
+        with self._journal.evaluating(evaluation.games):
+            return stop.interruptible(lambda: self._play_whole(evaluation))
 
     def _play_whole(self, evaluation: Evaluation) -> tuple[Games, Row]:
         """The games of an evaluation, and the metrics of the probes, which play under the same seed."""

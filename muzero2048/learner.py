@@ -1,7 +1,8 @@
 """Rounds of training as one program: play a chunk, meanwhile update on the buffer, then add the chunk to it.
 
 Play and updates of a round begin with the same parameters and do not wait for each other, so XLA may run them side by
-side; what a round plays is learned from in the next one. All the rounds between two reports are one call to the device.
+side; what a round plays is learned from in the next one. A call to the device makes any number of rounds and adds their
+report to that of the calls before: the state and the sums have the same bits for any division of rounds into calls.
 """
 
 import functools
@@ -60,10 +61,10 @@ class UpdateReport(NamedTuple):
 
 
 class Report(NamedTuple):
-    """Metrics of some rounds."""
+    """Metrics of some rounds, added up."""
 
     play: PlayStatistics  # added up by `add_play`
-    update: UpdateReport  # mean over the updates
+    update: UpdateReport  # sum over the rounds of the mean over the updates of a round
 
 
 class Learner(NamedTuple):
@@ -74,7 +75,9 @@ class Learner(NamedTuple):
     # play one chunk into the buffer, before the first round
     fill: Callable[[LearnerState], tuple[LearnerState, PlayStatistics]]
     learn: Callable[[LearnerState], tuple[LearnerState, UpdateReport]]  # the updates of a round without its play
-    rounds: Callable[[LearnerState, int], tuple[LearnerState, Report]]  # so many rounds, at least one
+    empty: Callable[[], Report]  # of no rounds
+    # so many rounds; the report is that of earlier rounds with these added
+    rounds: Callable[[LearnerState, Report, int], tuple[LearnerState, Report]]
     graphdef: nnx.GraphDef[Any]
 
 
@@ -210,16 +213,17 @@ def make_learner(config: MuZeroConfig, devices: Devices | None = None) -> Learne
         state = state._replace(actor=actor, replay=replay.add(state.replay, moves, error), key=key)
         return state, Report(statistics, report)
 
-    def rounds(state: LearnerState, count: Int[Array, ""]) -> tuple[LearnerState, Report]:
+    def rounds(state: LearnerState, report: Report, count: Int[Array, ""]) -> tuple[LearnerState, Report]:
         def another(_: Array, carry: tuple[LearnerState, Report]) -> tuple[LearnerState, Report]:
-            state, report = round(carry[0])
-            return state, Report(
-                add_play(carry[1].play, report.play), jax.tree.map(jnp.add, carry[1].update, report.update)
-            )
+            state, total = carry
+            state, report = round(state)
+            return state, Report(add_play(total.play, report.play), jax.tree.map(jnp.add, total.update, report.update))
 
-        nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(round, state)[1])
-        state, total = jax.lax.fori_loop(0, count, another, (state, nothing))
-        return state, total._replace(update=jax.tree.map(lambda x: x / count, total.update))
+        return jax.lax.fori_loop(0, count, another, (state, report))
+
+    def empty() -> Report:
+        report = jax.eval_shape(round, begin.eval_shape(jax.random.key(0)))[1]
+        return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), report)
 
     donating = functools.partial(jax.jit, donate_argnums=0, out_shardings=(shardings, copied))
     begin = jax.jit(init, out_shardings=shardings)
@@ -228,6 +232,7 @@ def make_learner(config: MuZeroConfig, devices: Devices | None = None) -> Learne
         shapes=lambda: begin.eval_shape(jax.random.key(0)),
         fill=donating(fill),
         learn=donating(learn),
+        empty=jax.jit(empty, out_shardings=copied),
         rounds=donating(rounds),
         graphdef=graphdef,
     )

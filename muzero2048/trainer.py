@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,9 +13,9 @@ from muzero2048.config import MuZeroConfig
 from muzero2048.device_learner import DeviceLearner, state_memory
 from muzero2048.devices import local_copy
 from muzero2048.diagnostics import measure
-from muzero2048.learner import LearnerState, Report, acting_params, make_learner, with_acting_params
+from muzero2048.learner import LearnerState, Report, UpdateReport, acting_params, make_learner, with_acting_params
 from muzero2048.player import SearchPlayer, make_player
-from muzero2048.selfplay import GameStatistics, add_play
+from muzero2048.selfplay import GameStatistics
 from muzero2048.value_codec import ValueCodec
 
 SATURATION_WARNING = 0.001  # share of value targets beyond the support that is worth a word
@@ -43,23 +44,34 @@ class MuZeroLearner(DeviceLearner):
         """Bytes of the training state on a device, by its parts."""
         return state_memory(config, make_learner(config).shapes(), jax.device_count())
 
-    def advance(self) -> dict[str, float]:
-        """Rounds until the next multiple of `report_env_steps`; the device is asked for numbers only at the end."""
+    def advance(self, tick: Callable[[int], bool] = lambda moves: False) -> dict[str, float]:
+        """Rounds until the next multiple of `report_env_steps`.
+
+        Args:
+            tick: called every 1 to 2 s with the moves made so far; if it returns True, the report ends there. Ignored
+                by a process that is not alone.
+
+        Returns:
+            Metrics since the last report; what the model knows (diagnostics.py) only at the end of a whole one.
+        """
         config = self._config
         began = time.perf_counter()
         env_steps = int(self._progress[0])
         filling = env_steps == 0  # the buffer needs a chunk of play before the first update
-        chunks = max(1 + filling, -(-(self._next_report() - env_steps) // config.chunk_moves))
-        rounds = chunks - filling
+        rounds = max(1, -(-(self._next_report() - env_steps) // config.chunk_moves) - filling)
+        report = self._learner.empty()
         if filling:
             self._state, filled = self._learner.fill(self._state)
-        self._state, report = self._learner.rounds(self._state, rounds)
-        if filling:
-            report = report._replace(play=add_play(filled, report.play))
-        metrics = summarize(jax.device_get(report), chunks)
-        metrics |= measure(config, self._learner.graphdef, acting_params(self._state), self._state.replay)
+            report = report._replace(play=filled)
+        made, report = self._call_device(
+            rounds, self._learner.rounds, report, lambda made: tick((made + filling) * config.chunk_moves)
+        )
+        chunks = made + filling
+        metrics = summarize(jax.device_get(report), chunks, made)
+        if made == rounds:
+            metrics |= measure(config, self._learner.graphdef, acting_params(self._state), self._state.replay)
         warn_of_saturation(metrics["model/saturated"], config.value)
-        moves, updates = chunks * config.chunk_moves, rounds * config.updates_per_chunk
+        moves, updates = chunks * config.chunk_moves, made * config.updates_per_chunk
         return metrics | self._count(moves, metrics["train/games"], updates, time.perf_counter() - began)
 
     def _acting(self, state: LearnerState) -> Any:
@@ -94,9 +106,16 @@ def warn_of_saturation(share: float, value: ValueCodec) -> None:
         )
 
 
-def summarize(report: Report, chunks: int) -> dict[str, float]:
-    """Metrics of a stretch of training of so many chunks: of the games that ended in it, and means of the rest."""
-    play, update = report
+def summarize(report: Report, chunks: int, rounds: int) -> dict[str, float]:
+    """Metrics of a stretch of training: of the games that ended in it, and means of the rest.
+
+    Args:
+        report: sums over the stretch.
+        chunks: that were played.
+        rounds: of updates; one less than chunks where the buffer was filled first.
+    """
+    play = report.play
+    update: UpdateReport = jax.tree.map(lambda x: x / rounds, report.update)
     metrics: dict[str, Any] = {
         **game_metrics(play.ended, chunks),
         "search/target_entropy": play.target_entropy / chunks,

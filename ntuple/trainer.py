@@ -4,11 +4,16 @@ The first part of the budget learns by TD at a given rate, the rest by an adapti
 TC this is OTD+TC (Guei et al. 2022, sec. III-C). Every thread has its own games, which go on from call to call, so that
 one thread continues from a checkpoint to the bit. Several threads write over each other now and then and cannot be
 reproduced. ntuple.targets and ntuple.updates have the rules, ntuple.config their settings.
+
+A stretch of moves has one rule: from one report, or change of the rule, to the next. Each thread makes its share of a
+stretch in slices of SLICE_MOVES, and a learner that is asked to stop does so between two slices.
 """
 
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +63,11 @@ from ntuple.training import (
 )
 from ntuple.updates import ADAPTIVE_RECORD_BITS, RULES, TD, TD_RECORD_BITS, StepSize, forget
 
+# Moves of a thread between two looks at whether to stop: a quarter of a second of 4x6 tuples. A fixed number, since the
+# kernel begins with the thread's first game: a resumed training must meet the same boundaries to have the same bits.
+SLICE_MOVES = 250_000
+TICK_SECONDS = 0.5  # between two calls of `tick`
+
 
 class NTupleLearner:
     """Learns an n-tuple network; see the module for the rule and ntuple.config for its settings."""
@@ -100,8 +110,18 @@ class NTupleLearner:
         env_steps, games, updates = self._progress.tolist()
         return {"env_steps": env_steps, "games": games, "updates": updates}
 
-    def advance(self) -> dict[str, float]:
+    @property
+    def within_report(self) -> bool:
+        """Whether the last `advance` was ended by its `tick`: training stands between two ends of stretches."""
+        env_steps = int(self._progress[0])
+        return env_steps < self.config.env_steps and self._stretch(env_steps)[0] != env_steps
+
+    def advance(self, tick: Callable[[int], bool] = lambda moves: False) -> dict[str, float]:
         """Learn until the next multiple of report_env_steps, a change of the rule or the end of the budget.
+
+        Args:
+            tick: called every TICK_SECONDS with the moves made so far; if it returns True, each thread stops at the
+                end of its slice. The next call goes on from there to where this one would have ended.
 
         Returns:
             Metrics since the last report. Those of finished games are left out where no game was finished. The mean
@@ -113,11 +133,10 @@ class NTupleLearner:
         reset, adaptive_moves = self.config.step_size.reset_env_steps, env_steps - self.config.adaptive_starts
         if reset and adaptive_moves > 0 and adaptive_moves % reset == 0:
             forget(self.network)
-        num_moves = self._next_stop(env_steps) - env_steps
-        method = self._method(env_steps)
+        start, stop = self._stretch(env_steps)
 
         began = time.perf_counter()
-        counts = self._train(method, self._exploration(env_steps), num_moves)
+        counts, num_moves = self._train(self._method(start), self._exploration(start), stop - env_steps, tick)
         seconds = time.perf_counter() - began
 
         total = counts.sum(axis=0)
@@ -148,17 +167,19 @@ class NTupleLearner:
         """Whether the adaptive rule has begun."""
         return int(self.network.record_bits) == ADAPTIVE_RECORD_BITS
 
-    def _next_stop(self, env_steps: int) -> int:
-        """The next move with which something changes."""
+    def _stretch(self, env_steps: int) -> tuple[int, int]:
+        """The first move of the stretch that move `env_steps` is in, and the first move after it."""
         config = self.config
-        stops = [(env_steps // config.report_env_steps + 1) * config.report_env_steps, config.env_steps]
-        stops += [config.adaptive_starts, *(round(share * config.env_steps) for share, _ in config.step_size.rates)]
-        if every := config.average.env_steps:
-            stops.append((env_steps // every + 1) * every)
-        if config.step_size.reset_env_steps and env_steps >= config.adaptive_starts:
-            done = (env_steps - config.adaptive_starts) // config.step_size.reset_env_steps
-            stops.append(config.adaptive_starts + (done + 1) * config.step_size.reset_env_steps)
-        return min(stop for stop in stops if stop > env_steps)
+        points = [0, config.env_steps, config.adaptive_starts]
+        points += [round(share * config.env_steps) for share, _ in config.step_size.rates]
+        grids = [(0, config.report_env_steps), (0, config.average.env_steps)]
+        if env_steps >= config.adaptive_starts:
+            grids.append((config.adaptive_starts, config.step_size.reset_env_steps))
+        for first, every in grids:
+            if every:
+                last = first + (env_steps - first) // every * every
+                points += [last, last + every]
+        return max(point for point in points if point <= env_steps), min(point for point in points if point > env_steps)
 
     def _method(self, env_steps: int) -> Method:
         """The rule of learning from a move on."""
@@ -185,27 +206,47 @@ class NTupleLearner:
             return None
         return Exploration(exploration.epsilon * left, exploration.temperature * left)
 
-    def _train(self, method: Method, exploration: Exploration | None, num_moves: int) -> NDArray[np.float64]:
-        """Share the moves among the threads and wait for them; returns their counts [T, 16]."""
+    def _train(
+        self, method: Method, exploration: Exploration | None, num_moves: int, tick: Callable[[int], bool]
+    ) -> tuple[NDArray[np.float64], int]:
+        """Share the moves among the threads; returns their counts [T, 16], and the moves made until `tick` was True."""
         threads = len(self._games)
         shares = [num_moves // threads + (i < num_moves % threads) for i in range(threads)]
-        counts = np.zeros((threads, COUNTS_SIZE))
+        counts, made, stop = np.zeros((threads, COUNTS_SIZE)), np.zeros(threads, np.int64), Event()
 
         def learn(i: int) -> None:
             pin(i, threads)
-            games, history, starts = self._games[i], self._histories[i], self._starts[i]
-            scratch = make_scratch(self.network)
-            if self._kind == AFTERSTATES:
-                expecting = scratch if method.target.method == EXPECTED else None
-                memory = (games, history, exploration, starts, expecting, scratch)
-                train(self._rules, self.network, method, shares[i], *memory, counts[i])
-            else:
-                args = (method, shares[i], games, exploration, scratch, counts[i])
-                train_values(self._rules, self.network, self._kind, *args)
+            learn_slice = self._make_learn_slice(i, method, exploration, counts[i])
+            while made[i] < shares[i] and not stop.is_set():
+                moves = min(SLICE_MOVES, shares[i] - int(made[i]))
+                learn_slice(moves)
+                made[i] += moves
+                if np.isnan(counts[i, ERROR_SUM]):  # the network diverged
+                    stop.set()
 
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(learn, range(threads)))
-        return counts
+            learning = [pool.submit(learn, i) for i in range(threads)]
+            try:
+                while wait(learning, TICK_SECONDS).not_done:
+                    if tick(int(made.sum())):
+                        stop.set()
+            finally:
+                stop.set()  # an exception must not wait for the end of the stretch
+        for thread in learning:
+            thread.result()
+        return counts, int(made.sum())
+
+    def _make_learn_slice(
+        self, i: int, method: Method, exploration: Exploration | None, counts: NDArray[np.float64]
+    ) -> Callable[[int], None]:
+        """What thread i does for a number of moves, with memory of its own."""
+        rules, network, games, scratch = self._rules, self.network, self._games[i], make_scratch(self.network)
+        if self._kind == AFTERSTATES:
+            expecting = scratch if method.target.method == EXPECTED else None
+            memory = (games, self._histories[i], exploration, self._starts[i], expecting, scratch)
+            return lambda moves: train(rules, network, method, moves, *memory, counts)
+        kind = self._kind
+        return lambda moves: train_values(rules, network, kind, method, moves, games, exploration, scratch, counts)
 
     def begin_with(self, stored: StoredNetwork) -> None:
         """Begin the training with a network in place of a new one.

@@ -128,10 +128,11 @@ def measure_round(speed: Speed) -> Speed:
     """What was measured, with `both` added if it fits the device."""
     learner: Any = speed.learner
     play, learn = speed.programs["play"], speed.programs["learn"]
-    both = compiled(learner.rounds.trace(learner.shapes(), 1), play.work + learn.work)
+    nothing = learner.empty()
+    both = compiled(learner.rounds.trace(learner.shapes(), nothing, 1), play.work + learn.work)
     if both.bytes > device_bytes():
         return speed
-    both = both._replace(run=lambda state, run=both.run: run(state, 1))
+    both = both._replace(run=lambda state, run=both.run: run(state, nothing, 1))
     seconds = timed({"play": play, "both": both}, learner.init(0))
     return speed._replace(programs={**speed.programs, "both": both}, seconds={**speed.seconds, "both": seconds["both"]})
 

@@ -34,7 +34,7 @@ class LearnerState(NamedTuple):
 
 
 class LossReport(NamedTuple):
-    """Of one update, or means over some."""
+    """Of one update, the mean over those of a round, or the sum of these means over some rounds."""
 
     value: Float[Array, ""]
     error: Float[Array, ""]  # mean absolute error of the values, points
@@ -44,7 +44,7 @@ class LossReport(NamedTuple):
 
 
 class Report(NamedTuple):
-    """Metrics of some rounds."""
+    """Metrics of some rounds, added up."""
 
     ended: GameStatistics
     loss: LossReport
@@ -55,7 +55,9 @@ class Learner(NamedTuple):
     """The functions of a learner whose config is bound."""
 
     init: Callable[[int], LearnerState]  # of a seed; the buffer is empty
-    advance: Callable[[LearnerState, Any], tuple[LearnerState, Report]]  # by a number of rounds
+    empty: Callable[[], Report]  # of no rounds
+    # by a number of rounds; the report is that of earlier rounds with these added
+    advance: Callable[[LearnerState, Report, int], tuple[LearnerState, Report]]
     graphdef: nnx.GraphDef[Any]
 
 
@@ -143,18 +145,20 @@ def make_learner(config: DeepTDConfig) -> Learner:
         state = LearnerState(params, optimizer_state, actor, buffer, state.rounds + 1, key)
         return state, Report(ended, jax.tree.map(jnp.mean, losses), epsilon)
 
-    def advance(state: LearnerState, rounds: Int[Array, ""]) -> tuple[LearnerState, Report]:
+    def advance(state: LearnerState, report: Report, rounds: Int[Array, ""]) -> tuple[LearnerState, Report]:
         def body(_: Array, carry: tuple[LearnerState, Report]) -> tuple[LearnerState, Report]:
             state, total = carry
             state, report = round(state)
             return state, _add(total, report)
 
-        blank = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(round, state)[1])
-        state, total = jax.lax.fori_loop(0, rounds, body, (state, blank))
-        means = jax.tree.map(lambda x: x / rounds, (total.loss, total.epsilon))
-        return state, Report(total.ended, *means)
+        return jax.lax.fori_loop(0, rounds, body, (state, report))
 
-    return Learner(init, functools.partial(jax.jit, donate_argnums=0)(advance), graphdef)
+    @jax.jit
+    def empty() -> Report:
+        report = jax.eval_shape(lambda: round(init(0)))[1]
+        return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), report)
+
+    return Learner(init, empty, functools.partial(jax.jit, donate_argnums=0)(advance), graphdef)
 
 
 def _add(one: Report, other: Report) -> Report:

@@ -1,6 +1,7 @@
 """TD-afterstate and Q-learning as launch drives them."""
 
 import time
+from collections.abc import Callable
 
 import jax
 
@@ -25,21 +26,30 @@ class DeepTDLearner(DeviceLearner):
         """Bytes of the training state on a device, by its parts."""
         return state_memory(config, jax.eval_shape(lambda: make_learner(config).init(0)))
 
-    def advance(self) -> dict[str, float]:
-        """Rounds until the next multiple of `report_env_steps`, in one call to the device."""
+    def advance(self, tick: Callable[[int], bool] = lambda moves: False) -> dict[str, float]:
+        """Rounds until the next multiple of `report_env_steps`.
+
+        Args:
+            tick: called every 1 to 2 s with the moves made so far; if it returns True, the report ends there.
+
+        Returns:
+            Metrics since the last report.
+        """
         config = self._config
         began = time.perf_counter()
         rounds = -(-(self._next_report() - int(self._progress[0])) // config.chunk_moves)
-        self._state, report = self._learner.advance(self._state, rounds)
+        rounds, report = self._call_device(
+            rounds, self._learner.advance, self._learner.empty(), lambda made: tick(made * config.chunk_moves)
+        )
         ended, loss, epsilon = jax.device_get(report)
         metrics = {
             **game_metrics(ended, rounds),
-            "loss/value": float(loss.value),
-            "td/error_abs_mean": float(loss.error),
-            "td/epsilon": float(epsilon),
-            "model/saturated": float(loss.saturated),
-            "replay/age": float(loss.age),
-            "optimizer/gradient_norm": float(loss.gradient_norm),
+            "loss/value": float(loss.value / rounds),
+            "td/error_abs_mean": float(loss.error / rounds),
+            "td/epsilon": float(epsilon / rounds),
+            "model/saturated": float(loss.saturated / rounds),
+            "replay/age": float(loss.age / rounds),
+            "optimizer/gradient_norm": float(loss.gradient_norm / rounds),
         }
         warn_of_saturation(metrics["model/saturated"], config.value)
         moves, updates = rounds * config.chunk_moves, rounds * config.updates_per_chunk

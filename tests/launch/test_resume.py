@@ -15,6 +15,7 @@ from soak import soak, start
 
 from launch.checkpoints import find_checkpoint, read_checkpoint, verify
 from launch.tracking import METRICS_FILE, read_metrics
+from ntuple.trainer import SLICE_MOVES
 
 ROOT = Path(__file__).parents[2]
 
@@ -160,6 +161,45 @@ def test_sigterm_saves_a_good_checkpoint_and_exits_75(yaml: Path):
     (checkpoint,) = (run / "checkpoints").iterdir()
     verify(checkpoint)
     assert int(checkpoint.name) == read_metrics(run)[-1]["env_steps"]
+
+
+def _stop_in_training(*words: str) -> None:
+    """Start a run, send it SIGTERM soon after its training began, and see it save."""
+    process = _start("--resume", *words)
+    lines = iter(process.stdout.readline, "")
+    assert any("compiling" in line for line in lines)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 75, output
+
+
+def test_sigterm_does_not_wait_for_a_report_of_minutes(yaml: Path):
+    moves = 10**9  # a report would take five minutes
+    _stop_in_training("run.name=long", f"ntuple.env_steps={moves}", f"ntuple.report_env_steps={moves}")
+    run = Path("runs/long")
+    (row,) = read_metrics(run)
+    checkpoint = find_checkpoint(run)
+    assert 0 < row["env_steps"] == int(checkpoint.name) < moves
+    assert row["env_steps"] % SLICE_MOVES == 0
+
+
+def test_stopped_twice_within_a_report_and_resumed_is_as_never_stopped(yaml: Path):
+    words = ("run.evaluate_env_steps=0", "ntuple.env_steps=10_000_000", "ntuple.report_env_steps=10_000_000")
+    whole = _start(*words)
+    output, _ = whole.communicate(timeout=120)
+    assert whole.returncode == 0, output
+    for _ in range(2):
+        _stop_in_training("run.name=stopped", *words)
+    process = _start("run.name=stopped", "--resume", *words)
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
+    stopped, once = _result(Path("runs/stopped")), _result(Path("runs/whole"))
+    steps = [row["env_steps"] for row in stopped[0]]
+    assert 0 < steps[0] < steps[1] < steps[2] == steps[3] == 10_000_000  # the last two: training, evaluation
+    assert len(once[0]) == 2
+    assert stopped[0][-1] == once[0][-1]
+    assert stopped[1:] == once[1:]
 
 
 def test_a_run_without_jax_never_loads_it(yaml: Path):

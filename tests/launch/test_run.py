@@ -1,7 +1,9 @@
 import json
 import math
+import os
 import platform
 import signal
+import threading
 import time
 from importlib.metadata import version
 from pathlib import Path
@@ -119,10 +121,9 @@ def test_a_signal_saves_and_exits_75_and_the_resumed_run_is_the_same(toy_yaml: P
     handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     advance = ToyLearner.advance
 
-    def struck(self):
-        if self.env_steps == 20:  # so the evaluation at 30 is still to be made when the run goes on
-            signal.raise_signal(number)
-        return advance(self)
+    def struck(self, tick):
+        # At the last move of a report: the evaluation at 30 is still to be made when the run goes on.
+        return advance(self, lambda moves: (self.env_steps == 30 and signal.raise_signal(number), tick(moves))[1])
 
     with monkeypatch.context() as context:
         context.setattr(ToyLearner, "advance", struck)
@@ -133,6 +134,49 @@ def test_a_signal_saves_and_exits_75_and_the_resumed_run_is_the_same(toy_yaml: P
     assert find_checkpoint(RUN).name == "30"
     assert _train(toy_yaml, "--resume") == 0
     assert _rows() == _rows(Path("runs/whole"))
+
+
+def test_a_signal_ends_a_report_and_the_resumed_run_trains_the_rest(toy_yaml: Path, monkeypatch, capsys):
+    """At move 35 of the report from 20 to 40, after which an evaluation is due: a row more, and all else the same."""
+    assert _train(toy_yaml, "run.name=whole", "toy.report_env_steps=20") == 0
+    advance = ToyLearner.advance
+
+    def struck(self, tick):
+        return advance(
+            self, lambda moves: (self.env_steps == 35 and signal.raise_signal(signal.SIGTERM), tick(moves))[1]
+        )
+
+    with monkeypatch.context() as context:
+        context.setattr(ToyLearner, "advance", struck)
+        assert _train(toy_yaml, "toy.report_env_steps=20") == 75
+    assert capsys.readouterr().out.endswith("stopped at 35 moves; the same command with --resume goes on\n")
+    assert [row["env_steps"] for row in _rows()] == [20, 35]
+    assert find_checkpoint(RUN).name == "35"
+    assert _train(toy_yaml, "toy.report_env_steps=20", "--resume") == 0
+    rows, whole = _rows(), _rows(Path("runs/whole"))
+    assert [row["env_steps"] for row in whole if "eval/score_mean" in row] == [40, 60, 100]
+    assert [row for row in rows if row["env_steps"] != 35] == whole
+
+
+def test_a_second_interrupt_names_the_last_checkpoint(toy_yaml: Path, monkeypatch, capfd):
+    ended = threading.Event()
+
+    monkeypatch.setattr(os, "_exit", lambda code: ended.set())
+    advance = ToyLearner.advance
+
+    def struck(self, tick):
+        if self.env_steps == 30:
+            for _ in range(2):
+                signal.raise_signal(signal.SIGINT)
+            assert ended.wait(30)
+        return advance(self, tick)
+
+    monkeypatch.setattr(ToyLearner, "advance", struck)
+    _train(toy_yaml)
+    assert capfd.readouterr().err.splitlines()[-1] == (
+        "second Ctrl-C: ended at once; the training after runs/one/checkpoints/30 is lost;"
+        " the same command with --resume goes on from there"
+    )
 
 
 def test_a_signal_ends_an_evaluation_at_once(toy_yaml: Path, monkeypatch):
@@ -239,14 +283,16 @@ def test_an_evaluation_that_is_made_up_twice_has_one_row(toy_yaml: Path, monkeyp
     with monkeypatch.context() as context:
         context.setattr(TrainingRun, "evaluate_if_due", lambda *_: None)
         advance = TrainingRun.advance
-        context.setattr(TrainingRun, "advance", lambda run: killed() if run.env_steps == 30 else advance(run))
+        context.setattr(
+            TrainingRun, "advance", lambda run, stop: killed() if run.env_steps == 30 else advance(run, stop)
+        )
 
         def killed() -> None:
             raise KeyboardInterrupt
 
         assert _train(toy_yaml) == 130
     with monkeypatch.context() as context:
-        context.setattr(TrainingRun, "advance", lambda run: killed())
+        context.setattr(TrainingRun, "advance", lambda run, stop: killed())
         assert _train(toy_yaml, "--resume") == 130
     assert [row["env_steps"] for row in _rows() if "eval/score_mean" in row] == [30]
     assert _train(toy_yaml, "--resume") == 0

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -68,9 +69,19 @@ class ToyLearner:
     def progress(self) -> dict[str, int]:
         return {"env_steps": self.env_steps, "games": self.env_steps // 5, "updates": self.env_steps}
 
-    def advance(self) -> dict[str, float]:
-        self.env_steps += self.config.report_env_steps
-        self.weight = 3.9 * self.config.rate * math.sin(self.weight) + self.env_steps
+    @property
+    def within_report(self) -> bool:
+        return self.env_steps < self.config.env_steps and self.env_steps % self.config.report_env_steps > 0
+
+    def advance(self, tick: Callable[[int], bool] = lambda moves: False) -> dict[str, float]:
+        """A move at a time, after each of which it can be stopped."""
+        every, before = self.config.report_env_steps, self.env_steps
+        end = min(self.config.env_steps, (before // every + 1) * every)
+        while self.env_steps < end:
+            self.env_steps += 1
+            self.weight = 3.9 * self.config.rate * math.sin(self.weight) + self.env_steps
+            if tick(self.env_steps - before):
+                break
         bad = self.env_steps == self.config.nan_at
         return {"train/score_mean": self.weight, "td/error_abs_mean": math.nan if bad else self.weight / 7}
 

@@ -34,7 +34,7 @@ def learner() -> Learner:
 def after_a_round(learner: Learner, seed: int) -> tuple[LearnerState, list[np.ndarray]]:
     state, _ = learner.fill(learner.init(seed))
     before = [np.array(x) for x in jax.tree.leaves(state.params)]
-    state, report = learner.rounds(state, 1)
+    state, report = learner.rounds(state, learner.empty(), 1)
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(report))
     return state, before
 
@@ -85,10 +85,10 @@ def test_the_rate_falls_linearly_over_the_planned_updates() -> None:
 
 
 def test_rounds_in_one_call_are_rounds_one_by_one(learner: Learner) -> None:
-    together, report = learner.rounds(learner.fill(learner.init(5))[0], 3)
+    together, report = learner.rounds(learner.fill(learner.init(5))[0], learner.empty(), 3)
     state, reports = learner.fill(learner.init(5))[0], []
     for _ in range(3):
-        state, one = learner.rounds(state, 1)
+        state, one = learner.rounds(state, learner.empty(), 1)
         reports.append(jax.device_get(one))
     assert equal(together, state)
     play = [one.play for one in reports]
@@ -97,15 +97,25 @@ def test_rounds_in_one_call_are_rounds_one_by_one(learner: Learner) -> None:
     assert int(report.play.ended.score_max) == max(games.score_max for games in ended)
     np.testing.assert_array_equal(report.play.ended.reached, np.sum([games.reached for games in ended], axis=0))
     np.testing.assert_allclose(report.play.q_range, sum(p.q_range for p in play), rtol=1e-5)
-    for mean, *values in zip(*map(jax.tree.leaves, [report.update, *(one.update for one in reports)]), strict=True):
-        np.testing.assert_allclose(mean, np.mean(values), rtol=1e-5, atol=1e-7)
+    for total, *values in zip(*map(jax.tree.leaves, [report.update, *(one.update for one in reports)]), strict=True):
+        np.testing.assert_allclose(total, np.sum(values, axis=0), rtol=1e-5, atol=1e-7)
     joined = add_play(add_play(play[0], play[1]), play[2])
     jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=1e-6), joined, jax.device_get(report.play))
 
 
+@pytest.mark.parametrize("calls", [(1, 1, 1, 1, 1), (2, 3), (4, 1)])
+def test_a_report_of_several_calls_has_the_bits_of_one(learner: Learner, calls: tuple[int, ...]) -> None:
+    whole, expected = learner.rounds(learner.fill(learner.init(5))[0], learner.empty(), 5)
+    state, report = learner.fill(learner.init(5))[0], learner.empty()
+    for count in calls:
+        state, report = learner.rounds(state, report, count)
+    assert equal(state, whole)
+    assert equal(report, expected)
+
+
 def test_the_age_of_samples(learner: Learner) -> None:
     """With one chunk of 8 moves and sequences of 3, samples begin 2 to 7 moves ago, in 16 environments."""
-    _, report = learner.rounds(learner.fill(learner.init(0))[0], 1)
+    _, report = learner.rounds(learner.fill(learner.init(0))[0], learner.empty(), 1)
     assert 16 * 2 < report.update.age < 16 * 7
     np.testing.assert_allclose(report.update.age, 16 * 4.5, rtol=0.15)
 
@@ -128,7 +138,7 @@ def test_averaged_parameters_follow_and_play() -> None:
     state, _ = learner.fill(learner.init(0))
     expected = [np.array(x) for x in jax.tree.leaves(state.params)]
     for t in range(2):
-        state, _ = learner.rounds(state, 1)
+        state, _ = learner.rounds(state, learner.empty(), 1)
         share = (1 + t) / (10 + t)
         expected = [share * e + (1 - share) * p for e, p in zip(expected, jax.tree.leaves(state.params), strict=True)]
     for e, found in zip(expected, jax.tree.leaves(acting_params(state)), strict=True):
@@ -151,7 +161,7 @@ def test_priorities_follow_the_error_of_the_value() -> None:
     before = np.array(state.replay.priority)
     assert (before[:, : CONFIG.chunk] > 0).all()
     assert (before[:, CONFIG.chunk :] == 0).all()
-    state, report = learner.rounds(state, 1)
+    state, report = learner.rounds(state, learner.empty(), 1)
     after = np.array(state.replay.priority)
     changed = after[:, : CONFIG.chunk] != before[:, : CONFIG.chunk]
     starts = CONFIG.chunk - CONFIG.unroll_steps

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from launch.metrics import REGISTRY
-from muzero2048 import trainer
+from muzero2048 import device_learner, trainer
 from muzero2048.config import MuZeroConfig, NetworkConfig, StartConfig
 from muzero2048.player import load_player
 from muzero2048.trainer import MuZeroLearner
@@ -76,6 +76,57 @@ def test_a_checkpoint_continues_to_the_bit(
     assert trained(other.advance()) == trained(second)
     assert other.progress == learner.progress
     assert all(np.array_equal(a, b) for a, b in zip(weights(other), weights(learner), strict=True))
+
+
+def test_a_stop_within_a_report_changes_no_bit(tmp_path: Path) -> None:
+    """Stopped after a round, saved and resumed: the parameters are those of a training without the stop."""
+    config = dataclasses.replace(CONFIG, report_env_steps=600)
+    whole, first, second = (MuZeroLearner(config, seed) for seed in (1, 1, 99))
+    whole.advance()
+    assert whole.progress["env_steps"] == 640
+    told: list[int] = []
+    metrics = first.advance(lambda moves: told.append(moves) or moves >= 256)
+    assert told == [256]  # the first chunk fills the buffer, and a call begins with one round
+    assert first.progress["env_steps"] == 256
+    assert first.within_report
+    assert metrics["train/games"] == first.progress["games"] > 0
+    assert np.isfinite(metrics["loss/total"])
+    first.save(tmp_path)
+    second.restore(tmp_path)
+    assert second.within_report
+    second.advance()
+    assert second.progress == whole.progress
+    assert not second.within_report
+    assert all(np.array_equal(a, b) for a, b in zip(weights(second), weights(whole), strict=True))
+
+
+def test_metrics_do_not_depend_on_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, many = MuZeroLearner(CONFIG, seed=1), MuZeroLearner(CONFIG, seed=1)
+    one.advance()
+    many.advance()
+    one._rounds_a_call, many._rounds_a_call = 9, 1
+    monkeypatch.setattr(device_learner, "rounds_a_call", lambda rounds, seconds: 1)
+    told: list[int] = []
+    assert trained(one.advance()) == trained(many.advance(lambda moves: bool(told.append(moves))))
+    assert told == [128, 256]
+
+
+def test_several_processes_make_one_call_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their clocks and signals differ, and calls that differ would wait for each other for ever."""
+    learner = MuZeroLearner(CONFIG, seed=1)
+    learner.advance()
+    monkeypatch.setattr(jax, "process_count", lambda: 2)
+    learner._rounds_a_call = 1
+    learner.advance(lambda moves: True)
+    assert learner.progress["env_steps"] == 512
+    assert not learner.within_report
+
+
+@pytest.mark.parametrize(
+    ("rounds", "seconds", "following"), [(1, 60.0, 1), (1, 0.001, 2), (8, 1.0, 12), (8, 0.1, 16), (8, 12.0, 1)]
+)
+def test_calls_take_a_second_and_a_half(rounds: int, seconds: float, following: int) -> None:
+    assert device_learner.rounds_a_call(rounds, seconds) == following
 
 
 def test_starts_continue_to_the_bit(tmp_path: Path) -> None:

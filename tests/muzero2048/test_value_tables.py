@@ -83,7 +83,7 @@ def test_the_learner_moves_the_tables_once_the_model_is_right(monkeypatch: pytes
 
     def moved(learner) -> LearnerState:
         state, _ = learner.fill(learner.init(0))
-        return learner.rounds(state, 2)[0]
+        return learner.rounds(state, learner.empty(), 2)[0]
 
     waiting = moved(shared_learner(config))
     assert not any(jnp.any(x) for x in jax.tree.leaves(waiting.tables))

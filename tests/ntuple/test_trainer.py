@@ -1,3 +1,4 @@
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -6,13 +7,14 @@ import pytest
 from reference import ntuple as reference
 from reference import rules
 
-from ntuple import NTupleConfig, NTupleLearner, NTuplePlayer, load_player, load_weights
+from ntuple import NTupleConfig, NTupleLearner, NTuplePlayer, load_player, load_weights, trainer
 from ntuple.board import make_rules
 from ntuple.config import AverageConfig, ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
 from ntuple.game import MOVES, SCORE, board_of, last_afterstate
 from ntuple.network import read_field
 from ntuple.patterns import parse_network
 from ntuple.stored import StoredNetwork, filled_network, load_stored
+from ntuple.training import train
 from ntuple.updates import SECOND
 from tests.ntuple.drivers import to_reference
 
@@ -99,6 +101,7 @@ def test_games_in_turn_share_one_network() -> None:
     assert learner.progress["updates"] >= SMALL.env_steps - 2 * learner.progress["games"] - 2
 
 
+CAROUSEL = "carousel, exploration, rates that fall, memory that is lost"
 HALF = StepSizeConfig(adaptive_fraction=0.5)
 METHODS = {
     "optimistic, TD then TC": replace(SMALL, v_init=100.0, step_size=HALF),
@@ -112,7 +115,7 @@ METHODS = {
         stages="16,64",
         promotion="both",
     ),
-    "carousel, exploration, rates that fall, memory that is lost": replace(
+    CAROUSEL: replace(
         SMALL,
         start=StartConfig("carousel", stages="16,32,64"),
         exploration=ExplorationConfig(epsilon=0.2, temperature=5.0),
@@ -147,8 +150,59 @@ def test_save_and_restore_continue_to_the_bit(tmp_path: Path, name: str) -> None
             assert same.items() <= report.items()
 
 
+def _advance_to_a_slice(learner: NTupleLearner, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Advance in slices of 100 moves, and ask for a stop once `at` moves of the stretch are made.
+
+    A slice waits until `tick` has been told of all before it, so that the threads need no luck.
+    """
+    told, made = {0}, [0]
+
+    def tick(moves: int) -> bool:
+        told.add(moves)
+        return moves >= at
+
+    def train_when_told(*args: object) -> None:
+        deadline = time.monotonic() + 30
+        while made[0] not in told and time.monotonic() < deadline:
+            time.sleep(0.001)
+        train(*args)
+        made[0] += int(args[3])
+
+    with monkeypatch.context() as context:
+        context.setattr(trainer, "TICK_SECONDS", 0.001)
+        context.setattr(trainer, "train", train_when_told)
+        learner.advance(tick)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_stop_within_a_report_changes_no_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Stopped some 200 moves past move 3000, between two reports, changes of the rule and networks of the mean."""
+    monkeypatch.setattr(trainer, "SLICE_MOVES", 100)
+    config = METHODS[name]
+    whole, first = NTupleLearner(config, seed=2), NTupleLearner(config, seed=2)
+    _learn(whole)
+    while first.progress["env_steps"] < 3000:
+        first.advance()
+    assert not first.within_report
+    _advance_to_a_slice(first, 200, monkeypatch)
+    assert first.progress["env_steps"] in (3200, 3300)
+    assert first.within_report
+    first.save(tmp_path)
+    second = NTupleLearner(config, seed=99)
+    second.restore(tmp_path)
+    assert second.within_report
+    second.advance()
+    assert second.progress["env_steps"] == {"averaged": 3600, CAROUSEL: 3400}.get(name, 4000)
+    assert not second.within_report
+    _learn(second)
+    assert second.progress == whole.progress
+    np.testing.assert_array_equal(second.network.weights, whole.network.weights)
+    np.testing.assert_array_equal(second._games, whole._games)
+    np.testing.assert_array_equal(second.player().play(20, 1).score, whole.player().play(20, 1).score)
+
+
 def test_rates_fall_and_memory_is_lost_on_time() -> None:
-    config = METHODS["carousel, exploration, rates that fall, memory that is lost"]
+    config = METHODS[CAROUSEL]
     learner = NTupleLearner(config, seed=1)
     stops, rates, touched = [], [], []
     while learner.progress["env_steps"] < config.env_steps:

@@ -62,22 +62,26 @@ def test_views_keep_moves_and_boards_together(rng: np.random.Generator) -> None:
 def test_rounds_are_the_same_in_one_call_and_in_two() -> None:
     config = small_config(rows=2, columns=2, exploration=ExplorationConfig(0.4, 0.1, 0.6))  # falls in 3 of 5 rounds
     learner = shared_learner(config)
-    one, whole = learner.advance(learner.init(0), 3)
-    first, some = learner.advance(learner.init(0), 2)
-    two, rest = learner.advance(first, 1)
+    one, whole = learner.advance(learner.init(0), learner.empty(), 3)
+    first, some = learner.advance(learner.init(0), learner.empty(), 2)
+    two, together = learner.advance(first, some, 1)
     for a, b in zip(jax.tree.leaves(one._replace(key=None)), jax.tree.leaves(two._replace(key=None)), strict=True):
+        np.testing.assert_array_equal(a, b)
+    for a, b in zip(jax.tree.leaves(whole), jax.tree.leaves(together), strict=True):
         np.testing.assert_array_equal(a, b)
     assert int(one.rounds) == 3
     assert int(one.replay.size) == 3 * config.chunk
+    third, rest = learner.advance(learner.advance(learner.init(0), learner.empty(), 2)[0], learner.empty(), 1)
+    assert int(third.rounds) == 3
     assert whole.ended.games == some.ended.games + rest.ended.games
     assert whole.ended.score_max == max(some.ended.score_max, rest.ended.score_max)
-    np.testing.assert_allclose(whole.loss.value, (2 * some.loss.value + rest.loss.value) / 3, rtol=1e-5)
-    np.testing.assert_allclose([some.epsilon, rest.epsilon], [0.35, 0.2], rtol=1e-5)  # 0.4 and 0.3, 0.2
+    np.testing.assert_allclose(whole.loss.value, some.loss.value + rest.loss.value, rtol=1e-5)
+    np.testing.assert_allclose([some.epsilon, rest.epsilon], [0.7, 0.2], rtol=1e-5)  # 0.4 + 0.3, 0.2
 
 
 def test_the_seed_decides() -> None:
     learner = shared_learner(small_config(rows=2, columns=2, exploration=ExplorationConfig(0.4, 0.1, 0.6)))
-    params = [learner.advance(learner.init(seed), 1)[0].params for seed in (3, 3, 4)]
+    params = [learner.advance(learner.init(seed), learner.empty(), 1)[0].params for seed in (3, 3, 4)]
     one, same, other = ([np.array(x) for x in jax.tree.leaves(tree)] for tree in params)
     assert all(np.array_equal(a, b) for a, b in zip(one, same, strict=True))
     assert not any(np.array_equal(a, b) for a, b in zip(one, other, strict=True))

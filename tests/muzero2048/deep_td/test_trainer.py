@@ -71,6 +71,24 @@ def test_a_checkpoint_continues_to_the_bit(run: Run) -> None:
     assert all(np.array_equal(a, b) for a, b in zip(*weights, strict=True))
 
 
+def test_a_stop_within_a_report_changes_no_bit(tmp_path: Path) -> None:
+    config = dataclasses.replace(CONFIG, report_env_steps=600)
+    whole, first, second = (DeepTDLearner(config, seed) for seed in (1, 1, 99))
+    whole.advance()
+    assert whole.progress["env_steps"] == 640
+    metrics = first.advance(lambda moves: moves >= 128)
+    assert first.progress["env_steps"] == 128
+    assert first.within_report
+    assert metrics["td/epsilon"] == pytest.approx(0.4)
+    first.save(tmp_path)
+    second.restore(tmp_path)
+    second.advance()
+    assert second.progress == whole.progress
+    assert not second.within_report
+    weights = ([np.array(x) for x in jax.tree.leaves(one.player()._params)] for one in (second, whole))
+    assert all(np.array_equal(a, b) for a, b in zip(*weights, strict=True))
+
+
 def test_players_of_a_checkpoint(run: Run) -> None:
     """A tree search that looks at every move once plays as 1-ply does, from the same checkpoint."""
     learner = DeepTDLearner(CONFIG, seed=99)
