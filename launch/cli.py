@@ -173,12 +173,11 @@ def _search_options(arguments: argparse.Namespace) -> "Options":
 def _evaluate(arguments: argparse.Namespace) -> int:
     from launch import evaluate
 
-    seed = evaluate.FINAL_EVALUATION_SEED if arguments.seed is None else arguments.seed
-    evaluation, options = evaluate.Evaluation(arguments.games, seed), _search_options(arguments)
+    games, seed, options = arguments.games, arguments.seed, _search_options(arguments)
     wishes = evaluate.Wishes(arguments.records, arguments.solution, arguments.keep, arguments.part, arguments.json)
     if _is_baseline(arguments):
-        return evaluate.evaluate_baseline(arguments.path, arguments.board or "4x4", evaluation, options, wishes)
-    return evaluate.evaluate_path(Path(arguments.path), evaluation, options, wishes)
+        return evaluate.evaluate_baseline(arguments.path, arguments.board or "4x4", games, seed, options, wishes)
+    return evaluate.evaluate_path(Path(arguments.path), games, seed, options, wishes)
 
 
 def _is_baseline(arguments: argparse.Namespace) -> bool:

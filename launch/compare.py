@@ -5,7 +5,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from launch.compare_page import Picture, render
-from launch.curves import Curve, Run, final_evaluations, reach_curves, read_run, score_curves
+from launch.curves import (
+    Curve,
+    GroupResult,
+    Run,
+    final_evaluations,
+    group_results,
+    reach_curves,
+    read_run,
+    score_curves,
+)
 from launch.errors import UserError, warn
 from launch.figures import AXIS_LABELS, DARK, LIGHT, draw
 from launch.files import write_text
@@ -39,7 +48,8 @@ def compare(folders: Sequence[Path], x: str, tile: int, out: Path) -> None:
         f"reach_{tile}": _picture(f"games that reach {tile}", reach_curves(runs, x, tile), x, as_rate=True),
     }
     results = sorted(final_evaluations(runs), key=lambda result: -result["score_mean"])
-    page = render("2048: learning curves", _subtitle(runs, x), list(pictures.values()), results)
+    groups = group_results(results)
+    page = render("2048: learning curves", _subtitle(runs, x), list(pictures.values()), results, groups)
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, picture in pictures.items():
@@ -52,7 +62,18 @@ def compare(folders: Sequence[Path], x: str, tile: int, out: Path) -> None:
             f"{result['run']:<24} {result['learner']:<8} mean {result['score_mean']:>10,.0f}"
             f"  ({result['score_low']:,.0f} to {result['score_high']:,.0f}), {result['games']:,} games"
         )
+    for group in groups:
+        print(_group_line(group))
     print(f"wrote {out / PAGE}")
+
+
+def _group_line(group: GroupResult) -> str:
+    score = group.score
+    seeds = "1 seed, interval of its games alone" if group.seeds == 1 else f"interval over {group.seeds} seeds"
+    return (
+        f"group {group.group:<18} {group.learner:<8} mean {score.value:>10,.0f}"
+        f"  ({score.low:,.0f} to {score.high:,.0f}), {seeds}, {group.games:,} games, {group.search}"
+    )
 
 
 def _picture(title: str, curves: Sequence[Curve], x: str, as_rate: bool) -> Picture:

@@ -6,6 +6,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from launch.curves import GroupResult
 from launch.metrics import TILES
 
 
@@ -20,8 +21,25 @@ class Picture(NamedTuple):
 STYLE = Path(__file__).with_suffix(".css")
 
 
-def render(title: str, subtitle: str, pictures: Sequence[Picture], results: Sequence[dict[str, Any]]) -> str:
-    """The page. `results` are final evaluations as launch/evaluate.py keeps them, best first."""
+def render(
+    title: str,
+    subtitle: str,
+    pictures: Sequence[Picture],
+    results: Sequence[dict[str, Any]],
+    groups: Sequence[GroupResult],
+) -> str:
+    """Make the page.
+
+    Args:
+        title: of the page.
+        subtitle: the line below it.
+        pictures: the figures.
+        results: final evaluations as launch/evaluate.py keeps them, best first.
+        groups: the same by experiment, best first.
+
+    Returns:
+        The HTML text.
+    """
     figures = "\n".join(_figure(picture) for picture in pictures)
     return f"""<!doctype html>
 <html lang="en">
@@ -33,12 +51,15 @@ def render(title: str, subtitle: str, pictures: Sequence[Picture], results: Sequ
 <div class="figures">
 {figures}
 </div>
+<h2>Experiments</h2>
+{_group_table(groups)}
 <h2>Final evaluations</h2>
 {_table(results)}
-<p><small>Scores and rates come from whole games played without exploration. The band of a single run is the
-95% interval of its evaluation, the band of several seeds reaches from the lowest to the highest. The table comes
-from evaluations after training, which by default have a seed of their own, and shows 95% intervals.
-Training time leaves out evaluation and saving.</small></p>
+<p><small>Scores and rates come from whole games played without exploration. Bands and ± are 95% intervals. Of one
+seed the interval tells what other games of the same network could have scored; what another training seed could
+have learned is not in it. Of several seeds it is Student's interval of the mean over training seeds, and holds the
+luck of training and of games. The tables come from evaluations after training, which by default have a seed of
+their own. Training time leaves out evaluation and saving.</small></p>
 </body>
 </html>
 """
@@ -53,6 +74,31 @@ def _figure(picture: Picture) -> str:
 
 def _inline(png: bytes) -> str:
     return "data:image/png;base64," + base64.b64encode(png).decode()
+
+
+def _group_table(groups: Sequence[GroupResult]) -> str:
+    if not groups:
+        return '<p class="soft">No run has been evaluated at its end yet.</p>'
+    rows = "\n".join(_group_row(group) for group in groups)
+    head = "".join(
+        f"<th>{name}</th>" for name in ("experiment", "learner", "moves of<br>training", "seeds", "games", "mean score")
+    )
+    table = f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
+    return f'<div class="table">{table}</div>'
+
+
+def _group_row(group: GroupResult) -> str:
+    half = (group.score.high - group.score.low) / 2
+    meaning = "of its games alone" if group.seeds == 1 else f"over {group.seeds} seeds"
+    cells = [
+        f"<b>{escape(group.group)}</b><small>{escape(group.search)}</small>",
+        escape(group.learner),
+        _short(group.env_steps),
+        f"{group.seeds}",
+        f"{group.games:,}",
+        f"<b>{group.score.value:,.0f}</b> ± {half:,.0f}<small>{meaning}</small>",
+    ]
+    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
 
 
 def _table(results: Sequence[dict[str, Any]]) -> str:

@@ -1,6 +1,6 @@
 """Learning curves read from run folders: one curve for each group and learner, its seeds drawn as a band.
 
-Shapes: `P` points of a curve.
+Shapes: `P` points of a curve, `K` seeds.
 """
 
 import json
@@ -11,21 +11,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float64
-from scipy.special import ndtri
 
 from launch import evaluate
 from launch.config import CONFIG_FILE, load_experiment
-from launch.errors import UserError
+from launch.errors import UserError, warn
+from launch.intervals import Interval, student, student_of_rates, wilson
 from launch.metrics import Row
 from launch.report import Summary
 from launch.tracking import METRICS_FILE, read_metrics
 
-RESULT_KEYS = {"run", "learner", "training_seed", "env_steps", "wall_hours", "board", "search", *Summary._fields}
+RESULT_KEYS = {
+    "run",
+    "group",
+    "learner",
+    "training_seed",
+    "seed",
+    "env_steps",
+    "wall_hours",
+    "board",
+    "search",
+    *Summary._fields,
+}
 
 Points = Float64[np.ndarray, " P"]
 
-
-Point = tuple[int | float, int | float, int | float]  # value, low, high
+# (values of the seeds, games of all of them) -> their mean and its interval
+OverSeeds = Callable[[Float64[np.ndarray, " K"], int | float], Interval]
 
 
 class Run(NamedTuple):
@@ -40,7 +51,7 @@ class Run(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """One line with its band. `low` and `high` are a 95% interval, or the extremes of several seeds."""
+    """One line with its band: the 95% interval of the games of one seed, or of the mean over several seeds."""
 
     label: str
     learner: str
@@ -67,13 +78,13 @@ def read_run(folder: Path) -> Run:
 
 
 def score_curves(runs: Sequence[Run], x: str) -> list[Curve]:
-    """Mean score of evaluation against the axis `x`."""
-    return _curves(runs, x, _score)
+    """Mean score of evaluation against the axis `x`; of several seeds with `student`'s interval of their means."""
+    return _curves(runs, x, _score, lambda means, games: student(means))
 
 
 def reach_curves(runs: Sequence[Run], x: str, tile: int) -> list[Curve]:
-    """Rate of reaching the tile against the axis `x`, with Wilson's interval."""
-    return _curves(runs, x, lambda row: _wilson(row[f"eval/reach_{tile}"], row["eval/games"]))
+    """Rate of reaching the tile against the axis `x`, with Wilson's interval, of several `student_of_rates`."""
+    return _curves(runs, x, _rate(tile), student_of_rates)
 
 
 def final_evaluations(runs: Sequence[Run]) -> list[dict[str, Any]]:
@@ -84,6 +95,45 @@ def final_evaluations(runs: Sequence[Run]) -> list[dict[str, Any]]:
         for _, results in groupby(by_search, key=lambda result: result["search"]):
             found.append(max(results, key=lambda result: (result["env_steps"], result["games"])))
     return found
+
+
+class GroupResult(NamedTuple):
+    """The final evaluations of the seeds of one experiment, at the same place and by the same search."""
+
+    group: str
+    learner: str
+    search: str
+    env_steps: int
+    seeds: int
+    games: int  # of all seeds
+    score: Interval  # of one seed that of its games, of several that of the mean over seeds
+
+
+def group_results(results: Sequence[dict[str, Any]]) -> list[GroupResult]:
+    """Put final evaluations together by group, learner, search and place, the best first.
+
+    Several seeds that were evaluated on the same games cost a warning: see `student`.
+    """
+
+    def key(result: dict[str, Any]) -> tuple[Any, ...]:
+        return tuple(result[name] for name in ("group", "learner", "search", "env_steps"))
+
+    groups = [list(seeds) for _, seeds in groupby(sorted(results, key=key), key=key)]
+    return sorted((_group_result(seeds) for seeds in groups), key=lambda result: -result.score.value)
+
+
+def _group_result(seeds: list[dict[str, Any]]) -> GroupResult:
+    first, games = seeds[0], sum(result["games"] for result in seeds)
+    place = (first["group"], first["learner"], first["search"], first["env_steps"])
+    if len(seeds) == 1:
+        score = Interval(first["score_mean"], first["score_low"], first["score_high"])
+        return GroupResult(*place, 1, games, score)
+    if len({result["seed"] for result in seeds}) < len(seeds):
+        warn(
+            f"seeds of {first['group']} ({first['search']}) were evaluated on the same games, whose luck their interval"
+            " leaves out; evaluate them again without --seed"
+        )
+    return GroupResult(*place, len(seeds), games, student([result["score_mean"] for result in seeds]))
 
 
 def _read_result(file: Path) -> dict[str, Any]:
@@ -99,56 +149,48 @@ def _read_result(file: Path) -> dict[str, Any]:
     return result
 
 
-def _score(row: Row) -> Point:
-    return row["eval/score_mean"], row["eval/score_low"], row["eval/score_high"]
+def _score(row: Row) -> Interval:
+    return Interval(row["eval/score_mean"], row["eval/score_low"], row["eval/score_high"])
 
 
-def _wilson(rate: int | float, games: int | float) -> Point:
-    """The rate p of n games and its 95% interval.
-
-    (p + z^2 / 2n +- z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), with z = 1.96 (Wilson 1927).
-    """
-    z = float(ndtri(0.975))
-    centre = rate + z * z / (2 * games)
-    margin = z * (rate * (1 - rate) / games + z * z / (4 * games * games)) ** 0.5
-    scale = 1 + z * z / games
-    # max: rounding leaves the lower end of a rate of 0 at -1e-18
-    return rate, max(0.0, (centre - margin) / scale), min(1.0, (centre + margin) / scale)
+def _rate(tile: int) -> Callable[[Row], Interval]:
+    return lambda row: wilson(row[f"eval/reach_{tile}"], row["eval/games"])
 
 
-def _curves(runs: Sequence[Run], x: str, value: Callable[[Row], Point]) -> list[Curve]:
+def _curves(runs: Sequence[Run], x: str, value: Callable[[Row], Interval], over_seeds: OverSeeds) -> list[Curve]:
     def key(run: Run) -> tuple[str, str]:
         return run.group, run.learner
 
     drawable = sorted((run for run in runs if run.rows), key=key)
     groups = [list(seeds) for _, seeds in groupby(drawable, key=key)]
     groups.sort(key=_last_score, reverse=True)  # in every figure, so that a curve keeps its colour
-    return [curve for seeds in groups for curve in _merge(seeds, [_curve(run, x, value) for run in seeds])]
+    return [curve for seeds in groups for curve in _merge(seeds, [_curve(run, x, value) for run in seeds], over_seeds)]
 
 
 def _last_score(seeds: list[Run]) -> float:
     return max(run.rows[-1]["eval/score_mean"] for run in seeds)
 
 
-def _curve(run: Run, x: str, value: Callable[[Row], Point]) -> Curve:
+def _curve(run: Run, x: str, value: Callable[[Row], Interval]) -> Curve:
     y, low, high = np.array([value(row) for row in run.rows], np.float64).T
     axis = np.array([row[x] for row in run.rows], np.float64)
     return Curve(f"{run.group} ({run.learner})", run.learner, axis, y, low, high)
 
 
-def _merge(runs: list[Run], curves: list[Curve]) -> list[Curve]:
-    """One curve as it is; of several seeds the mean, with the extremes as its band.
+def _merge(runs: list[Run], curves: list[Curve], over_seeds: OverSeeds) -> list[Curve]:
+    """One curve as it is; of several seeds the mean, with the interval of this mean as its band.
 
     Seeds are evaluated at slightly different places, so each is interpolated at the places of all of them
     within the range that all have reached. Where there is no such range, they stay apart.
     """
     if len(curves) == 1:
-        return curves
+        return [curves[0]._replace(label=f"{curves[0].label}, 1 seed")]
     start, end = max(curve.x[0] for curve in curves), min(curve.x[-1] for curve in curves)
     if start > end:
         return [curve._replace(label=f"{run.name} ({run.learner})") for run, curve in zip(runs, curves, strict=True)]
     places = np.unique(np.concatenate([curve.x for curve in curves]))
     x = places[(places >= start) & (places <= end)]
-    y = np.stack([np.interp(x, curve.x, curve.y) for curve in curves])
-    label = f"{curves[0].label}, {len(curves)} seeds"
-    return [Curve(label, curves[0].learner, x, y.mean(axis=0), y.min(axis=0), y.max(axis=0))]
+    games = sum(run.rows[0]["eval/games"] for run in runs)  # of the seeds together, at each place
+    seeds = np.stack([np.interp(x, curve.x, curve.y) for curve in curves])
+    y, low, high = np.array([over_seeds(values, games) for values in seeds.T], np.float64).T
+    return [Curve(f"{curves[0].label}, {len(curves)} seeds", curves[0].learner, x, y, low, high)]

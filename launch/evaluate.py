@@ -19,6 +19,7 @@ from launch.errors import UserError, warn
 from launch.files import write_json, write_text
 from launch.report import Summary, statistics_block, summarize, summary_line
 from launch.searches import EXPECTIMAX, Options, Search, expectimax, resolve
+from launch.seeds import BASELINE_SEED, final_evaluation_seed
 from launch.signals import STOPPED, StopSignals
 
 if TYPE_CHECKING:
@@ -26,11 +27,6 @@ if TYPE_CHECKING:
     from ntuple.solution import Solution
 
 FOLDER = "evaluations"
-
-# Far from the small seeds that training takes. The seed of the last evaluation, and of `evaluate`, is not
-# the one of those during training: a figure must not come from the games that a checkpoint was chosen by.
-TRAINING_EVALUATION_SEED = 1_000_003
-FINAL_EVALUATION_SEED = 2_000_003
 
 BASELINES = {"random": "RandomPlayer", "greedy": "GreedyPlayer"}  # of ntuple, for scale
 HEURISTIC = "heuristic"  # expectimax over hand-made values, which needs no training
@@ -69,12 +65,19 @@ class Played(NamedTuple):
     kept: list["KeptGame"]  # the same with their records; empty if they were played the fast way
 
 
-def evaluate_path(path: Path, evaluation: Evaluation, options: Options, wishes: Wishes) -> int:
+def evaluate_path(path: Path, games: int, seed: int | None, options: Options, wishes: Wishes) -> int:
     """Evaluate a checkpoint or the newest one of a run; print the result and keep it in the run's folder.
 
     A folder that cannot be written costs a warning, not the result. Of a checkpoint that was copied out of its
     run nothing is kept, unless the wishes name a file. Games of expectimax, and all of which records or regret are
     wished, are kept as they end, so the same command goes on where it was stopped.
+
+    Args:
+        path: a run folder or a checkpoint.
+        games: how many to play.
+        seed: of the games; None: that of the evaluation that ends the run.
+        options: of the search.
+        wishes: optional outputs.
 
     Returns:
         The exit code: 0 done, 75 stopped by a signal with games kept.
@@ -82,9 +85,10 @@ def evaluate_path(path: Path, evaluation: Evaluation, options: Options, wishes: 
     Raises:
         UserError: no good checkpoint, or one that cannot serve the search of the options; files that cannot be used.
     """
-    _check(evaluation, wishes)
+    _check(games, seed, wishes)
     checkpoint = checkpoints.find_checkpoint(path)
     experiment, state = checkpoints.read_checkpoint(checkpoint)
+    evaluation = Evaluation(games, final_evaluation_seed(experiment.run.seed) if seed is None else seed)
     search = resolve(experiment, options, checkpoint)
     settings = experiment.settings
     solution = _prepare(wishes, settings.rows, settings.columns)
@@ -275,8 +279,16 @@ def keep(record: dict[str, Any], file: Path) -> None:
     write_json(file, record)
 
 
-def evaluate_baseline(name: str, board: str, evaluation: Evaluation, options: Options, wishes: Wishes) -> int:
+def evaluate_baseline(name: str, board: str, games: int, seed: int | None, options: Options, wishes: Wishes) -> int:
     """Evaluate the random, the greedy or the heuristic player on a board such as "4x4"; print the result.
+
+    Args:
+        name: of the player.
+        board: rows x columns.
+        games: how many to play.
+        seed: of the games; None: BASELINE_SEED.
+        options: of the search, of the heuristic player.
+        wishes: optional outputs.
 
     Returns:
         The exit code: 0 done, 75 stopped by a signal with games kept.
@@ -284,7 +296,8 @@ def evaluate_baseline(name: str, board: str, evaluation: Evaluation, options: Op
     Raises:
         UserError: options that the player does not have.
     """
-    _check(evaluation, wishes)
+    _check(games, seed, wishes)
+    evaluation = Evaluation(games, BASELINE_SEED if seed is None else seed)
     rows, columns = parse_board(board)
     player, search = load_baseline(name, board, options)
     solution = _prepare(wishes, rows, columns)
@@ -359,11 +372,11 @@ def _report(
     return summary, result
 
 
-def _check(evaluation: Evaluation, wishes: Wishes) -> None:
+def _check(games: int, seed: int | None, wishes: Wishes) -> None:
     least = 2 * parse_part(wishes.part)[1]
-    if evaluation.games < least:
-        raise UserError(f"--games is {evaluation.games}; give {least} or more, since one game has no interval")
-    if evaluation.games > MOST_GAMES:
-        raise UserError(f"--games is {evaluation.games}; give {MOST_GAMES} or less")
-    if not 0 <= evaluation.seed < SEEDS:
-        raise UserError(f"--seed is {evaluation.seed}; give 0 to {SEEDS - 1}")
+    if games < least:
+        raise UserError(f"--games is {games}; give {least} or more, since one game has no interval")
+    if games > MOST_GAMES:
+        raise UserError(f"--games is {games}; give {MOST_GAMES} or less")
+    if seed is not None and not 0 <= seed < SEEDS:
+        raise UserError(f"--seed is {seed}; give 0 to {SEEDS - 1}")

@@ -62,7 +62,7 @@ def draw(curves: Sequence[Curve], x: str, y_label: str, as_rate: bool, theme: Th
         axes.set_xscale("log")
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}") if x == "wall_hours" else EngFormatter(sep=""))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0) if as_rate else EngFormatter(sep=""))
-    axes.set_ylim(bottom=0, top=1.02 if as_rate else None)
+    axes.set_ylim(bottom=0, top=1.02 if as_rate else _top(curves))
     axes.legend(frameon=False, labelcolor=theme.ink, fontsize=9, loc="best")
     file = io.BytesIO()
     FigureCanvasAgg(figure).print_png(file)
@@ -78,6 +78,14 @@ def _dress(axes: Axes, theme: Theme) -> None:
     axes.tick_params(colors=theme.ink, length=0, labelsize=9)
     axes.tick_params(axis="x", which="minor", length=0)
     axes.xaxis.label.set_color(theme.ink)
+
+
+def _top(curves: Sequence[Curve]) -> float:
+    """Where a figure of scores ends: it shows all bands, or half as much again as the lines if one is wider."""
+    lines, bands = (
+        max(float(part.max()) for part in parts) for parts in zip(*((c.y, c.high) for c in curves), strict=True)
+    )
+    return 1.05 * min(bands, max(1.5 * lines, 1.0))
 
 
 def _differ_widely(curves: Sequence[Curve]) -> bool:

@@ -6,9 +6,9 @@ Shapes: `G` games.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
 from launch.contracts import Games
+from launch.intervals import student
 from launch.metrics import TILES, Row
 
 
@@ -45,18 +45,14 @@ class Summary(NamedTuple):
 def summarize(games: Games) -> Summary:
     """Summarize two or more games.
 
-    The interval of the mean is Student's: mean +- t(0.975, G - 1) s / sqrt(G), with the sample's standard
-    deviation s. Scores are skewed, but a mean of some dozens of games is close to normal.
+    The interval of the mean is `student`'s. Scores are skewed, but a mean of some dozens of games is close to normal.
     """
-    num_games = len(games.score)
-    mean = float(games.score.mean())
-    error = float(games.score.std(ddof=1)) / num_games**0.5
-    margin = float(stdtrit(num_games - 1, 0.975)) * error
+    mean, low, high = student(games.score)
     return Summary(
-        games=num_games,
+        games=len(games.score),
         score_mean=mean,
-        score_low=mean - margin,
-        score_high=mean + margin,
+        score_low=low,
+        score_high=high,
         score_median=float(np.median(games.score)),
         score_max=int(games.score.max()),
         moves_mean=float(games.moves.mean()),

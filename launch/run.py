@@ -24,7 +24,7 @@ from launch.config import CONFIG_FILE, Experiment, changes, load_experiment, war
 from launch.contracts import Games, Learner
 from launch.environment import project_version, record_environment
 from launch.errors import DivergedError, UserError, warn
-from launch.evaluate import FINAL_EVALUATION_SEED, TRAINING_EVALUATION_SEED, Evaluation
+from launch.evaluate import Evaluation
 from launch.files import write_text
 from launch.journal import Journal, WrittenJournal
 from launch.memory import check_memory
@@ -33,6 +33,7 @@ from launch.processes import Processes, join
 from launch.profile import recording
 from launch.report import probe_metrics, summarize
 from launch.searches import Options, Search, resolve
+from launch.seeds import final_evaluation_seed, training_evaluation_seed
 from launch.signals import STOPPED, StopSignals
 
 BUDGET = ("env_steps", "report_env_steps")  # keys of a learner that change nothing of what it has learned
@@ -188,7 +189,8 @@ class TrainingRun:
             or self.env_steps // every == self._evaluated_env_steps // every
         ):
             return
-        evaluation = Evaluation(self._experiment.run.evaluation_games, TRAINING_EVALUATION_SEED)
+        run = self._experiment.run
+        evaluation = Evaluation(run.evaluation_games, training_evaluation_seed(run.seed))
         played = self._play(evaluation, stop)
         if played is not None:
             games, probes = played
@@ -386,7 +388,7 @@ def refuse_changes(experiment: Experiment, checkpoint: Path) -> None:
 
 def final_evaluation(experiment: Experiment) -> Evaluation:
     """The evaluation that ends a run."""
-    return Evaluation(experiment.run.final_games, FINAL_EVALUATION_SEED)
+    return Evaluation(experiment.run.final_games, final_evaluation_seed(experiment.run.seed))
 
 
 def own_search(experiment: Experiment) -> Search:
@@ -395,7 +397,10 @@ def own_search(experiment: Experiment) -> Search:
 
 
 def is_finished(experiment: Experiment, checkpoint: Path) -> bool:
-    """Whether the budget is spent at the checkpoint and its last evaluation is there."""
+    """Whether the budget is spent at the checkpoint and its last evaluation is there.
+
+    A run that ended before evaluation seeds depended on `run.seed` plays its last evaluation once more.
+    """
     env_steps = int(checkpoint.name)
     search = own_search(experiment)
     result = final_evaluation(experiment).file(experiment.run.folder, env_steps, search.name)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from launch.cli import main
+from launch.seeds import final_evaluation_seed
 
 ROOT = Path(__file__).parents[2]
 
@@ -135,7 +136,7 @@ def test_a_bad_line_of_metrics_is_named(toy_yaml: Path, capsys):
 )
 def test_a_bad_evaluation_is_named(toy_yaml: Path, capsys, text: str, fault: str):
     main(["train", "toy.yaml"])
-    file = Path("runs/one/evaluations/100-1ply-4games-seed2000003.json")
+    file = Path(f"runs/one/evaluations/100-1ply-4games-seed{final_evaluation_seed(0)}.json")
     file.write_text(text)
     assert _mistake(capsys, "compare", "runs/one") == f"{file}, {fault}"
 

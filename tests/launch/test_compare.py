@@ -36,7 +36,8 @@ def test_one_page_without_links_holds_both_curves_and_the_table(runs: list[str],
     assert len(images) == 4  # two figures, light and dark
     assert all(image.startswith(PNG) for image in images)
     assert Path("out/score.png").read_bytes() in images
-    rows = re.findall(r"<tr><td>.*?</tr>", page)
+    experiments, rows = (re.findall(r"<tr><td>.*?</tr>", table) for table in page.split("<h2>")[1:])
+    assert len(experiments) == 2
     assert len(rows) == 3
     for folder in runs:
         result = json.loads(next(Path(folder, "evaluations").glob("*.json")).read_text())
@@ -49,8 +50,8 @@ def test_one_page_without_links_holds_both_curves_and_the_table(runs: list[str],
 
 def test_seeds_of_one_group_are_one_curve_and_learners_are_not_mixed(runs: list[str]):
     curves = score_curves([read_run(Path(run)) for run in runs], "env_steps")
-    assert {curve.label for curve in curves} == {"toys (other)", "toys (toy), 2 seeds"}
-    assert next(curve.label for curve in curves) == "toys (other)"  # the higher score first
+    assert {curve.label for curve in curves} == {"toys (other), 1 seed", "toys (toy), 2 seeds"}
+    assert next(curve.label for curve in curves) == "toys (other), 1 seed"  # the higher score first
 
 
 def _write_runs(folder: Path, points: dict[str, list[tuple[int, float]]]) -> list[Run]:
@@ -59,19 +60,62 @@ def _write_runs(folder: Path, points: dict[str, list[tuple[int, float]]]) -> lis
         (folder / name).mkdir()
         config = f"learner: toy\nrun: {{name: {name}, group: g, seed: {seed}}}\ntoy: {{}}\n"
         (folder / name / "config.yaml").write_text(config)
-        rows = [{"env_steps": x, "eval/score_mean": y, "eval/score_low": y, "eval/score_high": y} for x, y in places]
+        rows = [
+            {"env_steps": x, "eval/score_mean": y, "eval/score_low": y, "eval/score_high": y, "eval/games": 10}
+            for x, y in places
+        ]
         (folder / name / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return [read_run(folder / name) for name in points]
 
 
-def test_the_band_of_seeds_is_their_mean_and_extremes_where_all_have_been(tmp_path: Path):
-    runs = _write_runs(tmp_path, {"a": [(10, 100.0), (30, 300.0)], "b": [(20, 0.0), (40, 40.0)]})
+def test_the_band_of_seeds_is_the_interval_of_their_mean_where_all_have_been(tmp_path: Path):
+    runs = _write_runs(tmp_path, {"a": [(10, 100.0), (30, 300.0)], "b": [(20, 100.0), (40, 140.0)]})
     (curve,) = score_curves(runs, "env_steps")
-    # Both have been from 20 to 30: there a is at 200 and 300, b at 0 and 20.
+    # Both have been from 20 to 30: there a is at 200 and 300, b at 100 and 120. t(0.975, 1) = 12.7062.
     np.testing.assert_allclose(curve.x, [20, 30])
-    np.testing.assert_allclose(curve.y, [100, 160])
-    np.testing.assert_allclose(curve.low, [0, 20])
-    np.testing.assert_allclose(curve.high, [200, 300])
+    np.testing.assert_allclose(curve.y, [150, 210])
+    np.testing.assert_allclose(curve.high - curve.y, [12.7062 * 50, 12.7062 * 90], rtol=1e-5)
+    np.testing.assert_allclose(curve.y - curve.low, curve.high - curve.y)
+
+
+def test_the_band_of_rates_of_seeds_stays_a_rate_and_never_vanishes(tmp_path: Path):
+    runs = [
+        run._replace(rows=[{**row, "eval/reach_2048": 1.0} for row in run.rows])
+        for run in _write_runs(tmp_path, {"a": [(10, 1.0)], "b": [(10, 1.0)]})
+    ]
+    (curve,) = reach_curves(runs, "env_steps", 2048)
+    # Wilson's interval of 20 of 20 games: its lower end is 1 / (1 + 1.959964^2 / 20).
+    np.testing.assert_allclose([*curve.y, *curve.low, *curve.high], [1.0, 0.838875, 1.0], atol=1e-5)
+
+
+def test_final_evaluations_of_seeds_come_together(runs: list[str], capsys):
+    main(["train", "toy.yaml", "run.name=d", "run.seed=3"])
+    capsys.readouterr()
+    assert main(["compare", *runs, "runs/d", "--out", "out"]) == 0
+    captured = capsys.readouterr()
+    results = [result for run in (*runs, "runs/d") for result in read_run(Path(run)).evaluations]
+    toys = [result["score_mean"] for result in results if result["learner"] == "toy"]
+    margin = 4.302653 * np.std(toys, ddof=1) / 3**0.5  # t(0.975, 2)
+    mean = np.mean(toys)
+    assert f"({mean - margin:,.0f} to {mean + margin:,.0f}), interval over 3 seeds, 12 games, 1ply" in captured.out
+    (other,) = (result for result in results if result["learner"] == "other")
+    interval = f"({other['score_low']:,.0f} to {other['score_high']:,.0f})"
+    assert f"{interval}, 1 seed, interval of its games alone, 4 games, 1ply" in captured.out
+    assert captured.err == ""
+    page = Path("out/index.html").read_text()
+    assert f"<b>{mean:,.0f}</b> ± {margin:,.0f}<small>over 3 seeds</small>" in page
+    assert "<small>of its games alone</small>" in page
+
+
+def test_seeds_that_share_their_games_cost_a_warning(runs: list[str], capsys):
+    for run in runs[:2]:
+        main(["evaluate", run, "--games", "50", "--seed", "7"])
+    capsys.readouterr()
+    assert main(["compare", *runs, "--out", "out"]) == 0
+    assert capsys.readouterr().err == (
+        "warning: seeds of toys (1ply) were evaluated on the same games, whose luck their interval leaves out;"
+        " evaluate them again without --seed\n"
+    )
 
 
 def test_seeds_that_were_never_at_one_place_stay_apart(tmp_path: Path):

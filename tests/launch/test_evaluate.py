@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from launch.cli import main
+from launch.seeds import final_evaluation_seed
 
 
 def _last_json(capsys, *words: str) -> dict:
@@ -41,7 +42,7 @@ def test_a_path_is_enough(toy_yaml: Path, capsys):
 
 def test_the_last_evaluation_of_a_run_can_be_repeated(toy_yaml: Path, capsys):
     main(["train", "toy.yaml"])
-    kept = json.loads(Path("runs/one/evaluations/100-1ply-4games-seed2000003.json").read_text())
+    kept = json.loads(Path(f"runs/one/evaluations/100-1ply-4games-seed{final_evaluation_seed(0)}.json").read_text())
     again = _last_json(capsys, "evaluate", "runs/one", "--games", "4")
     assert kept | {"time": ""} == again | {"time": ""}
 
@@ -49,7 +50,7 @@ def test_the_last_evaluation_of_a_run_can_be_repeated(toy_yaml: Path, capsys):
 def test_a_named_checkpoint_is_evaluated_not_the_newest(toy_yaml: Path, capsys):
     main(["train", "toy.yaml"])
     assert _last_json(capsys, "evaluate", "runs/one/checkpoints/90")["env_steps"] == 90
-    assert Path("runs/one/evaluations/90-1ply-1000games-seed2000003.json").exists()
+    assert Path(f"runs/one/evaluations/90-1ply-1000games-seed{final_evaluation_seed(0)}.json").exists()
 
 
 @pytest.mark.parametrize(("name", "mean"), [("random", 19.66), ("greedy", 24.04)])

@@ -16,6 +16,7 @@ from reference import records as reference
 from launch.cli import main
 from launch.errors import UserError
 from launch.kept_games import KeptGames, play_kept
+from launch.seeds import final_evaluation_seed
 from ntuple import RandomPlayer, make_rules
 from ntuple.stepwise import PlayedGame, play_by_advice
 
@@ -46,7 +47,7 @@ def test_expectimax_keeps_its_games(run: str, capsys: pytest.CaptureFixture[str]
     assert result["search"] == "expectimax-p2"
     assert result["search_config"]["plies"] == 2
     (file,) = Path(run, "evaluations").glob("*.jsonl")
-    assert file.name == "20000-expectimax-p2-seed2000003.games.jsonl"
+    assert file.name == f"20000-expectimax-p2-seed{final_evaluation_seed(1)}.games.jsonl"
     heading, *games = [json.loads(line) for line in file.read_text().splitlines()]
     assert heading["board"] == "2x3"
     assert sorted(game["number"] for game in games) == list(range(12))
@@ -200,7 +201,7 @@ def test_parts_come_together_without_repeating_a_game(run: str, capsys: pytest.C
     assert "part 1/3: the same command without --part puts the parts together" in out.splitlines()
     assert last_json(capsys, *words, "--part", "3/3")["games"] == 3
     folder = Path(run, "evaluations")
-    stem = "20000-expectimax-p2-seed2000003.games"
+    stem = f"20000-expectimax-p2-seed{final_evaluation_seed(1)}.games"
     parts = [folder / f"{stem}.part-{number}-of-3.jsonl" for number in (1, 3)]
     played = [[json.loads(line)["number"] for line in part.read_text().splitlines()[1:]] for part in parts]
     assert [sorted(numbers) for numbers in played] == [[0, 3, 6, 9], [2, 5, 8]]
@@ -285,7 +286,7 @@ def test_games_of_other_draws_replace_no_result(run: str) -> None:
     before = result.read_bytes()
     assert main(["evaluate", run, "--games", "10", "--records", "games.txt"]) == 0
     assert result.read_bytes() == before
-    assert Path(run, "evaluations", "20000-1ply-by_moves-10games-seed2000003.json").exists()
+    assert Path(run, "evaluations", f"20000-1ply-by_moves-10games-seed{final_evaluation_seed(1)}.json").exists()
 
 
 def test_the_solution_of_a_game_with_another_end_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ from launch.checkpoints import find_checkpoint, read_checkpoint
 from launch.cli import main
 from launch.config import load_experiment
 from launch.run import TrainingRun
+from launch.seeds import final_evaluation_seed, training_evaluation_seed
 from launch.tracking import MetricsFile, read_metrics
 
 RUN = Path("runs/one")
@@ -30,6 +31,10 @@ def _rows(run: Path = RUN) -> list[dict]:
     return [{name: row[name] for name in row if name not in UNREPEATABLE} for row in read_metrics(run)]
 
 
+def _final(seed: int) -> Path:
+    return RUN / "evaluations" / f"100-1ply-4games-seed{final_evaluation_seed(seed)}.json"
+
+
 def test_a_run_leaves_rows_evaluations_and_checkpoints(toy_yaml: Path, capsys):
     assert _train(toy_yaml) == 0
     rows = read_metrics(RUN)
@@ -38,7 +43,7 @@ def test_a_run_leaves_rows_evaluations_and_checkpoints(toy_yaml: Path, capsys):
     assert [row["eval/games"] for row in rows if "eval/games" in row] == [3, 3, 3, 4]
     assert all({"env_steps", "games", "updates", "wall_hours"} <= row.keys() for row in rows)
     assert sorted(path.name for path in (RUN / "checkpoints").iterdir()) == ["100", "90"]
-    assert [path.name for path in (RUN / "evaluations").iterdir()] == ["100-1ply-4games-seed2000003.json"]
+    assert [path.name for path in (RUN / "evaluations").iterdir()] == [_final(0).name]
     assert {path.name for path in RUN.iterdir()} >= {"config.yaml", "environment.json", "metrics.jsonl"}
     assert "summary 500ms" in capsys.readouterr().out
 
@@ -47,7 +52,8 @@ def test_the_last_evaluation_has_its_own_seed(toy_yaml: Path):
     _train(toy_yaml)
     evaluations = [row["eval/score_max"] for row in read_metrics(RUN) if "eval/score_max" in row]
     weight = round(read_metrics(RUN)[-2]["train/score_mean"])
-    assert evaluations[-1] == 2_000_003 % 1000 + 300 + weight  # what the toy makes of seed and weight
+    assert evaluations[-1] == final_evaluation_seed(0) % 1000 + 300 + weight  # what the toy makes of seed and weight
+    assert final_evaluation_seed(0) % 1000 != training_evaluation_seed(0) % 1000
 
 
 def test_wall_hours_grow_over_a_resume(toy_yaml: Path):
@@ -61,12 +67,12 @@ def test_wall_hours_grow_over_a_resume(toy_yaml: Path):
 
 def test_wall_hours_leave_out_evaluation_and_saving(toy_yaml: Path, monkeypatch):
     def slowly(function):
-        return lambda *arguments: (time.sleep(0.02), function(*arguments))[1]
+        return lambda *arguments: (time.sleep(0.1), function(*arguments))[1]
 
     monkeypatch.setattr(ToyPlayer, "play", slowly(ToyPlayer.play))
     monkeypatch.setattr(ToyLearner, "save", slowly(ToyLearner.save))
     _train(toy_yaml)
-    assert read_metrics(RUN)[-1]["wall_hours"] * 3600 < 0.02
+    assert read_metrics(RUN)[-1]["wall_hours"] * 3600 < 0.1
 
 
 def test_the_environment_has_an_entry_for_each_start(toy_yaml: Path):
@@ -109,10 +115,35 @@ def test_a_finished_run_says_so(toy_yaml: Path, capsys):
 def test_a_missing_last_evaluation_is_made_up(toy_yaml: Path):
     _train(toy_yaml)
     whole = _rows()
-    (RUN / "evaluations" / "100-1ply-4games-seed2000003.json").unlink()
+    _final(0).unlink()
     (RUN / "metrics.jsonl").write_text("".join((RUN / "metrics.jsonl").read_text().splitlines(keepends=True)[:-1]))
     assert _train(toy_yaml, "--resume") == 0
     assert _rows() == whole
+
+
+def test_seeds_of_an_experiment_are_evaluated_on_other_games(toy_yaml: Path):
+    seeds = []
+    for seed in (0, 1, 2):
+        _train(toy_yaml, f"run.name=s{seed}", f"run.seed={seed}")
+        (file,) = Path(f"runs/s{seed}/evaluations").iterdir()
+        rows = [row for row in read_metrics(Path(f"runs/s{seed}")) if "eval/score_max" in row]
+        weight = round(
+            float(next(r["train/score_mean"] for r in read_metrics(file.parents[1]) if r["env_steps"] == 30))
+        )
+        seeds += [json.loads(file.read_text())["seed"], int(rows[0]["eval/score_max"]) - 200 - weight]
+    assert seeds[::2] == [final_evaluation_seed(seed) for seed in (0, 1, 2)]
+    assert seeds[1::2] == [training_evaluation_seed(seed) % 1000 for seed in (0, 1, 2)]
+    assert len(set(seeds)) == 6
+
+
+def test_a_run_that_an_older_version_finished_is_evaluated_once_more(toy_yaml: Path):
+    """Its last evaluation was played under a seed that all runs shared."""
+    _train(toy_yaml)
+    old = _final(0).rename(RUN / "evaluations" / "100-1ply-4games-seed2000003.json")
+    whole = _rows()
+    assert _train(toy_yaml, "--resume") == 0
+    assert _rows() == whole
+    assert {path.name for path in (RUN / "evaluations").iterdir()} == {old.name, _final(0).name}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

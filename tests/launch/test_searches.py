@@ -17,6 +17,7 @@ from launch.config import CONFIG_FILE, Experiment, RunConfig, load_experiment
 from launch.errors import UserError
 from launch.processes import Processes
 from launch.searches import Options, Search, resolve
+from launch.seeds import final_evaluation_seed
 from muzero2048.config import ReplayConfig, SearchConfig
 from muzero2048.deep_td.config import DeepTDConfig
 from ntuple import NTupleConfig
@@ -209,7 +210,9 @@ def _evaluate(capsys, *words: str) -> dict:
     output = capsys.readouterr().out.splitlines()
     result = json.loads(output[-1])
     assert f", {result['search']}) after " in output[0]
-    kept = Path(f"runs/one/evaluations/{result['env_steps']}-{result['search']}-30games-seed2000003.json")
+    seed = final_evaluation_seed(result["training_seed"])
+    stem = f"{result['env_steps']}-{result['search']}-30games-seed{seed}"
+    kept = Path("runs/one/evaluations", f"{stem}.json")
     assert json.loads(kept.read_text()) == result
     return result
 
@@ -224,7 +227,8 @@ ntuple: {rows: 2, columns: 2, network: "0123", env_steps: 20_000, report_env_ste
 def test_any_search_on_an_ntuple_checkpoint(capsys):
     Path("ntuple.yaml").write_text(NTUPLE_YAML)
     assert main(["train", "ntuple.yaml"]) == 0
-    after_training = json.loads(Path("runs/one/evaluations/20000-1ply-30games-seed2000003.json").read_text())
+    (file,) = Path("runs/one/evaluations").iterdir()
+    after_training = json.loads(file.read_text())
     one_ply = _evaluate(capsys)
     assert one_ply["search"] == "1ply"
     assert "search_config" not in one_ply

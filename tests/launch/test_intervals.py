@@ -1,0 +1,68 @@
+"""Intervals cover the truth as often as they say, over simulated trainings."""
+
+import numpy as np
+import pytest
+
+from launch.intervals import student, student_of_rates, wilson
+from launch.seeds import BASELINE_SEED, final_evaluation_seed, training_evaluation_seed
+
+TRAININGS = 4000
+TRUTH = 10_000.0
+
+
+def simulate(rng: np.random.Generator, seeds: int, games: int, between: float, shared: float = 0.0) -> np.ndarray:
+    """Mean scores [TRAININGS, seeds]: normal between seeds, skewed within, with a part that all seeds share."""
+    strength = TRUTH + between * rng.normal(size=(TRAININGS, seeds))
+    luck = 3000 * (rng.exponential(size=(TRAININGS, seeds, games)) - 1).mean(axis=-1)
+    return strength + luck + shared * rng.normal(size=(TRAININGS, 1))
+
+
+def coverage(means: np.ndarray) -> float:
+    intervals = [student(row) for row in means]
+    return float(np.mean([interval.low <= TRUTH <= interval.high for interval in intervals]))
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 5, 10])
+@pytest.mark.parametrize("between", [0.0, 300.0, 2000.0])  # within it is 3000 / sqrt(100) = 300
+def test_the_interval_over_seeds_covers_both_variances(rng: np.random.Generator, seeds: int, between: float) -> None:
+    assert coverage(simulate(rng, seeds, 100, between)) == pytest.approx(0.95, abs=0.012)
+
+
+def test_the_interval_of_one_seed_leaves_the_variance_between_seeds_out(rng: np.random.Generator) -> None:
+    """As the comparison says: with as much variance between as within it covers far less."""
+    covered = 0
+    for _ in range(TRAININGS):
+        low, high = student(TRUTH + 300 * rng.normal() + 3000 * (rng.exponential(size=100) - 1))[1:]
+        covered += low <= TRUTH <= high
+    assert 0.75 < covered / TRAININGS < 0.88
+
+
+def test_shared_games_would_spoil_the_interval(rng: np.random.Generator) -> None:
+    """Why each training seed has evaluation games of its own."""
+    assert coverage(simulate(rng, 5, 100, 300.0, shared=300.0)) < 0.9
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.02, 0.5, 0.98, 1.0])
+def test_rates_over_seeds(rng: np.random.Generator, rate: float) -> None:
+    """At least 95%, as the wider of two intervals; rates of seeds differ by a beta distribution, or not at 0 and 1."""
+    covered = 0
+    for _ in range(1000):
+        strengths = np.full(5, rate) if rate in (0, 1) else rng.beta(200 * rate, 200 * (1 - rate), 5)
+        value, low, high = student_of_rates(rng.binomial(100, strengths) / 100, 500)
+        assert 0 <= low <= value <= high <= 1
+        assert high - low > 0.004
+        covered += low <= rate <= high
+    assert covered / 1000 > 0.93
+
+
+def test_wilson_by_hand() -> None:
+    # 3 in 4: (0.75 + 0.480182 +- 1.959964 sqrt(0.046875 + 0.060023)) / 1.960365
+    assert wilson(0.75, 4) == pytest.approx((0.75, 0.300642, 0.954413), abs=1e-5)
+
+
+def test_seeds_of_evaluations_differ() -> None:
+    derived = [seed(training) for training in range(1000) for seed in (training_evaluation_seed, final_evaluation_seed)]
+    assert len({*derived, BASELINE_SEED}) == 2001
+    assert all(0 <= seed < 2**32 for seed in derived)
+    # They name files and make results repeatable, so they must stay what they are.
+    assert (training_evaluation_seed(0), final_evaluation_seed(0)) == (2508929068, 1383075123)
