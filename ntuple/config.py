@@ -85,7 +85,13 @@ class StepSizeConfig(Settings, prefix="step_size"):
     tau: float = setting(
         1e-4, "Autostep: rate at which the normalisers are forgotten.", above=0, at_most=1, only_if=AUTOSTEP
     )
-    first: float = setting(1.0, "Autostep: rate of a weight at the start.", above=0, at_most=1, only_if=AUTOSTEP)
+    first: float = setting(
+        1.0,
+        "Autostep: rate of the whole board at the start; a weight begins with first / (S M).",
+        above=0,
+        at_most=1,
+        only_if=AUTOSTEP,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

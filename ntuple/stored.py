@@ -22,7 +22,9 @@ from ntuple.updates import FIRST, SECOND, TD_RECORD_BITS, THIRD
 WEIGHTS_FILE = "weights.safetensors"
 TRAINING_FILE = "training.safetensors"
 # Names in files of what the adaptive rule keeps in a record beside the weight: E and A of TC, three of Autostep.
-MEMORY_FIELDS = {"first": FIRST, "second": SECOND, "third": THIRD}
+MEMORY_FIELDS = {"first": FIRST, "second": SECOND, "log_rate": THIRD}
+# In place of log_rate in older files of Autostep: relative to rates that began with step_size.first, not divided by S M.
+UNDIVIDED_RATE = "third"
 ERRORS, ABSOLUTES = "first", "second"
 
 Weights = NDArray[np.float32]  # [stages * sum of A R^n] stage by stage, table by table, first cell = lowest nibble
@@ -162,11 +164,13 @@ def load_stored(folder: Path, config: NTupleConfig, with_memory: bool = False) -
 
 
 def read_memory(training: Tensors, config: NTupleConfig, path: Path) -> dict[str, Weights]:
-    """What the adaptive rule knows, of the tensors of TRAINING_FILE; empty if it had not begun.
+    """What the adaptive rule knows, of the tensors of TRAINING_FILE; empty if it had not begun or is UNDIVIDED_RATE's.
 
     Raises:
         ValueError: it does not fit the config.
     """
+    if UNDIVIDED_RATE in training:
+        return {}
     return {name: read_weights(training, name, config, path) for name in MEMORY_FIELDS if name in training}
 
 

@@ -35,6 +35,7 @@ from ntuple.store import Tensors, fill, load_tensors, save_tensors, take
 from ntuple.stored import (
     MEMORY_FIELDS,
     TRAINING_FILE,
+    UNDIVIDED_RATE,
     WEIGHTS_FILE,
     StoredNetwork,
     check_beginning,
@@ -307,10 +308,16 @@ class NTupleLearner:
         """Take over what `save` wrote.
 
         Raises:
-            ValueError: a file is missing or damaged, or of another board, network or number of threads.
+            ValueError: a file is missing or damaged, or of another board, network or number of threads, or Autostep
+                wrote it with rates that began undivided.
         """
         path = folder / TRAINING_FILE
         training = load_tensors(path, self.config)
+        if UNDIVIDED_RATE in training:
+            raise ValueError(
+                f"{path}: an older version's Autostep, whose rates began with step_size.first, not divided by S M: "
+                "begin a new run with its weights by run.begin_from"
+            )
         fill(self._progress, training, "progress", path)
         saved_threads = len(training["games"]) if "games" in training else 0
         if saved_threads != len(self._games):

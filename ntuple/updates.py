@@ -11,6 +11,9 @@ the tuples that learn):
                a_i *= exp(mu g_i / v_i) if v_i > 0,  a_i /= max(1, sum of a_j x_j^2),  w_i += a_i delta x_i,
                h_i = h_i (1 - a_i x_i^2) + a_i delta x_i;  x_i is how often the board has the entry
                (Mahmood et al. 2012, table 1; Jaskowski 2017, sec. V-B, whose tau is the paper's 1 / tau)
+               and at the start a_i = first / (S M), v_i = h_i = 0. A rate that is not divided by S M, like the
+               alpha of TD (Jaskowski 2017, sec. IV-D), makes the sum exceed 1 whenever a board has new entries, and
+               the division then shrinks the rates of all its old ones. Entries that the board lacks keep their rates.
 
 An error that was made later counts `decay` = lambda^k times: it moves w_i so much less, while E and A take it whole.
 """
@@ -27,7 +30,7 @@ from ntuple.network import VIEWS, Lookup, Network, weight_of
 TD, TC, AUTOSTEP = range(3)
 RULES = {"td": TD, "tc": TC, "autostep": AUTOSTEP}
 TD_RECORD_BITS, ADAPTIVE_RECORD_BITS = 0, 2
-# The floats of a record behind its weight: E and A of TC; h, v and log(a / a_0) of Autostep.
+# The floats of a record after its weight: E and A of TC; h, v and log(a S M / first) of Autostep.
 WEIGHT, FIRST, SECOND, THIRD = range(4)
 
 
@@ -39,7 +42,7 @@ class StepSize(NamedTuple):
     takes_steps: bool  # TC: E and A sum the steps of the weight in place of the errors
     mu: np.float32  # Autostep: rate of the rates
     tau: np.float32  # Autostep: rate at which v forgets
-    first: np.float32  # Autostep: a_0
+    first: np.float32  # Autostep: rate of all S M entries together at the start
 
 
 def forget(network: Network) -> None:
@@ -104,6 +107,7 @@ def _autostep(network: Network, lookup: Lookup, row: int, delta: np.float32, siz
     """Two passes: all rates first, since they are divided by their sum. Feature x is how often an entry occurs."""
     weights = network.weights
     base = lookup.bases[row]
+    initial = _share(network, size.first)
     total = np.float32(0)
     for m in range(network.first_learned, network.tables.size):
         for view in range(len(network.symmetries)):
@@ -111,12 +115,12 @@ def _autostep(network: Network, lookup: Lookup, row: int, delta: np.float32, siz
             if x > 0:
                 at = (base + network.tables[m] + np.uint64(place)) << network.record_bits
                 gain = delta * x * weights[at + ONE]
-                rate = size.first * np.float32(math.exp(weights[at + U3]))
+                rate = initial * np.float32(math.exp(weights[at + U3]))
                 scale = weights[at + U2] + size.tau * rate * x * x * (abs(gain) - weights[at + U2])
                 weights[at + U2] = max(abs(gain), scale)
                 if weights[at + U2] > 0:
                     weights[at + U3] += size.mu * gain / weights[at + U2]
-                total += size.first * np.float32(math.exp(weights[at + U3])) * x * x
+                total += initial * np.float32(math.exp(weights[at + U3])) * x * x
     excess = np.float32(math.log(max(total, np.float32(1))))
     for m in range(network.first_learned, network.tables.size):
         for view in range(len(network.symmetries)):
@@ -124,7 +128,7 @@ def _autostep(network: Network, lookup: Lookup, row: int, delta: np.float32, siz
             if x > 0:
                 at = (base + network.tables[m] + np.uint64(place)) << network.record_bits
                 weights[at + U3] -= excess
-                rate = size.first * np.float32(math.exp(weights[at + U3]))
+                rate = initial * np.float32(math.exp(weights[at + U3]))
                 step = rate * delta * x
                 weights[at] = _weight(network, base, m, place, at) + step
                 weights[at + ONE] = weights[at + ONE] * (np.float32(1) - rate * x * x) + step

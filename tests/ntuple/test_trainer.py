@@ -13,7 +13,8 @@ from ntuple.config import AverageConfig, ExplorationConfig, StartConfig, StepSiz
 from ntuple.game import MOVES, SCORE, board_of, last_afterstate
 from ntuple.network import read_field
 from ntuple.patterns import parse_network
-from ntuple.stored import StoredNetwork, filled_network, load_stored
+from ntuple.store import load_tensors, save_tensors
+from ntuple.stored import TRAINING_FILE, StoredNetwork, filled_network, load_stored
 from ntuple.training import train
 from ntuple.updates import SECOND
 from tests.ntuple.drivers import to_reference
@@ -371,6 +372,23 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     weights.unlink()
     with pytest.raises(ValueError, match="missing or damaged"):
         load_player(tmp_path, SMALL)
+
+
+def test_undivided_rates_of_autostep_are_refused_and_their_weights_are_not(tmp_path: Path) -> None:
+    config = replace(SMALL, step_size=StepSizeConfig(adaptive="autostep"))
+    learner = NTupleLearner(config, seed=4)
+    learner.advance()
+    learner.save(tmp_path)
+    tensors = load_tensors(tmp_path / TRAINING_FILE, config)
+    tensors["third"] = tensors.pop("log_rate")  # as older versions named it
+    save_tensors(tmp_path / TRAINING_FILE, tensors, config)
+    with pytest.raises(ValueError, match=r"training\.safetensors: .* by run\.begin_from") as caught:
+        NTupleLearner(config, 1).restore(tmp_path)
+    assert "\n" not in str(caught.value)
+    again = NTupleLearner(config, 1)
+    again.begin_with(load_stored(tmp_path, config, with_memory=True))
+    np.testing.assert_array_equal(read_field(again.network), read_field(learner.network))
+    assert again.network.record_bits == 0  # no memory came along
 
 
 def test_there_is_no_learned_model_to_probe() -> None:

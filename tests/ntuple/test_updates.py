@@ -1,5 +1,6 @@
 """The updates against the plain-Python reference, entry by entry."""
 
+import math
 import random
 
 import numpy as np
@@ -11,7 +12,7 @@ from ntuple.board import make_rules
 from ntuple.jit import kernel
 from ntuple.network import make_network, read_field, value_at
 from ntuple.patterns import parse_network
-from ntuple.updates import ADAPTIVE_RECORD_BITS, FIRST, SECOND, TC, TD, WEIGHT, StepSize, update
+from ntuple.updates import ADAPTIVE_RECORD_BITS, AUTOSTEP, FIRST, SECOND, TC, TD, THIRD, WEIGHT, StepSize, update
 from tests.ntuple.drivers import entries, positions
 
 PATTERNS = "012,0134"
@@ -31,6 +32,12 @@ def tc(network, lookup, target, alpha):
     size = StepSize(TC, alpha, False, alpha, alpha, alpha)
     update(network, lookup, 0, delta, np.float32(1), size)
     return delta
+
+
+@kernel
+def autostep(network, lookup, delta):
+    size = StepSize(AUTOSTEP, delta, False, np.float32(0.1), np.float32(0.01), np.float32(1))
+    update(network, lookup, 0, delta, np.float32(1), size)
 
 
 def _recorded_afterstates(moves: int) -> list[tuple[rules.Board, float]]:
@@ -115,6 +122,37 @@ def test_hand_computed_tc() -> None:
     assert learn(0) == (-16, 0, 0, 32)
     # E = 0 and A = 32: beta is 0, nothing moves, but E and A go on.
     assert learn(8) == (8, 0, 8, 40)
+
+
+def test_hand_computed_autostep() -> None:
+    f = _Fixture()
+    f.network.weights[:] = 0
+    found = f.entries(((1, 2, 3), (4, 5, 6), (7, 8, 9)))  # no two of its 16 entries are the same
+    at = positions(f.network, found.entries)
+
+    def learn(delta: float) -> list[float]:
+        """w, h, v and log(a 16) of all entries, which are alike."""
+        autostep(f.network, found, np.float32(delta))
+        fields = [read_field(f.network, field)[at] for field in (WEIGHT, FIRST, SECOND, THIRD)]
+        assert all(np.ptp(field) == 0 for field in fields)
+        return [float(field[0]) for field in fields]
+
+    # a = 1/16, the sum of the rates is 1: each w and h becomes 16/16. h was 0, so v and the rate stay.
+    assert learn(16) == [1, 1, 0, 0]
+    # g = -8 * 1, v = 8, a = exp(-0.1) / 16 and w += a * -8; h = h (1 - a) + a * -8.
+    rate = math.exp(-0.1) / 16
+    assert learn(-8) == pytest.approx([1 - 8 * rate, 1 - rate - 8 * rate, 8, -0.1], rel=1e-5)
+
+
+def test_new_entries_do_not_shrink_the_rates_of_autostep() -> None:
+    """Every board begins with the rate 1 for all its entries together, whatever others have learned."""
+    f = _Fixture()
+    one, two = ((1, 2, 3), (4, 5, 6), (7, 8, 9)), ((1, 2, 3), (4, 5, 6), (7, 8, 0))
+    shared = set(f.truth.entries(one)) & set(f.truth.entries(two))
+    assert 0 < len(shared) < 16
+    for board in (one, two) * 20:
+        autostep(f.network, f.entries(board), np.float32(0))
+    np.testing.assert_allclose(read_field(f.network, THIRD), 0, atol=1e-5)
 
 
 def test_first_visits_of_tc_are_td() -> None:

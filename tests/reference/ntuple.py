@@ -95,10 +95,13 @@ class Network:
             self.absolutes[entry] = absolute + abs(summed)
 
     def autostep_error(self, board: Board, delta: float, mu: float, tau: float, first: float) -> None:
-        """Mahmood et al. 2012, table 1; feature x of an entry is how often the board has it."""
+        """Mahmood et al. 2012, table 1; feature x of an entry is how often the board has it.
+
+        Rates begin with first / (S M), as the alpha of TD is divided (Jaskowski 2017, sec. IV-D).
+        """
         features = Counter(self.entries(board))
         for entry, x in features.items():
-            rate, scale = self.rates.get(entry, first), self.scales.get(entry, 0.0)
+            rate, scale = self.rates.get(entry, first * self.share), self.scales.get(entry, 0.0)
             gain = delta * x * self.traces.get(entry, 0.0)
             scale = max(abs(gain), scale + tau * rate * x**2 * (abs(gain) - scale))
             self.scales[entry] = scale
