@@ -166,7 +166,8 @@ def afterstate(rules: Rules, board: Board, action: int) -> tuple[Board, np.uint6
 def turned_afterstate(rules: Rules, board: Board, action: int) -> tuple[Board, Board, np.uint64]:
     """The afterstate of an action up to a symmetry of the board, the board turned likewise, and the reward.
 
-    Turning back costs as much as turning, and neither V nor the spawn minds; the move is legal if the two differ.
+    Turning back costs as much as turning, and neither the spawns nor a V of all symmetries needs it; the move is legal
+    if the two differ.
     """
     source = board
     if action == RIGHT:

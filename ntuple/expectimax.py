@@ -26,7 +26,6 @@ from ntuple.board import (
     is_same,
     level_at,
     max_cell,
-    turned_afterstate,
 )
 from ntuple.clock import seconds
 from ntuple.game import Row, board_of, go_on, spawn_code
@@ -34,6 +33,7 @@ from ntuple.heuristic import Heuristic
 from ntuple.jit import inline, kernel
 from ntuple.leaves import Memory, Search, above_leaves, leaf_value, of_state, slot_of
 from ntuple.network import Network
+from ntuple.policy import valued_afterstate
 
 ACTION, SPAWN, REWARD, MILLISECONDS = range(4)  # columns of a trace
 TRACE_COLUMNS = 4
@@ -76,7 +76,7 @@ def chance_value(
             board = Board(after.lo | tile, after.hi)
             best = np.float32(-np.inf)
             for action in range(4):
-                source, below, reward = turned_afterstate(rules, board, action)
+                source, below, reward = valued_afterstate(rules, network, board, action)
                 if not is_same(below, source):
                     chance = probability * share
                     value = chance_value(rules, network, heuristic, search, memory, below, plies - 1, chance)
@@ -153,7 +153,7 @@ def search_moves(
     reached = 0
     for plies in range(1 if is_timed else search.plies, search.plies + 1):
         for action in range(4):
-            source, after, reward = turned_afterstate(rules, board, action)
+            source, after, reward = valued_afterstate(rules, network, board, action)
             value = np.float32(-np.inf)
             if not is_same(after, source):
                 value = np.float32(reward)

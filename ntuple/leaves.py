@@ -32,12 +32,11 @@ from ntuple.board import (
     mirror,
     transpose,
     transposed,
-    turned_afterstate,
 )
 from ntuple.heuristic import Heuristic, heuristic_value
 from ntuple.jit import inline, kernel
 from ntuple.network import Lookup, Network, find_entries, make_lookup, prefetch_entries, value_at
-from ntuple.policy import ILLEGAL
+from ntuple.policy import ILLEGAL, valued_afterstate
 from ntuple.rng import GAMMA
 
 HASH_SHIFT = np.uint64(36)  # leaves 28 bits, as many as the largest table has
@@ -162,17 +161,30 @@ def _prepare_turned(
             memory.rewards[row, action] = ILLEGAL
             continue
         points = memory.frames[action, POINTS] + (slid >> U16) - (memory.lines[action, place >> U4] >> U16)
-        if rules.rows != rules.columns and action in (UP, DOWN):
-            lo = transpose(lo)  # a W x H board is none of the game's
         memory.rewards[row, action] = np.float32(points << U2)
-        _prepare_leaf(rules, network, memory, Board(lo, ZERO), row, action)
+        _prepare_leaf(rules, network, memory, _leaf_of_frame(rules, network, lo, action), row, action)
+
+
+@inline
+def _leaf_of_frame(rules: Rules, network: Network | None, lo: np.uint64, action: int) -> Board:
+    """The slid board of an action's frame, turned back as far as the values need it (see `valued_afterstate`)."""
+    if network is not None:  # noqa: SIM102 (numba leaves out a branch over None only if it stands alone)
+        if len(network.symmetries) == 1:
+            if action in (UP, DOWN):
+                lo = transpose(lo)
+            if action == DOWN:
+                return flip(rules, Board(lo, ZERO))
+            return mirror(rules, Board(lo, ZERO)) if action == RIGHT else Board(lo, ZERO)
+    if rules.rows != rules.columns and action in (UP, DOWN):
+        lo = transpose(lo)  # a W x H board is none of the game's
+    return Board(lo, ZERO)
 
 
 @inline
 def _prepare(rules: Rules, network: Network | None, memory: Memory, board: Board, row: int) -> None:
     """Find the leaves behind a board, with their values where remembered, and begin to load the others' entries."""
     for action in range(4):
-        source, after, reward = turned_afterstate(rules, board, action)
+        source, after, reward = valued_afterstate(rules, network, board, action)
         if is_same(after, source):
             memory.rewards[row, action] = ILLEGAL
             continue

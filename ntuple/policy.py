@@ -9,7 +9,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import FOUR_SHARE, ONE, Board, Rules, count_cells, empty_cells, is_same, kth_cell, turned_afterstate
+from ntuple.board import (
+    FOUR_SHARE,
+    ONE,
+    Board,
+    Rules,
+    afterstate,
+    count_cells,
+    empty_cells,
+    is_same,
+    kth_cell,
+    turned_afterstate,
+)
 from ntuple.jit import inline, kernel
 from ntuple.network import Lookup, Network, find_entries, make_lookup, prefetch_entries, value_at
 
@@ -23,7 +34,7 @@ class Scratch(NamedTuple):
     """Memory of one thread's kernel for G games in turn; made by `make_scratch`."""
 
     lookup: Lookup  # 5 rows a game
-    afters: NDArray[np.uint64]  # [G, 4, 2] the afterstates, up to symmetry
+    afters: NDArray[np.uint64]  # [G, 4, 2] see `valued_afterstate`
     rewards: NDArray[np.float32]  # [G, 4] points; ILLEGAL where a move is
     values: NDArray[np.float32]  # [G, 4] r + V; -inf where a move is not legal
 
@@ -45,10 +56,35 @@ class Move(NamedTuple):
 
 
 @inline
+def valued_afterstate(
+    rules: Rules, network: Network | None, board: Board, action: int
+) -> tuple[Board, Board, np.uint64]:
+    """The afterstate of an action, up to a symmetry only if the values have it; see `turned_afterstate`.
+
+    A network of one view values a turned board differently, so it gets the true afterstate. The length of
+    `symmetries` is known to the compiler, which leaves the other branch out.
+
+    Args:
+        rules: the game.
+        network: what values the afterstate; None: hand-made values, which have all symmetries.
+        board: the board before the move.
+        action: 0..3.
+
+    Returns:
+        The board and the afterstate, turned alike, and the reward; the move is legal if the two boards differ.
+    """
+    if network is not None:  # noqa: SIM102 (numba leaves out a branch over None only if it stands alone)
+        if len(network.symmetries) == 1:
+            after, reward = afterstate(rules, board, action)
+            return board, after, reward
+    return turned_afterstate(rules, board, action)
+
+
+@inline
 def look_ahead(rules: Rules, network: Network, board: Board, scratch: Scratch, game: int) -> None:
     """Find the four afterstates of a game's board and their entries, and begin to load these."""
     for action in range(4):
-        source, after, reward = turned_afterstate(rules, board, action)
+        source, after, reward = valued_afterstate(rules, network, board, action)
         scratch.afters[game, action, 0], scratch.afters[game, action, 1] = after.lo, after.hi
         if is_same(after, source):
             scratch.rewards[game, action] = ILLEGAL

@@ -23,7 +23,7 @@ WEIGHTS_FILE = "weights.safetensors"
 TRAINING_FILE = "training.safetensors"
 # Names in files of what the adaptive rule keeps in a record beside the weight: E and A of TC, three of Autostep.
 MEMORY_FIELDS = {"first": FIRST, "second": SECOND, "log_rate": THIRD}
-# In place of log_rate in older files of Autostep: relative to rates that began with step_size.first, not divided by S M.
+# What older files of Autostep have in place of log_rate: their rates began with step_size.first, not divided by S M.
 UNDIVIDED_RATE = "third"
 ERRORS, ABSOLUTES = "first", "second"
 

@@ -2,6 +2,7 @@ import itertools
 import threading
 import time
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from ntuple.stepwise import states_of
 from tests.ntuple.drivers import plain_moves, to_board, to_reference, value
 
 
-def random_network(rows: int = 3, columns: int = 3, network: str = "01,034,0124", **settings: str) -> Network:
+def random_network(rows: int = 3, columns: int = 3, network: str = "01,034,0124", **settings: Any) -> Network:
     """Weights of all signs, so that some values are below 0."""
     made = make_network(network, rows, columns, 0.0, **settings)
     rng = np.random.default_rng(1)
@@ -87,6 +88,20 @@ def test_oblong_boards() -> None:
     assert_equal_moves(2, 3, random_network(2, 3, "012,0134"), positions(2, 3, 20), ExpectimaxConfig(plies=4))
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "network", "plies", "count"),
+    [
+        (3, 3, "01,034,0124", 1, 40),
+        (3, 3, "01,034,0124", 2, 30),
+        (3, 3, "01,034,0124", 3, 8),
+        (2, 3, "012,0134", 4, 20),
+    ],
+)
+def test_without_symmetry(rows: int, columns: int, network: str, plies: int, count: int) -> None:
+    made = random_network(rows, columns, network, symmetry=False)
+    assert_equal_moves(rows, columns, made, positions(rows, columns, count), ExpectimaxConfig(plies=plies))
+
+
 def test_tiny_tables_change_no_value() -> None:
     config = ExpectimaxConfig(plies=3, leaf_bits=4, node_bits=4)
     assert_equal_moves(3, 3, random_network(), positions(3, 3, 8), config)
@@ -138,8 +153,9 @@ def test_boards_with_the_largest_tiles() -> None:
     """From 65536 on a cell has a fifth bit, and boards are not remembered."""
     board = ((16, 16, 3, 2), (1, 17, 2, 1), (2, 1, 4, 15), (15, 3, 2, 1))
     turned = as_board(np.array(board).T)
-    network = random_network(4, 4, "0123,0145")
-    assert_equal_moves(4, 4, network, [board, turned], ExpectimaxConfig(plies=2))
+    for symmetry in (True, False):
+        network = random_network(4, 4, "0123,0145", symmetry=symmetry)
+        assert_equal_moves(4, 4, network, [board, turned], ExpectimaxConfig(plies=2))
 
 
 def test_deep_enough_is_optimal() -> None:

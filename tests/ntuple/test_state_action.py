@@ -34,7 +34,7 @@ class ActionNetwork(reference.Network):
     def entries(self, key):
         board, action = key
         found = []
-        for v, view in enumerate(rules.symmetries(board)):
+        for v, view in enumerate(rules.symmetries(board)[: self.num_symmetries]):
             image = next(a for a in rules.ACTIONS if _does(v, a, action))
             found += [(image, m, reference.index(pattern, view)) for m, pattern in enumerate(self.patterns)]
         return found

@@ -37,7 +37,7 @@ class Network:
         stage: Callable[[Board], int] = lambda board: 0,
         promotion: str = "none",
     ) -> None:
-        self.patterns = patterns
+        self.patterns, self.num_symmetries = patterns, num_symmetries
         self.levels = 16  # of the boards, once they are known
         self.share = 1 / (num_symmetries * len(patterns))
         self.initial = v_init * self.share
@@ -51,7 +51,7 @@ class Network:
 
     def entries(self, board: Board) -> list[Entry]:
         stage = self.stage(board)
-        views = symmetries(board)
+        views = symmetries(board)[: self.num_symmetries]  # one: the board as it stands
         self.levels = min(16, len(cells(board)) + 2)
         return [(stage, m, index(pattern, view)) for m, pattern in enumerate(self.patterns) for view in views]
 
