@@ -170,8 +170,11 @@ def _play(
         return _play_kept(player, rows, columns, evaluation, wishes, file, heading)
     if wishes.part:
         raise UserError(f"--part {wishes.part} is for games that are kept as they end: add --keep FILE")
-    with StopSignals("stopping", "no game is kept") as stop:
-        games = stop.interruptible(lambda: player.play(evaluation.games, evaluation.seed))
+    try:
+        with StopSignals("stopping", "no game is kept") as stop:
+            games = stop.interruptible(lambda: player.play(evaluation.games, evaluation.seed))
+    except ValueError as error:  # values that are no numbers
+        raise UserError(str(error)) from error
     if games is None:
         raise KeyboardInterrupt
     return Played(games, [])

@@ -22,8 +22,7 @@ from launch.errors import UserError
 from launch.processes import Processes
 from ntuple import NTupleConfig, NTupleLearner
 from ntuple.ensemble import average
-from ntuple.network import initial_weight
-from ntuple.patterns import count_actions, count_levels, pattern_text, view_cells
+from ntuple.patterns import count_actions, count_levels, pattern_text
 from ntuple.store import differences, shape_of
 from ntuple.stored import StoredNetwork, count_file_stages, from_w, load_stored, save_stored
 from ntuple.tdl import read_w, write_w
@@ -92,11 +91,13 @@ def transform(tool: str, paths: list[Path], stages: str, out: Path, half: bool) 
     network = source.network
     try:
         if tool == "average":
-            network = StoredNetwork(network.config, average(_weights(source, paths, stages)))
+            network = _averaged(source, paths, stages)
         elif tool == "fold":
             network = network.folded()
+        if half:  # rounded, untouched weights would not be known as such, so nothing may be left to promote
+            network = network.promoted()
         if out.suffix == W_SUFFIX:
-            write_w(out, network.to_w())
+            write_w(out, network.to_w(half))
         else:
             experiment = dataclasses.replace(source.experiment, settings=network.config)
             checkpoints.write_checkpoint(
@@ -107,13 +108,27 @@ def transform(tool: str, paths: list[Path], stages: str, out: Path, half: bool) 
     print(f"wrote {out}")
 
 
-def _weights(first: Source, paths: list[Path], stages: str) -> Iterator[np.ndarray]:
-    yield first.network.weights
+def _averaged(first: Source, paths: list[Path], stages: str) -> StoredNetwork:
+    """The mean of networks; entries that none of them has touched hold the mean of their initial weights."""
+    v_inits: list[float] = []
+
+    def weights() -> Iterator[np.ndarray]:
+        for network in _networks(first, paths, stages):
+            v_inits.append(network.config.v_init)
+            yield network.promoted().weights
+
+    mean = average(weights())
+    config = dataclasses.replace(first.network.config, promotion="none", v_init=sum(v_inits) / len(v_inits))
+    return StoredNetwork(config, mean)
+
+
+def _networks(first: Source, paths: list[Path], stages: str) -> Iterator[StoredNetwork]:
+    yield first.network
     for path in paths[1:]:
         network = read_source(path, stages).network
         for key, theirs, ours in differences(shape_of(network.config), shape_of(first.network.config)):
             raise UserError(f"{path} has {key} = {theirs!r}, {paths[0]} has {ours!r}: they have no average")
-        yield network.weights
+        yield network
 
 
 def inspect(path: Path, stages: str) -> None:
@@ -124,9 +139,7 @@ def inspect(path: Path, stages: str) -> None:
     """
     network = read_source(path, stages).network
     table = Table("stage", "cells", "weights", "touched", "mean", "smallest", "largest")
-    config = network.config
-    views = view_cells(config.rows, config.columns, config.symmetry)
-    initial = initial_weight(config.v_init, len(views), len(network.patterns))
+    initial = network.initial
     for m, values in enumerate(network.tables(network.weights)):
         cells = pattern_text(network.patterns[m])
         for stage, weights in enumerate(values):

@@ -15,6 +15,7 @@ from ntuple.rng import stream
 from ntuple.state_action import AFTERSTATES, look
 
 LARGEST_CELL = 17  # 131072
+NO_BEST_MOVE = "the values are no numbers: none of the legal moves is the best; use an earlier checkpoint"
 
 Words = NDArray[np.uint64]  # [B, 2] lo and hi of boards
 
@@ -115,13 +116,28 @@ def draw_moves(
 
 
 def advise_by_network(rules: Rules, network: Network, kind: int, words: Words) -> Advice:
-    """The best of the four moves; `kind` is what the network values (ntuple.state_action)."""
+    """The best of the four moves of each board.
+
+    Args:
+        rules: the game.
+        network: its values.
+        kind: what the network values (ntuple.state_action).
+        words: boards [B, 2].
+
+    Returns:
+        The advice for the B boards.
+
+    Raises:
+        ValueError: values are no numbers.
+    """
     advice = _blank(len(words))
     scratch, found = make_scratch(network), (advice.action, advice.reward, advice.value)
     if kind == AFTERSTATES:
         judge_afterstates(rules, network, scratch, words, *found)
     else:
         judge_values(rules, network, kind, scratch, words, *found)
+    if (advice.reward[advice.action < 0] >= 0).any():
+        raise ValueError(NO_BEST_MOVE)
     return advice._replace(effort=(advice.reward >= 0).astype(np.int64))
 
 

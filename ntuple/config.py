@@ -13,7 +13,8 @@ MOST_PLACES = 2**32  # of a tuple: a place is 32 bits
 JUMP_TILES = {str(2**level): level for level in range(3, 18)}
 
 # Conditions under which keys have an effect.
-TRACES = "target.method=trace|delayed"
+TRACES, LAMBDAS = "target.method=trace|delayed", "target.method=lambda_return|trace|delayed"
+RETURNS = "target.method=n_step|lambda_return"
 SOME_TD = "step_size.adaptive_fraction!=1.0"
 SOME_ADAPTIVE = "step_size.adaptive_fraction!=0.0"
 SOME_TC, AUTOSTEP = "step_size.adaptive=tc", "step_size.adaptive=autostep"
@@ -29,13 +30,17 @@ def available_cores() -> int:
 class TargetConfig(Settings, prefix="target"):
     """What an afterstate learns from (ntuple.targets)."""
 
-    method: Literal["td", "n_step", "trace", "delayed", "expected"] = setting("td", "Rule that computes the target.")
+    method: Literal["td", "n_step", "lambda_return", "trace", "delayed", "expected"] = setting(
+        "td", "Rule that computes the target."
+    )
     direction: Literal["forward", "backward"] = setting(
         "forward", "Learn during the game, or from its end to its start (Matsuzaki 2017, algorithm 2)."
     )
-    steps: int = setting(1, "n, steps of the return.", at_least=1, at_most=1000, only_if="target.method=n_step")
+    steps: int = setting(
+        1, "n, steps of the return; 5 in TDL2048+ with lambda.", at_least=1, at_most=1000, only_if=RETURNS
+    )
     decay: float = setting(
-        0.5, "lambda, factor by which an error counts less per step.", at_least=0, at_most=1, only_if=TRACES
+        0.5, "lambda, factor by which an error counts less per step.", at_least=0, at_most=1, only_if=LAMBDAS
     )
     horizon: int = setting(
         3,

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.advice import Advice, check_boards
+from ntuple.advice import NO_BEST_MOVE, Advice, check_boards
 from ntuple.board import Board, Rules, has_move, make_rules
 from ntuple.config import NTupleConfig, available_cores
 from ntuple.expectimax import TRACE_COLUMNS, judge_boards, play_on
@@ -21,7 +21,7 @@ from ntuple.network import Network
 from ntuple.player import Games
 from ntuple.search_config import ExpectimaxConfig
 from ntuple.stepwise import PlayedGame, close_game, open_game
-from ntuple.stored import filled_network, load_weights
+from ntuple.stored import filled_network, load_stored
 
 # Moves of one call of the kernel, behind which a thread can be stopped.
 TRACE_MOVES = 256  # of searches of up to QUICK_PLIES: 20 ms
@@ -77,7 +77,7 @@ class ExpectimaxPlayer:
         With tile-downgrading the values are of the boards with smaller tiles.
 
         Raises:
-            ValueError: see `check_boards`.
+            ValueError: see `check_boards`; or values are no numbers.
         """
         words = check_boards(self._rules, boards, seeds)
         values, plies = np.empty((len(words), 4), np.float32), np.empty(len(words), np.int64)
@@ -90,6 +90,8 @@ class ExpectimaxPlayer:
         bounds = np.linspace(0, len(words), self._threads + 1).astype(int)
         with ThreadPoolExecutor(self._threads) as pool:
             list(pool.map(judge, bounds[:-1], bounds[1:]))
+        if np.isnan(values).any():
+            raise ValueError(NO_BEST_MOVE)
         is_legal = rewards >= 0
         action = np.where(is_legal.any(axis=1), values.argmax(axis=1), -1).astype(np.int8)
         return Advice(action, rewards, values.astype(np.float64), plies[:, np.newaxis] * is_legal)
@@ -111,7 +113,7 @@ class ExpectimaxPlayer:
             trace = np.zeros((moves, TRACE_COLUMNS))
             traces.append(trace[: play_on(*mind, row, trace)])
         if has_move(self._rules, Board(row[BOARD_LO], row[BOARD_HI])):
-            raise ValueError("the values are no numbers: the search finds no best move")
+            raise ValueError(NO_BEST_MOVE)
         return close_game(self._rules, row, number, opening, np.concatenate(traces))
 
     def _mind(self) -> tuple[Rules, Network | None, Heuristic | None, Search, Memory]:
@@ -143,7 +145,8 @@ def load_expectimax_player(folder: Path, config: NTupleConfig, search: Expectima
     """
     if config.values != "afterstate":
         raise ValueError(f"expectimax searches over values of afterstates, and this network values {config.values}s")
-    network = filled_network(config, load_weights(folder, config))
+    stored = load_stored(folder, config)
+    network = filled_network(stored.config, stored.weights)
     return ExpectimaxPlayer(make_rules(config.rows, config.columns), network, search, available_cores())
 
 

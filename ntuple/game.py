@@ -12,6 +12,7 @@ from ntuple.rng import mix, step
 # tiles. A row has 128 bytes, so that no two threads write to one cache line.
 RNG, BOARD_LO, BOARD_HI, AFTER_LO, AFTER_HI, SCORE, MOVES, NUMBER, FIRST, CAROUSEL, IS_WHOLE = range(11)
 COLUMNS = 16
+BROKEN = -1  # in place of the result of a game whose player found no best move among legal ones
 
 Row = NDArray[np.uint64]  # [COLUMNS]
 Results = NDArray[np.int64]  # [G, 3] score, largest tile and moves of finished games

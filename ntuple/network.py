@@ -40,9 +40,7 @@ PROMOTIONS = {"none": 0, "inter": INTER, "intra": INTRA, "both": INTER | INTRA}
 class Network(NamedTuple):
     """The tables of a network and the way to find a board's entries; made by `make_network`."""
 
-    weights: NDArray[
-        np.float32
-    ]  # [stages N << record_bits] records of all tables; a record's first float is the weight
+    weights: NDArray[np.float32]  # [stages N << record_bits] records of all tables; their first float is the weight
     record_bits: np.uint64  # log2 of the floats of a record: 0 = the weight alone, 2 = and three more for its step size
     stage_size: np.uint64  # N, records of a stage
     stages: Stages
@@ -101,9 +99,9 @@ def make_network(
         v_init: value of every board.
         record_bits: log2 of the floats of a record.
         stages: see `make_stages`.
-        promotion: what an entry met for the first time begins with: "none" v_init / (S M), "inter" the weight of the
-            same entry in the stage before, "intra" that of the entry with all tiles halved, "both" the latter if it has
-            been touched, or else the former (Matsuzaki 2017, sec. 4.2).
+        promotion: what an entry met for the first time begins with, see `weight_of`: "none" v_init / (S M), "inter" the
+            weight of the same entry in the stage before, "intra" that of the entry with all tiles halved, "both" the
+            latter if it has been touched, or else the former.
         symmetry: whether a tuple's table serves all views of a board, or the board as it stands alone.
         values: what the network values; with "action" every tuple has a table an action.
         frozen_stages: how many of the first stages learn nothing.
@@ -362,16 +360,40 @@ def smaller_place(network: Network, place: np.uint32, salt: np.uint32) -> np.uin
 def weight_of(network: Network, base: np.uint64, m: int, place: np.uint32) -> np.float32:
     """The weight of an entry, or, if no update has touched it, the one it is promoted to.
 
-    An entry counts as untouched while it has its initial value, as in the papers.
+        P_k[i] = w_k[i] if touched,  else w_k[half(i)] if touched (intra),
+                 else P_{k-1}[i] if k > 0 (inter),  else the initial value
+
+    with k the stage and half(i) the entry with all tiles halved. An entry counts as untouched while it has its initial
+    value. Source: Jaskowski 2017, sec. V-D2 (inter); Matsuzaki 2017, sec. 4.2 (intra; "both" tries intra first).
+
+    The papers copy a weight when it is first evaluated, so a copy may be of a copy; here it is written when it is first
+    learned from, and the search goes back stage by stage instead. Halving goes one step: further ones would end at the
+    entry of empty cells, which is always touched, and "both" would never come to the stage before.
+
+    Args:
+        network: of which `promotion` says what applies.
+        base: the first record of the entry's stage.
+        m: its tuple.
+        place: its place in the table.
+
+    Returns:
+        P_k[i].
     """
-    table = base + network.tables[m]
-    weight = network.weights[(table + np.uint64(place)) << network.record_bits]
+    weight = _raw_weight(network, base, m, place)
     if weight != network.initial:
         return weight
-    if network.promotion & INTRA:
-        smaller = smaller_place(network, place, network.salts[m])
-        weight = network.weights[(table + np.uint64(smaller)) << network.record_bits]
-    if weight == network.initial and network.promotion & INTER and base > ZERO:
-        before = table - network.stage_size
-        weight = network.weights[(before + np.uint64(place)) << network.record_bits]
-    return weight
+    smaller = smaller_place(network, place, network.salts[m]) if network.promotion & INTRA else place
+    while True:
+        if network.promotion & INTRA:
+            weight = _raw_weight(network, base, m, smaller)
+        if weight != network.initial or not network.promotion & INTER or base == ZERO:
+            return weight
+        base -= network.stage_size
+        weight = _raw_weight(network, base, m, place)
+        if weight != network.initial:
+            return weight
+
+
+@inline
+def _raw_weight(network: Network, base: np.uint64, m: int, place: np.uint32) -> np.float32:
+    return network.weights[(base + network.tables[m] + np.uint64(place)) << network.record_bits]

@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.advice import Advice, advise_at_random, advise_by_network, check_boards
+from ntuple.advice import NO_BEST_MOVE, Advice, advise_at_random, advise_by_network, check_boards
 from ntuple.baselines import play_at_random
 from ntuple.board import Rules
-from ntuple.game import COLUMNS, NUMBER, Results, begin_game, board_of, go_on, write_result
+from ntuple.game import BROKEN, COLUMNS, NUMBER, Results, begin_game, board_of, go_on, write_result
 from ntuple.jit import kernel
 from ntuple.network import Network
-from ntuple.policy import GAMES_A_THREAD, Scratch, best_move, look_ahead, make_scratch
+from ntuple.policy import GAMES_A_THREAD, Scratch, best_move, has_legal_move, look_ahead, make_scratch
 from ntuple.rng import stream
 from ntuple.state_action import AFTERSTATES, play_values
 
@@ -42,7 +42,8 @@ def play_network(
 ) -> None:
     """Play games start, start + 1, ... of a seed by 1-ply search and fill `results`.
 
-    As many are played in turn as `games`, uint64[G, 16], has rows; one that ends makes room for the next.
+    As many are played in turn as `games`, uint64[G, 16], has rows; one that ends makes room for the next. Where a legal
+    move is there and none is the best, since values are no numbers, the game's result is BROKEN and play stops.
     """
     begun = 0
     playing = 0
@@ -62,6 +63,9 @@ def play_network(
             move = best_move(network, scratch, slot)
             if move.action >= 0:
                 go_on(rules, row, move.after, np.uint64(move.reward))
+            elif has_legal_move(scratch, slot):
+                results[number] = BROKEN
+                return
             else:
                 write_result(row, results[number])
                 row[NUMBER] = np.uint64(begun)
@@ -74,13 +78,27 @@ def play_network(
 
 
 def _play(num_games: int, threads: int, play_some: Callable[[int, Results], None]) -> Games:
-    """Play games 0..num_games-1 on a pool of threads; play_some(start, results) fills the games from start on."""
+    """Play games on a pool of threads.
+
+    Args:
+        num_games: how many, numbered from 0.
+        threads: of the pool.
+        play_some: play_some(start, results) fills the results of the games from `start` on.
+
+    Returns:
+        The games.
+
+    Raises:
+        ValueError: values are no numbers.
+    """
     results = np.zeros((num_games, 3), np.int64)
     play_some(0, results[:0])  # compiles the kernel, or loads it, before the clock runs
     began = time.perf_counter()
     with ThreadPoolExecutor(threads) as pool:
         size = -(-num_games // (TASKS_A_THREAD * threads))
         list(pool.map(lambda i: play_some(i, results[i : i + size]), range(0, num_games, size)))
+    if (results == BROKEN).any():
+        raise ValueError(NO_BEST_MOVE)
     score, max_tile, moves = np.ascontiguousarray(results.T)
     return Games(score, max_tile, moves, time.perf_counter() - began)
 
@@ -95,7 +113,11 @@ class NTuplePlayer:
         self._rules, self._network, self._threads, self._kind = rules, network, threads, kind
 
     def play(self, num_games: int, seed: int) -> Games:
-        """Play `num_games` games; the result of game i depends on (seed, i) alone, not on the threads."""
+        """Play `num_games` games; the result of game i depends on (seed, i) alone, not on the threads.
+
+        Raises:
+            ValueError: values are no numbers.
+        """
 
         def play_some(start: int, results: Results) -> None:
             games = np.zeros((GAMES_A_THREAD, COLUMNS), np.uint64)
@@ -111,7 +133,7 @@ class NTuplePlayer:
         """What it makes of boards [B, H, W]; it draws nothing, so the seeds [B] do not matter.
 
         Raises:
-            ValueError: see `ntuple.advice.check_boards`.
+            ValueError: see `ntuple.advice.check_boards`; or values are no numbers.
         """
         words = check_boards(self._rules, boards, seeds)
         return advise_by_network(self._rules, self._network, self._kind, words)

@@ -18,7 +18,7 @@ from safetensors import SafetensorError, safe_open
 
 from ntuple.board import make_rules
 from ntuple.solver import LEVELS, Solved, Values
-from ntuple.store import write_safetensors
+from ntuple.store import check_finite, write_safetensors
 
 FORMAT = "muzero2048 solution 2"
 OLD_FORMAT = "muzero2048 solution 1"  # without a digest
@@ -125,6 +125,7 @@ def _checked(tensors: dict[str, NDArray[Any]], settings: Settings) -> Solved:
     for name in Values._fields:
         if tensors[name].size != size:
             raise ValueError(f"{name} has {tensors[name].size} entries for {size} states")
+        check_finite(tensors[name], name, "no solution has them")
     for name, of in (("state_starts", "states"), ("after_starts", "afters")):
         starts = tensors[name]
         if starts.size < 2 or starts[0] != 0 or starts[-1] != tensors[of].size or (np.diff(starts) < 0).any():

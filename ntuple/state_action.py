@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ntuple.board import FOUR_SHARE, ONE, Board, Rules, afterstate, count_cells, empty_cells, is_same, kth_cell
 from ntuple.exploration import Exploration, explore
-from ntuple.game import RNG, Results, Row, begin_game, board_of, go_on, write_result
+from ntuple.game import BROKEN, RNG, Results, Row, begin_game, board_of, go_on, write_result
 from ntuple.jit import inline, kernel
 from ntuple.network import Lookup, Network, find_entries, value_at
 from ntuple.policy import ILLEGAL, LEARN, ROWS, Move, Scratch, has_legal_move, highest_move
@@ -162,7 +162,7 @@ def train_values(
 def play_values(
     rules: Rules, network: Network, kind: int, scratch: Scratch, row: Row, seed: np.uint64, start: int, results: Results
 ) -> None:
-    """Play games start, start + 1, ... of a seed by the best of the four moves and fill `results`."""
+    """Play games start, start + 1, ... of a seed by the best of the four moves; see `ntuple.player.play_network`."""
     for game in range(results.shape[0]):
         begin_game(rules, row, stream(seed, np.uint64(start + game)))
         while True:
@@ -171,4 +171,7 @@ def play_values(
             if move.action < 0:
                 break
             go_on(rules, row, move.after, np.uint64(move.reward))
+        if has_legal_move(scratch, 0):
+            results[game] = BROKEN
+            return
         write_result(row, results[game])

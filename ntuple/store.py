@@ -22,6 +22,8 @@ FORMAT = "muzero2048 n-tuple network 1"
 # What two configs must share for one's weights to serve the other.
 SHAPE_KEYS = ("rows", "columns", "network", "symmetry", "values", "stages")
 
+BLOCK = 1 << 18  # numbers looked at in one go: 1 MB of float32, which stays in the cache
+
 Tensors = dict[str, NDArray[np.generic]]
 
 
@@ -71,7 +73,8 @@ def load_tensors(path: Path, config: NTupleConfig) -> Tensors:
     """Read all tensors of a file that `save_tensors` wrote for the same board and network.
 
     Raises:
-        ValueError: the file is missing, damaged, of another format, or of another board or network.
+        ValueError: the file is missing, damaged, of another format, or of another board or network, or has numbers
+            that are not finite.
     """
     try:
         with safe_open(path, "numpy") as file:
@@ -80,9 +83,39 @@ def load_tensors(path: Path, config: NTupleConfig) -> Tensors:
                 raise ValueError(f"{path}: not a file of this n-tuple learner: name a checkpoint that it saved")
             for key, saved, wanted in differences(json.loads(header["config"]), shape_of(config)):
                 raise ValueError(f"{path}: saved with {key} = {saved!r}, but the config says {wanted!r}")
-            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    except (SafetensorError, OSError, KeyError, json.JSONDecodeError) as error:
+            tensors: Tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except (SafetensorError, OSError, KeyError, TypeError, json.JSONDecodeError) as error:
+        # TypeError: JSON, but not an object
         raise ValueError(f"{path}: missing or damaged, use an earlier checkpoint ({error})") from error
+    for name, tensor in tensors.items():
+        check_finite(tensor, f"{path}: {name}", "use an earlier checkpoint")
+    return tensors
+
+
+def saved_promotion(path: Path) -> Any:
+    """The promotion of the weights in a file that `load_tensors` has read: "none" if they were written out."""
+    with safe_open(path, "numpy") as file:
+        return json.loads(file.metadata()["config"])["promotion"]
+
+
+def check_finite(values: NDArray[np.generic], place: str, remedy: str) -> None:
+    """Refuse numbers that no training leaves behind, which players would take for moves that are not legal.
+
+    Args:
+        values: an array of any type; integers are always finite.
+        place: the file and the name of the array, for the message.
+        remedy: what the user can do, for the message.
+
+    Raises:
+        ValueError: some are infinite or NaN; the line says how many.
+    """
+    if not np.issubdtype(values.dtype, np.floating):
+        return
+    flat: NDArray[Any] = values.reshape(-1)
+    blocks = (flat[start : start + BLOCK] for start in range(0, flat.size, BLOCK))
+    count = sum(block.size - int(np.count_nonzero(np.isfinite(block))) for block in blocks)
+    if count:
+        raise ValueError(f"{place} has {count:,} of {flat.size:,} numbers that are infinite or NaN: {remedy}")
 
 
 def take(tensors: Tensors, name: str, shape: tuple[int, ...], dtype: DTypeLike, path: Path) -> NDArray[np.generic]:

@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +11,13 @@ from numpy.typing import NDArray
 from ntuple.board import make_rules
 from ntuple.config import NTupleConfig, available_cores
 from ntuple.folding import fold
-from ntuple.network import Network, initial_weight, make_network, write_field
+from ntuple.network import Network, initial_weight, make_network, read_field, write_field
 from ntuple.patterns import Pattern, count_levels, network_text, parse_network, table_sizes, view_cells
 from ntuple.player import NTuplePlayer
+from ntuple.promotion import promoted
 from ntuple.stages import count_stages, make_stages
 from ntuple.state_action import KINDS
-from ntuple.store import Tensors, differences, load_tensors, save_tensors, shape_of, take
+from ntuple.store import Tensors, differences, load_tensors, save_tensors, saved_promotion, shape_of, take
 from ntuple.tdl import UNTOUCHED, Table, WeightFile, make_name, stage_and_pattern
 from ntuple.updates import FIRST, SECOND, TD_RECORD_BITS, THIRD
 
@@ -44,11 +46,21 @@ class StoredNetwork:
         return parse_network(self.config.network, self.config.rows, self.config.columns)
 
     @property
+    def num_views(self) -> int:
+        """S."""
+        return len(view_cells(self.config.rows, self.config.columns, self.config.symmetry))
+
+    @property
+    def initial(self) -> np.float32:
+        """The weight of an entry that no update has touched: v_init / (S M)."""
+        return initial_weight(self.config.v_init, self.num_views, len(self.patterns))
+
+    @property
     def table_sizes(self) -> list[int]:
         """The weights of each tuple in a stage."""
         return table_sizes(self.patterns, self.config.rows, self.config.columns, self.config.values)
 
-    def tables(self, values: Weights) -> list[Weights]:
+    def tables(self, values: NDArray[Any]) -> list[NDArray[Any]]:
         """One of the arrays as [M] views [stages, A R^n]."""
         stages = values.reshape(count_stages(self.config.stages), -1)
         starts = np.cumsum([0, *self.table_sizes])
@@ -72,8 +84,17 @@ class StoredNetwork:
         memory = {name: ordered(values, 0.0) for name, values in self.memory.items()}
         return StoredNetwork(config, ordered(self.weights, initial), memory)
 
+    def promoted(self) -> "StoredNetwork":
+        """The same values by weights alone: promoted weights are written out, and nothing is left to promote."""
+        if self.config.promotion == "none":
+            return self
+        weights = read_field(promoted(filled_network(self.config, self.weights)))
+        return StoredNetwork(replace(self.config, promotion="none"), weights, self.memory)
+
     def folded(self) -> "StoredNetwork":
         """The same values with every tuple that lies inside a larger one added to it; training cannot go on.
+
+        The weights of untouched entries are v_init / (S M) again, M now the tuples that are left.
 
         Raises:
             ValueError: the network values actions.
@@ -82,25 +103,32 @@ class StoredNetwork:
             raise ValueError("a network of action values has a table an action: it cannot be folded")
         views = view_cells(self.config.rows, self.config.columns, self.config.symmetry)
         levels = count_levels(self.config.rows, self.config.columns)
-        patterns, tables = fold(self.patterns, self.tables(self.weights), views, levels)
-        return StoredNetwork(
-            replace(self.config, network=network_text(patterns)), np.concatenate(tables, axis=1).ravel()
+        whole = self.promoted()
+        patterns, tables = fold(self.patterns, whole.tables(whole.weights - self.initial), views, levels)
+        folded = StoredNetwork(
+            replace(whole.config, network=network_text(patterns)), np.concatenate(tables, axis=1).ravel()
         )
+        folded.weights[:] += folded.initial
+        return folded
 
-    def to_w(self) -> WeightFile:
-        """As a file of TDL2048+, with E and A if they were kept.
+    def to_w(self, half: bool = False) -> WeightFile:
+        """As a file of TDL2048+, with E and A if they were kept and it is not `half`.
+
+        It has no promotion: promoted weights are written out. Its E and A sum alpha delta / (S M) where ours sum delta
+        (TDL2048+, `state::instruct` and `coherence::operator +=`); alpha is taken to be 1, as it is for TC.
 
         Raises:
-            ValueError: a board or network that the program does not have.
+            ValueError: a board or network that the program does not have, or weights that half precision does not have.
         """
         config = self.config
         if (config.rows, config.columns) != (4, 4) or not config.symmetry or config.values != "afterstate":
             raise ValueError(
                 "TDL2048+ has afterstates of 4x4 boards and shared tables alone: this network cannot be a .w file"
             )
-        arrays = [self.tables(self.weights)]
-        if ERRORS in self.memory and ABSOLUTES in self.memory:
-            arrays += [self.tables(self.memory[ERRORS]), self.tables(self.memory[ABSOLUTES])]
+        weights = self.promoted().weights
+        arrays = [self.tables(in_half(weights) if half else weights)]
+        if not half and self.memory.keys() == {ERRORS, ABSOLUTES}:  # the program reads all blocks in one precision
+            arrays += [self.tables(self.memory[name] / self.error_scale) for name in (ERRORS, ABSOLUTES)]
         stages = count_stages(config.stages)
         found = []
         for stage in range(stages):
@@ -113,6 +141,11 @@ class StoredNetwork:
                 found.append(Table(make_name(pattern, stage, stages), tuple(blocks)))
         return WeightFile(tuple(found), has_type_byte=False)
 
+    @property
+    def error_scale(self) -> np.float32:
+        """Our E and A divided by those of TDL2048+: S M."""
+        return np.float32(self.num_views * len(self.patterns))
+
 
 def count_file_stages(file: WeightFile) -> int:
     """The stages of a file of TDL2048+."""
@@ -120,7 +153,7 @@ def count_file_stages(file: WeightFile) -> int:
 
 
 def from_w(file: WeightFile, config: NTupleConfig, stages: str = "") -> StoredNetwork:
-    """The network of a file of TDL2048+.
+    """The network of a file of TDL2048+; its E and A are brought to our scale (see `StoredNetwork.to_w`).
 
     Args:
         file: the file's content.
@@ -142,22 +175,30 @@ def from_w(file: WeightFile, config: NTupleConfig, stages: str = "") -> StoredNe
         raise ValueError(f"stage {missing[0][0]} of the file lacks the tuple {missing[0][1]}")
     blocks = [found[stage, pattern] for stage in range(count) for pattern in patterns]
     weights = np.concatenate([block[0].astype(np.float32) for block in blocks])
-    memory = {}
+    stored = StoredNetwork(replace(config, network=network_text(patterns), stages=stages), weights)
     if all(len(block) > 1 and block[1].size == 2 * block[0].size for block in blocks):
-        for number, name in enumerate((ERRORS, ABSOLUTES)):
-            parts = [block[1].astype(np.float32).reshape(2, -1)[number] for block in blocks]
-            memory[name] = np.concatenate(parts)
-    return StoredNetwork(replace(config, network=network_text(patterns), stages=stages), weights, memory)
+        sums = [np.concatenate([_sums(block[1])[number] for block in blocks]) for number in range(2)]
+        stored.memory.update(zip((ERRORS, ABSOLUTES), (part * stored.error_scale for part in sums), strict=True))
+    return stored
+
+
+def _sums(block: NDArray[np.generic]) -> NDArray[np.float32]:
+    """E and A [2, L] of a table of a file, 0 where no update has touched them."""
+    sums = block.astype(np.float32).reshape(2, -1)
+    return np.where(sums[1] == UNTOUCHED, np.float32(0), sums)
 
 
 def load_stored(folder: Path, config: NTupleConfig, with_memory: bool = False) -> StoredNetwork:
     """The network of a checkpoint folder, and on request what its adaptive rule knows, if it had begun.
+
+    A mean of networks has no promotion, whatever that of its training was: the weights file says which it is.
 
     Raises:
         ValueError: the files are missing, damaged, or of another board, network or stages than the config's.
     """
     path = folder / WEIGHTS_FILE
     weights = read_weights(load_tensors(path, config), "weights", config, path)
+    config = replace(config, promotion=saved_promotion(path))
     path = folder / TRAINING_FILE
     memory = read_memory(load_tensors(path, config), config, path) if with_memory and path.exists() else {}
     return StoredNetwork(config, weights, memory)
@@ -183,9 +224,29 @@ def read_weights(tensors: Tensors, name: str, config: NTupleConfig, path: Path) 
     return values.astype(np.float32, copy=False)
 
 
+def in_half(weights: Weights) -> NDArray[np.float16]:
+    """The weights in half precision.
+
+    Raises:
+        ValueError: some are too large for it.
+    """
+    largest = float(np.finfo(np.float16).max)
+    count = np.count_nonzero(np.abs(weights) > largest)
+    if count:
+        raise ValueError(
+            f"{count:,} of {weights.size:,} weights are above {largest:,.0f}, the largest number of half precision: "
+            "leave out --half"
+        )
+    return weights.astype(np.float16)
+
+
 def save_stored(stored: StoredNetwork, folder: Path, half: bool = False) -> None:
-    """Write a network for play into a folder; `half` halves the file by half precision."""
-    weights = stored.weights.astype(np.float16) if half else stored.weights
+    """Write a network for play into a folder; `half` halves the file by half precision.
+
+    Raises:
+        ValueError: see `in_half`.
+    """
+    weights = in_half(stored.weights) if half else stored.weights
     save_tensors(folder / WEIGHTS_FILE, {"weights": weights}, stored.config)
 
 
@@ -249,5 +310,6 @@ def load_player(folder: Path, config: NTupleConfig) -> NTuplePlayer:
     Raises:
         ValueError: see `load_weights`.
     """
-    network = filled_network(config, load_weights(folder, config))
+    stored = load_stored(folder, config)
+    network = filled_network(stored.config, stored.weights)
     return NTuplePlayer(make_rules(config.rows, config.columns), network, available_cores(), KINDS[config.values])

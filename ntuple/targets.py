@@ -5,14 +5,18 @@ behind the end of a game:
 
     td          as_t learns delta_t
     n_step      as_t learns r_{t+1} + .. + r_{t+n} + V(as_{t+n}) - V(as_t)              (Guei 2023, eq. 5-6)
+    lambda_return   as_t learns G_t - V(as_t) with G_t = (1 - lambda) sum over k = 1..n-1 of lambda^{k-1} R_t^(k)
+                + lambda^{n-1} R_t^(n), where R_t^(k) = r_{t+1} + .. + r_{t+k} + V(as_{t+k}), all V of the moment when
+                as_t learns   ("n-step TD(lambda)", Guei 2023, eq. 7-8; TDL2048+, optimize:lambda-forward, -backward)
     trace       delta_t is learned by as_{t-k} too, times lambda^k, k = 0..h            (Jaskowski 2017, algorithm 1)
     delayed     as_t learns the sum over k = 0..h of lambda^k delta_{t+k}, h moves late   (Jaskowski 2017, algorithm 3)
     expected    as_t learns the sum over spawns of p max_a (r + V(as)) - V(as_t), of which td has one sample   (an
                 expected update, Sutton and Barto 2018, sec. 8.5: slow, but without noise)
 
 These learn forward, during the game. Backward learning waits for its end and goes from the last afterstate to the first
-with the values of then: td and n_step, or the lambda-return G_t = r_{t+1} + (1 - lambda) V(as_{t+1}) + lambda G_{t+1}
-for trace (Matsuzaki 2017, algorithm 2, has lambda = 0).
+with the values of then: td, n_step and lambda_return, or for trace the untruncated
+G_t = r_{t+1} + (1 - lambda) V(as_{t+1}) + lambda G_{t+1} with V(as_{t+1}) as it has just been learned (Matsuzaki 2017,
+algorithm 2, has lambda = 0).
 """
 
 from typing import NamedTuple
@@ -25,8 +29,15 @@ from ntuple.jit import inline, kernel
 from ntuple.network import Lookup, Network, find_entries, value_at
 from ntuple.updates import StepSize, update
 
-TD, N_STEP, TRACE, DELAYED, EXPECTED = range(5)
-METHODS = {"td": TD, "n_step": N_STEP, "trace": TRACE, "delayed": DELAYED, "expected": EXPECTED}
+TD, N_STEP, TRACE, DELAYED, EXPECTED, LAMBDA_RETURN = range(6)
+METHODS = {
+    "td": TD,
+    "n_step": N_STEP,
+    "trace": TRACE,
+    "delayed": DELAYED,
+    "expected": EXPECTED,
+    "lambda_return": LAMBDA_RETURN,
+}
 PLAIN, RECTIFIED, RELU = range(3)
 RECTIFICATIONS = {"none": PLAIN, "target": RECTIFIED, "relu": RELU}
 LONGEST_GAME = 1 << 17  # moves: the sum of all tiles, at most 2^18 - 4, grows by 2 or 4 with each
@@ -38,8 +49,8 @@ class Target(NamedTuple):
 
     method: int
     is_backward: bool
-    steps: int  # n_step: n
-    decay: np.float32  # trace, delayed: lambda
+    steps: int  # n_step, lambda_return: n
+    decay: np.float32  # trace, delayed, lambda_return: lambda
     horizon: int  # trace, delayed, forward: h
     rectified: int  # PLAIN; RECTIFIED: V below 0 counts 0 in targets; RELU: and is not learned from
 
@@ -59,7 +70,7 @@ def history_length(target: Target, needs_games: bool) -> int:
         return LONGEST_GAME
     if target.method in (TD, EXPECTED):
         return 0
-    moves = {N_STEP: target.steps, TRACE: target.horizon, DELAYED: target.horizon}[target.method] + 1
+    moves = (target.steps if target.method in (N_STEP, LAMBDA_RETURN) else target.horizon) + 1
     return 1 << (moves - 1).bit_length()
 
 
@@ -158,7 +169,7 @@ def learn_forward(
     if target.method == TD or target.method == EXPECTED:
         _learn_return(rules, learning, _remembered(history, game, last), returned)
         return
-    if target.method == N_STEP:
+    if target.method == N_STEP or target.method == LAMBDA_RETURN:
         if last + 1 - target.steps >= first:
             _learn_n_steps(rules, learning, history, game, last + 1 - target.steps, last, returned)
         return
@@ -178,11 +189,38 @@ def learn_forward(
 def _learn_n_steps(
     rules: Rules, learning: Learning, history: History, game: int, move: int, last: int, rest: np.float32
 ) -> None:
-    """as_move learns r_{move + 1} + .. + r_last + rest."""
-    returned = rest
-    for k in range(move + 1, last + 1):
-        returned += history.rewards[game, k & history.mask]
+    """as_move learns from what as_last learns, `rest`, and the moves in between; see `_return_of_steps`."""
+    returned = _return_of_steps(rules, learning, history, game, move, last, rest)
     _learn_return(rules, learning, _remembered(history, game, move), returned)
+
+
+@inline
+def _return_of_steps(
+    rules: Rules, learning: Learning, history: History, game: int, move: int, last: int, rest: np.float32
+) -> np.float32:
+    """The n-step return or the truncated lambda-return of as_move.
+
+        G_last = rest,  G_{k-1} = r_k + G_k  or  r_k + (1 - lambda) V(as_k) + lambda G_k,  k = last .. move + 1
+
+    Args:
+        rules: the game.
+        learning: the network and the rule.
+        history: the game's moves.
+        game: which of the thread's.
+        move: number of the move to learn from.
+        last: number of the last move that counts, n - 1 moves later or the last of the game.
+        rest: what as_last learns: r_{last + 1} + V(as_{last + 1}), or 0 at the end of the game.
+
+    Returns:
+        G_move.
+    """
+    target, returned = learning.target, rest
+    for k in range(last, move, -1):
+        if target.method == LAMBDA_RETURN:
+            value = rectify(target, value_of(rules, learning, _remembered(history, game, k)))
+            returned = (UNDECAYED - target.decay) * value + target.decay * returned
+        returned += history.rewards[game, k & history.mask]
+    return returned
 
 
 @kernel
@@ -206,12 +244,24 @@ def learn_end(
         _learn_backward(rules, learning, history, game, first, last)
         return
     learn_forward(rules, learning, history, game, first, last, returned)
-    if target.method == N_STEP:
+    if target.method == N_STEP or target.method == LAMBDA_RETURN:
         for move in range(max(first, last + 2 - target.steps), last + 1):
             _learn_n_steps(rules, learning, history, game, move, last, nothing)
     elif target.method == DELAYED:
         for move in range(max(first, last + 1 - target.horizon), last + 1):
             _learn_delayed(rules, learning, history, game, move, last)
+
+
+@inline
+def _lambda_return_backward(
+    rules: Rules, learning: Learning, history: History, game: int, move: int, last: int
+) -> np.float32:
+    """The truncated lambda-return of as_move in a game whose last move is `last`."""
+    end, rest = move + learning.target.steps, np.float32(0)
+    if end <= last:
+        rest = rectify(learning.target, value_of(rules, learning, _remembered(history, game, end)))
+        rest += history.rewards[game, end & history.mask]
+    return _return_of_steps(rules, learning, history, game, move, min(end - 1, last), rest)
 
 
 @inline
@@ -230,6 +280,8 @@ def _learn_backward(rules: Rules, learning: Learning, history: History, game: in
             returned = rewards
             if end <= last:
                 returned += rectify(target, value_of(rules, learning, _remembered(history, game, end)))
+        elif target.method == LAMBDA_RETURN:
+            returned = _lambda_return_backward(rules, learning, history, game, move, last)
         else:
             returned = reward + (UNDECAYED - decay) * rectify(target, after_value) + decay * returned
         after_value = _learn_return(rules, learning, _remembered(history, game, move), returned)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.patterns import Pattern, pattern_text
+from ntuple.store import check_finite
 
 TYPE_BYTE = b"w"  # of the files that the program writes by itself; others may lack it
 FILE_CODE, TABLE_CODE = 0, 4
@@ -90,7 +91,7 @@ def read_w(path: Path) -> WeightFile:
     """Read a file whole.
 
     Raises:
-        ValueError: it is missing, cut short, or no such file; the line says where.
+        ValueError: it is missing, cut short, or no such file, or has numbers that are not finite; the line says where.
     """
     try:
         content = memoryview(path.read_bytes())
@@ -145,6 +146,8 @@ class _Reader:
         table = Table(name, tuple(blocks))
         if not blocks or blocks[0].dtype not in FLOATS.values():
             raise ValueError(f"{self.path}: damaged: table {table_title(table)!r} has no weights")
+        for block in blocks:
+            check_finite(block, f"{self.path}: table {table_title(table)!r}", "use another file")
         return table
 
 

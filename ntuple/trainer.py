@@ -9,6 +9,7 @@ A stretch of moves has one rule: from one report, or change of the rule, to the 
 stretch in slices of SLICE_MOVES, and a learner that is asked to stop does so between two slices.
 """
 
+import dataclasses
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -23,11 +24,12 @@ from ntuple.config import NTupleConfig
 from ntuple.ensemble import WeightMean
 from ntuple.exploration import Exploration
 from ntuple.game import COLUMNS
-from ntuple.network import Network, read_field, widen, write_field
+from ntuple.network import PROMOTIONS, Network, read_field, widen, write_field
 from ntuple.patterns import parse_network, table_sizes
 from ntuple.placement import pin
 from ntuple.player import NTuplePlayer
 from ntuple.policy import GAMES_A_THREAD, make_scratch
+from ntuple.promotion import promoted
 from ntuple.stages import count_stages, make_stages
 from ntuple.starts import Starts, make_starts
 from ntuple.state_action import AFTERSTATES, KINDS, train_values
@@ -143,7 +145,8 @@ class NTupleLearner:
         total = counts.sum(axis=0)
         self._progress += (num_moves, int(total[GAMES]), int(total[UPDATES]))
         if self.config.is_averaged(env_steps + num_moves):
-            self._mean.add(self.network.weights[:: 1 << int(self.network.record_bits)])
+            averaged = promoted(self.network)
+            self._mean.add(averaged.weights[:: 1 << int(averaged.record_bits)])
         metrics = {
             "td/error_abs_mean": total[ERROR_SUM] / max(total[UPDATES], 1),
             "td/learning_rate": self._alpha(env_steps),
@@ -253,13 +256,16 @@ class NTupleLearner:
         """Begin the training with a network in place of a new one.
 
         It may have fewer tuples: the others begin new. It may have fewer stages: the later ones begin as copies of its
-        last one if weights are promoted from stage to stage, else new. What its adaptive rule knows is kept if training
+        last one if weights are promoted from stage to stage, else new. Where its untouched weights would count as
+        others here, it is taken with its promoted weights written out. What its adaptive rule knows is kept if training
         has the same rule from the first move on.
 
         Raises:
             ValueError: see `check_beginning`.
         """
         check_beginning(stored.config, self.config)
+        if (stored.config.promotion, stored.initial) != (self.config.promotion, self.network.initial):
+            stored = stored.promoted()
         stored = stored.as_part_of(self.config.network, float(self.network.initial))
         is_known = self.config.adaptive_starts == 0 and stored.memory.keys() == self._fields.keys()
         self.network = new_network(self.config, ADAPTIVE_RECORD_BITS if is_known else TD_RECORD_BITS)
@@ -280,7 +286,8 @@ class NTupleLearner:
         """The network to be played with."""
         if self._mean.weights is None:
             return self.network
-        return self.network._replace(weights=self._mean.weights, record_bits=np.uint64(TD_RECORD_BITS))
+        weights, bits = self._mean.weights, np.uint64(TD_RECORD_BITS)
+        return self.network._replace(weights=weights, record_bits=bits, promotion=PROMOTIONS["none"])
 
     def probes(self) -> dict[str, NTuplePlayer]:
         """None: it plays by the rules of the game, with no learned model to be tested."""
@@ -288,7 +295,10 @@ class NTupleLearner:
 
     def save(self, folder: Path) -> None:
         """Write all that is needed to go on: weights, what the adaptive rule knows, games, and progress."""
-        save_tensors(folder / WEIGHTS_FILE, {"weights": read_field(self._played)}, self.config)
+        played = self._played
+        promotion = self.config.promotion if played.promotion else "none"
+        config = dataclasses.replace(self.config, promotion=promotion)
+        save_tensors(folder / WEIGHTS_FILE, {"weights": read_field(played)}, config)
         training: Tensors = {"games": self._games, "progress": self._progress}
         if self._mean.count:
             training |= {"averaged": np.array([self._mean.count]), "learned": read_field(self.network)}

@@ -6,8 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from launch import checkpoints
 from launch.cli import main
 from launch.networks import read_source
+from launch.processes import Processes
+from ntuple.stored import save_stored
+from ntuple.tdl import Table, WeightFile, make_name, read_w, write_w
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "tdl2048"
 CONFIG = """
@@ -72,7 +76,11 @@ def test_inspect_shows_tables_and_extremes(capsys: pytest.CaptureFixture[str]) -
 
 def test_mistakes_cost_one_line(runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "out")
-    stages = str(GOLDEN / "stages.w")
+    stages, large, nan = str(GOLDEN / "stages.w"), str(tmp_path / "large.w"), str(tmp_path / "nan.w")
+    for path, start, numbers in ((large, 0, [1e5]), (nan, 100, [np.nan, np.inf])):
+        weights = np.zeros(4096, np.float32)
+        weights[start : start + len(numbers)] = numbers
+        write_w(Path(path), WeightFile((Table(make_name((0, 1, 2), 0, 1), (weights,)),), has_type_byte=False))
     for words, says in (
         (["convert", stages, "--out", out], "give the --stages it was trained with"),
         (["convert", str(tmp_path / "none.w"), "--out", out], "name a .w file"),
@@ -80,11 +88,68 @@ def test_mistakes_cost_one_line(runs: list[Path], tmp_path: Path, capsys: pytest
         (["convert", str(runs[0]), "--out", str(runs[1])], "is there already"),
         (["convert", str(runs[0]), "--out", str(tmp_path / "no" / "out")], "there is no folder"),
         (["average", str(runs[0]), str(GOLDEN / "tc.w"), "--out", out], "they have no average"),
+        (["convert", large, "--out", out, "--half"], "1 of 4,096 weights are above 65,504"),
+        (["convert", large, "--out", f"{out}.w", "--half"], "1 of 4,096 weights are above 65,504"),
+        (["inspect", nan], "nan.w: table '012' has 2 of 4,096 numbers that are infinite or NaN: use another file"),
     ):
         text = _said(capsys, *words, code=2)
         assert says in text
         assert text.count("\n") == 1
     assert not Path(out).exists()
+
+
+def test_half_precision_w_files(runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "half.w"
+    _said(capsys, "convert", str(runs[0]), "--out", str(file), "--half")
+    assert {block.dtype for table in read_w(file).tables for block in table.blocks} == {np.dtype(np.float16)}
+    there, here = (read_source(path, "").network.weights for path in (runs[0], file))
+    np.testing.assert_allclose(here, there, rtol=1e-3, atol=1e-3)
+
+
+def test_a_checkpoint_of_no_numbers_is_not_played(
+    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = read_source(runs[0], "")
+    source.network.weights[5:12] = np.nan
+    broken = tmp_path / "broken"
+    save = (lambda folder: save_stored(source.network, folder), source.experiment, source.state, Processes())
+    checkpoints.write_checkpoint(broken, *save)
+    for words in (
+        ["evaluate", str(broken), "--games", "5"],
+        ["evaluate", str(broken), "--games", "5", "--search", "expectimax"],
+        ["moves", str(broken), "--position", "2 2 0 0 0 0 0 0 0 0 0 0 0 0 0 0"],
+        ["network", "inspect", str(broken)],
+        ["train", str(tmp_path / "1.yaml"), "run.name=x", f"run.begin_from={broken}"],
+    ):
+        assert main(words) == 2
+        error = capsys.readouterr().err
+        assert "weights.safetensors: weights has 7 of 4,368 numbers that are infinite or NaN" in error
+        assert error.count("\n") == 1
+
+
+def test_average_and_fold_of_a_promoted_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = tmp_path / "1.yaml"
+    config.write_text(CONFIG.replace("NAME", "one").replace("SEED", "1"))
+    words = ["ntuple.stages='16,64,256'", "ntuple.promotion=both", "ntuple.v_init=320"]
+    for name in ("one", "two"):
+        assert main(["train", str(config), *words, f"run.name={name}", f"run.seed={len(name) + ord(name[0])}"]) == 0
+    runs, network = [tmp_path / "runs" / name for name in ("one", "two")], {}
+    _said(capsys, "average", *map(str, runs), "--out", str(tmp_path / "average"))
+    _said(capsys, "fold", str(runs[0]), "--out", str(tmp_path / "folded"))
+    _said(capsys, "convert", str(runs[0]), "--out", str(tmp_path / "half"), "--half")
+    for path in (*runs, *(tmp_path / name for name in ("average", "folded", "half"))):
+        network[path.name] = read_source(path, "").network
+    mean = (network["one"].promoted().weights + network["two"].promoted().weights) / 2
+    np.testing.assert_allclose(network["average"].weights, mean, rtol=1e-5, atol=1e-3)
+    np.testing.assert_allclose(network["half"].weights, network["one"].promoted().weights, rtol=1e-3)
+    assert [network[name].config.promotion for name in ("one", "average", "folded", "half")] == ["both"] + ["none"] * 3
+    # A row a table: what no run has touched, and nothing is promoted to, is not counted as touched.
+    for name in ("average", "folded"):
+        rows = [line.split() for line in _said(capsys, "inspect", str(tmp_path / name)).splitlines() if "%" in line]
+        assert any(float(cell.rstrip("%")) < 90 for row in rows for cell in row if cell.endswith("%"))
 
 
 def test_a_run_begins_with_the_network_of_another(runs: list[Path], tmp_path: Path, capsys) -> None:

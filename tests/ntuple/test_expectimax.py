@@ -293,6 +293,8 @@ def test_values_that_are_no_numbers_end_no_game() -> None:
     player = ExpectimaxPlayer(make_rules(2, 3), network, ExpectimaxConfig(plies=1), 1)
     with pytest.raises(ValueError, match="no numbers"):
         player.play(2, seed=1)
+    with pytest.raises(ValueError, match="no numbers"):
+        advise(player, [((0, 0, 1), (0, 1, 0))])
 
 
 def test_heuristic_values() -> None:

@@ -3,6 +3,7 @@ import pytest
 
 from ntuple import GreedyPlayer, NTupleConfig, NTupleLearner, NTuplePlayer, RandomPlayer, make_rules
 from ntuple.network import make_network
+from ntuple.state_action import KINDS
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,21 @@ def test_games_depend_on_seed_and_number_alone() -> None:
             np.testing.assert_array_equal(getattr(alone, name)[:40], getattr(fewer, name))
         assert not np.array_equal(alone.score, one.play(101, 8).score)
         assert len(np.unique(alone.score)) > 50
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weight", [np.nan, -np.inf])
+def test_a_network_of_no_numbers_ends_no_game(kind: str, weight: float) -> None:
+    network = make_network("0123", 2, 3, 0.0, values=kind)
+    network.weights[:] = weight
+    player = NTuplePlayer(make_rules(2, 3), network, 1, KINDS[kind])
+    with pytest.raises(ValueError, match="the values are no numbers"):
+        player.play(20, seed=1)
+    boards = np.array([[[0, 0, 1], [0, 1, 0]]], np.uint8)
+    with pytest.raises(ValueError, match="the values are no numbers"):
+        player.advise(boards, np.zeros(1, np.uint32))
+    over = np.array([[[1, 2, 1], [2, 1, 2]]], np.uint8)  # no legal move: nothing is to be chosen
+    assert player.advise(over, np.zeros(1, np.uint32)).action.tolist() == [-1]
 
 
 def test_games_have_the_agreed_types() -> None:

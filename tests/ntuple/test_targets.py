@@ -16,6 +16,7 @@ from ntuple.network import find_entries, make_lookup, make_network, read_field, 
 from ntuple.patterns import parse_network
 from ntuple.targets import (
     DELAYED,
+    LAMBDA_RETURN,
     LONGEST_GAME,
     N_STEP,
     PLAIN,
@@ -140,6 +141,17 @@ METHODS: dict[str, tuple[Target, Callable[..., None]]] = {
     "1-step": (target(N_STEP, steps=1), td_methods.td),
     "5-step": (target(N_STEP, steps=5), partial(td_methods.n_step, n=5)),
     "60-step": (target(N_STEP, steps=60), partial(td_methods.n_step, n=60)),
+    "lambda-return": (target(LAMBDA_RETURN, steps=3), partial(td_methods.lambda_return, n=3, decay=0.5)),
+    "long lambda-return": (
+        target(LAMBDA_RETURN, steps=60, decay=0.9),
+        partial(td_methods.lambda_return, n=60, decay=0.9),
+    ),
+    "backward lambda-return": (
+        target(LAMBDA_RETURN, is_backward=True, steps=4, decay=0.8),
+        partial(td_methods.backward_lambda_return, n=4, decay=0.8),
+    ),
+    "1-step lambda-return": (target(LAMBDA_RETURN, steps=1, decay=0.7), td_methods.td),
+    "lambda-return, lambda = 1": (target(LAMBDA_RETURN, steps=5, decay=1.0), partial(td_methods.n_step, n=5)),
     "trace": (target(TRACE), partial(td_methods.trace, decay=0.5, horizon=3)),
     "long trace": (target(TRACE, decay=0.9, horizon=50), partial(td_methods.trace, decay=0.9, horizon=50)),
     "delayed": (target(DELAYED), partial(td_methods.delayed, decay=0.5, horizon=3)),
@@ -161,7 +173,7 @@ def test_targets_equal_the_papers(name: str) -> None:
     assert both.counts[0] >= sum(map(len, episodes(1, 6)))
 
 
-@pytest.mark.parametrize("name", ["td", "5-step", "trace", "delayed", "backward trace"])
+@pytest.mark.parametrize("name", ["td", "5-step", "lambda-return", "trace", "delayed", "backward trace"])
 @pytest.mark.parametrize("takes_steps", [False, True])
 def test_targets_go_with_tc(name: str, takes_steps: bool) -> None:
     aim, theirs = METHODS[name]
@@ -185,7 +197,7 @@ def test_targets_go_with_autostep(name: str) -> None:
 
 
 @pytest.mark.parametrize("rectified", [RECTIFIED, RELU])
-@pytest.mark.parametrize("name", ["td", "5-step", "delayed", "backward"])
+@pytest.mark.parametrize("name", ["td", "5-step", "lambda-return", "delayed", "backward", "backward lambda-return"])
 def test_values_below_0_are_rectified(name: str, rectified: int) -> None:
     aim, theirs = METHODS[name]
     games = episodes(4, 8, shift=-6.0)  # returns below 0
@@ -202,5 +214,6 @@ def test_the_history_holds_what_is_looked_back_on() -> None:
     assert history_length(target(TD), needs_games=False) == 0
     assert history_length(target(TRACE, horizon=3), needs_games=False) == 4
     assert history_length(target(N_STEP, steps=5), needs_games=False) == 8
+    assert history_length(target(LAMBDA_RETURN, steps=5, horizon=0), needs_games=False) == 8
     assert history_length(target(TD, is_backward=True), needs_games=False) == LONGEST_GAME
     assert history_length(target(TD), needs_games=True) == LONGEST_GAME

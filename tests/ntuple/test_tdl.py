@@ -77,6 +77,22 @@ def test_other_files_are_refused_with_the_reason(tmp_path: Path, content: bytes,
         read_w(tmp_path / "none.w")
 
 
+def test_numbers_that_are_not_finite_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "nan.w"
+    for where, count, table in ((0, 2, "04"), (3, 1, "56")):
+        tables = [list(_blocks()) for _ in range(2)]
+        tables[where > 0][where > 0][:count] = np.nan
+        names = make_name((0, 4), 0, 1), make_name((5, 6), 0, 1)
+        file = WeightFile(tuple(map(Table, names, map(tuple, tables))), has_type_byte=False)
+        write_w(path, file)
+        with pytest.raises(ValueError, match=rf"nan\.w: table '{table}' has {count} of (256|512) numbers"):
+            read_w(path)
+
+
+def _blocks() -> tuple[np.ndarray, np.ndarray]:
+    return WEIGHTS.copy(), COHERENCE.copy()
+
+
 GOLDEN = Path(__file__).parent.parent / "golden" / "tdl2048"
 
 

@@ -14,7 +14,7 @@ from ntuple.config import AverageConfig, ExplorationConfig, StartConfig, StepSiz
 from ntuple.game import MOVES, SCORE, board_of, last_afterstate
 from ntuple.network import read_field
 from ntuple.patterns import parse_network
-from ntuple.store import load_tensors, save_tensors
+from ntuple.store import FORMAT, load_tensors, save_tensors, write_safetensors
 from ntuple.stored import TRAINING_FILE, StoredNetwork, filled_network, load_stored
 from ntuple.training import train
 from ntuple.updates import SECOND
@@ -130,6 +130,9 @@ METHODS = {
         step_size=StepSizeConfig(adaptive_fraction=0.5, alpha_steps="0.1:0.05 0.3:0.01", reset_env_steps=700),
     ),
     "averaged": replace(SMALL, average=AverageConfig(env_steps=600, fraction=0.9)),
+    "averaged, promoted": replace(
+        SMALL, average=AverageConfig(env_steps=600, fraction=0.9), stages="16,32,64", promotion="both", v_init=50.0
+    ),
 }
 
 
@@ -223,18 +226,20 @@ def test_rates_fall_and_memory_is_lost_on_time() -> None:
     assert touched[4] > touched[5] < touched[6]  # 300 moves after the loss touch fewer entries than 700
 
 
-def test_the_mean_of_the_networks_on_the_way_is_played_and_saved(tmp_path: Path) -> None:
-    config = METHODS["averaged"]
+@pytest.mark.parametrize("name", ["averaged", "averaged, promoted"])
+def test_the_mean_of_the_networks_on_the_way_is_played_and_saved(tmp_path: Path, name: str) -> None:
+    config = METHODS[name]
     learner, networks = NTupleLearner(config, seed=1), []
     while learner.progress["env_steps"] < config.env_steps:
         learner.advance()
         if learner.progress["env_steps"] in (600, 1200, 1800, 2400, 3000, 3600, 4000):  # the last of all counts too
-            networks.append(read_field(learner.network))
+            networks.append(StoredNetwork(config, read_field(learner.network)).promoted().weights)
     learner.save(tmp_path)
     mean = load_weights(tmp_path, config)
     np.testing.assert_allclose(mean, np.mean(networks, axis=0), rtol=1e-5, atol=1e-3)
     assert not np.array_equal(mean, networks[-1])
-    played = NTuplePlayer(make_rules(3, 3), filled_network(config, mean), 1).play(20, 3)
+    plain = replace(config, promotion="none")
+    played = NTuplePlayer(make_rules(3, 3), filled_network(plain, mean), 1).play(20, 3)
     np.testing.assert_array_equal(learner.player().play(20, 3).score, played.score)
     np.testing.assert_array_equal(load_player(tmp_path, config).play(20, 3).score, played.score)
 
@@ -373,6 +378,11 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     whole = weights.read_bytes()
     for damaged in (whole[: len(whole) // 2], whole[:5], b"", b"not a checkpoint at all"):
         weights.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"weights\.safetensors: missing or damaged") as caught:
+            learner.restore(tmp_path)
+        assert "\n" not in str(caught.value)
+    for config in ("[1]", "3", "null", '"rows"'):
+        write_safetensors(weights, {"weights": np.zeros(3)}, {"format": FORMAT, "config": config})
         with pytest.raises(ValueError, match=r"weights\.safetensors: missing or damaged") as caught:
             learner.restore(tmp_path)
         assert "\n" not in str(caught.value)

@@ -56,15 +56,15 @@ class Network:
         return [(stage, m, index(pattern, view)) for m, pattern in enumerate(self.patterns) for view in views]
 
     def weight(self, entry: Entry) -> float:
-        """The weight, or what Matsuzaki 2017 promotes to it (sec. 4.2)."""
+        """The weight, or what Matsuzaki 2017 promotes to it (sec. 4.2), where the weight before may be promoted too."""
         stage, m, number = entry
         if entry in self.weights:
             return self.weights[entry]
-        smaller, before = (stage, m, halved(number, self.levels)), (stage - 1, m, number)
+        smaller = (stage, m, halved(number, self.levels))
         if self.promotion in ("intra", "both") and smaller in self.weights:
             return self.weights[smaller]
-        if self.promotion in ("inter", "both") and before in self.weights:
-            return self.weights[before]
+        if self.promotion in ("inter", "both") and stage > 0:
+            return self.weight((stage - 1, m, number))
         return self.initial
 
     def value(self, board: Board) -> float:

@@ -32,6 +32,39 @@ def n_step(episode: list[Move], value: Value, target_value: Value, learn: Learn,
         learn(boards[t], sum(rewards[t + 1 :]) - value(boards[t]), 1.0)
 
 
+def truncated_lambda_return(
+    episode: list[Move], t: int, steps: int, decay: float, target_value: Value, end: int
+) -> float:
+    """Guei 2023, eq. 8, of at most `steps` n-step returns (eq. 6); the game is over after move `end`."""
+    boards, rewards = zip(*episode, strict=True)
+
+    def n_step_return(n: int) -> float:
+        rest = target_value(boards[t + n]) if t + n <= end else 0.0
+        return sum(rewards[t + 1 : t + n + 1]) + rest
+
+    longest = min(steps, end - t + 1)
+    shorter = sum(decay ** (n - 1) * n_step_return(n) for n in range(1, longest))
+    return (1 - decay) * shorter + decay ** (longest - 1) * n_step_return(longest)
+
+
+def lambda_return(episode: list[Move], value: Value, target_value: Value, learn: Learn, n: int, decay: float) -> None:
+    """n-step TD(lambda): as in `n_step`, with the truncated lambda-return in place of the n-step one."""
+    end = len(episode) - 1
+    for t in range(len(episode)):
+        returned = truncated_lambda_return(episode, t, n, decay, target_value, end)
+        learn(episode[t][0], returned - value(episode[t][0]), 1.0)
+
+
+def backward_lambda_return(
+    episode: list[Move], value: Value, target_value: Value, learn: Learn, n: int, decay: float
+) -> None:
+    """The same from the last board to the first one."""
+    end = len(episode) - 1
+    for t in range(end, -1, -1):
+        returned = truncated_lambda_return(episode, t, n, decay, target_value, end)
+        learn(episode[t][0], returned - value(episode[t][0]), 1.0)
+
+
 def trace(episode: list[Move], value: Value, target_value: Value, learn: Learn, decay: float, horizon: int) -> None:
     """Jaskowski 2017, algorithm 1 (TD(lambda)Update): delta_t is learned by the last h + 1 boards."""
     for t, (board, _) in enumerate(episode):
