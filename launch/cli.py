@@ -86,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_network(commands)
     _add_solve(commands)
     _add_judge(commands)
+    _add_wandb(commands)
     return parser
 
 
@@ -343,3 +344,19 @@ def _judge(arguments: argparse.Namespace) -> int:
     from launch.judge import judge
 
     return judge(arguments.file, arguments.board, arguments.whole, arguments.json)
+
+
+def _add_wandb(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    parser = commands.add_parser("wandb", help="write the wandb run of a training anew")
+    tools = parser.add_subparsers(required=True, metavar="TOOL", parser_class=_Parser)
+    tool = tools.add_parser("rebuild", help="from metrics.jsonl, whole and offline: after kills, before `wandb sync`")
+    tool.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders")
+    tool.set_defaults(run=_wandb)
+
+
+def _wandb(arguments: argparse.Namespace) -> int:
+    from launch.tracking import rebuild
+
+    for run in arguments.runs:
+        rebuild(run)
+    return 0

@@ -1,5 +1,6 @@
 """Where metrics go: metrics.jsonl, which is the truth, and wandb, a sink whose failure stops nothing."""
 
+import contextlib
 import json
 import os
 import secrets
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from launch import metrics
-from launch.config import Experiment, read_yaml
+from launch.config import CONFIG_FILE, Experiment, load_experiment, read_yaml
 from launch.errors import UserError, warn
 from launch.files import write_text
 from launch.metrics import Row
@@ -66,17 +67,33 @@ class WandbSink:
 
     Group = the experiment, job type = the learner, seed in the config, and every family of metrics drawn
     against env_steps (games and wall_hours are in every row, to choose on the page). Offline unless a
-    key is known; WANDB_MODE is respected. A resumed run goes on under the same id; the rows between its
-    checkpoint and its end are then in wandb twice, as wandb takes none back.
+    key is known; WANDB_MODE is respected.
+
+    An offline run begins with all rows of metrics.jsonl, and what wandb kept before is set aside: two offline folders
+    of one id would both count their steps from 0. So does a run that goes online for the first time. A run that is
+    resumed online goes on under the same id; the rows between its checkpoint and its end are then in wandb twice, as
+    wandb takes none back.
     """
 
-    def __init__(self, folder: Path, experiment: Experiment) -> None:
+    def __init__(self, folder: Path, experiment: Experiment, mode: str | None = None) -> None:
+        """Start the wandb run; a failure costs a warning.
+
+        Args:
+            folder: of the run.
+            experiment: what is trained.
+            mode: "offline", or None for that of the environment.
+        """
         self._run: Any = None
-        if os.environ.get("WANDB_MODE") == "disabled":
+        if mode is None and os.environ.get("WANDB_MODE") == "disabled":
             return
         # Artifacts and tables are staged outside the run unless told otherwise.
         os.environ.setdefault("WANDB_DATA_DIR", str((folder / "wandb").resolve()))
-        self._guard("start", lambda: self._start(folder, experiment))
+        self._guard("start", lambda: self._start(folder, experiment, mode or _wandb_mode()))
+
+    @property
+    def works(self) -> bool:
+        """Whether wandb has taken all so far."""
+        return self._run is not None
 
     def log(self, row: Row) -> None:
         """Send one row; the axes are in it, so wandb's own step is never set."""
@@ -88,24 +105,59 @@ class WandbSink:
         if self._run is not None:
             self._guard("finish", lambda: self._run.finish(exit_code=exit_code))
 
-    def _start(self, folder: Path, experiment: Experiment) -> None:
-        try:
-            self._run = _init(folder, experiment, _wandb_mode())
-        except _wandb_error() as error:
-            warn(f"wandb cannot go online ({_one_line(error)}); the run is kept offline")
+    def _start(self, folder: Path, experiment: Experiment, mode: str) -> None:
+        is_uploaded = _is_uploaded(folder)
+        if mode != "offline":
+            try:
+                self._run = _init(folder, experiment, mode)
+            except _wandb_error() as error:
+                warn(f"wandb cannot go online ({_one_line(error)}); the run is kept offline")
+        is_offline = self._run is None
+        _set_aside(folder, "offline-run-*")
+        if is_offline:
+            if is_uploaded:
+                _renew_id(folder)
+            _set_aside(folder, "run-*")
             self._run = _init(folder, experiment, "offline")
         for axis in metrics.AXES:
             self._run.define_metric(axis.name)
         for family in sorted({name.partition("/")[0] for name in metrics.REGISTRY if "/" in name}):
             self._run.define_metric(f"{family}/*", step_metric="env_steps")
+        for row in read_metrics(folder) if is_offline or not self._run.resumed else ():
+            self._run.log(row)
 
     def _guard(self, what: str, call: Callable[[], None]) -> None:
         """Do something with wandb; if it fails in any way, warn once and go on without it."""
         try:
             call()
         except Exception as error:
-            warn(f"wandb failed to {what} ({_one_line(error)}); going on without it")
+            remedy = "`muzero2048 wandb rebuild` makes its run from metrics.jsonl"
+            warn(f"wandb failed to {what} ({_one_line(error)}); going on without it; {remedy}")
             self._run = None
+            if isinstance(error, ConnectionError):
+                _forget_service()
+
+
+def rebuild(folder: Path) -> None:
+    """Write the wandb run of a run folder anew, offline and whole, from its metrics.jsonl.
+
+    Its config, group and axes are those of the training, and its id too unless rows of it are on a server already.
+    What wandb kept before is set aside.
+
+    Raises:
+        UserError: the folder is not a run, a row is damaged, or wandb fails.
+    """
+    for name in (CONFIG_FILE, METRICS_FILE):
+        if not (folder / name).is_file():
+            raise UserError(f"{folder} is not a run folder: it has no {name}; give runs/<name>")
+    experiment, rows = load_experiment(folder), read_metrics(folder)
+    sink = WandbSink(folder, experiment, "offline")
+    sink.finish(exit_code=0)
+    if not sink.works:
+        raise UserError(
+            f"the wandb run of {folder} is not written; mend what the warning says, and give the command again"
+        )
+    print(f"{len(rows):,} rows of {folder / METRICS_FILE} are in the wandb run {_wandb_id(folder)}")
 
 
 def _read_row(file: Path, number: int, line: bytes) -> Row:
@@ -150,6 +202,36 @@ def _init(folder: Path, experiment: Experiment, mode: Any) -> Any:
     if mode == "offline":
         print(f"wandb keeps the run on disk; `wandb sync {folder}/wandb/offline-run-*` uploads it", flush=True)
     return run
+
+
+def _is_uploaded(folder: Path) -> bool:
+    """Whether rows of the run's present id are on a server: it was online, or `wandb sync` left its mark."""
+    wandb = folder / "wandb"
+    return any(wandb.glob("run-*")) or any(wandb.glob("offline-run-*/*.synced"))
+
+
+def _renew_id(folder: Path) -> None:
+    """Give the run another id in wandb; an upload under the old one would add rows to those that are there."""
+    old = _wandb_id(folder)
+    (folder / "wandb" / "id").unlink()
+    new = _wandb_id(folder)
+    print(f"rows of the wandb run {old} are on the server, which takes none back: the whole run is {new}; delete {old}")
+
+
+def _set_aside(folder: Path, pattern: str) -> None:
+    """Move what wandb kept of a run to wandb/replaced/, where `wandb sync wandb/offline-run-*` does not find it."""
+    replaced = folder / "wandb" / "replaced"
+    for old in sorted((folder / "wandb").glob(pattern)):
+        replaced.mkdir(exist_ok=True)
+        old.rename(replaced / old.name)
+
+
+def _forget_service() -> None:
+    """Let wandb end without its service, which is gone: at exit it would print a traceback of the lost connection."""
+    import wandb
+
+    with contextlib.suppress(Exception):
+        wandb.teardown()
 
 
 def _wandb_id(folder: Path) -> str:

@@ -1,13 +1,19 @@
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from launch import tracking
+from launch.cli import main
 from launch.config import Experiment, load_experiment
 from launch.tracking import METRICS_FILE, MetricsFile, WandbSink, drop_rows_after, read_metrics
+
+EVAL = "eval/score_mean"
 
 
 def _row(env_steps: int, **values: float) -> dict[str, float]:
@@ -54,23 +60,134 @@ def _inspect(wandb_run: Path) -> list[dict]:
     return [json.loads(line) for line in output.splitlines()]
 
 
-def test_wandb_keeps_the_run_offline_with_group_job_type_and_axes(tmp_path: Path, experiment, monkeypatch):
-    monkeypatch.delenv("WANDB_MODE")
-    for _ in range(2):  # the second is a resumed run
-        sink = WandbSink(tmp_path, experiment)
-        sink.log(_row(10, **{"eval/score_mean": 99.0}))
-        sink.finish(exit_code=0)
-    runs = list((tmp_path / "wandb").glob("offline-run-*"))
-    records = [record for run in runs for record in _inspect(run)]
-    of_kind = {kind: [r[kind] for r in records if r["type"] == kind] for kind in ("run", "metric", "history")}
-    first = of_kind["run"][0]
-    assert (first["display_name"], first["run_group"], first["job_type"]) == ("one", "toys", "toy")
-    assert (first["config"]["update"]["seed"], first["config"]["update"]["toy"]["rate"]) == (5, 0.25)
-    assert len({run["run_id"] for run in of_kind["run"]}) == 1
+def _history(records: list[dict]) -> list[dict]:
+    """The rows of an offline run without what wandb adds, and wandb's own step."""
+    rows = [record["history"] for record in records if record["type"] == "history"]
+    kept = {"_timestamp", "_runtime"}
+    return [{name: value for name, value in row["item"].items() if name not in kept} for row in rows]
+
+
+def _offline(folder: Path) -> Path:
+    """The one offline run of a run folder that `wandb sync` would find."""
+    (run,) = (folder / "wandb").glob("offline-run-*")
+    return run
+
+
+def _keep(folder: Path, experiment: Experiment, rows: list[dict], sink: WandbSink | None = None) -> WandbSink:
+    """Do as a training does: rows in metrics.jsonl and in wandb."""
+    file = MetricsFile(folder)
+    sink = sink or WandbSink(folder, experiment)
+    for row in rows:
+        file.append(row)
+        sink.log(row)
+    file.close()
+    return sink
+
+
+def _check_offline_run(folder: Path, experiment: Experiment) -> None:
+    """It has every row of metrics.jsonl once, in order, and all else that a training gives it."""
+    records = _inspect(_offline(folder))
+    expected = [{**row, "_step": step} for step, row in enumerate(read_metrics(folder))]
+    assert _history(records) == expected
+    of_kind = {kind: [r[kind] for r in records if r["type"] == kind] for kind in ("run", "metric")}
+    (run,) = of_kind["run"]
+    assert (run["display_name"], run["run_group"], run["job_type"]) == ("one", "toys", "toy")
+    assert run["run_id"] == (folder / "wandb" / "id").read_text().strip()
+    assert (run["config"]["update"]["seed"], run["config"]["update"]["toy"]["rate"]) == (experiment.run.seed, 0.25)
     axes = {metric["glob_name"]: metric["step_metric"] for metric in of_kind["metric"] if "glob_name" in metric}
     assert axes["eval/*"] == axes["train/*"] == axes["td/*"] == "env_steps"
-    assert of_kind["history"][0]["item"]["eval/score_mean"] == 99
-    assert of_kind["history"][0]["item"]["env_steps"] == 10
+
+
+def test_a_resumed_offline_run_is_one_whole_run_in_wandb(tmp_path: Path, experiment, monkeypatch, capsys):
+    monkeypatch.delenv("WANDB_MODE")
+    first = [_row(10, **{EVAL: 99.0}), _row(20), _row(30)]
+    _keep(tmp_path, experiment, first).finish(exit_code=0)
+    _check_offline_run(tmp_path, experiment)
+    name, old = (tmp_path / "wandb" / "id").read_text(), _offline(tmp_path)
+    drop_rows_after(tmp_path, 20)  # it was killed after its checkpoint at 20
+    _keep(tmp_path, experiment, [_row(30, **{EVAL: 7.0}), _row(40)]).finish(exit_code=0)
+    assert [row["env_steps"] for row in read_metrics(tmp_path)] == [10, 20, 30, 40]
+    _check_offline_run(tmp_path, experiment)
+    assert (tmp_path / "wandb" / "id").read_text() == name
+    assert [path.name for path in (tmp_path / "wandb" / "replaced").iterdir()] == [old.name]
+    assert capsys.readouterr().err == ""
+
+
+def test_rebuild_makes_the_run_whole_whose_service_a_scheduler_killed(toy_yaml: Path, monkeypatch, capfd):
+    """SLURM signals all processes of a step, also wandb's own, which buffers what it is given."""
+    monkeypatch.delenv("WANDB_MODE")
+    assert main(["train", "toy.yaml", "run.seed=5"]) == 0
+    folder = Path("runs/one")
+    experiment = load_experiment(folder)
+    name = (folder / "wandb" / "id").read_text()
+    sink = WandbSink(folder, experiment)
+    sink.log(_row(110))
+    _kill_services()
+    _keep(folder, experiment, [_row(120), _row(130)], sink)
+    sink.finish(exit_code=0)
+    assert "going on without it; `muzero2048 wandb rebuild` makes its run from metrics.jsonl" in capfd.readouterr().err
+    assert main(["wandb", "rebuild", "runs/one"]) == 0
+    captured = capfd.readouterr()
+    assert captured.out.splitlines()[-1] == f"16 rows of runs/one/metrics.jsonl are in the wandb run {name.strip()}"
+    assert captured.err == ""
+    assert (folder / "wandb" / "id").read_text() == name
+    _check_offline_run(folder, experiment)
+
+
+def _kill_services() -> None:
+    """End wandb's processes below this one as a scheduler does, and wait for it."""
+    for task in Path("/proc/self/task").iterdir():
+        for child in (task / "children").read_text().split():
+            if Path(f"/proc/{child}/comm").read_text().startswith("wandb-core"):
+                os.kill(int(child), signal.SIGTERM)
+                while Path(f"/proc/{child}/stat").read_text().split()[2] != "Z":
+                    time.sleep(0.01)
+
+
+@pytest.mark.parametrize("mark", ["wandb/offline-run-1-old/run-old.wandb.synced", "wandb/run-1-old/run-old.wandb"])
+def test_what_is_on_a_server_gets_another_id(tmp_path: Path, experiment, monkeypatch, capsys, mark: str):
+    """An upload adds its rows to those that are there."""
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    (tmp_path / mark).parent.mkdir(parents=True)
+    (tmp_path / mark).write_text("")
+    (tmp_path / "wandb" / "id").write_text("old\n")
+    _keep(tmp_path, experiment, [_row(10)]).finish(exit_code=0)
+    name = (tmp_path / "wandb" / "id").read_text().strip()
+    assert name != "old"
+    assert f"the whole run is {name}; delete old" in capsys.readouterr().out
+    assert [path.name for path in (tmp_path / "wandb" / "replaced").iterdir()] == [(tmp_path / mark).parent.name]
+    _check_offline_run(tmp_path, experiment)
+    _keep(tmp_path, experiment, [_row(20)]).finish(exit_code=0)  # which is not on a server
+    assert (tmp_path / "wandb" / "id").read_text().strip() == name
+
+
+@pytest.mark.parametrize(("resumed", "expected"), [(True, [30]), (False, [10, 20, 30])])
+def test_a_run_that_goes_online_brings_the_rows_that_the_server_lacks(
+    tmp_path: Path, experiment, monkeypatch, resumed: bool, expected: list[int]
+):
+    recorder = _Recorder(resumed=resumed)
+    monkeypatch.setenv("WANDB_MODE", "online")
+    monkeypatch.setattr(tracking, "_init", lambda *_: recorder)
+    file = MetricsFile(tmp_path)
+    for row in (_row(10), _row(20)):
+        file.append(row)
+    file.close()
+    (tmp_path / "wandb" / "offline-run-1-old").mkdir(parents=True)
+    _keep(tmp_path, experiment, [_row(30)])
+    assert [row["env_steps"] for row in recorder.rows] == expected
+    assert not list((tmp_path / "wandb").glob("offline-run-*"))
+
+
+def test_rebuild_says_what_is_wrong(toy_yaml: Path, monkeypatch, capsys):
+    assert main(["wandb", "rebuild", "nothing"]) == 2
+    assert capsys.readouterr().err == ("error: nothing is not a run folder: it has no config.yaml; give runs/<name>\n")
+    assert main(["train", "toy.yaml"]) == 0
+    capsys.readouterr()
+    monkeypatch.setattr(tracking, "_init", lambda *_: _Recorder(fails=True))
+    assert main(["wandb", "rebuild", "runs/one"]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "error: the wandb run of runs/one is not written; mend what the warning says, and give the command again"
+    )
 
 
 def test_wandb_disabled_writes_nothing(tmp_path: Path, experiment):
@@ -93,7 +210,7 @@ def test_without_a_network_the_run_goes_offline_with_one_warning(tmp_path: Path,
 
     monkeypatch.setenv("WANDB_MODE", "online")
     monkeypatch.setattr(tracking, "_init", init)
-    WandbSink(tmp_path, experiment).log(_row(10))
+    _keep(tmp_path, experiment, [_row(10)])
     assert modes == ["online", "offline"]
     assert capsys.readouterr().err == (
         "warning: wandb cannot go online (no such host Consider a longer timeout); the run is kept offline\n"
@@ -103,16 +220,17 @@ def test_without_a_network_the_run_goes_offline_with_one_warning(tmp_path: Path,
 def test_a_failing_wandb_stops_nothing(tmp_path: Path, experiment, monkeypatch, capsys):
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setattr(tracking, "_init", lambda *_: _Recorder(fails=True))
-    sink = WandbSink(tmp_path, experiment)
-    sink.log(_row(10))
-    sink.log(_row(20))
-    sink.finish(exit_code=0)
-    assert capsys.readouterr().err == "warning: wandb failed to log (disk full); going on without it\n"
+    _keep(tmp_path, experiment, [_row(10), _row(20)]).finish(exit_code=0)
+    assert capsys.readouterr().err == (
+        "warning: wandb failed to log (disk full); going on without it;"
+        " `muzero2048 wandb rebuild` makes its run from metrics.jsonl\n"
+    )
 
 
 class _Recorder:
-    def __init__(self, fails: bool = False) -> None:
-        self.fails = fails
+    def __init__(self, fails: bool = False, resumed: bool = False) -> None:
+        self.fails, self.resumed = fails, resumed
+        self.rows: list[dict] = []
 
     def define_metric(self, *args, **kwargs) -> None:
         pass
@@ -120,6 +238,7 @@ class _Recorder:
     def log(self, row: dict) -> None:
         if self.fails:
             raise OSError("disk full")
+        self.rows.append(row)
 
     def finish(self, exit_code: int) -> None:
         pass
