@@ -1,7 +1,8 @@
 """Games that are kept one by one: nothing is lost when an evaluation is stopped, and none is played again.
 
-A line of the file is one game as JSON; `record` is the game in the notation of launch/records.py. A line that a crash
-cut off counts as not written. The file is read before anything is played, so the same command goes on where it stopped.
+A line of the file is one game as JSON with a checksum; `record` is the game in the notation of launch/records.py. A
+line that a crash cut off counts as not written. The file is read before anything is played, so the same command goes on
+where it stopped.
 Processes that share the games of an evaluation have a file each, beside the one in which they come together.
 """
 
@@ -12,6 +13,7 @@ import json
 import os
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +28,8 @@ from launch.report import summarize
 from ntuple import Games, PlayedGame
 
 TILES = (8192, 16384, 32768)  # whose rates progress tells
-FORMAT = "muzero2048 games 1"
+FORMAT = "muzero2048 games 2"
+CHECKSUM = "crc32"  # of the rest of a line
 
 
 class KeptGame(NamedTuple):
@@ -134,7 +137,7 @@ class KeptGames:
             first, *lines = [json.loads(line) for line in text[:whole].splitlines()] or [heading]
             if first != heading:
                 raise UserError(f"{path}: holds games of another evaluation; move it away")
-            self.games |= {line["number"]: KeptGame(**line) for line in lines}
+            self.games |= {line["number"]: KeptGame(**_checked(line)) for line in lines}
         except (ValueError, TypeError, KeyError) as error:
             raise UserError(f"{path}: damaged; move it away to play all its games again") from error
         return whole
@@ -145,7 +148,7 @@ class KeptGames:
         moves = int(played.actions.size)
         game = KeptGame(played.number, played.score, played.max_tile, moves, seconds, write_record(record))
         try:
-            self._write(game._asdict())
+            self._write(game._asdict() | {CHECKSUM: _checksum(game._asdict())})
         except OSError as error:
             raise UserError(
                 f"cannot write {self.path}: {error.strerror}; the games before this one are kept"
@@ -165,6 +168,18 @@ class KeptGames:
     def numbers(self, count: int) -> range:
         """Those of games 0..count - 1 that are this part's."""
         return self._part.numbers(count)
+
+
+def _checksum(line: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(line).encode())
+
+
+def _checked(line: dict[str, Any]) -> dict[str, Any]:
+    """A line without its checksum; ValueError if the two do not agree."""
+    found = line.pop(CHECKSUM)
+    if found != _checksum(line):
+        raise ValueError("a game was changed after it was kept")
+    return line
 
 
 def play_kept(

@@ -151,9 +151,16 @@ def test_kept_games_of_something_else_are_refused(tmp_path: Path) -> None:
         assert (judged.score, judged.is_over) == (game["score"], True)
     with pytest.raises(UserError, match="another evaluation"):
         KeptGames(path, {"seed": 2})
-    path.write_text(path.read_text().replace('"number"', '"numbers"'))
-    with pytest.raises(UserError, match="damaged"):
-        KeptGames(path, {"seed": 1})
+    whole = path.read_text()
+    score = scores[0][2]
+    for changed in (
+        whole.replace('"number"', '"numbers"'),
+        whole.replace(f'"score": {score}', f'"score": {score + 4}', 1),
+    ):
+        assert changed != whole
+        path.write_text(changed)
+        with pytest.raises(UserError, match="damaged"):
+            KeptGames(path, {"seed": 1})
 
 
 def test_a_file_in_use_is_refused(tmp_path: Path) -> None:
