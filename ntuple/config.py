@@ -121,7 +121,12 @@ class ExplorationConfig(Settings, prefix="exploration"):
     """Moves other than the best one in training; both chances fall linearly to 0 (Guei 2023, appendix C)."""
 
     epsilon: float = setting(0.0, "Probability of a random move at the start.", at_least=0, at_most=1)
-    temperature: float = setting(0.0, "Temperature of softmax moves at the start, in points.", at_least=0, below=1e9)
+    temperature: float = setting(
+        0.0,
+        "Temperature of softmax moves at the start, in points, unlike Guei's (ntuple/exploration.py).",
+        at_least=0,
+        below=1e9,
+    )
     decay: float = setting(
         1.0,
         "Share of the budget after which both are 0.",

@@ -1,5 +1,10 @@
 """Exploration in training: epsilon-greedy and softmax (Guei 2023, appendix C). Players never explore.
 
+A temperature T is in points: a move whose r + V is T points below that of the best one has odds of 1 to e against it.
+Guei's T = 0.1 and 1 (appendix C, table 42) are in another unit, which the text does not give: at 0.1 points play would
+be all but greedy, and his 0.1 costs 31% of the score. TDL2048+ has no softmax, in commit a99f620 nor in any before. If
+his unit is u points, his T is T u here.
+
 Learning is off-policy, as in Q-learning: targets have the value of the best move, whichever is made. Those of several
 steps have the rewards of the moves that were made, backward ones their values too, and so have the values of states.
 """
