@@ -102,6 +102,8 @@ class NTupleLearner:
         needs = {f"{weights:,} weights of {record} bytes": record * weights}
         if config.average.env_steps:
             needs["their mean"] = 4 * weights
+            if config.promotion != "none":
+                needs["promoted weights of one more"] = 4 * weights
         # Of a checkpoint that is read all lies in memory once more: the weights, and what the rule keeps beside them.
         kept = 1 + ({"tc": 2, "autostep": 3}[size.adaptive] if is_adaptive else 0) + (config.average.env_steps > 0)
         needs["a checkpoint while it is written or read"] = 4 * kept * weights

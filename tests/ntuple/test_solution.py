@@ -285,6 +285,17 @@ def test_arrays_that_do_not_fit_are_refused(change, says: str, tmp_path: Path) -
     assert says in refusal(path)
 
 
+@pytest.mark.parametrize("name", ["expected", "reach"])
+def test_values_that_are_not_finite_are_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "game.solution"
+    solution(*GAMES[1]).save(path)
+    tensors = load_file(path)
+    tensors[name] = tensors[name].copy()
+    tensors[name][[0, -1]] = np.nan, np.inf
+    save_file(tensors, path, {"format": FORMAT, "settings": settings()})
+    assert f"{name} has 2 of {tensors[name].size:,} numbers that are infinite or NaN" in refusal(path)
+
+
 def settings(**changed: object) -> str:
     return json.dumps({"rows": 2, "columns": 3, "until": 5, "tile": 4} | changed)
 
