@@ -1,16 +1,14 @@
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from launch import tracking
 from launch.cli import main
-from launch.config import Experiment, load_experiment
+from launch.config import Experiment, load_experiment, read_yaml
 from launch.tracking import METRICS_FILE, MetricsFile, WandbSink, drop_rows_after, read_metrics
 
 EVAL = "eval/score_mean"
@@ -91,9 +89,11 @@ def _check_offline_run(folder: Path, experiment: Experiment) -> None:
     assert _history(records) == expected
     of_kind = {kind: [r[kind] for r in records if r["type"] == kind] for kind in ("run", "metric")}
     (run,) = of_kind["run"]
-    assert (run["display_name"], run["run_group"], run["job_type"]) == ("one", "toys", "toy")
-    assert run["run_id"] == (folder / "wandb" / "id").read_text().strip()
-    assert (run["config"]["update"]["seed"], run["config"]["update"]["toy"]["rate"]) == (experiment.run.seed, 0.25)
+    told = (run["display_name"], run["run_group"], run["job_type"], run["run_id"])
+    name = (folder / "wandb" / "id").read_text().strip()
+    assert told == (experiment.run.name, experiment.run.group, experiment.learner, name)
+    config = {key: value for key, value in run["config"]["update"].items() if key != "_wandb"}
+    assert config == {"seed": experiment.run.seed, **read_yaml(experiment.to_yaml())}
     axes = {metric["glob_name"]: metric["step_metric"] for metric in of_kind["metric"] if "glob_name" in metric}
     assert axes["eval/*"] == axes["train/*"] == axes["td/*"] == "env_steps"
 
@@ -113,35 +113,44 @@ def test_a_resumed_offline_run_is_one_whole_run_in_wandb(tmp_path: Path, experim
     assert capsys.readouterr().err == ""
 
 
+# A training whose scheduler signals all processes of the step, also wandb's own, which buffers what it is given.
+SIGNALLED = """
+import os, signal, time
+from pathlib import Path
+from launch.config import load_experiment
+from launch.tracking import MetricsFile, WandbSink
+folder = Path("run")
+file, sink = MetricsFile(folder), WandbSink(folder, load_experiment(folder))
+for env_steps in (10, 20, 30):
+    row = {"env_steps": env_steps, "games": 1, "updates": env_steps, "wall_hours": 0.5, "eval/score_mean": 7.0}
+    file.append(row)
+    sink.log(row)
+    for child in " ".join(task.read_text() for task in Path("/proc/self/task").glob("*/children")).split():
+        if env_steps == 20:
+            os.kill(int(child), signal.SIGTERM)
+            while Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+                time.sleep(0.01)
+sink.finish(exit_code=1)
+"""
+
+
 def test_rebuild_makes_the_run_whole_whose_service_a_scheduler_killed(toy_yaml: Path, monkeypatch, capfd):
-    """SLURM signals all processes of a step, also wandb's own, which buffers what it is given."""
-    monkeypatch.delenv("WANDB_MODE")
-    assert main(["train", "toy.yaml", "run.seed=5"]) == 0
-    folder = Path("runs/one")
-    experiment = load_experiment(folder)
+    learner = toy_yaml.read_text().replace("toy", "ntuple").partition("ntuple:\n")[0] + "ntuple: {}\n"
+    (folder := Path("run")).mkdir()
+    (folder / "config.yaml").write_text(learner)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "WANDB_MODE": "offline"}
+    environment.pop("WANDB_SERVICE", None)  # that of this process, which other tests started
+    command = [sys.executable, "-c", SIGNALLED]
+    killed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (killed.returncode, killed.stderr.count("\n")) == (0, 1), killed.stderr
+    assert killed.stderr.endswith("going on without it; `muzero2048 wandb rebuild` makes its run from metrics.jsonl\n")
     name = (folder / "wandb" / "id").read_text()
-    sink = WandbSink(folder, experiment)
-    sink.log(_row(110))
-    _kill_services()
-    _keep(folder, experiment, [_row(120), _row(130)], sink)
-    sink.finish(exit_code=0)
-    assert "going on without it; `muzero2048 wandb rebuild` makes its run from metrics.jsonl" in capfd.readouterr().err
-    assert main(["wandb", "rebuild", "runs/one"]) == 0
+    assert main(["wandb", "rebuild", "run"]) == 0
     captured = capfd.readouterr()
-    assert captured.out.splitlines()[-1] == f"16 rows of runs/one/metrics.jsonl are in the wandb run {name.strip()}"
+    assert captured.out.splitlines()[-1] == f"3 rows of run/metrics.jsonl are in the wandb run {name.strip()}"
     assert captured.err == ""
     assert (folder / "wandb" / "id").read_text() == name
-    _check_offline_run(folder, experiment)
-
-
-def _kill_services() -> None:
-    """End wandb's processes below this one as a scheduler does, and wait for it."""
-    for task in Path("/proc/self/task").iterdir():
-        for child in (task / "children").read_text().split():
-            if Path(f"/proc/{child}/comm").read_text().startswith("wandb-core"):
-                os.kill(int(child), signal.SIGTERM)
-                while Path(f"/proc/{child}/stat").read_text().split()[2] != "Z":
-                    time.sleep(0.01)
+    _check_offline_run(folder, load_experiment(folder))
 
 
 @pytest.mark.parametrize("mark", ["wandb/offline-run-1-old/run-old.wandb.synced", "wandb/run-1-old/run-old.wandb"])
