@@ -193,6 +193,16 @@ def test_other_settings_have_other_names():
         ),
         (
             MUZERO,
+            Options(simulations=2_000_000_000),
+            "override search.simulations=2000000000: search.simulations is 2000000000; give 1 to 65536",
+        ),
+        (
+            MUZERO,
+            Options(overrides=("search.c_scale=nan",)),
+            "override search.c_scale=nan: search.c_scale is nan; give a number in [0, 1e+09]",
+        ),
+        (
+            MUZERO,
             Options(overrides=(MCTX, WEIGHTED)),
             f"overrides {MCTX} {WEIGHTED}: search.chance is 'weighted'; give another value, or set search.engine=own",
         ),
@@ -202,6 +212,16 @@ def test_a_search_that_cannot_be_is_one_line(experiment: Experiment, options: Op
     with pytest.raises(UserError) as error:
         resolve(experiment, options, HERE)
     assert str(error.value) == line
+
+
+def test_an_option_without_effect_is_named(capsys):
+    words = ("search.value_scale=5", "search.simulations=3")
+    assert resolve(MUZERO, Options(overrides=words), HERE).config.value_scale == 5
+    assert capsys.readouterr().err == (
+        "warning: search.value_scale = 5.0 has no effect: it needs search.normalization=fixed\n"
+    )
+    resolve(MUZERO, Options(overrides=(*words, "search.normalization=fixed")), HERE)
+    assert capsys.readouterr().err == ""
 
 
 def _evaluate(capsys, *words: str) -> dict:
