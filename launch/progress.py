@@ -116,6 +116,7 @@ class ProgressDisplay:
 
 
 def clock(seconds: float) -> str:
-    """Seconds as minutes:seconds."""
+    """Seconds as minutes:seconds, from an hour on as hours:minutes:seconds."""
     minutes, rest = divmod(max(0, round(seconds)), 60)
-    return f"{minutes}:{rest:02d}"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -193,7 +193,7 @@ def _init(folder: Path, experiment: Experiment, mode: Any) -> Any:
         job_type=experiment.learner,
         id=_wandb_id(folder),
         resume="allow",
-        dir=folder,
+        dir=folder.resolve(),
         mode=mode,
         config={"seed": experiment.run.seed, **read_yaml(experiment.to_yaml())},
         # console: a progress bar would fill wandb's log with its own redrawing

@@ -1,8 +1,10 @@
 import json
+import signal
 from pathlib import Path
 
 import pytest
 
+from launch import learners
 from launch.cli import main
 from launch.seeds import final_evaluation_seed
 
@@ -45,6 +47,22 @@ def test_the_last_evaluation_of_a_run_can_be_repeated(toy_yaml: Path, capsys):
     kept = json.loads(Path(f"runs/one/evaluations/100-1ply-4games-seed{final_evaluation_seed(0)}.json").read_text())
     again = _last_json(capsys, "evaluate", "runs/one", "--games", "4")
     assert kept | {"time": ""} == again | {"time": ""}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_games_that_are_not_kept(toy_yaml: Path, capfd, monkeypatch, number: int):
+    class Struck:
+        def play(self, num_games: int, seed: int) -> None:
+            signal.raise_signal(number)
+            pytest.fail("it played on")
+
+    main(["train", "toy.yaml"])
+    before = sorted(Path("runs/one/evaluations").iterdir())
+    capfd.readouterr()
+    monkeypatch.setattr(learners, "load_player", lambda *_: Struck())
+    assert main(["evaluate", "runs/one", "--games", "4"]) == 130
+    assert capfd.readouterr().err.startswith(f"\n{signal.Signals(number).name}: stopping")
+    assert sorted(Path("runs/one/evaluations").iterdir()) == before
 
 
 def test_a_named_checkpoint_is_evaluated_not_the_newest(toy_yaml: Path, capsys):

@@ -272,6 +272,46 @@ def test_a_signal_stops_and_the_same_command_goes_on(run: str, player: str, caps
     assert (len(after), result["games"]) == (81, 80)
 
 
+def test_a_second_interrupt_ends_at_once_and_keeps_the_finished_games(run: str) -> None:
+    words = ["evaluate", "heuristic", "--board", "2x3", "--plies", "6", "--games", "80", "--keep", "kept.jsonl"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", STUCK_PLAYER, *words],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert "stuck" in process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=0.5)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert [line for line in error.splitlines() if line] == [
+        "SIGINT: keeping the finished games and stopping; a second Ctrl-C ends at once",
+        "second Ctrl-C: ended at once; the finished games are in kept.jsonl, and the same command goes on",
+    ]
+    assert len(Path("kept.jsonl").read_text().splitlines()) == 2  # the heading and a game
+
+
+# A player that hands over a game and then waits in C, as a search of many plies or a compiler does.
+STUCK_PLAYER = """
+import ctypes, sys, threading
+from launch.cli import main
+from ntuple.expectimax_player import ExpectimaxPlayer
+play_each = ExpectimaxPlayer.play_each
+def stuck(self, numbers, seed):
+    yield from play_each(self, [0], seed)
+    libc, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(64)
+    threading.Timer(0.5, print, ["stuck"], {"flush": True}).start()
+    libc.pthread_mutex_lock(mutex), libc.pthread_mutex_lock(mutex)
+ExpectimaxPlayer.play_each = stuck
+main(sys.argv[1:])
+"""
+
+
 def test_what_cannot_be_written_is_refused_before_playing(run: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("old.txt").write_text("mine")
     for file, says in (

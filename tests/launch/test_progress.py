@@ -114,6 +114,14 @@ def test_a_terminal_has_a_bar_that_moves_within_a_report(clock: list[float], mon
     assert "30% 50 moves/s  0:14 left" in text  # 200 moves in 4 s
 
 
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(-1.0, "0:00"), (59.6, "1:00"), (3599.0, "59:59"), (3600.0, "1:00:00"), (2_573_863.0, "714:57:43")],
+)
+def test_the_clock(seconds: float, text: str):
+    assert progress.clock(seconds) == text
+
+
 def test_the_pace_is_that_of_the_last_half_minute(clock: list[float]):
     pace = Pace(0)
     for second in range(1, 101):
