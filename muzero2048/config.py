@@ -235,7 +235,7 @@ class StartConfig(Settings, prefix="start"):
 class ReplayConfig(Settings, prefix="replay"):
     """Boards of self-play on the device, encoded only when sampled."""
 
-    capacity: int = setting(2**20, "Moves kept, over all environments.", at_least=1, at_most=10**12)
+    capacity: int = setting(2**20, "Moves kept, over all environments.", at_least=1)
     batch_size: int = setting(1024, "Sequences of an update.", at_least=1, at_most=2**24)
     ratio: float = setting(1.0, "Sequences sampled per move played.", above=0, at_most=1e6)
     priority_exponent: float = setting(

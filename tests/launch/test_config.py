@@ -159,7 +159,7 @@ def test_keys_without_effect_are_named(tmp_path: Path, capsys):
     file.write_text("learner: ntuple\nrun: {name: a, group: b}\nntuple: {target: {steps: 5}}\n")
     warn_without_effect(load_experiment(file))
     assert capsys.readouterr().err == (
-        "warning: ntuple.target.steps = 5 has no effect: it needs ntuple.target.method=n_step\n"
+        "warning: ntuple.target.steps = 5 has no effect: it needs ntuple.target.method=n_step|lambda_return\n"
     )
     warn_without_effect(load_experiment(file, ["ntuple.target.method=n_step"]))
     assert capsys.readouterr().err == ""

@@ -35,7 +35,10 @@ def test_all_keys_of_a_config_with_their_values(ntuple_yaml: Path, capsys):
     printed = {key["name"]: key["value"] for key in json.loads(last)["keys"]}
     wanted = _leaves(read_yaml(load_experiment(ntuple_yaml, ["run.seed=3"]).to_yaml()))
     assert {"learner": "ntuple", **printed} == wanted
-    assert "\nntuple.target.steps: int = 7  (default 1; 1 to 1000; only with ntuple.target.method=n_step)\n" in text
+    assert (
+        "\nntuple.target.steps: int = 7  (default 1; 1 to 1000; only with ntuple.target.method=n_step|lambda_return)\n"
+        in text
+    )
 
 
 @pytest.mark.parametrize("learner", ["ntuple", "muzero", "deep_td"])

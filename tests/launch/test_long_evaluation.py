@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -176,18 +177,21 @@ def test_a_file_in_use_is_refused(tmp_path: Path) -> None:
         assert sorted(kept.games) == [0, 1, 2, 3]
 
 
-def test_the_seconds_of_games_are_those_of_the_clock(tmp_path: Path) -> None:
+def test_the_seconds_of_games_are_those_of_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of games side by side too, and whatever was there before."""
+    now = 100.0
 
     def play_slowly(numbers: Iterable[int], seed: int) -> Iterator[PlayedGame]:
+        nonlocal now
         for number, game in enumerate(play_randomly(numbers, seed)):
-            time.sleep(0.2 if number % 2 else 0.0)  # two end together
+            now += 0.2 if number % 2 else 0.0  # two end together
             yield game
 
+    monkeypatch.setattr("launch.kept_games.time", SimpleNamespace(monotonic=lambda: now))
     path = tmp_path / "games.jsonl"
     for count, seconds in ((4, 0.4), (4, 0.4), (6, 0.6)):
         with KeptGames(path, {}) as kept:
-            assert play_kept(play_slowly, kept, count, 1).seconds == pytest.approx(seconds, abs=0.15)
+            assert play_kept(play_slowly, kept, count, 1).seconds == pytest.approx(seconds)
 
 
 def test_a_disk_that_is_full_ends_with_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,7 @@ def test_a_program_that_does_not_fit_ends_with_a_line(toy_yaml: Path, capsys, mo
     """What a program takes while it runs is not known before."""
     text = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 9.9GiB.\nBufferAssignment: ..."
 
-    def advance(self):
+    def advance(self, tick):
         raise RuntimeError(text)
 
     monkeypatch.setattr("toy.ToyLearner.advance", advance)
