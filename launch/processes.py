@@ -41,6 +41,7 @@ class Processes:
     """One process alone: it is the first, agrees with itself, and waits for nobody."""
 
     is_first = True
+    is_alone = True
 
     def __enter__(self) -> "Processes":
         return self
@@ -85,6 +86,8 @@ class Beat:
 
 class JoinedProcesses(Processes):
     """One of several; in a `with` block, whose error ends all of them."""
+
+    is_alone = False
 
     def __init__(self, client: Any, address: str, index: int, count: int) -> None:
         """Make the acquaintance of the others.

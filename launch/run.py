@@ -166,7 +166,7 @@ class TrainingRun:
 
         def tick(moves: int) -> bool:
             self._journal.moved(before + moves)
-            return stop.requested
+            return stop.requested and self._processes.is_alone  # several end a report together, at its end
 
         self._journal.begin()
         began = time.perf_counter()
