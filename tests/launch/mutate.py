@@ -445,7 +445,12 @@ def main() -> int:
         os.chdir(folder)
         with contextlib.redirect_stdout(io.StringIO()):
             make_workplace(Path(folder))
-        return _report(list(_results(arguments, Path(folder))))
+        results = []
+        for result in _results(arguments, Path(folder)):
+            results.append(result)
+            if len(results) % 500 == 0:
+                print(f"{len(results):,} of {arguments.cases:,} cases", flush=True)
+        return _report(results)
 
 
 def _results(arguments: argparse.Namespace, source: Path) -> Iterator[Result]:
