@@ -4,8 +4,9 @@ python tests/launch/mutate.py --cases 10000 --seed 1 [--only train_muzero]
 
 Case i depends on (seed, i) alone, so one that fails is repeated with `--first i --cases 1`. Workers run commands in
 their own process, in a copy of a workplace with small runs of all learners. A command must end with exit code 0, or
-with 2 and one line on stderr that begins with "error: "; 1 only for a training that diverged. Where a file was mutated
-and `evaluate` still ends with 0, the games must be those of the whole file, or a warning must name the file.
+with 2 and one line on stderr that begins with "error: "; with 1 only for a training that diverged, and with 75 or 130 if
+it was asked to stop. Where a file was mutated and `evaluate` still ends with 0, the games must be those of the whole
+file, or a warning must name the file.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -28,7 +30,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 120  # after which a command counts as one that hangs; the first of a kind compiles
+STOP_SECONDS = 20  # after which a command is asked to stop by SIGTERM: a mutated budget may take days
+SECONDS = 120  # after which it counts as one that hangs; the first of a kind compiles
+STOPPED = (75, 130)
 QUICK = {"WANDB_MODE": "disabled"}
 
 TINY = {
@@ -323,12 +327,16 @@ def _hang(*_: Any) -> None:
 
 
 @contextlib.contextmanager
-def _limited(seconds: int) -> Iterator[None]:
+def _limited() -> Iterator[None]:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # outside of what can be stopped it means nothing
     signal.signal(signal.SIGALRM, _hang)
-    signal.alarm(seconds)
+    signal.alarm(SECONDS)
+    stop = threading.Timer(STOP_SECONDS, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    stop.start()
     try:
         yield
     finally:
+        stop.cancel()
         signal.alarm(0)
 
 
@@ -339,7 +347,7 @@ def run_case(number: int, kind: str, case: Case, truth: dict[str, str]) -> Resul
     out, error = io.StringIO(), io.StringIO()
     began, code, fault = time.monotonic(), "", ""
     try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error), _limited(SECONDS):
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error), _limited():
             code = main(case.words)
     except _HangError:
         fault = f"hangs: {SECONDS} s"
@@ -350,7 +358,9 @@ def run_case(number: int, kind: str, case: Case, truth: dict[str, str]) -> Resul
         own = [frame for frame in frames if str(ROOT) in frame.filename and ".venv" not in frame.filename]
         places = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in own[-3:]]
         fault = f"traceback: {type(broken).__name__}: {str(broken)[:200]!r} at {places}"
-    fault = fault or _fault_of(code, out.getvalue(), error.getvalue(), case, truth)
+    is_stopped = code in STOPPED and time.monotonic() - began >= STOP_SECONDS
+    if not (fault or is_stopped):
+        fault = _fault_of(code, out.getvalue(), error.getvalue(), case, truth)
     return Result(number, kind, case.words, code, fault, time.monotonic() - began)
 
 
