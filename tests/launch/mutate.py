@@ -4,8 +4,8 @@ python tests/launch/mutate.py --cases 10000 --seed 1 [--only train_muzero]
 
 Case i depends on (seed, i) alone, so one that fails is repeated with `--first i --cases 1`. Workers run commands in
 their own process, in a copy of a workplace with small runs of all learners. A command must end with exit code 0, or
-with 2 and one line on stderr that begins with "error: "; with 1 only for a training that diverged, and with 75 or 130 if
-it was asked to stop. Where a file was mutated and `evaluate` still ends with 0, the games must be those of the whole
+with 2 and one line on stderr that begins with "error: "; with 1 only for a training that diverged, and with 75 or 130
+if it was asked to stop. Where a file was mutated and `evaluate` still ends with 0, the games must be those of the whole
 file, or a warning must name the file.
 """
 
