@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
 STOP_SECONDS = 20  # after which a command is asked to stop by SIGTERM: a mutated budget may take days
-SECONDS = 120  # after which it counts as one that hangs; the first of a kind compiles
+SECONDS = 300  # after which it counts as one that hangs; the first of a kind compiles, perhaps beside other work
 STOPPED = (75, 130)
 QUICK = {"WANDB_MODE": "disabled"}
 
