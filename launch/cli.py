@@ -291,9 +291,7 @@ def _add_network(commands: "argparse._SubParsersAction[_Parser]") -> None:
         tool.add_argument("--stages", default="", help="of a .w file of several stages: their thresholds, like 0,16384")
         if name != "inspect":
             tool.add_argument("--out", type=Path, required=True, help="checkpoint to write; of convert also a .w file")
-            tool.add_argument(
-                "--half", action="store_true", help="weights in half precision: a checkpoint half as large"
-            )
+            tool.add_argument("--half", action="store_true", help="weights in half precision: a file half as large")
         tool.set_defaults(run=_network)
 
 

@@ -170,8 +170,8 @@ def test_jump_start(fraction: float, rng: np.random.Generator) -> None:
         ({"jump_fraction": 1.5}, "start.jump_fraction is 1.5"),
         ({"stages": ""}, "start.stages is ''"),
         ({"stages": "512 1000"}, "start.stages is '512 1000'"),
-        ({"stages": "1024 512"}, "each tile must be larger"),
-        ({"stages": "512 512"}, "each tile must be larger"),
+        ({"stages": "1024 512"}, "each is larger than the one before"),
+        ({"stages": "512 512"}, "each is larger than the one before"),
         ({"jump_tiles": "4"}, "start.jump_tiles is '4'"),
     ],
 )
