@@ -243,8 +243,11 @@ class TrainingRun:
         """What an evaluation finds, of the first process; None if a signal ended it."""
         if not self._processes.is_first:
             return None
-        with self._journal.evaluating(evaluation.games):
-            return stop.interruptible(lambda: self._play_whole(evaluation))
+        try:
+            with self._journal.evaluating(evaluation.games):
+                return stop.interruptible(lambda: self._play_whole(evaluation))
+        except ValueError as error:  # values that are no numbers
+            raise DivergedError(f"evaluation stopped at env_steps {self.env_steps}: {error}") from error
 
     def _play_whole(self, evaluation: Evaluation) -> tuple[Games, Row]:
         """The games of an evaluation, and the metrics of the probes, which play under the same seed."""

@@ -85,6 +85,15 @@ def test_the_environment_has_an_entry_for_each_start(toy_yaml: Path):
     assert entries[0]["version"] == version("muzero2048")
 
 
+def test_an_evaluation_of_values_that_are_no_numbers_is_one_line(toy_yaml: Path, capsys, monkeypatch):
+    def refuse(self, num_games: int, seed: int) -> None:
+        raise ValueError("the values are no numbers")
+
+    monkeypatch.setattr("toy.ToyPlayer.play", refuse)
+    assert main(["train", "toy.yaml"]) == 1
+    assert "error: evaluation stopped at env_steps 30: the values are no numbers\n" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("text", ["[{", "3", "\x00"])
 def test_a_damaged_list_of_starts_stops_no_training(toy_yaml: Path, capsys, text: str):
     main(["train", "toy.yaml", "toy.env_steps=50"])
