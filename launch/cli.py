@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from launch import completion
 from launch.errors import LaunchError, UserError
+from launch.signals import INTERRUPTED
 
 if TYPE_CHECKING:
     from launch.searches import Options
 
-INTERRUPTED = 130  # what shells say of a command ended by Ctrl-C
 CLOSED_PIPE = 141  # and of one whose reader went away
 
 

@@ -72,7 +72,7 @@ def test_wall_hours_leave_out_evaluation_and_saving(toy_yaml: Path, monkeypatch)
     monkeypatch.setattr(ToyPlayer, "play", slowly(ToyPlayer.play))
     monkeypatch.setattr(ToyLearner, "save", slowly(ToyLearner.save))
     _train(toy_yaml)
-    assert read_metrics(RUN)[-1]["wall_hours"] * 3600 < 0.1
+    assert read_metrics(RUN)[-1]["wall_hours"] * 3600 < 0.5  # evaluation and saving sleep 1.4 s
 
 
 def test_the_environment_has_an_entry_for_each_start(toy_yaml: Path):
