@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from launch.curves import GroupResult
 from launch.metrics import TILES
+from launch.report import short_number
 
 
 class Picture(NamedTuple):
@@ -93,7 +94,7 @@ def _group_row(group: GroupResult) -> str:
     cells = [
         f"<b>{escape(group.group)}</b><small>{escape(group.search)}</small>",
         escape(group.learner),
-        _short(group.env_steps),
+        short_number(group.env_steps),
         f"{group.seeds}",
         f"{group.games:,}",
         f"<b>{group.score.value:,.0f}</b> ± {half:,.0f}<small>{meaning}</small>",
@@ -119,14 +120,14 @@ def _row(result: dict[str, Any], tiles: Sequence[int]) -> str:
     cells = [
         f"<b>{escape(result['run'])}</b><small>{escape(details)}</small>",
         escape(result["learner"]),
-        _short(result["env_steps"]),
+        short_number(result["env_steps"]),
         _time(result["wall_hours"]),
         f"{result['games']:,}",
         f"<b>{result['score_mean']:,.0f}</b> ± {half:,.0f}",
         f"{result['score_median']:,.0f}",
         f"{result['score_max']:,}",
         *(f"{result['reach'][str(tile)]:.1%}" for tile in tiles),
-        _short(result["moves_per_second"]),
+        short_number(result["moves_per_second"]),
     ]
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
 
@@ -138,10 +139,3 @@ def _tiles_reached(results: Sequence[dict[str, Any]]) -> list[int]:
 
 def _time(hours: int | float) -> str:
     return f"{60 * hours:.1f} min" if hours < 1 else f"{hours:.1f} h"
-
-
-def _short(number: int | float) -> str:
-    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= size:
-            return f"{number / size:.3g}{unit}"
-    return f"{number:.0f}"

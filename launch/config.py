@@ -29,6 +29,7 @@ SEEDS = 2**32  # seeds are 0 to SEEDS - 1: JAX's keys hold 32 bits of them
 MOST_GAMES = 10**7  # of an evaluation
 LONGEST_NAME = 200  # of a run: it is a folder
 EVALUATES = "evaluate_env_steps!=0"
+MISTAKES = (OmegaConfBaseException, YAMLError, ValueError, OSError)  # what a user's config can raise
 
 
 @dataclass(frozen=True)
@@ -152,9 +153,10 @@ def _blaming(place: str, overrides: Sequence[str], build: Callable[[Sequence[str
     Raises:
         UserError: one line, which blames the overrides without which there is not this mistake, or else the place.
     """
-    mistake = _mistake(build, overrides)
-    if mistake is None:
+    try:
         return build(overrides)
+    except MISTAKES as error:
+        mistake = _mistake_text(error)
     guilty = [
         word for i, word in enumerate(overrides) if _mistake(build, [*overrides[:i], *overrides[i + 1 :]]) != mistake
     ]
@@ -163,18 +165,21 @@ def _blaming(place: str, overrides: Sequence[str], build: Callable[[Sequence[str
 
 
 def _mistake(build: Callable[[Sequence[str]], Any], overrides: Sequence[str]) -> str | None:
-    """What is wrong with the overrides and what they change, in one line."""
+    """What is wrong with the overrides and what they change, in one line; None: nothing."""
     try:
         build(overrides)
-    except MissingMandatoryValue as error:
-        return f"{error.full_key} is missing and has no default; set it"
-    except OmegaConfBaseException as error:
-        return f"{error.full_key}: {_first_line(error)}" if error.full_key else _first_line(error)
-    except YAMLError as error:
-        return f"not YAML: {' '.join(str(error).split())}"
-    except (ValueError, OSError) as error:
-        return _first_line(error)
+    except MISTAKES as error:
+        return _mistake_text(error)
     return None
+
+
+def _mistake_text(error: Exception) -> str:
+    if isinstance(error, MissingMandatoryValue):
+        return f"{error.full_key} is missing and has no default; set it"
+    if isinstance(error, YAMLError):
+        return f"not YAML: {' '.join(str(error).split())}"
+    key = error.full_key if isinstance(error, OmegaConfBaseException) else None
+    return f"{key}: {_first_line(error)}" if key else _first_line(error)
 
 
 def _read_file(file: Path, above: tuple[Path, ...] = ()) -> Any:

@@ -103,3 +103,11 @@ def summary_line(summary: Summary) -> str:
         f"mean {summary.score_mean:,.0f} ({interval}), median {summary.score_median:,.0f},"
         f" {summary.games:,} games, {summary.moves_per_second:,.0f} moves/s"
     )
+
+
+def short_number(number: int | float) -> str:
+    """A count or a speed as three digits with k, M or G, such as 6.26M."""
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:.3g}{unit}"
+    return f"{number:.0f}"

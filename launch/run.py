@@ -59,10 +59,8 @@ def train(config: Path, overrides: Sequence[str], resume: bool) -> int:
     if is_run_folder(config):
         experiment = in_folder(experiment, config, overrides)
     processes = join(experiment.learner)
-    with (
-        StopSignals(lost="nothing was trained yet") as stop,
-        processes,
-    ):  # a signal that the others pass on at the very end finds its handler too
+    # StopSignals first: a signal that the others pass on at the very end finds its handler too.
+    with StopSignals(lost="nothing was trained yet") as stop, processes:
         processes.watch(stop)
         try:
             return _train(experiment, resume, processes, stop)

@@ -17,6 +17,7 @@ from typing import Any
 from launch.errors import UserError
 from launch.files import write_text
 from launch.metrics import TILES
+from launch.report import short_number
 
 BLOCK = re.compile(r"(<!-- evaluations (?P<patterns>[^\n]+?) -->\n).*?(<!-- end of evaluations -->)", re.DOTALL)
 OPENING, CLOSING = "<!-- evaluations ", "<!-- end of evaluations -->"
@@ -79,25 +80,17 @@ def _row(found: dict[str, Any], tiles: Sequence[int]) -> tuple[str, ...]:
     return (
         found["run"],
         f"{found['learner']}, {found['search']}",
-        _short(found["env_steps"]),
+        short_number(found["env_steps"]),
         _duration(found["wall_hours"]),
         f"{found['games']:,}",
         f"{found['score_mean']:,.0f} ± {margin:,.0f}",
         f"{found['score_median']:,.0f}",
         f"{found['score_max']:,}",
         *(f"{found['reach'][str(tile)]:.1%}" for tile in tiles),
-        _short(found["moves_per_second"]),
+        short_number(found["moves_per_second"]),
         found["machine"],
         f"`{found['command']}`",
     )
-
-
-def _short(number: int | float) -> str:
-    """Three digits with k, M or G."""
-    for unit, name in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= unit:
-            return f"{number / unit:.3g}{name}"
-    return f"{number:.3g}"
 
 
 def _duration(hours: float) -> str:

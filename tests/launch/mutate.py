@@ -422,7 +422,7 @@ def draw(seed: int, number: int, only: str) -> tuple[str, Case]:
 
 
 def work(source: Path, seed: int, numbers: range, only: str, results: Any) -> None:
-    """Run cases in a copy of the workplace, which is made anew now and then: commands leave runs behind."""
+    """Run cases in a copy of the workplace, which is made anew every 200 cases, since commands write runs into it."""
     os.environ |= QUICK
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "place"
