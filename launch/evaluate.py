@@ -193,7 +193,7 @@ def _play_kept(
     if wishes.part and file is None:
         raise UserError(f"--part {wishes.part} needs a file for its games: add --keep FILE")
     # These need numba, which MuZero's evaluation does without.
-    kept_games, stepwise = import_module("launch.kept_games"), import_module("ntuple.stepwise")
+    kept_games, stepwise = import_module("launch.kept_games"), import_module("ntuple.game.rollout")
     rules = import_module("ntuple").make_rules(rows, columns)
 
     def play_by_advice(numbers: Any, seed: int) -> Any:

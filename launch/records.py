@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Float64, Int8, Int16, Int64
 
 from ntuple import Rules, make_rules
-from ntuple import replay as replaying
+from ntuple.game.episode import verify as replaying
 
 ACTIONS = "URDL"  # the letters of the actions 0..3
 HEX = "0123456789ABCDEF"

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ntuple.advice import Advice
-    from ntuple.board import Rules, make_rules
     from ntuple.config import NTupleConfig, available_cores
     from ntuple.expectimax_player import ExpectimaxPlayer, load_expectimax_player, make_heuristic_player
+    from ntuple.game.bitboard import Rules, make_rules
+    from ntuple.game.rollout import PlayedGame
     from ntuple.player import Games, GreedyPlayer, NTuplePlayer, RandomPlayer
     from ntuple.search_config import ExpectimaxConfig
-    from ntuple.stepwise import PlayedGame
     from ntuple.stored import load_player, load_weights
     from ntuple.trainer import NTupleLearner
 

@@ -5,13 +5,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.baselines import draw_move
-from ntuple.board import U4, U15, Board, Rules, afterstate, is_same, word_shifts
-from ntuple.game import COLUMNS, RNG, Row, set_board
-from ntuple.jit import kernel
+from ntuple.game.baselines import draw_move
+from ntuple.game.bitboard import U4, U15, Board, Rules, afterstate, is_same, word_shifts
+from ntuple.game.episode import COLUMNS, RNG, Row, set_board
+from ntuple.game.jit import kernel
+from ntuple.game.rng import stream
 from ntuple.network import Network
 from ntuple.policy import Scratch, best_move, highest_move, look_ahead, make_scratch
-from ntuple.rng import stream
 from ntuple.state_action import AFTERSTATES, look
 
 LARGEST_CELL = 17  # 131072

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from typing import Literal
 
-from ntuple.board import make_rules
+from ntuple.game.bitboard import make_rules
 from ntuple.patterns import parse_network, table_sizes
 from ntuple.settings import Settings, group, setting
 from ntuple.stages import count_stages, make_stages

@@ -12,7 +12,8 @@ This is plain recursion down to the last layer, which ntuple.leaves has.
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import (
+from ntuple.clock import seconds
+from ntuple.game.bitboard import (
     FOUR_SHARE,
     ONE,
     U4,
@@ -27,10 +28,9 @@ from ntuple.board import (
     level_at,
     max_cell,
 )
-from ntuple.clock import seconds
-from ntuple.game import Row, board_of, go_on, spawn_code
+from ntuple.game.episode import Row, board_of, go_on, spawn_code
+from ntuple.game.jit import inline, kernel
 from ntuple.heuristic import Heuristic
-from ntuple.jit import inline, kernel
 from ntuple.leaves import Memory, Search, above_leaves, leaf_value, of_state, slot_of
 from ntuple.network import Network
 from ntuple.policy import valued_afterstate

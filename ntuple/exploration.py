@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ntuple.game import RNG, Row
-from ntuple.jit import inline, kernel
+from ntuple.game.episode import RNG, Row
+from ntuple.game.jit import inline, kernel
+from ntuple.game.rng import mix, step
 from ntuple.policy import Move, Scratch, make_move
-from ntuple.rng import mix, step
 
 UNIT = np.float64(2.0**-53)
 U11 = np.uint64(11)

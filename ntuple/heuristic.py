@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import Board, Rules, index_word, transpose
-from ntuple.jit import inline
+from ntuple.game.bitboard import Board, Rules, index_word, transpose
+from ntuple.game.jit import inline
 from ntuple.search_config import HeuristicConfig
 
 ROW = np.uint64(0xFFFF)

@@ -14,7 +14,7 @@ its step size rule keeps beside it (ntuple.updates).
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.jit import inline, kernel
+from ntuple.game.jit import inline, kernel
 
 SCRAMBLE_SHIFTS = (6, 11)
 ABOVE_A_LINE = 0xFFFFFFF0

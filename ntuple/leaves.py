@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import (
+from ntuple.game.bitboard import (
     DOWN,
     FOUR_SHARE,
     LEFT,
@@ -33,11 +33,11 @@ from ntuple.board import (
     transpose,
     transposed,
 )
+from ntuple.game.jit import inline, kernel
+from ntuple.game.rng import GAMMA
 from ntuple.heuristic import Heuristic, heuristic_value
-from ntuple.jit import inline, kernel
 from ntuple.network import Lookup, Network, find_entries, make_lookup, prefetch_entries, value_at
 from ntuple.policy import ILLEGAL, valued_afterstate
-from ntuple.rng import GAMMA
 
 HASH_SHIFT = np.uint64(36)  # leaves 28 bits, as many as the largest table has
 NO_BOARD = np.uint64(2**64 - 1)  # sixteen tiles of 32768: no afterstate

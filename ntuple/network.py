@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple import placement, simd
-from ntuple.board import ONE, U2, U3, U8, ZERO, Board, Rules, flip, index_word, mirror, transpose
 from ntuple.config import available_cores
-from ntuple.jit import inline, kernel
+from ntuple.game.bitboard import ONE, U2, U3, U8, ZERO, Board, Rules, flip, index_word, mirror, transpose
+from ntuple.game.jit import inline, kernel
 from ntuple.layout import make_digits, make_salts, read_table, scramble, smaller_index, unscramble, write_table
 from ntuple.patterns import (
     MOST_LEVELS,

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.advice import NO_BEST_MOVE, Advice, advise_at_random, advise_by_network, check_boards
-from ntuple.baselines import play_at_random
-from ntuple.board import Rules
-from ntuple.game import BROKEN, COLUMNS, NUMBER, Results, begin_game, board_of, go_on, write_result
-from ntuple.jit import kernel
+from ntuple.game.baselines import play_at_random
+from ntuple.game.bitboard import Rules
+from ntuple.game.episode import BROKEN, COLUMNS, NUMBER, Results, begin_game, board_of, go_on, write_result
+from ntuple.game.jit import kernel
+from ntuple.game.rng import stream
 from ntuple.network import Network
 from ntuple.policy import GAMES_A_THREAD, Scratch, best_move, has_legal_move, look_ahead, make_scratch
-from ntuple.rng import stream
 from ntuple.state_action import AFTERSTATES, play_values
 
 TASKS_A_THREAD = 16  # parts of the work a thread takes at once: so many that none is left alone with a long tail

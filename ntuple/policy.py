@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import (
+from ntuple.game.bitboard import (
     FOUR_SHARE,
     ONE,
     Board,
@@ -21,7 +21,7 @@ from ntuple.board import (
     kth_cell,
     turned_afterstate,
 )
-from ntuple.jit import inline, kernel
+from ntuple.game.jit import inline, kernel
 from ntuple.network import Lookup, Network, find_entries, make_lookup, prefetch_entries, value_at
 
 ILLEGAL = np.float32(-1)  # in place of a reward

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ntuple import placement
 from ntuple.config import available_cores
-from ntuple.jit import kernel
+from ntuple.game.jit import kernel
 from ntuple.network import PROMOTIONS, Network, num_weights, weight_of
 
 

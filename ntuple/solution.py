@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import (
+from ntuple.config import available_cores
+from ntuple.game.bitboard import (
     FOUR_SHARE,
     ONE,
     U15,
@@ -26,8 +27,7 @@ from ntuple.board import (
     make_rules,
     max_cell,
 )
-from ntuple.config import available_cores
-from ntuple.jit import inline, kernel
+from ntuple.game.jit import inline, kernel
 from ntuple.solution_file import Settings, read_solution, write_solution
 from ntuple.solver import (
     LEVELS,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
-from ntuple.board import make_rules
+from ntuple.game.bitboard import make_rules
 from ntuple.solver import LEVELS, Solved, Values
 from ntuple.store import check_finite, write_safetensors
 

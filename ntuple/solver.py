@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import (
+from ntuple.config import available_cores
+from ntuple.game.bitboard import (
     FOUR_SHARE,
     ONE,
     U2,
@@ -36,8 +37,7 @@ from ntuple.board import (
     mirror,
     transposed,
 )
-from ntuple.config import available_cores
-from ntuple.jit import inline, kernel
+from ntuple.game.jit import inline, kernel
 
 Codes = NDArray[np.uint64]  # canonical boards, ascending
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import ONE, ZERO, Board, level_at
-from ntuple.jit import kernel
+from ntuple.game.bitboard import ONE, ZERO, Board, level_at
+from ntuple.game.jit import kernel
 
 SUM_OF_A_MOVE = 2.2
 K = 1024

@@ -15,10 +15,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import ONE, ZERO, Board, Rules, count_cells, empty_cells, kth_cell, spawn
-from ntuple.game import AFTER_HI, AFTER_LO, CAROUSEL, FIRST, IS_WHOLE, MOVES, RNG, SCORE, Row, begin_game, set_board
-from ntuple.jit import inline, kernel
-from ntuple.rng import bounded, mix, step
+from ntuple.game.bitboard import ONE, ZERO, Board, Rules, count_cells, empty_cells, kth_cell, spawn
+from ntuple.game.episode import (
+    AFTER_HI,
+    AFTER_LO,
+    CAROUSEL,
+    FIRST,
+    IS_WHOLE,
+    MOVES,
+    RNG,
+    SCORE,
+    Row,
+    begin_game,
+    set_board,
+)
+from ntuple.game.jit import inline, kernel
+from ntuple.game.rng import bounded, mix, step
 from ntuple.stages import Stages, stage_of
 from ntuple.targets import History
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import make_rules
 from ntuple.config import NTupleConfig, available_cores
 from ntuple.folding import fold
+from ntuple.game.bitboard import make_rules
 from ntuple.network import Network, initial_weight, make_network, read_field, write_field
 from ntuple.patterns import Pattern, count_levels, network_text, parse_network, table_sizes, view_cells
 from ntuple.player import NTuplePlayer

@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import Board, Rules
-from ntuple.jit import inline, kernel
+from ntuple.game.bitboard import Board, Rules
+from ntuple.game.jit import inline, kernel
 from ntuple.network import Lookup, Network, find_entries, value_at
 from ntuple.updates import StepSize, update
 

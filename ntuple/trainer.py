@@ -19,11 +19,11 @@ from threading import Event
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import make_rules
 from ntuple.config import NTupleConfig
 from ntuple.ensemble import WeightMean
 from ntuple.exploration import Exploration
-from ntuple.game import COLUMNS
+from ntuple.game.bitboard import make_rules
+from ntuple.game.episode import COLUMNS
 from ntuple.network import PROMOTIONS, Network, read_field, widen, write_field
 from ntuple.patterns import parse_network, table_sizes
 from ntuple.placement import pin

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import ZERO, Rules
 from ntuple.exploration import Exploration, explore
-from ntuple.game import (
+from ntuple.game.bitboard import ZERO, Rules
+from ntuple.game.episode import (
     FIRST,
     IS_WHOLE,
     MOVES,
@@ -20,10 +20,10 @@ from ntuple.game import (
     largest_tile,
     last_afterstate,
 )
-from ntuple.jit import kernel
+from ntuple.game.jit import kernel
+from ntuple.game.rng import stream
 from ntuple.network import Network
 from ntuple.policy import LEARN, ROWS, Scratch, best_move, expected_return, has_legal_move, look_ahead
-from ntuple.rng import stream
 from ntuple.starts import Starts, begin_next, watch
 from ntuple.targets import (
     History,

@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ntuple.board import ONE, U2, U3
-from ntuple.jit import inline, kernel
+from ntuple.game.bitboard import ONE, U2, U3
+from ntuple.game.jit import inline, kernel
 from ntuple.network import VIEWS, Lookup, Network, weight_of
 
 TD, TC, AUTOSTEP = range(3)

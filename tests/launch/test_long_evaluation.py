@@ -19,7 +19,7 @@ from launch.errors import UserError
 from launch.kept_games import KeptGames, play_kept
 from launch.seeds import final_evaluation_seed
 from ntuple import RandomPlayer, make_rules
-from ntuple.stepwise import PlayedGame, play_by_advice
+from ntuple.game.rollout import PlayedGame, play_by_advice
 
 YAML = """\
 learner: ntuple

@@ -12,13 +12,13 @@ from muzero2048.env import Game2048
 from muzero2048.ntuple_value import NTupleSetting
 from muzero2048.player import NetworkSetting, SearchPlayer
 from ntuple import ExpectimaxConfig, GreedyPlayer, NTupleConfig, NTupleLearner, NTuplePlayer, RandomPlayer, make_rules
-from ntuple.board import Board, decode
 from ntuple.config import ExplorationConfig, StepSizeConfig
 from ntuple.expectimax_player import ExpectimaxPlayer
+from ntuple.game.bitboard import Board, decode
+from ntuple.game.rollout import play_by_advice, states_of
 from ntuple.network import Network, make_network, write_field
 from ntuple.solution import Solution
 from ntuple.solver import LEVELS, solve
-from ntuple.stepwise import play_by_advice, states_of
 from tests.muzero2048.toy_model import random_model, small_config
 
 RULES = make_rules(2, 3)

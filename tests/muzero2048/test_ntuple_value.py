@@ -16,7 +16,7 @@ from muzero2048.env import Board, Game2048
 from muzero2048.ntuple_value import NTupleSetting, afterstate_values, load_player
 from muzero2048.selfplay import search_move
 from ntuple import NTupleConfig, NTupleLearner, make_rules
-from ntuple.jit import kernel
+from ntuple.game.jit import kernel
 from ntuple.network import Network, make_network, num_weights, read_field, write_field
 from ntuple.patterns import parse_network
 from ntuple.policy import best_move, look_ahead, make_scratch

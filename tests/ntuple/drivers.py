@@ -3,7 +3,7 @@
 import numpy as np
 from reference import rules as reference
 
-from ntuple.board import (
+from ntuple.game.bitboard import (
     FOUR_SHARE,
     ONE,
     Board,
@@ -16,10 +16,10 @@ from ntuple.board import (
     is_same,
     spawn,
 )
-from ntuple.jit import kernel
+from ntuple.game.jit import kernel
+from ntuple.game.rng import mix, step
 from ntuple.layout import scramble
 from ntuple.network import VIEWS, Lookup, _find_plainly, find_entries, make_lookup, num_weights, value_at
-from ntuple.rng import mix, step
 
 
 def to_board(board: reference.Board) -> Board:

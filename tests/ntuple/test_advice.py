@@ -6,13 +6,13 @@ from reference import ntuple as reference
 from reference import positions, rules
 
 from ntuple import Advice, GreedyPlayer, NTuplePlayer, RandomPlayer, make_rules
-from ntuple.baselines import draw_move
-from ntuple.board import afterstate, decode, turned_afterstate
-from ntuple.game import COLUMNS, RNG, begin_game, board_of, go_on, set_board, write_result
-from ntuple.jit import kernel
+from ntuple.game.baselines import draw_move
+from ntuple.game.bitboard import afterstate, decode, turned_afterstate
+from ntuple.game.episode import COLUMNS, RNG, begin_game, board_of, go_on, set_board, write_result
+from ntuple.game.jit import kernel
+from ntuple.game.rng import stream
 from ntuple.network import Network, make_network, num_weights, read_field, write_field
 from ntuple.patterns import parse_network
-from ntuple.rng import stream
 from ntuple.state_action import AFTERSTATES, KINDS
 from tests.ntuple.drivers import to_board, to_reference
 from tests.ntuple.test_state_action import ActionNetwork, move_value

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ntuple.board import make_rules
 from ntuple.exploration import Exploration, explore
-from ntuple.game import COLUMNS, RNG
-from ntuple.jit import kernel
+from ntuple.game.bitboard import make_rules
+from ntuple.game.episode import COLUMNS, RNG
+from ntuple.game.jit import kernel
+from ntuple.game.rng import stream
 from ntuple.network import make_network
 from ntuple.policy import best_move, look_ahead, make_scratch
-from ntuple.rng import stream
 from tests.ntuple.drivers import to_board
 
 BOARD = ((1, 2, 1, 2), (2, 1, 2, 1), (1, 2, 3, 3), (0, 1, 2, 1))  # every move but up

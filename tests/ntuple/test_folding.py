@@ -3,9 +3,9 @@ import random
 import numpy as np
 import pytest
 
-from ntuple.board import make_rules
 from ntuple.config import NTupleConfig
 from ntuple.folding import containing
+from ntuple.game.bitboard import make_rules
 from ntuple.network import make_network, num_weights, read_field, write_field
 from ntuple.patterns import parse_network, view_cells
 from ntuple.stored import StoredNetwork

@@ -6,7 +6,7 @@ import pytest
 from reference import ntuple as reference
 from reference import rules as reference_rules
 
-from ntuple.board import make_rules
+from ntuple.game.bitboard import make_rules
 from ntuple.layout import make_salts
 from ntuple.network import VIEWS, index_parts, make_lookup, make_network, num_weights, read_field, widen, write_field
 from ntuple.patterns import MATSUZAKI, NETWORKS, YEH, parse_network

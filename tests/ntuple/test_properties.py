@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from reference import ntuple as reference
 from reference import rules
 
-from ntuple.board import Rules, encode, flip, make_rules, mirror, transposed, turned_afterstate
-from ntuple.jit import kernel
+from ntuple.game.bitboard import Rules, encode, flip, make_rules, mirror, transposed, turned_afterstate
+from ntuple.game.jit import kernel
 from ntuple.layout import scramble, smaller_index, unscramble
 from ntuple.network import Network, make_network
 from ntuple.tdl import Table, WeightFile, read_w, write_w

@@ -14,7 +14,7 @@ from safetensors.numpy import load_file, save_file
 from muzero2048 import exact
 from muzero2048.env import Game2048
 from ntuple import store
-from ntuple.board import encode
+from ntuple.game.bitboard import encode
 from ntuple.solution import CHUNK, Answer, Solution, Worth
 from ntuple.solution_file import FORMAT, OLD_FORMAT, digest_of
 from ntuple.solver import LEVELS, solve

@@ -5,8 +5,8 @@ import pytest
 from reference import ntuple as reference
 from reference import rules
 
-from ntuple.board import make_rules
-from ntuple.jit import kernel
+from ntuple.game.bitboard import make_rules
+from ntuple.game.jit import kernel
 from ntuple.network import make_network, read_field, write_field
 from ntuple.patterns import parse_network
 from ntuple.stages import SCHEMES, make_stages, stage_of

@@ -6,10 +6,10 @@ import pytest
 from reference import rules as reference
 from scipy import stats
 
-from ntuple.board import Board, make_rules
-from ntuple.game import CAROUSEL, COLUMNS, FIRST, IS_WHOLE, MOVES, RNG, board_of, last_afterstate
-from ntuple.jit import kernel
-from ntuple.rng import stream
+from ntuple.game.bitboard import Board, make_rules
+from ntuple.game.episode import CAROUSEL, COLUMNS, FIRST, IS_WHOLE, MOVES, RNG, board_of, last_afterstate
+from ntuple.game.jit import kernel
+from ntuple.game.rng import stream
 from ntuple.stages import make_stages
 from ntuple.starts import Starts, begin_next, make_starts, watch
 from ntuple.targets import LONGEST_GAME, make_history, remember

@@ -10,9 +10,9 @@ from reference import ntuple as reference
 from reference import rules
 
 from ntuple import NTupleConfig, NTupleLearner, load_player
-from ntuple.board import make_rules
 from ntuple.config import ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
-from ntuple.jit import kernel
+from ntuple.game.bitboard import make_rules
+from ntuple.game.jit import kernel
 from ntuple.network import make_network, read_field
 from ntuple.patterns import parse_network, view_actions, view_cells
 from ntuple.policy import LEARN, Move, make_scratch

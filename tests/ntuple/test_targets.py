@@ -10,8 +10,8 @@ import pytest
 from reference import ntuple as reference
 from reference import rules, td_methods
 
-from ntuple.board import Board, make_rules
-from ntuple.jit import kernel
+from ntuple.game.bitboard import Board, make_rules
+from ntuple.game.jit import kernel
 from ntuple.network import find_entries, make_lookup, make_network, read_field, value_at
 from ntuple.patterns import parse_network
 from ntuple.targets import (

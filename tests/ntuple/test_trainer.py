@@ -9,9 +9,9 @@ from reference import ntuple as reference
 from reference import rules
 
 from ntuple import NTupleConfig, NTupleLearner, NTuplePlayer, load_player, load_weights, trainer
-from ntuple.board import make_rules
 from ntuple.config import AverageConfig, ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
-from ntuple.game import MOVES, SCORE, board_of, last_afterstate
+from ntuple.game.bitboard import make_rules
+from ntuple.game.episode import MOVES, SCORE, board_of, last_afterstate
 from ntuple.network import read_field
 from ntuple.patterns import parse_network
 from ntuple.store import FORMAT, load_tensors, save_tensors, write_safetensors

@@ -8,8 +8,8 @@ import pytest
 from reference import ntuple as reference
 from reference import rules
 
-from ntuple.board import make_rules
-from ntuple.jit import kernel
+from ntuple.game.bitboard import make_rules
+from ntuple.game.jit import kernel
 from ntuple.network import make_network, read_field, value_at
 from ntuple.patterns import parse_network
 from ntuple.updates import ADAPTIVE_RECORD_BITS, AUTOSTEP, FIRST, SECOND, TC, TD, THIRD, WEIGHT, StepSize, update

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.jit import inline, kernel
-from ntuple.rng import bounded
+from ntuple.game.jit import inline, kernel
+from ntuple.game.rng import bounded
 
 UP, RIGHT, DOWN, LEFT = range(4)
 

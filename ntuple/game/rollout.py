@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import U4, U15, ZERO, Board, Rules, afterstate, decode, word_shifts
-from ntuple.game import (
+from ntuple.game.bitboard import U4, U15, ZERO, Board, Rules, afterstate, decode, word_shifts
+from ntuple.game.episode import (
     BOARD_HI,
     BOARD_LO,
     COLUMNS,
@@ -22,8 +22,8 @@ from ntuple.game import (
     place_spawn,
     spawn_code,
 )
-from ntuple.jit import kernel
-from ntuple.rng import stream
+from ntuple.game.jit import kernel
+from ntuple.game.rng import stream
 
 LANES = 256  # games side by side: so many that a call for advice costs little a game
 

@@ -5,8 +5,8 @@ import pytest
 from reference import rules as reference
 from scipy import stats
 
-from ntuple.board import LEFT, RIGHT, Board, afterstate, decode, make_rules
-from ntuple.rng import stream
+from ntuple.game.bitboard import LEFT, RIGHT, Board, afterstate, decode, make_rules
+from ntuple.game.rng import stream
 from tests.ntuple.drivers import afterstates, spawns, to_board, to_reference
 
 SHAPES = [(4, 4), (3, 3), (2, 3), (3, 2), (2, 2), (1, 4), (4, 3)]

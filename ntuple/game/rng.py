@@ -7,7 +7,7 @@ Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators",
 
 import numpy as np
 
-from ntuple.jit import inline, kernel
+from ntuple.game.jit import inline, kernel
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)

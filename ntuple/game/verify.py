@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import ONE, U15, ZERO, Board, Rules, afterstate, has_move, is_same, max_cell
-from ntuple.game import place_spawn, spawn_place
-from ntuple.jit import inline, kernel
+from ntuple.game.bitboard import ONE, U15, ZERO, Board, Rules, afterstate, has_move, is_same, max_cell
+from ntuple.game.episode import place_spawn, spawn_place
+from ntuple.game.jit import inline, kernel
 
 # What is wrong with a move or a spawn.
 NOTHING, ILLEGAL, AFTER_END, OFF_BOARD, OCCUPIED, REWARD = range(6)

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import ONE, U4, ZERO, Board, Rules, max_cell, spawn
-from ntuple.jit import inline, kernel
-from ntuple.rng import mix, step
+from ntuple.game.bitboard import ONE, U4, ZERO, Board, Rules, max_cell, spawn
+from ntuple.game.jit import inline, kernel
+from ntuple.game.rng import mix, step
 
 # Columns of a row: the random stream, the board, the last afterstate, score and moves so far; of players, the game's
 # number; of learners, the move with which the episode began, its stage of the carousel, and whether it began with two

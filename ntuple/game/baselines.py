@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.board import ONE, ZERO, Board, Rules, afterstate, is_same
-from ntuple.game import RNG, Results, Row, begin_game, board_of, go_on, write_result
-from ntuple.jit import inline, kernel
-from ntuple.rng import bounded, mix, step, stream
+from ntuple.game.bitboard import ONE, ZERO, Board, Rules, afterstate, is_same
+from ntuple.game.episode import RNG, Results, Row, begin_game, board_of, go_on, write_result
+from ntuple.game.jit import inline, kernel
+from ntuple.game.rng import bounded, mix, step, stream
 
 
 @inline
