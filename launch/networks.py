@@ -21,10 +21,10 @@ from launch.environment import project_version
 from launch.errors import UserError
 from launch.processes import Processes
 from ntuple import NTupleConfig, NTupleLearner
-from ntuple.ensemble import average
-from ntuple.patterns import count_actions, count_levels, pattern_text
 from ntuple.store import differences, shape_of
 from ntuple.stored import StoredNetwork, count_file_stages, from_w, load_stored, save_stored
+from ntuple.tables.averaging import average
+from ntuple.tables.patterns import count_actions, count_levels, pattern_text
 from ntuple.tdl import read_w, write_w
 
 W_SUFFIX = ".w"

@@ -20,7 +20,7 @@ from muzero2048.search.base import Dynamics
 from muzero2048.search.dynamics import BoardEvaluator, SimulatorDynamics
 from muzero2048.symmetry import symmetries
 from ntuple import NTupleConfig, load_weights
-from ntuple.patterns import Pattern, count_levels, parse_network, table_sizes
+from ntuple.tables.patterns import Pattern, count_levels, parse_network, table_sizes
 
 MOST_WEIGHTS = 2**31 - 1  # positions are int32: the largest named network has 2^27 weights
 

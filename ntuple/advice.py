@@ -10,9 +10,9 @@ from ntuple.game.bitboard import U4, U15, Board, Rules, afterstate, is_same, wor
 from ntuple.game.episode import COLUMNS, RNG, Row, set_board
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
-from ntuple.network import Network
 from ntuple.policy import Scratch, best_move, highest_move, look_ahead, make_scratch
 from ntuple.state_action import AFTERSTATES, look
+from ntuple.tables.network import Network
 
 LARGEST_CELL = 17  # 131072
 NO_BEST_MOVE = "the values are no numbers: none of the legal moves is the best; use an earlier checkpoint"

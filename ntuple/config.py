@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ntuple.game.bitboard import make_rules
-from ntuple.patterns import parse_network, table_sizes
 from ntuple.settings import Settings, group, setting
-from ntuple.stages import count_stages, make_stages
+from ntuple.tables.patterns import parse_network, table_sizes
+from ntuple.tables.stages import count_stages, make_stages
 
 MOST_PLACES = 2**32  # of a tuple: a place is 32 bits
 JUMP_TILES = {str(2**level): level for level in range(3, 18)}
@@ -199,7 +199,7 @@ class NTupleConfig(Settings):
     rows: int = setting(4, "H, height of the board.", at_least=1, at_most=4)
     columns: int = setting(4, "W, width of the board.", at_least=1, at_most=4)
     network: str = setting(
-        "4x6", 'Name of a network (ntuple/patterns.py), or quoted patterns of hex digits like "0123,4567".'
+        "4x6", 'Name of a network (ntuple/tables/patterns.py), or quoted patterns of hex digits like "0123,4567".'
     )
     symmetry: bool = setting(True, "All views of a tuple share one table (8; 4 on oblong boards).")
     values: Literal["afterstate", "state", "action"] = setting(

@@ -18,10 +18,10 @@ from ntuple.game.episode import BOARD_HI, BOARD_LO, COLUMNS
 from ntuple.game.rollout import PlayedGame, close_game, open_game
 from ntuple.heuristic import Heuristic, make_heuristic
 from ntuple.leaves import Memory, Search, make_memory
-from ntuple.network import Network
 from ntuple.player import Games
 from ntuple.search_config import ExpectimaxConfig
 from ntuple.stored import filled_network, load_stored
+from ntuple.tables.network import Network
 
 # Moves of one call of the kernel, behind which a thread can be stopped.
 TRACE_MOVES = 256  # of searches of up to QUICK_PLIES: 20 ms

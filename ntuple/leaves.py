@@ -36,8 +36,8 @@ from ntuple.game.bitboard import (
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import GAMMA
 from ntuple.heuristic import Heuristic, heuristic_value
-from ntuple.network import Lookup, Network, find_entries, make_lookup, prefetch_entries, value_at
 from ntuple.policy import ILLEGAL, valued_afterstate
+from ntuple.tables.network import Lookup, Network, find_entries, make_lookup, prefetch_entries, value_at
 
 HASH_SHIFT = np.uint64(36)  # leaves 28 bits, as many as the largest table has
 NO_BOARD = np.uint64(2**64 - 1)  # sixteen tiles of 32768: no afterstate

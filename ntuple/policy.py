@@ -22,7 +22,7 @@ from ntuple.game.bitboard import (
     turned_afterstate,
 )
 from ntuple.game.jit import inline, kernel
-from ntuple.network import Lookup, Network, find_entries, make_lookup, prefetch_entries, value_at
+from ntuple.tables.network import Lookup, Network, find_entries, make_lookup, prefetch_entries, value_at
 
 ILLEGAL = np.float32(-1)  # in place of a reward
 ROWS = 5  # of the lookup, a game: its four afterstates, and one to learn from

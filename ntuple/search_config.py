@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ntuple.settings import Settings, group, setting
-from ntuple.stages import make_stages
+from ntuple.tables.stages import make_stages
 
 MOST_PLIES = 16
 MOST_CELLS = 16

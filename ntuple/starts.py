@@ -31,7 +31,7 @@ from ntuple.game.episode import (
 )
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import bounded, mix, step
-from ntuple.stages import Stages, stage_of
+from ntuple.tables.stages import Stages, stage_of
 from ntuple.targets import History
 
 NORMAL, RESTART, CAROUSEL_OF_STAGES, JUMP = range(4)

@@ -17,8 +17,8 @@ from ntuple.game.bitboard import FOUR_SHARE, ONE, Board, Rules, afterstate, coun
 from ntuple.game.episode import BROKEN, RNG, Results, Row, begin_game, board_of, go_on, write_result
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import stream
-from ntuple.network import Lookup, Network, find_entries, value_at
 from ntuple.policy import ILLEGAL, LEARN, ROWS, Move, Scratch, has_legal_move, highest_move
+from ntuple.tables.network import Lookup, Network, find_entries, value_at
 from ntuple.targets import UNDECAYED, Learning, learn
 from ntuple.training import ERROR_SUM, Method, count_game
 

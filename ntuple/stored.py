@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.config import NTupleConfig, available_cores
-from ntuple.folding import fold
 from ntuple.game.bitboard import make_rules
-from ntuple.network import Network, initial_weight, make_network, read_field, write_field
-from ntuple.patterns import Pattern, count_levels, network_text, parse_network, table_sizes, view_cells
 from ntuple.player import NTuplePlayer
-from ntuple.promotion import promoted
-from ntuple.stages import count_stages, make_stages
 from ntuple.state_action import KINDS
 from ntuple.store import Tensors, differences, load_tensors, save_tensors, saved_promotion, shape_of, take
+from ntuple.tables.folding import fold
+from ntuple.tables.network import Network, initial_weight, make_network, read_field, write_field
+from ntuple.tables.patterns import Pattern, count_levels, network_text, parse_network, table_sizes, view_cells
+from ntuple.tables.promotion import promoted
+from ntuple.tables.stages import count_stages, make_stages
 from ntuple.tdl import UNTOUCHED, Table, WeightFile, make_name, stage_and_pattern
 from ntuple.updates import FIRST, SECOND, TD_RECORD_BITS, THIRD
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from ntuple.game.bitboard import Board, Rules
 from ntuple.game.jit import inline, kernel
-from ntuple.network import Lookup, Network, find_entries, value_at
+from ntuple.tables.network import Lookup, Network, find_entries, value_at
 from ntuple.updates import StepSize, update
 
 TD, N_STEP, TRACE, DELAYED, EXPECTED, LAMBDA_RETURN = range(6)

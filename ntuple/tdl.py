@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.patterns import Pattern, pattern_text
 from ntuple.store import check_finite
+from ntuple.tables.patterns import Pattern, pattern_text
 
 TYPE_BYTE = b"w"  # of the files that the program writes by itself; others may lack it
 FILE_CODE, TABLE_CODE = 0, 4

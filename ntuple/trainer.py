@@ -20,17 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.config import NTupleConfig
-from ntuple.ensemble import WeightMean
 from ntuple.exploration import Exploration
 from ntuple.game.bitboard import make_rules
 from ntuple.game.episode import COLUMNS
-from ntuple.network import PROMOTIONS, Network, read_field, widen, write_field
-from ntuple.patterns import parse_network, table_sizes
-from ntuple.placement import pin
 from ntuple.player import NTuplePlayer
 from ntuple.policy import GAMES_A_THREAD, make_scratch
-from ntuple.promotion import promoted
-from ntuple.stages import count_stages, make_stages
 from ntuple.starts import Starts, make_starts
 from ntuple.state_action import AFTERSTATES, KINDS, train_values
 from ntuple.store import Tensors, fill, load_tensors, save_tensors, take
@@ -47,6 +41,12 @@ from ntuple.stored import (
     read_memory,
     read_weights,
 )
+from ntuple.tables.averaging import WeightMean
+from ntuple.tables.network import PROMOTIONS, Network, read_field, widen, write_field
+from ntuple.tables.patterns import parse_network, table_sizes
+from ntuple.tables.placement import pin
+from ntuple.tables.promotion import promoted
+from ntuple.tables.stages import count_stages, make_stages
 from ntuple.targets import EXPECTED, METHODS, RECTIFICATIONS, History, Target, history_length, make_history
 from ntuple.training import (
     COUNTS_SIZE,

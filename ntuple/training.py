@@ -22,9 +22,9 @@ from ntuple.game.episode import (
 )
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
-from ntuple.network import Network
 from ntuple.policy import LEARN, ROWS, Scratch, best_move, expected_return, has_legal_move, look_ahead
 from ntuple.starts import Starts, begin_next, watch
+from ntuple.tables.network import Network
 from ntuple.targets import (
     History,
     Learning,

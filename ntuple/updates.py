@@ -25,7 +25,7 @@ import numpy as np
 
 from ntuple.game.bitboard import ONE, U2, U3
 from ntuple.game.jit import inline, kernel
-from ntuple.network import VIEWS, Lookup, Network, weight_of
+from ntuple.tables.network import VIEWS, Lookup, Network, weight_of
 
 TD, TC, AUTOSTEP = range(3)
 RULES = {"td": TD, "tc": TC, "autostep": AUTOSTEP}

@@ -9,8 +9,8 @@ from pathlib import Path
 from launch.bench.ntuple import METHODS, NETWORKS, PEER, WARM_MOVES, find_peer, run_peer, warmed
 from launch.bench.rows import REPEATS, Row
 from ntuple import ExpectimaxConfig, ExpectimaxPlayer, make_rules
-from ntuple.network import read_field
 from ntuple.stored import StoredNetwork, filled_network
+from ntuple.tables.network import read_field
 from ntuple.tdl import write_w
 
 GAMES = {2: 30, 3: 2}  # of a repeat, by plies: about a second each

@@ -23,7 +23,7 @@ from launch.bench.rows import REPEATS, Row
 from launch.errors import UserError
 from ntuple import NTupleConfig, NTupleLearner
 from ntuple.config import StepSizeConfig
-from ntuple.network import read_field
+from ntuple.tables.network import read_field
 from ntuple.updates import SECOND, forget
 
 PEER = "TDL2048+"

@@ -16,9 +16,9 @@ from ntuple.config import ExplorationConfig, StepSizeConfig
 from ntuple.expectimax_player import ExpectimaxPlayer
 from ntuple.game.bitboard import Board, decode
 from ntuple.game.rollout import play_by_advice, states_of
-from ntuple.network import Network, make_network, write_field
 from ntuple.solution import Solution
 from ntuple.solver import LEVELS, solve
+from ntuple.tables.network import Network, make_network, write_field
 from tests.muzero2048.toy_model import random_model, small_config
 
 RULES = make_rules(2, 3)

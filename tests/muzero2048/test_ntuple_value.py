@@ -17,9 +17,9 @@ from muzero2048.ntuple_value import NTupleSetting, afterstate_values, load_playe
 from muzero2048.selfplay import search_move
 from ntuple import NTupleConfig, NTupleLearner, make_rules
 from ntuple.game.jit import kernel
-from ntuple.network import Network, make_network, num_weights, read_field, write_field
-from ntuple.patterns import parse_network
 from ntuple.policy import best_move, look_ahead, make_scratch
+from ntuple.tables.network import Network, make_network, num_weights, read_field, write_field
+from ntuple.tables.patterns import parse_network
 from tests.ntuple.drivers import to_board, value
 
 # Cells in order and out of it, side by side and apart, runs over the ends of rows, one tuple and several.

@@ -11,9 +11,9 @@ from ntuple.game.bitboard import afterstate, decode, turned_afterstate
 from ntuple.game.episode import COLUMNS, RNG, begin_game, board_of, go_on, set_board, write_result
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
-from ntuple.network import Network, make_network, num_weights, read_field, write_field
-from ntuple.patterns import parse_network
 from ntuple.state_action import AFTERSTATES, KINDS
+from ntuple.tables.network import Network, make_network, num_weights, read_field, write_field
+from ntuple.tables.patterns import parse_network
 from tests.ntuple.drivers import to_board, to_reference
 from tests.ntuple.test_state_action import ActionNetwork, move_value
 

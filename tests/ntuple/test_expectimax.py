@@ -16,8 +16,8 @@ from ntuple.expectimax_player import ExpectimaxPlayer, make_heuristic_player
 from ntuple.game.bitboard import Board
 from ntuple.game.rollout import states_of
 from ntuple.heuristic import make_heuristic
-from ntuple.network import Network, make_lookup, make_network, num_weights, write_field
 from ntuple.search_config import ExpectimaxConfig, HeuristicConfig
+from ntuple.tables.network import Network, make_lookup, make_network, num_weights, write_field
 from tests.ntuple.drivers import plain_moves, to_board, to_reference, value
 
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from ntuple import GreedyPlayer, NTupleConfig, NTupleLearner, NTuplePlayer, RandomPlayer, make_rules
-from ntuple.network import make_network
 from ntuple.state_action import KINDS
+from ntuple.tables.network import make_network
 
 
 @pytest.mark.parametrize(

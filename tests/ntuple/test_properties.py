@@ -13,8 +13,8 @@ from reference import rules
 
 from ntuple.game.bitboard import Rules, encode, flip, make_rules, mirror, transposed, turned_afterstate
 from ntuple.game.jit import kernel
-from ntuple.layout import scramble, smaller_index, unscramble
-from ntuple.network import Network, make_network
+from ntuple.tables.layout import scramble, smaller_index, unscramble
+from ntuple.tables.network import Network, make_network
 from ntuple.tdl import Table, WeightFile, read_w, write_w
 from tests.ntuple.drivers import entries, positions, to_board, to_reference
 

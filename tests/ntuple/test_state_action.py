@@ -13,10 +13,10 @@ from ntuple import NTupleConfig, NTupleLearner, load_player
 from ntuple.config import ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
 from ntuple.game.bitboard import make_rules
 from ntuple.game.jit import kernel
-from ntuple.network import make_network, read_field
-from ntuple.patterns import parse_network, view_actions, view_cells
 from ntuple.policy import LEARN, Move, make_scratch
 from ntuple.state_action import KINDS, STATES, learn_move, look
+from ntuple.tables.network import make_network, read_field
+from ntuple.tables.patterns import parse_network, view_actions, view_cells
 from ntuple.targets import PLAIN, Learning, Target
 from ntuple.targets import TD as ONE_STEP
 from ntuple.updates import ADAPTIVE_RECORD_BITS, TC, TD, WEIGHT, StepSize

@@ -12,8 +12,8 @@ from reference import rules, td_methods
 
 from ntuple.game.bitboard import Board, make_rules
 from ntuple.game.jit import kernel
-from ntuple.network import find_entries, make_lookup, make_network, read_field, value_at
-from ntuple.patterns import parse_network
+from ntuple.tables.network import find_entries, make_lookup, make_network, read_field, value_at
+from ntuple.tables.patterns import parse_network
 from ntuple.targets import (
     DELAYED,
     LAMBDA_RETURN,

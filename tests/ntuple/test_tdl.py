@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ntuple import NTuplePlayer, make_rules
-from ntuple.network import make_network, write_field
+from ntuple.tables.network import make_network, write_field
 from ntuple.tdl import Table, WeightFile, make_name, read_w, stage_and_pattern, table_title, write_w
 
 

@@ -12,10 +12,10 @@ from ntuple import NTupleConfig, NTupleLearner, NTuplePlayer, load_player, load_
 from ntuple.config import AverageConfig, ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
 from ntuple.game.bitboard import make_rules
 from ntuple.game.episode import MOVES, SCORE, board_of, last_afterstate
-from ntuple.network import read_field
-from ntuple.patterns import parse_network
 from ntuple.store import FORMAT, load_tensors, save_tensors, write_safetensors
 from ntuple.stored import TRAINING_FILE, StoredNetwork, filled_network, load_stored
+from ntuple.tables.network import read_field
+from ntuple.tables.patterns import parse_network
 from ntuple.training import train
 from ntuple.updates import SECOND
 from tests.ntuple.drivers import to_reference

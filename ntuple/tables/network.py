@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple import placement, simd
 from ntuple.config import available_cores
 from ntuple.game.bitboard import ONE, U2, U3, U8, ZERO, Board, Rules, flip, index_word, mirror, transpose
 from ntuple.game.jit import inline, kernel
-from ntuple.layout import make_digits, make_salts, read_table, scramble, smaller_index, unscramble, write_table
-from ntuple.patterns import (
+from ntuple.tables import placement, simd
+from ntuple.tables.layout import make_digits, make_salts, read_table, scramble, smaller_index, unscramble, write_table
+from ntuple.tables.patterns import (
     MOST_LEVELS,
     Pattern,
     cell_runs,
@@ -28,7 +28,7 @@ from ntuple.patterns import (
     view_actions,
     view_cells,
 )
-from ntuple.stages import Stages, make_stages, stage_of
+from ntuple.tables.stages import Stages, make_stages, stage_of
 
 U16, U16_MASK = np.uint32(16), np.uint32(0xFFFF)
 VIEWS = 8  # a tuple's share of a row of entries, of which the first S are used

@@ -11,7 +11,7 @@ and the small table goes: V stays what it was, with fewer entries to look up.
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.patterns import Pattern
+from ntuple.tables.patterns import Pattern
 
 
 def containing(

@@ -7,9 +7,9 @@ from reference import rules
 
 from ntuple.game.bitboard import make_rules
 from ntuple.game.jit import kernel
-from ntuple.network import make_network, read_field, write_field
-from ntuple.patterns import parse_network
-from ntuple.stages import SCHEMES, make_stages, stage_of
+from ntuple.tables.network import make_network, read_field, write_field
+from ntuple.tables.patterns import parse_network
+from ntuple.tables.stages import SCHEMES, make_stages, stage_of
 from ntuple.updates import TD, StepSize, update
 from tests.ntuple.drivers import entries, to_board, value
 

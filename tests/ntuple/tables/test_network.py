@@ -7,9 +7,18 @@ from reference import ntuple as reference
 from reference import rules as reference_rules
 
 from ntuple.game.bitboard import make_rules
-from ntuple.layout import make_salts
-from ntuple.network import VIEWS, index_parts, make_lookup, make_network, num_weights, read_field, widen, write_field
-from ntuple.patterns import MATSUZAKI, NETWORKS, YEH, parse_network
+from ntuple.tables.layout import make_salts
+from ntuple.tables.network import (
+    VIEWS,
+    index_parts,
+    make_lookup,
+    make_network,
+    num_weights,
+    read_field,
+    widen,
+    write_field,
+)
+from ntuple.tables.patterns import MATSUZAKI, NETWORKS, YEH, parse_network
 from tests.ntuple.drivers import entries, find_plainly, positions, scrambled, to_board, value
 
 # The last one lists cells out of order and apart: every cell is a run of its own.

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ntuple import placement, trainer
+from ntuple import trainer
 from ntuple.config import NTupleConfig, available_cores
-from ntuple.placement import DEFAULT, _listed, _policy, interleave, own_nodes, pin
+from ntuple.tables import placement
+from ntuple.tables.placement import DEFAULT, _listed, _policy, interleave, own_nodes, pin
 
 BIND = 2  # MPOL_BIND
 
@@ -79,12 +80,12 @@ def test_what_numactl_says_is_heard():
         pytest.skip("the system does not tell")
     assert _policy() == DEFAULT
     code = (
-        "import ctypes, platform; from ntuple.placement import _libc, _policy\n"
+        "import ctypes, platform; from ntuple.tables.placement import _libc, _policy\n"
         "call = {'x86_64': 238, 'aarch64': 237}[platform.machine()]  # set_mempolicy\n"
         "failed = _libc().syscall(call, 2, ctypes.byref(ctypes.c_ulong(1)), ctypes.c_ulong(65))\n"
         "print(None if failed else _policy())"
     )
-    said = subprocess.check_output([sys.executable, "-c", code], text=True, cwd=Path(__file__).parents[2])
+    said = subprocess.check_output([sys.executable, "-c", code], text=True, cwd=Path(__file__).parents[3])
     assert said.strip() in (str(BIND), "None")
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from ntuple.config import NTupleConfig
-from ntuple.folding import containing
 from ntuple.game.bitboard import make_rules
-from ntuple.network import make_network, num_weights, read_field, write_field
-from ntuple.patterns import parse_network, view_cells
 from ntuple.stored import StoredNetwork
+from ntuple.tables.folding import containing
+from ntuple.tables.network import make_network, num_weights, read_field, write_field
+from ntuple.tables.patterns import parse_network, view_cells
 from tests.ntuple.drivers import value
 
 

@@ -16,7 +16,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ntuple.layout import ABOVE_A_LINE, SCRAMBLE_SHIFTS
+from ntuple.tables.layout import ABOVE_A_LINE, SCRAMBLE_SHIFTS
 
 READ, KEEP_IN_ALL_CACHES, DATA = 0, 3, 1  # arguments of LLVM's prefetch
 
