@@ -10,8 +10,8 @@ from ntuple.game.bitboard import U4, U15, Board, Rules, afterstate, is_same, wor
 from ntuple.game.episode import COLUMNS, RNG, Row, set_board
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
+from ntuple.learning.state_and_q import AFTERSTATES, look
 from ntuple.policy import Scratch, best_move, highest_move, look_ahead, make_scratch
-from ntuple.state_action import AFTERSTATES, look
 from ntuple.tables.network import Network
 
 LARGEST_CELL = 17  # 131072

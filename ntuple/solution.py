@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.config import available_cores
 from ntuple.game.bitboard import (
     FOUR_SHARE,
     ONE,
@@ -28,6 +27,7 @@ from ntuple.game.bitboard import (
     max_cell,
 )
 from ntuple.game.jit import inline, kernel
+from ntuple.learning.config import available_cores
 from ntuple.solution_file import Settings, read_solution, write_solution
 from ntuple.solver import (
     LEVELS,

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.config import available_cores
 from ntuple.game.bitboard import (
     FOUR_SHARE,
     ONE,
@@ -38,6 +37,7 @@ from ntuple.game.bitboard import (
     transposed,
 )
 from ntuple.game.jit import inline, kernel
+from ntuple.learning.config import available_cores
 
 Codes = NDArray[np.uint64]  # canonical boards, ascending
 

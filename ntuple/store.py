@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from ntuple.config import NTupleConfig
+from ntuple.learning.config import NTupleConfig
 
 FORMAT = "muzero2048 n-tuple network 1"
 # What two configs must share for one's weights to serve the other.

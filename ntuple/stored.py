@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.config import NTupleConfig, available_cores
 from ntuple.game.bitboard import make_rules
+from ntuple.learning.config import NTupleConfig, available_cores
+from ntuple.learning.state_and_q import KINDS
+from ntuple.learning.step_sizes import FIRST, SECOND, TD_RECORD_BITS, THIRD
 from ntuple.player import NTuplePlayer
-from ntuple.state_action import KINDS
 from ntuple.store import Tensors, differences, load_tensors, save_tensors, saved_promotion, shape_of, take
 from ntuple.tables.folding import fold
 from ntuple.tables.network import Network, initial_weight, make_network, read_field, write_field
@@ -19,7 +20,6 @@ from ntuple.tables.patterns import Pattern, count_levels, network_text, parse_ne
 from ntuple.tables.promotion import promoted
 from ntuple.tables.stages import count_stages, make_stages
 from ntuple.tdl import UNTOUCHED, Table, WeightFile, make_name, stage_and_pattern
-from ntuple.updates import FIRST, SECOND, TD_RECORD_BITS, THIRD
 
 WEIGHTS_FILE = "weights.safetensors"
 TRAINING_FILE = "training.safetensors"

@@ -22,9 +22,9 @@ import ntuple
 from launch.bench.rows import REPEATS, Row
 from launch.errors import UserError
 from ntuple import NTupleConfig, NTupleLearner
-from ntuple.config import StepSizeConfig
+from ntuple.learning.config import StepSizeConfig
+from ntuple.learning.step_sizes import SECOND, forget
 from ntuple.tables.network import read_field
-from ntuple.updates import SECOND, forget
 
 PEER = "TDL2048+"
 PEER_VARIABLE = "TDL2048"

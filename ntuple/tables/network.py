@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.config import available_cores
 from ntuple.game.bitboard import ONE, U2, U3, U8, ZERO, Board, Rules, flip, index_word, mirror, transpose
 from ntuple.game.jit import inline, kernel
+from ntuple.learning.config import available_cores
 from ntuple.tables import placement, simd
 from ntuple.tables.layout import make_digits, make_salts, read_table, scramble, smaller_index, unscramble, write_table
 from ntuple.tables.patterns import (

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.config import available_cores
 from ntuple.game.jit import kernel
+from ntuple.learning.config import available_cores
 from ntuple.tables import placement
 from ntuple.tables.network import PROMOTIONS, Network, num_weights, weight_of
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ntuple import GreedyPlayer, NTupleConfig, NTupleLearner, NTuplePlayer, RandomPlayer, make_rules
-from ntuple.state_action import KINDS
+from ntuple.learning.state_and_q import KINDS
 from ntuple.tables.network import make_network
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ntuple import trainer
-from ntuple.config import NTupleConfig, available_cores
+from ntuple.learning import learner as learner_module
+from ntuple.learning.config import NTupleConfig, available_cores
 from ntuple.tables import placement
 from ntuple.tables.placement import DEFAULT, _listed, _policy, interleave, own_nodes, pin
 
@@ -91,10 +91,10 @@ def test_what_numactl_says_is_heard():
 
 def test_the_learner_pins_its_threads_and_spreads_its_tables(monkeypatch: pytest.MonkeyPatch):
     pinned, spread = [], []
-    monkeypatch.setattr(trainer, "pin", lambda thread, threads: pinned.append((thread, threads)))
+    monkeypatch.setattr(learner_module, "pin", lambda thread, threads: pinned.append((thread, threads)))
     monkeypatch.setattr(placement, "zeros", lambda count: spread.append(count) or np.zeros(count, np.float32))
     config = NTupleConfig(rows=2, columns=2, network="01", threads=3, env_steps=400, report_env_steps=200)
-    learner = trainer.NTupleLearner(config, seed=1)
+    learner = learner_module.NTupleLearner(config, seed=1)
     learner.advance()
     assert sorted(pinned) == [(0, 3), (1, 3), (2, 3)]
     weights = learner.network.weights.size

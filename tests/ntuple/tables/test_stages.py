@@ -7,10 +7,10 @@ from reference import rules
 
 from ntuple.game.bitboard import make_rules
 from ntuple.game.jit import kernel
+from ntuple.learning.step_sizes import TD, StepSize, update
 from ntuple.tables.network import make_network, read_field, write_field
 from ntuple.tables.patterns import parse_network
 from ntuple.tables.stages import SCHEMES, make_stages, stage_of
-from ntuple.updates import TD, StepSize, update
 from tests.ntuple.drivers import entries, to_board, value
 
 # Matsuzaki 2017, sec. 4.1: the sets of tiles whose first appearance divides a game, in units of 1024, in his words.

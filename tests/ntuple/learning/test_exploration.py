@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ntuple.exploration import Exploration, explore
 from ntuple.game.bitboard import make_rules
 from ntuple.game.episode import COLUMNS, RNG
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
+from ntuple.learning.exploration import Exploration, explore
 from ntuple.policy import best_move, look_ahead, make_scratch
 from ntuple.tables.network import make_network
 from tests.ntuple.drivers import to_board

@@ -123,7 +123,7 @@ class ExplorationConfig(Settings, prefix="exploration"):
     epsilon: float = setting(0.0, "Probability of a random move at the start.", at_least=0, at_most=1)
     temperature: float = setting(
         0.0,
-        "Temperature of softmax moves at the start, in points, unlike Guei's (ntuple/exploration.py).",
+        "Temperature of softmax moves at the start, in points, unlike Guei's (ntuple/learning/exploration.py).",
         at_least=0,
         below=1e9,
     )
@@ -203,7 +203,8 @@ class NTupleConfig(Settings):
     )
     symmetry: bool = setting(True, "All views of a tuple share one table (8; 4 on oblong boards).")
     values: Literal["afterstate", "state", "action"] = setting(
-        "afterstate", "What the network values; states and actions are there for comparison (ntuple/state_action.py)."
+        "afterstate",
+        "What the network values; states and actions are there for comparison (ntuple/learning/state_and_q.py).",
     )
     stages: str = setting(
         "", "Parts of a game with weights of their own: 2^3, top4, '0,16384,16384+8192' ...; empty: one."

@@ -10,9 +10,20 @@ from reference import rules
 
 from ntuple.game.bitboard import make_rules
 from ntuple.game.jit import kernel
+from ntuple.learning.step_sizes import (
+    ADAPTIVE_RECORD_BITS,
+    AUTOSTEP,
+    FIRST,
+    SECOND,
+    TC,
+    TD,
+    THIRD,
+    WEIGHT,
+    StepSize,
+    update,
+)
 from ntuple.tables.network import make_network, read_field, value_at
 from ntuple.tables.patterns import parse_network
-from ntuple.updates import ADAPTIVE_RECORD_BITS, AUTOSTEP, FIRST, SECOND, TC, TD, THIRD, WEIGHT, StepSize, update
 from tests.ntuple.drivers import entries, positions
 
 PATTERNS = "012,0134"

@@ -19,14 +19,32 @@ from threading import Event
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.config import NTupleConfig
-from ntuple.exploration import Exploration
 from ntuple.game.bitboard import make_rules
 from ntuple.game.episode import COLUMNS
+from ntuple.learning.config import NTupleConfig
+from ntuple.learning.exploration import Exploration
+from ntuple.learning.kernel import (
+    COUNTS_SIZE,
+    ERROR_SUM,
+    GAMES,
+    MOVES_SUM,
+    REACH_2048,
+    REACH_8192,
+    REACH_32768,
+    SCORE_MAX,
+    SCORE_SUM,
+    UPDATES,
+    WHOLE_GAMES,
+    Method,
+    start_games,
+    train,
+)
+from ntuple.learning.starts import Starts, make_starts
+from ntuple.learning.state_and_q import AFTERSTATES, KINDS, train_values
+from ntuple.learning.step_sizes import ADAPTIVE_RECORD_BITS, RULES, TD, TD_RECORD_BITS, StepSize, forget
+from ntuple.learning.targets import EXPECTED, METHODS, RECTIFICATIONS, History, Target, history_length, make_history
 from ntuple.player import NTuplePlayer
 from ntuple.policy import GAMES_A_THREAD, make_scratch
-from ntuple.starts import Starts, make_starts
-from ntuple.state_action import AFTERSTATES, KINDS, train_values
 from ntuple.store import Tensors, fill, load_tensors, save_tensors, take
 from ntuple.stored import (
     MEMORY_FIELDS,
@@ -47,24 +65,6 @@ from ntuple.tables.patterns import parse_network, table_sizes
 from ntuple.tables.placement import pin
 from ntuple.tables.promotion import promoted
 from ntuple.tables.stages import count_stages, make_stages
-from ntuple.targets import EXPECTED, METHODS, RECTIFICATIONS, History, Target, history_length, make_history
-from ntuple.training import (
-    COUNTS_SIZE,
-    ERROR_SUM,
-    GAMES,
-    MOVES_SUM,
-    REACH_2048,
-    REACH_8192,
-    REACH_32768,
-    SCORE_MAX,
-    SCORE_SUM,
-    UPDATES,
-    WHOLE_GAMES,
-    Method,
-    start_games,
-    train,
-)
-from ntuple.updates import ADAPTIVE_RECORD_BITS, RULES, TD, TD_RECORD_BITS, StepSize, forget
 
 # Moves of a thread between two looks at whether to stop: a quarter of a second of 4x6 tuples. A fixed number, since the
 # kernel begins with the thread's first game: a resumed training must meet the same boundaries to have the same bits.

@@ -12,9 +12,9 @@ from reference import rules, td_methods
 
 from ntuple.game.bitboard import Board, make_rules
 from ntuple.game.jit import kernel
-from ntuple.tables.network import find_entries, make_lookup, make_network, read_field, value_at
-from ntuple.tables.patterns import parse_network
-from ntuple.targets import (
+from ntuple.learning.step_sizes import ADAPTIVE_RECORD_BITS, AUTOSTEP, FIRST, SECOND, TC, WEIGHT, StepSize
+from ntuple.learning.step_sizes import TD as TD_RULE
+from ntuple.learning.targets import (
     DELAYED,
     LAMBDA_RETURN,
     LONGEST_GAME,
@@ -33,8 +33,8 @@ from ntuple.targets import (
     rectify,
     remember,
 )
-from ntuple.updates import ADAPTIVE_RECORD_BITS, AUTOSTEP, FIRST, SECOND, TC, WEIGHT, StepSize
-from ntuple.updates import TD as TD_RULE
+from ntuple.tables.network import find_entries, make_lookup, make_network, read_field, value_at
+from ntuple.tables.patterns import parse_network
 from tests.ntuple.drivers import to_board
 
 PATTERNS = "012,0134"

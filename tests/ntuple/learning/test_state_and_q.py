@@ -10,16 +10,16 @@ from reference import ntuple as reference
 from reference import rules
 
 from ntuple import NTupleConfig, NTupleLearner, load_player
-from ntuple.config import ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
 from ntuple.game.bitboard import make_rules
 from ntuple.game.jit import kernel
+from ntuple.learning.config import ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
+from ntuple.learning.state_and_q import KINDS, STATES, learn_move, look
+from ntuple.learning.step_sizes import ADAPTIVE_RECORD_BITS, TC, TD, WEIGHT, StepSize
+from ntuple.learning.targets import PLAIN, Learning, Target
+from ntuple.learning.targets import TD as ONE_STEP
 from ntuple.policy import LEARN, Move, make_scratch
-from ntuple.state_action import KINDS, STATES, learn_move, look
 from ntuple.tables.network import make_network, read_field
 from ntuple.tables.patterns import parse_network, view_actions, view_cells
-from ntuple.targets import PLAIN, Learning, Target
-from ntuple.targets import TD as ONE_STEP
-from ntuple.updates import ADAPTIVE_RECORD_BITS, TC, TD, WEIGHT, StepSize
 from tests.ntuple.drivers import to_board
 
 PATTERNS, V_INIT, ALPHA = "012,0134", 40.0, 0.5

@@ -8,16 +8,17 @@ import pytest
 from reference import ntuple as reference
 from reference import rules
 
-from ntuple import NTupleConfig, NTupleLearner, NTuplePlayer, load_player, load_weights, trainer
-from ntuple.config import AverageConfig, ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
+from ntuple import NTupleConfig, NTupleLearner, NTuplePlayer, load_player, load_weights
 from ntuple.game.bitboard import make_rules
 from ntuple.game.episode import MOVES, SCORE, board_of, last_afterstate
+from ntuple.learning import learner as learner_module
+from ntuple.learning.config import AverageConfig, ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
+from ntuple.learning.kernel import train
+from ntuple.learning.step_sizes import SECOND
 from ntuple.store import FORMAT, load_tensors, save_tensors, write_safetensors
 from ntuple.stored import TRAINING_FILE, StoredNetwork, filled_network, load_stored
 from ntuple.tables.network import read_field
 from ntuple.tables.patterns import parse_network
-from ntuple.training import train
-from ntuple.updates import SECOND
 from tests.ntuple.drivers import to_reference
 
 SMALL = NTupleConfig(rows=3, columns=3, network="012,0134", env_steps=4000, report_env_steps=1000, threads=1)
@@ -180,15 +181,15 @@ def _advance_to_a_slice(learner: NTupleLearner, at: int, monkeypatch: pytest.Mon
         made[0] += int(args[3])
 
     with monkeypatch.context() as context:
-        context.setattr(trainer, "TICK_SECONDS", 0.001)
-        context.setattr(trainer, "train", train_when_told)
+        context.setattr(learner_module, "TICK_SECONDS", 0.001)
+        context.setattr(learner_module, "train", train_when_told)
         learner.advance(tick)
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_stop_within_a_report_changes_no_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Stopped some 200 moves past move 3000, between two reports, changes of the rule and networks of the mean."""
-    monkeypatch.setattr(trainer, "SLICE_MOVES", 100)
+    monkeypatch.setattr(learner_module, "SLICE_MOVES", 100)
     config = METHODS[name]
     whole, first = NTupleLearner(config, seed=2), NTupleLearner(config, seed=2)
     _learn(whole)

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.exploration import Exploration, explore
 from ntuple.game.bitboard import ZERO, Rules
 from ntuple.game.episode import (
     FIRST,
@@ -22,10 +21,10 @@ from ntuple.game.episode import (
 )
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
-from ntuple.policy import LEARN, ROWS, Scratch, best_move, expected_return, has_legal_move, look_ahead
-from ntuple.starts import Starts, begin_next, watch
-from ntuple.tables.network import Network
-from ntuple.targets import (
+from ntuple.learning.exploration import Exploration, explore
+from ntuple.learning.starts import Starts, begin_next, watch
+from ntuple.learning.step_sizes import StepSize
+from ntuple.learning.targets import (
     History,
     Learning,
     Target,
@@ -35,7 +34,8 @@ from ntuple.targets import (
     rectify,
     remember,
 )
-from ntuple.updates import StepSize
+from ntuple.policy import LEARN, ROWS, Scratch, best_move, expected_return, has_legal_move, look_ahead
+from ntuple.tables.network import Network
 
 # Columns of a thread's counts since the last report. Scores and tiles are of games from two tiles alone.
 UPDATES, ERROR_SUM, GAMES, WHOLE_GAMES, SCORE_SUM, SCORE_MAX, MOVES_SUM = range(7)

@@ -12,15 +12,15 @@ They are here to be compared in points, not in speed: games are not interleaved 
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.exploration import Exploration, explore
 from ntuple.game.bitboard import FOUR_SHARE, ONE, Board, Rules, afterstate, count_cells, empty_cells, is_same, kth_cell
 from ntuple.game.episode import BROKEN, RNG, Results, Row, begin_game, board_of, go_on, write_result
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import stream
+from ntuple.learning.exploration import Exploration, explore
+from ntuple.learning.kernel import ERROR_SUM, Method, count_game
+from ntuple.learning.targets import UNDECAYED, Learning, learn
 from ntuple.policy import ILLEGAL, LEARN, ROWS, Move, Scratch, has_legal_move, highest_move
 from ntuple.tables.network import Lookup, Network, find_entries, value_at
-from ntuple.targets import UNDECAYED, Learning, learn
-from ntuple.training import ERROR_SUM, Method, count_game
 
 AFTERSTATES, STATES, ACTIONS = range(3)
 KINDS = {"afterstate": AFTERSTATES, "state": STATES, "action": ACTIONS}

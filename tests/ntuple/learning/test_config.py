@@ -1,7 +1,7 @@
 import pytest
 
 from ntuple import NTupleConfig
-from ntuple.config import AverageConfig, ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
+from ntuple.learning.config import AverageConfig, ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from ntuple.game.bitboard import Board, Rules
 from ntuple.game.jit import inline, kernel
+from ntuple.learning.step_sizes import StepSize, update
 from ntuple.tables.network import Lookup, Network, find_entries, value_at
-from ntuple.updates import StepSize, update
 
 TD, N_STEP, TRACE, DELAYED, EXPECTED, LAMBDA_RETURN = range(6)
 METHODS = {
