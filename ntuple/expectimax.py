@@ -32,7 +32,7 @@ from ntuple.game.episode import Row, board_of, go_on, spawn_code
 from ntuple.game.jit import inline, kernel
 from ntuple.heuristic import Heuristic
 from ntuple.leaves import Memory, Search, above_leaves, leaf_value, of_state, slot_of
-from ntuple.policy import valued_afterstate
+from ntuple.players.greedy import valued_afterstate
 from ntuple.tables.network import Network
 
 ACTION, SPAWN, REWARD, MILLISECONDS = range(4)  # columns of a trace

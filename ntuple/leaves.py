@@ -36,7 +36,7 @@ from ntuple.game.bitboard import (
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import GAMMA
 from ntuple.heuristic import Heuristic, heuristic_value
-from ntuple.policy import ILLEGAL, valued_afterstate
+from ntuple.players.greedy import ILLEGAL, valued_afterstate
 from ntuple.tables.network import Lookup, Network, find_entries, make_lookup, prefetch_entries, value_at
 
 HASH_SHIFT = np.uint64(36)  # leaves 28 bits, as many as the largest table has

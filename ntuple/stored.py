@@ -12,7 +12,7 @@ from ntuple.game.bitboard import make_rules
 from ntuple.learning.config import NTupleConfig, available_cores
 from ntuple.learning.state_and_q import KINDS
 from ntuple.learning.step_sizes import FIRST, SECOND, TD_RECORD_BITS, THIRD
-from ntuple.player import NTuplePlayer
+from ntuple.players.player import NTuplePlayer
 from ntuple.store import Tensors, differences, load_tensors, save_tensors, saved_promotion, shape_of, take
 from ntuple.tables.folding import fold
 from ntuple.tables.network import Network, initial_weight, make_network, read_field, write_field

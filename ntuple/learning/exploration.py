@@ -17,7 +17,7 @@ import numpy as np
 from ntuple.game.episode import RNG, Row
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import mix, step
-from ntuple.policy import Move, Scratch, make_move
+from ntuple.players.greedy import Move, Scratch, make_move
 
 UNIT = np.float64(2.0**-53)
 U11 = np.uint64(11)

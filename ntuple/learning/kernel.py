@@ -34,7 +34,7 @@ from ntuple.learning.targets import (
     rectify,
     remember,
 )
-from ntuple.policy import LEARN, ROWS, Scratch, best_move, expected_return, has_legal_move, look_ahead
+from ntuple.players.greedy import LEARN, ROWS, Scratch, best_move, expected_return, has_legal_move, look_ahead
 from ntuple.tables.network import Network
 
 # Columns of a thread's counts since the last report. Scores and tiles are of games from two tiles alone.

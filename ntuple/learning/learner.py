@@ -43,8 +43,8 @@ from ntuple.learning.starts import Starts, make_starts
 from ntuple.learning.state_and_q import AFTERSTATES, KINDS, train_values
 from ntuple.learning.step_sizes import ADAPTIVE_RECORD_BITS, RULES, TD, TD_RECORD_BITS, StepSize, forget
 from ntuple.learning.targets import EXPECTED, METHODS, RECTIFICATIONS, History, Target, history_length, make_history
-from ntuple.player import NTuplePlayer
-from ntuple.policy import GAMES_A_THREAD, make_scratch
+from ntuple.players.greedy import GAMES_A_THREAD, make_scratch
+from ntuple.players.player import NTuplePlayer
 from ntuple.store import Tensors, fill, load_tensors, save_tensors, take
 from ntuple.stored import (
     MEMORY_FIELDS,

@@ -19,7 +19,7 @@ from ntuple.game.rng import stream
 from ntuple.learning.exploration import Exploration, explore
 from ntuple.learning.kernel import ERROR_SUM, Method, count_game
 from ntuple.learning.targets import UNDECAYED, Learning, learn
-from ntuple.policy import ILLEGAL, LEARN, ROWS, Move, Scratch, has_legal_move, highest_move
+from ntuple.players.greedy import ILLEGAL, LEARN, ROWS, Move, Scratch, has_legal_move, highest_move
 from ntuple.tables.network import Lookup, Network, find_entries, value_at
 
 AFTERSTATES, STATES, ACTIONS = range(3)

@@ -17,7 +17,7 @@ from muzero2048.ntuple_value import NTupleSetting, afterstate_values, load_playe
 from muzero2048.selfplay import search_move
 from ntuple import NTupleConfig, NTupleLearner, make_rules
 from ntuple.game.jit import kernel
-from ntuple.policy import best_move, look_ahead, make_scratch
+from ntuple.players.greedy import best_move, look_ahead, make_scratch
 from ntuple.tables.network import Network, make_network, num_weights, read_field, write_field
 from ntuple.tables.patterns import parse_network
 from tests.ntuple.drivers import to_board, value

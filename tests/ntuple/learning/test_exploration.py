@@ -7,7 +7,7 @@ from ntuple.game.episode import COLUMNS, RNG
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
 from ntuple.learning.exploration import Exploration, explore
-from ntuple.policy import best_move, look_ahead, make_scratch
+from ntuple.players.greedy import best_move, look_ahead, make_scratch
 from ntuple.tables.network import make_network
 from tests.ntuple.drivers import to_board
 

@@ -17,7 +17,7 @@ from ntuple.learning.state_and_q import KINDS, STATES, learn_move, look
 from ntuple.learning.step_sizes import ADAPTIVE_RECORD_BITS, TC, TD, WEIGHT, StepSize
 from ntuple.learning.targets import PLAIN, Learning, Target
 from ntuple.learning.targets import TD as ONE_STEP
-from ntuple.policy import LEARN, Move, make_scratch
+from ntuple.players.greedy import LEARN, Move, make_scratch
 from ntuple.tables.network import make_network, read_field
 from ntuple.tables.patterns import parse_network, view_actions, view_cells
 from tests.ntuple.drivers import to_board

@@ -11,7 +11,7 @@ from ntuple.game.episode import COLUMNS, RNG, Row, set_board
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
 from ntuple.learning.state_and_q import AFTERSTATES, look
-from ntuple.policy import Scratch, best_move, highest_move, look_ahead, make_scratch
+from ntuple.players.greedy import Scratch, best_move, highest_move, look_ahead, make_scratch
 from ntuple.tables.network import Network
 
 LARGEST_CELL = 17  # 131072

@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.advice import NO_BEST_MOVE, Advice, advise_at_random, advise_by_network, check_boards
 from ntuple.game.baselines import play_at_random
 from ntuple.game.bitboard import Rules
 from ntuple.game.episode import BROKEN, COLUMNS, NUMBER, Results, begin_game, board_of, go_on, write_result
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
 from ntuple.learning.state_and_q import AFTERSTATES, play_values
-from ntuple.policy import GAMES_A_THREAD, Scratch, best_move, has_legal_move, look_ahead, make_scratch
+from ntuple.players.analysis import NO_BEST_MOVE, Advice, advise_at_random, advise_by_network, check_boards
+from ntuple.players.greedy import GAMES_A_THREAD, Scratch, best_move, has_legal_move, look_ahead, make_scratch
 from ntuple.tables.network import Network
 
 TASKS_A_THREAD = 16  # parts of the work a thread takes at once: so many that none is left alone with a long tail
