@@ -1,6 +1,6 @@
 """The search that an evaluation plays with: what the user asks for, what the checkpoint can serve, and its name.
 
-A search is 1ply, the best of the four moves by the learner's own values; expectimax (ntuple/expectimax.py) with an
+A search is 1ply, the best of the four moves by the learner's own values; expectimax (ntuple/expectimax/search.py) with an
 ExpectimaxConfig; or a tree search (muzero2048/search) with a SearchConfig. JAX is loaded for the last alone.
 """
 

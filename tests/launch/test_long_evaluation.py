@@ -304,7 +304,7 @@ def test_a_second_interrupt_ends_at_once_and_keeps_the_finished_games(run: str) 
 STUCK_PLAYER = """
 import ctypes, sys, threading
 from launch.cli import main
-from ntuple.expectimax_player import ExpectimaxPlayer
+from ntuple.expectimax.player import ExpectimaxPlayer
 play_each = ExpectimaxPlayer.play_each
 def stuck(self, numbers, seed):
     yield from play_each(self, [0], seed)

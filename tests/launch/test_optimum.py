@@ -12,7 +12,7 @@ from muzero2048.env import Game2048
 from muzero2048.ntuple_value import NTupleSetting
 from muzero2048.player import NetworkSetting, SearchPlayer
 from ntuple import ExpectimaxConfig, GreedyPlayer, NTupleConfig, NTupleLearner, NTuplePlayer, RandomPlayer, make_rules
-from ntuple.expectimax_player import ExpectimaxPlayer
+from ntuple.expectimax.player import ExpectimaxPlayer
 from ntuple.game.bitboard import Board, decode
 from ntuple.game.rollout import play_by_advice, states_of
 from ntuple.learning.config import ExplorationConfig, StepSizeConfig

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.expectimax.heuristic import Heuristic, heuristic_value
 from ntuple.game.bitboard import (
     DOWN,
     FOUR_SHARE,
@@ -35,7 +36,6 @@ from ntuple.game.bitboard import (
 )
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import GAMMA
-from ntuple.heuristic import Heuristic, heuristic_value
 from ntuple.players.greedy import ILLEGAL, valued_afterstate
 from ntuple.tables.network import Lookup, Network, find_entries, make_lookup, prefetch_entries, value_at
 

@@ -12,7 +12,9 @@ This is plain recursion down to the last layer, which ntuple.leaves has.
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.clock import seconds
+from ntuple.expectimax.clock import seconds
+from ntuple.expectimax.heuristic import Heuristic
+from ntuple.expectimax.leaves import Memory, Search, above_leaves, leaf_value, of_state, slot_of
 from ntuple.game.bitboard import (
     FOUR_SHARE,
     ONE,
@@ -30,8 +32,6 @@ from ntuple.game.bitboard import (
 )
 from ntuple.game.episode import Row, board_of, go_on, spawn_code
 from ntuple.game.jit import inline, kernel
-from ntuple.heuristic import Heuristic
-from ntuple.leaves import Memory, Search, above_leaves, leaf_value, of_state, slot_of
 from ntuple.players.greedy import valued_afterstate
 from ntuple.tables.network import Network
 

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.expectimax.config import HeuristicConfig
 from ntuple.game.bitboard import Board, Rules, index_word, transpose
 from ntuple.game.jit import inline
-from ntuple.search_config import HeuristicConfig
 
 ROW = np.uint64(0xFFFF)
 

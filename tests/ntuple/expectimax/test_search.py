@@ -11,12 +11,12 @@ from reference import rules as game
 from reference.positions import as_board, random_game
 
 from ntuple import NTupleConfig, NTupleLearner, make_rules
-from ntuple.expectimax import downgraded
-from ntuple.expectimax_player import ExpectimaxPlayer, make_heuristic_player
+from ntuple.expectimax.config import ExpectimaxConfig, HeuristicConfig
+from ntuple.expectimax.heuristic import make_heuristic
+from ntuple.expectimax.player import ExpectimaxPlayer, make_heuristic_player
+from ntuple.expectimax.search import downgraded
 from ntuple.game.bitboard import Board
 from ntuple.game.rollout import states_of
-from ntuple.heuristic import make_heuristic
-from ntuple.search_config import ExpectimaxConfig, HeuristicConfig
 from ntuple.tables.network import Network, make_lookup, make_network, num_weights, write_field
 from tests.ntuple.drivers import plain_moves, to_board, to_reference, value
 
