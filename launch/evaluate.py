@@ -24,7 +24,7 @@ from launch.signals import STOPPED, StopSignals
 
 if TYPE_CHECKING:
     from launch.kept_games import KeptGame
-    from ntuple.solution import Solution
+    from ntuple.exact.solution import Solution
 
 FOLDER = "evaluations"
 

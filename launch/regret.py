@@ -15,10 +15,10 @@ from launch.errors import UserError
 from launch.kept_games import KeptGame
 from launch.records import ACTIONS, parse_record
 from ntuple import make_rules
+from ntuple.exact.solution import Solution
+from ntuple.exact.solver import LEVELS
 from ntuple.game.bitboard import Board, decode
 from ntuple.game.rollout import states_of
-from ntuple.solution import Solution
-from ntuple.solver import LEVELS
 
 
 class Regret(NamedTuple):

@@ -13,8 +13,8 @@ from launch.boards import format_position, parse_position
 from launch.environment import available_bytes, project_version
 from launch.errors import UserError
 from launch.evaluate import parse_board
-from ntuple.solution import ACTIONS, Solution, Worth
-from ntuple.solver import LEVELS, MOST_CELLS, solve
+from ntuple.exact.solution import ACTIONS, Solution, Worth
+from ntuple.exact.solver import LEVELS, MOST_CELLS, solve
 
 NO_TILE = LEVELS + 1
 LEVEL_OF = {1 << level: level for level in range(2, LEVELS + 1)}

@@ -12,12 +12,12 @@ from muzero2048.env import Game2048
 from muzero2048.ntuple_value import NTupleSetting
 from muzero2048.player import NetworkSetting, SearchPlayer
 from ntuple import ExpectimaxConfig, GreedyPlayer, NTupleConfig, NTupleLearner, NTuplePlayer, RandomPlayer, make_rules
+from ntuple.exact.solution import Solution
+from ntuple.exact.solver import LEVELS, solve
 from ntuple.expectimax.player import ExpectimaxPlayer
 from ntuple.game.bitboard import Board, decode
 from ntuple.game.rollout import play_by_advice, states_of
 from ntuple.learning.config import ExplorationConfig, StepSizeConfig
-from ntuple.solution import Solution
-from ntuple.solver import LEVELS, solve
 from ntuple.tables.network import Network, make_network, write_field
 from tests.muzero2048.toy_model import random_model, small_config
 

@@ -9,8 +9,8 @@ from reference import rules
 
 from muzero2048 import exact
 from muzero2048.env import Game2048
+from ntuple.exact.solver import LEVELS, Solved, canonize, first_boards, layer, solve
 from ntuple.game.bitboard import Board, decode, make_rules
-from ntuple.solver import LEVELS, Solved, canonize, first_boards, layer, solve
 
 OPTIMA = {(2, 2): (110, 66.964149), (2, 3): (21_752, 480.258272), (3, 2): (21_752, 480.258272)}
 NO_TILE = LEVELS + 1

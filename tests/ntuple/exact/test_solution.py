@@ -14,10 +14,10 @@ from safetensors.numpy import load_file, save_file
 from muzero2048 import exact
 from muzero2048.env import Game2048
 from ntuple import store
+from ntuple.exact.solution import CHUNK, Answer, Solution, Worth
+from ntuple.exact.solution_file import FORMAT, OLD_FORMAT, digest_of
+from ntuple.exact.solver import LEVELS, solve
 from ntuple.game.bitboard import encode
-from ntuple.solution import CHUNK, Answer, Solution, Worth
-from ntuple.solution_file import FORMAT, OLD_FORMAT, digest_of
-from ntuple.solver import LEVELS, solve
 
 NO_TILE = LEVELS + 1
 GAMES = [(2, 2, NO_TILE, 4), (2, 3, 5, 4), (3, 2, 4, NO_TILE), (2, 4, 4, 4)]  # rows, columns, until, tile

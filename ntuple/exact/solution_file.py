@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
+from ntuple.exact.solver import LEVELS, Solved, Values
 from ntuple.game.bitboard import make_rules
-from ntuple.solver import LEVELS, Solved, Values
 from ntuple.store import check_finite, write_safetensors
 
 FORMAT = "muzero2048 solution 2"

@@ -9,6 +9,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.exact.solution_file import Settings, read_solution, write_solution
+from ntuple.exact.solver import (
+    LEVELS,
+    Codes,
+    Solved,
+    Values,
+    canonical,
+    canonize,
+    find,
+    first_boards,
+    layer,
+    make_values,
+    value_afters,
+)
 from ntuple.game.bitboard import (
     FOUR_SHARE,
     ONE,
@@ -28,20 +42,6 @@ from ntuple.game.bitboard import (
 )
 from ntuple.game.jit import inline, kernel
 from ntuple.learning.config import available_cores
-from ntuple.solution_file import Settings, read_solution, write_solution
-from ntuple.solver import (
-    LEVELS,
-    Codes,
-    Solved,
-    Values,
-    canonical,
-    canonize,
-    find,
-    first_boards,
-    layer,
-    make_values,
-    value_afters,
-)
 
 ACTIONS = ("up", "right", "down", "left")
 CHUNK = 1 << 11  # states of one task
