@@ -21,11 +21,11 @@ from launch.environment import project_version
 from launch.errors import UserError
 from launch.processes import Processes
 from ntuple import NTupleConfig, NTupleLearner
-from ntuple.store import differences, shape_of
-from ntuple.stored import StoredNetwork, count_file_stages, from_w, load_stored, save_stored
+from ntuple.files.safetensors import differences, shape_of
+from ntuple.files.stored_network import StoredNetwork, count_file_stages, from_w, load_stored, save_stored
+from ntuple.files.tdl import read_w, write_w
 from ntuple.tables.averaging import average
 from ntuple.tables.patterns import count_actions, count_levels, pattern_text
-from ntuple.tdl import read_w, write_w
 
 W_SUFFIX = ".w"
 EXTREMES = 5  # of the largest and the smallest weights (Guei 2023, table 40)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ntuple.expectimax.config import ExpectimaxConfig
     from ntuple.expectimax.player import ExpectimaxPlayer, load_expectimax_player, make_heuristic_player
+    from ntuple.files.stored_network import load_player, load_weights
     from ntuple.game.bitboard import Rules, make_rules
     from ntuple.game.rollout import PlayedGame
     from ntuple.learning.config import NTupleConfig, available_cores
     from ntuple.learning.learner import NTupleLearner
     from ntuple.players.analysis import Advice
     from ntuple.players.player import Games, GreedyPlayer, NTuplePlayer, RandomPlayer
-    from ntuple.stored import load_player, load_weights
 
 _MODULES = {
     "Advice": "advice",

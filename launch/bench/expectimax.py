@@ -9,9 +9,9 @@ from pathlib import Path
 from launch.bench.ntuple import METHODS, NETWORKS, PEER, WARM_MOVES, find_peer, run_peer, warmed
 from launch.bench.rows import REPEATS, Row
 from ntuple import ExpectimaxConfig, ExpectimaxPlayer, make_rules
-from ntuple.stored import StoredNetwork, filled_network
+from ntuple.files.stored_network import StoredNetwork, filled_network
+from ntuple.files.tdl import write_w
 from ntuple.tables.network import read_field
-from ntuple.tdl import write_w
 
 GAMES = {2: 30, 3: 2}  # of a repeat, by plies: about a second each
 SEED = 1

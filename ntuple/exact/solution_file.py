@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from ntuple.exact.solver import LEVELS, Solved, Values
+from ntuple.files.safetensors import check_finite, write_safetensors
 from ntuple.game.bitboard import make_rules
-from ntuple.store import check_finite, write_safetensors
 
 FORMAT = "muzero2048 solution 2"
 OLD_FORMAT = "muzero2048 solution 1"  # without a digest

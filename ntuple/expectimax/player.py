@@ -14,13 +14,13 @@ from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.expectimax.heuristic import Heuristic, make_heuristic
 from ntuple.expectimax.leaves import Memory, Search, make_memory
 from ntuple.expectimax.search import TRACE_COLUMNS, judge_boards, play_on
+from ntuple.files.stored_network import filled_network, load_stored
 from ntuple.game.bitboard import Board, Rules, has_move, make_rules
 from ntuple.game.episode import BOARD_HI, BOARD_LO, COLUMNS
 from ntuple.game.rollout import PlayedGame, close_game, open_game
 from ntuple.learning.config import NTupleConfig, available_cores
 from ntuple.players.analysis import NO_BEST_MOVE, Advice, check_boards
 from ntuple.players.player import Games
-from ntuple.stored import filled_network, load_stored
 from ntuple.tables.network import Network
 
 # Moves of one call of the kernel, behind which a thread can be stopped.

@@ -19,6 +19,20 @@ from threading import Event
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.files.safetensors import Tensors, fill, load_tensors, save_tensors, take
+from ntuple.files.stored_network import (
+    MEMORY_FIELDS,
+    TRAINING_FILE,
+    UNDIVIDED_RATE,
+    WEIGHTS_FILE,
+    StoredNetwork,
+    check_beginning,
+    filled_network,
+    load_weights,
+    new_network,
+    read_memory,
+    read_weights,
+)
 from ntuple.game.bitboard import make_rules
 from ntuple.game.episode import COLUMNS
 from ntuple.learning.config import NTupleConfig
@@ -45,20 +59,6 @@ from ntuple.learning.step_sizes import ADAPTIVE_RECORD_BITS, RULES, TD, TD_RECOR
 from ntuple.learning.targets import EXPECTED, METHODS, RECTIFICATIONS, History, Target, history_length, make_history
 from ntuple.players.greedy import GAMES_A_THREAD, make_scratch
 from ntuple.players.player import NTuplePlayer
-from ntuple.store import Tensors, fill, load_tensors, save_tensors, take
-from ntuple.stored import (
-    MEMORY_FIELDS,
-    TRAINING_FILE,
-    UNDIVIDED_RATE,
-    WEIGHTS_FILE,
-    StoredNetwork,
-    check_beginning,
-    filled_network,
-    load_weights,
-    new_network,
-    read_memory,
-    read_weights,
-)
 from ntuple.tables.averaging import WeightMean
 from ntuple.tables.network import PROMOTIONS, Network, read_field, widen, write_field
 from ntuple.tables.patterns import parse_network, table_sizes

@@ -10,8 +10,8 @@ from launch import checkpoints
 from launch.cli import main
 from launch.networks import read_source
 from launch.processes import Processes
-from ntuple.stored import save_stored
-from ntuple.tdl import Table, WeightFile, make_name, read_w, write_w
+from ntuple.files.stored_network import save_stored
+from ntuple.files.tdl import Table, WeightFile, make_name, read_w, write_w
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "tdl2048"
 CONFIG = """

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from reference import ntuple as reference
 from reference import rules
 
+from ntuple.files.tdl import Table, WeightFile, read_w, write_w
 from ntuple.game.bitboard import Rules, encode, flip, make_rules, mirror, transposed, turned_afterstate
 from ntuple.game.jit import kernel
 from ntuple.tables.layout import scramble, smaller_index, unscramble
 from ntuple.tables.network import Network, make_network
-from ntuple.tdl import Table, WeightFile, read_w, write_w
 from tests.ntuple.drivers import entries, positions, to_board, to_reference
 
 TILES = st.integers(0, 17)

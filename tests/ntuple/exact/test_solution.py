@@ -13,10 +13,10 @@ from safetensors.numpy import load_file, save_file
 
 from muzero2048 import exact
 from muzero2048.env import Game2048
-from ntuple import store
 from ntuple.exact.solution import CHUNK, Answer, Solution, Worth
 from ntuple.exact.solution_file import FORMAT, OLD_FORMAT, digest_of
 from ntuple.exact.solver import LEVELS, solve
+from ntuple.files import safetensors
 from ntuple.game.bitboard import encode
 
 NO_TILE = LEVELS + 1
@@ -234,7 +234,7 @@ def test_a_write_that_fails_leaves_the_old_file_alone(tmp_path: Path, monkeypatc
         temporary.write_bytes(b"half")
         raise OSError("disk full")
 
-    monkeypatch.setattr(store, "save_file", fail)
+    monkeypatch.setattr(safetensors, "save_file", fail)
     with pytest.raises(OSError, match="disk full"):
         asked.save(path)
     assert path.read_bytes() == whole

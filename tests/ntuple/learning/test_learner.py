@@ -9,14 +9,14 @@ from reference import ntuple as reference
 from reference import rules
 
 from ntuple import NTupleConfig, NTupleLearner, NTuplePlayer, load_player, load_weights
+from ntuple.files.safetensors import FORMAT, load_tensors, save_tensors, write_safetensors
+from ntuple.files.stored_network import TRAINING_FILE, StoredNetwork, filled_network, load_stored
 from ntuple.game.bitboard import make_rules
 from ntuple.game.episode import MOVES, SCORE, board_of, last_afterstate
 from ntuple.learning import learner as learner_module
 from ntuple.learning.config import AverageConfig, ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
 from ntuple.learning.kernel import train
 from ntuple.learning.step_sizes import SECOND
-from ntuple.store import FORMAT, load_tensors, save_tensors, write_safetensors
-from ntuple.stored import TRAINING_FILE, StoredNetwork, filled_network, load_stored
 from ntuple.tables.network import read_field
 from ntuple.tables.patterns import parse_network
 from tests.ntuple.drivers import to_reference

@@ -3,9 +3,9 @@ import random
 import numpy as np
 import pytest
 
+from ntuple.files.stored_network import StoredNetwork
 from ntuple.game.bitboard import make_rules
 from ntuple.learning.config import NTupleConfig
-from ntuple.stored import StoredNetwork
 from ntuple.tables.folding import containing
 from ntuple.tables.network import make_network, num_weights, read_field, write_field
 from ntuple.tables.patterns import parse_network, view_cells

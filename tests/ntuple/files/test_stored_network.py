@@ -6,16 +6,16 @@ import pytest
 from reference.positions import as_board
 
 from ntuple import NTupleConfig, NTupleLearner, load_player, make_rules
+from ntuple.files.safetensors import load_tensors, save_tensors
+from ntuple.files.stored_network import StoredNetwork, filled_network, from_w, load_stored, save_stored
+from ntuple.files.tdl import read_w, write_w
 from ntuple.learning.config import StepSizeConfig
 from ntuple.learning.step_sizes import FIRST, SECOND
-from ntuple.store import load_tensors, save_tensors
-from ntuple.stored import StoredNetwork, filled_network, from_w, load_stored, save_stored
 from ntuple.tables.averaging import average
 from ntuple.tables.network import num_weights, read_field
-from ntuple.tdl import read_w, write_w
 from tests.ntuple.drivers import value
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "tdl2048"
+GOLDEN = Path(__file__).parents[2] / "golden" / "tdl2048"
 CONFIG = NTupleConfig(network="012,45", env_steps=3000, report_env_steps=1000, threads=1)
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.store import check_finite
+from ntuple.files.safetensors import check_finite
 from ntuple.tables.patterns import Pattern, pattern_text
 
 TYPE_BYTE = b"w"  # of the files that the program writes by itself; others may lack it

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ntuple import NTuplePlayer, make_rules
+from ntuple.files.tdl import Table, WeightFile, make_name, read_w, stage_and_pattern, table_title, write_w
 from ntuple.tables.network import make_network, write_field
-from ntuple.tdl import Table, WeightFile, make_name, read_w, stage_and_pattern, table_title, write_w
 
 
 def _table(digits: int, width: int, weights: bytes, size: int, length: int, more: bytes = b"") -> bytes:
@@ -93,7 +93,7 @@ def _blocks() -> tuple[np.ndarray, np.ndarray]:
     return WEIGHTS.copy(), COHERENCE.copy()
 
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "tdl2048"
+GOLDEN = Path(__file__).parents[2] / "golden" / "tdl2048"
 
 
 @pytest.mark.parametrize(

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.files.safetensors import Tensors, differences, load_tensors, save_tensors, saved_promotion, shape_of, take
+from ntuple.files.tdl import UNTOUCHED, Table, WeightFile, make_name, stage_and_pattern
 from ntuple.game.bitboard import make_rules
 from ntuple.learning.config import NTupleConfig, available_cores
 from ntuple.learning.state_and_q import KINDS
 from ntuple.learning.step_sizes import FIRST, SECOND, TD_RECORD_BITS, THIRD
 from ntuple.players.player import NTuplePlayer
-from ntuple.store import Tensors, differences, load_tensors, save_tensors, saved_promotion, shape_of, take
 from ntuple.tables.folding import fold
 from ntuple.tables.network import Network, initial_weight, make_network, read_field, write_field
 from ntuple.tables.patterns import Pattern, count_levels, network_text, parse_network, table_sizes, view_cells
 from ntuple.tables.promotion import promoted
 from ntuple.tables.stages import count_stages, make_stages
-from ntuple.tdl import UNTOUCHED, Table, WeightFile, make_name, stage_and_pattern
 
 WEIGHTS_FILE = "weights.safetensors"
 TRAINING_FILE = "training.safetensors"
