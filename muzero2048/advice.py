@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, UInt8, UInt32
 
-from muzero2048.env import Board, Game2048
+from muzero2048.game.env import Board, Game2048
 from muzero2048.search.dynamics import all_afterstates
 
 LARGEST_CELL = 17  # 131072

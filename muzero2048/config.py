@@ -185,7 +185,7 @@ class SearchConfig(Settings, prefix="search"):
 
 @dataclass(frozen=True)
 class StartConfig(Settings, prefix="start"):
-    """Where the games of self-play start (starts.py). Evaluation always plays from normal starts."""
+    """Where the games of self-play start (game/starts.py). Evaluation always plays from normal starts."""
 
     kind: Literal["normal", "restart", "carousel", "jump_start"] = setting(
         "normal",

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from muzero2048.env import FOUR_PROBABILITY, NUM_ACTIONS, Board, Game2048
+from muzero2048.game.env import FOUR_PROBABILITY, NUM_ACTIONS, Board, Game2048
 
 MOST_CELLS = 6  # 2x3: 8^6 boards
 

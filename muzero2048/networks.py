@@ -18,7 +18,7 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from muzero2048.config import NetworkConfig
-from muzero2048.observation import planes
+from muzero2048.game.observation import planes
 from muzero2048.tuples import Tiles, TupleFeatures
 from muzero2048.value_codec import ScalarCodec, ValueCodec
 

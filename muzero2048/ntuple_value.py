@@ -14,11 +14,11 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from muzero2048.config import SearchConfig
-from muzero2048.env import Board, Game2048
+from muzero2048.game.env import Board, Game2048
+from muzero2048.game.symmetry import symmetries
 from muzero2048.player import SearchPlayer, SearchSetting
 from muzero2048.search.base import Dynamics
 from muzero2048.search.dynamics import BoardEvaluator, SimulatorDynamics
-from muzero2048.symmetry import symmetries
 from ntuple import NTupleConfig, load_weights
 from ntuple.tables.patterns import Pattern, count_levels, parse_network, table_sizes
 

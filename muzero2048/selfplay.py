@@ -11,13 +11,13 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
 from muzero2048.calibration import Mark, Pairs, add_pairs, count_pairs, follow, init_mark
 from muzero2048.config import MuZeroConfig, SearchConfig, TrainingConfig
 from muzero2048.devices import by_device
-from muzero2048.env import STEP_DRAWS, Board, Game2048, Transition
+from muzero2048.game.env import STEP_DRAWS, Board, Game2048, Transition
+from muzero2048.game.starts import Starts, StartState, Step, make_starts
 from muzero2048.model import Model
 from muzero2048.search.base import Dynamics, Plan, Root
 from muzero2048.search.dynamics import make_dynamics
 from muzero2048.search.plan import make_root, plan
 from muzero2048.search.read_out import bootstrap_value
-from muzero2048.starts import Starts, StartState, Step, make_starts
 from muzero2048.targets import Sequence, lambda_returns
 
 

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt8
 
-from muzero2048.env import Board, Game2048, where
-from muzero2048.symmetry import Symmetries, view_actions, view_cells, view_policies, view_spawn_codes
+from muzero2048.game.env import Board, Game2048, where
+from muzero2048.game.symmetry import Symmetries, view_actions, view_cells, view_policies, view_spawn_codes
 
 
 def lambda_returns(

@@ -20,7 +20,7 @@ import numpy as np
 from flax import nnx
 from jaxtyping import Array, Float, Int, UInt8
 
-from muzero2048.symmetry import symmetries
+from muzero2048.game.symmetry import symmetries
 
 LEVELS = 16
 FEATURE_BITS = 16  # of the tables of features: LEVELS^4 entries

@@ -80,7 +80,7 @@ def _ours() -> Environment:
     import jax
     import jax.numpy as jnp
 
-    from muzero2048.env import STEP_DRAWS, Board, Game2048
+    from muzero2048.game.env import STEP_DRAWS, Board, Game2048
 
     game = Game2048()
     draws = 1 + STEP_DRAWS

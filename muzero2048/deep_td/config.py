@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from muzero2048.config import TrainingConfig
-from muzero2048.env import NUM_ACTIONS
+from muzero2048.game.env import NUM_ACTIONS
 from muzero2048.value_codec import ScalarCodec, ValueCodec
 from ntuple.settings import Settings, group, setting
 

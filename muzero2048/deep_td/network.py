@@ -9,7 +9,7 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 
 from muzero2048.deep_td.config import DeepTDConfig
-from muzero2048.env import Board, Game2048
+from muzero2048.game.env import Board, Game2048
 from muzero2048.networks import Head, make_trunk, value_initializers
 from muzero2048.search.dynamics import all_afterstates, flat_cells
 

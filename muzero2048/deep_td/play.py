@@ -8,10 +8,10 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8, UInt32
 
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.network import ValueNetwork, q_values
-from muzero2048.env import Game2048
+from muzero2048.game.env import Game2048
+from muzero2048.game.starts import make_starts
 from muzero2048.search.dynamics import flat_cells
 from muzero2048.selfplay import ActorState, GameStatistics, Outcome, draws, game_statistics, step_actor
-from muzero2048.starts import make_starts
 from muzero2048.targets import lambda_returns
 
 

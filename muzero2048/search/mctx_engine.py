@@ -17,7 +17,7 @@ import mctx
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from muzero2048.config import SearchConfig
-from muzero2048.env import NUM_ACTIONS
+from muzero2048.game.env import NUM_ACTIONS
 from muzero2048.model import State
 from muzero2048.search.base import ILLEGAL, Dynamics, Root, Statistics
 from muzero2048.search.selection import node_seed, possible, select_code, select_gumbel, select_puct

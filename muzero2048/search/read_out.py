@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from muzero2048.config import SearchConfig
-from muzero2048.env import NUM_ACTIONS
+from muzero2048.game.env import NUM_ACTIONS
 from muzero2048.search.base import ILLEGAL, Plan, Root, Statistics
 from muzero2048.search.selection import argmax, best_of_considered
 from muzero2048.search.tree import UNVISITED, Tree, expected_value

@@ -14,7 +14,7 @@ from reference import positions, rules
 from muzero2048.advice import Advice, Judge, Judgement, make_advise
 from muzero2048.config import SearchConfig
 from muzero2048.deep_td.player import AfterstateSearch, OnePlySetting
-from muzero2048.env import Board, Game2048
+from muzero2048.game.env import Board, Game2048
 from muzero2048.ntuple_value import NTupleSetting
 from muzero2048.player import NetworkSetting, Params, SearchPlayer, SearchSetting, Setting
 from muzero2048.search.base import Plan

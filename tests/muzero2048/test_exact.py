@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from reference import positions, rules
 
-from muzero2048.env import Game2048
 from muzero2048.exact import Solution, solve
-from muzero2048.symmetry import symmetries, view_cells
+from muzero2048.game.env import Game2048
+from muzero2048.game.symmetry import symmetries, view_cells
 
 SIZES = [(2, 2), (2, 3)]
 

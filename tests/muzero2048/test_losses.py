@@ -11,7 +11,7 @@ from flax import nnx
 from reference import positions
 
 from muzero2048.config import ChanceConfig, LossWeights, MuZeroConfig
-from muzero2048.env import Game2048
+from muzero2048.game.env import Game2048
 from muzero2048.latent import LatentModel
 from muzero2048.losses import LossReport, scale_gradient, unrolled_loss, xlogx
 from muzero2048.model import Model, straight_through_code

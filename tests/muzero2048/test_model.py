@@ -11,11 +11,11 @@ import pytest
 from flax import nnx
 from reference import positions, rules
 
+from muzero2048.game.observation import planes
+from muzero2048.game.symmetry import symmetries
 from muzero2048.grounded import REWARD_SCALE, Move
 from muzero2048.latent import LatentModel
 from muzero2048.model import Model, make_model, straight_through_code
-from muzero2048.observation import planes
-from muzero2048.symmetry import symmetries
 from muzero2048.value_codec import ValueCodec
 
 from .toy_model import KINDS, random_model, small_config

@@ -12,7 +12,7 @@ from reference.positions import random_board
 
 from muzero2048 import ntuple_value
 from muzero2048.config import SearchConfig
-from muzero2048.env import Board, Game2048
+from muzero2048.game.env import Board, Game2048
 from muzero2048.ntuple_value import NTupleSetting, afterstate_values, load_player
 from muzero2048.selfplay import search_move
 from ntuple import NTupleConfig, NTupleLearner, make_rules

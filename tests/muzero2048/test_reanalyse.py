@@ -9,7 +9,7 @@ import pytest
 from reference import positions
 
 from muzero2048.devices import make_shardings
-from muzero2048.env import Game2048
+from muzero2048.game.env import Game2048
 from muzero2048.reanalyse import reanalyse
 from muzero2048.search.dynamics import make_dynamics
 from muzero2048.selfplay import search_move

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from reference import positions, rules, targets
 
-from muzero2048.env import Game2048
-from muzero2048.symmetry import symmetries
+from muzero2048.game.env import Game2048
+from muzero2048.game.symmetry import symmetries
 from muzero2048.targets import Sequence, lambda_returns, make_batch, view_sequence
 
 returns_of = jax.jit(lambda_returns, static_argnums=(3, 4, 5))

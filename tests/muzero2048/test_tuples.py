@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from muzero2048.symmetry import symmetries
+from muzero2048.game.symmetry import symmetries
 from muzero2048.tuples import TupleFeatures, num_tables, table_entries, tuple_placements
 
 ALL = "lines squares rects axes"

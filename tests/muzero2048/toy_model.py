@@ -13,7 +13,7 @@ from reference import positions, rules
 from reference.search import Position, Settings, Tables
 
 from muzero2048.config import ChanceConfig, MuZeroConfig, NetworkConfig, ReplayConfig, SearchConfig
-from muzero2048.env import Board, Game2048
+from muzero2048.game.env import Board, Game2048
 from muzero2048.learner import make_learner
 from muzero2048.model import AfterstatePrediction, Model, Prediction, make_model
 from muzero2048.search.base import ILLEGAL, Dynamics, Root

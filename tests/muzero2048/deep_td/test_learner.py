@@ -11,7 +11,7 @@ from reference import positions, rules
 from muzero2048.deep_td.config import ExplorationConfig
 from muzero2048.deep_td.learner import make_learner, value_loss, view_experience
 from muzero2048.deep_td.play import Experience
-from muzero2048.symmetry import symmetries, view_cells
+from muzero2048.game.symmetry import symmetries, view_cells
 
 from .toy_network import random_network, small_config
 

@@ -18,7 +18,7 @@ from muzero2048.deep_td.config import ExplorationConfig
 from muzero2048.deep_td.network import make_network
 from muzero2048.deep_td.player import OnePlySetting, load_player, load_tree_player
 from muzero2048.deep_td.trainer import DeepTDLearner
-from muzero2048.env import Game2048
+from muzero2048.game.env import Game2048
 
 from .test_learner import shared_learner
 from .toy_network import METHODS, small_config, values_of

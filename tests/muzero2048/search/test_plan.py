@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from muzero2048.config import SearchConfig
-from muzero2048.env import Board
+from muzero2048.game.env import Board
 from muzero2048.model import Model
 from muzero2048.search import plan as plan_module
 from muzero2048.search.base import ILLEGAL, Plan, Root

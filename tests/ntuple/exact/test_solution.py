@@ -12,7 +12,7 @@ from reference import rules
 from safetensors.numpy import load_file, save_file
 
 from muzero2048 import exact
-from muzero2048.env import Game2048
+from muzero2048.game.env import Game2048
 from ntuple.exact.solution import CHUNK, Answer, Solution, Worth
 from ntuple.exact.solution_file import FORMAT, OLD_FORMAT, digest_of
 from ntuple.exact.solver import LEVELS, solve

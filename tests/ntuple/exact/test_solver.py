@@ -8,7 +8,7 @@ import pytest
 from reference import rules
 
 from muzero2048 import exact
-from muzero2048.env import Game2048
+from muzero2048.game.env import Game2048
 from ntuple.exact.solver import LEVELS, Solved, canonize, first_boards, layer, solve
 from ntuple.game.bitboard import Board, decode, make_rules
 

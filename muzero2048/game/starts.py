@@ -17,8 +17,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Int, UInt32
 
 from muzero2048.config import StartConfig
-from muzero2048.env import Board, Game2048, where
-from muzero2048.symmetry import symmetries
+from muzero2048.game.env import Board, Game2048, where
+from muzero2048.game.symmetry import symmetries
 
 KEPT = 64  # K, boards of a game in progress that `restart` keeps
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from reference import positions, rules
 
-from muzero2048.symmetry import symmetries, view_actions, view_cells, view_policies, view_spawn_codes
+from muzero2048.game.symmetry import symmetries, view_actions, view_cells, view_policies, view_spawn_codes
 
 SHAPES = [(4, 4), (3, 3), (2, 2), (2, 3), (3, 2), (3, 4)]
 

@@ -12,7 +12,7 @@ import pytest
 import scipy.stats
 from reference import positions, rules
 
-from muzero2048.env import STEP_DRAWS, Game2048, where
+from muzero2048.game.env import STEP_DRAWS, Game2048, where
 
 SHAPES = [(4, 4), (3, 3), (2, 3), (3, 2), (2, 2)]
 BATCH = 1024  # of all checks board by board: one shape, one compilation a board size
