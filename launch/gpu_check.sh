@@ -20,7 +20,7 @@ part() {  # NAME COMMAND...: run it, keep what it prints, its exit code and its 
 }
 
 if [ -n "${SHORT:-}" ]; then
-    tests=(tests/muzero2048/test_networks.py) config=configs/muzero/tiny.yaml seconds=180
+    tests=(tests/muzero2048/networks/test_trunks.py) config=configs/muzero/tiny.yaml seconds=180
     benches=("learner: learner $config")
 else
     tests=(tests/muzero2048) config=configs/muzero/dissertation.yaml seconds=600

@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from muzero2048.value_codec import ValueCodec
+from muzero2048.networks.value_codec import ValueCodec
 from ntuple.settings import Settings, group, required, setting
 
-TUPLE_SHAPES = ("lines", "squares", "rects", "axes")  # tuples.py
+TUPLE_SHAPES = ("lines", "squares", "rects", "axes")  # networks/tuple_embedding.py
 START_TILES = {str(2**level): level for level in range(3, 18)}  # tiles of starts, and log2 of them
 
 MOST_SIMULATIONS = 2**16
@@ -34,7 +34,7 @@ class NetworkConfig(Settings, prefix="network"):
     )
     trunk: Literal["residual_mlp", "se_resnet", "tuples", "cnn_2x2", "cnn_3x3"] = setting(
         "residual_mlp",
-        "Network from the tiles to features (networks.py): h of a latent model, f and psi of a grounded one.",
+        "Network from the tiles to features (networks/trunks.py): h of a latent model, f and psi of a grounded one.",
     )
     blocks: int = setting(
         10,
@@ -49,7 +49,9 @@ class NetworkConfig(Settings, prefix="network"):
         18, "One-hot planes of the observation; 18 show every tile up to 131072.", at_least=2, at_most=32
     )
     tuples: str = setting(
-        "lines squares", "Tuples of the trunk, words of lines, squares, rects, axes (tuples.py).", only_if=TUPLES
+        "lines squares",
+        "Tuples of the trunk, words of lines, squares, rects, axes (networks/tuple_embedding.py).",
+        only_if=TUPLES,
     )
     tuple_width: int = setting(8, "Units of an entry of the trunk's tables.", at_least=1, at_most=4096, only_if=TUPLES)
     action_input: Literal["append", "outer"] = setting(
@@ -60,7 +62,7 @@ class NetworkConfig(Settings, prefix="network"):
     )
     value_tuples: str = setting(
         "",
-        "Tuples of an n-tuple network in the value, learned by TC (value_tables.py), words as in `tuples`; empty: "
+        "Tuples of an n-tuple network in the value, learned by TC (networks/value_tables.py), words as in `tuples`; empty: "
         "none.",
     )
     table_bits: int = setting(
@@ -298,7 +300,7 @@ class OptimizerConfig(Settings, prefix="optimizer"):
     weight_decay: float = setting(0.0, "Decoupled weight decay (AdamW).", at_least=0, at_most=1e3)
     table_learning_rate: float = setting(
         1.0,
-        "alpha of the value tables, before it is multiplied by the coherence (value_tables.py).",
+        "alpha of the value tables, before it is multiplied by the coherence (networks/value_tables.py).",
         at_least=0,
         at_most=1,
         only_if=TABLES,

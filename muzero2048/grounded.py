@@ -3,7 +3,7 @@
 The latent is one vector a cell. phi is one small network over lines of cells, shared by all lines and all four
 directions (the action only picks the orientation); g writes the spawned tile into its cell; what a cell holds is the
 tile with the nearest embedding, trained by cross-entropy on the afterstate and on the next observation. f and psi read
-the decoded (argmax) tiles through a trunk (networks.py). Value, policy and chance losses therefore stop at the latent:
+the decoded (argmax) tiles through a trunk (networks/trunks.py). Value, policy and chance losses therefore stop at the latent:
 the model learns the rules from boards alone, and is not value-equivalent, which is why it has a name of its own beside
 the latent model.
 """
@@ -21,9 +21,9 @@ from jaxtyping import Array, Bool, Float, Int, UInt8
 from muzero2048.config import MuZeroConfig
 from muzero2048.game.observation import planes
 from muzero2048.model import AfterstatePrediction, Model, Prediction
-from muzero2048.networks import make_norm, make_trunk, value_initializers
-from muzero2048.value_codec import transform
-from muzero2048.value_tables import ValueTables
+from muzero2048.networks.trunks import make_norm, make_trunk, value_initializers
+from muzero2048.networks.value_codec import transform
+from muzero2048.networks.value_tables import ValueTables
 
 # The reward table is a sum of 10 w: Adam moves a weight by its step size only, and the table reaches to 17.
 REWARD_SCALE = 10.0

@@ -21,12 +21,12 @@ from muzero2048.game.env import Game2048
 from muzero2048.game.symmetry import symmetries
 from muzero2048.losses import LossReport, unrolled_loss
 from muzero2048.model import Model, make_model
+from muzero2048.networks.value_tables import Table
 from muzero2048.reanalyse import reanalyse
 from muzero2048.replay import ReplayState, Sample, make_replay
 from muzero2048.selfplay import ActorState, PlayStatistics, add_play, init_actor, play_chunk
 from muzero2048.table_learner import Params, Tables, init_tables, learn_tables, model_is_right, with_tables
 from muzero2048.targets import Batch, Sequence, make_batch, view_sequence
-from muzero2048.value_tables import Table
 
 
 class Average(NamedTuple):

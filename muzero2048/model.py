@@ -24,8 +24,8 @@ from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 
 from muzero2048.config import MuZeroConfig
-from muzero2048.value_codec import ValueCodec
-from muzero2048.value_tables import ValueTables
+from muzero2048.networks.value_codec import ValueCodec
+from muzero2048.networks.value_tables import ValueTables
 
 State = Any  # latent state or afterstate: any pytree with a leading batch axis, both of the same structure
 

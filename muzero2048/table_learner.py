@@ -1,4 +1,4 @@
-"""The value tables of a model in training: they learn beside the optimizer, by TC (value_tables.py)."""
+"""The value tables of a model in training: they learn beside the optimizer, by TC (networks/value_tables.py)."""
 
 from typing import Any, NamedTuple
 
@@ -10,8 +10,8 @@ from jaxtyping import Array, Bool
 from muzero2048.config import MuZeroConfig
 from muzero2048.losses import LossReport
 from muzero2048.model import Model
+from muzero2048.networks.value_tables import Coherence, Table, init_coherence, learn
 from muzero2048.targets import Batch
-from muzero2048.value_tables import Coherence, Table, init_coherence, learn
 
 Params = Any  # nnx.State of the model, its value tables apart
 

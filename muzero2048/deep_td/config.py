@@ -6,7 +6,7 @@ from typing import Literal
 
 from muzero2048.config import TrainingConfig
 from muzero2048.game.env import NUM_ACTIONS
-from muzero2048.value_codec import ScalarCodec, ValueCodec
+from muzero2048.networks.value_codec import ScalarCodec, ValueCodec
 from ntuple.settings import Settings, group, setting
 
 

@@ -10,12 +10,12 @@ from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.game.env import Board, Game2048
-from muzero2048.networks import Head, make_trunk, value_initializers
+from muzero2048.networks.trunks import Head, make_trunk, value_initializers
 from muzero2048.search.dynamics import all_afterstates, flat_cells
 
 
 class ValueNetwork(nnx.Module):
-    """A trunk (networks.py) and one head."""
+    """A trunk (networks/trunks.py) and one head."""
 
     def __init__(self, config: DeepTDConfig, rngs: nnx.Rngs):
         self.codec, self.outputs = config.codec, config.outputs

@@ -7,7 +7,7 @@ from flax import nnx
 
 from launch.bench.work import Work, count_work
 from muzero2048.config import NetworkConfig
-from muzero2048.networks import Tower
+from muzero2048.networks.trunks import Tower
 
 A, B = jnp.zeros((3, 5)), jnp.zeros((5, 7))
 PRODUCT = Work(2 * 3 * 5 * 7, 4 * (3 * 5 + 5 * 7 + 3 * 7))

@@ -16,7 +16,7 @@ from muzero2048.game.symmetry import symmetries
 from muzero2048.grounded import REWARD_SCALE, Move
 from muzero2048.latent import LatentModel
 from muzero2048.model import Model, make_model, straight_through_code
-from muzero2048.value_codec import ValueCodec
+from muzero2048.networks.value_codec import ValueCodec
 
 from .toy_model import KINDS, random_model, small_config
 

@@ -16,9 +16,9 @@ from muzero2048.config import ChanceConfig, MuZeroConfig, NetworkConfig, ReplayC
 from muzero2048.game.env import Board, Game2048
 from muzero2048.learner import make_learner
 from muzero2048.model import AfterstatePrediction, Model, Prediction, make_model
+from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.search.base import ILLEGAL, Dynamics, Root
 from muzero2048.search.dynamics import LearnedDynamics, NetworkEvaluator, SimulatorDynamics, flat_cells
-from muzero2048.value_codec import ValueCodec
 
 NETWORKS = {
     "residual_mlp": NetworkConfig(model="latent", trunk="residual_mlp"),

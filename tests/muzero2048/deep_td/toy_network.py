@@ -12,7 +12,7 @@ from reference import rules
 from muzero2048.config import NetworkConfig, ReplayConfig
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.network import ValueNetwork, make_network
-from muzero2048.value_codec import ValueCodec
+from muzero2048.networks.value_codec import ValueCodec
 
 METHODS = ("td_afterstate", "q_learning")
 

@@ -9,7 +9,7 @@ import pytest
 from flax import nnx
 
 from muzero2048.config import NetworkConfig
-from muzero2048.networks import make_norm, make_trunk
+from muzero2048.networks.trunks import make_norm, make_trunk
 
 SMALL = NetworkConfig(width=8, blocks=2, tile_levels=6, tuple_width=2)
 TRUNKS = ("residual_mlp", "se_resnet", "tuples", "cnn_2x2", "cnn_3x3")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from muzero2048.value_codec import ValueCodec, inverse_transform, transform
+from muzero2048.networks.value_codec import ValueCodec, inverse_transform, transform
 
 CODEC = ValueCodec(bins=601, h_max=600.0)
 GAUSS = ValueCodec(bins=601, h_max=600.0, coding="hl_gauss")

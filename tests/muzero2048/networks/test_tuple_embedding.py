@@ -7,7 +7,7 @@ import pytest
 from flax import nnx
 
 from muzero2048.game.symmetry import symmetries
-from muzero2048.tuples import TupleFeatures, num_tables, table_entries, tuple_placements
+from muzero2048.networks.tuple_embedding import TupleFeatures, num_tables, table_entries, tuple_placements
 
 ALL = "lines squares rects axes"
 

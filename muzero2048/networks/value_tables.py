@@ -23,7 +23,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Int
 
-from muzero2048.tuples import Tiles, num_tables, table_entries, tuple_placements
+from muzero2048.networks.tuple_embedding import Tiles, num_tables, table_entries, tuple_placements
 
 
 class Table(nnx.Variable[Array]):

@@ -2,7 +2,7 @@
 
     residual_mlp  pre-activation residual blocks of fully connected layers (Stochastic MuZero, ICLR 2022, appendix C)
     se_resnet     3x3 convolutions with squeeze-and-excitation (Guei 2023, sec. 4.4.3)
-    tuples        table entries of tuples of cells beside planes, then layers (tuples.py)
+    tuples        table entries of tuples of cells beside planes, then layers (networks/tuple_embedding.py)
     cnn_2x2       two 2x2 convolutions without padding, then one layer (Guei 2023, sec. 4.4.2, fig. 20)
     cnn_3x3       three 3x3 convolutions, then one layer (same place)
 
@@ -19,8 +19,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from muzero2048.config import NetworkConfig
 from muzero2048.game.observation import planes
-from muzero2048.tuples import Tiles, TupleFeatures
-from muzero2048.value_codec import ScalarCodec, ValueCodec
+from muzero2048.networks.tuple_embedding import Tiles, TupleFeatures
+from muzero2048.networks.value_codec import ScalarCodec, ValueCodec
 
 
 def make_norm(features: int, network: NetworkConfig, rngs: nnx.Rngs, dtype: Any = None) -> nnx.LayerNorm | nnx.RMSNorm:

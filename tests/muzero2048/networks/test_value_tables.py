@@ -9,10 +9,9 @@ import pytest
 
 from muzero2048.learner import LearnerState
 from muzero2048.model import make_model
-from muzero2048.value_codec import ValueCodec, transform
-from muzero2048.value_tables import ValueTables, init_coherence, learn
-
-from .toy_model import NETWORKS, random_model, shared_learner, small_config
+from muzero2048.networks.value_codec import ValueCodec, transform
+from muzero2048.networks.value_tables import ValueTables, init_coherence, learn
+from tests.muzero2048.toy_model import NETWORKS, random_model, shared_learner, small_config
 
 TABLES = dataclasses.replace(NETWORKS["grounded"], value_tuples="rects", table_bits=16)
 
