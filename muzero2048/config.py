@@ -29,8 +29,8 @@ class NetworkConfig(Settings, prefix="network"):
 
     model: Literal["latent", "grounded"] = setting(
         "latent",
-        "latent: an abstract state trained by value equivalence, as published (latent.py). grounded: a state of H*W "
-        "cells and a reconstruction loss (grounded.py).",
+        "latent: an abstract state trained by value equivalence, as published (models/latent.py). grounded: a state of H*W "
+        "cells and a reconstruction loss (models/grounded.py).",
     )
     trunk: Literal["residual_mlp", "se_resnet", "tuples", "cnn_2x2", "cnn_3x3"] = setting(
         "residual_mlp",

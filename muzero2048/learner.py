@@ -20,7 +20,7 @@ from muzero2048.devices import Devices, make_shardings
 from muzero2048.game.env import Game2048
 from muzero2048.game.symmetry import symmetries
 from muzero2048.losses import LossReport, unrolled_loss
-from muzero2048.model import Model, make_model
+from muzero2048.models.base import Model, make_model
 from muzero2048.networks.value_tables import Table
 from muzero2048.reanalyse import reanalyse
 from muzero2048.replay import ReplayState, Sample, make_replay

@@ -1,4 +1,4 @@
-"""The loss of an unrolled model (Stochastic MuZero, eq. 1 and 6, with the conventions of model.py).
+"""The loss of an unrolled model (Stochastic MuZero, eq. 1 and 6, with the conventions of models/base.py).
 
     L = mean_{k<=K} w_v l(v^k, z_{t+k}) + w_p l(p^k, pi_{t+k})
       + mean_{k<K}  w_q l(Q^k, (z_{t+k} - r_{t+k}) / gamma) + w_c l(sigma^k, c_{t+k}) + w_r l(r^k, r_{t+k})
@@ -19,7 +19,7 @@ import optax
 from jaxtyping import Array, Bool, Float, UInt8
 
 from muzero2048.config import MuZeroConfig
-from muzero2048.model import Model, State, straight_through_code
+from muzero2048.models.base import Model, State, straight_through_code
 from muzero2048.targets import Batch
 
 

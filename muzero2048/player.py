@@ -17,7 +17,7 @@ from muzero2048.advice import Advice, Advise, Judge, Judgement, make_advise
 from muzero2048.checkpoint import PARAMETERS, load_pytree
 from muzero2048.config import MuZeroConfig, SearchConfig
 from muzero2048.game.env import Board, Game2048, where
-from muzero2048.model import make_model
+from muzero2048.models.base import make_model
 from muzero2048.search.base import Dynamics
 from muzero2048.search.dynamics import make_dynamics
 from muzero2048.selfplay import search_move

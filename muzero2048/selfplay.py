@@ -13,7 +13,7 @@ from muzero2048.config import MuZeroConfig, SearchConfig, TrainingConfig
 from muzero2048.devices import by_device
 from muzero2048.game.env import STEP_DRAWS, Board, Game2048, Transition
 from muzero2048.game.starts import Starts, StartState, Step, make_starts
-from muzero2048.model import Model
+from muzero2048.models.base import Model
 from muzero2048.search.base import Dynamics, Plan, Root
 from muzero2048.search.dynamics import make_dynamics
 from muzero2048.search.plan import make_root, plan

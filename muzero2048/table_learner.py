@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool
 
 from muzero2048.config import MuZeroConfig
 from muzero2048.losses import LossReport
-from muzero2048.model import Model
+from muzero2048.models.base import Model
 from muzero2048.networks.value_tables import Coherence, Table, init_coherence, learn
 from muzero2048.targets import Batch
 

@@ -69,7 +69,7 @@ class Batch(NamedTuple):
     action: Int[Array, "B K"]
     spawn_code: Int[Array, "B K"]
     reward: Float[Array, "B K"]  # 0 in the absorbing state
-    afterstate_value: Float[Array, "B K"]  # (G_t - r_t) / gamma: convention 2 of model.py
+    afterstate_value: Float[Array, "B K"]  # (G_t - r_t) / gamma: convention 2 of models/base.py
     weight: Float[Array, "B"]  # of the sample in the loss; 1 unless replay is prioritised
 
 

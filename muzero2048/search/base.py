@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from muzero2048.game.env import Board
-from muzero2048.model import State
+from muzero2048.models.base import State
 
 ILLEGAL = -1e9  # logit of an illegal action; finite: a softmax over no legal action must not be NaN
 

@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from muzero2048.config import SearchConfig
 from muzero2048.game.env import NUM_ACTIONS
-from muzero2048.model import State
+from muzero2048.models.base import State
 from muzero2048.search.base import Dynamics, Root
 from muzero2048.search.selection import (
     node_seed,

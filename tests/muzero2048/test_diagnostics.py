@@ -12,7 +12,7 @@ from reference import positions, rules
 from launch.metrics import REGISTRY
 from muzero2048.config import ChanceConfig
 from muzero2048.diagnostics import Mean, diagnose, measure, recent_boards
-from muzero2048.model import AfterstatePrediction, Model, Prediction
+from muzero2048.models.base import AfterstatePrediction, Model, Prediction
 from muzero2048.replay import ReplayState
 from muzero2048.targets import Sequence
 

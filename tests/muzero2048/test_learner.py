@@ -19,7 +19,7 @@ from muzero2048.learner import (
     make_optimizer,
     norms_by_part,
 )
-from muzero2048.model import make_model
+from muzero2048.models.base import make_model
 
 from .toy_model import KINDS, shared_learner, small_config
 

@@ -12,9 +12,9 @@ from reference import positions
 
 from muzero2048.config import ChanceConfig, LossWeights, MuZeroConfig
 from muzero2048.game.env import Game2048
-from muzero2048.latent import LatentModel
 from muzero2048.losses import LossReport, scale_gradient, unrolled_loss, xlogx
-from muzero2048.model import Model, straight_through_code
+from muzero2048.models.base import Model, straight_through_code
+from muzero2048.models.latent import LatentModel
 from muzero2048.targets import Batch, Sequence, make_batch
 
 from .toy_model import random_model, small_config

@@ -15,7 +15,7 @@ from reference.search import Position, Settings, Tables
 from muzero2048.config import ChanceConfig, MuZeroConfig, NetworkConfig, ReplayConfig, SearchConfig
 from muzero2048.game.env import Board, Game2048
 from muzero2048.learner import make_learner
-from muzero2048.model import AfterstatePrediction, Model, Prediction, make_model
+from muzero2048.models.base import AfterstatePrediction, Model, Prediction, make_model
 from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.search.base import ILLEGAL, Dynamics, Root
 from muzero2048.search.dynamics import LearnedDynamics, NetworkEvaluator, SimulatorDynamics, flat_cells

@@ -13,7 +13,7 @@ from reference.search import Tables
 
 from muzero2048.config import SearchConfig
 from muzero2048.game.env import Board
-from muzero2048.model import Model
+from muzero2048.models.base import Model
 from muzero2048.search.base import Plan, Root
 from muzero2048.search.plan import make_root, plan
 

@@ -11,7 +11,7 @@ import pytest
 
 from muzero2048.config import SearchConfig
 from muzero2048.game.env import Board
-from muzero2048.model import Model
+from muzero2048.models.base import Model
 from muzero2048.search import plan as plan_module
 from muzero2048.search.base import ILLEGAL, Plan, Root
 from muzero2048.search.dynamics import SimulatorDynamics

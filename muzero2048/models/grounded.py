@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt8
 
 from muzero2048.config import MuZeroConfig
 from muzero2048.game.observation import planes
-from muzero2048.model import AfterstatePrediction, Model, Prediction
+from muzero2048.models.base import AfterstatePrediction, Model, Prediction
 from muzero2048.networks.trunks import make_norm, make_trunk, value_initializers
 from muzero2048.networks.value_codec import transform
 from muzero2048.networks.value_tables import ValueTables

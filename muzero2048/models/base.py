@@ -124,7 +124,10 @@ def straight_through_code(logits: Float[Array, "B C"]) -> Float[Array, "B C"]:
 
 def make_model(config: MuZeroConfig, seed: int | PRNGKeyArray) -> Model:
     """The model that the config names, with fresh parameters."""
-    from muzero2048 import grounded, latent  # they subclass Model
+    from muzero2048.models import (
+        grounded,
+        latent,  # they subclass Model
+    )
 
     rngs = nnx.Rngs(seed)
     if config.network.model == "grounded":

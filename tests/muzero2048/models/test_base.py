@@ -13,12 +13,11 @@ from reference import positions, rules
 
 from muzero2048.game.observation import planes
 from muzero2048.game.symmetry import symmetries
-from muzero2048.grounded import REWARD_SCALE, Move
-from muzero2048.latent import LatentModel
-from muzero2048.model import Model, make_model, straight_through_code
+from muzero2048.models.base import Model, make_model, straight_through_code
+from muzero2048.models.grounded import REWARD_SCALE, Move
+from muzero2048.models.latent import LatentModel
 from muzero2048.networks.value_codec import ValueCodec
-
-from .toy_model import KINDS, random_model, small_config
+from tests.muzero2048.toy_model import KINDS, random_model, small_config
 
 B, BINS, CODES = 6, 16, 12
 # The moves of a random grounded model do not keep the sum of the tiles, so they earn nothing.
