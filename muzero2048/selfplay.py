@@ -16,8 +16,8 @@ from muzero2048.game.starts import Starts, StartState, Step, make_starts
 from muzero2048.models.base import Model
 from muzero2048.search.base import Dynamics, Plan, Root
 from muzero2048.search.dynamics import make_dynamics
-from muzero2048.search.plan import make_root, plan
-from muzero2048.search.read_out import bootstrap_value
+from muzero2048.search.policies import make_root, plan
+from muzero2048.search.policy_output import bootstrap_value
 from muzero2048.targets import Sequence, lambda_returns
 
 

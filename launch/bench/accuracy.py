@@ -19,9 +19,9 @@ from muzero2048.exact import Solution, solve, tile_sums
 from muzero2048.game.env import NUM_ACTIONS, Board, Game2048
 from muzero2048.search.base import Plan
 from muzero2048.search.dynamics import SimulatorDynamics
-from muzero2048.search.loop import grow_tree
-from muzero2048.search.plan import make_root
-from muzero2048.search.read_out import read_out, root_statistics
+from muzero2048.search.policies import make_root
+from muzero2048.search.policy_output import read_out, root_statistics
+from muzero2048.search.tree_search import grow_tree
 
 CHANCE_RULES = get_args(get_type_hints(SearchConfig)["chance"])
 READ_OUTS = get_args(get_type_hints(SearchConfig)["read_out"])

@@ -64,7 +64,7 @@ class Statistics(NamedTuple):
 
     q_values: Float[Array, "B A"]  # r + gamma V(as), in points; of no meaning where not visited
     visits: Int[Array, "B A"]
-    bounds: Float[Array, "B 2"]  # least and greatest Q met in the tree (values.py)
+    bounds: Float[Array, "B 2"]  # least and greatest Q met in the tree (search/qtransforms.py)
 
 
 class Plan(NamedTuple):

@@ -4,7 +4,7 @@ mctx knows one kind of node, so both kinds share one axis of A + C slots: slots 
 node, slots A..A+C-1 the codes of a chance node. A slot that does not apply has prior logit ILLEGAL and is never
 chosen. The edge of a move carries its reward, the discount gamma and the value of the afterstate; the edge of a
 chance event carries reward 0, discount 1 and the value of the state (conventions of models/base.py: one discount a move).
-The rules at the nodes are those of selection.py.
+The rules at the nodes are those of search/action_selection.py.
 """
 
 import dataclasses
@@ -19,9 +19,9 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 from muzero2048.config import SearchConfig
 from muzero2048.game.env import NUM_ACTIONS
 from muzero2048.models.base import State
+from muzero2048.search.action_selection import node_seed, possible, select_code, select_gumbel, select_puct
 from muzero2048.search.base import ILLEGAL, Dynamics, Root, Statistics
-from muzero2048.search.selection import node_seed, possible, select_code, select_gumbel, select_puct
-from muzero2048.search.values import complete_q, scale_q
+from muzero2048.search.qtransforms import complete_q, scale_q
 
 
 class Node(NamedTuple):

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 from muzero2048.game.env import NUM_ACTIONS
 from muzero2048.models.base import State
 from muzero2048.search.base import Root, Statistics
-from muzero2048.search.values import Bounds
+from muzero2048.search.qtransforms import Bounds
 
 UNVISITED = -1
 

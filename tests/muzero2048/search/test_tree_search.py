@@ -14,12 +14,11 @@ from muzero2048.config import SearchConfig
 from muzero2048.game.env import Board
 from muzero2048.models.base import Model
 from muzero2048.search.base import ILLEGAL, Plan, Root
-from muzero2048.search.loop import BLOCKS, LEAST_BLOCK, grow_tree, sort_into_blocks
-from muzero2048.search.plan import make_root, plan
-from muzero2048.search.read_out import read_out, root_statistics
+from muzero2048.search.policies import make_root, plan
+from muzero2048.search.policy_output import read_out, root_statistics
 from muzero2048.search.tree import UNVISITED, Tree
-
-from ..toy_model import (
+from muzero2048.search.tree_search import BLOCKS, LEAST_BLOCK, grow_tree, sort_into_blocks
+from tests.muzero2048.toy_model import (
     GAME,
     ToyModel,
     boards_with,

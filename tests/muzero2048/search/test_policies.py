@@ -12,14 +12,13 @@ import pytest
 from muzero2048.config import SearchConfig
 from muzero2048.game.env import Board
 from muzero2048.models.base import Model
-from muzero2048.search import plan as plan_module
+from muzero2048.search import policies as plan_module
 from muzero2048.search.base import ILLEGAL, Plan, Root
 from muzero2048.search.dynamics import SimulatorDynamics
-from muzero2048.search.loop import grow_tree
-from muzero2048.search.plan import add_dirichlet_noise, make_root, plan, plan_one_step
-from muzero2048.search.read_out import read_out, root_statistics
-
-from ..toy_model import (
+from muzero2048.search.policies import add_dirichlet_noise, make_root, plan, plan_one_step
+from muzero2048.search.policy_output import read_out, root_statistics
+from muzero2048.search.tree_search import grow_tree
+from tests.muzero2048.toy_model import (
     GAME,
     PlainEvaluator,
     ToyModel,

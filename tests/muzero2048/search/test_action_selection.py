@@ -11,8 +11,7 @@ import pytest
 from mctx._src import seq_halving
 
 from muzero2048.config import SearchConfig
-from muzero2048.search.base import ILLEGAL
-from muzero2048.search.selection import (
+from muzero2048.search.action_selection import (
     argmax,
     halving_schedule,
     inverse_cdf,
@@ -22,8 +21,8 @@ from muzero2048.search.selection import (
     select_gumbel,
     select_puct,
 )
-
-from ..toy_model import nodes_of_mctx, random_nodes
+from muzero2048.search.base import ILLEGAL
+from tests.muzero2048.toy_model import nodes_of_mctx, random_nodes
 
 CHANCE = ("ratio", "deficit", "quasi_random", "sampled", "weighted")
 NO_BOUNDS = jnp.zeros(2)

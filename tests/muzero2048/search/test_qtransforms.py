@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from muzero2048.config import SearchConfig
-from muzero2048.search.values import complete_q, normalize, scale_q, widen
-
-from ..toy_model import nodes_of_mctx, random_nodes
+from muzero2048.search.qtransforms import complete_q, normalize, scale_q, widen
+from tests.muzero2048.toy_model import nodes_of_mctx, random_nodes
 
 BOUNDS = jnp.array([5.0, 45.0])
 

@@ -9,7 +9,7 @@ import pytest
 
 from muzero2048.config import SearchConfig
 from muzero2048.search.base import ILLEGAL, Root, Statistics
-from muzero2048.search.read_out import bootstrap_value, expectimax_q, read_out
+from muzero2048.search.policy_output import bootstrap_value, expectimax_q, read_out
 from muzero2048.search.tree import UNVISITED, plant
 
 GUMBEL = SearchConfig(c_visit=1.0, c_scale=1.0, normalization="fixed", value_scale=1.0)

@@ -19,8 +19,7 @@ from jaxtyping import Array, Bool, Float, Int
 from muzero2048.config import SearchConfig
 from muzero2048.game.env import NUM_ACTIONS
 from muzero2048.models.base import State
-from muzero2048.search.base import Dynamics, Root
-from muzero2048.search.selection import (
+from muzero2048.search.action_selection import (
     node_seed,
     possible,
     select_code,
@@ -28,8 +27,9 @@ from muzero2048.search.selection import (
     select_puct,
     select_root_gumbel,
 )
+from muzero2048.search.base import Dynamics, Root
+from muzero2048.search.qtransforms import widen
 from muzero2048.search.tree import UNVISITED, Tree, expected_value, plant
-from muzero2048.search.values import widen
 
 BLOCKS, LEAST_BLOCK = 4, 32  # blocks of rows in an evaluation on a CPU, and the least rows of one
 
