@@ -21,10 +21,10 @@ from jaxtyping import Array, Bool, Float, Int, UInt8
 from muzero2048.config import MuZeroConfig
 from muzero2048.game.env import NUM_ACTIONS, Board, Game2048
 from muzero2048.models.base import Model, State
-from muzero2048.replay import ReplayState
 from muzero2048.search.base import Afterstate
 from muzero2048.search.dynamics import flat_cells, make_dynamics
 from muzero2048.search.policies import move_all
+from muzero2048.training.replay import ReplayState
 
 BOARDS = 512  # of the buffer, measured once a report
 LATE_LEVEL = 11  # a board with a tile of 2048 or more is of a late game

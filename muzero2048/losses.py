@@ -8,7 +8,7 @@
 The first mean of a grounded model is its k = 0 alone: its dynamics learn nothing from values and policies.
 l is cross-entropy, sg stops the gradient. Every term is a mean over the positions that count for it: all but value and
 reward, which learn 0 there, skip absorbing states, in which no move is made. In a term, the loss of a
-sample is multiplied by its weight, which prioritised replay sets (replay.py).
+sample is multiplied by its weight, which prioritised replay sets (training/replay.py).
 """
 
 from typing import NamedTuple

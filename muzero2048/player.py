@@ -14,13 +14,13 @@ from flax import nnx
 from jaxtyping import Array, Bool, Int, UInt32
 
 from muzero2048.advice import Advice, Advise, Judge, Judgement, make_advise
-from muzero2048.checkpoint import PARAMETERS, load_pytree
 from muzero2048.config import MuZeroConfig, SearchConfig
 from muzero2048.game.env import Board, Game2048, where
 from muzero2048.models.base import make_model
 from muzero2048.search.base import Dynamics
 from muzero2048.search.dynamics import make_dynamics
 from muzero2048.selfplay import search_move
+from muzero2048.training.array_files import PARAMETERS, load_pytree
 
 LANES = 512  # games side by side
 TREE_NODES = 2**21  # most nodes of their trees together: 0.5 to 3 GB, which bounds the lanes of large searches

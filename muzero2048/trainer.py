@@ -8,15 +8,15 @@ from typing import Any
 
 import jax
 
-from muzero2048.calibration import calibration_metrics
 from muzero2048.config import MuZeroConfig
-from muzero2048.device_learner import DeviceLearner, state_memory
-from muzero2048.devices import local_copy
 from muzero2048.diagnostics import measure
 from muzero2048.learner import LearnerState, Report, UpdateReport, acting_params, make_learner, with_acting_params
 from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.player import SearchPlayer, make_player
 from muzero2048.selfplay import GameStatistics
+from muzero2048.training.base_learner import DeviceLearner, state_memory
+from muzero2048.training.calibration import calibration_metrics
+from muzero2048.training.devices import local_copy
 
 SATURATION_WARNING = 0.001  # share of value targets beyond the support that is worth a word
 

@@ -17,8 +17,8 @@ from launch.bench.learner import experiments, trace
 from launch.bench.rows import Row
 from launch.errors import UserError
 from muzero2048.config import MuZeroConfig
-from muzero2048.devices import Devices
 from muzero2048.learner import make_learner
+from muzero2048.training.devices import Devices
 
 # What XLA asks of a device (stream_executor.GpuTargetConfigProto), of an H200.
 H200 = """

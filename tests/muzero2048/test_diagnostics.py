@@ -13,8 +13,8 @@ from launch.metrics import REGISTRY
 from muzero2048.config import ChanceConfig
 from muzero2048.diagnostics import Mean, diagnose, measure, recent_boards
 from muzero2048.models.base import AfterstatePrediction, Model, Prediction
-from muzero2048.replay import ReplayState
 from muzero2048.targets import Sequence
+from muzero2048.training.replay import ReplayState
 
 from .toy_model import GAME, PlainCodec, random_model, shared_learner, small_config
 

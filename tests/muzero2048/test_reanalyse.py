@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from reference import positions
 
-from muzero2048.devices import make_shardings
 from muzero2048.game.env import Game2048
 from muzero2048.reanalyse import reanalyse
 from muzero2048.search.dynamics import make_dynamics
 from muzero2048.selfplay import search_move
 from muzero2048.targets import Sequence
+from muzero2048.training.devices import make_shardings
 
 from .toy_model import random_model, small_config
 

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from launch.metrics import REGISTRY
-from muzero2048 import device_learner, trainer
+from muzero2048 import trainer
 from muzero2048.config import MuZeroConfig, NetworkConfig, StartConfig
 from muzero2048.player import load_player
 from muzero2048.trainer import MuZeroLearner
+from muzero2048.training import base_learner
 
 from .toy_model import shared_learner, small_config
 
@@ -105,7 +106,7 @@ def test_metrics_do_not_depend_on_the_calls(monkeypatch: pytest.MonkeyPatch) -> 
     one.advance()
     many.advance()
     one._rounds_a_call, many._rounds_a_call = 9, 1
-    monkeypatch.setattr(device_learner, "rounds_a_call", lambda rounds, seconds: 1)
+    monkeypatch.setattr(base_learner, "rounds_a_call", lambda rounds, seconds: 1)
     told: list[int] = []
     assert trained(one.advance()) == trained(many.advance(lambda moves: bool(told.append(moves))))
     assert told == [128, 256]
@@ -126,7 +127,7 @@ def test_several_processes_make_one_call_a_report(monkeypatch: pytest.MonkeyPatc
     ("rounds", "seconds", "following"), [(1, 60.0, 1), (1, 0.001, 2), (8, 1.0, 12), (8, 0.1, 16), (8, 12.0, 1)]
 )
 def test_calls_take_a_second_and_a_half(rounds: int, seconds: float, following: int) -> None:
-    assert device_learner.rounds_a_call(rounds, seconds) == following
+    assert base_learner.rounds_a_call(rounds, seconds) == following
 
 
 def test_starts_continue_to_the_bit(tmp_path: Path) -> None:

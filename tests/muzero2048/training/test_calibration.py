@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from muzero2048.calibration import Mark, add_pairs, calibration_metrics, count_pairs, follow, init_mark
+from muzero2048.training.calibration import Mark, add_pairs, calibration_metrics, count_pairs, follow, init_mark
 
 DISCOUNT = 0.9
 

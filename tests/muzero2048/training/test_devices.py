@@ -14,10 +14,9 @@ import jax
 import pytest
 
 from muzero2048.config import ReplayConfig, SearchConfig
-from muzero2048.devices import make_shardings
 from muzero2048.trainer import MuZeroLearner
-
-from .toy_model import small_config
+from muzero2048.training.devices import make_shardings
+from tests.muzero2048.toy_model import small_config
 
 # A search in trees, value tables and all that replay can do; strata of three environments and eight sequences.
 TABLES = dataclasses.replace(small_config("grounded").network, value_tuples="lines squares", table_bits=16)
@@ -122,7 +121,7 @@ def run_together(commands: list[list[str]], environment: dict[str, str]) -> list
     """Run programs side by side and return what they print; all are gone when this returns or fails."""
     running = [
         subprocess.Popen(
-            command, env=environment, cwd=Path(__file__).parents[2], text=True,
+            command, env=environment, cwd=Path(__file__).parents[3], text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )
         for command in commands

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from muzero2048.replay import PRIORITY_EPSILON, Place, Replay, ReplayState, invert, make_replay
+from muzero2048.training.replay import PRIORITY_EPSILON, Place, Replay, ReplayState, invert, make_replay
 
 CAPACITY, CHUNK, ENVIRONMENTS, SEQUENCE, BATCH = 12, 4, 6, 4, 3000
 STRATA = 6  # gcd(6, 3000)
