@@ -38,8 +38,8 @@ LEARNERS = {
         memory_keys="ntuple.stages or ntuple.network",
     ),
     "muzero": LearnerEntry(
-        config="muzero2048.config:MuZeroConfig",
-        learner="muzero2048.trainer:MuZeroLearner",
+        config="muzero2048.muzero.config:MuZeroConfig",
+        learner="muzero2048.muzero.learner:MuZeroLearner",
         one_ply_player="",
         tree_player="muzero2048.player:load_player",
         expectimax_player="",
@@ -103,7 +103,7 @@ def memory(name: str, config: LearnerConfig) -> dict[str, int]:
 def search_config() -> type[Any]:
     """The class SearchConfig, for searches that no learner's config holds."""
     _set_compilation_cache()
-    return cast(type[Any], import_module("muzero2048.config").SearchConfig)
+    return cast(type[Any], import_module("muzero2048.muzero.config").SearchConfig)
 
 
 def expectimax_config() -> type[Any]:

@@ -48,7 +48,7 @@ DEEP_TD = (Metric("td/epsilon", "fraction", "moves drawn at random, mean since t
 
 MUZERO = (
     Metric("perf/samples_per_second", "samples/s", "sequences learned from since the last report"),
-    Metric("loss/total", "1", "weighted sum of the terms below (muzero2048/losses.py)"),
+    Metric("loss/total", "1", "weighted sum of the terms below (muzero2048/muzero/losses.py)"),
     Metric(
         "loss/value",
         "nats",

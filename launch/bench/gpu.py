@@ -16,8 +16,8 @@ from launch.bench.hlo import count_launches
 from launch.bench.learner import experiments, trace
 from launch.bench.rows import Row
 from launch.errors import UserError
-from muzero2048.config import MuZeroConfig
-from muzero2048.learner import make_learner
+from muzero2048.muzero.config import MuZeroConfig
+from muzero2048.muzero.train_step import make_learner
 from muzero2048.training.devices import Devices
 
 # What XLA asks of a device (stream_executor.GpuTargetConfigProto), of an H200.

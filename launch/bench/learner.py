@@ -24,8 +24,8 @@ from launch.bench.work import Work, count_work
 from launch.config import load_experiment
 from launch.environment import device_bytes
 from launch.errors import UserError
-from muzero2048.config import MuZeroConfig
-from muzero2048.learner import Learner, make_learner
+from muzero2048.muzero.config import MuZeroConfig
+from muzero2048.muzero.train_step import Learner, make_learner
 from muzero2048.search.tree_search import block_size
 
 CONFIGS = Path(__file__).parents[2] / "configs" / "muzero"

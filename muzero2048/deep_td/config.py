@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from muzero2048.config import TrainingConfig
 from muzero2048.game.env import NUM_ACTIONS
+from muzero2048.muzero.config import TrainingConfig
 from muzero2048.networks.value_codec import ScalarCodec, ValueCodec
 from ntuple.settings import Settings, group, setting
 

@@ -15,8 +15,8 @@ from muzero2048.deep_td.network import ValueNetwork, make_network
 from muzero2048.deep_td.play import Experience, play_chunk
 from muzero2048.game.env import Game2048
 from muzero2048.game.symmetry import Symmetries, symmetries, view_actions, view_cells
-from muzero2048.learner import make_optimizer
-from muzero2048.selfplay import ActorState, GameStatistics, add_games, init_actor
+from muzero2048.muzero.selfplay import ActorState, GameStatistics, add_games, init_actor
+from muzero2048.muzero.train_step import make_optimizer
 from muzero2048.training.replay import ReplayState, make_replay
 
 Params = Any  # nnx.State of the network

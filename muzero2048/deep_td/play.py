@@ -10,9 +10,9 @@ from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.network import ValueNetwork, q_values
 from muzero2048.game.env import Game2048
 from muzero2048.game.starts import make_starts
+from muzero2048.muzero.selfplay import ActorState, GameStatistics, Outcome, draws, game_statistics, step_actor
+from muzero2048.muzero.targets import lambda_returns
 from muzero2048.search.dynamics import flat_cells
-from muzero2048.selfplay import ActorState, GameStatistics, Outcome, draws, game_statistics, step_actor
-from muzero2048.targets import lambda_returns
 
 
 class Experience(NamedTuple):
@@ -74,7 +74,7 @@ def play_chunk(
 def targets(moves: Moves, last_value: Float[Array, "E"], config: DeepTDConfig) -> Float[Array, "T E"]:
     """What the values of the moves are trained towards.
 
-    With G_t the lambda-return of n steps of move t (targets.py), V(s) = max_a Q(s, a), and lambda 0 before a move that
+    With G_t the lambda-return of n steps of move t (muzero/targets.py), V(s) = max_a Q(s, a), and lambda 0 before a move that
     is not the greedy one, so that all returns are those of greedy play (Watkins 1989, Q(lambda)):
 
         q_learning     Q(s_t, a_t)  towards  G_t

@@ -10,10 +10,10 @@ from flax import nnx
 from jaxtyping import Array, UInt32
 
 from muzero2048.advice import Judge, Judgement
-from muzero2048.config import SearchConfig
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.network import afterstate_values, make_network, q_values
 from muzero2048.game.env import Board, Game2048
+from muzero2048.muzero.config import SearchConfig
 from muzero2048.player import Params, SearchPlayer, SearchSetting, Setting
 from muzero2048.search.base import Dynamics
 from muzero2048.search.dynamics import BoardEvaluator, SimulatorDynamics

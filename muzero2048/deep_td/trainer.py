@@ -8,8 +8,8 @@ import jax
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.learner import make_learner
 from muzero2048.deep_td.player import make_player
+from muzero2048.muzero.learner import game_metrics, warn_of_saturation
 from muzero2048.player import SearchPlayer
-from muzero2048.trainer import game_metrics, warn_of_saturation
 from muzero2048.training.base_learner import DeviceLearner, state_memory
 
 

@@ -16,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int, UInt32
 
-from muzero2048.config import StartConfig
 from muzero2048.game.env import Board, Game2048, where
 from muzero2048.game.symmetry import symmetries
+from muzero2048.muzero.config import StartConfig
 
 KEPT = 64  # K, boards of a game in progress that `restart` keeps
 
@@ -177,7 +177,7 @@ def _jump_start(game: Game2048, config: StartConfig) -> Starts:
 def jump_boards(game: Game2048, levels: tuple[int, ...]) -> UInt32[np.ndarray, "M H"]:
     """The first 1, 2, .. of the tiles along a snake (row by row, back and forth) in each view of the board, as words.
 
-    Two spawns leave an empty cell on each (config.py sees to it), so it has a legal move.
+    Two spawns leave an empty cell on each (muzero/config.py sees to it), so it has a legal move.
     """
     cells = np.arange(game.num_cells).reshape(game.rows, game.columns)
     cells[1::2] = cells[1::2, ::-1]

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 
-from muzero2048.config import MuZeroConfig
+from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.networks.value_tables import ValueTables
 

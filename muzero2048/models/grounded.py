@@ -18,9 +18,9 @@ import optax
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, UInt8
 
-from muzero2048.config import MuZeroConfig
 from muzero2048.game.observation import planes
 from muzero2048.models.base import AfterstatePrediction, Model, Prediction
+from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.networks.trunks import make_norm, make_trunk, value_initializers
 from muzero2048.networks.value_codec import transform
 from muzero2048.networks.value_tables import ValueTables
@@ -194,7 +194,7 @@ class GroundedModel(Model):
         return nnx.relu(self.norm(x)).reshape(len(x), -1)
 
     def _centre(self, tiles: Int[Array, "B N"]) -> Float[Array, "B"]:
-        """The sum of the value tables, which learn apart (learner.py)."""
+        """The sum of the value tables, which learn apart (muzero/train_step.py)."""
         assert self.value_tables is not None
         return jax.lax.stop_gradient(self.value_tables(tiles))
 

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Int, UInt8
 
-from muzero2048.config import MuZeroConfig
 from muzero2048.game.observation import planes
 from muzero2048.models.base import AfterstatePrediction, Model, Prediction
+from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.networks.trunks import Head, Tower, make_trunk, value_initializers
 
 FIRST_REWARD = 4.0  # points of any move to a new network: what it promises too much, values would long remember

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
-from muzero2048.config import SearchConfig
+from muzero2048.muzero.config import SearchConfig
 from muzero2048.search.base import ILLEGAL, Root, Statistics
 from muzero2048.search.qtransforms import Bounds, complete_q, normalize, scale_q
 

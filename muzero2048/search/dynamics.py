@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
-from muzero2048.config import SearchConfig
 from muzero2048.game.env import NUM_ACTIONS, Board, Game2048
 from muzero2048.models.base import Model, State
+from muzero2048.muzero.config import SearchConfig
 from muzero2048.search.base import ILLEGAL, Afterstate, Decision, Dynamics
 
 

@@ -16,9 +16,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from muzero2048.config import SearchConfig
 from muzero2048.game.env import NUM_ACTIONS
 from muzero2048.models.base import State
+from muzero2048.muzero.config import SearchConfig
 from muzero2048.search.action_selection import (
     node_seed,
     possible,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
-from muzero2048.config import MuZeroConfig
+from muzero2048.muzero.config import MuZeroConfig
 
 Devices = tuple[jax.Device, ...]
 

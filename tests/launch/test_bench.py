@@ -12,9 +12,9 @@ from launch.bench.rows import Row
 from launch.cli import main
 from launch.config import load_experiment
 from launch.errors import UserError
-from muzero2048.config import MuZeroConfig, SearchConfig
 from muzero2048.exact import solve
 from muzero2048.game.env import Game2048
+from muzero2048.muzero.config import MuZeroConfig, SearchConfig
 
 
 def test_rows_are_printed_and_given_as_json(

@@ -10,7 +10,7 @@ from launch.bench.hlo import Launches, count_launches
 from launch.bench.learner import CONFIGS
 from launch.config import load_experiment
 from launch.errors import UserError
-from muzero2048.learner import make_learner
+from muzero2048.muzero.train_step import make_learner
 
 PROGRAM = """\
 HloModule jit_f, is_scheduled=true

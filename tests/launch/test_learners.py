@@ -8,9 +8,9 @@ import ntuple
 from launch import learners
 from launch.contracts import Advice, Player
 from launch.errors import UserError
-from muzero2048.config import SearchConfig
 from muzero2048.deep_td.player import OnePlySetting
 from muzero2048.game.env import Game2048
+from muzero2048.muzero.config import SearchConfig
 from muzero2048.ntuple_value import NTupleSetting
 
 

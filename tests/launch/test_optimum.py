@@ -7,8 +7,8 @@ import pytest
 from flax import nnx
 
 from launch.contracts import Player
-from muzero2048.config import SearchConfig
 from muzero2048.game.env import Game2048
+from muzero2048.muzero.config import SearchConfig
 from muzero2048.ntuple_value import NTupleSetting
 from muzero2048.player import NetworkSetting, SearchPlayer
 from ntuple import ExpectimaxConfig, GreedyPlayer, NTupleConfig, NTupleLearner, NTuplePlayer, RandomPlayer, make_rules

@@ -18,8 +18,8 @@ from launch.errors import UserError
 from launch.processes import Processes
 from launch.searches import Options, Search, resolve
 from launch.seeds import final_evaluation_seed
-from muzero2048.config import ReplayConfig, SearchConfig
 from muzero2048.deep_td.config import DeepTDConfig
+from muzero2048.muzero.config import ReplayConfig, SearchConfig
 from ntuple import NTupleConfig
 
 ROOT = Path(__file__).parents[2]
@@ -288,7 +288,7 @@ def test_1ply_and_mistakes_do_without_jax():
 @pytest.fixture
 def muzero_run() -> Path:
     """A run whose one checkpoint is of the start of training."""
-    from muzero2048.trainer import MuZeroLearner
+    from muzero2048.muzero.learner import MuZeroLearner
 
     experiment = load_experiment(MUZERO_CONFIG, ["run.name=one"])
     folder = Path("runs/one")

@@ -7,8 +7,8 @@ import pytest
 from flax import nnx
 
 from muzero2048 import player
-from muzero2048.config import SearchConfig
 from muzero2048.game.env import Game2048
+from muzero2048.muzero.config import SearchConfig
 from muzero2048.player import Games, NetworkSetting, SearchPlayer, make_player
 
 from .toy_model import random_model, small_config

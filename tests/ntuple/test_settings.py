@@ -9,8 +9,8 @@ from typing import Any, Literal
 import pytest
 
 from launch.config import RunConfig
-from muzero2048.config import MuZeroConfig
 from muzero2048.deep_td.config import DeepTDConfig
+from muzero2048.muzero.config import MuZeroConfig
 from ntuple import ExpectimaxConfig, NTupleConfig
 from ntuple.settings import Settings, applies, group, keys_of, setting, without_effect
 

@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from muzero2048.config import NetworkConfig, ReplayConfig
 from muzero2048.deep_td.config import ExplorationConfig
+from muzero2048.muzero.config import NetworkConfig, ReplayConfig
 
 from .toy_network import small_config
 

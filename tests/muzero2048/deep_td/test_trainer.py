@@ -12,13 +12,13 @@ from flax import nnx
 from reference import positions, rules
 
 from launch.metrics import REGISTRY
-from muzero2048.config import NetworkConfig, OptimizerConfig, ReplayConfig, SearchConfig
 from muzero2048.deep_td import trainer
 from muzero2048.deep_td.config import ExplorationConfig
 from muzero2048.deep_td.network import make_network
 from muzero2048.deep_td.player import OnePlySetting, load_player, load_tree_player
 from muzero2048.deep_td.trainer import DeepTDLearner
 from muzero2048.game.env import Game2048
+from muzero2048.muzero.config import NetworkConfig, OptimizerConfig, ReplayConfig, SearchConfig
 
 from .test_learner import shared_learner
 from .toy_network import METHODS, small_config, values_of
@@ -139,7 +139,7 @@ def test_another_network_is_refused(run: Run, change: dict[str, str]) -> None:
 
 
 def test_targets_beyond_the_support_are_worth_a_word(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("muzero2048.trainer.SATURATION_WARNING", -1.0)
+    monkeypatch.setattr("muzero2048.muzero.learner.SATURATION_WARNING", -1.0)
     with pytest.warns(UserWarning, match=r"raise value\.h_max"):
         run[0].advance()
 

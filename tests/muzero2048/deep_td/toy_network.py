@@ -9,9 +9,9 @@ import numpy as np
 from flax import nnx
 from reference import rules
 
-from muzero2048.config import NetworkConfig, ReplayConfig
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.network import ValueNetwork, make_network
+from muzero2048.muzero.config import NetworkConfig, ReplayConfig
 from muzero2048.networks.value_codec import ValueCodec
 
 METHODS = ("td_afterstate", "q_learning")

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from muzero2048.learner import LearnerState
 from muzero2048.models.base import make_model
+from muzero2048.muzero.train_step import LearnerState
 from muzero2048.networks.value_codec import ValueCodec, transform
 from muzero2048.networks.value_tables import ValueTables, init_coherence, learn
 from tests.muzero2048.toy_model import NETWORKS, random_model, shared_learner, small_config
@@ -86,7 +86,7 @@ def test_the_learner_moves_the_tables_once_the_model_is_right(monkeypatch: pytes
 
     waiting = moved(shared_learner(config))
     assert not any(jnp.any(x) for x in jax.tree.leaves(waiting.tables))
-    monkeypatch.setattr("muzero2048.table_learner.MODEL_IS_RIGHT", 0.0)
+    monkeypatch.setattr("muzero2048.muzero.table_learning.MODEL_IS_RIGHT", 0.0)
     learned = moved(shared_learner.__wrapped__(config))
     weights, coherence = jax.tree.leaves(learned.tables.weights)[0], learned.tables.coherence
     assert jnp.count_nonzero(weights) > 20

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from mctx._src import seq_halving
 
-from muzero2048.config import SearchConfig
+from muzero2048.muzero.config import SearchConfig
 from muzero2048.search.action_selection import (
     argmax,
     halving_schedule,

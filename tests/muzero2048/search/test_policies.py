@@ -9,9 +9,9 @@ import mctx
 import numpy as np
 import pytest
 
-from muzero2048.config import SearchConfig
 from muzero2048.game.env import Board
 from muzero2048.models.base import Model
+from muzero2048.muzero.config import SearchConfig
 from muzero2048.search import policies as plan_module
 from muzero2048.search.base import ILLEGAL, Plan, Root
 from muzero2048.search.dynamics import SimulatorDynamics

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import jax
 import pytest
 
-from muzero2048.config import ReplayConfig, SearchConfig
-from muzero2048.trainer import MuZeroLearner
+from muzero2048.muzero.config import ReplayConfig, SearchConfig
+from muzero2048.muzero.learner import MuZeroLearner
 from muzero2048.training.devices import make_shardings
 from tests.muzero2048.toy_model import small_config
 
@@ -38,11 +38,11 @@ port, index, processes, devices = (int(word) for word in sys.argv[1:5])
 one, other = (Path(word) for word in sys.argv[5:])
 if processes > 1:
     jax.distributed.initialize(f"127.0.0.1:{{port}}", num_processes=processes, process_id=index)
-from muzero2048.config import *
-from muzero2048 import table_learner
-from muzero2048.trainer import MuZeroLearner
+from muzero2048.muzero.config import *
+from muzero2048.muzero import table_learning
+from muzero2048.muzero.learner import MuZeroLearner
 
-table_learner.MODEL_IS_RIGHT = 0.0
+table_learning.MODEL_IS_RIGHT = 0.0
 assert jax.device_count() == devices == processes * jax.local_device_count()
 learner = MuZeroLearner({CONFIG!r}, seed=1)
 first = learner.advance()
@@ -73,7 +73,9 @@ class OneDevice(NamedTuple):
 @pytest.fixture(scope="module")
 def one_device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OneDevice]:
     with pytest.MonkeyPatch.context() as context:
-        context.setattr("muzero2048.table_learner.MODEL_IS_RIGHT", 0.0)  # the tables move from the first update on
+        context.setattr(
+            "muzero2048.muzero.table_learning.MODEL_IS_RIGHT", 0.0
+        )  # the tables move from the first update on
         learner = MuZeroLearner(CONFIG, seed=1)
         saved = tmp_path_factory.mktemp("one")
         first = learner.advance()

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from muzero2048.config import (
+from muzero2048.muzero.config import (
     ChanceConfig,
     LossWeights,
     MuZeroConfig,

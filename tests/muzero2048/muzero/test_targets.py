@@ -10,7 +10,7 @@ from reference import positions, rules, targets
 
 from muzero2048.game.env import Game2048
 from muzero2048.game.symmetry import symmetries
-from muzero2048.targets import Sequence, lambda_returns, make_batch, view_sequence
+from muzero2048.muzero.targets import Sequence, lambda_returns, make_batch, view_sequence
 
 returns_of = jax.jit(lambda_returns, static_argnums=(3, 4, 5))
 batch_of = jax.jit(make_batch, static_argnums=(0, 2))

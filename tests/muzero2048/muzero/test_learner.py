@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from launch.metrics import REGISTRY
-from muzero2048 import trainer
-from muzero2048.config import MuZeroConfig, NetworkConfig, StartConfig
+from muzero2048.muzero import learner as learner_module
+from muzero2048.muzero.config import MuZeroConfig, NetworkConfig, StartConfig
+from muzero2048.muzero.learner import MuZeroLearner
 from muzero2048.player import load_player
-from muzero2048.trainer import MuZeroLearner
 from muzero2048.training import base_learner
-
-from .toy_model import shared_learner, small_config
+from tests.muzero2048.toy_model import shared_learner, small_config
 
 CONFIG = small_config(rows=2, columns=2)
 
@@ -23,7 +22,7 @@ CONFIG = small_config(rows=2, columns=2)
 @pytest.fixture(scope="module", autouse=True)
 def _compile_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trainer, "make_learner", shared_learner)
+        patch.setattr(learner_module, "make_learner", shared_learner)
         yield
 
 
@@ -138,7 +137,7 @@ def test_starts_continue_to_the_bit(tmp_path: Path) -> None:
 
 
 def test_tables_averages_and_priorities_continue_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("muzero2048.table_learner.MODEL_IS_RIGHT", 0.0)
+    monkeypatch.setattr("muzero2048.muzero.table_learning.MODEL_IS_RIGHT", 0.0)
     network = dataclasses.replace(small_config("grounded").network, value_tuples="lines squares", table_bits=16)
     replay = dataclasses.replace(CONFIG.replay, priority_exponent=1.0, importance_exponent=1.0)
     continues_to_the_bit(dataclasses.replace(CONFIG, network=network, ema_decay=0.9, replay=replay), tmp_path)
@@ -244,6 +243,6 @@ def test_it_learns_2x2() -> None:
 def test_targets_beyond_the_support_are_worth_a_word(
     run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trainer, "SATURATION_WARNING", -1.0)
+    monkeypatch.setattr(learner_module, "SATURATION_WARNING", -1.0)
     with pytest.warns(UserWarning, match=r"raise value\.h_max"):
         run[0].advance()

@@ -9,13 +9,12 @@ import pytest
 from reference import positions, rules
 from reference.targets import lambda_return
 
-from muzero2048.config import StartConfig
 from muzero2048.game.env import Game2048
-from muzero2048.selfplay import ActorState, PlayStatistics, init_actor, play_chunk
-from muzero2048.targets import Sequence
+from muzero2048.muzero.config import StartConfig
+from muzero2048.muzero.selfplay import ActorState, PlayStatistics, init_actor, play_chunk
+from muzero2048.muzero.targets import Sequence
 from muzero2048.training.devices import make_shardings
-
-from .toy_model import random_model, small_config
+from tests.muzero2048.toy_model import random_model, small_config
 
 DISCOUNT = 0.9
 CONFIG = dataclasses.replace(

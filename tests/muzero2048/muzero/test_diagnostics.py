@@ -10,13 +10,12 @@ import pytest
 from reference import positions, rules
 
 from launch.metrics import REGISTRY
-from muzero2048.config import ChanceConfig
-from muzero2048.diagnostics import Mean, diagnose, measure, recent_boards
 from muzero2048.models.base import AfterstatePrediction, Model, Prediction
-from muzero2048.targets import Sequence
+from muzero2048.muzero.config import ChanceConfig
+from muzero2048.muzero.diagnostics import Mean, diagnose, measure, recent_boards
+from muzero2048.muzero.targets import Sequence
 from muzero2048.training.replay import ReplayState
-
-from .toy_model import GAME, PlainCodec, random_model, shared_learner, small_config
+from tests.muzero2048.toy_model import GAME, PlainCodec, random_model, shared_learner, small_config
 
 Wrong = Callable[[jax.Array, jax.Array], jax.Array]  # (cells [M, N], action [M]) -> bool [M]; plain Python takes it too
 

@@ -267,7 +267,7 @@ class ReplayConfig(Settings, prefix="replay"):
 
 @dataclass(frozen=True)
 class LossWeights(Settings, prefix="losses"):
-    """Weights of the terms of the loss (losses.py)."""
+    """Weights of the terms of the loss (muzero/losses.py)."""
 
     value: float = setting(0.25, "V(s) of the model.", at_least=0, at_most=MOST_WEIGHT)
     afterstate_value: float = setting(0.25, "V(as) of the model.", at_least=0, at_most=MOST_WEIGHT)

@@ -10,14 +10,13 @@ import pytest
 from flax import nnx
 from reference import positions
 
-from muzero2048.config import ChanceConfig, LossWeights, MuZeroConfig
 from muzero2048.game.env import Game2048
-from muzero2048.losses import LossReport, scale_gradient, unrolled_loss, xlogx
 from muzero2048.models.base import Model, straight_through_code
 from muzero2048.models.latent import LatentModel
-from muzero2048.targets import Batch, Sequence, make_batch
-
-from .toy_model import random_model, small_config
+from muzero2048.muzero.config import ChanceConfig, LossWeights, MuZeroConfig
+from muzero2048.muzero.losses import LossReport, scale_gradient, unrolled_loss, xlogx
+from muzero2048.muzero.targets import Batch, Sequence, make_batch
+from tests.muzero2048.toy_model import random_model, small_config
 
 SHAPE, B, K = (2, 3), 32, 2
 

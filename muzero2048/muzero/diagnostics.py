@@ -18,9 +18,9 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, UInt8
 
-from muzero2048.config import MuZeroConfig
 from muzero2048.game.env import NUM_ACTIONS, Board, Game2048
 from muzero2048.models.base import Model, State
+from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.search.base import Afterstate
 from muzero2048.search.dynamics import flat_cells, make_dynamics
 from muzero2048.search.policies import move_all

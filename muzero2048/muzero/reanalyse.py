@@ -7,12 +7,12 @@ import jax.numpy as jnp
 from jax.sharding import NamedSharding
 from jaxtyping import Array, PRNGKeyArray
 
-from muzero2048.config import MuZeroConfig
 from muzero2048.game.env import Game2048
 from muzero2048.models.base import Model
+from muzero2048.muzero.config import MuZeroConfig
+from muzero2048.muzero.selfplay import search_by_device
+from muzero2048.muzero.targets import Sequence
 from muzero2048.search.policy_output import bootstrap_value
-from muzero2048.selfplay import search_by_device
-from muzero2048.targets import Sequence
 
 
 def reanalyse(

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from muzero2048.learner import (
+from muzero2048.models.base import make_model
+from muzero2048.muzero.train_step import (
     Average,
     Learner,
     LearnerState,
@@ -19,9 +20,7 @@ from muzero2048.learner import (
     make_optimizer,
     norms_by_part,
 )
-from muzero2048.models.base import make_model
-
-from .toy_model import KINDS, shared_learner, small_config
+from tests.muzero2048.toy_model import KINDS, shared_learner, small_config
 
 CONFIG = small_config(rows=2, columns=2)
 

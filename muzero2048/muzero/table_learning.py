@@ -7,11 +7,11 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Bool
 
-from muzero2048.config import MuZeroConfig
-from muzero2048.losses import LossReport
 from muzero2048.models.base import Model
+from muzero2048.muzero.config import MuZeroConfig
+from muzero2048.muzero.losses import LossReport
+from muzero2048.muzero.targets import Batch
 from muzero2048.networks.value_tables import Coherence, Table, init_coherence, learn
-from muzero2048.targets import Batch
 
 Params = Any  # nnx.State of the model, its value tables apart
 

@@ -8,12 +8,19 @@ from typing import Any
 
 import jax
 
-from muzero2048.config import MuZeroConfig
-from muzero2048.diagnostics import measure
-from muzero2048.learner import LearnerState, Report, UpdateReport, acting_params, make_learner, with_acting_params
+from muzero2048.muzero.config import MuZeroConfig
+from muzero2048.muzero.diagnostics import measure
+from muzero2048.muzero.selfplay import GameStatistics
+from muzero2048.muzero.train_step import (
+    LearnerState,
+    Report,
+    UpdateReport,
+    acting_params,
+    make_learner,
+    with_acting_params,
+)
 from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.player import SearchPlayer, make_player
-from muzero2048.selfplay import GameStatistics
 from muzero2048.training.base_learner import DeviceLearner, state_memory
 from muzero2048.training.calibration import calibration_metrics
 from muzero2048.training.devices import local_copy
@@ -52,7 +59,7 @@ class MuZeroLearner(DeviceLearner):
                 by a process that is not alone.
 
         Returns:
-            Metrics since the last report; what the model knows (diagnostics.py) only at the end of a whole one.
+            Metrics since the last report; what the model knows (muzero/diagnostics.py) only at the end of a whole one.
         """
         config = self._config
         began = time.perf_counter()

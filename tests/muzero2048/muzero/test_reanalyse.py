@@ -9,13 +9,12 @@ import pytest
 from reference import positions
 
 from muzero2048.game.env import Game2048
-from muzero2048.reanalyse import reanalyse
+from muzero2048.muzero.reanalyse import reanalyse
+from muzero2048.muzero.selfplay import search_move
+from muzero2048.muzero.targets import Sequence
 from muzero2048.search.dynamics import make_dynamics
-from muzero2048.selfplay import search_move
-from muzero2048.targets import Sequence
 from muzero2048.training.devices import make_shardings
-
-from .toy_model import random_model, small_config
+from tests.muzero2048.toy_model import random_model, small_config
 
 B, K = 16, 2
 GAME = Game2048(2, 3)

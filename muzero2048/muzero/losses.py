@@ -18,9 +18,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, UInt8
 
-from muzero2048.config import MuZeroConfig
 from muzero2048.models.base import Model, State, straight_through_code
-from muzero2048.targets import Batch
+from muzero2048.muzero.config import MuZeroConfig
+from muzero2048.muzero.targets import Batch
 
 
 class LossReport(NamedTuple):
