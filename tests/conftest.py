@@ -32,8 +32,8 @@ def _forget_programs() -> Iterator[None]:
     """Drop what a file of tests compiled: a process may hold 65,530 memory maps, and beyond them XLA crashes."""
     yield
     if "jax" in sys.modules:
-        if "muzero2048.player" in sys.modules:
-            player = sys.modules["muzero2048.player"]
+        if "muzero2048.players.player" in sys.modules:
+            player = sys.modules["muzero2048.players.player"]
             player._make_play.cache_clear()
             player._make_advise.cache_clear()
         sys.modules["jax"].clear_caches()

@@ -39,7 +39,7 @@ def test_one_file_of_muzero_knows_of_networks_of_tuples():
         for file, modules in found.items()
         if any(module.split(".")[0] == "ntuple" and module != "ntuple.settings" for module in modules)
     }
-    assert users == {"muzero2048/ntuple_value.py"}
+    assert users == {"muzero2048/players/ntuple_player.py"}
 
 
 @pytest.mark.parametrize("module", ["ntuple.settings", "muzero2048.muzero.config", "launch.config"])

@@ -9,7 +9,7 @@ from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.learner import make_learner
 from muzero2048.deep_td.player import make_player
 from muzero2048.muzero.learner import game_metrics, warn_of_saturation
-from muzero2048.player import SearchPlayer
+from muzero2048.players.player import SearchPlayer
 from muzero2048.training.base_learner import DeviceLearner, state_memory
 
 

@@ -20,7 +20,7 @@ from muzero2048.muzero.train_step import (
     with_acting_params,
 )
 from muzero2048.networks.value_codec import ValueCodec
-from muzero2048.player import SearchPlayer, make_player
+from muzero2048.players.player import SearchPlayer, make_player
 from muzero2048.training.base_learner import DeviceLearner, state_memory
 from muzero2048.training.calibration import calibration_metrics
 from muzero2048.training.devices import local_copy

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from flax import nnx
 
-import muzero2048.advice
-import muzero2048.player
+import muzero2048.players.analysis
+import muzero2048.players.player
 import ntuple
 from launch import learners
 from launch.contracts import Advice, Player
@@ -11,7 +11,7 @@ from launch.errors import UserError
 from muzero2048.deep_td.player import OnePlySetting
 from muzero2048.game.env import Game2048
 from muzero2048.muzero.config import SearchConfig
-from muzero2048.ntuple_value import NTupleSetting
+from muzero2048.players.ntuple_player import NTupleSetting
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones():

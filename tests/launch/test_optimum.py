@@ -9,8 +9,8 @@ from flax import nnx
 from launch.contracts import Player
 from muzero2048.game.env import Game2048
 from muzero2048.muzero.config import SearchConfig
-from muzero2048.ntuple_value import NTupleSetting
-from muzero2048.player import NetworkSetting, SearchPlayer
+from muzero2048.players.ntuple_player import NTupleSetting
+from muzero2048.players.player import NetworkSetting, SearchPlayer
 from ntuple import ExpectimaxConfig, GreedyPlayer, NTupleConfig, NTupleLearner, NTuplePlayer, RandomPlayer, make_rules
 from ntuple.exact.solution import Solution
 from ntuple.exact.solver import LEVELS, solve

@@ -10,11 +10,11 @@ from reference import ntuple as reference
 from reference import rules as reference_rules
 from reference.positions import random_board
 
-from muzero2048 import ntuple_value
 from muzero2048.game.env import Board, Game2048
 from muzero2048.muzero.config import SearchConfig
 from muzero2048.muzero.selfplay import search_move
-from muzero2048.ntuple_value import NTupleSetting, afterstate_values, load_player
+from muzero2048.players import ntuple_player
+from muzero2048.players.ntuple_player import NTupleSetting, afterstate_values, load_player
 from ntuple import NTupleConfig, NTupleLearner, make_rules
 from ntuple.game.jit import kernel
 from ntuple.players.greedy import best_move, look_ahead, make_scratch
@@ -166,7 +166,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.M
     file = tmp_path / "weights.safetensors"
     whole = file.read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr(ntuple_value, "MOST_WEIGHTS", 9)
+        patch.setattr(ntuple_player, "MOST_WEIGHTS", 9)
         with pytest.raises(ValueError, match="has 1,332 weights, tree search takes 9"):
             load_player(tmp_path, SMALL, ONE_PLY)
     for damaged in (whole[: len(whole) // 2], whole[:5], b"", b"not a checkpoint at all"):
