@@ -51,7 +51,7 @@ LEARNERS = {
     ),
     "deep_td": LearnerEntry(
         config="muzero2048.deep_td.config:DeepTDConfig",
-        learner="muzero2048.deep_td.trainer:DeepTDLearner",
+        learner="muzero2048.deep_td.learner:DeepTDLearner",
         one_ply_player="muzero2048.deep_td.player:load_player",
         tree_player="muzero2048.deep_td.player:load_tree_player",
         expectimax_player="",

@@ -1,166 +1,66 @@
-"""Rounds of training as one program: play a chunk, add it to replay, update on samples of it."""
+"""TD-afterstate and Q-learning as launch drives them."""
 
-import functools
+import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
-import optax
-from flax import nnx
-from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from muzero2048.deep_td.config import DeepTDConfig
-from muzero2048.deep_td.network import ValueNetwork, make_network
-from muzero2048.deep_td.play import Experience, play_chunk
-from muzero2048.game.env import Game2048
-from muzero2048.game.symmetry import Symmetries, symmetries, view_actions, view_cells
-from muzero2048.muzero.selfplay import ActorState, GameStatistics, add_games, init_actor
-from muzero2048.muzero.train_step import make_optimizer
-from muzero2048.training.replay import ReplayState, make_replay
-
-Params = Any  # nnx.State of the network
+from muzero2048.deep_td.player import make_player
+from muzero2048.deep_td.train_step import make_learner
+from muzero2048.muzero.learner import game_metrics, warn_of_saturation
+from muzero2048.players.player import SearchPlayer
+from muzero2048.training.base_learner import DeviceLearner, state_memory
 
 
-class LearnerState(NamedTuple):
-    """All that training needs to go on, on the device."""
+class DeepTDLearner(DeviceLearner):
+    """Trains one network of values; on one device it resumes to the bit."""
 
-    params: Params
-    optimizer: optax.OptState
-    actor: ActorState
-    replay: ReplayState
-    rounds: Int[Array, ""]  # done so far
-    key: PRNGKeyArray
+    def __init__(self, config: DeepTDConfig, seed: int):
+        self._learner = make_learner(config)
+        super().__init__(config, self._learner.init(seed))
+        self._config: DeepTDConfig = config
 
+    @staticmethod
+    def memory(config: DeepTDConfig) -> dict[str, int]:
+        """Bytes of the training state on a device, by its parts."""
+        return state_memory(config, jax.eval_shape(lambda: make_learner(config).init(0)))
 
-class LossReport(NamedTuple):
-    """Of one update, the mean over those of a round, or the sum of these means over some rounds."""
+    def advance(self, tick: Callable[[int], bool] = lambda moves: False) -> dict[str, float]:
+        """Rounds until the next multiple of `report_env_steps`.
 
-    value: Float[Array, ""]
-    error: Float[Array, ""]  # mean absolute error of the values, points
-    saturated: Float[Array, ""]  # share of targets beyond the support
-    gradient_norm: Float[Array, ""]
-    age: Float[Array, ""]  # of the sampled moves, in moves of all environments
+        Args:
+            tick: called every 1 to 2 s with the moves made so far; if it returns True, the report ends there.
 
-
-class Report(NamedTuple):
-    """Metrics of some rounds, added up."""
-
-    ended: GameStatistics
-    loss: LossReport
-    epsilon: Float[Array, ""]
-
-
-class Learner(NamedTuple):
-    """The functions of a learner whose config is bound."""
-
-    init: Callable[[int], LearnerState]  # of a seed; the buffer is empty
-    empty: Callable[[], Report]  # of no rounds
-    # by a number of rounds; the report is that of earlier rounds with these added
-    advance: Callable[[LearnerState, Report, int], tuple[LearnerState, Report]]
-    graphdef: nnx.GraphDef[Any]
-
-
-def value_loss(network: ValueNetwork, batch: Experience) -> tuple[Float[Array, ""], tuple[Array, Array]]:
-    """Mean loss of the values of the moves made; their mean absolute error in points, the share beyond the support."""
-    logits = network(batch.cells)
-    if network.outputs == 1:
-        logits = logits[:, 0]
-    else:
-        logits = jnp.take_along_axis(logits, batch.action[:, None, None].astype(jnp.int32), axis=1)[:, 0]
-    error = jnp.abs(network.codec.decode(logits) - batch.target).mean()
-    return network.codec.loss(logits, batch.target).mean(), (error, network.codec.saturated(batch.target).mean())
-
-
-def view_experience(views: Symmetries, view: Int[Array, "B"], batch: Experience) -> Experience:
-    """Each move seen in its own view of the board."""
-    action = view_actions(views, view, batch.action[:, None].astype(jnp.int32))[:, 0]
-    return batch._replace(cells=view_cells(views, view, batch.cells), action=action)
-
-
-def make_learner(config: DeepTDConfig) -> Learner:
-    """Bind the config."""
-    game = Game2048(config.rows, config.columns)
-    views = symmetries(config.rows, config.columns)
-    optimizer = make_optimizer(config)
-    replay = make_replay(
-        capacity=config.replay.capacity // config.num_envs,
-        chunk=config.chunk,
-        batch_size=config.replay.batch_size,
-        sequence=1,
-    )
-    graphdef = nnx.graphdef(make_network(config, seed=0))
-    exploration = config.exploration
-    falling = max(1, int(exploration.decay * config.env_steps) // config.chunk_moves)  # rounds
-    epsilon_at = optax.linear_schedule(exploration.epsilon, exploration.final_epsilon, falling)
-
-    def play(
-        params: Params, key: PRNGKeyArray, actor: ActorState, epsilon: Float[Array, ""]
-    ) -> tuple[ActorState, Experience, GameStatistics]:
-        return play_chunk(nnx.merge(graphdef, params), key, game, actor, epsilon, config)
-
-    def init(seed: int) -> LearnerState:
-        network_key, actor_key, key = jax.random.split(jax.random.key(seed), 3)
-        params = nnx.state(make_network(config, network_key), nnx.Param)
-        actor = init_actor(game, actor_key, config)
-        moves = jax.eval_shape(lambda params: play(params, actor_key, actor, jnp.zeros(()))[1], params)
-        return LearnerState(
-            params=params,
-            optimizer=optimizer.init(params),
-            actor=actor,
-            replay=replay.init(moves),
-            rounds=jnp.zeros((), jnp.int32),
-            key=key,
+        Returns:
+            Metrics since the last report.
+        """
+        config = self._config
+        began = time.perf_counter()
+        rounds = -(-(self._next_report() - int(self._progress[0])) // config.chunk_moves)
+        rounds, report = self._call_device(
+            rounds, self._learner.advance, self._learner.empty(), lambda made: tick(made * config.chunk_moves)
         )
+        ended, loss, epsilon = jax.device_get(report)
+        metrics = {
+            **game_metrics(ended, rounds),
+            "loss/value": float(loss.value / rounds),
+            "td/error_abs_mean": float(loss.error / rounds),
+            "td/epsilon": float(epsilon / rounds),
+            "model/saturated": float(loss.saturated / rounds),
+            "replay/age": float(loss.age / rounds),
+            "optimizer/gradient_norm": float(loss.gradient_norm / rounds),
+        }
+        warn_of_saturation(metrics["model/saturated"], config.value)
+        moves, updates = rounds * config.chunk_moves, rounds * config.updates_per_chunk
+        return metrics | self._count(moves, metrics["train/games"], updates, time.perf_counter() - began)
 
-    def update(
-        carry: tuple[Params, optax.OptState], key: PRNGKeyArray, buffer: ReplayState
-    ) -> tuple[tuple[Params, optax.OptState], LossReport]:
-        params, optimizer_state = carry
-        sample_key, view_key = jax.random.split(key)
-        sample = replay.sample(sample_key, buffer)
-        batch: Experience = jax.tree.map(lambda x: x[:, 0], sample.moves)
-        if config.symmetry:
-            view = jax.random.randint(view_key, (config.replay.batch_size,), 0, views.num_views)
-            batch = view_experience(views, view, batch)
+    def probes(self) -> dict[str, SearchPlayer]:
+        """Nothing of it is a model."""
+        return {}
 
-        def loss(params: Params) -> tuple[Array, tuple[Array, Array]]:
-            return value_loss(nnx.merge(graphdef, params), batch)
-
-        (value, (error, saturated)), gradients = jax.value_and_grad(loss, has_aux=True)(params)
-        changes, optimizer_state = optimizer.update(gradients, optimizer_state, params)
-        age = config.num_envs * sample.age.mean()
-        report = LossReport(value, error, saturated, optax.tree.norm(gradients), age)
-        return (optax.apply_updates(params, changes), optimizer_state), report
-
-    def round(state: LearnerState) -> tuple[LearnerState, Report]:
-        key, play_key, *update_keys = jax.random.split(state.key, 2 + config.updates_per_chunk)
-        epsilon = jnp.asarray(epsilon_at(state.rounds), jnp.float32)
-        actor, moves, ended = play(state.params, play_key, state.actor, epsilon)
-        # Written before it is read: the other way round XLA copies the buffer in every round.
-        buffer = replay.add(state.replay, moves, jnp.zeros_like(moves.target))
-        (params, optimizer_state), losses = jax.lax.scan(
-            lambda carry, key: update(carry, key, buffer), (state.params, state.optimizer), jnp.stack(update_keys)
-        )
-        state = LearnerState(params, optimizer_state, actor, buffer, state.rounds + 1, key)
-        return state, Report(ended, jax.tree.map(jnp.mean, losses), epsilon)
-
-    def advance(state: LearnerState, report: Report, rounds: Int[Array, ""]) -> tuple[LearnerState, Report]:
-        def body(_: Array, carry: tuple[LearnerState, Report]) -> tuple[LearnerState, Report]:
-            state, total = carry
-            state, report = round(state)
-            return state, _add(total, report)
-
-        return jax.lax.fori_loop(0, rounds, body, (state, report))
-
-    @jax.jit
-    def empty() -> Report:
-        report = jax.eval_shape(lambda: round(init(0)))[1]
-        return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), report)
-
-    return Learner(init, empty, functools.partial(jax.jit, donate_argnums=0)(advance), graphdef)
-
-
-def _add(one: Report, other: Report) -> Report:
-    total: Report = jax.tree.map(jnp.add, one, other)
-    return total._replace(ended=add_games(one.ended, other.ended))
+    def player(self) -> SearchPlayer:
+        """Plays with the parameters of now."""
+        # A copy: the next rounds donate, and so delete, the arrays of this state.
+        params = jax.tree.map(lambda x: x.copy(), self._state.params)
+        return make_player(self._config, self._learner.graphdef, params)

@@ -1,87 +1,167 @@
-"""The loss of the moves made, the views of a move, and rounds that repeat to the bit however they are grouped."""
+"""The learner as the training loop sees it: metrics, checkpoints to the bit, players, and that it learns."""
 
-import functools
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 from reference import positions, rules
 
+from launch.metrics import REGISTRY
+from muzero2048.deep_td import learner as learner_module
 from muzero2048.deep_td.config import ExplorationConfig
-from muzero2048.deep_td.learner import make_learner, value_loss, view_experience
-from muzero2048.deep_td.play import Experience
-from muzero2048.game.symmetry import symmetries, view_cells
+from muzero2048.deep_td.network import make_network
+from muzero2048.deep_td.player import OnePlySetting, load_player, load_tree_player
+from muzero2048.deep_td.train_step import DeepTDLearner
+from muzero2048.game.env import Game2048
+from muzero2048.muzero.config import NetworkConfig, OptimizerConfig, ReplayConfig, SearchConfig
+from tests.muzero2048.deep_td.test_learner import shared_learner
+from tests.muzero2048.deep_td.toy_network import METHODS, small_config, values_of
 
-from .toy_network import random_network, small_config
-
-shared_learner = functools.cache(make_learner)  # one compilation for all tests of one config
-
-
-def experience(rng: np.random.Generator, rows: int, columns: int, count: int = 20) -> Experience:
-    boards = [positions.random_board(rng, rows, columns, largest=6) for _ in range(count)]
-    cells = np.array(boards, np.uint8).reshape(count, -1)
-    target = rng.uniform(1.0, 300.0, count).astype(np.float32)
-    return Experience(jnp.asarray(cells), jnp.asarray(rng.integers(0, 4, count), jnp.int8), jnp.asarray(target))
+CONFIG = small_config(rows=2, columns=2, exploration=ExplorationConfig(0.4, 0.1, 0.6))
+OPTIMUM = 66.964149  # of the 2x2 board
 
 
-@pytest.mark.parametrize(
-    ("method", "output"), [("td_afterstate", "categorical"), ("q_learning", "categorical"), ("q_learning", "scalar")]
-)
-def test_the_loss_is_of_the_moves_made(rng: np.random.Generator, method: str, output: str) -> None:
-    network = random_network(small_config(method, output=output))
-    batch = experience(rng, 2, 3)
-    logits = np.array(jax.jit(network.__call__)(batch.cells))
-    chosen = logits[np.arange(20), np.array(batch.action) if method == "q_learning" else 0]
-    loss, (error, saturated) = jax.jit(lambda batch: value_loss(network, batch))(batch)
-    np.testing.assert_allclose(loss, network.codec.loss(jnp.asarray(chosen), batch.target).mean(), rtol=1e-5)
-    np.testing.assert_allclose(
-        error, np.abs(network.codec.decode(jnp.asarray(chosen)) - batch.target).mean(), rtol=1e-5
+@pytest.fixture(scope="module", autouse=True)
+def _compile_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learner_module, "make_learner", shared_learner)
+        yield
+
+
+Run = tuple[DeepTDLearner, Path, dict[str, float], dict[str, float]]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A learner, its checkpoint after one report, and the metrics of the reports around it."""
+    learner = DeepTDLearner(CONFIG, seed=1)
+    assert learner.env_steps_total == 640
+    first = learner.advance()
+    assert learner.progress == {"env_steps": 256, "games": int(first["train/games"]), "updates": 4}
+    folder = tmp_path_factory.mktemp("checkpoint")
+    learner.save(folder)
+    second = learner.advance()
+    assert learner.progress["env_steps"] == 512  # 400 is passed in the second round
+    return learner, folder, first, second
+
+
+def test_metrics(run: Run) -> None:
+    for metrics in run[2:]:
+        assert set(metrics) <= set(REGISTRY)
+        assert all(type(value) is float and np.isfinite(value) for value in metrics.values())
+        assert 0 < metrics["train/score_mean"] <= metrics["train/score_max"] < 1000
+    assert run[2]["td/epsilon"] == pytest.approx(0.35)
+
+
+def test_a_checkpoint_continues_to_the_bit(run: Run) -> None:
+    learner, folder, _, second = run
+    other = DeepTDLearner(CONFIG, seed=99)
+    other.restore(folder)
+    assert other.progress["env_steps"] == 256
+    again = other.advance()
+    assert all(again[name] == second[name] for name in second if not name.startswith("perf/"))
+    assert other.progress == learner.progress
+    weights = ([np.array(x) for x in jax.tree.leaves(one.player()._params)] for one in (other, learner))
+    assert all(np.array_equal(a, b) for a, b in zip(*weights, strict=True))
+
+
+def test_a_stop_within_a_report_changes_no_bit(tmp_path: Path) -> None:
+    config = dataclasses.replace(CONFIG, report_env_steps=600)
+    whole, first, second = (DeepTDLearner(config, seed) for seed in (1, 1, 99))
+    whole.advance()
+    assert whole.progress["env_steps"] == 640
+    metrics = first.advance(lambda moves: moves >= 128)
+    assert first.progress["env_steps"] == 128
+    assert first.within_report
+    assert metrics["td/epsilon"] == pytest.approx(0.4)
+    first.save(tmp_path)
+    second.restore(tmp_path)
+    second.advance()
+    assert second.progress == whole.progress
+    assert not second.within_report
+    weights = ([np.array(x) for x in jax.tree.leaves(one.player()._params)] for one in (second, whole))
+    assert all(np.array_equal(a, b) for a, b in zip(*weights, strict=True))
+
+
+def test_players_of_a_checkpoint(run: Run) -> None:
+    """A tree search that looks at every move once plays as 1-ply does, from the same checkpoint."""
+    learner = DeepTDLearner(CONFIG, seed=99)
+    learner.restore(run[1])
+    one_ply = SearchConfig(simulations=4, considered_actions=4, model="simulator")
+    games = learner.player().play(20, seed=5)
+    for player in (load_player(run[1], CONFIG), load_tree_player(run[1], CONFIG, one_ply)):
+        same = player.play(20, seed=5)
+        np.testing.assert_array_equal(games.score, same.score)
+        np.testing.assert_array_equal(games.moves, same.moves)
+    with pytest.raises(ValueError, match="q_learning has none; give --search 1ply"):
+        load_tree_player(run[1], dataclasses.replace(CONFIG, method="q_learning"), one_ply)
+
+
+def test_the_move_is_the_best_of_the_four(rng: np.random.Generator) -> None:
+    """By the network's value of each board that a move leads to, one at a time."""
+    game = Game2048(2, 3)
+    config = small_config("td_afterstate")
+    network = make_network(config, seed=3)
+    graphdef, params = nnx.split(network)
+    policy = jax.jit(OnePlySetting(game, config.discount, graphdef).policy(params))
+    values = values_of(network)
+    boards = [positions.random_board(rng, 2, 3, largest=6) for _ in range(60)]
+    boards = [board for board in boards if not rules.is_over(board)]
+    words = game.from_cells(jnp.asarray(np.array(boards, np.uint8)))
+    chosen = policy(words, jnp.zeros(len(boards), jnp.uint32))
+    for board, action in zip(boards, chosen, strict=True):
+        moves = [rules.afterstate(board, a) for a in range(4)]
+        q = np.array([reward for _, reward in moves]) + config.discount * values([after for after, _ in moves])[:, 0]
+        assert action == np.argmax(np.where(rules.legal_actions(board), q, -np.inf))
+
+
+@pytest.mark.parametrize("part", ["parameters", "training"])
+def test_damage_is_refused_by_name(run: Run, tmp_path: Path, part: str) -> None:
+    learner = DeepTDLearner(CONFIG, seed=1)
+    learner.save(tmp_path)
+    largest = max((tmp_path / part).rglob("*"), key=lambda file: file.stat().st_size if file.is_file() else -1)
+    largest.write_bytes(largest.read_bytes()[: largest.stat().st_size // 2])
+    with pytest.raises(ValueError, match=f"{part} is missing or damaged") as error:
+        learner.restore(tmp_path)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("change", [{"method": "q_learning"}, {"output": "scalar"}])
+def test_another_network_is_refused(run: Run, change: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="another network or config"):
+        load_player(run[1], dataclasses.replace(CONFIG, **change))
+
+
+def test_targets_beyond_the_support_are_worth_a_word(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("muzero2048.muzero.learner.SATURATION_WARNING", -1.0)
+    with pytest.warns(UserWarning, match=r"raise value\.h_max"):
+        run[0].advance()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_it_learns_2x2(method: str) -> None:
+    """Four fifths of the optimum; random play has 19.66 points, greedy play 24.04."""
+    config = small_config(
+        method,
+        rows=2,
+        columns=2,
+        env_steps=60_000,
+        report_env_steps=60_000,
+        discount=1.0,
+        optimistic_value=60.0 if method == "q_learning" else 0.0,  # it learns of a move only by making it
+        num_envs=64,
+        chunk=16,
+        network=NetworkConfig(blocks=1, width=32, tile_levels=8),
+        exploration=ExplorationConfig(0.2, 0.0, 0.5) if method == "q_learning" else ExplorationConfig(),
+        replay=ReplayConfig(capacity=64 * 16 * 4, batch_size=128),
+        optimizer=OptimizerConfig(learning_rate=3e-3),
     )
-    # h(x) = 14 at x = 217: a third of the targets up to 300 are beyond the support, and none of a scalar.
-    beyond = (np.sqrt(np.array(batch.target) + 1) - 1 + 0.001 * np.array(batch.target) > 14.0).mean()
-    assert float(saturated) == pytest.approx(0.0 if output == "scalar" else beyond)
-    assert 0 < beyond < 1
-
-
-def test_views_keep_moves_and_boards_together(rng: np.random.Generator) -> None:
-    views, batch = symmetries(3, 3), experience(rng, 3, 3)
-    view = jnp.asarray(rng.integers(0, 8, 20))
-    seen = view_experience(views, view, batch)
-    assert seen.target is batch.target
-
-    def after(batch: Experience) -> np.ndarray:
-        boards = [positions.as_board(cells.reshape(3, 3)) for cells in np.array(batch.cells)]
-        moved = [rules.afterstate(board, int(action))[0] for board, action in zip(boards, batch.action, strict=True)]
-        return np.array(moved, np.uint8).reshape(-1, 9)
-
-    np.testing.assert_array_equal(after(seen), view_cells(views, view, jnp.asarray(after(batch))))
-    assert (np.array(seen.action) != np.array(batch.action)).any()
-
-
-def test_rounds_are_the_same_in_one_call_and_in_two() -> None:
-    config = small_config(rows=2, columns=2, exploration=ExplorationConfig(0.4, 0.1, 0.6))  # falls in 3 of 5 rounds
-    learner = shared_learner(config)
-    one, whole = learner.advance(learner.init(0), learner.empty(), 3)
-    first, some = learner.advance(learner.init(0), learner.empty(), 2)
-    two, together = learner.advance(first, some, 1)
-    for a, b in zip(jax.tree.leaves(one._replace(key=None)), jax.tree.leaves(two._replace(key=None)), strict=True):
-        np.testing.assert_array_equal(a, b)
-    for a, b in zip(jax.tree.leaves(whole), jax.tree.leaves(together), strict=True):
-        np.testing.assert_array_equal(a, b)
-    assert int(one.rounds) == 3
-    assert int(one.replay.size) == 3 * config.chunk
-    third, rest = learner.advance(learner.advance(learner.init(0), learner.empty(), 2)[0], learner.empty(), 1)
-    assert int(third.rounds) == 3
-    assert whole.ended.games == some.ended.games + rest.ended.games
-    assert whole.ended.score_max == max(some.ended.score_max, rest.ended.score_max)
-    np.testing.assert_allclose(whole.loss.value, some.loss.value + rest.loss.value, rtol=1e-5)
-    np.testing.assert_allclose([some.epsilon, rest.epsilon], [0.7, 0.2], rtol=1e-5)  # 0.4 + 0.3, 0.2
-
-
-def test_the_seed_decides() -> None:
-    learner = shared_learner(small_config(rows=2, columns=2, exploration=ExplorationConfig(0.4, 0.1, 0.6)))
-    params = [learner.advance(learner.init(seed), learner.empty(), 1)[0].params for seed in (3, 3, 4)]
-    one, same, other = ([np.array(x) for x in jax.tree.leaves(tree)] for tree in params)
-    assert all(np.array_equal(a, b) for a, b in zip(one, same, strict=True))
-    assert not any(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+    learner = DeepTDLearner(config, seed=0)
+    learner.advance()
+    games = learner.player().play(500, seed=0)
+    assert games.score.mean() > 0.8 * OPTIMUM

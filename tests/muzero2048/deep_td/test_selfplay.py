@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 from reference import positions, rules, targets
 
-from muzero2048.deep_td import play
+from muzero2048.deep_td import selfplay
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.network import q_values
-from muzero2048.deep_td.play import Experience, play_chunk
+from muzero2048.deep_td.selfplay import Experience, play_chunk
 from muzero2048.game.env import Game2048
 from muzero2048.muzero.selfplay import GameStatistics, init_actor
-
-from .toy_network import METHODS, random_network, small_config, values_of
+from tests.muzero2048.deep_td.toy_network import METHODS, random_network, small_config, values_of
 
 GAME = Game2048(2, 3)
 DISCOUNT, LAMBDA, STEPS = 0.9, 0.5, 3
@@ -99,9 +98,9 @@ def test_targets_of_recorded_games(rng: np.random.Generator, method: str) -> Non
     value = jnp.asarray(np.max(q, axis=-1).T, jnp.float32)
     greedy = field("action", np.int32) == np.argmax(q, axis=-1).T[:T]
     blank = jnp.zeros((T, 2, 6), jnp.uint8)
-    moves = play.Moves(blank, field("action", np.int8), field("reward", np.float32), field("done", bool),
+    moves = selfplay.Moves(blank, field("action", np.int8), field("reward", np.float32), field("done", bool),
                        value[:T], greedy, None)  # fmt: skip
-    found = play.targets(moves, value[T], config)
+    found = selfplay.targets(moves, value[T], config)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
 
 
