@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from launch.config import CONFIG_FILE, Experiment, load_experiment
-from launch.contracts import Learner
 from launch.errors import UserError, warn
 from launch.files import sync, write_json
+from launch.learners.interfaces import Learner
 from launch.processes import Processes
 
 FOLDER = "checkpoints"

@@ -39,15 +39,15 @@ def complete_override(prefix: str, parsed_args: argparse.Namespace, **_: Any) ->
 
 def _keys(arguments: argparse.Namespace) -> "list[Key]":
     """The keys of the config that a command names, or of its search."""
-    from launch import learners
     from launch.config import load_experiment
     from launch.describe import learner_keys
+    from launch.learners.registry import registry
     from ntuple.settings import keys_of
 
     if hasattr(arguments, "config"):
         return learner_keys(load_experiment(Path(arguments.config)).learner)
     is_expectimax = arguments.search == "expectimax" or arguments.path == "heuristic"
-    return keys_of(learners.expectimax_config() if is_expectimax else learners.search_config(), "search.")
+    return keys_of(registry.expectimax_config() if is_expectimax else registry.search_config(), "search.")
 
 
 def _values(key: "Key") -> list[str]:
@@ -60,7 +60,7 @@ def complete_learner(prefix: str, **_: Any) -> list[str]:
     """Names of learners, and paths as the shell completes them."""
     from argcomplete.completers import FilesCompleter
 
-    from launch.learners import LEARNERS
+    from launch.learners.registry import LEARNERS
 
     paths = FilesCompleter()(prefix)
     return [*(name for name in LEARNERS if name.startswith(prefix)), *paths]

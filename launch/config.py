@@ -16,9 +16,9 @@ from omegaconf import DictConfig, MissingMandatoryValue, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from launch import learners
-from launch.contracts import LearnerConfig
 from launch.errors import UserError, warn
+from launch.learners.interfaces import LearnerConfig
+from launch.learners.registry import registry
 from ntuple.settings import Settings, required, setting, without_effect
 
 T = TypeVar("T")
@@ -218,7 +218,7 @@ def _experiment(file: Any, overrides: DictConfig) -> Experiment:
         raise ValueError("an experiment is a mapping with the keys learner, run and the learner's name")
     values = cast(DictConfig, OmegaConf.merge(file, overrides))
     if "learner" not in values:
-        raise ValueError(f"the key 'learner' is missing; set it to one of: {', '.join(learners.LEARNERS)}")
+        raise ValueError(f"the key 'learner' is missing; set it to one of: {', '.join(registry.LEARNERS)}")
     try:
         schema = _schema(str(values["learner"]))
     except UserError as error:
@@ -230,7 +230,7 @@ def _experiment(file: Any, overrides: DictConfig) -> Experiment:
 
 def _schema(learner: str) -> type[Any]:
     """The dataclass of the whole file: the learner's settings are under the learner's own name."""
-    settings = learners.config_class(learner)
+    settings = registry.config_class(learner)
     return make_dataclass("Experiment", [("learner", str), ("run", RunConfig), (learner, settings)], frozen=True)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from launch import learners
 from launch.config import Experiment, RunConfig, load_experiment
+from launch.learners.registry import registry
 from ntuple.settings import Key, full_condition, keys_of
 
 INDENT = "    "
@@ -32,7 +32,7 @@ def describe(target: str, overrides: Sequence[str], as_json: bool) -> None:
     Raises:
         UserError: the config cannot be read.
     """
-    if target in learners.LEARNERS and not overrides:
+    if target in registry.LEARNERS and not overrides:
         learner, entries = target, [Entry(key, key.default) for key in learner_keys(target)]
     else:
         experiment = load_experiment(Path(target), overrides)
@@ -46,7 +46,7 @@ def describe(target: str, overrides: Sequence[str], as_json: bool) -> None:
 
 def learner_keys(learner: str) -> list[Key]:
     """All keys of an experiment with that learner, but for `learner` itself."""
-    return keys_of(RunConfig, "run.") + keys_of(learners.config_class(learner), f"{learner}.")
+    return keys_of(RunConfig, "run.") + keys_of(registry.config_class(learner), f"{learner}.")
 
 
 def _entries(experiment: Experiment) -> list[Entry]:

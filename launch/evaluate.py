@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from launch import checkpoints, learners
+from launch import checkpoints
 from launch.checkpoints import State
 from launch.config import MOST_GAMES, SEEDS, Experiment
-from launch.contracts import Games
 from launch.environment import command_line, machine, project_version
 from launch.errors import UserError, warn
 from launch.files import write_json, write_text
+from launch.learners.interfaces import Games
+from launch.learners.registry import registry
 from launch.report import Summary, statistics_block, summarize, summary_line
 from launch.searches import EXPECTIMAX, Options, Search, expectimax, resolve
 from launch.seeds import BASELINE_SEED, final_evaluation_seed
@@ -92,7 +93,7 @@ def evaluate_path(path: Path, games: int, seed: int | None, options: Options, wi
     search = resolve(experiment, options, checkpoint)
     settings = experiment.settings
     solution = _prepare(wishes, settings.rows, settings.columns)
-    player = learners.load_player(experiment.learner, checkpoint, settings, search.player, search.config)
+    player = registry.load_player(experiment.learner, checkpoint, settings, search.player, search.config)
     run_folder = _writable(checkpoints.run_folder_of(checkpoint))
     board = f"{settings.rows}x{settings.columns}"
     heading = {"board": board, "seed": evaluation.seed, "run": experiment.run.name, **state.progress, **search.record()}
@@ -151,7 +152,7 @@ def _play(
     """Play the games of an evaluation, kept in the file if they are played move by move.
 
     Args:
-        player: of one of the three kinds that launch/contracts.py and `is_long` name.
+        player: of one of the three kinds that launch/learners/interfaces.py and `is_long` name.
         rows: of the board.
         columns: of the board.
         evaluation: which games are played.

@@ -1,9 +1,9 @@
 """What a training takes of the memory, told before it begins; one that cannot fit is refused before it takes any."""
 
-from launch import learners
 from launch.config import Experiment
 from launch.environment import available_bytes, device_bytes
 from launch.errors import UserError
+from launch.learners.registry import registry
 
 
 def check_memory(experiment: Experiment) -> str:
@@ -12,8 +12,8 @@ def check_memory(experiment: Experiment) -> str:
     Raises:
         UserError: it takes more than there is; the line has the numbers and the settings that lower them.
     """
-    entry = learners.entry(experiment.learner)
-    needs = learners.memory(experiment.learner, experiment.settings)
+    entry = registry.entry(experiment.learner)
+    needs = registry.memory(experiment.learner, experiment.settings)
     total, room = sum(needs.values()), device_bytes() if entry.uses_jax else available_bytes()
     parts = ", ".join(f"{what}: {size_text(size)}" for what, size in needs.items())
     if total > room:

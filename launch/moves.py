@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from launch import checkpoints, learners
+from launch import checkpoints
 from launch.boards import format_position, parse_position
-from launch.contracts import Advice, Player
 from launch.evaluate import load_baseline, parse_board
+from launch.learners.interfaces import Advice, Player
+from launch.learners.registry import registry
 from launch.searches import Options, resolve
 
 NAMES = ("up", "right", "down", "left")
@@ -30,7 +31,7 @@ def ask_path(path: Path, options: Options) -> Asked:
     experiment, _ = checkpoints.read_checkpoint(checkpoint)
     search = resolve(experiment, options, checkpoint)
     settings = experiment.settings
-    player = learners.load_player(experiment.learner, checkpoint, settings, search.player, search.config)
+    player = registry.load_player(experiment.learner, checkpoint, settings, search.player, search.config)
     return Asked(player, f"{experiment.run.name}, {search.name}", settings.rows, settings.columns)
 
 

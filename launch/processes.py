@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NoReturn
 
-from launch import learners
 from launch.errors import LaunchError, UserError
+from launch.learners.registry import registry
 from launch.signals import StopSignals
 
 BEAT_SECONDS = 2.0
@@ -213,7 +213,7 @@ def join(learner: str) -> Processes:
     count = _number(source, "1")
     if count == 1:
         return Processes()
-    if not learners.entry(learner).several_processes:
+    if not registry.entry(learner).several_processes:
         raise UserError(
             f"{source} is {count}, but the learner '{learner}' trains in one process;"
             f" set {NUM_PROCESSES}=1, also for processes that train runs of their own"

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from launch.contracts import Games
 from launch.intervals import student
+from launch.learners.interfaces import Games
 from launch.metrics import TILES, Row
 
 

@@ -18,15 +18,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
 
-from launch import checkpoints, evaluate, learners, tracking
+from launch import checkpoints, evaluate, tracking
 from launch.checkpoints import State
 from launch.config import CONFIG_FILE, Experiment, changes, load_experiment, warn_without_effect
-from launch.contracts import Games, Learner
 from launch.environment import project_version, record_environment
 from launch.errors import DivergedError, UserError, warn
 from launch.evaluate import Evaluation
 from launch.files import write_text
 from launch.journal import Journal, WrittenJournal
+from launch.learners.interfaces import Games, Learner
+from launch.learners.registry import registry
 from launch.memory import check_memory
 from launch.metrics import Row
 from launch.processes import Processes, join
@@ -67,7 +68,7 @@ def train(config: Path, overrides: Sequence[str], resume: bool) -> int:
         except RuntimeError as error:
             if not re.search("RESOURCE_EXHAUSTED.*(memory|allocat)", str(error)):  # JAX, of a program that does not fit
                 raise
-            keys = learners.entry(experiment.learner).memory_keys
+            keys = registry.entry(experiment.learner).memory_keys
             reason = str(error).partition("\n")[0]
             raise UserError(
                 f"{experiment.run.name} takes more memory than there is ({reason}); lower {keys}"
@@ -108,12 +109,12 @@ class TrainingRun:
         self._experiment = experiment
         self._processes = processes
         self._folder = experiment.run.folder
-        if experiment.run.profile and not learners.entry(experiment.learner).uses_jax:
+        if experiment.run.profile and not registry.entry(experiment.learner).uses_jax:
             raise UserError(
                 f"run.profile records what JAX does, and '{experiment.learner}' learns without: leave it out"
             )
         memory = check_memory(experiment)
-        self._learner = learners.make_learner(experiment.learner, experiment.settings, experiment.run.seed)
+        self._learner = registry.make_learner(experiment.learner, experiment.settings, experiment.run.seed)
         self._wall_hours = 0.0
         self._reports = 0  # of this process
         self._evaluated_env_steps = 0

@@ -10,10 +10,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from launch import learners
 from launch.config import Experiment, override_settings
 from launch.errors import UserError
-from launch.learners import LearnerEntry
+from launch.learners.registry import LearnerEntry, registry
 
 ONE_PLY = "1ply"
 EXPECTIMAX = "expectimax"
@@ -90,7 +89,7 @@ def resolve(experiment: Experiment, options: Options, place: Path) -> Search:
     Raises:
         UserError: the checkpoint cannot serve the options; the line says why and how to mend it.
     """
-    able = learners.entry(experiment.learner)
+    able = registry.entry(experiment.learner)
     if options.search == EXPECTIMAX:
         if not able.expectimax_player:
             raise UserError(f"{place}: {experiment.learner} has no expectimax; give --search gumbel or puct")
@@ -122,7 +121,7 @@ def expectimax(options: Options, place: Path | str) -> Search:
     for name, value in (("simulations", options.simulations), ("model", options.model), ("value", options.value)):
         if value is not None:
             raise UserError(f"{place}: --{name} {value} is of a tree search; leave it out")
-    kind = learners.expectimax_config()
+    kind = registry.expectimax_config()
     config = override_settings("search", kind(), options.assignments(), PLACE)
     if config.seconds > 0 and not any("search.plies=" in word for word in options.assignments()):
         config = replace(config, plies=kind.MOST_PLIES)
@@ -166,7 +165,7 @@ def _one_ply(able: LearnerEntry, options: Options, place: Path) -> Search:
 def _base(able: LearnerEntry, experiment: Experiment, options: Options) -> Any:
     """The SearchConfig that options change."""
     if not _names_its_search(able):
-        config = learners.search_config()(**VALUE_SEARCH)
+        config = registry.search_config()(**VALUE_SEARCH)
         asked = override_settings("search", config, options.assignments(), PLACE)
         # So few go to every move once, as 1ply does: two moves and an outcome of each are worse (87,000 to 103,000).
         return replace(config, considered_actions=4) if asked.simulations <= 4 else config

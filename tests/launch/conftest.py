@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from launch import learners
+from launch.learners.registry import registry
 
 sys.path.insert(0, str(Path(__file__).parent))  # for `import toy`
 
@@ -16,7 +16,7 @@ WANDB_FAST = {
     "WANDB_X_SAVE_REQUIREMENTS": "false",
 }
 
-TOY = learners.LearnerEntry(
+TOY = registry.LearnerEntry(
     config="toy:ToyConfig",
     learner="toy:ToyLearner",
     one_ply_player="toy:load_player",
@@ -46,7 +46,7 @@ toy:
 @pytest.fixture(autouse=True)
 def _workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(learners.LEARNERS, "toy", TOY)
+    monkeypatch.setitem(registry.LEARNERS, "toy", TOY)
     monkeypatch.setenv("WANDB_MODE", "disabled")
     monkeypatch.delenv("WANDB_API_KEY", raising=False)
     monkeypatch.setenv("WANDB_DATA_DIR", "")

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from launch import learners
 from launch.cli import main
 from launch.curves import Run, reach_curves, read_run, score_curves
+from launch.learners.registry import registry
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -16,7 +16,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 @pytest.fixture
 def runs(toy_yaml: Path, monkeypatch) -> list[str]:
     """Two seeds of one experiment, and a run of another learner with 100 times the moves."""
-    monkeypatch.setitem(learners.LEARNERS, "other", learners.LEARNERS["toy"])
+    monkeypatch.setitem(registry.LEARNERS, "other", registry.LEARNERS["toy"])
     main(["train", "toy.yaml", "run.name=a", "run.seed=1"])
     main(["train", "toy.yaml", "run.name=b", "run.seed=2", "toy.report_env_steps=9"])
     other = toy_yaml.read_text().replace("toy:", "other:").replace("learner: toy", "learner: other")

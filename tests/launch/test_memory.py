@@ -6,10 +6,11 @@ from pathlib import Path
 import jax
 import pytest
 
-from launch import environment, learners, memory
+from launch import environment, memory
 from launch.cli import main
 from launch.config import load_experiment
 from launch.environment import available_bytes, device_bytes
+from launch.learners.registry import registry
 from launch.memory import check_memory, size_text
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -71,8 +72,8 @@ def test_a_program_that_does_not_fit_ends_with_a_line(toy_yaml: Path, capsys, mo
 @pytest.mark.parametrize("config", ["muzero/tiny", "deep_td/td-cnn-2x2"])
 def test_the_state_of_a_learner_on_the_device_takes_what_was_said(config: str):
     experiment = load_experiment(CONFIGS / f"{config}.yaml")
-    said = learners.memory(experiment.learner, experiment.settings)
-    state = learners.make_learner(experiment.learner, experiment.settings, 1)._state
+    said = registry.memory(experiment.learner, experiment.settings)
+    state = registry.make_learner(experiment.learner, experiment.settings, 1)._state
     assert sum(said.values()) == sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(state))
 
 
@@ -83,17 +84,17 @@ def test_an_n_tuple_learner_takes_what_was_said(tmp_path: Path, fraction: float,
     overrides = [f"ntuple.step_size.adaptive_fraction={fraction}", "ntuple.env_steps=2000", "ntuple.threads=1"]
     overrides += [f"ntuple.average.env_steps={average}", "ntuple.report_env_steps=500", "ntuple.stages=2^1"]
     settings = load_experiment(CONFIGS / "ntuple/2x3.yaml", overrides).settings
-    learner = learners.make_learner("ntuple", settings, 1)
+    learner = registry.make_learner("ntuple", settings, 1)
     while learner.progress["env_steps"] < learner.env_steps_total:
         learner.advance()
-    tables, *mean, checkpoint = learners.memory("ntuple", settings).values()
+    tables, *mean, checkpoint = registry.memory("ntuple", settings).values()
     weights = tables // (16 if fraction else 4)
     assert tables == learner.network.weights.nbytes
     assert (mean, checkpoint) == ([4 * weights] if average else [], beside * weights)
     learner.save(tmp_path)
     del learner
     tracemalloc.start()
-    learners.make_learner("ntuple", settings, 1).restore(tmp_path)
+    registry.make_learner("ntuple", settings, 1).restore(tmp_path)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1.05 * sum((tables, *mean, checkpoint)) + 2e6

@@ -29,7 +29,8 @@ TOY_PROGRAM = """
 import os, sys, time
 import jax
 from conftest import TOY
-from launch import learners, processes
+from launch import processes
+from launch.learners.registry import registry
 from launch.cli import main
 from toy import ToyLearner, ToyPlayer
 
@@ -37,7 +38,7 @@ def slowly(method, seconds):
     return lambda *arguments: (time.sleep(seconds), method(*arguments))[1]
 
 processes.BEAT_SECONDS, processes.LOST_SECONDS = 0.1, 3.0
-learners.LEARNERS["toy"] = TOY._replace(several_processes=True)
+registry.LEARNERS["toy"] = TOY._replace(several_processes=True)
 ToyLearner.advance = slowly(ToyLearner.advance, 0.05)
 init = ToyLearner.__init__
 ToyLearner.__init__ = lambda *arguments: (jax.devices(), init(*arguments))[1]  # all processes must ask for them

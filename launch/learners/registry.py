@@ -5,8 +5,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from launch.contracts import Learner, LearnerConfig, Player
 from launch.errors import UserError
+from launch.learners.interfaces import Learner, LearnerConfig, Player
 
 
 class LearnerEntry(NamedTuple):
