@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from launch.config import CONFIG_FILE, Experiment, load_experiment
+from launch.config.experiment import CONFIG_FILE, Experiment, load_experiment
 from launch.errors import UserError, warn
 from launch.files import sync, write_json
 from launch.learners.interfaces import Learner

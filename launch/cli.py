@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from launch import completion
+from launch.config.experiment import completion
 from launch.errors import LaunchError, UserError
 from launch.signals import INTERRUPTED
 
@@ -125,7 +125,7 @@ def _add_config(commands: "argparse._SubParsersAction[_Parser]") -> None:
 
 
 def _config(arguments: argparse.Namespace) -> int:
-    from launch.describe import describe
+    from launch.config.describe import describe
 
     describe(arguments.config, arguments.overrides, arguments.json)
     return 0

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from launch import evaluate
-from launch.config import CONFIG_FILE, load_experiment
+from launch.config.experiment import CONFIG_FILE, load_experiment
 from launch.errors import UserError, warn
 from launch.intervals import Interval, student, student_of_rates, wilson
 from launch.metrics import Row

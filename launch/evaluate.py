@@ -12,7 +12,7 @@ import numpy as np
 
 from launch import checkpoints
 from launch.checkpoints import State
-from launch.config import MOST_GAMES, SEEDS, Experiment
+from launch.config.experiment import MOST_GAMES, SEEDS, Experiment
 from launch.environment import command_line, machine, project_version
 from launch.errors import UserError, warn
 from launch.files import write_json, write_text

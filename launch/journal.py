@@ -2,7 +2,7 @@
 
 from contextlib import AbstractContextManager, nullcontext
 
-from launch.config import Experiment
+from launch.config.experiment import Experiment
 from launch.metrics import Row
 from launch.progress import ProgressDisplay
 from launch.tracking import MetricsFile, WandbSink

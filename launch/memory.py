@@ -1,6 +1,6 @@
 """What a training takes of the memory, told before it begins; one that cannot fit is refused before it takes any."""
 
-from launch.config import Experiment
+from launch.config.experiment import Experiment
 from launch.environment import available_bytes, device_bytes
 from launch.errors import UserError
 from launch.learners.registry import registry

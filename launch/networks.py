@@ -16,7 +16,7 @@ from rich.table import Table
 
 from launch import checkpoints
 from launch.checkpoints import State
-from launch.config import Experiment, RunConfig
+from launch.config.experiment import Experiment, RunConfig
 from launch.environment import project_version
 from launch.errors import UserError
 from launch.processes import Processes

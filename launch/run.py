@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from launch import checkpoints, evaluate, tracking
 from launch.checkpoints import State
-from launch.config import CONFIG_FILE, Experiment, changes, load_experiment, warn_without_effect
+from launch.config.experiment import CONFIG_FILE, Experiment, changes, load_experiment, warn_without_effect
 from launch.environment import project_version, record_environment
 from launch.errors import DivergedError, UserError, warn
 from launch.evaluate import Evaluation

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from launch.config import Experiment, override_settings
+from launch.config.experiment import Experiment, override_settings
 from launch.errors import UserError
 from launch.learners.registry import LearnerEntry, registry
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from launch import metrics
-from launch.config import CONFIG_FILE, Experiment, load_experiment, read_yaml
+from launch.config.experiment import CONFIG_FILE, Experiment, load_experiment, read_yaml
 from launch.errors import UserError, warn
 from launch.files import write_text
 from launch.metrics import Row

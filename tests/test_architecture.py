@@ -42,7 +42,7 @@ def test_one_file_of_muzero_knows_of_networks_of_tuples():
     assert users == {"muzero2048/players/ntuple_player.py"}
 
 
-@pytest.mark.parametrize("module", ["ntuple.settings", "muzero2048.muzero.config", "launch.config"])
+@pytest.mark.parametrize("module", ["ntuple.settings", "muzero2048.muzero.config", "launch.config.experiment"])
 def test_settings_load_no_numba(module):
     code = f"import sys, {module}; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from launch.config import load_experiment, warn_without_effect
+from launch.config.experiment import load_experiment, warn_without_effect
 
 ROOT = Path(__file__).parent.parent
 CONFIGS = sorted((ROOT / "configs").rglob("*.yaml"))

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 
 from launch.bench.rows import Row, best_seconds
 from launch.bench.work import Work, count_work
-from launch.config import load_experiment
+from launch.config.experiment import load_experiment
 from launch.environment import device_bytes
 from launch.errors import UserError
 from muzero2048.muzero.config import MuZeroConfig

@@ -10,7 +10,7 @@ from launch.bench import expectimax, learner, ntuple, rows, search
 from launch.bench.accuracy import ROOTS, Roots, bench_accuracy, errors, exact_q, late_board
 from launch.bench.rows import Row
 from launch.cli import main
-from launch.config import load_experiment
+from launch.config.experiment import load_experiment
 from launch.errors import UserError
 from muzero2048.exact import solve
 from muzero2048.game.env import Game2048

@@ -6,7 +6,7 @@ import pytest
 from toy import ToyLearner
 
 from launch.checkpoints import State, find_checkpoint, read_checkpoint, run_folder_of, save_checkpoint, verify
-from launch.config import Experiment, load_experiment
+from launch.config.experiment import Experiment, load_experiment
 from launch.errors import UserError
 from launch.processes import Processes
 

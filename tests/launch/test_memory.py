@@ -8,7 +8,7 @@ import pytest
 
 from launch import environment, memory
 from launch.cli import main
-from launch.config import load_experiment
+from launch.config.experiment import load_experiment
 from launch.environment import available_bytes, device_bytes
 from launch.learners.registry import registry
 from launch.memory import check_memory, size_text

@@ -14,7 +14,7 @@ from toy import ToyLearner, ToyPlayer
 
 from launch.checkpoints import find_checkpoint, read_checkpoint
 from launch.cli import main
-from launch.config import load_experiment
+from launch.config.experiment import load_experiment
 from launch.run import TrainingRun
 from launch.seeds import final_evaluation_seed, training_evaluation_seed
 from launch.tracking import MetricsFile, read_metrics

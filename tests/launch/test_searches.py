@@ -13,7 +13,7 @@ from toy import ToyConfig
 
 from launch.checkpoints import State, save_checkpoint
 from launch.cli import main
-from launch.config import CONFIG_FILE, Experiment, RunConfig, load_experiment
+from launch.config.experiment import CONFIG_FILE, Experiment, RunConfig, load_experiment
 from launch.errors import UserError
 from launch.processes import Processes
 from launch.searches import Options, Search, resolve

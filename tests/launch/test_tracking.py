@@ -8,7 +8,7 @@ import pytest
 
 from launch import tracking
 from launch.cli import main
-from launch.config import Experiment, load_experiment, read_yaml
+from launch.config.experiment import Experiment, load_experiment, read_yaml
 from launch.tracking import METRICS_FILE, MetricsFile, WandbSink, drop_rows_after, read_metrics
 
 EVAL = "eval/score_mean"
@@ -117,7 +117,7 @@ def test_a_resumed_offline_run_is_one_whole_run_in_wandb(tmp_path: Path, experim
 SIGNALLED = """
 import os, signal, time
 from pathlib import Path
-from launch.config import load_experiment
+from launch.config.experiment import load_experiment
 from launch.tracking import MetricsFile, WandbSink
 folder = Path("run")
 file, sink = MetricsFile(folder), WandbSink(folder, load_experiment(folder))

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pytest
 
-from launch.config import RunConfig
+from launch.config.experiment import RunConfig
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.muzero.config import MuZeroConfig
 from ntuple import ExpectimaxConfig, NTupleConfig

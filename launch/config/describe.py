@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from launch.config import Experiment, RunConfig, load_experiment
+from launch.config.experiment import Experiment, RunConfig, load_experiment
 from launch.learners.registry import registry
 from ntuple.settings import Key, full_condition, keys_of
 

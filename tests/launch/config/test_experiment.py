@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from toy import ToyConfig
 
-from launch.config import Experiment, RunConfig, changes, load_experiment, warn_without_effect
+from launch.config.experiment import Experiment, RunConfig, changes, load_experiment, warn_without_effect
 from launch.errors import UserError
 
 

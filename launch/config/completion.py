@@ -39,8 +39,8 @@ def complete_override(prefix: str, parsed_args: argparse.Namespace, **_: Any) ->
 
 def _keys(arguments: argparse.Namespace) -> "list[Key]":
     """The keys of the config that a command names, or of its search."""
-    from launch.config import load_experiment
-    from launch.describe import learner_keys
+    from launch.config.describe import learner_keys
+    from launch.config.experiment import load_experiment
     from launch.learners.registry import registry
     from ntuple.settings import keys_of
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from launch.cli import main
-from launch.config import load_experiment, read_yaml
+from launch.config.experiment import load_experiment, read_yaml
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 NTUPLE = "learner: ntuple\nrun: {name: a, group: b}\nntuple: {network: 5x6, target: {method: n_step, steps: 7}}\n"
 
 
