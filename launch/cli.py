@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from launch.config.experiment import completion
 from launch.errors import LaunchError, UserError
-from launch.signals import INTERRUPTED
+from launch.run.signals import INTERRUPTED
 
 if TYPE_CHECKING:
     from launch.searches import Options
@@ -21,7 +21,7 @@ class _Version(argparse.Action):
     """Prints the version, which is looked up only then."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from launch.environment import project_version
+        from launch.run.environment import project_version
 
         print(f"muzero2048 {project_version()}")
         parser.exit()
@@ -105,7 +105,7 @@ def _add_train(commands: "argparse._SubParsersAction[_Parser]") -> None:
 
 
 def _train(arguments: argparse.Namespace) -> int:
-    from launch.run import train
+    from launch.run.loop import train
 
     return train(arguments.config, arguments.overrides, arguments.resume)
 
@@ -353,7 +353,7 @@ def _add_wandb(commands: "argparse._SubParsersAction[_Parser]") -> None:
 
 
 def _wandb(arguments: argparse.Namespace) -> int:
-    from launch.tracking import rebuild
+    from launch.run.tracking import rebuild
 
     for run in arguments.runs:
         rebuild(run)

@@ -18,7 +18,7 @@ from launch.curves import (
 from launch.errors import UserError, warn
 from launch.figures import AXIS_LABELS, DARK, LIGHT, draw
 from launch.files import write_text
-from launch.metrics import TILES
+from launch.run.metrics import TILES
 
 PAGE = "index.html"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from launch.curves import GroupResult
-from launch.metrics import TILES
 from launch.report import short_number
+from launch.run.metrics import TILES
 
 
 class Picture(NamedTuple):

@@ -16,9 +16,9 @@ from launch import evaluate
 from launch.config.experiment import CONFIG_FILE, load_experiment
 from launch.errors import UserError, warn
 from launch.intervals import Interval, student, student_of_rates, wilson
-from launch.metrics import Row
 from launch.report import Summary
-from launch.tracking import METRICS_FILE, read_metrics
+from launch.run.metrics import Row
+from launch.run.tracking import METRICS_FILE, read_metrics
 
 RESULT_KEYS = {
     "run",

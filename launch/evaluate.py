@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from launch import checkpoints
-from launch.checkpoints import State
 from launch.config.experiment import MOST_GAMES, SEEDS, Experiment
-from launch.environment import command_line, machine, project_version
 from launch.errors import UserError, warn
 from launch.files import write_json, write_text
 from launch.learners.interfaces import Games
 from launch.learners.registry import registry
 from launch.report import Summary, statistics_block, summarize, summary_line
+from launch.run.checkpoints import State
+from launch.run.environment import command_line, machine, project_version
+from launch.run.loop import checkpoints
+from launch.run.signals import STOPPED, StopSignals
 from launch.searches import EXPECTIMAX, Options, Search, expectimax, resolve
 from launch.seeds import BASELINE_SEED, final_evaluation_seed
-from launch.signals import STOPPED, StopSignals
 
 if TYPE_CHECKING:
     from launch.kept_games import KeptGame

@@ -22,9 +22,9 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from launch.errors import UserError
-from launch.progress import LINE_SECONDS, clock
 from launch.records import GameRecord, write_record
 from launch.report import summarize
+from launch.run.progress import LINE_SECONDS, clock
 from ntuple import Games, PlayedGame
 
 TILES = (8192, 16384, 32768)  # whose rates progress tells

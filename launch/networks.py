@@ -14,12 +14,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from launch import checkpoints
-from launch.checkpoints import State
 from launch.config.experiment import Experiment, RunConfig
-from launch.environment import project_version
 from launch.errors import UserError
-from launch.processes import Processes
+from launch.run.checkpoints import State
+from launch.run.environment import project_version
+from launch.run.loop import checkpoints
+from launch.run.processes import Processes
 from ntuple import NTupleConfig, NTupleLearner
 from ntuple.files.safetensors import differences, shape_of
 from ntuple.files.stored_network import StoredNetwork, count_file_stages, from_w, load_stored, save_stored

@@ -9,7 +9,7 @@ import numpy as np
 
 from launch.intervals import student
 from launch.learners.interfaces import Games
-from launch.metrics import TILES, Row
+from launch.run.metrics import TILES, Row
 
 
 class Summary(NamedTuple):

@@ -16,8 +16,8 @@ from typing import Any
 
 from launch.errors import UserError
 from launch.files import write_text
-from launch.metrics import TILES
 from launch.report import short_number
+from launch.run.metrics import TILES
 
 BLOCK = re.compile(r"(<!-- evaluations (?P<patterns>[^\n]+?) -->\n).*?(<!-- end of evaluations -->)", re.DOTALL)
 OPENING, CLOSING = "<!-- evaluations ", "<!-- end of evaluations -->"

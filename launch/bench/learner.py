@@ -22,8 +22,8 @@ import jax.numpy as jnp
 from launch.bench.rows import Row, best_seconds
 from launch.bench.work import Work, count_work
 from launch.config.experiment import load_experiment
-from launch.environment import device_bytes
 from launch.errors import UserError
+from launch.run.environment import device_bytes
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.train_step import Learner, make_learner
 from muzero2048.search.tree_search import block_size

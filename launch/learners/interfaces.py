@@ -78,13 +78,13 @@ class Player(Protocol):
 
 @runtime_checkable
 class Learner(Protocol):
-    """A training state that the loop of launch/run.py drives: constructed as `XLearner(config, seed)`."""
+    """A training state that the loop of launch/run/loop.py drives: constructed as `XLearner(config, seed)`."""
 
     @staticmethod
     def memory(config: Any) -> dict[str, int]:
         """Bytes that a training takes by what takes them, in words, at least; of several devices those of one.
 
-        Nothing is allocated. launch/memory.py prints the parts, and refuses a training that cannot fit.
+        Nothing is allocated. launch/run/memory.py prints the parts, and refuses a training that cannot fit.
         """
 
     @property
@@ -109,7 +109,7 @@ class Learner(Protocol):
             tick: called now and then with the moves made since the call began; True asks for a return within seconds.
 
         Returns:
-            Metrics registered in launch/metrics.py; one without data in the stretch is left out.
+            Metrics registered in launch/run/metrics.py; one without data in the stretch is left out.
         """
 
     def save(self, folder: Path) -> None:

@@ -42,7 +42,7 @@ def diagnose(
 ) -> dict[str, Mean]:
     """Metrics of the model on boards, each with the action that was played there, over their legal moves.
 
-    The names are explained in launch/metrics.py: `model/afterstate_accuracy_*` of a grounded model,
+    The names are explained in launch/run/metrics.py: `model/afterstate_accuracy_*` of a grounded model,
     `model/chance_distance` of oracle codes, `model/reward_error_all` and `swap/*` of every model.
     """
     board = game.from_cells(cells.reshape(-1, game.rows, game.columns))

@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from launch.checkpoints import find_checkpoint, read_checkpoint
-from launch.tracking import METRICS_FILE, read_metrics
+from launch.run.checkpoints import find_checkpoint, read_checkpoint
+from launch.run.tracking import METRICS_FILE, read_metrics
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from launch import checkpoints
 from launch.cli import main
 from launch.networks import read_source
-from launch.processes import Processes
+from launch.run.loop import checkpoints
+from launch.run.processes import Processes
 from ntuple.files.stored_network import save_stored
 from ntuple.files.tdl import Table, WeightFile, make_name, read_w, write_w
 

@@ -13,8 +13,8 @@ import pytest
 from safetensors.numpy import load_file
 from soak import soak, start
 
-from launch.checkpoints import find_checkpoint, read_checkpoint, verify
-from launch.tracking import METRICS_FILE, read_metrics
+from launch.run.checkpoints import find_checkpoint, read_checkpoint, verify
+from launch.run.tracking import METRICS_FILE, read_metrics
 from ntuple.learning.learner import SLICE_MOVES
 
 ROOT = Path(__file__).parents[2]

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from toy import ToyConfig
 
-from launch.checkpoints import State, save_checkpoint
 from launch.cli import main
 from launch.config.experiment import CONFIG_FILE, Experiment, RunConfig, load_experiment
 from launch.errors import UserError
-from launch.processes import Processes
+from launch.run.checkpoints import State, save_checkpoint
+from launch.run.processes import Processes
 from launch.searches import Options, Search, resolve
 from launch.seeds import final_evaluation_seed
 from muzero2048.deep_td.config import DeepTDConfig

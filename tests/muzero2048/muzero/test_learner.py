@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from launch.metrics import REGISTRY
+from launch.run.metrics import REGISTRY
 from muzero2048.muzero import learner as learner_module
 from muzero2048.muzero.config import MuZeroConfig, NetworkConfig, StartConfig
 from muzero2048.muzero.learner import MuZeroLearner

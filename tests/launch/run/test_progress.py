@@ -4,9 +4,9 @@ import re
 import pytest
 from rich.console import Console
 
-from launch import progress
-from launch.pace import Pace
-from launch.progress import ProgressDisplay
+from launch.run.loop import progress
+from launch.run.pace import Pace
+from launch.run.progress import ProgressDisplay
 
 
 @pytest.fixture

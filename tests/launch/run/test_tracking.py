@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from launch import tracking
 from launch.cli import main
 from launch.config.experiment import Experiment, load_experiment, read_yaml
-from launch.tracking import METRICS_FILE, MetricsFile, WandbSink, drop_rows_after, read_metrics
+from launch.run.loop import tracking
+from launch.run.tracking import METRICS_FILE, MetricsFile, WandbSink, drop_rows_after, read_metrics
 
 EVAL = "eval/score_mean"
 
@@ -118,7 +118,7 @@ SIGNALLED = """
 import os, signal, time
 from pathlib import Path
 from launch.config.experiment import load_experiment
-from launch.tracking import MetricsFile, WandbSink
+from launch.run.tracking import MetricsFile, WandbSink
 folder = Path("run")
 file, sink = MetricsFile(folder), WandbSink(folder, load_experiment(folder))
 for env_steps in (10, 20, 30):

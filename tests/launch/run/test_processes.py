@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from launch.checkpoints import find_checkpoint, read_checkpoint, verify
 from launch.cli import main
 from launch.errors import UserError
-from launch.processes import Processes, join
-from launch.tracking import METRICS_FILE, read_metrics
+from launch.run.checkpoints import find_checkpoint, read_checkpoint, verify
+from launch.run.processes import Processes, join
+from launch.run.tracking import METRICS_FILE, read_metrics
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 HERE = Path(__file__).parent
 RUN = Path("runs/one")
 LOST = "the same command with --resume goes on from the last save"
@@ -29,7 +29,7 @@ TOY_PROGRAM = """
 import os, sys, time
 import jax
 from conftest import TOY
-from launch import processes
+from launch.run.loop import processes
 from launch.learners.registry import registry
 from launch.cli import main
 from toy import ToyLearner, ToyPlayer

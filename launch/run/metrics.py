@@ -118,4 +118,4 @@ def check(names: Iterable[str]) -> None:
     """Raise KeyError if a name is not registered."""
     for name in names:
         if name not in REGISTRY:
-            raise KeyError(f"the metric '{name}' is not registered; add it to launch/metrics.py")
+            raise KeyError(f"the metric '{name}' is not registered; add it to launch/run/metrics.py")

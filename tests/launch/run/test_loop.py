@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from toy import ToyLearner, ToyPlayer
 
-from launch.checkpoints import find_checkpoint, read_checkpoint
 from launch.cli import main
 from launch.config.experiment import load_experiment
-from launch.run import TrainingRun
+from launch.run.checkpoints import find_checkpoint, read_checkpoint
+from launch.run.loop import TrainingRun
+from launch.run.tracking import MetricsFile, read_metrics
 from launch.seeds import final_evaluation_seed, training_evaluation_seed
-from launch.tracking import MetricsFile, read_metrics
 
 RUN = Path("runs/one")
 UNREPEATABLE = {"wall_hours"}
@@ -298,7 +298,7 @@ def test_a_signal_splits_no_evaluation_from_the_note_of_it(toy_yaml: Path, monke
     assert _rows() == _rows(Path("runs/whole"))
 
 
-@pytest.mark.parametrize("place", ["launch.run.TrainingRun._record", "launch.evaluate.keep"])
+@pytest.mark.parametrize("place", ["launch.run.loop.TrainingRun._record", "launch.evaluate.keep"])
 def test_a_kill_within_the_last_evaluation_loses_no_row_and_doubles_none(toy_yaml: Path, monkeypatch, place: str):
     def killed(*arguments) -> None:
         if place == "launch.evaluate.keep" or "eval/score_mean" in arguments[-1]:

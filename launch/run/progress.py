@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-from launch.metrics import Row
-from launch.pace import Pace
+from launch.run.metrics import Row
+from launch.run.pace import Pace
 
 LINE_SECONDS = 10.0  # between two lines of a log, which someone may read by the hour
 REACHED = (32768, 8192, 2048)  # tiles whose rates are told, the largest that occurs
@@ -18,7 +18,7 @@ COMPILING = "compiling ..."
 class ProgressDisplay:
     """Shows moves done, moves/s, games/s, the last scores, the last tiles and the time left. Prints to stdout.
 
-    The speed, and the time that is left of training by it, are those of launch/pace.py: compiling, evaluation and
+    The speed, and the time that is left of training by it, are those of launch/run/pace.py: compiling, evaluation and
     saving do not count.
     """
 

@@ -17,7 +17,7 @@ from launch.config.experiment import CONFIG_FILE, Experiment, load_experiment
 from launch.errors import UserError, warn
 from launch.files import sync, write_json
 from launch.learners.interfaces import Learner
-from launch.processes import Processes
+from launch.run.processes import Processes
 
 FOLDER = "checkpoints"
 SNAPSHOTS = "snapshots"  # a run's folder of checkpoints that are never deleted

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from toy import ToyLearner
 
-from launch.checkpoints import State, find_checkpoint, read_checkpoint, run_folder_of, save_checkpoint, verify
 from launch.config.experiment import Experiment, load_experiment
 from launch.errors import UserError
-from launch.processes import Processes
+from launch.run.checkpoints import State, find_checkpoint, read_checkpoint, run_folder_of, save_checkpoint, verify
+from launch.run.processes import Processes
 
 
 @pytest.fixture

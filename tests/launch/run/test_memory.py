@@ -6,14 +6,14 @@ from pathlib import Path
 import jax
 import pytest
 
-from launch import environment, memory
 from launch.cli import main
 from launch.config.experiment import load_experiment
-from launch.environment import available_bytes, device_bytes
 from launch.learners.registry import registry
-from launch.memory import check_memory, size_text
+from launch.run.environment import available_bytes, device_bytes
+from launch.run.loop import environment, memory
+from launch.run.memory import check_memory, size_text
 
-CONFIGS = Path(__file__).parents[2] / "configs"
+CONFIGS = Path(__file__).parents[3] / "configs"
 TINY = CONFIGS / "muzero" / "tiny.yaml"
 
 

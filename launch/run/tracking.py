@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from launch import metrics
 from launch.config.experiment import CONFIG_FILE, Experiment, load_experiment, read_yaml
 from launch.errors import UserError, warn
 from launch.files import write_text
-from launch.metrics import Row
+from launch.run.loop import metrics
+from launch.run.metrics import Row
 
 METRICS_FILE = "metrics.jsonl"
 WANDB_TIMEOUT_SECONDS = 20  # with a key and without a network, wandb's own default holds a run for 100 s

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from launch.errors import LaunchError, UserError
 from launch.learners.registry import registry
-from launch.signals import StopSignals
+from launch.run.signals import StopSignals
 
 BEAT_SECONDS = 2.0
 LOST_SECONDS = 30.0  # without a beat; a process that compiles still beats
@@ -221,7 +221,7 @@ def join(learner: str) -> Processes:
     import jax
     from jax._src.distributed import global_state  # JAX has no public way to its key-value store
 
-    jax.config.update("jax_enable_preemption_service", False)  # signals are heard by launch/signals.py
+    jax.config.update("jax_enable_preemption_service", False)  # signals are heard by launch/run/signals.py
     by_hand: dict[str, Any] = {}
     if source == NUM_PROCESSES:
         if not os.environ.get(ADDRESS, "").rpartition(":")[2].isdecimal():

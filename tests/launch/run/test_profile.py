@@ -5,9 +5,9 @@ import json
 from pathlib import Path
 
 from launch.cli import main
-from launch.tracking import read_metrics
+from launch.run.tracking import read_metrics
 
-CONFIG = Path(__file__).parents[2] / "configs" / "deep_td" / "td-cnn-2x2.yaml"
+CONFIG = Path(__file__).parents[3] / "configs" / "deep_td" / "td-cnn-2x2.yaml"
 SMALL = (
     "run.final_games=2", "deep_td.env_steps=768", "deep_td.report_env_steps=256", "deep_td.rows=3", "deep_td.columns=3",
     "deep_td.num_envs=16", "deep_td.chunk=16", "deep_td.network.width=4", "deep_td.replay.capacity=1024",

@@ -1,9 +1,9 @@
 """What a training takes of the memory, told before it begins; one that cannot fit is refused before it takes any."""
 
 from launch.config.experiment import Experiment
-from launch.environment import available_bytes, device_bytes
 from launch.errors import UserError
 from launch.learners.registry import registry
+from launch.run.environment import available_bytes, device_bytes
 
 
 def check_memory(experiment: Experiment) -> str:

@@ -3,9 +3,9 @@
 from contextlib import AbstractContextManager, nullcontext
 
 from launch.config.experiment import Experiment
-from launch.metrics import Row
-from launch.progress import ProgressDisplay
-from launch.tracking import MetricsFile, WandbSink
+from launch.run.metrics import Row
+from launch.run.progress import ProgressDisplay
+from launch.run.tracking import MetricsFile, WandbSink
 
 
 class Journal:
