@@ -12,7 +12,7 @@ from launch.errors import LaunchError, UserError
 from launch.run.signals import INTERRUPTED
 
 if TYPE_CHECKING:
-    from launch.searches import Options
+    from launch.evaluation.search_options import Options
 
 CLOSED_PIPE = 141  # and of one whose reader went away
 
@@ -163,7 +163,7 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
 
 
 def _search_options(arguments: argparse.Namespace) -> "Options":
-    from launch.searches import Options
+    from launch.evaluation.search_options import Options
 
     if paths := [word for word in arguments.overrides if "=" not in word]:
         raise UserError(f"one PATH at a time: {arguments.path} is one, leave out {' '.join(paths)}")
@@ -172,7 +172,7 @@ def _search_options(arguments: argparse.Namespace) -> "Options":
 
 
 def _evaluate(arguments: argparse.Namespace) -> int:
-    from launch import evaluate
+    from launch.evaluation import evaluate
 
     games, seed, options = arguments.games, arguments.seed, _search_options(arguments)
     wishes = evaluate.Wishes(arguments.records, arguments.solution, arguments.keep, arguments.part, arguments.json)
@@ -183,7 +183,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
 
 def _is_baseline(arguments: argparse.Namespace) -> bool:
     """Whether PATH names a player that needs no training; only these take a board."""
-    from launch.evaluate import BASELINES, HEURISTIC
+    from launch.evaluation.evaluate import BASELINES, HEURISTIC
 
     found = arguments.path in (*BASELINES, HEURISTIC)
     if arguments.board and not found:
@@ -322,7 +322,7 @@ def _add_solve(commands: "argparse._SubParsersAction[_Parser]") -> None:
 
 
 def _solve(arguments: argparse.Namespace) -> int:
-    from launch.solve import Request, run_solve
+    from launch.evaluation.solve import Request, run_solve
 
     game = (arguments.board, arguments.until, arguments.tile, arguments.out)
     run_solve(Request(*game, arguments.solution, arguments.position, arguments.json))
@@ -339,7 +339,7 @@ def _add_judge(commands: "argparse._SubParsersAction[_Parser]") -> None:
 
 
 def _judge(arguments: argparse.Namespace) -> int:
-    from launch.judge import judge
+    from launch.evaluation.judge import judge
 
     return judge(arguments.file, arguments.board, arguments.whole, arguments.json)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from launch.curves import GroupResult
-from launch.report import short_number
+from launch.evaluation.summary import short_number
 from launch.run.metrics import TILES
 
 
@@ -35,7 +35,7 @@ def render(
         title: of the page.
         subtitle: the line below it.
         pictures: the figures.
-        results: final evaluations as launch/evaluate.py keeps them, best first.
+        results: final evaluations as launch/evaluation/evaluate.py keeps them, best first.
         groups: the same by experiment, best first.
 
     Returns:

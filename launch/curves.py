@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float64
 
-from launch import evaluate
 from launch.config.experiment import CONFIG_FILE, load_experiment
 from launch.errors import UserError, warn
-from launch.intervals import Interval, student, student_of_rates, wilson
-from launch.report import Summary
+from launch.evaluation import evaluate
+from launch.evaluation.intervals import Interval, student, student_of_rates, wilson
+from launch.evaluation.summary import Summary
 from launch.run.metrics import Row
 from launch.run.tracking import METRICS_FILE, read_metrics
 

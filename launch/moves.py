@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from launch.boards import format_position, parse_position
-from launch.evaluate import load_baseline, parse_board
+from launch.evaluation.evaluate import load_baseline, parse_board
+from launch.evaluation.notation import format_position, parse_position
+from launch.evaluation.search_options import Options, resolve
 from launch.learners.interfaces import Advice, Player
 from launch.learners.registry import registry
 from launch.run.loop import checkpoints
-from launch.searches import Options, resolve
 
 NAMES = ("up", "right", "down", "left")
 

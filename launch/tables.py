@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from launch.errors import UserError
+from launch.evaluation.summary import short_number
 from launch.files import write_text
-from launch.report import short_number
 from launch.run.metrics import TILES
 
 BLOCK = re.compile(r"(<!-- evaluations (?P<patterns>[^\n]+?) -->\n).*?(<!-- end of evaluations -->)", re.DOTALL)

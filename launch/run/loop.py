@@ -18,14 +18,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
 
-from launch import evaluate
 from launch.config.experiment import CONFIG_FILE, Experiment, changes, load_experiment, warn_without_effect
 from launch.errors import DivergedError, UserError, warn
-from launch.evaluate import Evaluation
+from launch.evaluation import evaluate
+from launch.evaluation.evaluate import Evaluation
+from launch.evaluation.search_options import Options, Search, resolve
+from launch.evaluation.seeds import final_evaluation_seed, training_evaluation_seed
+from launch.evaluation.summary import probe_metrics, summarize
 from launch.files import write_text
 from launch.learners.interfaces import Games, Learner
 from launch.learners.registry import registry
-from launch.report import probe_metrics, summarize
 from launch.run.checkpoints import State
 from launch.run.environment import project_version, record_environment
 from launch.run.journal import Journal, WrittenJournal
@@ -35,8 +37,6 @@ from launch.run.metrics import Row
 from launch.run.processes import Processes, join
 from launch.run.profile import recording
 from launch.run.signals import STOPPED, StopSignals
-from launch.searches import Options, Search, resolve
-from launch.seeds import final_evaluation_seed, training_evaluation_seed
 
 BUDGET = ("env_steps", "report_env_steps")  # keys of a learner that change nothing of what it has learned
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from launch.cli import main
-from launch.seeds import final_evaluation_seed
+from launch.evaluation.seeds import final_evaluation_seed
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,6 +1,6 @@
 """Games that are kept one by one: nothing is lost when an evaluation is stopped, and none is played again.
 
-A line of the file is one game as JSON with a checksum; `record` is the game in the notation of launch/records.py. A
+A line of the file is one game as JSON with a checksum; `record` is the game in the notation of launch/evaluation/records.py. A
 line that a crash cut off counts as not written. The file is read before anything is played, so the same command goes on
 where it stopped.
 Processes that share the games of an evaluation have a file each, beside the one in which they come together.
@@ -22,8 +22,8 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from launch.errors import UserError
-from launch.records import GameRecord, write_record
-from launch.report import summarize
+from launch.evaluation.records import GameRecord, write_record
+from launch.evaluation.summary import summarize
 from launch.run.progress import LINE_SECONDS, clock
 from ntuple import Games, PlayedGame
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from launch.intervals import student
+from launch.evaluation.intervals import student
 from launch.learners.interfaces import Games
 from launch.run.metrics import TILES, Row
 

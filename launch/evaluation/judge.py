@@ -1,6 +1,6 @@
 """`muzero2048 judge`: replay a file of game records by the rules, name every wrong game, sum up the others.
 
-A file has one game a line (launch/records.py). Blank lines and lines that begin with % are passed over, but for a
+A file has one game a line (launch/evaluation/records.py). Blank lines and lines that begin with % are passed over, but for a
 header before the first game that names its board, 4x4 without one: `% board 3x4`, and any text behind it.
 """
 
@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from launch.errors import UserError
-from launch.evaluate import parse_board
-from launch.records import Judgement, Kind, Mistake, judge_line
-from launch.report import statistics_block, summarize, summary_line
+from launch.evaluation.evaluate import parse_board
+from launch.evaluation.records import Judgement, Kind, Mistake, judge_line
+from launch.evaluation.summary import statistics_block, summarize, summary_line
 from ntuple import Games
 
 COMMENT = "%"

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from launch.boards import format_position, parse_position
 from launch.errors import UserError
-from launch.evaluate import parse_board
+from launch.evaluation.evaluate import parse_board
+from launch.evaluation.notation import format_position, parse_position
 from launch.run.environment import available_bytes, project_version
 from ntuple.exact.solution import ACTIONS, Solution, Worth
 from ntuple.exact.solver import LEVELS, MOST_CELLS, solve

@@ -12,19 +12,19 @@ import numpy as np
 
 from launch.config.experiment import MOST_GAMES, SEEDS, Experiment
 from launch.errors import UserError, warn
+from launch.evaluation.search_options import EXPECTIMAX, Options, Search, expectimax, resolve
+from launch.evaluation.seeds import BASELINE_SEED, final_evaluation_seed
+from launch.evaluation.summary import Summary, statistics_block, summarize, summary_line
 from launch.files import write_json, write_text
 from launch.learners.interfaces import Games
 from launch.learners.registry import registry
-from launch.report import Summary, statistics_block, summarize, summary_line
 from launch.run.checkpoints import State
 from launch.run.environment import command_line, machine, project_version
 from launch.run.loop import checkpoints
 from launch.run.signals import STOPPED, StopSignals
-from launch.searches import EXPECTIMAX, Options, Search, expectimax, resolve
-from launch.seeds import BASELINE_SEED, final_evaluation_seed
 
 if TYPE_CHECKING:
-    from launch.kept_games import KeptGame
+    from launch.evaluation.game_log import KeptGame
     from ntuple.exact.solution import Solution
 
 FOLDER = "evaluations"
@@ -137,7 +137,11 @@ def _prepare(wishes: Wishes, rows: int, columns: int) -> "Solution | None":
         raise UserError(f"there is no folder {file.absolute().parent} to write {file.name} into")
     if wishes.keep is not None and not wishes.keep.name:
         raise UserError(f"--keep is {wishes.keep}; give a file")
-    return import_module("launch.regret").load_solution(wishes.solution, rows, columns) if wishes.solution else None
+    return (
+        import_module("launch.evaluation.regret").load_solution(wishes.solution, rows, columns)
+        if wishes.solution
+        else None
+    )
 
 
 def _play(
@@ -194,7 +198,7 @@ def _play_kept(
     if wishes.part and file is None:
         raise UserError(f"--part {wishes.part} needs a file for its games: add --keep FILE")
     # These need numba, which MuZero's evaluation does without.
-    kept_games, stepwise = import_module("launch.kept_games"), import_module("ntuple.game.rollout")
+    kept_games, stepwise = import_module("launch.evaluation.game_log"), import_module("ntuple.game.rollout")
     rules = import_module("ntuple").make_rules(rows, columns)
 
     def play_by_advice(numbers: Any, seed: int) -> Any:
@@ -246,7 +250,7 @@ def _finish(wishes: Wishes, board: str, solution: "Solution | None", played: Pla
             raise UserError(f"cannot write the records to {wishes.records}: {error.strerror}") from error
     if solution is None:
         return {}
-    found = import_module("launch.regret").regret_of(solution, played.kept)
+    found = import_module("launch.evaluation.regret").regret_of(solution, played.kept)
     print(found.line(), flush=True)
     return found.record()
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from launch.boards import format_position
 from launch.errors import UserError
-from launch.kept_games import KeptGame
-from launch.records import ACTIONS, parse_record
+from launch.evaluation.game_log import KeptGame
+from launch.evaluation.notation import format_position
+from launch.evaluation.records import ACTIONS, parse_record
 from ntuple import make_rules
 from ntuple.exact.solution import Solution
 from ntuple.exact.solver import LEVELS

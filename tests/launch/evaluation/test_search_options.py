@@ -14,15 +14,15 @@ from toy import ToyConfig
 from launch.cli import main
 from launch.config.experiment import CONFIG_FILE, Experiment, RunConfig, load_experiment
 from launch.errors import UserError
+from launch.evaluation.search_options import Options, Search, resolve
+from launch.evaluation.seeds import final_evaluation_seed
 from launch.run.checkpoints import State, save_checkpoint
 from launch.run.processes import Processes
-from launch.searches import Options, Search, resolve
-from launch.seeds import final_evaluation_seed
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.muzero.config import ReplayConfig, SearchConfig
 from ntuple import NTupleConfig
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 MUZERO_CONFIG = ROOT / "configs" / "muzero" / "tiny.yaml"
 HERE = Path("here")
 MCTX, WEIGHTED = "search.engine=mctx", "search.chance=weighted"

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from launch.intervals import student, student_of_rates, wilson
-from launch.seeds import BASELINE_SEED, final_evaluation_seed, training_evaluation_seed
+from launch.evaluation.intervals import student, student_of_rates, wilson
+from launch.evaluation.seeds import BASELINE_SEED, final_evaluation_seed, training_evaluation_seed
 
 TRAININGS = 4000
 TRUTH = 10_000.0

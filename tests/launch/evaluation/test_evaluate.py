@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from launch.cli import main
+from launch.evaluation.seeds import final_evaluation_seed
 from launch.learners.registry import registry
-from launch.seeds import final_evaluation_seed
 
 
 def _last_json(capsys, *words: str) -> dict:
