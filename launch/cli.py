@@ -228,7 +228,7 @@ def _add_compare(commands: "argparse._SubParsersAction[_Parser]") -> None:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    from launch.compare import compare
+    from launch.comparison.compare import compare
 
     compare(arguments.runs, arguments.x, arguments.tile, arguments.out)
     return 0
@@ -237,14 +237,14 @@ def _compare(arguments: argparse.Namespace) -> int:
 def _add_tables(commands: "argparse._SubParsersAction[_Parser]") -> None:
     parser = commands.add_parser("tables", help="write the result tables of Markdown files from evaluation files")
     parser.add_argument(
-        "files", nargs="+", type=Path, metavar="FILE", help="a Markdown file; launch/tables.py says how"
+        "files", nargs="+", type=Path, metavar="FILE", help="a Markdown file; launch/comparison/tables.py says how"
     )
     parser.add_argument("--check", action="store_true", help="change nothing; exit code 2 if a table differs")
     parser.set_defaults(run=_tables)
 
 
 def _tables(arguments: argparse.Namespace) -> int:
-    from launch.tables import write_tables
+    from launch.comparison.tables import write_tables
 
     return write_tables(arguments.files, arguments.check)
 

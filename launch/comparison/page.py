@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from launch.curves import GroupResult
+from launch.comparison.curves import GroupResult
 from launch.evaluation.summary import short_number
 from launch.run.metrics import TILES
 

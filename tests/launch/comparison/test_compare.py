@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from launch.cli import main
-from launch.curves import Run, reach_curves, read_run, score_curves
+from launch.comparison.curves import Run, reach_curves, read_run, score_curves
 from launch.learners.registry import registry
 
 PNG = b"\x89PNG\r\n\x1a\n"

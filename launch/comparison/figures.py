@@ -9,7 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, PercentFormatter, StrMethodFormatter
 
-from launch.curves import Curve
+from launch.comparison.curves import Curve
 
 AXIS_LABELS = {
     "env_steps": "moves of training",

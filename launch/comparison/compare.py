@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from launch.compare_page import Picture, render
-from launch.curves import (
+from launch.comparison.curves import (
     Curve,
     GroupResult,
     Run,
@@ -15,8 +14,9 @@ from launch.curves import (
     read_run,
     score_curves,
 )
+from launch.comparison.figures import AXIS_LABELS, DARK, LIGHT, draw
+from launch.comparison.page import Picture, render
 from launch.errors import UserError, warn
-from launch.figures import AXIS_LABELS, DARK, LIGHT, draw
 from launch.files import write_text
 from launch.run.metrics import TILES
 
