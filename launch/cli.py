@@ -207,14 +207,14 @@ def _add_moves(commands: "argparse._SubParsersAction[_Parser]") -> None:
 
 
 def _moves(arguments: argparse.Namespace) -> int:
-    from launch import moves
+    from launch.commands import analyse
 
     options = _search_options(arguments)
     if _is_baseline(arguments):
-        asked = moves.ask_baseline(arguments.path, arguments.board or "4x4", options)
+        asked = analyse.ask_baseline(arguments.path, arguments.board or "4x4", options)
     else:
-        asked = moves.ask_path(Path(arguments.path), options)
-    moves.tell(asked, arguments.position, arguments.json)
+        asked = analyse.ask_path(Path(arguments.path), options)
+    analyse.tell(asked, arguments.position, arguments.json)
     return 0
 
 
@@ -296,7 +296,7 @@ def _add_network(commands: "argparse._SubParsersAction[_Parser]") -> None:
 
 
 def _network(arguments: argparse.Namespace) -> int:
-    from launch import networks
+    from launch.commands import networks
 
     if arguments.tool == "inspect":
         networks.inspect(arguments.paths[0], arguments.stages)

@@ -280,7 +280,7 @@ class TrainingRun:
         name = self._experiment.learner
         if name != "ntuple":
             raise UserError(f"run.begin_from is for n-tuple networks; leave it out for the learner '{name}'")
-        from launch.networks import begin_from  # other learners do without its numba
+        from launch.commands.networks import begin_from  # other learners do without its numba
 
         begin_from(path, cast(Any, self._learner))
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from launch.cli import main
-from launch.networks import read_source
+from launch.commands.networks import read_source
 from launch.run.loop import checkpoints
 from launch.run.processes import Processes
 from ntuple.files.stored_network import save_stored
 from ntuple.files.tdl import Table, WeightFile, make_name, read_w, write_w
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "tdl2048"
+GOLDEN = Path(__file__).parents[2] / "golden" / "tdl2048"
 CONFIG = """
 learner: ntuple
 run: {name: NAME, group: nets, seed: SEED, final_games: 20, save_minutes: 0}
