@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from launch.config.experiment import completion
+from launch.config import completion
 from launch.errors import LaunchError, UserError
 from launch.run.signals import INTERRUPTED
 

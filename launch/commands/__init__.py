@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Commands of the command line that have no room of their own."""

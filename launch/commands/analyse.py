@@ -9,9 +9,9 @@ import numpy as np
 from launch.evaluation.evaluate import load_baseline, parse_board
 from launch.evaluation.notation import format_position, parse_position
 from launch.evaluation.search_options import Options, resolve
+from launch.learners import registry
 from launch.learners.interfaces import Advice, Player
-from launch.learners.registry import registry
-from launch.run.loop import checkpoints
+from launch.run import checkpoints
 
 NAMES = ("up", "right", "down", "left")
 

@@ -16,9 +16,9 @@ from rich.table import Table
 
 from launch.config.experiment import Experiment, RunConfig
 from launch.errors import UserError
+from launch.run import checkpoints
 from launch.run.checkpoints import State
 from launch.run.environment import project_version
-from launch.run.loop import checkpoints
 from launch.run.processes import Processes
 from ntuple import NTupleConfig, NTupleLearner
 from ntuple.files.safetensors import differences, shape_of

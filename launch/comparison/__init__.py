@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Comparison of runs: curves, figures, HTML pages and result tables."""

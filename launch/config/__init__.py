@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Experiments: configuration files, overrides, their description and shell completion."""

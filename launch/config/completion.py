@@ -41,7 +41,7 @@ def _keys(arguments: argparse.Namespace) -> "list[Key]":
     """The keys of the config that a command names, or of its search."""
     from launch.config.describe import learner_keys
     from launch.config.experiment import load_experiment
-    from launch.learners.registry import registry
+    from launch.learners import registry
     from ntuple.settings import keys_of
 
     if hasattr(arguments, "config"):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from launch.config.experiment import Experiment, RunConfig, load_experiment
-from launch.learners.registry import registry
+from launch.learners import registry
 from ntuple.settings import Key, full_condition, keys_of
 
 INDENT = "    "

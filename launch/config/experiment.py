@@ -17,8 +17,8 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from launch.errors import UserError, warn
+from launch.learners import registry
 from launch.learners.interfaces import LearnerConfig
-from launch.learners.registry import registry
 from ntuple.settings import Settings, required, setting, without_effect
 
 T = TypeVar("T")

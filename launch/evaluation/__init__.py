@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Evaluation: games, searches, records, regret and exact solutions."""

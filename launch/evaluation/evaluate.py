@@ -16,11 +16,11 @@ from launch.evaluation.search_options import EXPECTIMAX, Options, Search, expect
 from launch.evaluation.seeds import BASELINE_SEED, final_evaluation_seed
 from launch.evaluation.summary import Summary, statistics_block, summarize, summary_line
 from launch.files import write_json, write_text
+from launch.learners import registry
 from launch.learners.interfaces import Games
-from launch.learners.registry import registry
+from launch.run import checkpoints
 from launch.run.checkpoints import State
 from launch.run.environment import command_line, machine, project_version
-from launch.run.loop import checkpoints
 from launch.run.signals import STOPPED, StopSignals
 
 if TYPE_CHECKING:
@@ -198,25 +198,25 @@ def _play_kept(
     if wishes.part and file is None:
         raise UserError(f"--part {wishes.part} needs a file for its games: add --keep FILE")
     # These need numba, which MuZero's evaluation does without.
-    kept_games, stepwise = import_module("launch.evaluation.game_log"), import_module("ntuple.game.rollout")
+    game_log, rollout = import_module("launch.evaluation.game_log"), import_module("ntuple.game.rollout")
     rules = import_module("ntuple").make_rules(rows, columns)
 
     def play_by_advice(numbers: Any, seed: int) -> Any:
-        return stepwise.play_by_advice(rules, lambda *asked: player.advise(*asked).action, numbers, seed)
+        return rollout.play_by_advice(rules, lambda *asked: player.advise(*asked).action, numbers, seed)
 
     def compile_player() -> None:
         if is_long(player):
             player.prepare()
         else:
-            lanes = min(evaluation.games, stepwise.LANES)
+            lanes = min(evaluation.games, rollout.LANES)
             player.advise(np.zeros((lanes, rows, columns), np.uint8), np.zeros(lanes, np.uint32))
 
-    with kept_games.KeptGames(file, heading, kept_games.Part(*parse_part(wishes.part))) as kept:
+    with game_log.KeptGames(file, heading, game_log.Part(*parse_part(wishes.part))) as kept:
 
         def play() -> Games:
             compile_player()  # before a clock runs
             play_each = player.play_each if is_long(player) else play_by_advice
-            return kept_games.play_kept(play_each, kept, evaluation.games, evaluation.seed)
+            return game_log.play_kept(play_each, kept, evaluation.games, evaluation.seed)
 
         is_kept = file is not None
         says = "keeping the finished games and stopping" if is_kept else "stopping"

@@ -1,6 +1,7 @@
 """Games that are kept one by one: nothing is lost when an evaluation is stopped, and none is played again.
 
-A line of the file is one game as JSON with a checksum; `record` is the game in the notation of launch/evaluation/records.py. A
+A line of the file is one game as JSON with a checksum; `record` is the game in the notation of
+launch/evaluation/records.py. A
 line that a crash cut off counts as not written. The file is read before anything is played, so the same command goes on
 where it stopped.
 Processes that share the games of an evaluation have a file each, beside the one in which they come together.

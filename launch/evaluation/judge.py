@@ -1,7 +1,7 @@
 """`muzero2048 judge`: replay a file of game records by the rules, name every wrong game, sum up the others.
 
-A file has one game a line (launch/evaluation/records.py). Blank lines and lines that begin with % are passed over, but for a
-header before the first game that names its board, 4x4 without one: `% board 3x4`, and any text behind it.
+A file has one game a line (launch/evaluation/records.py). Blank lines and lines that begin with % are passed over,
+but for a header before the first game that names its board, 4x4 without one: `% board 3x4`, and any text behind it.
 """
 
 import json

@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Float64, Int8, Int16, Int64
 
 from ntuple import Rules, make_rules
-from ntuple.game.episode import verify as replaying
+from ntuple.game import verify
 
 ACTIONS = "URDL"  # the letters of the actions 0..3
 HEX = "0123456789ABCDEF"
@@ -53,11 +53,11 @@ class Kind(StrEnum):
 
 
 _FAULTS = {
-    replaying.ILLEGAL: Kind.ILLEGAL,
-    replaying.AFTER_END: Kind.AFTER_END,
-    replaying.OFF_BOARD: Kind.OFF_BOARD,
-    replaying.OCCUPIED: Kind.OCCUPIED,
-    replaying.REWARD: Kind.REWARD,
+    verify.ILLEGAL: Kind.ILLEGAL,
+    verify.AFTER_END: Kind.AFTER_END,
+    verify.OFF_BOARD: Kind.OFF_BOARD,
+    verify.OCCUPIED: Kind.OCCUPIED,
+    verify.REWARD: Kind.REWARD,
 }
 
 
@@ -180,8 +180,8 @@ def _rules(rows: int, columns: int) -> Rules:
 
 
 def _judge(game: _Reading, rows: int, columns: int) -> Judgement:
-    findings = np.zeros(replaying.FINDINGS, np.int64)
-    replaying.replay(
+    findings = np.zeros(verify.FINDINGS, np.int64)
+    verify.replay(
         _rules(rows, columns),
         np.array(game.opening, np.int16),  # copies: an array that is read-only or strided would compile a new kernel
         np.array(game.actions, np.int8),
@@ -191,11 +191,11 @@ def _judge(game: _Reading, rows: int, columns: int) -> Judgement:
     )
     score, max_tile, moves, is_over, fault, number, earned = findings.tolist()
     mistake = game.mistake
-    if fault != replaying.NOTHING:
+    if fault != verify.NOTHING:
         detail = _text_at(game, number)
-        if fault == replaying.OFF_BOARD:
+        if fault == verify.OFF_BOARD:
             detail += f" on {rows}x{columns}"
-        if fault == replaying.REWARD and game.rewards is not None:
+        if fault == verify.REWARD and game.rewards is not None:
             detail += f" claims {game.rewards[(number - 3) // 2]} and earns {earned}"
         mistake = Mistake(_FAULTS[fault], number, detail)
     seconds = None if game.milliseconds is None else float(game.milliseconds.sum()) / 1000

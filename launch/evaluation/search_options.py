@@ -1,7 +1,7 @@
 """The search that an evaluation plays with: what the user asks for, what the checkpoint can serve, and its name.
 
-A search is 1ply, the best of the four moves by the learner's own values; expectimax (ntuple/expectimax/search.py) with an
-ExpectimaxConfig; or a tree search (muzero2048/search) with a SearchConfig. JAX is loaded for the last alone.
+A search is 1ply, the best of the four moves by the learner's own values; expectimax (ntuple/expectimax/search.py)
+with an ExpectimaxConfig; or a tree search (muzero2048/search) with a SearchConfig. JAX is loaded for the last alone.
 """
 
 import hashlib
@@ -12,7 +12,8 @@ from typing import Any
 
 from launch.config.experiment import Experiment, override_settings
 from launch.errors import UserError
-from launch.learners.registry import LearnerEntry, registry
+from launch.learners import registry
+from launch.learners.registry import LearnerEntry
 
 ONE_PLY = "1ply"
 EXPECTIMAX = "expectimax"

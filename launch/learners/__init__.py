@@ -1,1 +1,1 @@
-"""TODO room."""
+"""The learners that can be trained, and the interfaces that they implement."""

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""The training loop: checkpoints, metrics, tracking, signals, processes and memory."""

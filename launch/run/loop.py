@@ -26,12 +26,12 @@ from launch.evaluation.search_options import Options, Search, resolve
 from launch.evaluation.seeds import final_evaluation_seed, training_evaluation_seed
 from launch.evaluation.summary import probe_metrics, summarize
 from launch.files import write_text
+from launch.learners import registry
 from launch.learners.interfaces import Games, Learner
-from launch.learners.registry import registry
+from launch.run import checkpoints, tracking
 from launch.run.checkpoints import State
 from launch.run.environment import project_version, record_environment
 from launch.run.journal import Journal, WrittenJournal
-from launch.run.loop import checkpoints, tracking
 from launch.run.memory import check_memory
 from launch.run.metrics import Row
 from launch.run.processes import Processes, join

@@ -2,7 +2,7 @@
 
 from launch.config.experiment import Experiment
 from launch.errors import UserError
-from launch.learners.registry import registry
+from launch.learners import registry
 from launch.run.environment import available_bytes, device_bytes
 
 

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from launch.errors import LaunchError, UserError
-from launch.learners.registry import registry
+from launch.learners import registry
 from launch.run.signals import StopSignals
 
 BEAT_SECONDS = 2.0

@@ -11,7 +11,7 @@ from typing import Any
 from launch.config.experiment import CONFIG_FILE, Experiment, load_experiment, read_yaml
 from launch.errors import UserError, warn
 from launch.files import write_text
-from launch.run.loop import metrics
+from launch.run import metrics
 from launch.run.metrics import Row
 
 METRICS_FILE = "metrics.jsonl"

@@ -74,8 +74,8 @@ def play_chunk(
 def targets(moves: Moves, last_value: Float[Array, "E"], config: DeepTDConfig) -> Float[Array, "T E"]:
     """What the values of the moves are trained towards.
 
-    With G_t the lambda-return of n steps of move t (muzero/targets.py), V(s) = max_a Q(s, a), and lambda 0 before a move that
-    is not the greedy one, so that all returns are those of greedy play (Watkins 1989, Q(lambda)):
+    With G_t the lambda-return of n steps of move t (muzero/targets.py), V(s) = max_a Q(s, a), and lambda 0 before a
+    move that is not the greedy one, so that all returns are those of greedy play (Watkins 1989, Q(lambda)):
 
         q_learning     Q(s_t, a_t)  towards  G_t
         td_afterstate  V(as_t)      towards  (G_t - r_t) / gamma

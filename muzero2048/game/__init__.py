@@ -1,1 +1,1 @@
-"""TODO room."""
+"""2048 on the device: environment, observation, symmetry and start positions."""

@@ -3,7 +3,8 @@
 The latent is one vector a cell. phi is one small network over lines of cells, shared by all lines and all four
 directions (the action only picks the orientation); g writes the spawned tile into its cell; what a cell holds is the
 tile with the nearest embedding, trained by cross-entropy on the afterstate and on the next observation. f and psi read
-the decoded (argmax) tiles through a trunk (networks/trunks.py). Value, policy and chance losses therefore stop at the latent:
+the decoded (argmax) tiles through a trunk (networks/trunks.py). Value, policy and chance losses therefore stop at
+the latent:
 the model learns the rules from boards alone, and is not value-equivalent, which is why it has a name of its own beside
 the latent model.
 """

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""The MuZero learner: configuration, self-play, targets, losses and train step."""

@@ -29,8 +29,8 @@ class NetworkConfig(Settings, prefix="network"):
 
     model: Literal["latent", "grounded"] = setting(
         "latent",
-        "latent: an abstract state trained by value equivalence, as published (models/latent.py). grounded: a state of H*W "
-        "cells and a reconstruction loss (models/grounded.py).",
+        "latent: an abstract state trained by value equivalence, as published (models/latent.py). grounded: a state of "
+        "H*W cells and a reconstruction loss (models/grounded.py).",
     )
     trunk: Literal["residual_mlp", "se_resnet", "tuples", "cnn_2x2", "cnn_3x3"] = setting(
         "residual_mlp",
@@ -62,8 +62,8 @@ class NetworkConfig(Settings, prefix="network"):
     )
     value_tuples: str = setting(
         "",
-        "Tuples of an n-tuple network in the value, learned by TC (networks/value_tables.py), words as in `tuples`; empty: "
-        "none.",
+        "Tuples of an n-tuple network in the value, learned by TC (networks/value_tables.py), words as in `tuples`; "
+        "empty: none.",
     )
     table_bits: int = setting(
         20,

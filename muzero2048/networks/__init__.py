@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Network parts: trunks, tuple embeddings, value codec and value tables."""

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Players by search, and their analysis of given boards."""

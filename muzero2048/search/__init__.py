@@ -1,1 +1,1 @@
-"""Planning: Gumbel MuZero or PUCT at the root, the decision and chance nodes of Stochastic MuZero inside."""
+"""Planning: Gumbel and PUCT search over learned or simulated dynamics."""

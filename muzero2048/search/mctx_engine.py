@@ -3,8 +3,8 @@
 mctx knows one kind of node, so both kinds share one axis of A + C slots: slots 0..A-1 are the actions of a decision
 node, slots A..A+C-1 the codes of a chance node. A slot that does not apply has prior logit ILLEGAL and is never
 chosen. The edge of a move carries its reward, the discount gamma and the value of the afterstate; the edge of a
-chance event carries reward 0, discount 1 and the value of the state (conventions of models/base.py: one discount a move).
-The rules at the nodes are those of search/action_selection.py.
+chance event carries reward 0, discount 1 and the value of the state (conventions of models/base.py: one discount a
+move). The rules at the nodes are those of search/action_selection.py.
 """
 
 import dataclasses

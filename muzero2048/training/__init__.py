@@ -1,1 +1,1 @@
-"""TODO room."""
+"""What all learners on the device share: replay buffer, optimizer, devices, checkpoints."""

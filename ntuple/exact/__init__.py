@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Exact solutions of small boards."""

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Expectimax search over n-tuple values or over the heuristic evaluation."""

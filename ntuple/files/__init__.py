@@ -1,1 +1,1 @@
-"""TODO room."""
+"""Files of networks: safetensors, stored networks, and .w files of TDL2048+."""

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""The game on bitboards: rules, games, random numbers, rollouts, and the options of the compiler."""

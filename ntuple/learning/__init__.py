@@ -1,1 +1,1 @@
-"""TODO room."""
+"""The n-tuple learner: configuration, training kernel, targets, step sizes, exploration and starts."""

@@ -1,1 +1,1 @@
-"""TODO room."""
+"""n-tuple networks: patterns, memory layout, stages, and operations on whole networks."""

@@ -8,7 +8,7 @@ import pytest
 
 from launch.cli import main
 from launch.commands.networks import read_source
-from launch.run.loop import checkpoints
+from launch.run import checkpoints
 from launch.run.processes import Processes
 from ntuple.files.stored_network import save_stored
 from ntuple.files.tdl import Table, WeightFile, make_name, read_w, write_w

@@ -8,7 +8,7 @@ import pytest
 
 from launch.cli import main
 from launch.comparison.curves import Run, reach_curves, read_run, score_curves
-from launch.learners.registry import registry
+from launch.learners import registry
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

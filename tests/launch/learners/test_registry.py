@@ -6,8 +6,8 @@ import muzero2048.players.analysis
 import muzero2048.players.player
 import ntuple
 from launch.errors import UserError
+from launch.learners import registry
 from launch.learners.interfaces import Advice, Player
-from launch.learners.registry import registry
 from muzero2048.deep_td.player import OnePlySetting
 from muzero2048.game.env import Game2048
 from muzero2048.muzero.config import SearchConfig

@@ -8,9 +8,9 @@ import pytest
 
 from launch.cli import main
 from launch.config.experiment import load_experiment
-from launch.learners.registry import registry
+from launch.learners import registry
+from launch.run import environment, memory
 from launch.run.environment import available_bytes, device_bytes
-from launch.run.loop import environment, memory
 from launch.run.memory import check_memory, size_text
 
 CONFIGS = Path(__file__).parents[3] / "configs"

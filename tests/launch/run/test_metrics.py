@@ -1,6 +1,6 @@
 import pytest
 
-from launch.run.loop import metrics
+from launch.run import metrics
 
 
 def test_an_unknown_name_is_refused():

@@ -29,8 +29,8 @@ TOY_PROGRAM = """
 import os, sys, time
 import jax
 from conftest import TOY
-from launch.run.loop import processes
-from launch.learners.registry import registry
+from launch.run import processes
+from launch.learners import registry
 from launch.cli import main
 from toy import ToyLearner, ToyPlayer
 

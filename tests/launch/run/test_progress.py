@@ -4,7 +4,7 @@ import re
 import pytest
 from rich.console import Console
 
-from launch.run.loop import progress
+from launch.run import progress
 from launch.run.pace import Pace
 from launch.run.progress import ProgressDisplay
 

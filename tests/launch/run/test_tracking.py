@@ -8,7 +8,7 @@ import pytest
 
 from launch.cli import main
 from launch.config.experiment import Experiment, load_experiment, read_yaml
-from launch.run.loop import tracking
+from launch.run import tracking
 from launch.run.tracking import METRICS_FILE, MetricsFile, WandbSink, drop_rows_after, read_metrics
 
 EVAL = "eval/score_mean"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reference import ntuple as reference
 from reference import positions, rules
-from tests.ntuple.test_state_action import ActionNetwork, move_value
+from tests.ntuple.learning.test_state_and_q import ActionNetwork, move_value
 
 from ntuple import Advice, GreedyPlayer, NTuplePlayer, RandomPlayer, make_rules
 from ntuple.game.baselines import draw_move
