@@ -17,7 +17,7 @@ from launch.run.checkpoints import find_checkpoint, read_checkpoint, verify
 from launch.run.tracking import METRICS_FILE, read_metrics
 from ntuple.learning.learner import SLICE_MOVES
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 NTUPLE_YAML = """\
 learner: ntuple

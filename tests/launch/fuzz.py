@@ -1,6 +1,6 @@
 """Mutated configs, overrides, words and files through every command: no traceback, no hang, no silent change of play.
 
-python tests/launch/mutate.py --cases 10000 --seed 1 [--only train_muzero]
+python tests/launch/fuzz.py --cases 10000 --seed 1 [--only train_muzero]
 
 Case i depends on (seed, i) alone, so one that fails is repeated with `--first i --cases 1`. Workers run commands in
 their own process, in a copy of a workplace with small runs of all learners. A command must end with exit code 0, or

@@ -1,4 +1,4 @@
-"""Mutated inputs through all commands; tests/launch/mutate.py says what must not come of them."""
+"""Mutated inputs through all commands; tests/launch/fuzz.py says what must not come of them."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).with_name("mutate.py")
+PROGRAM = Path(__file__).with_name("fuzz.py")
 
 
 @pytest.mark.slow
