@@ -16,8 +16,8 @@ import numpy as np
 from launch.bench.rows import Row
 from muzero2048.exact import Solution, solve, tile_sums
 from muzero2048.game.env import NUM_ACTIONS, Board, Game2048
-from muzero2048.muzero.config import SearchConfig
 from muzero2048.search.base import Plan
+from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import SimulatorDynamics
 from muzero2048.search.policies import make_root
 from muzero2048.search.policy_output import read_out, root_statistics

@@ -16,8 +16,8 @@ import mctx
 
 from launch.bench.rows import Row, best_seconds
 from muzero2048.game.env import NUM_ACTIONS, Board
-from muzero2048.muzero.config import SearchConfig
 from muzero2048.search.base import Afterstate, Decision, Dynamics, Root
+from muzero2048.search.config import SearchConfig
 from muzero2048.search.policies import add_noise, plan
 from muzero2048.search.tree import plant
 

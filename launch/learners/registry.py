@@ -103,7 +103,7 @@ def memory(name: str, config: LearnerConfig) -> dict[str, int]:
 def search_config() -> type[Any]:
     """The class SearchConfig, for searches that no learner's config holds."""
     _set_compilation_cache()
-    return cast(type[Any], import_module("muzero2048.muzero.config").SearchConfig)
+    return cast(type[Any], import_module("muzero2048.search.config").SearchConfig)
 
 
 def expectimax_config() -> type[Any]:

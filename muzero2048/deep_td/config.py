@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from muzero2048.game.env import NUM_ACTIONS
-from muzero2048.muzero.config import TrainingConfig
 from muzero2048.networks.value_codec import ScalarCodec, ValueCodec
+from muzero2048.training.config import TrainingConfig
 from ntuple.settings import Settings, group, setting
 
 

@@ -12,10 +12,10 @@ from jaxtyping import Array, UInt32
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.network import afterstate_values, make_network, q_values
 from muzero2048.game.env import Board, Game2048
-from muzero2048.muzero.config import SearchConfig
 from muzero2048.players.analysis import Judge, Judgement
 from muzero2048.players.player import Params, SearchPlayer, SearchSetting, Setting
 from muzero2048.search.base import Dynamics
+from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import BoardEvaluator, SimulatorDynamics
 from muzero2048.training.array_files import PARAMETERS, load_pytree
 

@@ -16,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int, UInt32
 
+from muzero2048.game.config import StartConfig
 from muzero2048.game.env import Board, Game2048, where
 from muzero2048.game.symmetry import symmetries
-from muzero2048.muzero.config import StartConfig
 
 KEPT = 64  # K, boards of a game in progress that `restart` keeps
 

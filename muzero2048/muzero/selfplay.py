@@ -11,13 +11,15 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
 from muzero2048.game.env import STEP_DRAWS, Board, Game2048, Transition
 from muzero2048.game.starts import Starts, StartState, Step, make_starts
 from muzero2048.models.base import Model
-from muzero2048.muzero.config import MuZeroConfig, SearchConfig, TrainingConfig
+from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.targets import Sequence, lambda_returns
 from muzero2048.search.base import Dynamics, Plan, Root
+from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import make_dynamics
 from muzero2048.search.policies import make_root, plan
 from muzero2048.search.policy_output import bootstrap_value
 from muzero2048.training.calibration import Mark, Pairs, add_pairs, count_pairs, follow, init_mark
+from muzero2048.training.config import TrainingConfig
 from muzero2048.training.devices import by_device
 
 

@@ -18,13 +18,14 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from muzero2048.game.env import Game2048
 from muzero2048.game.symmetry import symmetries
 from muzero2048.models.base import Model, make_model
-from muzero2048.muzero.config import MuZeroConfig, TrainingConfig
+from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.losses import LossReport, unrolled_loss
 from muzero2048.muzero.reanalyse import reanalyse
 from muzero2048.muzero.selfplay import ActorState, PlayStatistics, add_play, init_actor, play_chunk
 from muzero2048.muzero.table_learning import Params, Tables, init_tables, learn_tables, model_is_right, with_tables
 from muzero2048.muzero.targets import Batch, Sequence, make_batch, view_sequence
 from muzero2048.networks.value_tables import Table
+from muzero2048.training.config import TrainingConfig
 from muzero2048.training.devices import Devices, make_shardings
 from muzero2048.training.replay import ReplayState, Sample, make_replay
 

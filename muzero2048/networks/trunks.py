@@ -18,7 +18,7 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from muzero2048.game.observation import planes
-from muzero2048.muzero.config import NetworkConfig
+from muzero2048.networks.config import NetworkConfig
 from muzero2048.networks.tuple_embedding import Tiles, TupleFeatures
 from muzero2048.networks.value_codec import ScalarCodec, ValueCodec
 

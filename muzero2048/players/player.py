@@ -15,10 +15,11 @@ from jaxtyping import Array, Bool, Int, UInt32
 
 from muzero2048.game.env import Board, Game2048, where
 from muzero2048.models.base import make_model
-from muzero2048.muzero.config import MuZeroConfig, SearchConfig
+from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.selfplay import search_move
 from muzero2048.players.analysis import Advice, Advise, Judge, Judgement, make_advise
 from muzero2048.search.base import Dynamics
+from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import make_dynamics
 from muzero2048.training.array_files import PARAMETERS, load_pytree
 

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
-from muzero2048.muzero.config import SearchConfig
 from muzero2048.search.base import ILLEGAL, Root, Statistics
+from muzero2048.search.config import SearchConfig
 from muzero2048.search.qtransforms import Bounds, complete_q, normalize, scale_q
 
 GOLDEN_RATIO = np.uint32(0x9E3779B9)  # 2^32 / phi: multiples of it, modulo 2^32, spread most evenly

@@ -9,8 +9,8 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from muzero2048.game.env import NUM_ACTIONS, Board, Game2048
 from muzero2048.models.base import Model, State
-from muzero2048.muzero.config import SearchConfig
 from muzero2048.search.base import ILLEGAL, Afterstate, Decision, Dynamics
+from muzero2048.search.config import SearchConfig
 
 
 def make_dynamics(model: Model, game: Game2048, config: SearchConfig) -> Dynamics:

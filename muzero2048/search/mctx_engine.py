@@ -18,9 +18,9 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from muzero2048.game.env import NUM_ACTIONS
 from muzero2048.models.base import State
-from muzero2048.muzero.config import SearchConfig
 from muzero2048.search.action_selection import node_seed, possible, select_code, select_gumbel, select_puct
 from muzero2048.search.base import ILLEGAL, Dynamics, Root, Statistics
+from muzero2048.search.config import SearchConfig
 from muzero2048.search.qtransforms import complete_q, scale_q
 
 

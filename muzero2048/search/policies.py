@@ -12,9 +12,9 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
 from muzero2048.game.env import NUM_ACTIONS, Board, Game2048
 from muzero2048.models.base import State
-from muzero2048.muzero.config import SearchConfig
 from muzero2048.search.action_selection import possible
 from muzero2048.search.base import ILLEGAL, Afterstate, Dynamics, Plan, Root, Statistics
+from muzero2048.search.config import SearchConfig
 from muzero2048.search.mctx_engine import search_with_mctx
 from muzero2048.search.policy_output import read_out, root_statistics
 from muzero2048.search.tree_search import grow_tree

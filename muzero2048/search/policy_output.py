@@ -5,9 +5,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from muzero2048.game.env import NUM_ACTIONS
-from muzero2048.muzero.config import SearchConfig
 from muzero2048.search.action_selection import argmax, best_of_considered
 from muzero2048.search.base import ILLEGAL, Plan, Root, Statistics
+from muzero2048.search.config import SearchConfig
 from muzero2048.search.qtransforms import complete_q, scale_q
 from muzero2048.search.tree import UNVISITED, Tree, expected_value
 

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from muzero2048.muzero.config import SearchConfig
+from muzero2048.search.config import SearchConfig
 
 Bounds = Float[Array, "*B 2"]  # the least and the greatest Q of a tree, in points
 

@@ -18,7 +18,6 @@ from jaxtyping import Array, Bool, Float, Int
 
 from muzero2048.game.env import NUM_ACTIONS
 from muzero2048.models.base import State
-from muzero2048.muzero.config import SearchConfig
 from muzero2048.search.action_selection import (
     node_seed,
     possible,
@@ -28,6 +27,7 @@ from muzero2048.search.action_selection import (
     select_root_gumbel,
 )
 from muzero2048.search.base import Dynamics, Root
+from muzero2048.search.config import SearchConfig
 from muzero2048.search.qtransforms import widen
 from muzero2048.search.tree import UNVISITED, Tree, expected_value, plant
 

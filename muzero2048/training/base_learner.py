@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from muzero2048.muzero.config import TrainingConfig
 from muzero2048.training.array_files import PARAMETERS, TRAINING, load_pytree, save_pytree
+from muzero2048.training.config import TrainingConfig
 
 CALL_SECONDS = 1.5  # of a call to the device, between two of which a stop is heard and progress is shown
 

@@ -14,11 +14,14 @@ from reference.search import Position, Settings, Tables
 
 from muzero2048.game.env import Board, Game2048
 from muzero2048.models.base import AfterstatePrediction, Model, Prediction, make_model
-from muzero2048.muzero.config import ChanceConfig, MuZeroConfig, NetworkConfig, ReplayConfig, SearchConfig
+from muzero2048.muzero.config import ChanceConfig, MuZeroConfig
 from muzero2048.muzero.train_step import make_learner
+from muzero2048.networks.config import NetworkConfig
 from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.search.base import ILLEGAL, Dynamics, Root
+from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import LearnedDynamics, NetworkEvaluator, SimulatorDynamics, flat_cells
+from muzero2048.training.config import ReplayConfig
 
 NETWORKS = {
     "residual_mlp": NetworkConfig(model="latent", trunk="residual_mlp"),

@@ -14,7 +14,8 @@ from launch.config.experiment import load_experiment
 from launch.errors import UserError
 from muzero2048.exact import solve
 from muzero2048.game.env import Game2048
-from muzero2048.muzero.config import MuZeroConfig, SearchConfig
+from muzero2048.muzero.config import MuZeroConfig
+from muzero2048.search.config import SearchConfig
 
 
 def test_rows_are_printed_and_given_as_json(

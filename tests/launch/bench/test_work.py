@@ -6,7 +6,7 @@ import pytest
 from flax import nnx
 
 from launch.bench.work import Work, count_work
-from muzero2048.muzero.config import NetworkConfig
+from muzero2048.networks.config import NetworkConfig
 from muzero2048.networks.trunks import Tower
 
 A, B = jnp.zeros((3, 5)), jnp.zeros((5, 7))

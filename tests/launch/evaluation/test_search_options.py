@@ -19,7 +19,8 @@ from launch.evaluation.seeds import final_evaluation_seed
 from launch.run.checkpoints import State, save_checkpoint
 from launch.run.processes import Processes
 from muzero2048.deep_td.config import DeepTDConfig
-from muzero2048.muzero.config import ReplayConfig, SearchConfig
+from muzero2048.search.config import SearchConfig
+from muzero2048.training.config import ReplayConfig
 from ntuple import NTupleConfig
 
 ROOT = Path(__file__).parents[3]

@@ -10,8 +10,8 @@ from launch.learners import registry
 from launch.learners.interfaces import Advice, Player
 from muzero2048.deep_td.player import OnePlySetting
 from muzero2048.game.env import Game2048
-from muzero2048.muzero.config import SearchConfig
 from muzero2048.players.ntuple_player import NTupleSetting
+from muzero2048.search.config import SearchConfig
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones():

@@ -6,7 +6,8 @@ import math
 import pytest
 
 from muzero2048.deep_td.config import ExplorationConfig
-from muzero2048.muzero.config import NetworkConfig, ReplayConfig
+from muzero2048.networks.config import NetworkConfig
+from muzero2048.training.config import ReplayConfig
 
 from .toy_network import small_config
 

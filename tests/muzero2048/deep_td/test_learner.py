@@ -14,11 +14,13 @@ from reference import positions, rules
 from launch.run.metrics import REGISTRY
 from muzero2048.deep_td import learner as learner_module
 from muzero2048.deep_td.config import ExplorationConfig
+from muzero2048.deep_td.learner import DeepTDLearner
 from muzero2048.deep_td.network import make_network
 from muzero2048.deep_td.player import OnePlySetting, load_player, load_tree_player
-from muzero2048.deep_td.learner import DeepTDLearner
 from muzero2048.game.env import Game2048
-from muzero2048.muzero.config import NetworkConfig, OptimizerConfig, ReplayConfig, SearchConfig
+from muzero2048.networks.config import NetworkConfig
+from muzero2048.search.config import SearchConfig
+from muzero2048.training.config import OptimizerConfig, ReplayConfig
 from tests.muzero2048.deep_td.test_train_step import shared_learner
 from tests.muzero2048.deep_td.toy_network import METHODS, small_config, values_of
 

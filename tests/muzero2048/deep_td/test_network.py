@@ -8,7 +8,7 @@ from reference import positions, rules
 
 from muzero2048.deep_td.network import make_network, q_values
 from muzero2048.game.env import Game2048
-from muzero2048.muzero.config import NetworkConfig
+from muzero2048.networks.config import NetworkConfig
 from muzero2048.networks.value_codec import ValueCodec
 
 from .toy_network import METHODS, random_network, small_config, values_of

@@ -11,8 +11,9 @@ from reference import rules
 
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.network import ValueNetwork, make_network
-from muzero2048.muzero.config import NetworkConfig, ReplayConfig
+from muzero2048.networks.config import NetworkConfig
 from muzero2048.networks.value_codec import ValueCodec
+from muzero2048.training.config import ReplayConfig
 
 METHODS = ("td_afterstate", "q_learning")
 

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from muzero2048.game.config import StartConfig
 from muzero2048.game.env import Board, Game2048
 from muzero2048.game.starts import KEPT, Starts, Step, jump_boards, make_starts
-from muzero2048.muzero.config import StartConfig
 
 GAME = Game2048(2, 2)
 E = 8

@@ -5,15 +5,11 @@ import math
 
 import pytest
 
-from muzero2048.muzero.config import (
-    ChanceConfig,
-    LossWeights,
-    MuZeroConfig,
-    NetworkConfig,
-    ReplayConfig,
-    SearchConfig,
-    StartConfig,
-)
+from muzero2048.game.config import StartConfig
+from muzero2048.muzero.config import ChanceConfig, LossWeights, MuZeroConfig
+from muzero2048.networks.config import NetworkConfig
+from muzero2048.search.config import SearchConfig
+from muzero2048.training.config import ReplayConfig
 
 GOOD = MuZeroConfig(
     env_steps=10_000, report_env_steps=100, num_envs=8, chunk=16, replay=ReplayConfig(capacity=1280, batch_size=64)

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from launch.run.metrics import REGISTRY
+from muzero2048.game.config import StartConfig
 from muzero2048.muzero import learner as learner_module
-from muzero2048.muzero.config import MuZeroConfig, NetworkConfig, StartConfig
+from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.learner import MuZeroLearner
+from muzero2048.networks.config import NetworkConfig
 from muzero2048.players.player import load_player
 from muzero2048.training import base_learner
 from tests.muzero2048.toy_model import shared_learner, small_config

@@ -9,8 +9,8 @@ import pytest
 from reference import positions, rules
 from reference.targets import lambda_return
 
+from muzero2048.game.config import StartConfig
 from muzero2048.game.env import Game2048
-from muzero2048.muzero.config import StartConfig
 from muzero2048.muzero.selfplay import ActorState, PlayStatistics, init_actor, play_chunk
 from muzero2048.muzero.targets import Sequence
 from muzero2048.training.devices import make_shardings

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from muzero2048.muzero.config import NetworkConfig
+from muzero2048.networks.config import NetworkConfig
 from muzero2048.networks.trunks import make_norm, make_trunk
 
 SMALL = NetworkConfig(width=8, blocks=2, tile_levels=6, tuple_width=2)

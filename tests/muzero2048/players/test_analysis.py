@@ -13,12 +13,12 @@ from reference import positions, rules
 
 from muzero2048.deep_td.player import AfterstateSearch, OnePlySetting
 from muzero2048.game.env import Board, Game2048
-from muzero2048.muzero.config import SearchConfig
 from muzero2048.muzero.selfplay import search_move
 from muzero2048.players.analysis import Advice, Judge, Judgement, make_advise
 from muzero2048.players.ntuple_player import NTupleSetting
 from muzero2048.players.player import NetworkSetting, Params, SearchPlayer, SearchSetting, Setting
 from muzero2048.search.base import Plan
+from muzero2048.search.config import SearchConfig
 from tests.muzero2048.deep_td.toy_network import random_network, values_of
 from tests.muzero2048.deep_td.toy_network import small_config as deep_config
 from tests.muzero2048.toy_model import random_model, small_config

@@ -11,10 +11,10 @@ from reference import rules as reference_rules
 from reference.positions import random_board
 
 from muzero2048.game.env import Board, Game2048
-from muzero2048.muzero.config import SearchConfig
 from muzero2048.muzero.selfplay import search_move
 from muzero2048.players import ntuple_player
 from muzero2048.players.ntuple_player import NTupleSetting, afterstate_values, load_player
+from muzero2048.search.config import SearchConfig
 from ntuple import NTupleConfig, NTupleLearner, make_rules
 from ntuple.game.jit import kernel
 from ntuple.players.greedy import best_move, look_ahead, make_scratch

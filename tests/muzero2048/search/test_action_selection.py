@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from mctx._src import seq_halving
 
-from muzero2048.muzero.config import SearchConfig
 from muzero2048.search.action_selection import (
     argmax,
     halving_schedule,
@@ -22,6 +21,7 @@ from muzero2048.search.action_selection import (
     select_puct,
 )
 from muzero2048.search.base import ILLEGAL
+from muzero2048.search.config import SearchConfig
 from tests.muzero2048.toy_model import nodes_of_mctx, random_nodes
 
 CHANCE = ("ratio", "deficit", "quasi_random", "sampled", "weighted")

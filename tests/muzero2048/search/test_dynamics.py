@@ -7,8 +7,9 @@ import pytest
 from reference import rules
 
 from muzero2048.game.env import Board
-from muzero2048.muzero.config import ChanceConfig, SearchConfig
+from muzero2048.muzero.config import ChanceConfig
 from muzero2048.search.base import ILLEGAL, Afterstate, Decision
+from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import (
     BoardEvaluator,
     LearnedDynamics,

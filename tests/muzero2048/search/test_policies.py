@@ -11,9 +11,9 @@ import pytest
 
 from muzero2048.game.env import Board
 from muzero2048.models.base import Model
-from muzero2048.muzero.config import SearchConfig
 from muzero2048.search import policies as plan_module
 from muzero2048.search.base import ILLEGAL, Plan, Root
+from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import SimulatorDynamics
 from muzero2048.search.policies import add_dirichlet_noise, make_root, plan, plan_one_step
 from muzero2048.search.policy_output import read_out, root_statistics

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from muzero2048.muzero.config import SearchConfig
 from muzero2048.search.base import ILLEGAL, Root, Statistics
+from muzero2048.search.config import SearchConfig
 from muzero2048.search.policy_output import bootstrap_value, expectimax_q, read_out
 from muzero2048.search.tree import UNVISITED, plant
 

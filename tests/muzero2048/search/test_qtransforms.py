@@ -8,7 +8,7 @@ import mctx
 import numpy as np
 import pytest
 
-from muzero2048.muzero.config import SearchConfig
+from muzero2048.search.config import SearchConfig
 from muzero2048.search.qtransforms import complete_q, normalize, scale_q, widen
 from tests.muzero2048.toy_model import nodes_of_mctx, random_nodes
 

@@ -12,8 +12,8 @@ from reference.search import Tables
 
 from muzero2048.game.env import Board
 from muzero2048.models.base import Model
-from muzero2048.muzero.config import SearchConfig
 from muzero2048.search.base import ILLEGAL, Plan, Root
+from muzero2048.search.config import SearchConfig
 from muzero2048.search.policies import make_root, plan
 from muzero2048.search.policy_output import read_out, root_statistics
 from muzero2048.search.tree import UNVISITED, Tree

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import jax
 import pytest
 
-from muzero2048.muzero.config import ReplayConfig, SearchConfig
 from muzero2048.muzero.learner import MuZeroLearner
+from muzero2048.search.config import SearchConfig
+from muzero2048.training.config import ReplayConfig
 from muzero2048.training.devices import make_shardings
 from tests.muzero2048.toy_model import small_config
 
