@@ -1,0 +1,100 @@
+"""The cache of compiled kernels: what makes a kernel compile again, and what does not."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ntuple.game import jit
+
+CALLER = """from pkg.inner.callee import STEP, add
+from ntuple.game.jit import kernel
+
+
+@kernel
+def run(x):
+    return add(x) + STEP
+"""
+CALLEE = """from ntuple.game.jit import kernel
+
+STEP = 1
+
+
+@kernel
+def add(x):
+    return x + 1
+"""
+
+
+@pytest.fixture
+def digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
+    (tmp_path / "pkg" / "inner").mkdir(parents=True)
+    for file, text in (("caller", CALLER), ("inner/callee", CALLEE), ("other", "X = 1\n")):
+        (tmp_path / "pkg" / f"{file}.py").write_text(text)
+    monkeypatch.setattr(jit, "SOURCE_ROOT", tmp_path)
+
+    def digest_now() -> str:
+        jit.source_digest.cache_clear()
+        jit._module.cache_clear()
+        return jit.source_digest(tmp_path / "pkg" / "caller.py")
+
+    return digest_now
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "changes"),
+    [
+        ("caller", "\n\n@kernel", "\n\n# a comment\n@kernel", False),
+        ("caller", "def run(x):", 'def run(x):\n    """A docstring."""', False),
+        ("other", "X = 1", "X = 2", False),
+        ("caller", "+ STEP", "- STEP", True),
+        ("inner/callee", "STEP = 1", "STEP = 2", True),
+        ("inner/callee", "x + 1", "x + 2", True),
+        ("inner/callee", "STEP = 1", "STEP = 1.0", True),
+    ],
+)
+def test_digest_follows_the_code_alone(tmp_path, digest, file, old, new, changes):
+    before = digest()
+    path = tmp_path / "pkg" / f"{file}.py"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    assert (digest() != before) is changes
+
+
+def test_a_comment_compiles_nothing_and_an_edit_of_a_callee_does(tmp_path):
+    """In processes of their own, as a user would edit and run again."""
+    (tmp_path / "pkg" / "inner").mkdir(parents=True)
+    caller, callee = tmp_path / "pkg" / "caller.py", tmp_path / "pkg" / "inner" / "callee.py"
+    program = (
+        "from pathlib import Path; from ntuple.game import jit; jit.SOURCE_ROOT = Path.cwd()\n"
+        "from pkg.caller import run\n"
+        "print(run(1), sum(run.stats.cache_hits.values()))"
+    )
+
+    def run() -> str:
+        root = str(Path(jit.__file__).parents[2])
+        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": f".{os.pathsep}{root}"}
+        command = [sys.executable, "-c", program]
+        return subprocess.check_output(command, cwd=tmp_path, env=environment, text=True).strip()
+
+    caller.write_text(CALLER)
+    callee.write_text(CALLEE)
+    assert run() == "3 0"
+    caller.write_text("# A comment moves every line.\n\n" + CALLER)
+    assert run() == "3 1"
+    callee.write_text(CALLEE.replace("x + 1", "x + 2"))
+    assert run() == "4 0"
+
+
+def test_kernels_of_one_name_in_one_module_are_told_apart():
+    def one(x):
+        return x + 1
+
+    def other(x):
+        return x + 2
+
+    found = {jit.KernelLocator(function, __file__).get_disambiguator() for function in (one, other)}
+    assert len(found) == 2
