@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from ntuple.expectimax.player import ExpectimaxPlayer, load_expectimax_player, make_heuristic_player
     from ntuple.files.stored_network import load_player, load_weights
     from ntuple.game.bitboard import Rules, make_rules
+    from ntuple.game.interfaces import Analysis, Games
     from ntuple.game.rollout import PlayedGame
     from ntuple.learning.config import NTupleConfig, available_cores
     from ntuple.learning.learner import NTupleLearner
-    from ntuple.players.analysis import Advice
-    from ntuple.players.player import Games, GreedyPlayer, NTuplePlayer, RandomPlayer
+    from ntuple.players.player import GreedyPlayer, NTuplePlayer, RandomPlayer
 
 _MODULES = {
-    "Advice": "players.analysis",
+    "Analysis": "game.interfaces",
     "ExpectimaxConfig": "expectimax.config",
     "ExpectimaxPlayer": "expectimax.player",
-    "Games": "players.player",
+    "Games": "game.interfaces",
     "GreedyPlayer": "players.player",
     "NTupleConfig": "learning.config",
     "NTupleLearner": "learning.learner",
@@ -38,7 +38,7 @@ _MODULES = {
 }
 
 __all__ = [
-    "Advice",
+    "Analysis",
     "ExpectimaxConfig",
     "ExpectimaxPlayer",
     "Games",

@@ -35,5 +35,5 @@ def _forget_programs() -> Iterator[None]:
         if "muzero2048.players.player" in sys.modules:
             player = sys.modules["muzero2048.players.player"]
             player._make_play.cache_clear()
-            player._make_advise.cache_clear()
+            player._make_analyse.cache_clear()
         sys.modules["jax"].clear_caches()

@@ -30,19 +30,43 @@ def test_a_learner_imports_nothing_from_above_it(package, forbidden):
         assert not imported_packages(file) & forbidden, file
 
 
-def test_one_file_of_muzero_knows_of_networks_of_tuples():
-    """All may know how settings are checked, which needs the standard library alone."""
+SHARED = {"ntuple.settings", "ntuple.game.interfaces"}  # need no more than numpy
+
+
+def test_one_file_of_muzero_imports_the_networks_of_ntuple():
+    """The two allowed arrows: settings and interfaces for all files, networks for one."""
     files = (ROOT / "muzero2048").rglob("*.py")
-    found = {file.relative_to(ROOT).as_posix(): imported_modules(file) for file in files}
-    users = {
-        file
-        for file, modules in found.items()
-        if any(module.split(".")[0] == "ntuple" and module != "ntuple.settings" for module in modules)
-    }
+    found = {file.relative_to(ROOT).as_posix(): imported_modules(file) - SHARED for file in files}
+    users = {file for file, modules in found.items() if any(m.split(".")[0] == "ntuple" for m in modules)}
     assert users == {"muzero2048/players/ntuple_player.py"}
 
 
-@pytest.mark.parametrize("module", ["ntuple.settings", "muzero2048.muzero.config", "launch.config.experiment"])
+def test_files_import_each_other_in_no_circle():
+    """Imports within functions count too; those for type checkers alone do not."""
+    files = {file for package in ("launch", "muzero2048", "ntuple") for file in (ROOT / package).rglob("*.py")}
+    graph = {file: imported_files(file) & files - {file} for file in files}
+    while graph:
+        leaves = {file for file, imported in graph.items() if not imported & graph.keys()}
+        assert leaves, f"a circle among {sorted(file.relative_to(ROOT).as_posix() for file in graph)}"
+        graph = {file: imported for file, imported in graph.items() if file not in leaves}
+
+
+def imported_files(file: Path) -> set[Path]:
+    """Modules that a file imports, and submodules that it imports by `from package import module`."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return {ROOT.joinpath(*name.split(".")).with_suffix(".py") for name in names}
+
+
+@pytest.mark.parametrize("module", [*sorted(SHARED), "muzero2048.muzero.config", "launch.config.experiment"])
 def test_settings_load_no_numba(module):
     code = f"import sys, {module}; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

@@ -10,8 +10,9 @@ from launch.evaluation.evaluate import load_baseline, parse_board
 from launch.evaluation.notation import format_position, parse_position
 from launch.evaluation.search_options import Options, resolve
 from launch.learners import registry
-from launch.learners.interfaces import Advice, Player
+from launch.learners.interfaces import Player
 from launch.run import checkpoints
+from ntuple.game.interfaces import Analysis
 
 NAMES = ("up", "right", "down", "left")
 
@@ -48,30 +49,30 @@ def tell(asked: Asked, position: str, as_json: bool) -> None:
         UserError: the position cannot be read.
     """
     levels = parse_position(position, asked.rows, asked.columns)
-    advice = asked.player.advise(levels[np.newaxis].astype(np.uint8), np.zeros(1, np.uint32))
-    unit, chosen = asked.player.effort_unit, int(advice.action[0])
+    analysis = asked.player.analyse(levels[np.newaxis].astype(np.uint8), np.zeros(1, np.uint32))
+    unit, chosen = asked.player.effort_unit, int(analysis.action[0])
     print(f"{asked.name}: {format_position(levels)}")
     print(f"{'':<7}{'reward':>8}{'value':>14}{unit:>8}")
     for action, name in enumerate(NAMES):
-        print(_row(advice, action, name) + ("  <- plays this" if action == chosen else ""))
+        print(_row(analysis, action, name) + ("  <- plays this" if action == chosen else ""))
     if chosen < 0:
         print("no move is legal: the game is over")
     if as_json:
         moves = {
             name: {
-                "reward": int(advice.reward[0, action]),
-                "value": float(advice.value[0, action]) if np.isfinite(advice.value[0, action]) else None,
-                unit: int(advice.effort[0, action]),
+                "reward": int(analysis.reward[0, action]),
+                "value": float(analysis.value[0, action]) if np.isfinite(analysis.value[0, action]) else None,
+                unit: int(analysis.effort[0, action]),
             }
             for action, name in enumerate(NAMES)
-            if advice.reward[0, action] >= 0
+            if analysis.reward[0, action] >= 0
         }
         action_name = NAMES[chosen] if chosen >= 0 else None
         print(json.dumps({"position": format_position(levels), "action": action_name, "moves": moves}))
 
 
-def _row(advice: Advice, action: int, name: str) -> str:
-    reward, value, effort = (part[0, action] for part in (advice.reward, advice.value, advice.effort))
+def _row(analysis: Analysis, action: int, name: str) -> str:
+    reward, value, effort = (part[0, action] for part in (analysis.reward, analysis.value, analysis.effort))
     if reward < 0:
         return f"{name:<7}{'not legal':>8}"
     text = "unknown" if np.isnan(value) else f"{value:,.1f}"

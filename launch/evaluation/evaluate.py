@@ -17,11 +17,11 @@ from launch.evaluation.seeds import BASELINE_SEED, final_evaluation_seed
 from launch.evaluation.summary import Summary, statistics_block, summarize, summary_line
 from launch.files import write_json, write_text
 from launch.learners import registry
-from launch.learners.interfaces import Games
 from launch.run import checkpoints
 from launch.run.checkpoints import State
 from launch.run.environment import command_line, machine, project_version
 from launch.run.signals import STOPPED, StopSignals
+from ntuple.game.interfaces import Games
 
 if TYPE_CHECKING:
     from launch.evaluation.game_log import KeptGame
@@ -201,21 +201,21 @@ def _play_kept(
     game_log, rollout = import_module("launch.evaluation.game_log"), import_module("ntuple.game.rollout")
     rules = import_module("ntuple").make_rules(rows, columns)
 
-    def play_by_advice(numbers: Any, seed: int) -> Any:
-        return rollout.play_by_advice(rules, lambda *asked: player.advise(*asked).action, numbers, seed)
+    def play_by_analysis(numbers: Any, seed: int) -> Any:
+        return rollout.play_by_analysis(rules, lambda *asked: player.analyse(*asked).action, numbers, seed)
 
     def compile_player() -> None:
         if is_long(player):
             player.prepare()
         else:
             lanes = min(evaluation.games, rollout.LANES)
-            player.advise(np.zeros((lanes, rows, columns), np.uint8), np.zeros(lanes, np.uint32))
+            player.analyse(np.zeros((lanes, rows, columns), np.uint8), np.zeros(lanes, np.uint32))
 
     with game_log.KeptGames(file, heading, game_log.Part(*parse_part(wishes.part))) as kept:
 
         def play() -> Games:
             compile_player()  # before a clock runs
-            play_each = player.play_each if is_long(player) else play_by_advice
+            play_each = player.play_each if is_long(player) else play_by_analysis
             return game_log.play_kept(play_each, kept, evaluation.games, evaluation.seed)
 
         is_kept = file is not None

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from launch.evaluation.intervals import student
-from launch.learners.interfaces import Games
 from launch.run.metrics import TILES, Row
+from ntuple.game.interfaces import Games
 
 
 class Summary(NamedTuple):

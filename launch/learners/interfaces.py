@@ -8,49 +8,9 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float64, Int8, Int64, UInt8, UInt32
+from jaxtyping import UInt8, UInt32
 
-
-@runtime_checkable
-class Games(Protocol):
-    """Finished games, one entry a game, in the order of their numbers."""
-
-    @property
-    def score(self) -> Int64[np.ndarray, " G"]:
-        """Sum of the merged tiles."""
-
-    @property
-    def max_tile(self) -> Int64[np.ndarray, " G"]:
-        """Value of the largest tile of the final board, e.g. 2048."""
-
-    @property
-    def moves(self) -> Int64[np.ndarray, " G"]:
-        """Moves made by the player."""
-
-    @property
-    def seconds(self) -> float:
-        """Wall time of playing all games."""
-
-
-@runtime_checkable
-class Advice(Protocol):
-    """What a player makes of boards."""
-
-    @property
-    def action(self) -> Int8[np.ndarray, " B"]:
-        """The move it would make, -1 where none is legal."""
-
-    @property
-    def reward(self) -> Int64[np.ndarray, "B 4"]:
-        """Points of each move, -1 where it is not legal."""
-
-    @property
-    def value(self) -> Float64[np.ndarray, "B 4"]:
-        """Points that it expects from each move on, the reward included; -inf: not legal, nan: it does not know."""
-
-    @property
-    def effort(self) -> Int64[np.ndarray, "B 4"]:
-        """How much went into each value, in the player's `effort_unit`; 0 where the value is -inf or nan."""
+from ntuple.game.interfaces import Analysis, Games
 
 
 @runtime_checkable
@@ -59,12 +19,12 @@ class Player(Protocol):
 
     @property
     def effort_unit(self) -> str:
-        """Unit of the effort behind its advice: "ply" or "visits"."""
+        """Unit of the effort behind its analysis: "ply" or "visits"."""
 
     def play(self, num_games: int, seed: int) -> Games:
         """Play whole games; the result of game i depends on (seed, i) only, not on threads or batch."""
 
-    def advise(self, boards: UInt8[np.ndarray, "B H W"], seeds: UInt32[np.ndarray, " B"]) -> Advice:
+    def analyse(self, boards: UInt8[np.ndarray, "B H W"], seeds: UInt32[np.ndarray, " B"]) -> Analysis:
         """What it makes of B boards, which it would move next.
 
         Args:

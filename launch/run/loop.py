@@ -27,7 +27,7 @@ from launch.evaluation.seeds import final_evaluation_seed, training_evaluation_s
 from launch.evaluation.summary import probe_metrics, summarize
 from launch.files import write_text
 from launch.learners import registry
-from launch.learners.interfaces import Games, Learner
+from launch.learners.interfaces import Learner
 from launch.run import checkpoints, tracking
 from launch.run.checkpoints import State
 from launch.run.environment import project_version, record_environment
@@ -37,6 +37,7 @@ from launch.run.metrics import Row
 from launch.run.processes import Processes, join
 from launch.run.profile import recording
 from launch.run.signals import STOPPED, StopSignals
+from ntuple.game.interfaces import Games
 
 BUDGET = ("env_steps", "report_env_steps")  # keys of a learner that change nothing of what it has learned
 

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
+from jaxtyping import Array, Float, Int, UInt8
 
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.networks.value_codec import ValueCodec
@@ -120,16 +120,3 @@ def straight_through_code(logits: Float[Array, "B C"]) -> Float[Array, "B C"]:
     probabilities = jax.nn.softmax(logits)
     hard = jax.nn.one_hot(jnp.argmax(logits, axis=-1), logits.shape[-1])
     return hard + (probabilities - jax.lax.stop_gradient(probabilities))  # the bracket is exactly 0
-
-
-def make_model(config: MuZeroConfig, seed: int | PRNGKeyArray) -> Model:
-    """The model that the config names, with fresh parameters."""
-    from muzero2048.models import (
-        grounded,
-        latent,  # they subclass Model
-    )
-
-    rngs = nnx.Rngs(seed)
-    if config.network.model == "grounded":
-        return grounded.GroundedModel(config, rngs)
-    return latent.LatentModel(config, rngs)

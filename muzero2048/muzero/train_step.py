@@ -17,7 +17,8 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from muzero2048.game.env import Game2048
 from muzero2048.game.symmetry import symmetries
-from muzero2048.models.base import Model, make_model
+from muzero2048.models.base import Model
+from muzero2048.models.make import make_model
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.losses import LossReport, unrolled_loss
 from muzero2048.muzero.reanalyse import reanalyse

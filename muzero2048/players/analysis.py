@@ -13,17 +13,7 @@ from jaxtyping import Array, Float, Int, UInt8, UInt32
 
 from muzero2048.game.env import Board, Game2048
 from muzero2048.search.dynamics import all_afterstates
-
-LARGEST_CELL = 17  # 131072
-
-
-class Advice(NamedTuple):
-    """What a player makes of B boards."""
-
-    action: np.ndarray  # int8[B] the move it would make, -1 where none is legal
-    reward: np.ndarray  # int64[B, 4] points of each move, -1 where it is not legal
-    value: np.ndarray  # float64[B, 4] points expected from each move on; -inf: not legal, nan: not known
-    effort: np.ndarray  # int64[B, 4] visits or plies behind each value; 0: not legal, or not known
+from ntuple.game.interfaces import Analysis, check_boards
 
 
 class Judgement(NamedTuple):
@@ -36,12 +26,12 @@ class Judgement(NamedTuple):
 
 # (boards, a seed of random numbers for each) -> judgement
 Judge = Callable[[Board, UInt32[Array, "B"]], Judgement]
-# (parameters, boards [B, H, W], seeds [B]) -> advice
-Advise = Callable[[Any, np.ndarray, np.ndarray], Advice]
+# (parameters, boards [B, H, W], seeds [B]) -> analysis
+Analyse = Callable[[Any, np.ndarray, np.ndarray], Analysis]
 
 
-def make_advise(game: Game2048, judge: Callable[[Any], Judge], lanes: int) -> Advise:
-    """The function that gives advice by the judge of its parameters; it checks boards and seeds (`check_boards`).
+def make_analyse(game: Game2048, judge: Callable[[Any], Judge], lanes: int) -> Analyse:
+    """The function that gives analysis by the judge of its parameters; it checks boards and seeds (`check_boards`).
 
     Args:
         game: the rules.
@@ -49,7 +39,7 @@ def make_advise(game: Game2048, judge: Callable[[Any], Judge], lanes: int) -> Ad
         lanes: boards side by side, at most; the memory of a search grows with them.
 
     Returns:
-        (parameters, boards, seeds) -> advice.
+        (parameters, boards, seeds) -> analysis.
     """
 
     @jax.jit
@@ -63,36 +53,17 @@ def make_advise(game: Game2048, judge: Callable[[Any], Judge], lanes: int) -> Ad
             jnp.where(legal, found.effort, 0),
         )
 
-    def advise(params: Any, boards: np.ndarray, seeds: np.ndarray) -> Advice:
-        check_boards(game, boards, seeds)
+    def analyse(params: Any, boards: np.ndarray, seeds: np.ndarray) -> Analysis:
+        check_boards(game.rows, game.columns, boards, seeds)
         blocks = []
         for size, cells, some_seeds in _padded_blocks(boards.astype(np.uint8), seeds.astype(np.uint32), lanes):
             blocks.append([found[:size] for found in jax.device_get(program(params, cells, some_seeds))])
         action, reward, value, effort = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-        return Advice(
+        return Analysis(
             action.astype(np.int8), reward.astype(np.int64), value.astype(np.float64), effort.astype(np.int64)
         )
 
-    return advise
-
-
-def check_boards(game: Game2048, boards: np.ndarray, seeds: np.ndarray) -> None:
-    """The gate of advice.
-
-    Raises:
-        ValueError: `boards` is not [B, H, W] of 0..17, or `seeds` not [B] of 0..2^32 - 1.
-    """
-    for name, array in (("boards", boards), ("seeds", seeds)):
-        if not np.issubdtype(array.dtype, np.integer):
-            raise ValueError(f"{name} are of type {array.dtype}: give integers")
-    if boards.ndim != 3 or boards.shape[1:] != (game.rows, game.columns):
-        raise ValueError(f"boards are of shape {boards.shape}: give [boards, {game.rows}, {game.columns}]")
-    if boards.size and not (boards.min() >= 0 and boards.max() <= LARGEST_CELL):
-        raise ValueError(f"boards have cells of {boards.min()}..{boards.max()}: give log2 of tiles, 0..{LARGEST_CELL}")
-    if seeds.shape != boards.shape[:1]:
-        raise ValueError(f"seeds are of shape {seeds.shape}: give one for each of {len(boards)} boards")
-    if seeds.size and not (seeds.min() >= 0 and seeds.max() < 2**32):
-        raise ValueError(f"seeds are {seeds.min()}..{seeds.max()}: give numbers of 32 bits")
+    return analyse
 
 
 def _padded_blocks(boards: np.ndarray, seeds: np.ndarray, most: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:

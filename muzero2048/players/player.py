@@ -14,27 +14,19 @@ from flax import nnx
 from jaxtyping import Array, Bool, Int, UInt32
 
 from muzero2048.game.env import Board, Game2048, where
-from muzero2048.models.base import make_model
+from muzero2048.models.make import make_model
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.selfplay import search_move
-from muzero2048.players.analysis import Advice, Advise, Judge, Judgement, make_advise
+from muzero2048.players.analysis import Analyse, Judge, Judgement, make_analyse
 from muzero2048.search.base import Dynamics
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import make_dynamics
 from muzero2048.training.array_files import PARAMETERS, load_pytree
+from ntuple.game.interfaces import Analysis, Games
 
 LANES = 512  # games side by side
 TREE_NODES = 2**21  # most nodes of their trees together: 0.5 to 3 GB, which bounds the lanes of large searches
 MOVES_A_CALL = 64  # moves of every lane in one call to the device
-
-
-class Games(NamedTuple):
-    """Finished games, in the order of their numbers."""
-
-    score: np.ndarray  # int64[G]
-    max_tile: np.ndarray  # int64[G], the tile itself, e.g. 2048
-    moves: np.ndarray  # int64[G]
-    seconds: float  # wall time of playing, without compiling
 
 
 class Results(NamedTuple):
@@ -138,7 +130,7 @@ class SearchPlayer:
     def __init__(self, setting: Setting, params: Params):
         self.effort_unit = setting.effort_unit
         self._compile = _make_play(setting)
-        self._advise = _make_advise(setting)
+        self._analyse = _make_analyse(setting)
         self._params = params
 
     def play(self, num_games: int, seed: int) -> Games:
@@ -162,15 +154,15 @@ class SearchPlayer:
             seconds=time.perf_counter() - began,
         )
 
-    def advise(self, boards: np.ndarray, seeds: np.ndarray) -> Advice:
+    def analyse(self, boards: np.ndarray, seeds: np.ndarray) -> Analysis:
         """What it makes of boards uint8[B, H, W]; seeds uint32[B] are of the search, as `play` draws one for each move.
 
-        Alone or in any batch a board gets the same advice, but for float32 rounding as in `play`.
+        Alone or in any batch a board gets the same analysis, but for float32 rounding as in `play`.
 
         Raises:
-            ValueError: see `muzero2048.advice.check_boards`.
+            ValueError: see `ntuple.game.interfaces.check_boards`.
         """
-        return self._advise(self._params, boards, seeds)
+        return self._analyse(self._params, boards, seeds)
 
 
 def make_player(config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: Params) -> SearchPlayer:
@@ -192,8 +184,8 @@ def load_player(folder: Path, config: MuZeroConfig, search: SearchConfig | None 
 
 
 @functools.cache
-def _make_advise(setting: Setting) -> Advise:
-    return make_advise(setting.game, setting.judge, setting.lanes)
+def _make_analyse(setting: Setting) -> Analyse:
+    return make_analyse(setting.game, setting.judge, setting.lanes)
 
 
 @functools.cache

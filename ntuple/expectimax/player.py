@@ -17,10 +17,10 @@ from ntuple.expectimax.search import TRACE_COLUMNS, judge_boards, play_on
 from ntuple.files.stored_network import filled_network, load_stored
 from ntuple.game.bitboard import Board, Rules, has_move, make_rules
 from ntuple.game.episode import BOARD_HI, BOARD_LO, COLUMNS
+from ntuple.game.interfaces import Analysis, Games
 from ntuple.game.rollout import PlayedGame, close_game, open_game
 from ntuple.learning.config import NTupleConfig, available_cores
-from ntuple.players.analysis import NO_BEST_MOVE, Advice, check_boards
-from ntuple.players.player import Games
+from ntuple.players.analysis import NO_BEST_MOVE, words_of
 from ntuple.tables.network import Network
 
 # Moves of one call of the kernel, behind which a thread can be stopped.
@@ -71,7 +71,7 @@ class ExpectimaxPlayer:
             finally:
                 stopped.set()
 
-    def advise(self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Advice:
+    def analyse(self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Analysis:
         """What it makes of boards [B, H, W], see launch.contracts; `seeds` [B] are not needed.
 
         With tile-downgrading the values are of the boards with smaller tiles.
@@ -79,7 +79,7 @@ class ExpectimaxPlayer:
         Raises:
             ValueError: see `check_boards`; or values are no numbers.
         """
-        words = check_boards(self._rules, boards, seeds)
+        words = words_of(self._rules, boards, seeds)
         values, plies = np.empty((len(words), 4), np.float32), np.empty(len(words), np.int64)
         rewards = np.empty((len(words), 4), np.int64)
 
@@ -94,7 +94,7 @@ class ExpectimaxPlayer:
             raise ValueError(NO_BEST_MOVE)
         is_legal = rewards >= 0
         action = np.where(is_legal.any(axis=1), values.argmax(axis=1), -1).astype(np.int8)
-        return Advice(action, rewards, values.astype(np.float64), plies[:, np.newaxis] * is_legal)
+        return Analysis(action, rewards, values.astype(np.float64), plies[:, np.newaxis] * is_legal)
 
     def prepare(self) -> None:
         """Compile the kernel, or load it, before a clock runs."""

@@ -1,4 +1,4 @@
-"""Games move by move: what was played, and games of any player that gives advice on boards."""
+"""Games move by move: what was played, and games of any player that gives analysis on boards."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +25,7 @@ from ntuple.game.episode import (
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
 
-LANES = 256  # games side by side: so many that a call for advice costs little a game
+LANES = 256  # games side by side: so many that a call for analysis costs little a game
 
 
 class PlayedGame(NamedTuple):
@@ -76,7 +76,7 @@ def make_moves(
         spawns[i], points[i] = spawn_code(rules, after, board_of(rows[i])), np.int64(reward)
 
 
-def play_by_advice(rules: Rules, choose: Choose, numbers: Iterable[int], seed: int) -> Iterator[PlayedGame]:
+def play_by_analysis(rules: Rules, choose: Choose, numbers: Iterable[int], seed: int) -> Iterator[PlayedGame]:
     """Play the games of these numbers side by side, and hand over each as it ends; (seed, number) tells its draws."""
     waiting = iter(numbers)
     rows, free = np.zeros((LANES, COLUMNS), np.uint64), list(range(LANES))

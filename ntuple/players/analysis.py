@@ -1,51 +1,30 @@
 """What players make of given boards, beside playing whole games."""
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.game.baselines import draw_move
 from ntuple.game.bitboard import U4, U15, Board, Rules, afterstate, is_same, word_shifts
 from ntuple.game.episode import COLUMNS, RNG, Row, set_board
+from ntuple.game.interfaces import Analysis, check_boards
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
 from ntuple.learning.state_and_q import AFTERSTATES, look
 from ntuple.players.greedy import Scratch, best_move, highest_move, look_ahead, make_scratch
 from ntuple.tables.network import Network
 
-LARGEST_CELL = 17  # 131072
 NO_BEST_MOVE = "the values are no numbers: none of the legal moves is the best; use an earlier checkpoint"
 
 Words = NDArray[np.uint64]  # [B, 2] lo and hi of boards
 
 
-class Advice(NamedTuple):
-    """What a player makes of B boards."""
-
-    action: NDArray[np.int8]  # [B] the move it would make, -1 where none is legal
-    reward: NDArray[np.int64]  # [B, 4] points of each move, -1 where it is not legal
-    value: NDArray[np.float64]  # [B, 4] points expected from each move on; -inf: not legal, nan: not known
-    effort: NDArray[np.int64]  # [B, 4] plies looked ahead for each value; 0: not legal, or not known
-
-
-def check_boards(rules: Rules, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Words:
+def words_of(rules: Rules, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Words:
     """The boards as kernels take them.
 
     Raises:
-        ValueError: `boards` is not [B, H, W] of 0..17, or `seeds` not [B] of 0..2^32 - 1.
+        ValueError: see `check_boards`.
     """
-    for name, array in (("boards", boards), ("seeds", seeds)):
-        if not np.issubdtype(array.dtype, np.integer):
-            raise ValueError(f"{name} are of type {array.dtype}: give integers")
-    if boards.ndim != 3 or boards.shape[1:] != (rules.rows, rules.columns):
-        raise ValueError(f"boards are of shape {boards.shape}: give [boards, {rules.rows}, {rules.columns}]")
-    if boards.size and not (boards.min() >= 0 and boards.max() <= LARGEST_CELL):
-        raise ValueError(f"boards have cells of {boards.min()}..{boards.max()}: give log2 of tiles, 0..{LARGEST_CELL}")
-    if seeds.shape != boards.shape[:1]:
-        raise ValueError(f"seeds are of shape {seeds.shape}: give one for each of {len(boards)} boards")
-    if seeds.size and not (seeds.min() >= 0 and seeds.max() < 2**32):
-        raise ValueError(f"seeds are {seeds.min()}..{seeds.max()}: give numbers of 32 bits")
+    check_boards(rules.rows, rules.columns, boards, seeds)
     shifts, cells = word_shifts(rules), boards.astype(np.uint64)
     words = [((part << shifts).sum(axis=(1, 2), dtype=np.uint64)) for part in (cells & U15, cells >> U4)]
     return np.stack(words, axis=1)
@@ -115,7 +94,7 @@ def draw_moves(
                 action[i] = a
 
 
-def advise_by_network(rules: Rules, network: Network, kind: int, words: Words) -> Advice:
+def analyse_by_network(rules: Rules, network: Network, kind: int, words: Words) -> Analysis:
     """The best of the four moves of each board.
 
     Args:
@@ -125,29 +104,29 @@ def advise_by_network(rules: Rules, network: Network, kind: int, words: Words) -
         words: boards [B, 2].
 
     Returns:
-        The advice for the B boards.
+        The analysis for the B boards.
 
     Raises:
         ValueError: values are no numbers.
     """
-    advice = _blank(len(words))
-    scratch, found = make_scratch(network), (advice.action, advice.reward, advice.value)
+    analysis = _blank(len(words))
+    scratch, found = make_scratch(network), (analysis.action, analysis.reward, analysis.value)
     if kind == AFTERSTATES:
         judge_afterstates(rules, network, scratch, words, *found)
     else:
         judge_values(rules, network, kind, scratch, words, *found)
-    if (advice.reward[advice.action < 0] >= 0).any():
+    if (analysis.reward[analysis.action < 0] >= 0).any():
         raise ValueError(NO_BEST_MOVE)
-    return advice._replace(effort=(advice.reward >= 0).astype(np.int64))
+    return analysis._replace(effort=(analysis.reward >= 0).astype(np.int64))
 
 
-def advise_at_random(rules: Rules, greedy: bool, words: Words, seeds: NDArray[np.uint32]) -> Advice:
+def analyse_at_random(rules: Rules, greedy: bool, words: Words, seeds: NDArray[np.uint32]) -> Analysis:
     """Drawn moves, and no values."""
-    advice = _blank(len(words))
-    draw_moves(rules, greedy, np.zeros(COLUMNS, np.uint64), seeds, words, advice.action, advice.reward)
-    return advice._replace(value=np.where(advice.reward >= 0, np.nan, -np.inf))
+    analysis = _blank(len(words))
+    draw_moves(rules, greedy, np.zeros(COLUMNS, np.uint64), seeds, words, analysis.action, analysis.reward)
+    return analysis._replace(value=np.where(analysis.reward >= 0, np.nan, -np.inf))
 
 
-def _blank(count: int) -> Advice:
+def _blank(count: int) -> Analysis:
     whole, values = np.zeros((count, 4), np.int64), np.zeros((count, 4))
-    return Advice(np.zeros(count, np.int8), whole, values, np.zeros_like(whole))
+    return Analysis(np.zeros(count, np.int8), whole, values, np.zeros_like(whole))

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,23 +10,15 @@ from numpy.typing import NDArray
 from ntuple.game.baselines import play_at_random
 from ntuple.game.bitboard import Rules
 from ntuple.game.episode import BROKEN, COLUMNS, NUMBER, Results, begin_game, board_of, go_on, write_result
+from ntuple.game.interfaces import Analysis, Games
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
 from ntuple.learning.state_and_q import AFTERSTATES, play_values
-from ntuple.players.analysis import NO_BEST_MOVE, Advice, advise_at_random, advise_by_network, check_boards
+from ntuple.players.analysis import NO_BEST_MOVE, analyse_at_random, analyse_by_network, words_of
 from ntuple.players.greedy import GAMES_A_THREAD, Scratch, best_move, has_legal_move, look_ahead, make_scratch
 from ntuple.tables.network import Network
 
 TASKS_A_THREAD = 16  # parts of the work a thread takes at once: so many that none is left alone with a long tail
-
-
-class Games(NamedTuple):
-    """Finished games."""
-
-    score: NDArray[np.int64]  # [G] points
-    max_tile: NDArray[np.int64]  # [G] largest tile, for example 2048
-    moves: NDArray[np.int64]  # [G]
-    seconds: float  # wall time of playing them all
 
 
 @kernel
@@ -129,14 +120,14 @@ class NTuplePlayer:
 
         return _play(num_games, self._threads, play_some)
 
-    def advise(self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Advice:
+    def analyse(self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Analysis:
         """What it makes of boards [B, H, W]; it draws nothing, so the seeds [B] do not matter.
 
         Raises:
-            ValueError: see `ntuple.advice.check_boards`; or values are no numbers.
+            ValueError: see `check_boards`; or values are no numbers.
         """
-        words = check_boards(self._rules, boards, seeds)
-        return advise_by_network(self._rules, self._network, self._kind, words)
+        words = words_of(self._rules, boards, seeds)
+        return analyse_by_network(self._rules, self._network, self._kind, words)
 
 
 class RandomPlayer:
@@ -157,14 +148,14 @@ class RandomPlayer:
 
         return _play(num_games, self._threads, play_some)
 
-    def advise(self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Advice:
+    def analyse(self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Analysis:
         """Moves on boards [B, H, W] that are drawn by seeds [B]; it knows no values.
 
         Raises:
-            ValueError: see `ntuple.advice.check_boards`.
+            ValueError: see `check_boards`.
         """
-        words = check_boards(self._rules, boards, seeds)
-        return advise_at_random(self._rules, self.greedy, words, seeds.astype(np.uint32, order="C"))
+        words = words_of(self._rules, boards, seeds)
+        return analyse_at_random(self._rules, self.greedy, words, seeds.astype(np.uint32, order="C"))
 
 
 class GreedyPlayer(RandomPlayer):

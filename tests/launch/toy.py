@@ -5,9 +5,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
+
+from ntuple.game.interfaces import Analysis, Games
 
 
 @dataclass(frozen=True)
@@ -24,34 +25,20 @@ class ToyConfig:
             raise ValueError(f"toy.env_steps is {self.env_steps}; give 1 or more")
 
 
-class ToyGames(NamedTuple):
-    score: np.ndarray
-    max_tile: np.ndarray
-    moves: np.ndarray
-    seconds: float
-
-
-class ToyAdvice(NamedTuple):
-    action: np.ndarray
-    reward: np.ndarray
-    value: np.ndarray
-    effort: np.ndarray
-
-
 class ToyPlayer:
     effort_unit = "ply"
 
     def __init__(self, weight: float) -> None:
         self.weight = weight
 
-    def play(self, num_games: int, seed: int) -> ToyGames:
+    def play(self, num_games: int, seed: int) -> Games:
         scores = np.array([seed % 1000 + 100 * i + round(self.weight) for i in range(num_games)], np.int64)
         tiles = 2 ** np.arange(num_games, dtype=np.int64) * 1024
-        return ToyGames(scores, tiles, scores // 10, 0.5)
+        return Games(scores, tiles, scores // 10, 0.5)
 
-    def advise(self, boards: np.ndarray, seeds: np.ndarray) -> ToyAdvice:
+    def analyse(self, boards: np.ndarray, seeds: np.ndarray) -> Analysis:
         points = np.tile(np.arange(4), (len(boards), 1))
-        return ToyAdvice(np.full(len(boards), 3, np.int8), points, points + self.weight, np.ones_like(points))
+        return Analysis(np.full(len(boards), 3, np.int8), points, points + self.weight, np.ones_like(points))
 
 
 class ToyLearner:

@@ -19,7 +19,7 @@ from launch.errors import UserError
 from launch.evaluation.game_log import KeptGames, play_kept
 from launch.evaluation.seeds import final_evaluation_seed
 from ntuple import RandomPlayer, make_rules
-from ntuple.game.rollout import PlayedGame, play_by_advice
+from ntuple.game.rollout import PlayedGame, play_by_analysis
 
 YAML = """\
 learner: ntuple
@@ -137,7 +137,7 @@ RULES = make_rules(2, 2)
 
 
 def play_randomly(numbers: Iterable[int], seed: int) -> Iterator[PlayedGame]:
-    return play_by_advice(RULES, lambda *asked: RandomPlayer(RULES, 1).advise(*asked).action, numbers, seed)
+    return play_by_analysis(RULES, lambda *asked: RandomPlayer(RULES, 1).analyse(*asked).action, numbers, seed)
 
 
 def test_kept_games_of_something_else_are_refused(tmp_path: Path) -> None:

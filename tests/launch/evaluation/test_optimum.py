@@ -16,7 +16,7 @@ from ntuple.exact.solution import Solution
 from ntuple.exact.solver import LEVELS, solve
 from ntuple.expectimax.player import ExpectimaxPlayer
 from ntuple.game.bitboard import Board, decode
-from ntuple.game.rollout import play_by_advice, states_of
+from ntuple.game.rollout import play_by_analysis, states_of
 from ntuple.learning.config import ExplorationConfig, StepSizeConfig
 from ntuple.tables.network import Network, make_network, write_field
 from tests.muzero2048.toy_model import random_model, small_config
@@ -45,7 +45,7 @@ def states() -> tuple[np.ndarray, np.ndarray]:
 def losses(player: Player) -> np.ndarray:
     """Points lost by the player's move in every state."""
     words, boards = states()
-    return solution().losses(words, player.advise(boards, np.arange(len(boards), dtype=np.uint32)).action)
+    return solution().losses(words, player.analyse(boards, np.arange(len(boards), dtype=np.uint32)).action)
 
 
 @functools.cache
@@ -118,7 +118,7 @@ def test_score_and_loss_make_up_the_optimum(name: str, least: float, most: float
         player = ExpectimaxPlayer(RULES, make_network(WHOLE, 2, 3, 0.0), ExpectimaxConfig(plies=3), threads=1)
     else:
         player = GreedyPlayer(RULES, threads=1) if name == "greedy" else trained_player()
-    games = list(play_by_advice(RULES, lambda *asked: player.advise(*asked).action, range(1000), seed=3))
+    games = list(play_by_analysis(RULES, lambda *asked: player.analyse(*asked).action, range(1000), seed=3))
     lost = []
     for game in games:
         words = states_of(RULES, game.opening, game.actions, game.spawns)[:, 0]

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 from scipy.stats import bootstrap
-from toy import ToyGames
 
 from launch.evaluation.summary import statistics_block, summarize, summary_line
+from ntuple.game.interfaces import Games
 
 # Ten games, sorted by hand into tiles: 1024 x 2, 2048 x 5, 4096 x 3.
 SCORES = [16000, 18000, 30000, 31000, 32000, 33000, 34000, 54000, 56000, 58000]
@@ -11,10 +11,10 @@ TILES = [1024, 1024, 2048, 2048, 2048, 2048, 2048, 4096, 4096, 4096]
 MOVES = [1000, 1100, 1500, 1550, 1600, 1650, 1700, 2500, 2600, 2700]
 
 
-def _games() -> ToyGames:
+def _games() -> Games:
     shuffle = [3, 9, 0, 5, 8, 1, 7, 2, 6, 4]  # the order of games says nothing
     arrays = (np.array(values, np.int64)[shuffle] for values in (SCORES, TILES, MOVES))
-    return ToyGames(*arrays, seconds=2.0)
+    return Games(*arrays, seconds=2.0)
 
 
 def test_the_figures_of_a_summary():
@@ -36,7 +36,7 @@ def test_the_interval_is_students():
 
 def test_the_interval_agrees_with_the_bootstrap_on_skewed_scores():
     scores = np.random.default_rng(0).gamma(2.0, 10_000.0, 500).astype(np.int64)
-    summary = summarize(ToyGames(scores, np.full(500, 2048), scores // 20, 1.0))
+    summary = summarize(Games(scores, np.full(500, 2048), scores // 20, 1.0))
     interval = bootstrap((scores,), np.mean, rng=0, n_resamples=2000).confidence_interval
     assert (summary.score_low, summary.score_high) == pytest.approx((interval.low, interval.high), rel=0.01)
 

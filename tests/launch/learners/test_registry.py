@@ -1,16 +1,14 @@
-import numpy as np
 import pytest
 from flax import nnx
 
-import muzero2048.players.analysis
-import muzero2048.players.player
 import ntuple
 from launch.errors import UserError
 from launch.learners import registry
-from launch.learners.interfaces import Advice, Player
+from launch.learners.interfaces import Player
 from muzero2048.deep_td.player import OnePlySetting
 from muzero2048.game.env import Game2048
 from muzero2048.players.ntuple_player import NTupleSetting
+from muzero2048.players.player import SearchPlayer
 from muzero2048.search.config import SearchConfig
 
 
@@ -33,7 +31,7 @@ def test_jax_gets_a_cache_unless_the_user_chose_one(monkeypatch):
     monkeypatch.delenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS")
 
 
-def test_every_player_gives_advice():
+def test_every_player_gives_analysis():
     rules, game = ntuple.make_rules(2, 2), Game2048(2, 2)
     network = ntuple.NTupleLearner(ntuple.NTupleConfig(rows=2, columns=2, network="0123", threads=1), 0)
     by_search = NTupleSetting(game, SearchConfig(), 1.0, ((0, 1, 2, 3),))
@@ -42,11 +40,9 @@ def test_every_player_gives_advice():
         network.player(): "ply",
         ntuple.RandomPlayer(rules, 1): "ply",
         ntuple.GreedyPlayer(rules, 1): "ply",
-        muzero2048.player.SearchPlayer(by_search, None): "visits",
-        muzero2048.player.SearchPlayer(by_values, None): "ply",
+        SearchPlayer(by_search, None): "visits",
+        SearchPlayer(by_values, None): "ply",
     }
     for player, unit in players.items():
         assert isinstance(player, Player)
         assert player.effort_unit == unit
-    for kind in (ntuple.Advice, muzero2048.advice.Advice):
-        assert isinstance(kind(*np.zeros((4, 1))), Advice)

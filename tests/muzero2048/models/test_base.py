@@ -13,9 +13,10 @@ from reference import positions, rules
 
 from muzero2048.game.observation import planes
 from muzero2048.game.symmetry import symmetries
-from muzero2048.models.base import Model, make_model, straight_through_code
+from muzero2048.models.base import Model, straight_through_code
 from muzero2048.models.grounded import REWARD_SCALE, Move
 from muzero2048.models.latent import LatentModel
+from muzero2048.models.make import make_model
 from muzero2048.networks.value_codec import ValueCodec
 from tests.muzero2048.toy_model import KINDS, random_model, small_config
 

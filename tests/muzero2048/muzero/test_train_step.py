@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from muzero2048.models.base import make_model
+from muzero2048.models.make import make_model
 from muzero2048.muzero.train_step import (
     Average,
     Learner,

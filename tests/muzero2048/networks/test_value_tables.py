@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from muzero2048.models.base import make_model
+from muzero2048.models.make import make_model
 from muzero2048.muzero.train_step import LearnerState
 from muzero2048.networks.value_codec import ValueCodec, transform
 from muzero2048.networks.value_tables import ValueTables, init_coherence, learn

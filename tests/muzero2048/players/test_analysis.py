@@ -1,4 +1,4 @@
-"""Advice is what play does: the same moves in whole games, and what the search says when it is called directly."""
+"""Analysis is what play does: the same moves in whole games, and what the search says when it is called directly."""
 
 import dataclasses
 import functools
@@ -14,11 +14,12 @@ from reference import positions, rules
 from muzero2048.deep_td.player import AfterstateSearch, OnePlySetting
 from muzero2048.game.env import Board, Game2048
 from muzero2048.muzero.selfplay import search_move
-from muzero2048.players.analysis import Advice, Judge, Judgement, make_advise
+from muzero2048.players.analysis import Judge, Judgement, make_analyse
 from muzero2048.players.ntuple_player import NTupleSetting
 from muzero2048.players.player import NetworkSetting, Params, SearchPlayer, SearchSetting, Setting
 from muzero2048.search.base import Plan
 from muzero2048.search.config import SearchConfig
+from ntuple.game.interfaces import Analysis
 from tests.muzero2048.deep_td.toy_network import random_network, values_of
 from tests.muzero2048.deep_td.toy_network import small_config as deep_config
 from tests.muzero2048.toy_model import random_model, small_config
@@ -105,7 +106,7 @@ def search_directly(case: Case, boards: np.ndarray, seeds: np.ndarray) -> Plan:
 
 
 @pytest.mark.parametrize("name", ["gumbel", "puct", "n-tuples", "td_afterstate", "q_learning"])
-def test_games_by_advice_are_those_of_play(name: str) -> None:
+def test_games_by_analysis_are_those_of_play(name: str) -> None:
     """The random numbers of a move come from the seed, the game and the number of the move, as in play."""
     player, count = case_of(name).player, 8
 
@@ -117,7 +118,7 @@ def test_games_by_advice_are_those_of_play(name: str) -> None:
     score, moves = np.zeros(count, np.int64), np.zeros(count, np.int64)
     for move in range(1, 500):
         spawn_bits, seeds = draws(jnp.arange(count), move)
-        found = player.advise(np.asarray(GAME.to_cells(board)), np.asarray(seeds))
+        found = player.analyse(np.asarray(GAME.to_cells(board)), np.asarray(seeds))
         live = found.action >= 0
         np.testing.assert_array_equal(live, ~np.asarray(GAME.is_over(board)))
         if not live.any():
@@ -134,9 +135,9 @@ def test_games_by_advice_are_those_of_play(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-def test_advice_is_what_the_search_says(name: str) -> None:
+def test_analysis_is_what_the_search_says(name: str) -> None:
     case, boards = case_of(name), some_boards()[1:]  # seven, filled up to eight
-    found, expected = case.player.advise(boards, seeds_of(boards)), search_directly(case, boards, seeds_of(boards))
+    found, expected = case.player.analyse(boards, seeds_of(boards)), search_directly(case, boards, seeds_of(boards))
     for i, board in enumerate(boards):
         legal = np.array(rules.legal_actions(positions.as_board(board)))
         points = [rules.afterstate(positions.as_board(board), a)[1] if legal[a] else -1 for a in range(4)]
@@ -153,7 +154,7 @@ def test_advice_is_what_the_search_says(name: str) -> None:
 
 def test_a_move_that_was_not_visited_has_no_value() -> None:
     board = np.array([[[1, 0, 0], [0, 2, 0]]], np.uint8)
-    found = case_of("one step").player.advise(board, np.zeros(1, np.uint32))
+    found = case_of("one step").player.analyse(board, np.zeros(1, np.uint32))
     assert sorted(found.effort[0].tolist()) == [0, 0, 1, 1]
     np.testing.assert_array_equal(np.isnan(found.value), found.effort == 0)
 
@@ -162,7 +163,7 @@ def test_a_move_that_was_not_visited_has_no_value() -> None:
 def test_values_of_the_four_moves_are_those_of_the_network(name: str) -> None:
     config = deep_config(name)
     values, boards = values_of(random_network(config)), some_boards()
-    found = case_of(name).player.advise(boards, seeds_of(boards))
+    found = case_of(name).player.analyse(boards, seeds_of(boards))
     for i, cells in enumerate(boards):
         board = positions.as_board(cells)
         moves, legal = [rules.afterstate(board, a) for a in range(4)], np.array(rules.legal_actions(board))
@@ -177,28 +178,28 @@ def test_values_of_the_four_moves_are_those_of_the_network(name: str) -> None:
         assert found.action[i] == (np.argmax(np.where(legal, q, -np.inf)) if legal.any() else -1)
 
 
-def assert_same(one: Advice, other: Advice) -> None:
+def assert_same(one: Analysis, other: Analysis) -> None:
     for name in ("action", "reward", "effort"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
     np.testing.assert_allclose(one.value, other.value, rtol=1e-5, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["puct", "td_afterstate"])
-def test_a_board_alone_gets_the_same_advice(name: str) -> None:
+def test_a_board_alone_gets_the_same_analysis(name: str) -> None:
     player, boards = case_of(name).player, some_boards(4)
-    together = player.advise(boards, seeds_of(boards))
+    together = player.analyse(boards, seeds_of(boards))
     for i in range(len(boards)):
-        alone = player.advise(boards[i : i + 1], np.array([i], np.uint32))
-        assert_same(alone, Advice(*(field[i : i + 1] for field in together)))
+        alone = player.analyse(boards[i : i + 1], np.array([i], np.uint32))
+        assert_same(alone, Analysis(*(field[i : i + 1] for field in together)))
     for field, dtype in zip(together, (np.int8, np.int64, np.float64, np.int64), strict=True):
         assert field.dtype == dtype
-    assert [field.shape for field in player.advise(boards[:0], seeds_of(boards[:0]))] == [(0,), (0, 4), (0, 4), (0, 4)]
+    assert [field.shape for field in player.analyse(boards[:0], seeds_of(boards[:0]))] == [(0,), (0, 4), (0, 4), (0, 4)]
 
 
 def test_a_search_that_draws_goes_by_the_seeds() -> None:
     player, boards = case_of("puct").player, np.repeat(some_boards(), 16, axis=0)
-    many, one = (player.advise(boards, seeds) for seeds in (seeds_of(boards), np.full(len(boards), 5)))
-    found = [len(np.unique(np.nan_to_num(advice.value), axis=0)) for advice in (one, many)]
+    many, one = (player.analyse(boards, seeds) for seeds in (seeds_of(boards), np.full(len(boards), 5)))
+    found = [len(np.unique(np.nan_to_num(analysis.value), axis=0)) for analysis in (one, many)]
     assert found[0] == 8  # one for each board
     assert found[1] > 16
 
@@ -214,22 +215,22 @@ def test_batches_of_a_size_share_a_program() -> None:
 
         return judge
 
-    advise = make_advise(GAME, judge, 8)
+    analyse = make_analyse(GAME, judge, 8)
     for size in (5, 6, 7, 8, 1, 3, 4, 2, 1, 6):
         boards = some_boards()[:size]
-        assert len(advise(jnp.float32(size), boards, seeds_of(boards)).action) == size
+        assert len(analyse(jnp.float32(size), boards, seeds_of(boards)).action) == size
     assert sorted(traced) == [1, 2, 4, 8]
     boards = np.concatenate([some_boards()] * 9)[:19]  # more than 8: blocks of 8, 8 and 3
-    in_blocks = advise(jnp.float32(1), boards, seeds_of(boards))
+    in_blocks = analyse(jnp.float32(1), boards, seeds_of(boards))
     assert sorted(traced) == [1, 2, 4, 8]
-    assert_same(in_blocks, make_advise(GAME, judge, 32)(jnp.float32(1), boards, seeds_of(boards)))
+    assert_same(in_blocks, make_analyse(GAME, judge, 32)(jnp.float32(1), boards, seeds_of(boards)))
 
 
 def test_the_largest_tiles() -> None:
     game, rng = Game2048(4, 4), np.random.default_rng(3)
     boards = np.array([positions.random_board(rng, 4, 4, largest=17) for _ in range(8)], np.uint8)
     boards[0, 0] = [17, 17, 16, 16]
-    found = network_case(dataclasses.replace(ONE_STEP, simulations=4, considered_actions=4), game).player.advise(
+    found = network_case(dataclasses.replace(ONE_STEP, simulations=4, considered_actions=4), game).player.analyse(
         boards, seeds_of(boards)
     )
     for board, reward, value in zip(boards, found.reward, found.value, strict=True):
@@ -253,5 +254,5 @@ def test_the_largest_tiles() -> None:
 @pytest.mark.parametrize("name", ["gumbel", "td_afterstate"])
 def test_what_is_no_board_is_refused(name: str, boards: np.ndarray, seeds: np.ndarray, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
-        case_of(name).player.advise(boards, seeds)
+        case_of(name).player.analyse(boards, seeds)
     assert "\n" not in str(caught.value)

@@ -38,9 +38,9 @@ def positions(rows: int, columns: int, count: int, seed: int = 3) -> list[game.B
     return [boards[i] for i in np.linspace(0, len(boards) - 1, count).astype(int)]
 
 
-def advise(player: ExpectimaxPlayer, boards: list[game.Board]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    advice = player.advise(np.array(boards, np.uint8), np.zeros(len(boards), np.uint32))
-    return advice.action, advice.value, advice.effort
+def analyse(player: ExpectimaxPlayer, boards: list[game.Board]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    analysis = player.analyse(np.array(boards, np.uint8), np.zeros(len(boards), np.uint32))
+    return analysis.action, analysis.value, analysis.effort
 
 
 def assert_equal_moves(
@@ -59,7 +59,7 @@ def assert_equal_moves(
         return value(rules, network, board)
 
     plain = reference.Expectimax(leaf, **(truth or {}))
-    actions, values, effort = advise(ExpectimaxPlayer(rules, network, config, threads=2), boards)
+    actions, values, effort = analyse(ExpectimaxPlayer(rules, network, config, threads=2), boards)
     for i, board in enumerate(boards):
         expected = np.array(plain.moves(board, config.plies))
         np.testing.assert_allclose(values[i], expected, rtol=2e-6, atol=2e-3)
@@ -120,7 +120,7 @@ def test_limits_by_empty_cells() -> None:
     most = {empty: 3 if empty < 5 else 2 if empty < 7 else 1 for empty in range(3, 10)}
     rules, network, boards = make_rules(3, 3), random_network(), positions(3, 3, 24)
     plain = reference.Expectimax(cache(lambda board: value(rules, network, board)), most_plies=most)
-    _, values, _ = advise(ExpectimaxPlayer(rules, network, config, threads=1), boards)
+    _, values, _ = analyse(ExpectimaxPlayer(rules, network, config, threads=1), boards)
     expected = [plain.moves(board, 4) for board in boards]
     np.testing.assert_allclose(values, expected, rtol=2e-6, atol=2e-3)
 
@@ -137,7 +137,7 @@ def test_least_probability_leaves_out_unlikely_spawns() -> None:
 def test_what_is_left_out_does_not_depend_on_the_tables() -> None:
     boards, rules, network = positions(3, 3, 60), make_rules(3, 3), random_network()
     small, large = (ExpectimaxConfig(plies=6, least_probability=0.002, node_bits=bits) for bits in (4, 20))
-    one, other = (advise(ExpectimaxPlayer(rules, network, config, threads=2), boards)[1] for config in (small, large))
+    one, other = (analyse(ExpectimaxPlayer(rules, network, config, threads=2), boards)[1] for config in (small, large))
     np.testing.assert_allclose(one, other, rtol=2e-6, atol=2e-3)
 
 
@@ -175,7 +175,7 @@ def test_deep_enough_is_optimal() -> None:
     boards = [as_board(np.array(cells).reshape(2, 2)) for cells in itertools.product(range(6), repeat=4)]
     late = [board for board in boards if 40 <= sum(2**cell for cell in game.cells(board) if cell) <= 60]
     assert len(late) > 50
-    _, values, _ = advise(player, late)
+    _, values, _ = analyse(player, late)
     for board, found in zip(late, values, strict=True):
         assert max(found.max(), 0.0) == pytest.approx(optimum(board), abs=1e-3)
 
@@ -204,14 +204,14 @@ def test_downgrading_searches_the_smaller_board() -> None:
     plain = ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=2), threads=1)
     smaller = [reference.downgraded(board, 32) for board in boards]
     assert sum(one != other for one, other in zip(boards, smaller, strict=True)) > 5
-    np.testing.assert_array_equal(advise(player, boards)[1], advise(plain, smaller)[1])
+    np.testing.assert_array_equal(analyse(player, boards)[1], analyse(plain, smaller)[1])
 
 
 def test_deeper_values_serve_on_request() -> None:
     rules, network = make_rules(3, 3), random_network()
     boards = positions(3, 3, 12)
-    exact = advise(ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=4), 1), boards)[1]
-    deeper = advise(ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=4, takes_deeper=True), 1), boards)[1]
+    exact = analyse(ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=4), 1), boards)[1]
+    deeper = analyse(ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=4, takes_deeper=True), 1), boards)[1]
     legal = np.isfinite(exact)
     np.testing.assert_array_equal(np.isfinite(deeper), legal)
     different = np.abs(deeper[legal] - exact[legal]) > 0.1
@@ -222,14 +222,14 @@ def test_a_time_limit_deepens_while_there_is_time() -> None:
     rules, network = make_rules(3, 3), random_network()
     boards = [board for board in positions(3, 3, 30) if not game.is_over(board)]
     timed = ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=12, seconds=0.01), threads=1)
-    advise(timed, boards[:1])
+    analyse(timed, boards[:1])
     began = time.perf_counter()
-    _, values, effort = advise(timed, boards)
+    _, values, effort = analyse(timed, boards)
     assert time.perf_counter() - began < 0.01 * len(boards) + 2  # a loaded machine may be late, not by much
     for i, board in enumerate(boards):
         reached = effort[i].max()
         assert 1 <= reached <= 12
-        same = advise(ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=int(reached)), 1), [board])[1]
+        same = analyse(ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=int(reached)), 1), [board])[1]
         np.testing.assert_allclose(values[i], same[0], rtol=1e-5, atol=1e-2)
     assert len({int(plies.max()) for plies in effort}) > 1
 
@@ -253,7 +253,7 @@ def test_games_are_those_of_the_rules() -> None:
         assert game.is_over(board)
         assert (played.score, played.max_tile) == (score, 2 ** max(game.cells(board)))
         assert (played.milliseconds > 0).all()
-        actions, _, _ = advise(player, boards)
+        actions, _, _ = analyse(player, boards)
         np.testing.assert_array_equal(actions, played.actions)
 
 
@@ -294,7 +294,7 @@ def test_values_that_are_no_numbers_end_no_game() -> None:
     with pytest.raises(ValueError, match="no numbers"):
         player.play(2, seed=1)
     with pytest.raises(ValueError, match="no numbers"):
-        advise(player, [((0, 0, 1), (0, 1, 0))])
+        analyse(player, [((0, 0, 1), (0, 1, 0))])
 
 
 def test_heuristic_values() -> None:
@@ -322,7 +322,7 @@ def test_the_heuristic_searches() -> None:
 
     boards = positions(3, 3, 20)
     expected = [reference.Expectimax(cache(leaf)).moves(board, 2) for board in boards]
-    np.testing.assert_allclose(advise(player, boards)[1], expected, rtol=2e-6, atol=0.1)
+    np.testing.assert_allclose(analyse(player, boards)[1], expected, rtol=2e-6, atol=0.1)
 
 
 @pytest.mark.parametrize(
@@ -381,7 +381,7 @@ def test_the_moves_of_plain_recursion_in_recorded_games(trained: Network, plies:
     expected = np.zeros((count, 4))
     plain_moves(rules, trained, make_lookup(trained, 1), words, plies, expected)
     boards = [to_reference(rules, Board(*word)) for word in words]
-    actions, values, _ = advise(ExpectimaxPlayer(rules, trained, ExpectimaxConfig(plies=plies), threads=2), boards)
+    actions, values, _ = analyse(ExpectimaxPlayer(rules, trained, ExpectimaxConfig(plies=plies), threads=2), boards)
     np.testing.assert_allclose(values, expected, rtol=2e-6, atol=1e-3)
     ranked = np.sort(expected, axis=1)
     close = ranked[:, 3] - ranked[:, 2] < 1e-6 * ranked[:, 3]  # a tie within the rounding of float32

@@ -1,11 +1,11 @@
-"""Advice is what play does: the same moves in whole games, and the values of plain Python."""
+"""Analysis is what play does: the same moves in whole games, and the values of plain Python."""
 
 import numpy as np
 import pytest
 from reference import ntuple as reference
 from reference import positions, rules
 
-from ntuple import Advice, GreedyPlayer, NTuplePlayer, RandomPlayer, make_rules
+from ntuple import Analysis, GreedyPlayer, NTuplePlayer, RandomPlayer, make_rules
 from ntuple.game.baselines import draw_move
 from ntuple.game.bitboard import afterstate, decode, turned_afterstate
 from ntuple.game.episode import COLUMNS, RNG, begin_game, board_of, go_on, set_board, write_result
@@ -40,9 +40,9 @@ def some_boards(rows: int = 3, columns: int = 3, count: int = 100, largest: int 
     return [positions.random_board(rng, rows, columns, largest) for _ in range(count)]
 
 
-def advice_of(player: NTuplePlayer | RandomPlayer, boards: list[rules.Board]) -> Advice:
+def analysis_of(player: NTuplePlayer | RandomPlayer, boards: list[rules.Board]) -> Analysis:
     """With the seeds 0, 1, 2, ..."""
-    return player.advise(np.array(boards, np.uint8), np.arange(len(boards), dtype=np.uint32))
+    return player.analyse(np.array(boards, np.uint8), np.arange(len(boards), dtype=np.uint32))
 
 
 @kernel
@@ -80,7 +80,7 @@ def draw(rules, greedy, board, seed, row):
 @pytest.mark.parametrize("symmetry", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("rows", "columns", "text"), [(3, 3, TEXT), (2, 3, "0123,14"), (4, 4, "0123,048c")])
-def test_games_by_advice_are_those_of_play(rows: int, columns: int, text: str, kind: str, symmetry: bool) -> None:
+def test_games_by_analysis_are_those_of_play(rows: int, columns: int, text: str, kind: str, symmetry: bool) -> None:
     game, count = make_rules(rows, columns), 5
     player = NTuplePlayer(game, random_network(text, rows, columns, kind, symmetry), 1, KINDS[kind])
     table, results = np.zeros((count, COLUMNS), np.uint64), np.zeros((count, 3), np.int64)
@@ -88,10 +88,10 @@ def test_games_by_advice_are_those_of_play(rows: int, columns: int, text: str, k
         begin(game, row, np.uint64(7), np.uint64(i))
     while True:
         cells = np.array([decode(game, current_board(row)) for row in table], np.uint8)
-        advice = player.advise(cells, np.zeros(count, np.uint32))
-        if (advice.action < 0).all():
+        analysis = player.analyse(cells, np.zeros(count, np.uint32))
+        if (analysis.action < 0).all():
             break
-        for row, action in zip(table, advice.action, strict=True):
+        for row, action in zip(table, analysis.action, strict=True):
             if action >= 0:
                 make_move(game, row, int(action), symmetry and KINDS[kind] == AFTERSTATES)
     for row, result in zip(table, results, strict=True):
@@ -106,7 +106,7 @@ def test_values_of_oblong_boards_without_symmetry_equal_the_reference() -> None:
     boards, weights, starts = some_boards(2, 3), read_field(network), network.tables.tolist()
     truth = reference.Network(patterns, 1)
     truth.weight = lambda entry: float(weights[starts[entry[1]] + entry[2]])
-    found = advice_of(NTuplePlayer(make_rules(2, 3), network, 1), boards)
+    found = analysis_of(NTuplePlayer(make_rules(2, 3), network, 1), boards)
     for board, values in zip(boards, found.value, strict=True):
         moves = [rules.afterstate(board, action) for action in rules.ACTIONS]
         expected = [reward + truth.value(after) if after != board else -np.inf for after, reward in moves]
@@ -118,7 +118,7 @@ def test_values_of_oblong_boards_without_symmetry_equal_the_reference() -> None:
 def test_values_equal_the_reference(kind: str, symmetry: bool) -> None:
     network, patterns = random_network(TEXT, 3, 3, kind, symmetry), list(parse_network(TEXT, 3, 3))
     boards = [*some_boards(count=40), OVER, ((0,) * 3,) * 3]
-    found = advice_of(NTuplePlayer(make_rules(3, 3), network, 1, KINDS[kind]), boards)
+    found = analysis_of(NTuplePlayer(make_rules(3, 3), network, 1, KINDS[kind]), boards)
     views = len(network.symmetries)
     plain, truth = read_field(network), (ActionNetwork if kind == "action" else reference.Network)(patterns, views)
     truth.levels = 11  # the largest tile of 3x3 is 2^10
@@ -147,7 +147,7 @@ def test_values_equal_the_reference(kind: str, symmetry: bool) -> None:
 def test_moves_of_equal_value_leave_the_lowest() -> None:
     player = NTuplePlayer(make_rules(2, 2), make_network("01", 2, 2, 0.0), 1)
     boards = [((1, 0), (0, 0)), ((0, 0), (0, 1)), ((1, 1), (1, 1))]
-    found = advice_of(player, boards)
+    found = analysis_of(player, boards)
     assert found.action.tolist() == [1, 0, 0]  # of right and down, up and left, all four
     assert found.value.tolist() == [[-np.inf, 0, 0, -np.inf], [0, -np.inf, -np.inf, 0], [8] * 4]
 
@@ -155,7 +155,7 @@ def test_moves_of_equal_value_leave_the_lowest() -> None:
 @pytest.mark.parametrize("kind", [RandomPlayer, GreedyPlayer])
 def test_drawn_moves_are_those_of_the_kernel_of_play(kind: type[RandomPlayer]) -> None:
     game, boards, row = make_rules(3, 3), [*some_boards(), OVER], np.zeros(COLUMNS, np.uint64)
-    found = advice_of(kind(game, 1), boards)
+    found = analysis_of(kind(game, 1), boards)
     for i, board in enumerate(boards):
         drawn = to_reference(game, draw(game, kind.greedy, to_board(board), np.uint64(i), row))
         legal = np.array(rules.legal_actions(board))
@@ -171,22 +171,22 @@ def test_drawn_moves_are_those_of_the_kernel_of_play(kind: type[RandomPlayer]) -
 @pytest.mark.parametrize(("kind", "shares"), [(RandomPlayer, [1 / 4] * 4), (GreedyPlayer, [0, 1 / 2, 0, 1 / 2])])
 def test_moves_are_drawn_evenly_by_their_seeds(kind: type[RandomPlayer], shares: list[float]) -> None:
     board = ((0, 0, 0), (0, 2, 2), (0, 0, 0))  # only sideways two tiles merge
-    found = advice_of(kind(make_rules(3, 3), 1), [board] * 4000)
+    found = analysis_of(kind(make_rules(3, 3), 1), [board] * 4000)
     np.testing.assert_allclose(np.bincount(found.action, minlength=4) / 4000, shares, atol=0.03)
 
 
 @pytest.mark.parametrize("kind", PLAYERS)
-def test_a_board_alone_gets_the_same_advice(kind: type) -> None:
+def test_a_board_alone_gets_the_same_analysis(kind: type) -> None:
     boards, player = np.array([*some_boards(count=20), OVER], np.uint8), make_player(kind)
-    together = player.advise(boards, np.arange(21, dtype=np.uint32))
+    together = player.analyse(boards, np.arange(21, dtype=np.uint32))
     for i in range(21):
-        alone = player.advise(boards[i : i + 1], np.array([i], np.uint32))
+        alone = player.analyse(boards[i : i + 1], np.array([i], np.uint32))
         for one, all_of_them in zip(alone, together, strict=True):
             np.testing.assert_array_equal(one[0], all_of_them[i])
     for field, dtype in zip(together, (np.int8, np.int64, np.float64, np.int64), strict=True):
         assert field.dtype == dtype
         assert field.flags.c_contiguous
-    none = player.advise(boards[:0], np.zeros(0, np.uint32))
+    none = player.analyse(boards[:0], np.zeros(0, np.uint32))
     assert [field.shape for field in none] == [(0,), (0, 4), (0, 4), (0, 4)]
 
 
@@ -194,7 +194,7 @@ def test_a_board_alone_gets_the_same_advice(kind: type) -> None:
 def test_boards_of_any_tile_and_memory_order(kind: type) -> None:
     player, boards = make_player(kind, 4, 4), np.array(some_boards(4, 4, 50, largest=17), np.uint8)
     boards[0, 0] = [17, 17, 16, 16]
-    found = player.advise(np.asfortranarray(boards), np.arange(100, dtype=np.uint32)[::2])
+    found = player.analyse(np.asfortranarray(boards), np.arange(100, dtype=np.uint32)[::2])
     for board, reward in zip(boards, found.reward, strict=True):
         plain = positions.as_board(board)
         legal = rules.legal_actions(plain)
@@ -214,5 +214,5 @@ def test_boards_of_any_tile_and_memory_order(kind: type) -> None:
 ])  # fmt: skip
 def test_what_is_no_board_is_refused(kind: type, boards: np.ndarray, seeds: np.ndarray, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
-        make_player(kind).advise(boards, seeds)
+        make_player(kind).analyse(boards, seeds)
     assert "\n" not in str(caught.value)

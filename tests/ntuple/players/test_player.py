@@ -52,9 +52,9 @@ def test_a_network_of_no_numbers_ends_no_game(kind: str, weight: float) -> None:
         player.play(20, seed=1)
     boards = np.array([[[0, 0, 1], [0, 1, 0]]], np.uint8)
     with pytest.raises(ValueError, match="the values are no numbers"):
-        player.advise(boards, np.zeros(1, np.uint32))
+        player.analyse(boards, np.zeros(1, np.uint32))
     over = np.array([[[1, 2, 1], [2, 1, 2]]], np.uint8)  # no legal move: nothing is to be chosen
-    assert player.advise(over, np.zeros(1, np.uint32)).action.tolist() == [-1]
+    assert player.analyse(over, np.zeros(1, np.uint32)).action.tolist() == [-1]
 
 
 def test_games_have_the_agreed_types() -> None:

@@ -1,0 +1,55 @@
+"""What all players return, and the check of the boards that they are given. Needs numpy alone.
+
+Both learners and launch use these types: launch -> muzero2048 -> ntuple (docs/architecture.md).
+Shapes: `G` games, `B` boards of `H, W` cells. Actions: up, right, down, left = 0..3.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+LARGEST_CELL = 17  # log2 of the largest tile of a board that a player analyses: 131072
+
+
+class Games(NamedTuple):
+    """Finished games, in the order of their numbers."""
+
+    score: NDArray[np.int64]  # [G] sum of the merged tiles
+    max_tile: NDArray[np.int64]  # [G] value of the largest tile of the final board, such as 2048
+    moves: NDArray[np.int64]  # [G] moves made by the player
+    seconds: float  # wall time of playing all games, without compiling
+
+
+class Analysis(NamedTuple):
+    """The move that a player would make on each of B boards, and its values of all moves."""
+
+    action: NDArray[np.int8]  # [B] the chosen move, -1 if no move is legal
+    reward: NDArray[np.int64]  # [B, 4] points of each move, -1 if it is illegal
+    value: NDArray[np.float64]  # [B, 4] expected points, the reward included; -inf: illegal move, nan: unknown
+    effort: NDArray[np.int64]  # [B, 4] search effort of each value in the player's unit; 0: illegal or unknown
+
+
+def check_boards(rows: int, columns: int, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> None:
+    """Check the arguments of a player's `analyse`.
+
+    Args:
+        rows: H.
+        columns: W.
+        boards: cells hold log2 of the tile, 0 = empty.
+        seeds: one seed of random numbers for each board.
+
+    Raises:
+        ValueError: `boards` is not [B, H, W] of integers 0..17, or `seeds` not [B] of integers 0..2^32 - 1.
+    """
+    for name, array in (("boards", boards), ("seeds", seeds)):
+        if not np.issubdtype(array.dtype, np.integer):
+            raise ValueError(f"{name} are of type {array.dtype}: give integers")
+    if boards.ndim != 3 or boards.shape[1:] != (rows, columns):
+        raise ValueError(f"boards are of shape {boards.shape}: give [boards, {rows}, {columns}]")
+    if boards.size and not (boards.min() >= 0 and boards.max() <= LARGEST_CELL):
+        raise ValueError(f"boards have cells of {boards.min()}..{boards.max()}: give log2 of tiles, 0..{LARGEST_CELL}")
+    if seeds.shape != boards.shape[:1]:
+        raise ValueError(f"seeds are of shape {seeds.shape}: give one for each of {len(boards)} boards")
+    if seeds.size and not (seeds.min() >= 0 and seeds.max() < 2**32):
+        raise ValueError(f"seeds are {seeds.min()}..{seeds.max()}: give numbers of 32 bits")
