@@ -20,7 +20,8 @@ def in_present_form(kind: type[Any], values: Any, prefix: str = "") -> Any:
         prefix: of the names in messages.
 
     Raises:
-        ValueError: a flag is a number, a name in a list is a number, a text is no list, or a key is given under both of its names.
+        ValueError: a flag is a number, a name in a list is a number, a text is no list, or a key is given under
+            both of its names.
     """
     if not isinstance(values, dict):
         return values
