@@ -3,7 +3,6 @@
 Shapes: `P` points of a curve, `K` seeds.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -14,24 +13,14 @@ from jaxtyping import Float64
 
 from launch.config.experiment import CONFIG_FILE, load_experiment
 from launch.errors import UserError, warn
-from launch.evaluation import evaluate
 from launch.evaluation.intervals import Interval, student, student_of_rates, wilson
+from launch.evaluation.result import FOLDER, read_result
 from launch.evaluation.summary import Summary
 from launch.run.metrics import Row
 from launch.run.tracking import METRICS_FILE, read_metrics
 
-RESULT_KEYS = {
-    "run",
-    "group",
-    "learner",
-    "training_seed",
-    "seed",
-    "env_steps",
-    "wall_hours",
-    "board",
-    "search",
-    *Summary._fields,
-}
+RESULT_KEYS = ("board", "run", "group", "learner", "training_seed", "seed", "env_steps", "wall_hours", "search",
+               *Summary._fields)  # fmt: skip
 
 Points = Float64[np.ndarray, " P"]
 
@@ -73,7 +62,7 @@ def read_run(folder: Path) -> Run:
         learner=experiment.learner,
         seed=experiment.run.seed,
         rows=[row for row in read_metrics(folder) if "eval/score_mean" in row],
-        evaluations=[_read_result(file) for file in sorted((folder / evaluate.FOLDER).glob("*.json"))],
+        evaluations=[read_result(file, RESULT_KEYS) for file in sorted((folder / FOLDER).glob("*.json"))],
     )
 
 
@@ -134,19 +123,6 @@ def _group_result(seeds: list[dict[str, Any]]) -> GroupResult:
             " leaves out; evaluate them again without --seed"
         )
     return GroupResult(*place, len(seeds), games, student([result["score_mean"] for result in seeds]))
-
-
-def _read_result(file: Path) -> dict[str, Any]:
-    try:
-        result = json.loads(file.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
-        raise UserError(f"{file}, line {error.lineno}: not JSON; delete the file and evaluate again") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"{file}, line 1: not text; delete the file and evaluate again") from error
-    missing = RESULT_KEYS - result.keys() if isinstance(result, dict) else RESULT_KEYS
-    if missing:
-        raise UserError(f"{file}, line 1: not an evaluation, it has no {min(missing)}; delete it and evaluate again")
-    return result
 
 
 def _score(row: Row) -> Interval:

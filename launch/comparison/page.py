@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from launch.comparison.curves import GroupResult
+from launch.comparison.tables import reached_tiles, shared_cells
 from launch.evaluation.summary import short_number
-from launch.run.metrics import TILES
 
 
 class Picture(NamedTuple):
@@ -105,7 +105,7 @@ def _group_row(group: GroupResult) -> str:
 def _table(results: Sequence[dict[str, Any]]) -> str:
     if not results:
         return '<p class="soft">No run has been evaluated at its end yet.</p>'
-    tiles = _tiles_reached(results)
+    tiles = reached_tiles(results)
     names = ["run", "learner", "moves of<br>training", "training<br>time", "games", "mean score", "median", "max"]
     head = [*names, *(str(tile) for tile in tiles), "moves/s<br>in play"]
     rows = "\n".join(_row(result, tiles) for result in results)
@@ -124,17 +124,9 @@ def _row(result: dict[str, Any], tiles: Sequence[int]) -> str:
         _time(result["wall_hours"]),
         f"{result['games']:,}",
         f"<b>{result['score_mean']:,.0f}</b> ± {half:,.0f}",
-        f"{result['score_median']:,.0f}",
-        f"{result['score_max']:,}",
-        *(f"{result['reach'][str(tile)]:.1%}" for tile in tiles),
-        short_number(result["moves_per_second"]),
+        *shared_cells(result, tiles),
     ]
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
-
-
-def _tiles_reached(results: Sequence[dict[str, Any]]) -> list[int]:
-    """The tiles worth a column: 2048, and every larger one that some run has reached."""
-    return [tile for tile in TILES if tile == TILES[0] or any(result["reach"][str(tile)] > 0 for result in results)]
 
 
 def _time(hours: int | float) -> str:

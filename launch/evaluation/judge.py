@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from launch.errors import UserError
-from launch.evaluation.evaluate import parse_board
+from launch.evaluation.notation import parse_board
 from launch.evaluation.records import Judgement, Kind, Mistake, judge_line
 from launch.evaluation.summary import statistics_block, summarize, summary_line
 from ntuple import Games

@@ -11,6 +11,18 @@ HEX = "0x"
 HEX_DIGITS = "0123456789abcdef"
 
 
+def parse_board(board: str) -> tuple[int, int]:
+    """Return rows and columns of a board such as "3x4".
+
+    Raises:
+        UserError: the text is not "HxW" with sides of 2 to 4.
+    """
+    sides = board.split("x")
+    if len(sides) != 2 or not all(side in ("2", "3", "4") for side in sides):
+        raise UserError(f"cannot read the board '{board}'; give rows x columns, each 2 to 4, e.g. 3x4")
+    return int(sides[0]), int(sides[1])
+
+
 def parse_position(text: str, rows: int, columns: int) -> NDArray[np.int8]:
     """The levels int8[H, W] of a position: log2 of its tiles, 0 = empty.
 

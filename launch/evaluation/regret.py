@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from launch.errors import UserError
-from launch.evaluation.game_log import KeptGame
+from launch.evaluation.game_log import LoggedGame
 from launch.evaluation.notation import format_position
 from launch.evaluation.records import ACTIONS, parse_record
 from ntuple import make_rules
@@ -60,7 +60,7 @@ def load_solution(path: Path, rows: int, columns: int) -> Solution:
     return solution
 
 
-def regret_of(solution: Solution, games: Iterable[KeptGame]) -> Regret:
+def regret_of(solution: Solution, games: Iterable[LoggedGame]) -> Regret:
     """What the moves of one or more games lose."""
     rules = make_rules(solution.rows, solution.columns)
     num_games, states, actions = 0, [], []

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from launch.errors import UserError
-from launch.evaluation.evaluate import parse_board
-from launch.evaluation.notation import format_position, parse_position
+from launch.evaluation.notation import format_position, parse_board, parse_position
+from launch.evaluation.result import check_new_file
 from launch.run.environment import available_bytes, project_version
 from ntuple.exact.solution import ACTIONS, Solution, Worth
 from ntuple.exact.solver import LEVELS, MOST_CELLS, solve
@@ -49,7 +49,8 @@ def run_solve(request: Request) -> None:
     else:
         rows, columns, until, tile = _game(request)
         levels = _levels(request, rows, columns)  # a mistake in the position costs no minute of solving
-        _check_out(request.out)
+        if request.out is not None:
+            check_new_file(request.out, "--out")
         began = time.monotonic()
         solution = _solve(rows, columns, until, tile)
         record["seconds"] = time.monotonic() - began
@@ -105,16 +106,6 @@ def _load(request: Request, path: Path) -> Solution:
 
 def _levels(request: Request, rows: int, columns: int) -> NDArray[np.int8] | None:
     return None if request.position is None else parse_position(request.position, rows, columns)
-
-
-def _check_out(out: Path | None) -> None:
-    """Refuse a target before time is spent."""
-    if out is None:
-        return
-    if out.exists():
-        raise UserError(f"{out} is there already: name another --out, or remove it")
-    if not out.absolute().parent.is_dir():
-        raise UserError(f"there is no folder {out.absolute().parent} to write {out.name} into")
 
 
 def _save(solution: Solution, out: Path) -> str:
