@@ -3,11 +3,12 @@
 See launch.bench.ntuple for the peer and for why networks are warmed. Both play whole games from the start.
 """
 
+import functools
 import tempfile
 from pathlib import Path
 
-from launch.bench.ntuple import METHODS, NETWORKS, PEER, WARM_MOVES, find_peer, run_peer, warmed
-from launch.bench.rows import REPEATS, Row
+from launch.bench.ntuple import METHODS, NETWORKS, WARM_MOVES, Cell, find_peer, measured, play_speed, run_peer, warmed
+from launch.bench.rows import Row
 from ntuple import ExpectimaxConfig, ExpectimaxPlayer, make_rules
 from ntuple.files.stored_network import StoredNetwork, filled_network
 from ntuple.files.tdl import write_w
@@ -33,13 +34,14 @@ def bench_expectimax(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WAR
                 write_w(Path(folder, "network.w"), stored.to_w())
             for plies, games in GAMES.items():
                 player = ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=plies), threads=1)
-                ours, theirs = 0.0, 0.0
-                for _ in range(REPEATS):
-                    played = player.play(games, SEED)
-                    ours = max(ours, float(played.moves.sum()) / played.seconds)
-                    if peer:
-                        words = ["-n", f"{name}patt", "-i", "network.w", "-d", f"{plies}p", "-p", "1"]
-                        theirs = max(theirs, run_peer(peer, [*words, "-e", f"1x{games}"], Path(folder)))
-                ratio = {PEER: ours / theirs} if peer else {}
-                rows.append(Row(f"play {plies}-ply {name}, 1 thread", ours, "moves/s", ratio))
+                words = ["-n", f"{name}patt", "-i", "network.w", "-d", f"{plies}p", "-p", "1", "-e", f"1x{games}"]
+                rows.append(
+                    measured(
+                        Cell(
+                            f"play {plies}-ply {name}, 1 thread",
+                            functools.partial(play_speed, player, games, SEED),
+                            functools.partial(run_peer, peer, words, Path(folder)) if peer else None,
+                        )
+                    )
+                )
     return rows

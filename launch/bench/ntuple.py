@@ -21,6 +21,7 @@ import numpy as np
 import ntuple
 from launch.bench.rows import REPEATS, Row
 from launch.errors import UserError
+from launch.learners.interfaces import Player
 from ntuple import NTupleConfig, NTupleLearner
 from ntuple.learning.config import StepSizeConfig
 from ntuple.learning.step_sizes import SECOND, forget
@@ -75,13 +76,14 @@ def bench_ntuple(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MO
         for method, rule in METHODS.items():
             learner = warmed(network, rule, warm_moves)
             with tempfile.TemporaryDirectory() as folder:
-                rows += [_measured(cell) for cell in _cells(learner, method, peer, Path(folder))]
+                rows += [measured(cell) for cell in _cells(learner, method, peer, Path(folder))]
             if method == "TC":
                 rows += _lost_updates(learner)
     return rows
 
 
-def _measured(cell: Cell) -> Row:
+def measured(cell: Cell) -> Row:
+    """Measure a cell, best of REPEATS, this program and the peer in turn."""
     ours, theirs = 0.0, 0.0
     for _ in range(REPEATS):
         ours = max(ours, cell.ours())
@@ -180,12 +182,13 @@ def _training(learner: NTupleLearner, threads: int) -> Measure:
 
 def _play(learner: NTupleLearner, threads: int) -> Measure:
     player = NTupleLearner(replace(learner.config, threads=threads), seed=3, network=learner.network).player()
+    return lambda: play_speed(player, TIMED_GAMES, seed=4)
 
-    def measure() -> float:
-        games = player.play(TIMED_GAMES, seed=4)
-        return float(games.moves.sum() / games.seconds)
 
-    return measure
+def play_speed(player: Player, games: int, seed: int) -> float:
+    """Play games of a player; return the moves per second."""
+    played = player.play(games, seed)
+    return float(played.moves.sum() / played.seconds)
 
 
 def find_peer() -> Path | None:
