@@ -1,6 +1,6 @@
-"""Moves a second of expectimax on one thread, and of TDL2048+ with the same network where its binary is at hand.
+"""Moves per second of expectimax on one thread, compared with TDL2048+ on the same network if its binary is given.
 
-See launch.bench.ntuple for the peer and for why networks are warmed. Both play whole games from the start.
+launch/bench/ntuple.py describes the peer and the warm-up of networks. Both programs play whole games from the start.
 """
 
 import functools
@@ -14,15 +14,15 @@ from ntuple.files.stored_network import StoredNetwork, filled_network
 from ntuple.files.tdl import write_w
 from ntuple.tables.network import read_field
 
-GAMES = {2: 30, 3: 2}  # of a repeat, by plies: about a second each
+GAMES = {2: 30, 3: 2}  # games of a repeat, by plies; a repeat takes about a second
 SEED = 1
 
 
 def bench_expectimax(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) -> list[Row]:
-    """Moves a second of each network and depth, best of five, interleaved with the peer.
+    """Measure moves per second of each network and depth, best of five, interleaved with the peer.
 
     Raises:
-        UserError: TDL2048 names no file that runs.
+        UserError: the environment variable TDL2048 is not the path of a program.
     """
     peer, rules, rows = find_peer(), make_rules(4, 4), []
     for name in networks:

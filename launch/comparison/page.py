@@ -1,4 +1,4 @@
-"""One page that holds a comparison: figures, table and notes in a single HTML file without links."""
+"""The HTML page of a comparison: figures, tables and notes in one file without links."""
 
 import base64
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from launch.evaluation.summary import short_number
 
 
 class Picture(NamedTuple):
-    """A figure for light and for dark pages, as PNG files."""
+    """A figure as PNG files for light and dark pages."""
 
     description: str
     light: bytes
@@ -29,14 +29,14 @@ def render(
     results: Sequence[dict[str, Any]],
     groups: Sequence[GroupResult],
 ) -> str:
-    """Make the page.
+    """Return the page.
 
     Args:
-        title: of the page.
-        subtitle: the line below it.
+        title: title of the page.
+        subtitle: line below the title.
         pictures: the figures.
-        results: final evaluations as launch/evaluation/evaluate.py keeps them, best first.
-        groups: the same by experiment, best first.
+        results: final evaluations (result files, launch/evaluation/result.py), best first.
+        groups: the same results by experiment, best first.
 
     Returns:
         The HTML text.
@@ -56,11 +56,11 @@ def render(
 {_group_table(groups)}
 <h2>Final evaluations</h2>
 {_table(results)}
-<p><small>Scores and rates come from whole games played without exploration. Bands and ± are 95% intervals. Of one
-seed the interval tells what other games of the same network could have scored; what another training seed could
-have learned is not in it. Of several seeds it is Student's interval of the mean over training seeds, and holds the
-luck of training and of games. The tables come from evaluations after training, which by default have a seed of
-their own. Training time leaves out evaluation and saving.</small></p>
+<p><small>Scores and rates are those of whole games played without exploration. Bands and ± are 95% intervals. For one
+seed the interval contains the variance between games of the same network, but not the variance between training
+seeds. For several seeds it is Student's interval of the mean over training seeds, and contains both variances. The
+tables show evaluations after training, which by default have a seed of their own. Training time does not include
+evaluation and saving.</small></p>
 </body>
 </html>
 """

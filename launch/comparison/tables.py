@@ -1,11 +1,11 @@
-"""`muzero2048 tables`: result tables of Markdown files, written from evaluation files so that they cannot drift apart.
+"""`muzero2048 tables`: write the result tables of Markdown files from result files, so that both always agree.
 
     <!-- evaluations docs/evaluations/*.json -->
-    ... the table, written anew ...
+    ... the table, which the command replaces ...
     <!-- end of evaluations -->
 
-Patterns are relative to the folder of the Markdown file. `cp runs/NAME/evaluations/FILE.json docs/evaluations/` takes a
-result over.
+Patterns are relative to the folder of the Markdown file. To publish a result, copy its file:
+`cp runs/NAME/evaluations/FILE.json docs/evaluations/`.
 """
 
 import re
@@ -28,17 +28,17 @@ RESULT_KEYS = ("run", "learner", "search", "env_steps", "wall_hours", "games", "
 
 
 def write_tables(files: Sequence[Path], check: bool) -> int:
-    """Write the tables of some Markdown files anew.
+    """Replace the tables of Markdown files.
 
     Args:
-        files: to be changed in place.
-        check: change nothing, only tell which files differ.
+        files: files that are changed in place.
+        check: change no file; only report which files differ.
 
     Returns:
-        The exit code: 0, or 2 if `check` found a file that differs.
+        The exit code 0.
 
     Raises:
-        UserError: a file without tables, or evaluations that cannot be read.
+        UserError: a file has no table, a result file cannot be read, or `check` found a file that differs.
     """
     differ = []
     for file in files:
@@ -57,7 +57,11 @@ def write_tables(files: Sequence[Path], check: bool) -> int:
 
 
 def rewritten(text: str, file: Path) -> str:
-    """The text of a Markdown file with its tables written anew; UserError if there are none, or no evaluations."""
+    """Return the text of a Markdown file with its tables replaced.
+
+    Raises:
+        UserError: there is no table, or no result file for one.
+    """
     if text.count(OPENING) != text.count(CLOSING) or not BLOCK.search(text):
         raise UserError(f"{file} has no table: begin one with {OPENING}PATTERN --> and end it with {CLOSING}")
 
@@ -68,7 +72,7 @@ def rewritten(text: str, file: Path) -> str:
 
 
 def make_table(evaluations: Sequence[dict[str, Any]]) -> str:
-    """A Markdown table, a row an evaluation; reach rates up to the largest tile that any of them reached."""
+    """Return a Markdown table with one row for each evaluation."""
     tiles = reached_tiles(evaluations)
     rows = [(*COLUMNS, *map(str, tiles), *LAST_COLUMNS), ("---",) * (len(COLUMNS) + len(tiles) + len(LAST_COLUMNS))]
     rows += [_row(found, tiles) for found in evaluations]

@@ -62,7 +62,7 @@ def evaluate_path(path: Path, games: int, seed: int | None, options: Options, ou
     run_folder = _writable(checkpoints.run_folder_of(checkpoint))
     board = f"{settings.rows}x{settings.columns}"
     header = {"board": board, "seed": evaluation.seed, "run": experiment.run.name, **state.progress, **search.record()}
-    # A player with fast games has other spawns when it plays move by move, so these results get another name.
+    # Games played move by move have other spawns than games played whole, so their results get another name.
     name = search.name if not outputs.need_moves or is_long(player) else f"{search.name}-by_moves"
     env_steps = state.progress["env_steps"]
     run_log = run_folder and run_folder / FOLDER / f"{env_steps}-{name}-seed{evaluation.seed}.games.jsonl"

@@ -6,7 +6,7 @@ A stopped evaluation loses no finished game and plays none of them again. The fi
     {"number": ..., "score": ..., ..., "crc32": ...}        a game with the checksum of the rest of the line
 
 `record` of a game is its record (launch/evaluation/records.py). The log is read before games are played, so the same
-command continues after a stop. A last line without its end, from a crash, is cut off.
+command continues after a stop. If a crash left an incomplete last line, this line is removed.
 
 Several processes can share the games of an evaluation. Then each process writes the log of its part. The same command
 without a part reads the logs of all parts and plays the missing games.
@@ -114,8 +114,8 @@ class GameLog:
     def _open(self, path: Path, header: dict[str, Any], is_own: bool) -> None:
         """Read the games of a file.
 
-        The own file is locked and cut after its last whole line. An evaluation without a part locks the files of all
-        parts too; a part reads the other files without a lock.
+        The log of this part is locked, and cut after its last whole line. An evaluation without a part locks the files
+        of all parts too; a part reads the other files without a lock.
         """
         if not is_own and not path.exists():
             return

@@ -1,7 +1,12 @@
-"""The search that an evaluation plays with: what the user asks for, what the checkpoint can serve, and its name.
+"""The search of an evaluation: the options of the user, the check that the checkpoint can serve them, and its name.
 
-A search is 1ply, the best of the four moves by the learner's own values; expectimax (ntuple/expectimax/search.py)
-with an ExpectimaxConfig; or a tree search (muzero2048/search) with a SearchConfig. JAX is loaded for the last alone.
+| search | chooses a move by | config |
+|---|---|---|
+| 1ply | the learner's own values after each of the four moves | none |
+| expectimax | ntuple/expectimax/search.py | ExpectimaxConfig |
+| tree search | muzero2048/search | SearchConfig |
+
+JAX is imported only for a tree search.
 """
 
 import hashlib
@@ -17,9 +22,9 @@ from launch.learners.registry import LearnerEntry
 
 ONE_PLY = "1ply"
 EXPECTIMAX = "expectimax"
-# Of a tree search in the game itself over values alone, for learners whose config names no search. The prior is a look
-# at the same values one move ahead, so what the search finds must be able to outweigh it (c_scale); measured for
-# n-tuple networks in docs/results.md.
+# Tree search for learners without a search in their config. It plans in the simulator with a value function only. The
+# prior is computed from the same values by a 1-ply look-ahead. c_scale is large enough that the Q-values of the search
+# can outweigh this prior. docs/results.md has the measurements for n-tuple networks.
 VALUE_SEARCH = {
     "model": "simulator",
     "simulations": 16,
@@ -29,32 +34,36 @@ VALUE_SEARCH = {
     "read_out": "expectimax",
 }
 HOLDS = {"learned": "a learned model", "network": "a value network", "ntuple": "an n-tuple network"}
-PLACE = "options of the search"  # in messages
-LONGEST_NAME = 160  # it is part of a file's name; of a longer one the end becomes a digest
-NAMED = {"root", "simulations", "model"}  # fields that every name tells
-# Fields of the noise in self-play, which evaluation plays without.
+PLACE = "options of the search"  # label used in error messages
+LONGEST_NAME = 160  # characters; the name is part of a file name. The end of a longer name is replaced by a digest.
+NAMED = {"root", "simulations", "model"}  # fields that `tree_name` writes in a form of their own
+# Fields for the noise in self-play. Evaluation uses no noise, so names leave them out.
 NOISE = {"gumbel_scale", "dirichlet_fraction", "dirichlet_alpha"}
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says of the search; None and () where it says nothing."""
+    """Search options of the command line; None and () for options that are not given."""
 
-    search: str | None = None  # 1ply, expectimax, or the rule at the root of a tree: gumbel, puct
+    search: str | None = None  # 1ply, expectimax, or the root rule of a tree search: gumbel, puct
     simulations: int | None = None
     model: str | None = None  # learned, simulator
     value: str | None = None  # network, ntuple
     overrides: Sequence[str] = ()  # "search.field=value"
-    plies: int | None = None  # of expectimax
+    plies: int | None = None  # depth of expectimax
 
     def words(self) -> list[str]:
-        """All of it as the user wrote it."""
+        """Return all given options as words of the command line."""
         named = {"search": self.search, "simulations": self.simulations, "plies": self.plies}
         named |= {"model": self.model, "value": self.value}
         return [*(f"--{name} {value}" for name, value in named.items() if value is not None), *self.overrides]
 
     def assignments(self) -> list[str]:
-        """The settings of a search as overrides; UserError if one is set twice."""
+        """Return the options as overrides of a search config.
+
+        Raises:
+            UserError: a key is set twice.
+        """
         named = {"search.simulations": self.simulations, "search.plies": self.plies, "search.model": self.model}
         if self.search != EXPECTIMAX:
             named["search.root"] = self.search
@@ -70,54 +79,59 @@ class Options:
 class Search:
     """How moves are chosen in an evaluation."""
 
-    name: str  # in results and names of files; another for every setting that can change a move
-    config: Any  # SearchConfig of a tree search, ExpectimaxConfig; None: 1ply
-    player: str = "tree_player"  # the field of LearnerEntry
+    name: str  # in results and file names; differs for every setting that can change a move
+    config: Any  # SearchConfig, ExpectimaxConfig, or None for 1ply
+    player: str = "tree_player"  # the field of LearnerEntry that loads the player
 
     def record(self) -> dict[str, Any]:
-        """What a result says of it."""
+        """Return the search as entries of a result file."""
         return {"search": self.name} | ({"search_config": asdict(self.config)} if self.config else {})
 
 
 def resolve(experiment: Experiment, options: Options, place: Path) -> Search:
-    """The search to play with: by default the learner's own, 1ply or the one of its config.
+    """Return the search that the options select; the default is 1ply or the search of the learner's config.
 
     Args:
-        experiment: of the checkpoint.
-        options: what the user asks for.
-        place: the checkpoint, for messages.
+        experiment: configuration of the checkpoint's run.
+        options: options of the user.
+        place: the checkpoint, for error messages.
+
+    Returns:
+        The search.
 
     Raises:
-        UserError: the checkpoint cannot serve the options; the line says why and how to mend it.
+        UserError: the checkpoint cannot serve the options; the message has the reason and the remedy.
     """
-    able = registry.entry(experiment.learner)
+    entry = registry.entry(experiment.learner)
     if options.search == EXPECTIMAX:
-        if not able.expectimax_player:
+        if not entry.expectimax_player:
             raise UserError(f"{place}: {experiment.learner} has no expectimax; give --search gumbel or puct")
         if given := [word for word in options.overrides if word.startswith("search.heuristic")]:
             raise UserError(f"{place}: a network values its boards; leave out {' '.join(given)}")
         return expectimax(options, place)
     if options.plies is not None:
         raise UserError(f"{place}: --plies {options.plies} is of expectimax; add --search {EXPECTIMAX}")
-    if able.tree_player:
-        _check_holds(able, options.value, (able.value,), f"--value {able.value}", place)
-        _check_holds(able, options.model, able.models, f"--model {able.models[-1]}", place)
-    if options.search == ONE_PLY and not able.one_ply_player:
+    if entry.tree_player:
+        _check_holds(entry, options.value, (entry.value,), f"--value {entry.value}", place)
+        _check_holds(entry, options.model, entry.models, f"--model {entry.models[-1]}", place)
+    if options.search == ONE_PLY and not entry.one_ply_player:
         raise UserError(f"{place}: {experiment.learner} plays by tree search alone; give --search gumbel or puct")
-    if options.search == ONE_PLY or (options.search is None and able.one_ply_player):
-        return _one_ply(able, options, place)
-    if not able.tree_player:
+    if options.search == ONE_PLY or (options.search is None and entry.one_ply_player):
+        return _one_ply(entry, options, place)
+    if not entry.tree_player:
         raise UserError(f"{place}: {experiment.learner} has no tree search; leave out {' '.join(options.words())}")
-    config = override_settings("search", _base(able, experiment, options), options.assignments(), PLACE)
-    _check_holds(able, config.model, able.models, f"--model {able.models[-1]}", place)
-    return Search(tree_name(config, able), config)
+    config = override_settings("search", _base(entry, experiment, options), options.assignments(), PLACE)
+    _check_holds(entry, config.model, entry.models, f"--model {entry.models[-1]}", place)
+    return Search(tree_name(config, entry), config)
 
 
 def expectimax(options: Options, place: Path | str) -> Search:
-    """The expectimax search of the options; with a time limit it deepens as far as it gets, unless they say how far.
+    """Return the expectimax search of the options.
+
+    With a time limit and no given depth, the search deepens until the time is over (depth limit MOST_PLIES).
 
     Raises:
-        UserError: the options are not of expectimax.
+        UserError: an option is not one of expectimax.
     """
     for name, value in (("simulations", options.simulations), ("model", options.model), ("value", options.value)):
         if value is not None:
@@ -136,12 +150,15 @@ def expectimax(options: Options, place: Path | str) -> Search:
     return Search(_shortened("-".join(words)), config, "expectimax_player")
 
 
-def tree_name(config: Any, able: LearnerEntry) -> str:
-    """Such as gumbel-n16-simulator-ntuple-chance=weighted: rule at the root, simulations, and what is no default."""
-    default = type(config)() if _names_its_search(able) else type(config)(**VALUE_SEARCH)
+def tree_name(config: Any, entry: LearnerEntry) -> str:
+    """Return a name: root rule, simulations, and settings that are not default.
+
+    An example is gumbel-n16-simulator-ntuple-chance=weighted.
+    """
+    default = type(config)() if _names_its_search(entry) else type(config)(**VALUE_SEARCH)
     words = [config.root, f"n{config.simulations}"]
     words += ["simulator"] if config.model == "simulator" else []
-    words += ["ntuple"] if able.value == "ntuple" else []
+    words += ["ntuple"] if entry.value == "ntuple" else []
     for name in (field.name for field in fields(config)):
         if name not in NAMED | NOISE and getattr(config, name) != getattr(default, name):
             words.append(f"{name}={getattr(config, name)}")
@@ -155,30 +172,31 @@ def _shortened(name: str) -> str:
     return f"{name[: LONGEST_NAME - len(digest) - 1]}-{digest}"
 
 
-def _one_ply(able: LearnerEntry, options: Options, place: Path) -> Search:
+def _one_ply(entry: LearnerEntry, options: Options, place: Path) -> Search:
     settings = [word for word in options.words() if word != f"--search {ONE_PLY}"]
     if settings:
-        mend = " or give --search gumbel or puct" if able.tree_player else ""
-        raise UserError(f"{place}: 1ply has no settings; leave out {' '.join(settings)}{mend}")
+        remedy = " or give --search gumbel or puct" if entry.tree_player else ""
+        raise UserError(f"{place}: 1ply has no settings; leave out {' '.join(settings)}{remedy}")
     return Search(ONE_PLY, None, "one_ply_player")
 
 
-def _base(able: LearnerEntry, experiment: Experiment, options: Options) -> Any:
-    """The SearchConfig that options change."""
-    if not _names_its_search(able):
+def _base(entry: LearnerEntry, experiment: Experiment, options: Options) -> Any:
+    """Return the SearchConfig that the options override."""
+    if not _names_its_search(entry):
         config = registry.search_config()(**VALUE_SEARCH)
         asked = override_settings("search", config, options.assignments(), PLACE)
-        # So few go to every move once, as 1ply does: two moves and an outcome of each are worse (87,000 to 103,000).
+        # With at most 4 simulations every move is visited once, as in 1ply: mean score 103,000. Visiting two moves and
+        # one spawn after each of them gives 87,000.
         return replace(config, considered_actions=4) if asked.simulations <= 4 else config
     settings: Any = experiment.settings
     return settings.search
 
 
-def _names_its_search(able: LearnerEntry) -> bool:
-    """Whether the learner trains by tree search, with the one of its config."""
-    return "learned" in able.models
+def _names_its_search(entry: LearnerEntry) -> bool:
+    """Return whether the learner trains by tree search, so that its config has a search."""
+    return "learned" in entry.models
 
 
-def _check_holds(able: LearnerEntry, asked: str | None, there: tuple[str, ...], mend: str, place: Path) -> None:
-    if asked is not None and asked not in there:
-        raise UserError(f"{place}: the checkpoint holds {HOLDS[able.value]}, not {HOLDS[asked]}; give {mend}")
+def _check_holds(entry: LearnerEntry, asked: str | None, available: tuple[str, ...], remedy: str, place: Path) -> None:
+    if asked is not None and asked not in available:
+        raise UserError(f"{place}: the checkpoint holds {HOLDS[entry.value]}, not {HOLDS[asked]}; give {remedy}")

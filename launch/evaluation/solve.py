@@ -1,4 +1,4 @@
-"""`muzero2048 solve`: the exact optimum of a small board, and what single positions are worth."""
+"""`muzero2048 solve`: the exact optimum of a small board, and exact values of single positions."""
 
 import json
 import math
@@ -21,23 +21,22 @@ LEVEL_OF = {1 << level: level for level in range(2, LEVELS + 1)}
 
 
 class Request(NamedTuple):
-    """What the command line asked for; None where it said nothing."""
+    """Options of the command line; None for options that are not given."""
 
     board: str | None
-    until: int | None  # the tile itself, e.g. 512
-    tile: int | None
-    out: Path | None
-    solution: Path | None
-    position: str | None
+    until: int | None  # tile that ends the game, e.g. 512
+    tile: int | None  # tile whose probability is computed
+    out: Path | None  # new file for the solution
+    solution: Path | None  # file with a solution, read instead of solving
+    position: str | None  # position to look up
     as_json: bool
 
 
 def run_solve(request: Request) -> None:
-    """Solve a board or load a solution; print its figures, save it, and look a position up.
+    """Solve a board or load a solution; print its figures, save it, and look up a position.
 
     Raises:
-        UserError: words that do not go together, a board that cannot be solved, or a file that cannot be read or
-            written.
+        UserError: options contradict each other, the board cannot be solved, or a file cannot be read or written.
     """
     if (request.board is None) == (request.solution is None):
         raise UserError("give either --board to solve a board, or --solution to ask a file that --out wrote")
@@ -48,7 +47,7 @@ def run_solve(request: Request) -> None:
         solved_in = ""
     else:
         rows, columns, until, tile = _game(request)
-        levels = _levels(request, rows, columns)  # a mistake in the position costs no minute of solving
+        levels = _levels(request, rows, columns)  # before solving, which may take minutes
         if request.out is not None:
             check_new_file(request.out, "--out")
         began = time.monotonic()
@@ -67,7 +66,7 @@ def run_solve(request: Request) -> None:
 
 
 def _game(request: Request) -> tuple[int, int, int, int]:
-    """Rows, columns, and the levels of the tiles --until and --tile."""
+    """Return rows, columns, and the levels of the tiles --until and --tile."""
     rows, columns = parse_board(request.board or "")
     until, tile = _level("--until", request.until), _level("--tile", request.tile)
     if rows * columns > MOST_CELLS and until == NO_TILE:
@@ -151,7 +150,7 @@ def _worth_record(solution: Solution, worth: Worth) -> dict[str, Any]:
 
 
 def _position(solution: Solution, levels: NDArray[np.int8]) -> dict[str, Any]:
-    """Print what a position is and what it is worth; return the same as a record."""
+    """Print the values of a position as a state and as an afterstate; return them as a record."""
     answer = solution.look_up(levels)
     print(format_position(levels))
     record: dict[str, Any] = {"cells": format_position(levels), "state": None, "afterstate": None}
