@@ -102,27 +102,27 @@ def resolve(experiment: Experiment, options: Options, place: Path) -> Search:
     Raises:
         UserError: the checkpoint cannot serve the options; the message has the reason and the remedy.
     """
-    entry = registry.entry(experiment.learner)
+    able = registry.entry(experiment.learner)
     if options.search == EXPECTIMAX:
-        if not entry.expectimax_player:
+        if not able.expectimax_player:
             raise UserError(f"{place}: {experiment.learner} has no expectimax; give --search gumbel or puct")
         if given := [word for word in options.overrides if word.startswith("search.heuristic")]:
             raise UserError(f"{place}: a network values its boards; leave out {' '.join(given)}")
         return expectimax(options, place)
     if options.plies is not None:
         raise UserError(f"{place}: --plies {options.plies} is of expectimax; add --search {EXPECTIMAX}")
-    if entry.tree_player:
-        _check_holds(entry, options.value, (entry.value,), f"--value {entry.value}", place)
-        _check_holds(entry, options.model, entry.models, f"--model {entry.models[-1]}", place)
-    if options.search == ONE_PLY and not entry.one_ply_player:
+    if able.tree_player:
+        _check_holds(able, options.value, (able.value,), f"--value {able.value}", place)
+        _check_holds(able, options.model, able.models, f"--model {able.models[-1]}", place)
+    if options.search == ONE_PLY and not able.one_ply_player:
         raise UserError(f"{place}: {experiment.learner} plays by tree search alone; give --search gumbel or puct")
-    if options.search == ONE_PLY or (options.search is None and entry.one_ply_player):
-        return _one_ply(entry, options, place)
-    if not entry.tree_player:
+    if options.search == ONE_PLY or (options.search is None and able.one_ply_player):
+        return _one_ply(able, options, place)
+    if not able.tree_player:
         raise UserError(f"{place}: {experiment.learner} has no tree search; leave out {' '.join(options.words())}")
-    config = override_settings("search", _base(entry, experiment, options), options.assignments(), PLACE)
-    _check_holds(entry, config.model, entry.models, f"--model {entry.models[-1]}", place)
-    return Search(tree_name(config, entry), config)
+    config = override_settings("search", _base(able, experiment, options), options.assignments(), PLACE)
+    _check_holds(able, config.model, able.models, f"--model {able.models[-1]}", place)
+    return Search(tree_name(config, able), config)
 
 
 def expectimax(options: Options, place: Path | str) -> Search:
@@ -150,15 +150,15 @@ def expectimax(options: Options, place: Path | str) -> Search:
     return Search(_shortened("-".join(words)), config, "expectimax_player")
 
 
-def tree_name(config: Any, entry: LearnerEntry) -> str:
+def tree_name(config: Any, able: LearnerEntry) -> str:
     """Return a name: root rule, simulations, and settings that are not default.
 
     An example is gumbel-n16-simulator-ntuple-chance=weighted.
     """
-    default = type(config)() if _names_its_search(entry) else type(config)(**VALUE_SEARCH)
+    default = type(config)() if _names_its_search(able) else type(config)(**VALUE_SEARCH)
     words = [config.root, f"n{config.simulations}"]
     words += ["simulator"] if config.model == "simulator" else []
-    words += ["ntuple"] if entry.value == "ntuple" else []
+    words += ["ntuple"] if able.value == "ntuple" else []
     for name in (field.name for field in fields(config)):
         if name not in NAMED | NOISE and getattr(config, name) != getattr(default, name):
             words.append(f"{name}={getattr(config, name)}")
@@ -172,17 +172,17 @@ def _shortened(name: str) -> str:
     return f"{name[: LONGEST_NAME - len(digest) - 1]}-{digest}"
 
 
-def _one_ply(entry: LearnerEntry, options: Options, place: Path) -> Search:
+def _one_ply(able: LearnerEntry, options: Options, place: Path) -> Search:
     settings = [word for word in options.words() if word != f"--search {ONE_PLY}"]
     if settings:
-        remedy = " or give --search gumbel or puct" if entry.tree_player else ""
-        raise UserError(f"{place}: 1ply has no settings; leave out {' '.join(settings)}{remedy}")
+        mend = " or give --search gumbel or puct" if able.tree_player else ""
+        raise UserError(f"{place}: 1ply has no settings; leave out {' '.join(settings)}{mend}")
     return Search(ONE_PLY, None, "one_ply_player")
 
 
-def _base(entry: LearnerEntry, experiment: Experiment, options: Options) -> Any:
+def _base(able: LearnerEntry, experiment: Experiment, options: Options) -> Any:
     """Return the SearchConfig that the options override."""
-    if not _names_its_search(entry):
+    if not _names_its_search(able):
         config = registry.search_config()(**VALUE_SEARCH)
         asked = override_settings("search", config, options.assignments(), PLACE)
         # With at most 4 simulations every move is visited once, as in 1ply: mean score 103,000. Visiting two moves and
@@ -192,11 +192,11 @@ def _base(entry: LearnerEntry, experiment: Experiment, options: Options) -> Any:
     return settings.search
 
 
-def _names_its_search(entry: LearnerEntry) -> bool:
+def _names_its_search(able: LearnerEntry) -> bool:
     """Return whether the learner trains by tree search, so that its config has a search."""
-    return "learned" in entry.models
+    return "learned" in able.models
 
 
-def _check_holds(entry: LearnerEntry, asked: str | None, available: tuple[str, ...], remedy: str, place: Path) -> None:
-    if asked is not None and asked not in available:
-        raise UserError(f"{place}: the checkpoint holds {HOLDS[entry.value]}, not {HOLDS[asked]}; give {remedy}")
+def _check_holds(able: LearnerEntry, asked: str | None, there: tuple[str, ...], mend: str, place: Path) -> None:
+    if asked is not None and asked not in there:
+        raise UserError(f"{place}: the checkpoint holds {HOLDS[able.value]}, not {HOLDS[asked]}; give {mend}")
