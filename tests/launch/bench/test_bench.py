@@ -118,6 +118,7 @@ def tiny(*overrides: str) -> MuZeroConfig:
     return load_experiment(learner.CONFIGS / "tiny.yaml", overrides).settings
 
 
+@pytest.mark.slow
 def test_rows_of_the_learner_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learner, "CPU_PRODUCT", 64)
     config = tiny("muzero.search.simulations=4", "muzero.unroll_steps=1")  # compiles faster than a tree
