@@ -70,7 +70,7 @@ def test_features_are_the_entries_side_by_side() -> None:
     features = TupleFeatures(("lines", "squares"), 2, (2, 3), nnx.Rngs(0))
     cells = jnp.array([[1, 2, 3, 4, 5, 6]], jnp.uint8)
     assert not features(cells).any()
-    entries = table_entries(cells, tuple_placements("lines squares", (2, 3)), 16)[0]
+    entries = table_entries(cells, tuple_placements(("lines", "squares"), (2, 3)), 16)[0]
     features.tables[...] = features.tables[...].at[entries[3]].set(jnp.array([7.0, 8.0]))
     assert features(cells)[0, 6:8].tolist() == [7.0, 8.0]
     assert features.features == features(cells).shape[1] == 14  # five lines and two squares
