@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from ntuple.files.safetensors import Tensors, differences, load_tensors, save_tensors, saved_promotion, shape_of, take
 from ntuple.learning.config import NTupleConfig
 from ntuple.learning.step_sizes import FIRST, SECOND, TD_RECORD_BITS, THIRD
+from ntuple.lists import list_text
 from ntuple.tables.folding import fold
 from ntuple.tables.network import Network, initial_weight, make_network, read_field, write_field
-from ntuple.tables.patterns import Pattern, count_levels, network_text, parse_network, table_sizes, view_cells
+from ntuple.tables.patterns import Pattern, count_levels, network_texts, parse_network, table_sizes, view_cells
 from ntuple.tables.promotion import promoted
 from ntuple.tables.stages import count_stages, make_stages
 
@@ -65,7 +66,7 @@ class StoredNetwork:
         starts = np.cumsum([0, *self.table_sizes])
         return [stages[:, start:end] for start, end in itertools.pairwise(starts)]
 
-    def as_part_of(self, network: str, initial: float = 0.0) -> "StoredNetwork":
+    def as_part_of(self, network: tuple[str, ...], initial: float = 0.0) -> "StoredNetwork":
         """Return the same tables as part of a larger network.
 
         Args:
@@ -114,7 +115,7 @@ class StoredNetwork:
         whole = self.promoted()
         patterns, tables = fold(self.patterns, whole.tables(whole.weights - self.initial), views, levels)
         folded = StoredNetwork(
-            replace(whole.config, network=network_text(patterns)), np.concatenate(tables, axis=1).ravel()
+            replace(whole.config, network=network_texts(patterns)), np.concatenate(tables, axis=1).ravel()
         )
         folded.weights[:] += folded.initial
         return folded
@@ -261,13 +262,14 @@ def check_beginning(stored: NTupleConfig, config: NTupleConfig) -> None:
             raise ValueError(f"it has {key} = {theirs!r}, the config {ours!r}")
     shape = (config.rows, config.columns)
     if not set(parse_network(stored.network, *shape)) <= set(parse_network(config.network, *shape)):
-        raise ValueError(f"it has network = {stored.network!r}, the config {config.network!r}")
+        raise ValueError(f"it has network = {list_text(stored.network)}, the config {list_text(config.network)}")
     theirs, ours = make_stages(stored.stages), make_stages(config.stages)
     count = theirs.thresholds.size
     if not np.array_equal(theirs.thresholds, ours.thresholds[:count]) or (
         count and theirs.counts_all != ours.counts_all
     ):
-        raise ValueError(f"it has stages = {stored.stages!r}, which are not the first ones of {config.stages!r}")
+        first = list_text(stored.stages)
+        raise ValueError(f"it has stages = {first}, which are not the first ones of {list_text(config.stages)}")
 
 
 def load_weights(folder: Path, config: NTupleConfig) -> Weights:

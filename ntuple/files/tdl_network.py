@@ -4,6 +4,7 @@ TDL2048+ sums alpha delta / (S M) in E and A (`state::instruct` and `coherence::
 delta. Its E and A are therefore ours divided by S M, taking alpha = 1, its value for TC.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,8 +13,11 @@ from numpy.typing import NDArray
 from ntuple.files.stored_network import ABSOLUTES, ERRORS, StoredNetwork, in_half
 from ntuple.files.tdl import UNTOUCHED, Table, WeightFile, count_file_stages, make_name, stage_and_pattern
 from ntuple.learning.config import NTupleConfig
-from ntuple.tables.patterns import network_text
+from ntuple.lists import as_tuple
+from ntuple.tables.patterns import network_texts
 from ntuple.tables.stages import count_stages
+
+STAGES_TYPE = tuple[int | str, ...]  # type of NTupleConfig.stages
 
 
 def to_w(stored: StoredNetwork, half: bool = False) -> WeightFile:
@@ -54,7 +58,7 @@ def to_w(stored: StoredNetwork, half: bool = False) -> WeightFile:
     return WeightFile(tuple(found), has_type_byte=False)
 
 
-def from_w(file: WeightFile, config: NTupleConfig, stages: str = "") -> StoredNetwork:
+def from_w(file: WeightFile, config: NTupleConfig, stages: str | Sequence[int | str] = ()) -> StoredNetwork:
     """Return the network of a file of TDL2048+, its E and A multiplied by S M.
 
     Args:
@@ -81,7 +85,9 @@ def from_w(file: WeightFile, config: NTupleConfig, stages: str = "") -> StoredNe
         raise ValueError(f"stage {missing[0][0]} of the file lacks the tuple {missing[0][1]}")
     blocks = [found[stage, pattern] for stage in range(count) for pattern in patterns]
     weights = np.concatenate([block[0].astype(np.float32) for block in blocks])
-    stored = StoredNetwork(replace(config, network=network_text(patterns), stages=stages), weights)
+    stored = StoredNetwork(
+        replace(config, network=network_texts(patterns), stages=as_tuple(STAGES_TYPE, stages)), weights
+    )
     if all(len(block) > 1 and block[1].size == 2 * block[0].size for block in blocks):
         sums = [np.concatenate([_sums(block[1])[number] for block in blocks]) for number in range(2)]
         stored.memory.update(zip((ERRORS, ABSOLUTES), (part * _error_scale(stored) for part in sums), strict=True))
