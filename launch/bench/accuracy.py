@@ -76,7 +76,16 @@ class TableEvaluator:
         return self._tables.states[board_number(self._game, board)], jnp.zeros(legal.shape)
 
     def afterstates(self, board: Board, action: Array, afterstate: Board) -> Array:
-        """Return V(as)."""
+        """Return V(as).
+
+        Args:
+            board: the boards before the move; not needed.
+            action: the moves; not needed.
+            afterstate: the boards after the move.
+
+        Returns:
+            float32[*B] in points.
+        """
         return self._tables.afterstates[board_number(self._game, afterstate)]
 
 
