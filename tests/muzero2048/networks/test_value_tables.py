@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from muzero2048.models.make import make_model
-from muzero2048.muzero.train_step import LearnerState
+from muzero2048.muzero.learner_state import LearnerState
 from muzero2048.networks.value_codec import ValueCodec, transform
 from muzero2048.networks.value_tables import ValueTables, init_coherence, learn
 from tests.muzero2048.toy_model import NETWORKS, random_model, shared_learner, small_config
