@@ -16,6 +16,7 @@ from muzero2048.muzero.targets import Sequence
 from muzero2048.training.actor import ActorState, init_actor
 from muzero2048.training.devices import make_shardings
 from tests.muzero2048.toy_model import random_model, small_config
+from tests.settings import configured
 
 DISCOUNT = 0.9
 CONFIG = dataclasses.replace(
@@ -39,9 +40,8 @@ def played() -> tuple[ActorState, Sequence, PlayStatistics]:
     return actor, *jax.device_get((sequence, statistics))
 
 
-RESTARTING = dataclasses.replace(
-    CONFIG, start=StartConfig("restart", restart_moves=4), bootstrap="network", td_lambda=0.5, td_steps=3
-)  # fmt: skip
+RESTART = configured(StartConfig, kind="restart", restart_moves=4)
+RESTARTING = dataclasses.replace(CONFIG, start=RESTART, bootstrap="network", td_lambda=0.5, td_steps=3)
 
 
 @pytest.fixture(scope="module")
