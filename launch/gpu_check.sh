@@ -25,7 +25,7 @@ if [ -n "${SHORT:-}" ]; then
 else
     tests=(tests/muzero2048) config=configs/muzero/dissertation.yaml seconds=600
     mlp="learner configs/muzero/deepmind.yaml muzero.search.root=gumbel"
-    mlp+=" muzero.search.simulations=3 muzero.search.considered_actions=3"
+    mlp+=" muzero.search.simulations=3 muzero.search.gumbel.considered_actions=3"
     benches=("env: env" "search: search" "learner: learner" "mlp: $mlp")
 fi
 part tests "$python" -m pytest -q -p no:cacheprovider "${tests[@]}"
