@@ -165,10 +165,10 @@ MUZERO = (
     ),
     Mutant(
         "lambda-return-value-of-this-state",
-        "muzero2048/muzero/targets.py",
+        "muzero2048/training/returns.py",
         "one_step = reward + continuation * (1.0 - td_lambda) * value[1:]",
         "one_step = reward + continuation * (1.0 - td_lambda) * value[:-1]",
-        ("muzero2048/muzero/test_targets.py",),
+        ("muzero2048/training/test_returns.py",),
     ),
     Mutant(
         "batch-last-move-counts-as-over",
@@ -194,8 +194,8 @@ MUZERO = (
     Mutant(
         "replay-weight-sign",
         "muzero2048/training/replay.py",
-        "weight = share**-importance_exponent",
-        "weight = share**importance_exponent",
+        "weight = share**-sizes.importance_exponent",
+        "weight = share**sizes.importance_exponent",
         ("muzero2048/training/test_replay.py",),
     ),
     Mutant(

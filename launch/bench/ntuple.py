@@ -27,6 +27,7 @@ from launch.learners.interfaces import Player
 from ntuple import NTupleConfig, NTupleLearner
 from ntuple.learning.config import StepSizeConfig
 from ntuple.learning.step_sizes import SECOND, forget
+from ntuple.lists import list_text
 from ntuple.tables.network import read_field
 
 PEER = "TDL2048+"
@@ -98,7 +99,7 @@ def measured(cell: Cell) -> Row:
 
 def _cells(learner: NTupleLearner, method: str, peer: Path | None, folder: Path) -> list[Cell]:
     """Return the cells of one trained network. The peer's network is a file in `folder`."""
-    network, rule = learner.config.network, METHODS[method]
+    network, rule = list_text(learner.config.network), METHODS[method]
     if peer:
         games = -(-learner.progress["games"] // max(THREADS))
         words = ["-n", f"{network}patt{rule.their_init}", "-a", *rule.their_rate.split()]

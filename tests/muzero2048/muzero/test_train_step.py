@@ -9,17 +9,9 @@ import pytest
 from flax import nnx
 
 from muzero2048.models.make import make_model
-from muzero2048.muzero.train_step import (
-    Average,
-    Learner,
-    LearnerState,
-    acting_params,
-    add_play,
-    extend_average,
-    make_learner,
-    make_optimizer,
-    norms_by_part,
-)
+from muzero2048.muzero.learner_state import LearnerState, acting_params
+from muzero2048.muzero.selfplay import add_play
+from muzero2048.muzero.train_step import Learner, make_learner, norms_by_part
 from tests.muzero2048.toy_model import KINDS, shared_learner, small_config
 
 CONFIG = small_config(rows=2, columns=2)
@@ -69,20 +61,6 @@ def test_same_seed_same_bits(learner: Learner) -> None:
     assert not equal(one.replay, other.replay)
 
 
-def test_the_rate_falls_linearly_over_the_planned_updates() -> None:
-    config = dataclasses.replace(CONFIG, env_steps=CONFIG.chunk_moves * 5)
-    optimizer = make_optimizer(config)
-    steps = config.total_updates
-    assert steps == 10
-    params = jnp.zeros(1)
-    state = optimizer.init(params)
-    sizes = []
-    for _ in range(steps + 1):  # a constant gradient: each step of Adam is as large as the rate
-        update, state = optimizer.update(jnp.ones(1), state, params)
-        sizes.append(float(-update[0]))
-    np.testing.assert_allclose(sizes, np.linspace(1e-3, 1e-4, steps + 1), rtol=1e-3)
-
-
 def test_rounds_in_one_call_are_rounds_one_by_one(learner: Learner) -> None:
     together, report = learner.rounds(learner.fill(learner.init(5))[0], learner.empty(), 3)
     state, reports = learner.fill(learner.init(5))[0], []
@@ -117,18 +95,6 @@ def test_the_age_of_samples(learner: Learner) -> None:
     _, report = learner.rounds(learner.fill(learner.init(0))[0], learner.empty(), 1)
     assert 16 * 2 < report.update.age < 16 * 7
     np.testing.assert_allclose(report.update.age, 16 * 4.5, rtol=0.15)
-
-
-def test_extend_average() -> None:
-    """d = min(decay, (1 + t) / (10 + t)), by hand."""
-    average = Average(jnp.array([4.0]), jnp.int32(0))
-    expected = 4.0
-    for t, params in enumerate([1.0, 2.0, -3.0]):
-        average = extend_average(average, jnp.array([params]), 0.15)
-        share = min(0.15, (1 + t) / (10 + t))
-        expected = share * expected + (1 - share) * params
-        np.testing.assert_allclose(average.params, [expected], rtol=1e-6)
-    assert int(average.updates) == 3
 
 
 def test_averaged_parameters_follow_and_play() -> None:
