@@ -12,7 +12,6 @@ from muzero2048.game.env import Game2048
 from muzero2048.game.starts import make_starts
 from muzero2048.muzero.selfplay import ActorState, GameStatistics, Outcome, draws, game_statistics, step_actor
 from muzero2048.muzero.targets import lambda_returns
-from muzero2048.search.dynamics import flat_cells
 
 
 class Experience(NamedTuple):
@@ -56,7 +55,7 @@ def play_chunk(
         following, transition, outcome = step_actor(game, starts, bits[2:], actor, action, value, config.discount)
         seen = actor.board if config.method == "q_learning" else game.afterstate(actor.board, action)[0]
         return following, Moves(
-            cells=flat_cells(game, seen),
+            cells=game.flat_cells(seen),
             action=action.astype(jnp.int8),
             reward=transition.reward.astype(jnp.float32),
             done=transition.done,

@@ -21,7 +21,7 @@ from muzero2048.networks.config import NetworkConfig
 from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.search.base import ILLEGAL, Dynamics, Root
 from muzero2048.search.config import SearchConfig
-from muzero2048.search.dynamics import LearnedDynamics, NetworkEvaluator, SimulatorDynamics, flat_cells
+from muzero2048.search.dynamics import LearnedDynamics, NetworkEvaluator, SimulatorDynamics
 from muzero2048.training.config import ReplayConfig
 
 NETWORKS = {
@@ -177,7 +177,7 @@ def plain_value(board: rules.Board) -> float:
 
 def fast_value(board: Board) -> jax.Array:
     """The same of packed ones."""
-    return jnp.einsum("...n,n->...", flat_cells(GAME, board).astype(jnp.float32), jnp.arange(1.0, 7.0))
+    return jnp.einsum("...n,n->...", GAME.flat_cells(board).astype(jnp.float32), jnp.arange(1.0, 7.0))
 
 
 class PlainEvaluator:
