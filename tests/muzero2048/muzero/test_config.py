@@ -81,12 +81,6 @@ def test_search(changes: dict[str, float | str]) -> None:
     assert all(name in str(error.value) for name in changes)
 
 
-def test_one_step() -> None:
-    assert SearchConfig(simulations=3, considered_actions=3).one_step
-    assert not SearchConfig(simulations=4, considered_actions=3).one_step
-    assert not SearchConfig(simulations=3, considered_actions=3, root="puct").one_step  # visits, not a top-m
-
-
 @pytest.mark.parametrize(
     "changes", [{"capacity": 0}, {"batch_size": 0}, {"ratio": 0.0}, {"priority_exponent": -1.0},
                 {"importance_exponent": -1.0}, {"importance_exponent": 1.0}, {"ratio": math.inf}, {"reanalyse": -0.1},
