@@ -99,7 +99,7 @@ class GroundedModel(Model):
         return DECODER_SCALE * (2.0 * latent @ table.T - jnp.sum(table**2, axis=-1)[None, None])
 
     def prediction(self, state: Float[Array, "B N D"]) -> Prediction:
-        """f: heads on the trunk."""
+        """f: apply the trunk and two heads to the decoded tiles."""
         tiles = self._tiles(state)
         x = self._features(tiles)
         value_logits = self.value_head(x)
@@ -110,7 +110,7 @@ class GroundedModel(Model):
     def afterstate_dynamics(
         self, state: Float[Array, "B N D"], action: Int[Array, "B"]
     ) -> tuple[Float[Array, "B N D"], Move]:
-        """phi: the line network on the lines along which the action slides."""
+        """phi: apply the line network to the lines along which the action slides."""
         batch, _, width = state.shape
         all_lines = _lines(*self.board_shape)
         _, num_lines, length = all_lines.shape
@@ -138,7 +138,7 @@ class GroundedModel(Model):
         return weights @ jnp.concatenate([lines, self.successor(lines)], axis=2)
 
     def afterstate_prediction(self, afterstate: Float[Array, "B N D"]) -> AfterstatePrediction:
-        """psi: heads on the same trunk as f."""
+        """psi: apply the trunk of f and two other heads to the decoded tiles."""
         tiles = self._tiles(afterstate)
         x = self._features(tiles)
         if self.value_tables is None:
@@ -161,7 +161,7 @@ class GroundedModel(Model):
         return self.representation(afterstate_cells)
 
     def dynamics(self, afterstate: Float[Array, "B N D"], code: Float[Array, "B C"]) -> Float[Array, "B N D"]:
-        """g: the code opens the gate of one cell and writes its content there."""
+        """g: open the gate of the cell that the code names, and write the content of the code there."""
         gate = nnx.sigmoid(self.code_gate(code))[..., None]
         return afterstate * (1.0 - gate) + self.code_content(code)[:, None, :] * gate
 
@@ -172,7 +172,7 @@ class GroundedModel(Model):
         afterstate_cells: UInt8[Array, "B N"],
         next_cells: UInt8[Array, "B N"],
     ) -> Float[Array, "B C"]:
-        """e: one layer on the planes of the next board minus those of the afterstate.
+        """e: apply one layer to the planes of the next board minus those of the afterstate.
 
         Unlike an encoder of (o_t, a, o_{t+1}) it reads only the spawn, and does not collapse to one code.
 
@@ -219,7 +219,7 @@ class GroundedModel(Model):
         return nnx.relu(self.norm(x)).reshape(len(x), -1)
 
     def _centre(self, tiles: Int[Array, "B N"]) -> Float[Array, "B"]:
-        """Return the sum of the value tables, which have their own update (muzero/train_step.py)."""
+        """Return the sum of the value tables, which have their own update (muzero/table_learning.py)."""
         assert self.value_tables is not None
         return jax.lax.stop_gradient(self.value_tables(tiles))
 

@@ -57,27 +57,27 @@ class LatentModel(Model):
             )
 
     def representation(self, cells: UInt8[Array, "B N"]) -> Float[Array, "B *S width"]:
-        """h: the trunk on the tiles of the board."""
+        """h: apply the trunk to the tiles of the board."""
         return self.h(cells)
 
     def prediction(self, state: Float[Array, "B *S width"]) -> Prediction:
-        """f: two heads."""
+        """f: apply the policy head and the value head."""
         return Prediction(self.policy_head(state), self.value_head(state))
 
     def afterstate_dynamics(
         self, state: Float[Array, "B *S width"], action: Int[Array, "B"]
     ) -> tuple[Float[Array, "B *S width"], Float[Array, "B bins"]]:
-        """phi: the tower on state and action (network.action_input); the second output is the reward logits."""
+        """phi: apply the tower to state and action (network.action_input); the second output is the reward logits."""
         one_hot = jax.nn.one_hot(action, 4)
         afterstate = self.phi(_outer(state, one_hot) if self.outer else _append(state, one_hot))
         return afterstate, self.reward_head(afterstate)
 
     def afterstate_prediction(self, afterstate: Float[Array, "B *S width"]) -> AfterstatePrediction:
-        """psi: two heads."""
+        """psi: apply the chance head and the value head."""
         return AfterstatePrediction(self.chance_head(afterstate), self.afterstate_value_head(afterstate))
 
     def dynamics(self, afterstate: Float[Array, "B *S width"], code: Float[Array, "B C"]) -> Float[Array, "B *S width"]:
-        """g: the tower on the afterstate with the code appended."""
+        """g: apply the tower to the afterstate with the code appended."""
         return self.g(_append(afterstate, code))
 
     def encode(
@@ -87,7 +87,7 @@ class LatentModel(Model):
         afterstate_cells: UInt8[Array, "B N"],
         next_cells: UInt8[Array, "B N"],
     ) -> Float[Array, "B C"]:
-        """e: the published encoder, which reads both observations and the action.
+        """e: apply the published encoder, which reads both observations and the action.
 
         Args:
             cells: o_t, boards before the move.
