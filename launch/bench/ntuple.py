@@ -133,7 +133,7 @@ def _count(threads: int) -> str:
 def warmed(network: str, rule: Method, moves: int) -> NTupleLearner:
     """A learner that has made so many moves."""
     config = NTupleConfig(
-        network=network,
+        network=(network,),
         env_steps=moves + (REPEATS + 1) * len(THREADS) * TIMED_MOVES + DRIFT_REPORTS * COUNTED_MOVES,
         report_env_steps=moves,
         threads=max(THREADS),

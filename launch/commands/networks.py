@@ -69,7 +69,7 @@ def begin_from(path: Path, learner: NTupleLearner) -> None:
     try:
         if path.suffix == W_SUFFIX:
             file = read_w(path)
-            network = from_w(file, NTupleConfig(), learner.config.stages if count_file_stages(file) > 1 else "")
+            network = from_w(file, NTupleConfig(), learner.config.stages if count_file_stages(file) > 1 else ())
         else:
             network = read_source(path, "").network
         learner.begin_with(network)

@@ -4,9 +4,10 @@ A search is 1ply, the best of the four moves by the learner's own values; expect
 with an ExpectimaxConfig; or a tree search (muzero2048/search) with a SearchConfig. JAX is loaded for the last alone.
 """
 
+import functools
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +15,16 @@ from launch.config.experiment import Experiment, override_settings
 from launch.errors import UserError
 from launch.learners import registry
 from launch.learners.registry import LearnerEntry
+from ntuple.settings import keys_of
 
 ONE_PLY = "1ply"
 EXPECTIMAX = "expectimax"
-# Of a tree search in the game itself over values alone, for learners whose config names no search. The prior is a look
-# at the same values one move ahead, so what the search finds must be able to outweigh it (c_scale); measured for
-# n-tuple networks in docs/results.md.
-VALUE_SEARCH = {
-    "model": "simulator",
-    "simulations": 16,
-    "considered_actions": 2,
-    "c_scale": 1.0,
-    "chance": "weighted",
-    "read_out": "expectimax",
-}
 HOLDS = {"learned": "a learned model", "network": "a value network", "ntuple": "an n-tuple network"}
 PLACE = "options of the search"  # in messages
 LONGEST_NAME = 160  # it is part of a file's name; of a longer one the end becomes a digest
 NAMED = {"root", "simulations", "model"}  # fields that every name tells
 # Fields of the noise in self-play, which evaluation plays without.
-NOISE = {"gumbel_scale", "dirichlet_fraction", "dirichlet_alpha"}
+NOISE = {"gumbel_scale", "puct.dirichlet_fraction", "puct.dirichlet_alpha"}
 
 
 @dataclass(frozen=True)
@@ -127,10 +118,7 @@ def expectimax(options: Options, place: Path | str) -> Search:
     if config.seconds > 0 and not any("search.plies=" in word for word in options.assignments()):
         config = replace(config, plies=kind.MOST_PLIES)
     default, words = kind(), [EXPECTIMAX, f"p{config.plies}"]
-    for name in (field.name for field in fields(config)):
-        value = getattr(config, name)
-        if name not in ("plies", "heuristic") and value != getattr(default, name):
-            words.append(f"{name}={value}".replace(" ", ",").replace(":", "_"))
+    words += [word for key, word in _changed(config, default) if key != "plies" and not key.startswith("heuristic.")]
     if config.heuristic != default.heuristic:
         words.append(f"heuristic={hashlib.sha256(repr(config.heuristic).encode()).hexdigest()[:8]}")
     return Search(_shortened("-".join(words)), config, "expectimax_player")
@@ -138,14 +126,40 @@ def expectimax(options: Options, place: Path | str) -> Search:
 
 def tree_name(config: Any, able: LearnerEntry) -> str:
     """Such as gumbel-n16-simulator-ntuple-chance=weighted: rule at the root, simulations, and what is no default."""
-    default = type(config)() if _names_its_search(able) else type(config)(**VALUE_SEARCH)
+    default = type(config)() if _names_its_search(able) else value_search()
     words = [config.root, f"n{config.simulations}"]
     words += ["simulator"] if config.model == "simulator" else []
     words += ["ntuple"] if able.value == "ntuple" else []
-    for name in (field.name for field in fields(config)):
-        if name not in NAMED | NOISE and getattr(config, name) != getattr(default, name):
-            words.append(f"{name}={getattr(config, name)}")
+    words += [word for key, word in _changed(config, default) if key not in NAMED | NOISE]
     return _shortened("-".join(words))
+
+
+def value_search() -> Any:
+    """Return the search in the true game over a learner's values, for learners whose config has no search.
+
+    The prior is a one-ply look at the same values, so the search must be able to outweigh it, which takes a large
+    c_scale; docs/results.md has the measurements for n-tuple networks.
+    """
+    config = registry.search_config()()
+    gumbel = replace(config.gumbel, considered_actions=2, c_scale=1.0)
+    return replace(config, model="simulator", simulations=16, chance="weighted", read_out="expectimax", gumbel=gumbel)
+
+
+def _changed(config: Any, default: Any) -> list[tuple[str, str]]:
+    """The keys in which two searches differ, each with "name=value" for names of files."""
+    found = []
+    for key in keys_of(type(config)):
+        value, usual = (functools.reduce(getattr, key.name.split("."), one) for one in (config, default))
+        if value != usual:
+            found.append((key.name, f"{key.name.rpartition('.')[2]}={_in_a_name(value)}"))
+    return found
+
+
+def _in_a_name(value: Any) -> str:
+    """A value as a part of a file's name; a list of pairs is 6_2,10_1."""
+    if not isinstance(value, tuple):
+        return str(value)
+    return ",".join("_".join(map(str, one)) if isinstance(one, tuple) else str(one) for one in value)
 
 
 def _shortened(name: str) -> str:
@@ -166,10 +180,12 @@ def _one_ply(able: LearnerEntry, options: Options, place: Path) -> Search:
 def _base(able: LearnerEntry, experiment: Experiment, options: Options) -> Any:
     """The SearchConfig that options change."""
     if not _names_its_search(able):
-        config = registry.search_config()(**VALUE_SEARCH)
+        config = value_search()
         asked = override_settings("search", config, options.assignments(), PLACE)
         # So few go to every move once, as 1ply does: two moves and an outcome of each are worse (87,000 to 103,000).
-        return replace(config, considered_actions=4) if asked.simulations <= 4 else config
+        return (
+            replace(config, gumbel=replace(config.gumbel, considered_actions=4)) if asked.simulations <= 4 else config
+        )
     settings: Any = experiment.settings
     return settings.search
 

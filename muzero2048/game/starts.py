@@ -85,7 +85,7 @@ def _restart(game: Game2048, config: StartConfig) -> Starts:
         history = keep(history, step.before, step.number)
         length = step.number + 1
         middle = length // 2
-        restarts = step.done & (length - middle > config.restart_moves)
+        restarts = step.done & (length - middle > config.restart.moves)
         nearest = (middle + history.spacing // 2) // history.spacing, jnp.arange(len(middle))
         kept = tuple(word[nearest] for word in history.boards)
         history = history._replace(spacing=jnp.where(step.done, 1, history.spacing))
@@ -132,7 +132,7 @@ def _carousel(game: Game2048, config: StartConfig) -> Starts:
     stored, a normal game follows. A board is stored when the stage's tile is made on it and the game goes on. All
     environments share the rings.
     """
-    levels, size = config.stage_levels, config.carousel_size
+    levels, size = config.carousel.levels, config.carousel.size
     stages = len(levels)
     numbers = jnp.arange(stages)[None]  # [1, G]
 
@@ -172,9 +172,9 @@ def _carousel(game: Game2048, config: StartConfig) -> Starts:
 
 
 def _jump_start(game: Game2048, config: StartConfig) -> Starts:
-    """Start a game on a random one of `jump_boards`, after two spawns, with probability `jump_fraction`."""
-    made_up = jump_boards(game, config.jump_levels)
-    threshold = np.uint32(round(config.jump_fraction * 2**24))
+    """Start a game on a random one of `jump_boards`, after two spawns, with probability `start.jump_start.fraction`."""
+    made_up = jump_boards(game, config.jump_start.levels)
+    threshold = np.uint32(round(config.jump_start.fraction * 2**24))
 
     def step(bits: UInt32[Array, "D E"], state: tuple[()], step: Step) -> tuple[tuple[()], Board, Bool[Array, "E"]]:
         choice = bits[0] % np.uint32(len(made_up))

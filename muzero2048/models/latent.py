@@ -2,7 +2,7 @@
 
 With the trunk residual_mlp it is the model of Stochastic MuZero (appendix C), with se_resnet that of Guei 2023, sec.
 4.4.3. With any other trunk, h is this trunk and the dynamics are residual MLPs. Options that are not in the published
-form: separate weights for each action (network.action_input), and a consistency loss (losses.consistency).
+form: separate weights for each action (network.latent.action_input), and a consistency loss (losses.consistency).
 """
 
 from typing import ClassVar
@@ -34,7 +34,7 @@ class LatentModel(Model):
         super().__init__(config)
         network, num_cells = config.network, config.rows * config.columns
         self.h = make_trunk(network, (config.rows, config.columns), rngs)
-        self.outer = network.action_input == "outer"
+        self.outer = network.latent.action_input == "outer"
         self.phi = Tower(4 * network.width if self.outer else network.width + 4, network, rngs)
         self.g = Tower(network.width + self.codes, network, rngs)
         if not self.oracle:
@@ -67,7 +67,7 @@ class LatentModel(Model):
     def afterstate_dynamics(
         self, state: Float[Array, "B *S width"], action: Int[Array, "B"]
     ) -> tuple[Float[Array, "B *S width"], Float[Array, "B bins"]]:
-        """phi: apply the tower to state and action (network.action_input); the second output is the reward logits."""
+        """phi: apply the tower to state and action (network.latent.action_input); second output: reward logits."""
         one_hot = jax.nn.one_hot(action, 4)
         afterstate = self.phi(_outer(state, one_hot) if self.outer else _append(state, one_hot))
         return afterstate, self.reward_head(afterstate)

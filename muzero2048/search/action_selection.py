@@ -66,7 +66,7 @@ def select_puct(
     low, high = jnp.minimum(q.min(axis=-1), node_value), jnp.maximum(q.max(axis=-1), node_value)
     unit = normalize(q, low, high, bounds, config)
     total = 1 + visits.sum(axis=-1, keepdims=True)  # at least 1: with N = 0 the prior would not matter
-    rate = config.pb_c_init + jnp.log((total + config.pb_c_base + 1) / config.pb_c_base)
+    rate = config.puct.c_init + jnp.log((total + config.puct.c_base + 1) / config.puct.c_base)
     exploration = jax.nn.softmax(prior_logits) * jnp.sqrt(total) / (1 + visits) * rate
     return argmax(jnp.where(possible(prior_logits), unit + exploration, -jnp.inf))
 

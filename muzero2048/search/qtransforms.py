@@ -57,8 +57,8 @@ def scale_q(
     """
     low, high = completed.min(axis=-1), completed.max(axis=-1)
     return (
-        (config.c_visit + visits.max(axis=-1, keepdims=True))
-        * config.c_scale
+        (config.gumbel.c_visit + visits.max(axis=-1, keepdims=True))
+        * config.gumbel.c_scale
         * normalize(completed, low, high, bounds, config)
     )
 

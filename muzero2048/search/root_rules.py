@@ -66,7 +66,7 @@ def _select_gumbel_root(
 ) -> Int[Array, "B"]:
     """Select the best action of the current phase of Sequential Halving; arguments as in `RootRule.select`."""
     del node_value
-    most = config.considered_actions
+    most = config.gumbel.considered_actions
     table = np.array([halving_schedule(considered, config.simulations) for considered in range(most + 1)], np.int32)
     considered = jnp.minimum(root.legal.sum(axis=-1), most)
     visits = jnp.asarray(table)[considered, simulation]
@@ -107,7 +107,7 @@ def _select_gumbel_with_mctx(key: Array, tree: mctx.Tree, node: Int[Array, ""], 
         tree,
         node,
         num_simulations=config.simulations,
-        max_num_considered_actions=config.considered_actions,
+        max_num_considered_actions=config.gumbel.considered_actions,
         qtransform=functools.partial(_sigma, config),
     )
 
@@ -162,8 +162,8 @@ def add_dirichlet_noise(key: PRNGKeyArray, logits: Float[Array, "B A"], config: 
     """
     allowed = possible(logits)
     # Normalised gamma variates are Dirichlet distributed; their logarithms do not underflow at small alpha.
-    gammas = jnp.where(allowed, jax.random.loggamma(key, config.dirichlet_alpha, logits.shape), ILLEGAL)
-    fraction = config.dirichlet_fraction
+    gammas = jnp.where(allowed, jax.random.loggamma(key, config.puct.dirichlet_alpha, logits.shape), ILLEGAL)
+    fraction = config.puct.dirichlet_fraction
     mixed = (1 - fraction) * jax.nn.softmax(logits) + fraction * jax.nn.softmax(gammas)
     return jnp.where(allowed, jnp.log(jnp.maximum(mixed, jnp.finfo(jnp.float32).tiny)), ILLEGAL)
 
@@ -172,7 +172,7 @@ GUMBEL = RootRule(
     add_noise=_add_gumbel_noise,
     select=_select_gumbel_root,
     read_out=_read_out_gumbel,
-    is_one_batch=lambda config: config.simulations <= config.considered_actions,
+    is_one_batch=lambda config: config.simulations <= config.gumbel.considered_actions,
     select_with_mctx=_select_gumbel_with_mctx,
 )
 PUCT = RootRule(

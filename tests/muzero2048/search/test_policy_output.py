@@ -13,8 +13,9 @@ from muzero2048.search.policy_output import bootstrap_value, expectimax_q
 from muzero2048.search.policy_output import read_out as read_out_by_rule
 from muzero2048.search.root_rules import ROOT_RULES
 from muzero2048.search.tree import UNVISITED, plant
+from tests.settings import configured
 
-GUMBEL = SearchConfig(c_visit=1.0, c_scale=1.0, normalization="fixed", value_scale=1.0)
+GUMBEL = configured(SearchConfig, c_visit=1.0, c_scale=1.0, normalization="fixed", value_scale=1.0)
 PUCT = dataclasses.replace(GUMBEL, root="puct")
 
 

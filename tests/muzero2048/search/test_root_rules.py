@@ -13,6 +13,7 @@ from muzero2048.search.config import SearchConfig
 from muzero2048.search.policies import plan_by_rule
 from muzero2048.search.root_rules import GUMBEL, PUCT, ROOT_RULES, RootRule
 from tests.muzero2048.toy_model import ToyModel, random_tables, roots_of, toy_dynamics
+from tests.settings import configured
 
 
 def select_in_turn(
@@ -59,9 +60,10 @@ def test_a_further_rule_can_be_passed_in(engine: str) -> None:
 
 
 def test_which_rules_plan_in_one_batch() -> None:
-    assert GUMBEL.is_one_batch(SearchConfig(simulations=3, considered_actions=3))
-    assert not GUMBEL.is_one_batch(SearchConfig(simulations=4, considered_actions=3))
-    assert not PUCT.is_one_batch(SearchConfig(simulations=3, considered_actions=3, root="puct"))  # not a top-m
+    three_of_three = configured(SearchConfig, simulations=3, considered_actions=3)
+    assert GUMBEL.is_one_batch(three_of_three)
+    assert not GUMBEL.is_one_batch(configured(SearchConfig, simulations=4, considered_actions=3))
+    assert not PUCT.is_one_batch(three_of_three)  # PUCT follows visits and has no top m
 
 
 def test_every_rule_of_the_config_is_there() -> None:
