@@ -173,12 +173,13 @@ def _search_options(arguments: argparse.Namespace) -> "Options":
 
 def _evaluate(arguments: argparse.Namespace) -> int:
     from launch.evaluation import evaluate
+    from launch.evaluation.result import OutputOptions
 
     games, seed, options = arguments.games, arguments.seed, _search_options(arguments)
-    wishes = evaluate.Wishes(arguments.records, arguments.solution, arguments.keep, arguments.part, arguments.json)
+    outputs = OutputOptions(arguments.records, arguments.solution, arguments.keep, arguments.part, arguments.json)
     if _is_baseline(arguments):
-        return evaluate.evaluate_baseline(arguments.path, arguments.board or "4x4", games, seed, options, wishes)
-    return evaluate.evaluate_path(Path(arguments.path), games, seed, options, wishes)
+        return evaluate.evaluate_baseline(arguments.path, arguments.board or "4x4", games, seed, options, outputs)
+    return evaluate.evaluate_path(Path(arguments.path), games, seed, options, outputs)
 
 
 def _is_baseline(arguments: argparse.Namespace) -> bool:

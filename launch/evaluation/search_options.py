@@ -1,7 +1,12 @@
-"""The search that an evaluation plays with: what the user asks for, what the checkpoint can serve, and its name.
+"""The search of an evaluation: the options of the user, the check that the checkpoint can serve them, and its name.
 
-A search is 1ply, the best of the four moves by the learner's own values; expectimax (ntuple/expectimax/search.py)
-with an ExpectimaxConfig; or a tree search (muzero2048/search) with a SearchConfig. JAX is loaded for the last alone.
+| search | chooses a move by | config |
+|---|---|---|
+| 1ply | the learner's own values after each of the four moves | none |
+| expectimax | ntuple/expectimax/search.py | ExpectimaxConfig |
+| tree search | muzero2048/search | SearchConfig |
+
+JAX is imported only for a tree search.
 """
 
 import functools
@@ -20,32 +25,36 @@ from ntuple.settings import keys_of
 ONE_PLY = "1ply"
 EXPECTIMAX = "expectimax"
 HOLDS = {"learned": "a learned model", "network": "a value network", "ntuple": "an n-tuple network"}
-PLACE = "options of the search"  # in messages
-LONGEST_NAME = 160  # it is part of a file's name; of a longer one the end becomes a digest
-NAMED = {"root", "simulations", "model"}  # fields that every name tells
-# Fields of the noise in self-play, which evaluation plays without.
+PLACE = "options of the search"  # label used in error messages
+LONGEST_NAME = 160  # characters; the name is part of a file name. The end of a longer name is replaced by a digest.
+NAMED = {"root", "simulations", "model"}  # fields that `tree_name` writes in a form of their own
+# Fields for the noise in self-play. Evaluation uses no noise, so names leave them out.
 NOISE = {"gumbel_scale", "puct.dirichlet_fraction", "puct.dirichlet_alpha"}
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says of the search; None and () where it says nothing."""
+    """Search options of the command line; None and () for options that are not given."""
 
-    search: str | None = None  # 1ply, expectimax, or the rule at the root of a tree: gumbel, puct
+    search: str | None = None  # 1ply, expectimax, or the root rule of a tree search: gumbel, puct
     simulations: int | None = None
     model: str | None = None  # learned, simulator
     value: str | None = None  # network, ntuple
     overrides: Sequence[str] = ()  # "search.field=value"
-    plies: int | None = None  # of expectimax
+    plies: int | None = None  # depth of expectimax
 
     def words(self) -> list[str]:
-        """All of it as the user wrote it."""
+        """Return all given options as words of the command line."""
         named = {"search": self.search, "simulations": self.simulations, "plies": self.plies}
         named |= {"model": self.model, "value": self.value}
         return [*(f"--{name} {value}" for name, value in named.items() if value is not None), *self.overrides]
 
     def assignments(self) -> list[str]:
-        """The settings of a search as overrides; UserError if one is set twice."""
+        """Return the options as overrides of a search config.
+
+        Raises:
+            UserError: a key is set twice.
+        """
         named = {"search.simulations": self.simulations, "search.plies": self.plies, "search.model": self.model}
         if self.search != EXPECTIMAX:
             named["search.root"] = self.search
@@ -61,25 +70,28 @@ class Options:
 class Search:
     """How moves are chosen in an evaluation."""
 
-    name: str  # in results and names of files; another for every setting that can change a move
-    config: Any  # SearchConfig of a tree search, ExpectimaxConfig; None: 1ply
-    player: str = "tree_player"  # the field of LearnerEntry
+    name: str  # in results and file names; differs for every setting that can change a move
+    config: Any  # SearchConfig, ExpectimaxConfig, or None for 1ply
+    player: str = "tree_player"  # the field of LearnerEntry that loads the player
 
     def record(self) -> dict[str, Any]:
-        """What a result says of it."""
+        """Return the search as entries of a result file."""
         return {"search": self.name} | ({"search_config": asdict(self.config)} if self.config else {})
 
 
 def resolve(experiment: Experiment, options: Options, place: Path) -> Search:
-    """The search to play with: by default the learner's own, 1ply or the one of its config.
+    """Return the search that the options select; the default is 1ply or the search of the learner's config.
 
     Args:
-        experiment: of the checkpoint.
-        options: what the user asks for.
-        place: the checkpoint, for messages.
+        experiment: configuration of the checkpoint's run.
+        options: options of the user.
+        place: the checkpoint, for error messages.
+
+    Returns:
+        The search.
 
     Raises:
-        UserError: the checkpoint cannot serve the options; the line says why and how to mend it.
+        UserError: the checkpoint cannot serve the options; the message has the reason and the remedy.
     """
     able = registry.entry(experiment.learner)
     if options.search == EXPECTIMAX:
@@ -105,10 +117,12 @@ def resolve(experiment: Experiment, options: Options, place: Path) -> Search:
 
 
 def expectimax(options: Options, place: Path | str) -> Search:
-    """The expectimax search of the options; with a time limit it deepens as far as it gets, unless they say how far.
+    """Return the expectimax search of the options.
+
+    With a time limit and no given depth, the search deepens until the time is over (depth limit MOST_PLIES).
 
     Raises:
-        UserError: the options are not of expectimax.
+        UserError: an option is not one of expectimax.
     """
     for name, value in (("simulations", options.simulations), ("model", options.model), ("value", options.value)):
         if value is not None:
@@ -125,7 +139,10 @@ def expectimax(options: Options, place: Path | str) -> Search:
 
 
 def tree_name(config: Any, able: LearnerEntry) -> str:
-    """Such as gumbel-n16-simulator-ntuple-chance=weighted: rule at the root, simulations, and what is no default."""
+    """Return a name: root rule, simulations, and settings that are not default.
+
+    An example is gumbel-n16-simulator-ntuple-chance=weighted.
+    """
     default = type(config)() if _names_its_search(able) else value_search()
     words = [config.root, f"n{config.simulations}"]
     words += ["simulator"] if config.model == "simulator" else []
@@ -135,10 +152,10 @@ def tree_name(config: Any, able: LearnerEntry) -> str:
 
 
 def value_search() -> Any:
-    """Return the search in the true game over a learner's values, for learners whose config has no search.
+    """Return the tree search for learners whose config has no search: in the simulator, with a value function only.
 
-    The prior is a one-ply look at the same values, so the search must be able to outweigh it, which takes a large
-    c_scale; docs/results.md has the measurements for n-tuple networks.
+    The prior is computed from the same values by a 1-ply look-ahead. c_scale is large enough that the Q-values of the
+    search can outweigh this prior. docs/results.md has the measurements for n-tuple networks.
     """
     config = registry.search_config()()
     gumbel = replace(config.gumbel, considered_actions=2, c_scale=1.0)
@@ -178,20 +195,21 @@ def _one_ply(able: LearnerEntry, options: Options, place: Path) -> Search:
 
 
 def _base(able: LearnerEntry, experiment: Experiment, options: Options) -> Any:
-    """The SearchConfig that options change."""
+    """Return the SearchConfig that the options override."""
     if not _names_its_search(able):
         config = value_search()
         asked = override_settings("search", config, options.assignments(), PLACE)
-        # So few go to every move once, as 1ply does: two moves and an outcome of each are worse (87,000 to 103,000).
-        return (
-            replace(config, gumbel=replace(config.gumbel, considered_actions=4)) if asked.simulations <= 4 else config
-        )
+        if asked.simulations > 4:
+            return config
+        # With at most 4 simulations every move is visited once, as in 1ply: mean score 103,000. Visiting two moves and
+        # one spawn after each of them gives 87,000.
+        return replace(config, gumbel=replace(config.gumbel, considered_actions=4))
     settings: Any = experiment.settings
     return settings.search
 
 
 def _names_its_search(able: LearnerEntry) -> bool:
-    """Whether the learner trains by tree search, with the one of its config."""
+    """Return whether the learner trains by tree search, so that its config has a search."""
     return "learned" in able.models
 
 

@@ -20,8 +20,7 @@ from typing import Any, cast
 
 from launch.config.experiment import CONFIG_FILE, Experiment, changes, load_experiment, warn_without_effect
 from launch.errors import DivergedError, UserError, warn
-from launch.evaluation import evaluate
-from launch.evaluation.evaluate import Evaluation
+from launch.evaluation.result import Evaluation, prepare_folder, report, save_result
 from launch.evaluation.search_options import Options, Search, resolve
 from launch.evaluation.seeds import final_evaluation_seed, training_evaluation_seed
 from launch.evaluation.summary import probe_metrics, summarize
@@ -203,16 +202,16 @@ class TrainingRun:
         """Evaluate at the end of training, with more games and a seed of its own, and print the block."""
         if not self.done or not self._processes.is_first:
             return
-        evaluate.prepare_folder(self._folder)
+        prepare_folder(self._folder)
         evaluation = final_evaluation(self._experiment)
         played = self._play(evaluation, stop)
         self._journal.end_display()
         if played is not None:
             games, probes = played
             search = own_search(self._experiment)
-            summary, record = evaluate.report(games, self._experiment, self._state(), evaluation, search)
+            summary, record = report(games, self._experiment, self._state(), evaluation, search)
             self._record({**summary.metrics(), **probes})  # first: the file says that the run is finished
-            evaluate.keep(record, evaluation.file(self._folder, self.env_steps, search.name))
+            save_result(record, evaluation.file(self._folder, self.env_steps, search.name))
 
     def save_is_due(self) -> bool:
         """Whether `save_minutes` have passed since the last checkpoint, by the clock of the first process."""
