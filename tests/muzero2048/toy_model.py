@@ -1,6 +1,7 @@
 """A model given as tables, small random ones of each kind, and positions, for the tests of search and losses."""
 
 import functools
+import operator
 from typing import NamedTuple
 
 import jax
@@ -157,7 +158,8 @@ def plain_position(root: Root, row: int) -> Position:
 
 def plain_settings(config: SearchConfig, discount: float) -> Settings:
     """The settings of the plain search."""
-    return Settings(discount, *(getattr(config, name) for name in Settings._fields[1:]))
+    former = {former: operator.attrgetter(present)(config) for former, present in SearchConfig.former_keys.items()}
+    return Settings(discount, *(former.get(name, getattr(config, name, None)) for name in Settings._fields[1:]))
 
 
 def toy_dynamics(model: ToyModel) -> LearnedDynamics:
