@@ -40,7 +40,7 @@ RULES = (
     ),
     Mutant(
         "env-merge-order-reversed",
-        "muzero2048/game/env.py",
+        "muzero2048/game/words.py",
         "    reward = jnp.zeros_like(line)\n    for i in range(length - 1):",
         "    reward = jnp.zeros_like(line)\n    for i in reversed(range(length - 1)):",
         ("muzero2048/game/test_env.py",),
@@ -200,7 +200,7 @@ MUZERO = (
     ),
     Mutant(
         "halving-down-to-one-action",
-        "muzero2048/search/action_selection.py",
+        "muzero2048/search/root_rules.py",
         "left = max(2, left // 2)",
         "left = max(1, left // 2)",
         ("muzero2048/search/test_action_selection.py",),

@@ -26,7 +26,7 @@ from launch.errors import UserError
 from launch.run.environment import device_bytes
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.train_step import Learner, make_learner
-from muzero2048.search.tree_search import block_size
+from muzero2048.search.expansion import block_size
 
 CONFIGS = Path(__file__).parents[2] / "configs" / "muzero"
 SMALL, LARGE = ("grounded", "latent"), ("dissertation", "deepmind")  # large configs are not run on a CPU

@@ -189,7 +189,7 @@ def _lost_updates(learner: NTupleLearner) -> Iterator[Row]:
             entries = len(learner.network.symmetries) * len(learner.network.tables)
             added += error * (counted.progress["updates"] - before) * entries
             found += float(read_field(learner.network, SECOND).sum(dtype=np.float64))
-        name = f"lost of a million updates, {learner.config.network}, TC, {_count(threads)}"
+        name = f"lost of a million updates, {list_text(learner.config.network)}, TC, {_count(threads)}"
         yield Row(name, PER_MILLION * (1 - found / added), "updates", {})
 
 

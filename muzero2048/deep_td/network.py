@@ -11,7 +11,6 @@ from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.game.env import Board, Game2048
 from muzero2048.networks.trunks import Head, make_trunk, value_initializers
-from muzero2048.search.dynamics import all_afterstates, flat_cells
 
 
 class ValueNetwork(nnx.Module):
@@ -52,10 +51,10 @@ def q_values(network: ValueNetwork, game: Game2048, board: Board, discount: floa
         Q in points; -inf for illegal moves.
     """
     if network.outputs == 1:
-        afterstate, reward = all_afterstates(game, board)
+        afterstate, reward = game.all_afterstates(board)
         q = reward + discount * afterstate_values(network, game, afterstate)
     else:
-        q = network.values(flat_cells(game, board))
+        q = network.values(game.flat_cells(board))
     return jnp.where(game.legal_actions(board), q, -jnp.inf)
 
 
@@ -70,4 +69,4 @@ def afterstate_values(network: ValueNetwork, game: Game2048, afterstate: Board) 
     Returns:
         V(as) in points.
     """
-    return network.values(flat_cells(game, afterstate))[..., 0]
+    return network.values(game.flat_cells(afterstate))[..., 0]

@@ -13,7 +13,6 @@ from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.network import ValueNetwork, q_values
 from muzero2048.game.env import Game2048
 from muzero2048.game.starts import make_starts
-from muzero2048.search.dynamics import flat_cells
 from muzero2048.training.actor import ActorState, Outcome, draws, step_actor
 from muzero2048.training.game_metrics import GameStatistics, game_statistics
 from muzero2048.training.returns import lambda_returns
@@ -72,7 +71,7 @@ def play_chunk(
         following, transition, outcome = step_actor(game, starts, bits[2:], actor, action, value, config.discount)
         seen = actor.board if config.method == "q_learning" else game.afterstate(actor.board, action)[0]
         return following, Moves(
-            cells=flat_cells(game, seen),
+            cells=game.flat_cells(seen),
             action=action.astype(jnp.int8),
             reward=transition.reward.astype(jnp.float32),
             done=transition.done,

@@ -27,7 +27,7 @@ from muzero2048.models.base import Model, State
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.selfplay import LATE_LEVEL
 from muzero2048.search.base import Afterstate
-from muzero2048.search.dynamics import flat_cells, make_dynamics
+from muzero2048.search.dynamics import make_dynamics
 from muzero2048.search.policies import move_all
 from muzero2048.training.replay import ReplayState
 
@@ -72,7 +72,7 @@ def diagnose(
         "swap/agreement": _mean(best_learned == best_true, legal.any(axis=-1)),
     }
     if model.grounded:
-        right = _decoded_right(model, learned.state, flat_cells(game, true.state)).reshape(-1, NUM_ACTIONS)
+        right = _decoded_right(model, learned.state, game.flat_cells(true.state)).reshape(-1, NUM_ACTIONS)
         unplayed = ~jax.nn.one_hot(played, NUM_ACTIONS, dtype=bool)
         late = (cells.max(axis=-1) >= LATE_LEVEL)[:, None]
         means |= {

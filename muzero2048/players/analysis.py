@@ -15,7 +15,6 @@ import numpy as np
 from jaxtyping import Array, Float, Int, UInt8, UInt32
 
 from muzero2048.game.env import Board, Game2048
-from muzero2048.search.dynamics import all_afterstates
 from ntuple.game.interfaces import Analysis, check_boards
 
 
@@ -51,7 +50,7 @@ def make_analyse(game: Game2048, judge: Callable[[Any], Judge], lanes: int) -> A
         found, legal = judge(params)(board, seeds), game.legal_actions(board)
         return (
             jnp.where(legal.any(axis=-1), found.action, -1),
-            jnp.where(legal, all_afterstates(game, board)[1], -1),
+            jnp.where(legal, game.all_afterstates(board)[1], -1),
             jnp.where(legal, found.value, -jnp.inf),
             jnp.where(legal, found.effort, 0),
         )

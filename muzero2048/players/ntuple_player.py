@@ -21,6 +21,7 @@ from muzero2048.search.base import Dynamics
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import BoardEvaluator, SimulatorDynamics
 from ntuple import NTupleConfig, load_weights
+from ntuple.lists import list_text
 from ntuple.tables.patterns import Pattern, count_levels, parse_network, table_sizes
 
 MOST_WEIGHTS = 2**31 - 1  # positions in the table are int32; the largest named network has 2^27 weights
@@ -110,7 +111,9 @@ def load_player(folder: Path, config: NTupleConfig, search: SearchConfig) -> Sea
     game = Game2048(config.rows, config.columns)
     weights = load_weights(folder, config)
     if weights.size > MOST_WEIGHTS:
-        raise ValueError(f"network {config.network!r} has {weights.size:,} weights, tree search takes {MOST_WEIGHTS:,}")
+        raise ValueError(
+            f"network {list_text(config.network)} has {weights.size:,} weights, tree search takes {MOST_WEIGHTS:,}"
+        )
     patterns = parse_network(config.network, config.rows, config.columns)
     # The discount is 1: the values of an n-tuple network are undiscounted sums of future rewards.
     return SearchPlayer(NTupleSetting(game, search, 1.0, patterns), jnp.asarray(weights))
