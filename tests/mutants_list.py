@@ -67,7 +67,7 @@ NTUPLE = (
         "ntuple/tables/patterns.py",
         "grid[::-1], [row[::-1] for row in grid[::-1]]]",
         "grid[::-1], [row[::-1] for row in grid]]",
-        ("ntuple/tables/test_network.py",),
+        ("ntuple/tables/test_entries.py",),
     ),
     Mutant(
         "tc-sums-decayed-error",
@@ -113,7 +113,7 @@ NTUPLE = (
     ),
     Mutant(
         "promotion-without-first-stage",
-        "ntuple/tables/network.py",
+        "ntuple/tables/promotion.py",
         "or not network.promotion & INTER or base == ZERO:",
         "or not network.promotion & INTER or base <= network.stage_size:",
         ("ntuple/tables/test_stages.py",),

@@ -60,10 +60,11 @@ from ntuple.learning.targets import EXPECTED, METHODS, RECTIFICATIONS, History, 
 from ntuple.players.greedy import GAMES_A_THREAD, make_scratch
 from ntuple.players.player import NTuplePlayer
 from ntuple.tables.averaging import WeightMean
-from ntuple.tables.network import PROMOTIONS, Network, read_field, widen, write_field
+from ntuple.tables.network import PROMOTIONS, Network
 from ntuple.tables.patterns import parse_network, table_sizes
 from ntuple.tables.placement import pin
 from ntuple.tables.promotion import promoted
+from ntuple.tables.record_fields import read_field, widen, write_field
 from ntuple.tables.stages import count_stages, make_stages
 
 # Moves of a thread between two looks at whether to stop: a quarter of a second of 4x6 tuples. A fixed number, since the

@@ -20,7 +20,9 @@ from ntuple.learning.exploration import Exploration, explore
 from ntuple.learning.kernel import ERROR_SUM, Method, count_game
 from ntuple.learning.targets import UNDECAYED, Learning, learn
 from ntuple.players.greedy import ILLEGAL, LEARN, ROWS, Move, Scratch, has_legal_move, highest_move
-from ntuple.tables.network import Lookup, Network, find_entries, value_at
+from ntuple.tables.entries import Lookup, find_entries
+from ntuple.tables.network import Network
+from ntuple.tables.values import value_at
 
 AFTERSTATES, STATES, ACTIONS = range(3)
 KINDS = {"afterstate": AFTERSTATES, "state": STATES, "action": ACTIONS}

@@ -25,7 +25,9 @@ import numpy as np
 
 from ntuple.game.bitboard import ONE, U2, U3
 from ntuple.game.jit import inline, kernel
-from ntuple.tables.network import VIEWS, Lookup, Network, weight_of
+from ntuple.tables.entries import Lookup
+from ntuple.tables.network import VIEWS, Network
+from ntuple.tables.promotion import weight_of
 
 TD, TC, AUTOSTEP = range(3)
 RULES = {"td": TD, "tc": TC, "autostep": AUTOSTEP}

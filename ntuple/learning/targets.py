@@ -27,7 +27,9 @@ from numpy.typing import NDArray
 from ntuple.game.bitboard import Board, Rules
 from ntuple.game.jit import inline, kernel
 from ntuple.learning.step_sizes import StepSize, update
-from ntuple.tables.network import Lookup, Network, find_entries, value_at
+from ntuple.tables.entries import Lookup, find_entries
+from ntuple.tables.network import Network
+from ntuple.tables.values import value_at
 
 TD, N_STEP, TRACE, DELAYED, EXPECTED, LAMBDA_RETURN = range(6)
 METHODS = {

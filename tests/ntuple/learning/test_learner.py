@@ -17,8 +17,8 @@ from ntuple.learning import learner as learner_module
 from ntuple.learning.config import AverageConfig, ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
 from ntuple.learning.kernel import train
 from ntuple.learning.step_sizes import SECOND
-from ntuple.tables.network import read_field
 from ntuple.tables.patterns import parse_network
+from ntuple.tables.record_fields import read_field
 from tests.ntuple.drivers import to_reference
 from tests.settings import configured
 

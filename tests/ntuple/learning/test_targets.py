@@ -33,8 +33,11 @@ from ntuple.learning.targets import (
     rectify,
     remember,
 )
-from ntuple.tables.network import find_entries, make_lookup, make_network, read_field, value_at
+from ntuple.tables.entries import find_entries, make_lookup
+from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network
+from ntuple.tables.record_fields import read_field
+from ntuple.tables.values import value_at
 from tests.ntuple.drivers import to_board
 
 PATTERNS = "012,0134"

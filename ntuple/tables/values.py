@@ -1,0 +1,42 @@
+"""Values."""
+
+import numpy as np
+
+from ntuple.game.bitboard import ONE, U2, U3
+from ntuple.game.jit import inline, kernel
+from ntuple.tables.entries import Lookup
+from ntuple.tables.network import VIEWS, Network
+from ntuple.tables.promotion import weight_of
+
+
+@inline
+def value_at(network: Network, lookup: Lookup, row: int) -> np.float32:
+    """V of the board of a row, in four sums that do not wait for each other."""
+    if network.promotion:
+        return _promoted_value(network, lookup, row)
+    first = np.uint64(row) * lookup.row_size
+    a = b = c = d = np.float32(0)
+    for m in range(network.tables.size):
+        table = lookup.bases[row] + network.tables[m]
+        if len(network.symmetries) == 1:
+            place = table + np.uint64(lookup.entries[first + np.uint64(VIEWS * m)])
+            a += network.weights[place << network.record_bits]
+            continue
+        for view in range(0, len(network.symmetries), 4):
+            at = first + np.uint64(VIEWS * m + view)
+            a += network.weights[(table + np.uint64(lookup.entries[at])) << network.record_bits]
+            b += network.weights[(table + np.uint64(lookup.entries[at + ONE])) << network.record_bits]
+            c += network.weights[(table + np.uint64(lookup.entries[at + U2])) << network.record_bits]
+            d += network.weights[(table + np.uint64(lookup.entries[at + U3])) << network.record_bits]
+    return (a + b) + (c + d)
+
+
+@kernel
+def _promoted_value(network: Network, lookup: Lookup, row: int) -> np.float32:
+    """V where untouched entries count what they would begin with; nothing is written."""
+    first = np.uint64(row) * lookup.row_size
+    total = np.float32(0)
+    for m in range(network.tables.size):
+        for view in range(len(network.symmetries)):
+            total += weight_of(network, lookup.bases[row], m, lookup.entries[first + np.uint64(VIEWS * m + view)])
+    return total
