@@ -20,6 +20,11 @@ MBIND, GET_MEMPOLICY = {"x86_64": (237, 239), "aarch64": (235, 236)}.get(platfor
 DEFAULT, INTERLEAVE = 0, 3  # MPOL_DEFAULT, MPOL_INTERLEAVE
 
 
+def available_cores() -> int:
+    """The cores that this process may use, where the system tells: a batch job has a few of many."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def pin(thread: int, threads: int) -> None:
     """Keep the calling thread on a core of its own, if there are as many threads as cores for this process.
 

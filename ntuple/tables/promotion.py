@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from ntuple.game.bitboard import ZERO
 from ntuple.game.jit import inline, kernel
-from ntuple.learning.config import available_cores
 from ntuple.tables import placement
 from ntuple.tables.layout import scramble, smaller_index, unscramble
 from ntuple.tables.network import INTER, INTRA, PROMOTIONS, Network, num_weights
+from ntuple.tables.placement import available_cores
 
 
 @kernel

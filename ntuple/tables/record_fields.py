@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.learning.config import available_cores
 from ntuple.tables import placement
 from ntuple.tables.layout import read_table, write_table
 from ntuple.tables.network import Network, num_weights
+from ntuple.tables.placement import available_cores
 
 
 def read_field(network: Network, field: int = 0) -> NDArray[np.float32]:

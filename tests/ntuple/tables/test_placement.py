@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from ntuple.learning import learner as learner_module
-from ntuple.learning.config import NTupleConfig, available_cores
+from ntuple.learning.config import NTupleConfig
 from ntuple.tables import placement
-from ntuple.tables.placement import DEFAULT, _listed, _policy, interleave, own_nodes, pin
+from ntuple.tables.placement import DEFAULT, _listed, _policy, available_cores, interleave, own_nodes, pin
 
 BIND = 2  # MPOL_BIND
 
