@@ -86,9 +86,9 @@ NTUPLE = (
     Mutant(
         "otd-switch-one-report-late",
         "ntuple/learning/learner.py",
-        "if env_steps >= self.config.adaptive_starts and not self._is_adaptive:",
-        "if env_steps > self.config.adaptive_starts and not self._is_adaptive:",
-        ("ntuple/learning/test_learner.py",),
+        "if env_steps >= config.adaptive_starts and not state.is_adaptive:",
+        "if env_steps > config.adaptive_starts and not state.is_adaptive:",
+        ("ntuple/learning/test_schedule.py",),
     ),
     Mutant(
         "delayed-last-moves-learned-too-few",
@@ -141,10 +141,10 @@ NTUPLE = (
     ),
     Mutant(
         "checkpoint-without-delayed-errors",
-        "ntuple/learning/learner.py",
-        '{"boards": history.boards, "rewards": history.rewards, "deltas": history.deltas}',
-        '{"boards": history.boards, "rewards": history.rewards}',
-        ("ntuple/learning/test_learner.py",),
+        "ntuple/learning/threads.py",
+        'f"rewards.{i}": history.rewards, f"deltas.{i}": history.deltas}',
+        'f"rewards.{i}": history.rewards}',
+        ("ntuple/learning/test_training_state.py",),
     ),
     Mutant(
         "solver-worst-of-twos-alone",

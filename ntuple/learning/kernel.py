@@ -22,18 +22,10 @@ from ntuple.game.episode import (
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
 from ntuple.learning.exploration import Exploration, explore
+from ntuple.learning.history import History, remember
 from ntuple.learning.starts import Starts, begin_next, watch
 from ntuple.learning.step_sizes import StepSize
-from ntuple.learning.targets import (
-    History,
-    Learning,
-    Target,
-    learn_end,
-    learn_forward,
-    learn_one_step,
-    rectify,
-    remember,
-)
+from ntuple.learning.targets import Learning, Target, learn_end, learn_forward, learn_one_step, rectify
 from ntuple.players.greedy import LEARN, ROWS, Scratch, best_move, expected_return, has_legal_move, look_ahead
 from ntuple.tables.network import Network
 

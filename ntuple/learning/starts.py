@@ -31,7 +31,7 @@ from ntuple.game.episode import (
 )
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import bounded, mix, step
-from ntuple.learning.targets import History
+from ntuple.learning.history import History
 from ntuple.tables.stages import Stages, stage_of
 
 NORMAL, RESTART, CAROUSEL_OF_STAGES, JUMP = range(4)

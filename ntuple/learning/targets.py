@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from ntuple.game.bitboard import Board, Rules
 from ntuple.game.jit import inline, kernel
+from ntuple.learning.history import LONGEST_GAME, History, afterstate_at
 from ntuple.learning.step_sizes import StepSize, update
 from ntuple.tables.entries import Lookup, find_entries
 from ntuple.tables.network import Network
@@ -42,7 +43,6 @@ METHODS = {
 }
 PLAIN, RECTIFIED, RELU = range(3)
 RECTIFICATIONS = {"none": PLAIN, "target": RECTIFIED, "relu": RELU}
-LONGEST_GAME = 1 << 17  # moves: the sum of all tiles, at most 2^18 - 4, grows by 2 or 4 with each
 UNDECAYED = np.float32(1)
 
 
@@ -57,15 +57,6 @@ class Target(NamedTuple):
     rectified: int  # PLAIN; RECTIFIED: V below 0 counts 0 in targets; RELU: and is not learned from
 
 
-class History(NamedTuple):
-    """The last moves of a thread's games; move t of a game lies at t & mask."""
-
-    boards: NDArray[np.uint64]  # [G, length, 2] afterstates
-    rewards: NDArray[np.float32]  # [G, length] of the moves that led to them
-    deltas: NDArray[np.float32]  # [G, length] delayed: their errors
-    mask: int  # length - 1; the length is a power of 2
-
-
 def history_length(target: Target, needs_games: bool) -> int:
     """Moves to be remembered, 0 or a power of 2: those that one update looks back on, or whole games."""
     if target.is_backward or needs_games:
@@ -74,20 +65,6 @@ def history_length(target: Target, needs_games: bool) -> int:
         return 0
     moves = (target.steps if target.method in (N_STEP, LAMBDA_RETURN) else target.horizon) + 1
     return 1 << (moves - 1).bit_length()
-
-
-def make_history(games: int, length: int) -> History:
-    """An empty history of so many games."""
-    rewards, deltas = np.zeros((games, length), np.float32), np.zeros((games, length), np.float32)
-    return History(np.zeros((games, length, 2), np.uint64), rewards, deltas, length - 1)
-
-
-@inline
-def remember(history: History, game: int, move: int, after: Board, reward: np.float32) -> None:
-    """Write down the afterstate that a game's move number `move` led to."""
-    at = move & history.mask
-    history.boards[game, at, 0], history.boards[game, at, 1] = after.lo, after.hi
-    history.rewards[game, at] = reward
 
 
 class Learning(NamedTuple):
@@ -133,12 +110,6 @@ def learn_one_step(rules: Rules, learning: Learning, after: Board, returned: np.
     learn(learning, value, returned - value, UNDECAYED)
 
 
-@inline
-def _remembered(history: History, game: int, move: int) -> Board:
-    at = move & history.mask
-    return Board(history.boards[game, at, 0], history.boards[game, at, 1])
-
-
 @kernel
 def _learn_error(rules: Rules, learning: Learning, after: Board, delta: np.float32, decay: np.float32) -> None:
     """An afterstate learns an error."""
@@ -169,17 +140,17 @@ def learn_forward(
     """
     target = learning.target
     if target.method == TD or target.method == EXPECTED:
-        _learn_return(rules, learning, _remembered(history, game, last), returned)
+        _learn_return(rules, learning, afterstate_at(history, game, last), returned)
         return
     if target.method == N_STEP or target.method == LAMBDA_RETURN:
         if last + 1 - target.steps >= first:
             _learn_n_steps(rules, learning, history, game, last + 1 - target.steps, last, returned)
         return
-    delta = returned - value_of(rules, learning, _remembered(history, game, last))
+    delta = returned - value_of(rules, learning, afterstate_at(history, game, last))
     if target.method == TRACE:
         decay = UNDECAYED
         for k in range(min(target.horizon, last - first) + 1):
-            _learn_error(rules, learning, _remembered(history, game, last - k), delta, decay)
+            _learn_error(rules, learning, afterstate_at(history, game, last - k), delta, decay)
             decay *= target.decay
     else:
         history.deltas[game, last & history.mask] = delta
@@ -193,7 +164,7 @@ def _learn_n_steps(
 ) -> None:
     """as_move learns from what as_last learns, `rest`, and the moves in between; see `_return_of_steps`."""
     returned = _return_of_steps(rules, learning, history, game, move, last, rest)
-    _learn_return(rules, learning, _remembered(history, game, move), returned)
+    _learn_return(rules, learning, afterstate_at(history, game, move), returned)
 
 
 @inline
@@ -219,7 +190,7 @@ def _return_of_steps(
     target, returned = learning.target, rest
     for k in range(last, move, -1):
         if target.method == LAMBDA_RETURN:
-            value = rectify(target, value_of(rules, learning, _remembered(history, game, k)))
+            value = rectify(target, value_of(rules, learning, afterstate_at(history, game, k)))
             returned = (UNDECAYED - target.decay) * value + target.decay * returned
         returned += history.rewards[game, k & history.mask]
     return returned
@@ -232,7 +203,7 @@ def _learn_delayed(rules: Rules, learning: Learning, history: History, game: int
     for k in range(move, last + 1):
         total += decay * history.deltas[game, k & history.mask]
         decay *= learning.target.decay
-    _learn_error(rules, learning, _remembered(history, game, move), total, UNDECAYED)
+    _learn_error(rules, learning, afterstate_at(history, game, move), total, UNDECAYED)
 
 
 @kernel
@@ -261,7 +232,7 @@ def _lambda_return_backward(
     """The truncated lambda-return of as_move in a game whose last move is `last`."""
     end, rest = move + learning.target.steps, np.float32(0)
     if end <= last:
-        rest = rectify(learning.target, value_of(rules, learning, _remembered(history, game, end)))
+        rest = rectify(learning.target, value_of(rules, learning, afterstate_at(history, game, end)))
         rest += history.rewards[game, end & history.mask]
     return _return_of_steps(rules, learning, history, game, move, min(end - 1, last), rest)
 
@@ -281,9 +252,9 @@ def _learn_backward(rules: Rules, learning: Learning, history: History, game: in
                 rewards -= history.rewards[game, (end + 1) & history.mask]
             returned = rewards
             if end <= last:
-                returned += rectify(target, value_of(rules, learning, _remembered(history, game, end)))
+                returned += rectify(target, value_of(rules, learning, afterstate_at(history, game, end)))
         elif target.method == LAMBDA_RETURN:
             returned = _lambda_return_backward(rules, learning, history, game, move, last)
         else:
             returned = reward + (UNDECAYED - decay) * rectify(target, after_value) + decay * returned
-        after_value = _learn_return(rules, learning, _remembered(history, game, move), returned)
+        after_value = _learn_return(rules, learning, afterstate_at(history, game, move), returned)

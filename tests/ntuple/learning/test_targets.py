@@ -12,12 +12,12 @@ from reference import rules, td_methods
 
 from ntuple.game.bitboard import Board, make_rules
 from ntuple.game.jit import kernel
+from ntuple.learning.history import LONGEST_GAME, make_history, remember
 from ntuple.learning.step_sizes import ADAPTIVE_RECORD_BITS, AUTOSTEP, FIRST, SECOND, TC, WEIGHT, StepSize
 from ntuple.learning.step_sizes import TD as TD_RULE
 from ntuple.learning.targets import (
     DELAYED,
     LAMBDA_RETURN,
-    LONGEST_GAME,
     N_STEP,
     PLAIN,
     RECTIFIED,
@@ -29,9 +29,7 @@ from ntuple.learning.targets import (
     history_length,
     learn_end,
     learn_forward,
-    make_history,
     rectify,
-    remember,
 )
 from ntuple.tables.entries import find_entries, make_lookup
 from ntuple.tables.network import make_network
