@@ -35,7 +35,7 @@ from ntuple.learning.history import History
 from ntuple.tables.stages import Stages, stage_of
 
 NORMAL, RESTART, CAROUSEL_OF_STAGES, JUMP = range(4)
-KINDS = {"normal": NORMAL, "restart": RESTART, "carousel": CAROUSEL_OF_STAGES, "jump_start": JUMP}
+START_KINDS = {"normal": NORMAL, "restart": RESTART, "carousel": CAROUSEL_OF_STAGES, "jump_start": JUMP}
 ONE_IN_32_BITS = 2.0**32
 
 
@@ -57,7 +57,7 @@ def make_starts(
     """A thread's starts, with nothing seen yet; the tiles are log2."""
     count = stages.thresholds.size + 1 if kind == "carousel" else 1
     return Starts(
-        KINDS[kind],
+        START_KINDS[kind],
         restart_moves,
         stages,
         np.zeros((count, kept if kind == "carousel" else 1, 2), np.uint64),
@@ -85,7 +85,7 @@ def begin_next(rules: Rules, starts: Starts, history: History | None, game: int,
         middle = (row[FIRST] + row[MOVES]) >> ONE
         if row[MOVES] - middle > np.uint64(starts.restart_moves) and middle > ZERO:
             at = np.int64(middle - ONE) & history.mask
-            _begin_behind(rules, row, Board(history.boards[game, at, 0], history.boards[game, at, 1]), middle)
+            _begin_from_afterstate(rules, row, Board(history.boards[game, at, 0], history.boards[game, at, 1]), middle)
             return
     if starts.kind == CAROUSEL_OF_STAGES:
         stage = row[CAROUSEL] + ONE
@@ -93,7 +93,9 @@ def begin_next(rules: Rules, starts: Starts, history: History | None, game: int,
             kept = min(starts.seen[stage], starts.pools.shape[1])
             row[RNG] = step(row[RNG])
             drawn = bounded(mix(row[RNG]), np.uint64(kept))
-            _begin_behind(rules, row, Board(starts.pools[stage, drawn, 0], starts.pools[stage, drawn, 1]), ZERO)
+            _begin_from_afterstate(
+                rules, row, Board(starts.pools[stage, drawn, 0], starts.pools[stage, drawn, 1]), ZERO
+            )
             row[CAROUSEL] = stage
             return
     begin_game(rules, row, row[RNG])
@@ -105,7 +107,7 @@ def begin_next(rules: Rules, starts: Starts, history: History | None, game: int,
 
 
 @inline
-def _begin_behind(rules: Rules, row: Row, after: Board, first: np.uint64) -> None:
+def _begin_from_afterstate(rules: Rules, row: Row, after: Board, first: np.uint64) -> None:
     """Begin with a spawn behind an afterstate."""
     row[RNG] = step(row[RNG])
     set_board(row, spawn(rules, after, mix(row[RNG])))

@@ -62,7 +62,7 @@ def expected_value(rules: Rules, network: Network, after: Board, lookup: Lookup,
 
 
 @inline
-def choose_action(network: Network, lookup: Lookup, source: int, target: int, action: int) -> None:
+def find_action_entries(network: Network, lookup: Lookup, source: int, target: int, action: int) -> None:
     """Write the entries of an action, given those of its board in row `source`, to row `target`."""
     first, at = np.uint64(source) * lookup.row_size, np.uint64(target) * lookup.row_size
     for i in range(lookup.row_size):
@@ -84,7 +84,7 @@ def look(rules: Rules, network: Network, kind: int, board: Board, scratch: Scrat
             continue
         scratch.rewards[game, action] = np.float32(reward)
         if kind == ACTIONS:
-            choose_action(network, scratch.lookup, state, row, action)
+            find_action_entries(network, scratch.lookup, state, row, action)
             scratch.values[game, action] = value_at(network, scratch.lookup, row)
         else:
             expected = expected_value(rules, network, after, scratch.lookup, row)
@@ -103,7 +103,7 @@ def learn_move(
         if has_legal_move(scratch, game):
             returned += highest_move(scratch, game).value
         find_entries(rules, network, board, lookup, ROWS * game)
-        choose_action(network, lookup, ROWS * game, row, move.action)
+        find_action_entries(network, lookup, ROWS * game, row, move.action)
     else:
         returned = move.reward + state_value(rules, network, spawned, lookup, row)
         find_entries(rules, network, board, lookup, row)
