@@ -1,4 +1,8 @@
-"""Finding the S M entries of a board."""
+"""The entries of a board: for each of M tuples and S views, the place in the tuple's table.
+
+Memory latency limits training and play. So a kernel finds the entries of a board, begins to load their records
+(`prefetch_entries`), works on something else, and reads the values later (ntuple.tables.values).
+"""
 
 from typing import NamedTuple
 
@@ -16,7 +20,7 @@ U16, U16_MASK = np.uint32(16), np.uint32(0xFFFF)
 
 
 class Lookup(NamedTuple):
-    """Room for the entries of some boards, one a row; made by `make_lookup`."""
+    """Memory for the entries of some boards, one row for each board; made by `make_lookup`."""
 
     entries: NDArray[np.uint32]  # [rows * 8 M] entry (m, view) of a row lies at 8 m + view: its place in table m
     row_size: np.uint64  # 8 M
@@ -24,7 +28,7 @@ class Lookup(NamedTuple):
 
 
 def make_lookup(network: Network, rows: int) -> Lookup:
-    """Room for the entries of `rows` boards."""
+    """Make the memory for the entries of `rows` boards."""
     row_size = VIEWS * network.tables.size
     return Lookup(np.zeros(rows * row_size, np.uint32), np.uint64(row_size), np.zeros(rows, np.uint64))
 
@@ -43,7 +47,16 @@ def _find_by_vectors(rules: Rules, network: Network, board: Board, entries: NDAr
 
 @inline
 def place_of(network: Network, nibbles: np.uint32, salt: np.uint32) -> np.uint32:
-    """The place in its table of an index of a nibble a cell: scrambled, or in base R on a small board."""
+    """Return the place of an index in its table: scrambled, or in base R on a board below 4x4.
+
+    Args:
+        network: the network.
+        nibbles: the index, one nibble for each cell.
+        salt: salt of the table.
+
+    Returns:
+        The place.
+    """
     if network.digits.size == 0:
         return scramble(nibbles, salt)
     high = network.digits[nibbles >> U16] * network.levels**4
@@ -52,7 +65,7 @@ def place_of(network: Network, nibbles: np.uint32, salt: np.uint32) -> np.uint32
 
 @inline
 def _find_plainly(rules: Rules, network: Network, board: Board, entries: NDArray[np.uint32], at: np.uint64) -> None:
-    """Four views at a time: LLVM keeps them in one vector register."""
+    """Find the entries with plain arithmetic, four views at once, which LLVM keeps in one vector register."""
     v0 = index_word(board)
     v1 = index_word(mirror(rules, board))
     v2 = index_word(flip(rules, board))
@@ -76,13 +89,21 @@ def _find_plainly(rules: Rules, network: Network, board: Board, entries: NDArray
         v0, v1, v2, v3 = transpose(v0), transpose(v1), transpose(v2), transpose(v3)
 
 
-# The one choice between the vector instructions and their plain form; tests compare the two.
+# The only place that chooses between vector instructions and plain arithmetic; tests compare the two.
 _find = _find_by_vectors if simd.AVAILABLE else _find_plainly
 
 
 @inline
 def find_entries(rules: Rules, network: Network, board: Board, lookup: Lookup, row: int) -> None:
-    """Write the places of a board's S M entries to a row."""
+    """Find the S M entries of a board.
+
+    Args:
+        rules: the game.
+        network: the network.
+        board: the board.
+        lookup: memory for the result.
+        row: the row of `lookup` to overwrite.
+    """
     _find(rules, network, board, lookup.entries, np.uint64(row) * lookup.row_size)
     stage = stage_of(network.stages, board) if network.stages.thresholds.size else ZERO
     lookup.bases[row] = stage * network.stage_size
@@ -90,7 +111,13 @@ def find_entries(rules: Rules, network: Network, board: Board, lookup: Lookup, r
 
 @inline
 def prefetch_entries(network: Network, lookup: Lookup, row: int) -> None:
-    """Begin to load the S M records of a row."""
+    """Begin to load the records of a board.
+
+    Args:
+        network: the network.
+        lookup: entries of the board.
+        row: row of the board in `lookup`.
+    """
     first = np.uint64(row) * lookup.row_size
     for m in range(network.tables.size):
         table = lookup.bases[row] + network.tables[m]

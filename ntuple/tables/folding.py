@@ -22,7 +22,7 @@ def containing(
     Args:
         pattern: the small tuple.
         others: tuples to choose from.
-        views: symmetries of the network (`view_cells` of ntuple.tables.patterns): view v has the board's cell v[c] at c.
+        views: symmetries of the network (`view_cells`): view v has the board's cell v[c] at cell c.
 
     Returns:
         The number of the larger tuple, and for each cell of the small tuple its position in the larger one; None if no

@@ -1,8 +1,15 @@
-"""n-tuple networks: V(board) = sum over M tuples and S symmetries of one shared table a tuple.
+"""n-tuple networks: the arrays of a network, and how they are made.
 
-S is 8 on square boards, 4 on oblong ones, and 1 if views share no tables. A network of several stages has all tables
-once a stage. They lie in one flat array of records (ntuple.layout), stage behind stage. Kernels find the S M entries of
-a board once, begin to load them, and come back for the values when they have arrived.
+    V(board) = sum over tuples m = 1..M and views v = 1..S of table_m[index of tuple m on view v of the board]
+
+All views share one table for each tuple. S is 8 on square boards, 4 on other rectangles, and 1 without symmetry. A
+network with several stages has a copy of all tables for each stage. All tables are in one flat array of records
+(ntuple.tables.layout), ordered by stage, then by tuple.
+
+    entries        find the S M entries of a board
+    values         sum their weights
+    promotion      the weight of an entry that no update has changed
+    record_fields  read and write the tables in the order of files
 """
 
 from collections.abc import Sequence
@@ -26,34 +33,34 @@ from ntuple.tables.patterns import (
 )
 from ntuple.tables.stages import Stages, make_stages
 
-VIEWS = 8  # a tuple's share of a row of entries, of which the first S are used
+VIEWS = 8  # entries of a tuple in a row of a look-up; the first S are used
 NO_CELL = 0x80  # in a byte shuffle: the byte becomes 0
 INTER, INTRA = 1, 2  # bits of Network.promotion
 PROMOTIONS = {"none": 0, "inter": INTER, "intra": INTRA, "both": INTER | INTRA}
 
 
 class Network(NamedTuple):
-    """The tables of a network and the way to find a board's entries; made by `make_network`."""
+    """The tables of a network and all that finds the entries of a board; made by `make_network`."""
 
     weights: NDArray[np.float32]  # [stages N << record_bits] records of all tables; their first float is the weight
-    record_bits: np.uint64  # log2 of the floats of a record: 0 = the weight alone, 2 = and three more for its step size
+    record_bits: np.uint64  # log2 of the floats of a record: 0 = the weight alone, 2 = three more for its step size
     stage_size: np.uint64  # N, records of a stage
     stages: Stages
     promotion: int  # bits INTER and INTRA
-    initial: np.float32  # the weight of an entry that no update has touched
-    frozen: np.uint64  # records of the first stages, which learn nothing
+    initial: np.float32  # the weight of an entry that no update has changed
+    frozen: np.uint64  # number of records of the first stages that do not learn
     first_learned: int  # number of the first tuple that learns
     tables: NDArray[np.uint64]  # [M] the first record of each table in its stage
-    salts: NDArray[np.uint32]  # [M] see ntuple.layout
-    levels: np.uint32  # R, see ntuple.patterns
-    digits: NDArray[np.uint32]  # [65536] four nibbles as a number in base R, or nothing if R = 16
-    shuffles: NDArray[np.uint8]  # [64 M] see ntuple.simd
-    rights: NDArray[np.uint64]  # [M, R] run r of tuple m is ((word >> right) & mask) << left;
-    masks: NDArray[np.uint64]  # [M, R] tuples of fewer runs than R end with masks of 0
-    lefts: NDArray[np.uint64]  # [M, R]
-    symmetries: tuple[int, ...]  # 0..S-1: a tuple, since the compiler knows its length and unrolls loops over it
-    action_places: NDArray[np.uint32]  # [A, 8 M] A = 4: to be added to the place of an entry to make it an action's;
-    # A = 1, all 0, if the network values no actions (ntuple.state_action)
+    salts: NDArray[np.uint32]  # [M] see ntuple.tables.layout
+    levels: np.uint32  # R, see ntuple.tables.patterns
+    digits: NDArray[np.uint32]  # [65536] four nibbles as a number in base R; [0] if R = 16
+    shuffles: NDArray[np.uint8]  # [64 M] see ntuple.tables.simd
+    rights: NDArray[np.uint64]  # [M, runs] run r of tuple m is ((word >> right) & mask) << left
+    masks: NDArray[np.uint64]  # [M, runs] a tuple with fewer runs than another has masks of 0 at the end
+    lefts: NDArray[np.uint64]  # [M, runs]
+    symmetries: tuple[int, ...]  # 0..S-1; a tuple, because the compiler knows its length and unrolls loops over it
+    action_places: NDArray[np.uint32]  # [A, 8 M] place of an action's entry minus place of the board's entry;
+    # A = 4 if the network values actions (ntuple.learning.state_and_q), else A = 1 and all are 0
 
 
 def make_network(
@@ -69,24 +76,27 @@ def make_network(
     frozen_stages: int = 0,
     frozen_tuples: int = 0,
 ) -> Network:
-    """A network whose value is `v_init` for every board: each weight is v_init / (S M).
+    """Make a network whose value is `v_init` for every board: each weight is v_init / (S M).
 
-    Source: optimistic initialisation, Guei et al. 2022, eq. 12, spread over the symmetries too.
+    Source: optimistic initialisation, Guei et al. 2022, eq. 12, here divided by the number of symmetries too.
 
     Args:
-        network: a name or a list of patterns, see `parse_network`.
+        network: name or patterns, see `parse_network`.
         rows: H of the board.
         columns: W of the board.
         v_init: value of every board.
         record_bits: log2 of the floats of a record.
         stages: see `make_stages`.
-        promotion: what an entry met for the first time begins with, see `weight_of`: "none" v_init / (S M), "inter" the
-            weight of the same entry in the stage before, "intra" that of the entry with all tiles halved, "both" the
-            latter if it has been touched, or else the former.
-        symmetry: whether a tuple's table serves all views of a board, or the board as it stands alone.
-        values: what the network values; with "action" every tuple has a table an action.
-        frozen_stages: how many of the first stages learn nothing.
-        frozen_tuples: how many of the first tuples learn nothing; the others then share what an update moves V by.
+        promotion: weight of an entry before its first update (`ntuple.tables.promotion.weight_of`): "none" v_init /
+            (S M); "inter" the weight of the same entry in the previous stage; "intra" the weight of the entry with all
+            tiles halved; "both" like "intra" if that entry has been updated, else like "inter".
+        symmetry: whether all views of a board share the table of a tuple; if not, S = 1.
+        values: what the network values; with "action" every tuple has one table for each action.
+        frozen_stages: number of the first stages that do not learn.
+        frozen_tuples: number of the first tuples that do not learn; the other tuples share each update of V.
+
+    Returns:
+        The network.
 
     Raises:
         ValueError: see `parse_network` and `make_stages`.
@@ -112,14 +122,34 @@ def make_network(
 
 
 def initial_weight(v_init: float, symmetries: int, tuples: int) -> np.float32:
-    """v_init / (S M)."""
+    """Return the weight of an entry before its first update, v_init / (S M).
+
+    Args:
+        v_init: value of every board.
+        symmetries: S.
+        tuples: M.
+
+    Returns:
+        The weight.
+    """
     return np.float32(v_init / (symmetries * tuples))
 
 
 def index_parts(
     network: str | Sequence[str], rows: int, columns: int, symmetry: bool = True, values: str = "afterstate"
 ) -> dict[str, Any]:
-    """The fields of Network that say where a board's entries are."""
+    """Return the fields of Network that determine the entries of a board.
+
+    Args:
+        network: name or patterns, see `parse_network`.
+        rows: H of the board.
+        columns: W of the board.
+        symmetry: whether all views of a board share the table of a tuple.
+        values: what the network values: "afterstate", "state" or "action".
+
+    Returns:
+        Arrays and numbers by the name of the field, from `tables` on.
+    """
     patterns = parse_network(network, rows, columns)
     sizes, plain_sizes = table_sizes(patterns, rows, columns, values), table_sizes(patterns, rows, columns)
     levels = count_levels(rows, columns)
@@ -144,7 +174,13 @@ def index_parts(
 
 
 def _action_places(sizes: list[int], images: list[tuple[int, ...]], actions: int) -> NDArray[np.uint32]:
-    """For each action and entry, how far behind a tuple's first table that of the action's image on the view lies."""
+    """Return Network.action_places: for each entry the offset of the table of the action's image on the entry's view.
+
+    Args:
+        sizes: [M] weights of one table of each tuple.
+        images: [S] image of each action on each view, see `view_actions`.
+        actions: A.
+    """
     places = np.zeros((actions, len(sizes), VIEWS), np.uint32)
     for action in range(1 if actions == 1 else 0, actions):
         places[action, :, : len(images)] = [[image[action] * size for image in images] for size in sizes]
@@ -152,9 +188,10 @@ def _action_places(sizes: list[int], images: list[tuple[int, ...]], actions: int
 
 
 def _shuffles(patterns: tuple[Pattern, ...], rows: int, columns: int) -> NDArray[np.uint8]:
-    """For each tuple the nibble of the board's word that becomes nibble i of its index on view v, [M, i % 2, v, i / 2].
+    """Return Network.shuffles, an array [M, i % 2, v, i / 2] that is then flattened.
 
-    The views are those of `_find_plainly`, in its order.
+    Each element is the nibble of the board's word that becomes nibble i of the tuple's index on view v. The views have
+    the same order as in ntuple.tables.entries.
     """
     shuffles = np.full((len(patterns), 2, VIEWS, 4), NO_CELL, np.uint8)
     for m, pattern in enumerate(patterns):
@@ -165,5 +202,5 @@ def _shuffles(patterns: tuple[Pattern, ...], rows: int, columns: int) -> NDArray
 
 
 def num_weights(network: Network) -> int:
-    """The weights of all tables and stages together."""
+    """Return the number of weights of all tables and stages."""
     return network.weights.size >> int(network.record_bits)

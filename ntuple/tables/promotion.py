@@ -1,7 +1,7 @@
-"""Promoted weights written out: the same values by weights alone, for what reads weights and not kernels.
+"""Promotion: the weight of an entry before its first update is that of a related entry.
 
-A file of other programs, a folded network and a mean of networks have no promotion. Their weights are P_k[i] of
-`ntuple.network.weight_of`.
+`weight_of` looks such a weight up, so play changes nothing. `promoted` writes all of them out, for uses that have no
+promotion: files of other programs, folded networks and means of networks.
 """
 
 import itertools
@@ -20,23 +20,26 @@ from ntuple.tables.placement import available_cores
 
 @kernel
 def weight_of(network: Network, base: np.uint64, m: int, place: np.uint32) -> np.float32:
-    """The weight of an entry, or, if no update has touched it, the one it is promoted to.
+    """Return the weight of an entry; before its first update, the weight that it is promoted to.
 
-        P_k[i] = w_k[i] if touched,  else w_k[half(i)] if touched (intra),
-                 else P_{k-1}[i] if k > 0 (inter),  else the initial value
+        P_k[i] = w_k[i]        if entry i of stage k has been updated, else
+                 w_k[half(i)]  if that entry has been updated (intra), else
+                 P_{k-1}[i]    if k > 0 (inter), else
+                 the initial weight
 
-    with k the stage and half(i) the entry with all tiles halved. An entry counts as untouched while it has its initial
-    value. Source: Jaskowski 2017, sec. V-D2 (inter); Matsuzaki 2017, sec. 4.2 (intra; "both" tries intra first).
+    k is the stage and half(i) is the entry with all tiles halved. An entry counts as not updated while it has the
+    initial weight. Source: Jaskowski 2017, sec. V-D2 (inter); Matsuzaki 2017, sec. 4.2 (intra; "both" tries intra
+    first).
 
-    The papers copy a weight when it is first evaluated, so a copy may be of a copy; here it is written when it is first
-    learned from, and the search goes back stage by stage instead. Halving goes one step: further ones would end at the
-    entry of empty cells, which is always touched, and "both" would never come to the stage before.
+    The papers copy a weight when it is first evaluated, so a copy of a copy is possible. Here a weight is written at
+    its first update, and the look-up goes back stage by stage instead. Tiles are halved only once. Repeated halving
+    would end at the entry of empty cells, which always has an update, and "both" would never reach the previous stage.
 
     Args:
-        network: of which `promotion` says what applies.
+        network: its `promotion` selects which of these rules apply.
         base: the first record of the entry's stage.
-        m: its tuple.
-        place: its place in the table.
+        m: number of the tuple.
+        place: place of the entry in its table.
 
     Returns:
         P_k[i].
@@ -58,7 +61,16 @@ def weight_of(network: Network, base: np.uint64, m: int, place: np.uint32) -> np
 
 @kernel
 def smaller_place(network: Network, place: np.uint32, salt: np.uint32) -> np.uint32:
-    """The place of an entry with all tiles halved."""
+    """Return the place of the entry with all tiles halved.
+
+    Args:
+        network: the network.
+        place: place of an entry in its table.
+        salt: salt of the table.
+
+    Returns:
+        half(i) of `weight_of`.
+    """
     if network.digits.size == 0:
         return scramble(smaller_index(unscramble(place, salt)), salt)
     smaller, unit = np.uint32(0), np.uint32(1)
@@ -83,9 +95,9 @@ def _write_out(network: Network, base: np.uint64, m: int, out: NDArray[np.float3
 
 
 def promoted(network: Network) -> Network:
-    """The network of the same values without promotion, of records of one float; itself if it has none.
+    """Return a network with the same values, without promotion and with records of one float.
 
-    It takes 4 bytes a weight more.
+    A network without promotion is returned unchanged. Else the new network takes 4 bytes for each weight.
     """
     if not network.promotion:
         return network

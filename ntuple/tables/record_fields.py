@@ -1,4 +1,8 @@
-"""Fields."""
+"""Read and write one field of all records of a network in the order of files.
+
+The order of files is: stage by stage, table by table, and in a table the plain order (ntuple.tables.layout), in which
+the first cell of a tuple is the lowest digit of an index.
+"""
 
 import itertools
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +17,7 @@ from ntuple.tables.placement import available_cores
 
 
 def read_field(network: Network, field: int = 0) -> NDArray[np.float32]:
-    """One field of all records in the order of files: stage by stage, table by table, first cell = lowest nibble."""
+    """Return one field of all records, float32[stages N], in the order of files; field 0 is the weight."""
     values = np.empty(num_weights(network), np.float32)
 
     if network.digits.size:
@@ -29,7 +33,14 @@ def read_field(network: Network, field: int = 0) -> NDArray[np.float32]:
 
 
 def write_field(network: Network, values: NDArray[np.float32], field: int = 0, stage: int = 0) -> None:
-    """The inverse of `read_field`; the values may be those of some stages from `stage` on."""
+    """Write one field of the records of some stages.
+
+    Args:
+        network: its records are changed in place.
+        values: float32[n N], in the order of files, for n stages.
+        field: position of the field in a record; 0 is the weight.
+        stage: the first of the stages.
+    """
     start = stage * int(network.stage_size)
     if network.digits.size:
         network.weights.reshape(-1, 1 << int(network.record_bits))[start : start + values.size, field] = values
@@ -45,7 +56,7 @@ def write_field(network: Network, values: NDArray[np.float32], field: int = 0, s
 
 
 def _tables(network: Network) -> list[tuple[int, int, np.uint32]]:
-    """First record, end and salt of every table of every stage, of every action by itself."""
+    """Return first record, end and salt of each table, for all stages, tuples and actions."""
     size, actions = int(network.stage_size), len(network.action_places)
     tables = []
     for stage in range(0, num_weights(network), size):
@@ -57,7 +68,7 @@ def _tables(network: Network) -> list[tuple[int, int, np.uint32]]:
 
 
 def widen(network: Network, record_bits: int) -> Network:
-    """The same weights in larger records, whose new floats are 0."""
+    """Return a network with the same weights in larger records, whose other fields are 0."""
     weights = placement.zeros(num_weights(network) << record_bits)
     weights[:: 1 << record_bits] = network.weights[:: 1 << int(network.record_bits)]
     return network._replace(weights=weights, record_bits=np.uint64(record_bits))

@@ -1,4 +1,4 @@
-"""Values."""
+"""The value of a board: the sum of the weights of its S M entries, which `find_entries` has found before."""
 
 import numpy as np
 
@@ -11,7 +11,16 @@ from ntuple.tables.promotion import weight_of
 
 @inline
 def value_at(network: Network, lookup: Lookup, row: int) -> np.float32:
-    """V of the board of a row, in four sums that do not wait for each other."""
+    """Compute V of a board in four independent sums, so that no addition waits for the previous one.
+
+    Args:
+        network: the network.
+        lookup: entries of the board.
+        row: row of the board in `lookup`.
+
+    Returns:
+        V. With promotion, entries without an update count as in `weight_of`.
+    """
     if network.promotion:
         return _promoted_value(network, lookup, row)
     first = np.uint64(row) * lookup.row_size
@@ -33,7 +42,7 @@ def value_at(network: Network, lookup: Lookup, row: int) -> np.float32:
 
 @kernel
 def _promoted_value(network: Network, lookup: Lookup, row: int) -> np.float32:
-    """V where untouched entries count what they would begin with; nothing is written."""
+    """Compute V of a network with promotion; nothing is written."""
     first = np.uint64(row) * lookup.row_size
     total = np.float32(0)
     for m in range(network.tables.size):
