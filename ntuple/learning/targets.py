@@ -1,22 +1,29 @@
-"""What an afterstate learns from: one step, n steps, or a lambda-weighted sum of steps, forward or backward.
+"""Targets: from which error an afterstate learns, forward during a game or backward after it.
 
-Move t leads to the afterstate as_t with the reward r_t. With delta_t = r_{t+1} + V(as_{t+1}) - V(as_t), and r = V = 0
-behind the end of a game:
+Move t leads to the afterstate as_t with the reward r_t. After the end of a game r = V = 0. Notation:
 
-    td          as_t learns delta_t
-    n_step      as_t learns r_{t+1} + .. + r_{t+n} + V(as_{t+n}) - V(as_t)              (Guei 2023, eq. 5-6)
-    lambda_return   as_t learns G_t - V(as_t) with G_t = (1 - lambda) sum over k = 1..n-1 of lambda^{k-1} R_t^(k)
-                + lambda^{n-1} R_t^(n), where R_t^(k) = r_{t+1} + .. + r_{t+k} + V(as_{t+k}), all V of the moment when
-                as_t learns   ("n-step TD(lambda)", Guei 2023, eq. 7-8; TDL2048+, optimize:lambda-forward, -backward)
-    trace       delta_t is learned by as_{t-k} too, times lambda^k, k = 0..h            (Jaskowski 2017, algorithm 1)
-    delayed     as_t learns the sum over k = 0..h of lambda^k delta_{t+k}, h moves late   (Jaskowski 2017, algorithm 3)
-    expected    as_t learns the sum over spawns of p max_a (r + V(as)) - V(as_t), of which td has one sample   (an
-                expected update, Sutton and Barto 2018, sec. 8.5: slow, but without noise)
+    delta_t = r_{t+1} + V(as_{t+1}) - V(as_t)
+    R_t^(k) = r_{t+1} + .. + r_{t+k} + V(as_{t+k})
 
-These learn forward, during the game. Backward learning waits for its end and goes from the last afterstate to the first
-with the values of then: td, n_step and lambda_return, or for trace the untruncated
-G_t = r_{t+1} + (1 - lambda) V(as_{t+1}) + lambda G_{t+1} with V(as_{t+1}) as it has just been learned (Matsuzaki 2017,
-algorithm 2, has lambda = 0).
+Errors from which as_t learns:
+
+    td              delta_t
+    n_step          R_t^(n) - V(as_t)   (Guei 2023, eq. 5-6)
+    lambda_return   G_t - V(as_t)   ("n-step TD(lambda)", Guei 2023, eq. 7-8; TDL2048+ optimize:lambda-forward,
+                    -backward), with
+                    G_t = (1 - lambda) sum over k = 1..n-1 of lambda^{k-1} R_t^(k) + lambda^{n-1} R_t^(n)
+                    and all V taken when as_t learns
+    trace           lambda^k delta_{t+k} for k = 0..h, each one at move t+k   (Jaskowski 2017, algorithm 1)
+    delayed         sum over k = 0..h of lambda^k delta_{t+k}, h moves later   (Jaskowski 2017, algorithm 3)
+    expected        sum over spawns of p max_a (r + V(as)) - V(as_t)   (expected update, Sutton and Barto 2018, sec.
+                    8.5); td is one sample of it; slow, but without the noise of the spawns
+
+Forward learning updates during the game. Backward learning (td, n_step, lambda_return, trace) begins after the game and
+goes from the last afterstate to the first, with the values at that time. Backward, `trace` is not truncated:
+
+    G_t = r_{t+1} + (1 - lambda) V(as_{t+1}) + lambda G_{t+1},  with V(as_{t+1}) after its update
+
+Matsuzaki 2017, algorithm 2, is the case lambda = 0.
 """
 
 from typing import NamedTuple
@@ -47,18 +54,18 @@ UNDECAYED = np.float32(1)
 
 
 class Target(NamedTuple):
-    """What an afterstate learns from; fields of other methods than `method` are not read."""
+    """The rule that computes the error of an afterstate; only the fields of `method` are read."""
 
-    method: int
+    method: int  # a value of METHODS
     is_backward: bool
     steps: int  # n_step, lambda_return: n
     decay: np.float32  # trace, delayed, lambda_return: lambda
-    horizon: int  # trace, delayed, forward: h
-    rectified: int  # PLAIN; RECTIFIED: V below 0 counts 0 in targets; RELU: and is not learned from
+    horizon: int  # trace and delayed, forward: h
+    rectified: int  # PLAIN; RECTIFIED: V < 0 counts as 0 in targets; RELU: also an afterstate with V < 0 does not learn
 
 
 def history_length(target: Target, needs_games: bool) -> int:
-    """Moves to be remembered, 0 or a power of 2: those that one update looks back on, or whole games."""
+    """Return the number of moves to store, 0 or a power of 2: those that one update needs, or whole games."""
     if target.is_backward or needs_games:
         return LONGEST_GAME
     if target.method in (TD, EXPECTED):
@@ -68,32 +75,48 @@ def history_length(target: Target, needs_games: bool) -> int:
 
 
 class Learning(NamedTuple):
-    """All that the functions below need beside the game and the move."""
+    """Arguments that all functions below share."""
 
     network: Network
     lookup: Lookup
-    row: int  # of the lookup, free to be written
+    row: int  # row of the lookup that updates overwrite
     target: Target
     size: StepSize
-    counts: NDArray[np.float64]  # the first two: updates, and the sum of |delta|
+    counts: NDArray[np.float64]  # the first two: number of updates, and sum of |delta|
 
 
 @inline
 def rectify(target: Target, value: np.float32) -> np.float32:
-    """V as targets see it."""
+    """Return V as it counts in targets."""
     return max(value, np.float32(0)) if target.rectified != PLAIN else value
 
 
 @inline
 def value_of(rules: Rules, learning: Learning, after: Board) -> np.float32:
-    """V of an afterstate, whose entries then lie in the learning row."""
+    """Compute V of an afterstate; its entries are then in the row of `learning`.
+
+    Args:
+        rules: the game.
+        learning: the network and the learning rule.
+        after: the afterstate.
+
+    Returns:
+        V.
+    """
     find_entries(rules, learning.network, after, learning.lookup, learning.row)
     return value_at(learning.network, learning.lookup, learning.row)
 
 
 @inline
 def learn(learning: Learning, value: np.float32, delta: np.float32, decay: np.float32) -> None:
-    """Let the afterstate of the learning row, whose value is `value`, learn an error, if it learns at all."""
+    """Update the afterstate in the row of `learning` by an error, unless it is in a frozen stage or RELU excludes it.
+
+    Args:
+        learning: the network and the learning rule.
+        value: V of the afterstate.
+        delta: the error.
+        decay: lambda^k for an error of k moves later, else 1.
+    """
     if learning.target.rectified == RELU and value < 0:
         return
     if learning.lookup.bases[learning.row] < learning.network.frozen:
@@ -105,20 +128,27 @@ def learn(learning: Learning, value: np.float32, delta: np.float32, decay: np.fl
 
 @inline
 def learn_one_step(rules: Rules, learning: Learning, after: Board, returned: np.float32) -> None:
-    """An afterstate learns r + V of the next move."""
+    """Update an afterstate towards a return.
+
+    Args:
+        rules: the game.
+        learning: the network and the learning rule.
+        after: the afterstate.
+        returned: the return, such as r + V of the next move.
+    """
     value = value_of(rules, learning, after)
     learn(learning, value, returned - value, UNDECAYED)
 
 
 @kernel
 def _learn_error(rules: Rules, learning: Learning, after: Board, delta: np.float32, decay: np.float32) -> None:
-    """An afterstate learns an error."""
+    """Update an afterstate by an error."""
     learn(learning, value_of(rules, learning, after), delta, decay)
 
 
 @kernel
 def _learn_return(rules: Rules, learning: Learning, after: Board, returned: np.float32) -> np.float32:
-    """An afterstate learns a return; its value from now on."""
+    """Update an afterstate towards a return; return its new value."""
     learn_one_step(rules, learning, after, returned)
     return value_at(learning.network, learning.lookup, learning.row)
 
@@ -127,16 +157,16 @@ def _learn_return(rules: Rules, learning: Learning, after: Board, returned: np.f
 def learn_forward(
     rules: Rules, learning: Learning, history: History, game: int, first: int, last: int, returned: np.float32
 ) -> None:
-    """Learn, during the game, from the move behind afterstate `last`.
+    """Learn during the game from the move after afterstate `last`.
 
     Args:
         rules: the game.
-        learning: the network and the rule.
-        history: the game's moves.
-        game: which of the thread's.
-        first: the first move of this episode.
+        learning: the network and the learning rule.
+        history: moves of the games.
+        game: number of the game in `history`.
+        first: number of the first move of the episode.
         last: number of the last move.
-        returned: r_{last + 1} + V(as_{last + 1}), or 0 behind the end; the mean of it with the target EXPECTED.
+        returned: r_{last + 1} + V(as_{last + 1}), or 0 at the end of the game; its mean if the target is EXPECTED.
     """
     target = learning.target
     if target.method == TD or target.method == EXPECTED:
@@ -162,7 +192,7 @@ def learn_forward(
 def _learn_n_steps(
     rules: Rules, learning: Learning, history: History, game: int, move: int, last: int, rest: np.float32
 ) -> None:
-    """as_move learns from what as_last learns, `rest`, and the moves in between; see `_return_of_steps`."""
+    """Update as_move towards the return of `_return_of_steps`."""
     returned = _return_of_steps(rules, learning, history, game, move, last, rest)
     _learn_return(rules, learning, afterstate_at(history, game, move), returned)
 
@@ -171,18 +201,20 @@ def _learn_n_steps(
 def _return_of_steps(
     rules: Rules, learning: Learning, history: History, game: int, move: int, last: int, rest: np.float32
 ) -> np.float32:
-    """The n-step return or the truncated lambda-return of as_move.
+    """Compute the n-step return or the truncated lambda-return of as_move.
 
-        G_last = rest,  G_{k-1} = r_k + G_k  or  r_k + (1 - lambda) V(as_k) + lambda G_k,  k = last .. move + 1
+        G_last  = rest
+        G_{k-1} = r_k + G_k                                  for k = last .. move + 1   (n_step)
+        G_{k-1} = r_k + (1 - lambda) V(as_k) + lambda G_k    for k = last .. move + 1   (lambda_return)
 
     Args:
         rules: the game.
-        learning: the network and the rule.
-        history: the game's moves.
-        game: which of the thread's.
-        move: number of the move to learn from.
-        last: number of the last move that counts, n - 1 moves later or the last of the game.
-        rest: what as_last learns: r_{last + 1} + V(as_{last + 1}), or 0 at the end of the game.
+        learning: the network and the learning rule.
+        history: moves of the games.
+        game: number of the game in `history`.
+        move: number of the move whose afterstate is updated.
+        last: number of the last move that counts: n - 1 moves later, or the last of the game.
+        rest: return of as_last: r_{last + 1} + V(as_{last + 1}), or 0 at the end of the game.
 
     Returns:
         G_move.
@@ -198,7 +230,7 @@ def _return_of_steps(
 
 @kernel
 def _learn_delayed(rules: Rules, learning: Learning, history: History, game: int, move: int, last: int) -> None:
-    """as_move learns the sum of lambda^k delta_{move + k} up to delta_last."""
+    """Update as_move by the sum of lambda^k delta_{move + k} up to delta_last."""
     total, decay = np.float32(0), UNDECAYED
     for k in range(move, last + 1):
         total += decay * history.deltas[game, k & history.mask]
@@ -210,7 +242,17 @@ def _learn_delayed(rules: Rules, learning: Learning, history: History, game: int
 def learn_end(
     rules: Rules, learning: Learning, history: History, game: int, first: int, last: int, returned: np.float32
 ) -> None:
-    """Learn what is left when a game is over; see `learn_forward` for the arguments."""
+    """Make the remaining updates of a game that is over.
+
+    Args:
+        rules: the game.
+        learning: the network and the learning rule.
+        history: moves of the games.
+        game: number of the game in `history`.
+        first: number of the first move of the episode.
+        last: number of the last move.
+        returned: return of the last afterstate, see `learn_forward`.
+    """
     target = learning.target
     nothing = np.float32(0)
     if target.is_backward:
@@ -229,7 +271,7 @@ def learn_end(
 def _lambda_return_backward(
     rules: Rules, learning: Learning, history: History, game: int, move: int, last: int
 ) -> np.float32:
-    """The truncated lambda-return of as_move in a game whose last move is `last`."""
+    """Compute the truncated lambda-return of as_move in a finished game whose last move is `last`."""
     end, rest = move + learning.target.steps, np.float32(0)
     if end <= last:
         rest = rectify(learning.target, value_of(rules, learning, afterstate_at(history, game, end)))
@@ -239,10 +281,11 @@ def _lambda_return_backward(
 
 @inline
 def _learn_backward(rules: Rules, learning: Learning, history: History, game: int, first: int, last: int) -> None:
+    """Update all afterstates of a finished game, from the last one to the first."""
     target = learning.target
-    returned = after_value = np.float32(0)  # G and V of the afterstate behind
+    returned = after_value = np.float32(0)  # G and V of the next afterstate
     decay = target.decay if target.method == TRACE else np.float32(0)
-    rewards = np.float32(0)  # n_step: of the n moves behind
+    rewards = np.float32(0)  # n_step: sum of the rewards of the next n moves
     for move in range(last, first - 1, -1):
         reward = history.rewards[game, (move + 1) & history.mask] if move < last else np.float32(0)
         if target.method == N_STEP:

@@ -57,7 +57,7 @@ def smaller_index(index: np.uint32) -> np.uint32:
 
 
 def make_digits(levels: int) -> NDArray[np.uint32]:
-    """Return uint32[65536], the value in base R = `levels` of each word of four nibbles: sum min(nibble_i, R - 1) R^i."""
+    """Return, for all uint32[65536] words of four nibbles, sum of min(nibble_i, R - 1) R^i with R = `levels`."""
     words = np.arange(1 << 16, dtype=np.uint32)
     return sum(np.minimum(words >> 4 * i & 15, levels - 1) * levels**i for i in range(4)).astype(np.uint32)
 
