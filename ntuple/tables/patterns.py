@@ -63,6 +63,9 @@ def parse_network(network: str | Sequence[str], rows: int, columns: int) -> tupl
         rows: H of the board.
         columns: W of the board.
 
+    Returns:
+        [M] patterns, each a tuple of 1 to 8 cells.
+
     Raises:
         ValueError: an unknown name, or a pattern with a cell twice, none, more than 8, or one off the board.
     """
