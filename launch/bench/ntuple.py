@@ -28,7 +28,7 @@ from ntuple import NTupleConfig, NTupleLearner
 from ntuple.learning.config import StepSizeConfig
 from ntuple.learning.step_sizes import SECOND, forget
 from ntuple.lists import list_text
-from ntuple.tables.network import read_field
+from ntuple.tables.record_fields import read_field
 
 PEER = "TDL2048+"
 PEER_VARIABLE = "TDL2048"

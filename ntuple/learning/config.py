@@ -1,12 +1,12 @@
 """The configuration of an n-tuple learner."""
 
-import os
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from ntuple.game.bitboard import make_rules
 from ntuple.settings import Settings, group, setting
 from ntuple.tables.patterns import parse_network, table_sizes
+from ntuple.tables.placement import available_cores
 from ntuple.tables.stages import count_stages, make_stages
 
 MOST_PLACES = 2**32  # of a tuple: a place is 32 bits
@@ -19,11 +19,6 @@ SOME_TD = "step_size.adaptive_fraction!=1.0"
 SOME_ADAPTIVE = "step_size.adaptive_fraction!=0.0"
 SOME_TC, AUTOSTEP = "step_size.adaptive=tc", "step_size.adaptive=autostep"
 RESTART, CAROUSEL, JUMP = "start.kind=restart", "start.kind=carousel", "start.kind=jump_start"
-
-
-def available_cores() -> int:
-    """The cores that this process may use, where the system tells: a batch job has a few of many."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True)

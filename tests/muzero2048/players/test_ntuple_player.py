@@ -18,8 +18,9 @@ from muzero2048.search.policies import make_root, plan
 from ntuple import NTupleConfig, NTupleLearner, make_rules
 from ntuple.game.jit import kernel
 from ntuple.players.greedy import best_move, look_ahead, make_scratch
-from ntuple.tables.network import Network, make_network, num_weights, read_field, write_field
+from ntuple.tables.network import Network, make_network, num_weights
 from ntuple.tables.patterns import parse_network
+from ntuple.tables.record_fields import read_field, write_field
 from tests.ntuple.drivers import to_board, value
 from tests.settings import configured
 

@@ -7,8 +7,9 @@ from ntuple.files.stored_network import StoredNetwork
 from ntuple.game.bitboard import make_rules
 from ntuple.learning.config import NTupleConfig
 from ntuple.tables.folding import containing
-from ntuple.tables.network import make_network, num_weights, read_field, write_field
+from ntuple.tables.network import make_network, num_weights
 from ntuple.tables.patterns import parse_network, view_cells
+from ntuple.tables.record_fields import read_field, write_field
 from tests.ntuple.drivers import value
 
 
