@@ -11,7 +11,7 @@ from flax import nnx
 from muzero2048.models.make import make_model
 from muzero2048.muzero.learner_state import LearnerState, acting_params
 from muzero2048.muzero.selfplay import add_play
-from muzero2048.muzero.train_step import Learner, make_learner, norms_by_part
+from muzero2048.muzero.train_step import Learner, norms_by_part
 from tests.muzero2048.toy_model import KINDS, shared_learner, small_config
 
 CONFIG = small_config(rows=2, columns=2)
@@ -97,9 +97,15 @@ def test_the_age_of_samples(learner: Learner) -> None:
     np.testing.assert_allclose(report.update.age, 16 * 4.5, rtol=0.15)
 
 
+# Averaged parameters and priorities in one program; a round has one update.
+WITH_OPTIONS = dataclasses.replace(
+    CONFIG, ema_decay=0.9,
+    replay=dataclasses.replace(CONFIG.replay, ratio=0.5, priority_exponent=1.0, importance_exponent=1.0),
+)  # fmt: skip
+
+
 def test_averaged_parameters_follow_and_play() -> None:
-    replay = dataclasses.replace(CONFIG.replay, ratio=0.5)  # one update a round
-    learner = make_learner(dataclasses.replace(CONFIG, ema_decay=0.9, replay=replay))
+    learner = shared_learner(WITH_OPTIONS)
     state, _ = learner.fill(learner.init(0))
     expected = [np.array(x) for x in jax.tree.leaves(state.params)]
     for t in range(2):
@@ -120,8 +126,7 @@ def test_averaged_parameters_follow_and_play() -> None:
 
 def test_priorities_follow_the_error_of_the_value() -> None:
     """A batch larger than the buffer's places renews nearly all priorities; those of updates differ from play's."""
-    replay = dataclasses.replace(CONFIG.replay, priority_exponent=1.0, importance_exponent=1.0)
-    learner = make_learner(dataclasses.replace(CONFIG, replay=replay))
+    learner = shared_learner(WITH_OPTIONS)
     state, _ = learner.fill(learner.init(0))
     before = np.array(state.replay.priority)
     assert (before[:, : CONFIG.chunk] > 0).all()
@@ -141,12 +146,12 @@ def test_every_parameter_is_of_one_part(kind: str) -> None:
     config = small_config(kind)
     weights = {} if kind.startswith("grounded") else {"consistency": 1.0}
     config = dataclasses.replace(config, losses=dataclasses.replace(config.losses, **weights))
-    model = make_model(config, seed=0)
+    model = nnx.eval_shape(lambda: make_model(config, seed=0))
     params = nnx.state(model, nnx.Param)
     names = [name for part in model.parts.values() for name in part]
     assert len(names) == len(set(names))
     assert set(params) <= set(names)
-    ones = jax.tree.map(jnp.ones_like, params)
+    ones = jax.tree.map(lambda x: jnp.ones(x.shape, x.dtype), params)
     norms = norms_by_part(ones, model.parts)
     assert set(norms) == {"representation", "dynamics", "prediction", "encoder"}
     sizes = {name: sum(x.size for x in jax.tree.leaves(params[name])) for name in params}
