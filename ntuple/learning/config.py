@@ -60,7 +60,7 @@ class TargetConfig(Settings, prefix="target"):
 
 @dataclass(frozen=True)
 class TCConfig(Settings, prefix="step_size.tc"):
-    """Temporal coherence (Jaskowski 2017, sec. V-B)."""
+    """Temporal coherence (Jaskowski 2017, algorithm 2)."""
 
     alpha: float = setting(1.0, "Learning rate before it is multiplied by the coherence.", above=0, at_most=2)
     sums: Literal["errors", "steps"] = setting(
@@ -70,7 +70,7 @@ class TCConfig(Settings, prefix="step_size.tc"):
 
 @dataclass(frozen=True)
 class AutostepConfig(Settings, prefix="step_size.autostep"):
-    """Autostep (Jaskowski 2017, sec. IV-D)."""
+    """Autostep (Jaskowski 2017, sec. V-B)."""
 
     mu: float = setting(0.1, "Meta step size.", above=0, at_most=1)
     tau: float = setting(1e-4, "Rate at which the normalisers decay.", above=0, at_most=1)
