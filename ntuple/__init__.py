@@ -1,6 +1,6 @@
-"""n-tuple networks for 2048 in numba: the rules as a bitboard, TD learning in all its forms, play by expectimax.
+"""n-tuple networks for 2048 in numba: the game on bitboards, TD learning, and players with expectimax search.
 
-A name is imported when it is first used, so that reading a configuration does not load numba.
+A name is imported at its first use, so that reading a configuration does not load numba.
 """
 
 from importlib import import_module

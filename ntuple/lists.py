@@ -1,11 +1,12 @@
 """List-valued settings: their types, the check of their elements, and their former form as one text.
 
-    tuple[int, ...]               tiles             [512, 1024]          former text  512 1024
-    tuple[str, ...]               names             [lines, squares]                  lines squares   or  0123,4567
-    tuple[int | str, ...]         stages            [16384, 16384+8192]               16384,16384+8192
-    tuple[tuple[float, float], ...]   pairs         [[0.5, 0.01]]                     0.5:0.01
+    type of the setting                example    value                  former text
+    tuple[int, ...]                    tiles      [512, 1024]            512 1024
+    tuple[str, ...]                    names      [lines, squares]       lines squares   or   0123,4567
+    tuple[int | str, ...]              stages     [16384, 16384+8192]    16384,16384+8192
+    tuple[tuple[float, float], ...]    pairs      [[0.5, 0.01]]          0.5:0.01
 
-This module needs the standard library alone.
+This module imports the standard library only.
 """
 
 import math
@@ -16,16 +17,16 @@ ELEMENTS = {int: "integers", float: "numbers", str: "names", int | str: "integer
 
 
 def is_list(kind: Any) -> bool:
-    """Whether the type of a setting is a list."""
+    """Return whether the type of a setting is a list."""
     return get_origin(kind) is tuple
 
 
 def as_tuple(kind: Any, value: Any) -> Any:
-    """The value of a list-valued setting as nested tuples, so that it can be hashed.
+    """Return the value of a list-valued setting as nested tuples, which can be hashed.
 
     Args:
         kind: the type of the setting, such as tuple[int, ...].
-        value: a list or tuple, or the former text; anything else is returned as it is, for the check to refuse.
+        value: a list, a tuple or the former text. Any other value is returned unchanged; `list_holds` refuses it.
 
     Raises:
         ValueError: the text does not have the former form.
@@ -39,7 +40,7 @@ def as_tuple(kind: Any, value: Any) -> Any:
 
 
 def list_holds(kind: Any, value: Any) -> bool:
-    """Whether all elements have the type of the setting; `value` comes from `as_tuple`."""
+    """Return whether all elements have the type of the setting; `value` comes from `as_tuple`."""
     element = _element(kind)
     if not isinstance(value, tuple):
         return False
@@ -55,7 +56,7 @@ def list_holds(kind: Any, value: Any) -> bool:
 
 
 def list_words(kind: Any) -> str:
-    """The type in words, such as "a list of integers"."""
+    """Return the type in words, such as "a list of integers"."""
     element = _element(kind)
     if get_origin(element) is tuple:
         return f"a list of pairs of {ELEMENTS[get_args(element)[0]]}"
@@ -63,7 +64,7 @@ def list_words(kind: Any) -> str:
 
 
 def list_text(value: Any) -> Any:
-    """A list as one text, with commas; other values unchanged. Two forms of one list have one text."""
+    """Return a list as one text with commas, the same for a list and a tuple; other values are returned unchanged."""
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 

@@ -1,8 +1,10 @@
-"""Plain values, as YAML and JSON files hold them, brought into the form of a Settings class.
+"""Conversion of plain values, as YAML and JSON files contain them, to the form of a Settings class.
 
-Files and checkpoints of earlier versions have former names of keys (`Settings.former_keys`) and texts in place of lists
-(`ntuple.lists`). Two mistakes are found here, because later they cannot be seen: a number in place of true or false,
-and a number in a list of names, where YAML has read 0123 as an octal number.
+Files and checkpoints of earlier versions have former names of keys (`Settings.former_keys`) and texts instead of lists
+(ntuple/lists.py). Two mistakes are found here, because a later check cannot see them:
+
+- a number instead of true or false,
+- a number in a list of names, because YAML reads 0123 as an octal number.
 """
 
 import dataclasses
@@ -12,16 +14,19 @@ from ntuple.lists import as_tuple, is_list, list_words
 
 
 def in_present_form(kind: type[Any], values: Any, prefix: str = "") -> Any:
-    """Plain values with the present names of keys, and lists where the settings are lists.
+    """Convert plain values: present names of keys, and tuples where the settings are lists.
 
     Args:
-        kind: the dataclass that the values are for.
-        values: plain values as they were read; what does not fit the dataclass is returned as it is.
-        prefix: of the names in messages.
+        kind: the dataclass of the values.
+        values: plain values from a file. Values that do not fit the dataclass are returned unchanged.
+        prefix: prefix of the names in messages.
+
+    Returns:
+        The converted values; `values` itself if it is no dict.
 
     Raises:
-        ValueError: a flag is a number, a name in a list is a number, a text is no list, or a key is given under
-            both of its names.
+        ValueError: a flag is a number, a name in a list is a number, a text is no list, or a key is given with
+            different values under its former and its present name.
     """
     if not isinstance(values, dict):
         return values

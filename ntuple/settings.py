@@ -5,8 +5,8 @@
         method: Literal["td", "n_step"] = setting("td", "Rule that computes the target.")
         steps: int = setting(1, "n of n_step.", at_least=1, at_most=1000, only_if="target.method=n_step")
 
-A float must be finite and in its range, an int in its range, a Literal one of its values. Comparisons such as `x < 0`
-are false for NaN, so no range is checked by hand. This module needs the standard library alone.
+A float must be finite and in its range, an int must be in its range, a Literal must be one of its values. No range is
+checked by hand, because a comparison such as `x < 0` is false for NaN. This module imports the standard library only.
 """
 
 import dataclasses
@@ -20,9 +20,9 @@ from ntuple.lists import as_tuple, is_list, list_holds, list_text, list_words
 
 T = TypeVar("T")
 
-LARGEST = 10**15  # of any int without a bound of its own: sums and products of a few of them still fit 64 bits
+LARGEST = 10**15  # upper bound of an int for which none is given: sums of thousands of them fit in 64 bits
 _METADATA = "setting"
-_HINTS: dict[type[Any], dict[str, Any]] = {}  # of the classes so far: finding them takes longer than all checks
+_HINTS: dict[type[Any], dict[str, Any]] = {}  # type hints of each class; reading them takes longer than all checks
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Range:
     below: float | None = None
 
     def holds(self, value: float) -> bool:
-        """Whether a value is in the range; NaN never is."""
+        """Return whether a value is in the range; NaN and infinity never are."""
         return (
             math.isfinite(value)
             and (self.at_least is None or value >= self.at_least)
@@ -45,7 +45,7 @@ class Range:
         )
 
     def text(self, kind: type) -> str:
-        """The range in words, such as "1 to 1000" or "a number in (0, 2]"."""
+        """Return the range in words, such as "1 to 1000" or "a number in (0, 2]"."""
         if kind is int:
             low, high = self.at_least, self.at_most
             return f"{low} or more" if high == LARGEST else f"{low} to {high}"
@@ -55,12 +55,12 @@ class Range:
 
 
 def _end(left: str, bound: float | None, unbounded: str, right: str = "") -> str:
-    """One end of an interval that holds its bound."""
+    """Return the text of one end of an interval that includes its bound."""
     return unbounded if bound is None else f"{left}{bound:g}{right}"
 
 
 class Setting(NamedTuple):
-    """What is known of a key besides its type and default."""
+    """Properties of a key other than its type and default."""
 
     meaning: str = ""
     range: Range = Range()
@@ -68,12 +68,12 @@ class Setting(NamedTuple):
 
 
 class Key(NamedTuple):
-    """One configuration key, for people."""
+    """Description of one configuration key, as `muzero2048 config` prints it."""
 
     name: str  # dotted
     type: str
-    default: Any  # dataclasses.MISSING: there is none
-    accepts: str  # the values, in words
+    default: Any  # dataclasses.MISSING: no default
+    accepts: str  # the accepted values, in words
     meaning: str
     only_if: str
 
@@ -88,15 +88,15 @@ def setting(
     below: float | None = None,
     only_if: str = "",
 ) -> T:
-    """A field of a `Settings` class.
+    """Return a field of a `Settings` class.
 
     Args:
-        default: the value of the key if nobody sets it.
-        meaning: one or two sentences for people, with the unit and the source.
+        default: value of the key if it is not set.
+        meaning: one or two sentences for the user, with the unit and the source.
         at_least: smallest value.
-        above: bound that the value must exceed.
-        at_most: largest value; for an int LARGEST if it is left out.
-        below: bound that the value must stay below.
+        above: lower bound, not included.
+        at_most: largest value; for an int the default is LARGEST.
+        below: upper bound, not included.
         only_if: condition under which the key has an effect, see `applies`; "": always.
 
     Returns:
@@ -108,26 +108,31 @@ def setting(
 
 
 def required(meaning: str, *, at_least: float | None = None) -> Any:
-    """A field of a `Settings` class without a default."""
+    """Return a field of a `Settings` class without a default."""
     return dataclasses.field(metadata={_METADATA: Setting(meaning, Range(at_least=at_least))})
 
 
 def group(kind: type[T], only_if: str = "") -> T:
-    """A field that holds another `Settings` class with its defaults; `only_if` is a condition for all of its keys."""
+    """Return a field that holds another `Settings` class with its defaults; `only_if` applies to all its keys."""
     field: Any = dataclasses.field(default_factory=kind, metadata={_METADATA: Setting(only_if=only_if)})
     return field
 
 
 class Settings:
-    """Base of configuration dataclasses: checks every field on construction."""
+    """Base class of configuration dataclasses: checks every field on construction."""
 
     _prefix: ClassVar[str] = ""
 
-    # Former name of a key -> its present one, dotted where it went into a group; files of earlier versions are read so.
+    # Former name of a key -> present name, dotted if the key moved into a group. Files of earlier versions can be read.
     former_keys: ClassVar[dict[str, str]] = {}
 
     def __init_subclass__(cls, prefix: str | None = None, **rest: Any) -> None:
-        """`prefix` is the name under which the class is nested, for messages; by default that of the base class."""
+        """Set the prefix of key names in messages.
+
+        Args:
+            prefix: name under which the class is nested; None: the prefix of the base class.
+            rest: arguments of other base classes.
+        """
         super().__init_subclass__(**rest)
         if prefix is not None:
             cls._prefix = f"{prefix}."
@@ -136,7 +141,7 @@ class Settings:
         """Check all fields.
 
         Raises:
-            ValueError: a value is out of its range or of another type; the line names the key.
+            ValueError: a value is out of its range or has another type; the message names the key.
         """
         for field in dataclasses.fields(self):  # type: ignore[arg-type] # subclasses are dataclasses
             value, kind = getattr(self, field.name), _types(type(self))[field.name]
@@ -147,7 +152,7 @@ class Settings:
                 self.refuse(field.name, _accepts(kind, accepted, value))
 
     def _set_list(self, name: str, kind: Any, value: Any) -> Any:
-        """Store a list as nested tuples, whatever form it was given in."""
+        """Store a list, given in any form, as nested tuples, and return them."""
         try:
             value = as_tuple(kind, value)
         except ValueError:
@@ -162,12 +167,15 @@ class Settings:
 
 
 def keys_of(kind: type[Any], prefix: str = "", only_if: str = "") -> list[Key]:
-    """All keys of a dataclass and of the dataclasses nested in it, in their order.
+    """Return all keys of a dataclass and of the dataclasses nested in it, in order of definition.
 
     Args:
         kind: the dataclass.
-        prefix: of the names, such as "ntuple.".
-        only_if: condition for all of them.
+        prefix: prefix of the names, such as "ntuple.".
+        only_if: condition of keys that have no condition of their own.
+
+    Returns:
+        The keys, with dotted names.
     """
     found: list[Key] = []
     for field in dataclasses.fields(kind):
@@ -183,30 +191,30 @@ def keys_of(kind: type[Any], prefix: str = "", only_if: str = "") -> list[Key]:
 
 
 def applies(condition: str, settings: Any) -> bool:
-    """Whether a condition holds.
+    """Return whether a condition holds.
 
     Args:
-        condition: alternatives with " or " between them, each a dotted key of `settings`, `=` or `!=`, and values with
-            `|` between them: "target.method=trace|delayed or average.env_steps!=0". "" always holds.
-        settings: the dataclass that the keys begin from.
+        condition: alternatives separated by " or ". Each is a dotted key of `settings`, then `=` or `!=`, then values
+            separated by `|`: "target.method=trace|delayed or average.env_steps!=0". "" always holds.
+        settings: the dataclass instance to which the keys refer.
     """
     return not condition or any(_clause_holds(clause, settings) for clause in condition.split(" or "))
 
 
 def full_condition(condition: str, prefix: str) -> str:
-    """A condition whose keys begin with `prefix`."""
+    """Return a condition with `prefix` before each key."""
     return " or ".join(prefix + clause for clause in condition.split(" or "))
 
 
 def without_effect(settings: Any, prefix: str = "") -> dict[str, str]:
-    """The keys that differ from their defaults but have no effect.
+    """Find the keys that differ from their defaults but have no effect.
 
     Args:
-        settings: a dataclass instance; conditions begin from it.
-        prefix: its own name, such as "ntuple.".
+        settings: a dataclass instance; the keys of conditions refer to it.
+        prefix: prefix of its keys, such as "ntuple.".
 
     Returns:
-        For each such key, with the prefix, a line that says what it needs.
+        Name of each such key, with the prefix -> a message with the condition that the key needs.
     """
     found = {}
     for key in keys_of(type(settings)):
@@ -218,7 +226,7 @@ def without_effect(settings: Any, prefix: str = "") -> dict[str, str]:
 
 
 def setting_of(field: "dataclasses.Field[Any]") -> Setting:
-    """What `setting` was told of a field; nothing of a plain one."""
+    """Return what `setting` stored in a field; an empty `Setting` for a plain field."""
     return field.metadata.get(_METADATA, Setting())
 
 
@@ -235,7 +243,7 @@ def _types(kind: type[Any]) -> dict[str, Any]:
 
 
 def _range(field: "dataclasses.Field[Any]", kind: Any) -> Range:
-    """The range of a field; an int always has two bounds."""
+    """Return the range of a field; an int always has two bounds."""
     found = setting_of(field).range
     if kind is not int:
         return found

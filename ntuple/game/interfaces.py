@@ -1,6 +1,6 @@
-"""What all players return, and the check of the boards that they are given. Needs numpy alone.
+"""Return types of all players, and the check of the boards that a player analyses. Imports numpy only.
 
-Both learners and launch use these types: launch -> muzero2048 -> ntuple (docs/architecture.md).
+All three packages use these types: launch -> muzero2048 -> ntuple (docs/architecture.md).
 Shapes: `G` games, `B` boards of `H, W` cells. Actions: up, right, down, left = 0..3.
 """
 
@@ -13,7 +13,7 @@ LARGEST_CELL = 17  # log2 of the largest tile of a board that a player analyses:
 
 
 class Games(NamedTuple):
-    """Finished games, in the order of their numbers."""
+    """Finished games, in the order of their indices."""
 
     score: NDArray[np.int64]  # [G] sum of the merged tiles
     max_tile: NDArray[np.int64]  # [G] value of the largest tile of the final board, such as 2048
@@ -22,7 +22,7 @@ class Games(NamedTuple):
 
 
 class Analysis(NamedTuple):
-    """The move that a player would make on each of B boards, and its values of all moves."""
+    """The move that a player would make on each of B boards, and the player's values of all moves."""
 
     action: NDArray[np.int8]  # [B] the chosen move, -1 if no move is legal
     reward: NDArray[np.int64]  # [B, 4] points of each move, -1 if it is illegal
@@ -34,13 +34,13 @@ def check_boards(rows: int, columns: int, boards: NDArray[np.uint8], seeds: NDAr
     """Check the arguments of a player's `analyse`.
 
     Args:
-        rows: H.
-        columns: W.
-        boards: cells hold log2 of the tile, 0 = empty.
-        seeds: one seed of random numbers for each board.
+        rows: H, height of the board.
+        columns: W, width of the board.
+        boards: [B, H, W]; a cell holds log2 of its tile, 0 = empty.
+        seeds: [B], seed of the random numbers of each board.
 
     Raises:
-        ValueError: `boards` is not [B, H, W] of integers 0..17, or `seeds` not [B] of integers 0..2^32 - 1.
+        ValueError: `boards` is not [B, H, W] with integers 0..17, or `seeds` is not [B] with integers 0..2^32 - 1.
     """
     for name, array in (("boards", boards), ("seeds", seeds)):
         if not np.issubdtype(array.dtype, np.integer):

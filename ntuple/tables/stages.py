@@ -1,12 +1,13 @@
-"""Stages: parts of a game with networks of their own, and how a weight met for the first time is promoted.
+"""Stages: parts of a game, each with its own weights, chosen by the large tiles on the board.
 
-A stage begins when the board holds certain large tiles. The tiles of a board as the bits of one number (a 16384 and an
-8192: 24576) order these sets: stage k begins where that number reaches threshold k. It covers the 2^g equal stages of
-Jaskowski 2017, all schemes of Matsuzaki 2017 (sec. 4.1) and the lists of TDL2048+. Where two equal large tiles lie side
-by side the number is that of one, so the stage before a merge may come back for a few moves, as in the papers.
+The set of tiles on a board is written as the bits of one number (a 16384 and an 8192: 24576). Stage k begins where this
+number reaches threshold k. This covers the 2^g equal stages of Jaskowski 2017, all schemes of Matsuzaki 2017 (sec. 4.1)
+and the lists of TDL2048+. Two equal large tiles set only one bit. So the board may return to an earlier stage for a few
+moves, until they merge, as in the papers.
 
-Matsuzaki's TURN schemes count moves. A move adds 2.2 to the sum of all tiles on average, with a spread of 0.6 times the
-root of the moves (54 at 8192), so here they are thresholds of that sum: a board alone then tells its stage.
+Matsuzaki's TURN schemes count moves. Here they are thresholds of the sum of all tiles, so that the stage follows from
+the board alone. A move adds 2.2 to this sum on average; after n moves its spread is 0.6 sqrt(n), which is 54 at
+n = 8192.
 """
 
 from collections.abc import Sequence
@@ -18,9 +19,9 @@ from numpy.typing import NDArray
 from ntuple.game.bitboard import ONE, ZERO, Board, level_at
 from ntuple.game.jit import kernel
 
-SUM_OF_A_MOVE = 2.2
+SUM_OF_A_MOVE = 2.2  # mean tile of a spawn: 0.9 * 2 + 0.1 * 4
 K = 1024
-TURNS = {"turn4": 8192, "turn8": 4096}  # moves of a stage
+TURNS = {"turn4": 8192, "turn8": 4096}  # number of moves of each stage
 SCHEMES = {
     "top4": (16 * K, 32 * K, 48 * K),
     "top8": (8 * K, 16 * K, 24 * K, 32 * K, 40 * K, 48 * K, 56 * K),
@@ -30,25 +31,25 @@ SCHEMES = {
     "decr8": (32 * K, 48 * K, 56 * K, 60 * K, 62 * K, 63 * K, 63 * K + 512),
     "hand8": (16 * K, 24 * K, 28 * K, 32 * K, 48 * K, 56 * K, 60 * K),
 }
-LARGEST_POWER = 5  # 2^5 equal stages are the most that Jaskowski 2017 tried
+LARGEST_POWER = 5  # Jaskowski 2017 tried at most 2^5 equal stages
 
 
 class Stages(NamedTuple):
-    """When stages begin; made by `make_stages`."""
+    """Thresholds at which stages begin; made by `make_stages`."""
 
-    thresholds: NDArray[np.uint64]  # [stages - 1] ascending, of the tiles as bits, or of their sum
-    counts_all: bool  # of the sum of all tiles, in place of which ones there are
+    thresholds: NDArray[np.uint64]  # [stages - 1] ascending; stage k begins at thresholds[k - 1]
+    counts_all: bool  # thresholds of the sum of all tiles; otherwise of the set of tiles as bits
 
 
 def make_stages(stages: str | Sequence[int | str]) -> Stages:
     """Return the stages of a scheme or of a list of thresholds.
 
     Args:
-        stages: a scheme such as "top4" or "2^3", or ascending thresholds such as (16384, "16384+8192"), which may begin
-            with 0; as one text "16384,16384+8192". Empty: one stage.
+        stages: a scheme such as "top4" or "2^3", or ascending thresholds such as (16384, "16384+8192"). The thresholds
+            may begin with 0, and may be given as one text "16384,16384+8192". Empty: one stage.
 
     Raises:
-        ValueError: none of these.
+        ValueError: `stages` has none of these forms.
     """
     text = stages if isinstance(stages, str) else ",".join(map(str, stages))
     if text in TURNS:
@@ -87,10 +88,10 @@ def _thresholds(text: str) -> tuple[int, ...]:
 
 @kernel
 def stage_of(stages: Stages, board: Board) -> np.uint64:
-    """The stage, from 0, that a board belongs to."""
+    """Return the stage of a board, counted from 0."""
     number = ZERO
     for cell in range(16):
-        size = (ONE << level_at(board, cell)) & ~ONE  # an empty cell counts nothing
+        size = (ONE << level_at(board, cell)) & ~ONE  # 0 for an empty cell
         if stages.counts_all:
             number += size
         else:
