@@ -1,9 +1,9 @@
-"""Experiments: one YAML file, typed. Unknown keys, wrong types and wrong values are refused by name.
+"""Experiments: one YAML file with typed keys. An unknown key, a wrong type or a wrong value is an error that names it.
 
-base: other.yaml    # optional: a file, named from the folder of this one, whose keys hold where this one says nothing
-learner: ntuple     # picks the schema of the rest
+base: other.yaml    # optional: a file whose keys are the defaults of this one; a path from the folder of this file
+learner: ntuple     # selects the learner, which defines the keys of its section
 run: {...}          # RunConfig
-ntuple: {...}       # the config of that learner
+ntuple: {...}       # configuration of that learner
 """
 
 import re
@@ -25,43 +25,47 @@ from ntuple.settings import Settings, required, setting, without_effect
 T = TypeVar("T")
 
 CONFIG_FILE = "config.yaml"
-BASE = "base"  # key of a file whose content this one changes
-SEEDS = 2**32  # seeds are 0 to SEEDS - 1: JAX's keys hold 32 bits of them
-MOST_GAMES = 10**7  # of an evaluation
-LONGEST_NAME = 200  # of a run: it is a folder
+BASE = "base"  # key that names the file with the defaults
+SEEDS = 2**32  # seeds are 0 to SEEDS - 1: a JAX key takes 32 bits
+MOST_GAMES = 10**7  # largest number of games of an evaluation
+LONGEST_NAME = 200  # characters of a run's name, which is also the name of a folder
 EVALUATES = "evaluate_env_steps!=0"
-MISTAKES = (OmegaConfBaseException, YAMLError, ValueError, OSError)  # what a user's config can raise
+MISTAKES = (OmegaConfBaseException, YAMLError, ValueError, OSError)  # exceptions that a mistake in a config raises
 
 
 @dataclass(frozen=True)
 class RunConfig(Settings, prefix="run"):
-    """How an experiment is run: names, seed, and when it evaluates and saves."""
+    """How an experiment is run: names, seed, and the times of evaluations and checkpoints."""
 
     name: str = required("Names the run's folder and the run in wandb.")
     group: str = required("Names the experiment: runs of one group and learner are drawn as seeds of one curve.")
-    seed: int = setting(0, "Seed of everything random in training.", at_least=0, at_most=SEEDS - 1)
-    runs_folder: str = setting("runs", "The run is kept in runs_folder/name.")
+    seed: int = setting(0, "Seed of all random numbers in training.", at_least=0, at_most=SEEDS - 1)
+    runs_folder: str = setting("runs", "Folder of runs; the folder of this run is runs_folder/name.")
     save_minutes: float = setting(
         10.0, "Minutes between two checkpoints; 0: only at the end and when stopped.", at_least=0, at_most=1e6
     )
-    keep_checkpoints: int = setting(2, "Newest checkpoints that are kept.", at_least=1)
+    keep_checkpoints: int = setting(2, "Number of newest checkpoints that are kept.", at_least=1)
     snapshot_env_steps: int = setting(
         0, "Moves between two snapshots: checkpoints in snapshots/ that are never deleted; 0: none.", at_least=0
     )
-    begin_from: str = setting("", "n-tuples: run, checkpoint or .w file whose network a new run begins with.")
+    begin_from: str = setting(
+        "", "n-tuples only: run, checkpoint or .w file whose network is the initial network of a new run."
+    )
     evaluate_env_steps: int = setting(0, "Moves of training between two evaluations; 0: only at the end.", at_least=0)
     evaluation_games: int = setting(
-        100, "Games of an evaluation during training.", at_least=2, at_most=MOST_GAMES, only_if=EVALUATES
+        100, "Number of games of an evaluation during training.", at_least=2, at_most=MOST_GAMES, only_if=EVALUATES
     )
-    final_games: int = setting(1000, "Games of the evaluation at the end.", at_least=2, at_most=MOST_GAMES)
+    final_games: int = setting(1000, "Number of games of the evaluation at the end.", at_least=2, at_most=MOST_GAMES)
     probe_games: int = setting(
         0,
-        "Games of each probe, such as the swap test, with every evaluation; 0: none.",
+        "Number of games of each probe, such as the swap test, at every evaluation; 0: no probes.",
         at_least=0,
         at_most=MOST_GAMES,
     )
-    profile: bool = setting(False, "Record what the device does during the second report, into profile/.")
-    wandb_project: str = setting("muzero2048", "Project in wandb.")
+    profile: bool = setting(
+        False, "Record a profile of the device between the first and the second report, in the run's folder profile/."
+    )
+    wandb_project: str = setting("muzero2048", "Name of the project in wandb.")
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -73,20 +77,20 @@ class RunConfig(Settings, prefix="run"):
 
     @property
     def folder(self) -> Path:
-        """The folder of the run."""
+        """Folder of the run."""
         return Path(self.runs_folder) / self.name
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment: which learner, how it is run, and the learner's own settings."""
+    """One experiment: a learner, how it is run, and the learner's own settings."""
 
     learner: str
     run: RunConfig
-    settings: LearnerConfig  # in YAML under the learner's name
+    settings: LearnerConfig  # in YAML the section with the learner's name
 
     def to_yaml(self) -> str:
-        """The whole experiment with every default written out, in the form that `load_experiment` reads."""
+        """Return the whole experiment with all defaults, as YAML that `load_experiment` can read."""
         return OmegaConf.to_yaml(OmegaConf.structured(_schema(self.learner)(*self._parts())))
 
     def _parts(self) -> tuple[str, RunConfig, LearnerConfig]:
@@ -94,14 +98,14 @@ class Experiment:
 
 
 def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
-    """Read an experiment from a YAML file, or from a run or checkpoint folder, which hold their own.
+    """Read an experiment from a YAML file, or from the config file in the folder of a run or checkpoint.
 
     Args:
         path: the file or the folder.
-        overrides: "key=value" with dotted keys, e.g. "run.seed=1"; they win over the file.
+        overrides: "key=value" with dotted keys, e.g. "run.seed=1"; they replace the values of the file.
 
     Raises:
-        UserError: the file is missing or not an experiment; the line names the override or the file, and the key.
+        UserError: the file is missing or not an experiment; the message names the override or the file, and the key.
     """
     file = path / CONFIG_FILE if path.is_dir() else path
     if not file.is_file():
@@ -111,16 +115,19 @@ def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
 
 
 def override_settings(name: str, settings: T, overrides: Sequence[str], place: str) -> T:
-    """A dataclass of settings with some of them changed; a change that has no effect is named in a warning.
+    """Apply overrides to a dataclass of settings, and warn about overrides without effect.
 
     Args:
-        name: of the settings.
+        name: name of the settings, such as "search".
         settings: a dataclass.
         overrides: "name.field=value".
-        place: name of the settings in messages, if they do not go together.
+        place: label in the error message if no override is at fault.
+
+    Returns:
+        The changed settings.
 
     Raises:
-        UserError: an unknown key or a wrong value; the line names it.
+        UserError: a key is unknown or a value is wrong; the message names it.
     """
     _check_words(overrides, f"{name}.key=value")
     for override in overrides:
@@ -149,10 +156,11 @@ def warn_without_effect(experiment: Experiment) -> None:
 
 
 def _blaming(place: str, overrides: Sequence[str], build: Callable[[Sequence[str]], T]) -> T:
-    """What `build` makes of the overrides.
+    """Return `build(overrides)`.
 
     Raises:
-        UserError: one line, which blames the overrides without which there is not this mistake, or else the place.
+        UserError: `build` failed. The message of one line names the overrides without which this error does not occur;
+            if there are none, it names `place`.
     """
     try:
         return build(overrides)
@@ -166,7 +174,7 @@ def _blaming(place: str, overrides: Sequence[str], build: Callable[[Sequence[str
 
 
 def _mistake(build: Callable[[Sequence[str]], Any], overrides: Sequence[str]) -> str | None:
-    """What is wrong with the overrides and what they change, in one line; None: nothing."""
+    """Return the error message of `build(overrides)` in one line, or None if it succeeds."""
     try:
         build(overrides)
     except MISTAKES as error:
@@ -184,10 +192,10 @@ def _mistake_text(error: Exception) -> str:
 
 
 def _read_file(file: Path, above: tuple[Path, ...] = ()) -> Any:
-    """The content of a YAML file, merged over that of the file which its key `base` names.
+    """Return the content of a YAML file, merged over the content of the file in its key `base`.
 
     Raises:
-        ValueError: the base is missing, or a base of itself.
+        ValueError: the base is missing, has itself as a base, or is no mapping.
     """
     values = OmegaConf.load(file)
     if not (isinstance(values, DictConfig) and BASE in values):
@@ -204,12 +212,12 @@ def _read_file(file: Path, above: tuple[Path, ...] = ()) -> Any:
 
 
 def read_yaml(text: str) -> dict[str, Any]:
-    """A YAML text as plain values, with OmegaConf's reading of numbers: 1e-3 is one."""
+    """Return a YAML text as plain values; numbers are read as OmegaConf does, so 1e-3 is a number."""
     return cast(dict[str, Any], OmegaConf.to_container(OmegaConf.create(text)))
 
 
 def changes(old: Experiment, new: Experiment) -> list[str]:
-    """The keys whose values differ between two experiments of one learner, as "key: old -> new"."""
+    """Return the keys with different values in two experiments of one learner, as "key: old -> new"."""
     before, after = (_flatten(read_yaml(experiment.to_yaml())) for experiment in (old, new))
     return [f"{key}: {before.get(key)} -> {after[key]}" for key in after if before.get(key) != after[key]]
 
@@ -230,7 +238,7 @@ def _experiment(file: Any, overrides: DictConfig) -> Experiment:
 
 
 def _schema(learner: str) -> type[Any]:
-    """The dataclass of the whole file: the learner's settings are under the learner's own name."""
+    """Make the dataclass of the whole file; the learner's settings are in the field with the learner's name."""
     settings = registry.config_class(learner)
     return make_dataclass("Experiment", [("learner", str), ("run", RunConfig), (learner, settings)], frozen=True)
 

@@ -1,4 +1,4 @@
-"""What an experiment with TD-afterstate or Q-learning can set, beside what all learners on the device share."""
+"""Configuration of the learner of TD-afterstate and Q-learning (muzero2048/training/config.py has the shared keys)."""
 
 import math
 from dataclasses import dataclass
@@ -12,13 +12,15 @@ from ntuple.settings import Settings, group, setting
 
 @dataclass(frozen=True)
 class ExplorationConfig(Settings, prefix="exploration"):
-    """Chance epsilon of a random move in self-play; it falls linearly and then stays."""
+    """Probability epsilon of a random move in self-play; it falls linearly to `final_epsilon`, then is constant."""
 
     epsilon: float = setting(0.0, "Probability of a random move at the start.", at_least=0, at_most=1)
-    final_epsilon: float = setting(0.0, "The same after the decay; at most epsilon.", at_least=0, at_most=1)
+    final_epsilon: float = setting(
+        0.0, "Probability of a random move after the decay; at most epsilon.", at_least=0, at_most=1
+    )
     decay: float = setting(
         0.5,
-        "Share of the training budget in which it falls.",
+        "Share of the training budget during which epsilon falls to final_epsilon.",
         above=0,
         at_most=1,
         only_if="exploration.epsilon!=0.0",
@@ -32,10 +34,11 @@ class ExplorationConfig(Settings, prefix="exploration"):
 
 @dataclass(frozen=True)
 class DeepTDConfig(TrainingConfig):
-    """One experiment; td_steps = 1 gives the targets of Guei 2023, sec. 4.4.2."""
+    """Configuration of a deep TD experiment; td_steps = 1 gives the targets of Guei 2023, sec. 4.4.2."""
 
     method: Literal["td_afterstate", "q_learning"] = setting(
-        "td_afterstate", "td_afterstate: one value of the board after the move. q_learning: one for each move."
+        "td_afterstate",
+        "td_afterstate: one value, of the board after the move. q_learning: one value for each move of a board.",
     )
     output: Literal["categorical", "scalar"] = setting(
         "categorical",
@@ -50,19 +53,19 @@ class DeepTDConfig(TrainingConfig):
             self.network.refuse("model", "nothing: deep_td has no model of the game")
         for name in ("priority_exponent", "reanalyse"):
             if getattr(self.replay, name):
-                self.replay.refuse(name, "0: deep_td samples uniformly and searches nothing anew")
+                self.replay.refuse(name, "0: deep_td samples uniformly and does not reanalyse")
 
     @property
     def largest_value(self) -> float:
-        """The largest value that can be said, in points: a scalar has no support."""
+        """Largest value that the output can represent, in points; infinite for a scalar, which has no support."""
         return self.value.largest if self.output == "categorical" else math.inf
 
     @property
     def outputs(self) -> int:
-        """Values that the network has for a board."""
+        """Number of values that the network computes for a board."""
         return 1 if self.method == "td_afterstate" else NUM_ACTIONS
 
     @property
     def codec(self) -> ValueCodec | ScalarCodec:
-        """How the network says a value."""
+        """Code of a value at the output of the network."""
         return self.value if self.output == "categorical" else ScalarCodec()

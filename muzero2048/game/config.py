@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from ntuple.settings import Settings, group, setting
 
-START_LEVELS = {2**level: level for level in range(3, 18)}  # tiles of starts, and log2 of them
+START_LEVELS = {2**level: level for level in range(3, 18)}  # tile of a start position -> log2 of it
 
 TILES = "tiles from 8 to 131072, such as [512, 1024]"
 
@@ -36,7 +36,7 @@ class CarouselConfig(Settings, prefix="start.carousel"):
         if not _are_start_tiles(self.stages):
             self.refuse("stages", TILES)
         if list(self.stages) != sorted(set(self.stages)):
-            self.refuse("stages", "tiles of which each is larger than the one before")
+            self.refuse("stages", "ascending tiles: each is larger than the one before")
 
     @property
     def levels(self) -> tuple[int, ...]:
@@ -68,7 +68,7 @@ def _are_start_tiles(tiles: tuple[int, ...]) -> bool:
 
 @dataclass(frozen=True)
 class StartConfig(Settings, prefix="start"):
-    """Where the games of self-play start (starts.py). Evaluation always plays from normal starts."""
+    """Where games of self-play start (muzero2048/game/starts.py). Evaluation always uses normal starts."""
 
     kind: Literal["normal", "restart", "carousel", "jump_start"] = setting(
         "normal",

@@ -1,4 +1,4 @@
-"""Configuration of the MuZero learner; ntuple.settings checks the values and says what `only_if` means."""
+"""Configuration of the MuZero learner; ntuple/settings.py checks the values and defines `only_if`."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,40 +8,48 @@ from muzero2048.search.config import SearchConfig
 from muzero2048.training.config import TrainingConfig
 from ntuple.settings import Settings, group, setting
 
-MOST_WEIGHT = 1e6  # of a term of the loss
+MOST_WEIGHT = 1e6  # largest weight of a term of the loss
 
 
 @dataclass(frozen=True)
 class ChanceConfig(Settings, prefix="chance"):
-    """Chance codes."""
+    """Chance codes: encoder and size of the codebook."""
 
     encoder: Literal["learned", "oracle"] = setting(
         "learned",
         "learned: straight-through one-hot codes (Stochastic MuZero, sec. 4.2). oracle: the true spawn code.",
     )
-    codes: int = setting(32, "C, size of the codebook; the oracle needs at least 2*H*W.", at_least=1, at_most=2**15)
+    codes: int = setting(32, "C, size of the codebook; oracle needs at least 2*H*W.", at_least=1, at_most=2**15)
 
 
 @dataclass(frozen=True)
 class LossWeights(Settings, prefix="losses"):
-    """Weights of the terms of the loss (muzero/losses.py)."""
+    """Weights of the terms of the loss (muzero2048/muzero/losses.py)."""
 
-    value: float = setting(0.25, "V(s) of the model.", at_least=0, at_most=MOST_WEIGHT)
-    afterstate_value: float = setting(0.25, "V(as) of the model.", at_least=0, at_most=MOST_WEIGHT)
-    policy: float = setting(1.0, "Policy of the model.", at_least=0, at_most=MOST_WEIGHT)
-    chance: float = setting(1.0, "Distribution of the chance codes.", at_least=0, at_most=MOST_WEIGHT)
-    reward: float = setting(1.0, "Reward of the move.", at_least=0, at_most=MOST_WEIGHT)
+    value: float = setting(0.25, "Weight of the loss of V(s).", at_least=0, at_most=MOST_WEIGHT)
+    afterstate_value: float = setting(0.25, "Weight of the loss of V(as).", at_least=0, at_most=MOST_WEIGHT)
+    policy: float = setting(1.0, "Weight of the loss of the policy.", at_least=0, at_most=MOST_WEIGHT)
+    chance: float = setting(
+        1.0, "Weight of the loss of the distribution of chance codes.", at_least=0, at_most=MOST_WEIGHT
+    )
+    reward: float = setting(1.0, "Weight of the loss of the reward of a move.", at_least=0, at_most=MOST_WEIGHT)
     commitment: float = setting(
         0.25,
-        "Chance encoder: distance of its output from the code.",
+        "Weight of the commitment loss: distance between the output of the chance encoder and the code.",
         at_least=0,
         at_most=MOST_WEIGHT,
         only_if="chance.encoder=learned",
     )
-    reconstruction: float = setting(1.0, "Decoded cells.", at_least=0, at_most=MOST_WEIGHT, only_if=GROUNDED)
+    reconstruction: float = setting(
+        1.0,
+        "Weight of the loss of the cells decoded from a state.",
+        at_least=0,
+        at_most=MOST_WEIGHT,
+        only_if=GROUNDED,
+    )
     consistency: float = setting(
         0.0,
-        "Next state of g against h of the true next board; latent model alone.",
+        "Weight of the loss between the next state of g and h of the true next board; latent model only.",
         at_least=0,
         at_most=MOST_WEIGHT,
     )
@@ -49,21 +57,23 @@ class LossWeights(Settings, prefix="losses"):
 
 @dataclass(frozen=True)
 class MuZeroConfig(TrainingConfig):
-    """One MuZero experiment."""
+    """Configuration of a MuZero experiment."""
 
     bootstrap: Literal["best_child", "played", "improved_policy", "visit_mean", "network"] = setting(
         "best_child",
-        "What the target bootstraps from at the next state. best_child: the best visited Q (Guei 2023, eq. 35). "
-        "played: Q of the move played. improved_policy: Q expected under the improved policy. visit_mean: the mean "
-        "over visits. network: V(s) without a search.",
+        "Value from which the target bootstraps at the next state. best_child: the best Q of the visited moves (Guei "
+        "2023, eq. 35). played: Q of the move played. improved_policy: expected Q under the improved policy. "
+        "visit_mean: mean over visits. network: V(s) without a search.",
     )
     ema_decay: float = setting(
         0.0,
-        "Decay per update of the averaged parameters that play, reanalyse and are evaluated; 0: none.",
+        "Decay per update of the averaged parameters, which play, reanalyse and are evaluated; 0: no averaging.",
         at_least=0,
         below=1,
     )
-    unroll_steps: int = setting(5, "K, steps of the model after each sampled position.", at_least=1, at_most=10**4)
+    unroll_steps: int = setting(
+        5, "K, number of steps that the model is unrolled from each sampled position.", at_least=1, at_most=10**4
+    )
     chance: ChanceConfig = group(ChanceConfig)
     search: SearchConfig = group(SearchConfig)
     losses: LossWeights = group(LossWeights)
@@ -71,10 +81,10 @@ class MuZeroConfig(TrainingConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.losses.consistency and self.network.model == "grounded":
-            self.losses.refuse("consistency", "0: network.model=grounded has losses.reconstruction for that")
+            self.losses.refuse("consistency", "0: network.model=grounded uses losses.reconstruction instead")
         spawns = 2 * self.rows * self.columns
         if self.chance.encoder == "oracle" and self.chance.codes < spawns:
             self.chance.refuse("codes", f"{spawns} or more: the oracle on {self.rows}x{self.columns} cells needs them")
-        # The capacity is a multiple of the chunk, so it holds a sequence too.
+        # A chunk then holds a whole sequence, and so does the replay buffer: its capacity is a multiple of the chunk.
         if self.chunk <= self.unroll_steps:
             self.refuse("chunk", f"more than unroll_steps = {self.unroll_steps}")

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from ntuple.settings import Settings, group, setting
 
-TUPLE_SHAPES = ("lines", "squares", "rects", "axes")  # tuple_embedding.py
+TUPLE_SHAPES = ("lines", "squares", "rects", "axes")  # defined in muzero2048/networks/tuple_embedding.py
 
 SHAPES = f"some of the names {', '.join(TUPLE_SHAPES)}"
 
@@ -17,10 +17,10 @@ TUPLES, TABLES = "network.trunk=tuples", "network.value_tables.shapes!="
 
 @dataclass(frozen=True)
 class TupleTrunkConfig(Settings, prefix="network.tuple_trunk"):
-    """The trunk `tuples`: table entries of tuples of cells (tuple_embedding.py)."""
+    """The trunk `tuples`: a table of vectors for each tuple of cells (muzero2048/networks/tuple_embedding.py)."""
 
     shapes: tuple[str, ...] = setting(("lines", "squares"), "Shapes of the tuples: lines, squares, rects, axes.")
-    width: int = setting(8, "Units of a table entry.", at_least=1, at_most=4096)
+    width: int = setting(8, "Length of the vector of a table entry.", at_least=1, at_most=4096)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -30,31 +30,36 @@ class TupleTrunkConfig(Settings, prefix="network.tuple_trunk"):
 
 @dataclass(frozen=True)
 class LatentConfig(Settings, prefix="network.latent"):
-    """The latent model (models/latent.py)."""
+    """The latent model (muzero2048/models/latent.py)."""
 
     action_input: Literal["append", "outer"] = setting(
         "append",
-        "Input of phi. append: the state with the action appended, as published. outer: their outer product, which "
-        "gives the first layer of phi its own weights for each action.",
+        "Input of phi. append: the state with the action appended, as published. outer: outer product of state and "
+        "action, so the first layer of phi has separate weights for each action.",
     )
 
 
 @dataclass(frozen=True)
 class GroundedConfig(Settings, prefix="network.grounded"):
-    """The grounded model (models/grounded.py)."""
+    """The grounded model (muzero2048/models/grounded.py)."""
 
-    cell_width: int = setting(16, "Units of the latent of one cell.", at_least=1, at_most=4096)
-    line_width: int = setting(128, "Hidden units of phi, the network of one line.", at_least=1, at_most=2**16)
+    cell_width: int = setting(16, "Length of the latent vector of one cell.", at_least=1, at_most=4096)
+    line_width: int = setting(
+        128, "Hidden units of phi, which computes the move of one line.", at_least=1, at_most=2**16
+    )
 
 
 @dataclass(frozen=True)
 class ValueTablesConfig(Settings, prefix="network.value_tables"):
-    """An n-tuple network in the value of a grounded model, learned by TC (value_tables.py)."""
+    """An n-tuple network that is part of the value of a grounded model (muzero2048/networks/value_tables.py).
+
+    It learns by TC.
+    """
 
     shapes: tuple[str, ...] = setting((), "Shapes of the tuples: lines, squares, rects, axes; empty: no value tables.")
     bits: int = setting(
         20,
-        "log2 of the entries of a value table; 24 bits distinguish all contents of six cells.",
+        "log2 of the number of entries of a value table; 24 bits distinguish all contents of six cells.",
         at_least=16,
         at_most=24,
         only_if=TABLES,
@@ -68,31 +73,33 @@ class ValueTablesConfig(Settings, prefix="network.value_tables"):
 
 @dataclass(frozen=True)
 class NetworkConfig(Settings, prefix="network"):
-    """The model and the networks that it is made of."""
+    """The model and its networks."""
 
     model: Literal["latent", "grounded"] = setting(
         "latent",
-        "latent: an abstract state trained by value equivalence, as published (models/latent.py). grounded: a state of "
-        "H*W cells and a reconstruction loss (models/grounded.py).",
+        "latent: an abstract state trained by value equivalence, as published (muzero2048/models/latent.py). grounded: "
+        "a state of H*W cells with a reconstruction loss (muzero2048/models/grounded.py).",
     )
     trunk: Literal["residual_mlp", "se_resnet", "tuples", "cnn_2x2", "cnn_3x3"] = setting(
         "residual_mlp",
-        "Network from the tiles to features (networks/trunks.py): h of a latent model, f and psi of a grounded one.",
+        "Network that computes features of the tiles (muzero2048/networks/trunks.py): h of a latent model, f and psi "
+        "of a grounded model.",
     )
     blocks: int = setting(
         10,
-        "Residual blocks of the trunk, and of phi and g of a latent model; layers of the trunk tuples.",
+        "Number of residual blocks of the trunk, and of phi and g of a latent model; number of layers of the trunk "
+        "`tuples`.",
         at_least=1,
         at_most=1000,
         only_if=HAS_BLOCKS,
     )
     width: int = setting(256, "Units of a layer, or channels of a convolution.", at_least=1, at_most=2**16)
-    norm: Literal["layer", "rms"] = setting("layer", "LayerNorm or RMSNorm.")
+    norm: Literal["layer", "rms"] = setting("layer", "layer: LayerNorm. rms: RMSNorm.")
     tile_levels: int = setting(
-        18, "One-hot planes of the observation; 18 show every tile up to 131072.", at_least=2, at_most=32
+        18, "One-hot planes of the observation; 18 distinguish all tiles up to 131072.", at_least=2, at_most=32
     )
     compute_dtype: Literal["float32", "bfloat16"] = setting(
-        "float32", "Type of the layers' arithmetic; parameters and heads stay float32."
+        "float32", "Type of the layers' arithmetic; parameters and heads are always float32."
     )
     tuple_trunk: TupleTrunkConfig = group(TupleTrunkConfig, only_if=TUPLES)
     latent: LatentConfig = group(LatentConfig, only_if=LATENT)
@@ -114,5 +121,5 @@ class NetworkConfig(Settings, prefix="network"):
 
     @property
     def convolutional(self) -> bool:
-        """Whether features keep their places on the board."""
+        """Whether each feature belongs to a cell of the board."""
         return self.trunk == "se_resnet"

@@ -15,20 +15,27 @@ SOME_PUCT = "search.root=puct or search.inside=puct"
 
 @dataclass(frozen=True)
 class GumbelConfig(Settings, prefix="search.gumbel"):
-    """Gumbel MuZero: the root rule, and the rule at interior nodes."""
+    """Constants of Gumbel MuZero: of the root rule, and of the rule at interior nodes."""
 
     considered_actions: int = setting(
-        4, "m, actions sampled without replacement at a Gumbel root.", at_least=1, at_most=4, only_if=GUMBEL_ROOT
+        4,
+        "m, number of actions sampled without replacement at a Gumbel root.",
+        at_least=1,
+        at_most=4,
+        only_if=GUMBEL_ROOT,
     )
     c_visit: float = setting(
-        50.0, "sigma(q) = (c_visit + max visits) c_scale q (Gumbel MuZero, eq. 8).", at_least=0, at_most=1e9
+        50.0,
+        "c_visit of sigma(q) = (c_visit + max visits) c_scale q (Gumbel MuZero, eq. 8).",
+        at_least=0,
+        at_most=1e9,
     )
-    c_scale: float = setting(0.1, "See c_visit.", at_least=0, at_most=1e9)
+    c_scale: float = setting(0.1, "c_scale of sigma(q), see c_visit.", at_least=0, at_most=1e9)
 
 
 @dataclass(frozen=True)
 class PUCTConfig(Settings, prefix="search.puct"):
-    """PUCT: the root rule, and the rule at interior nodes."""
+    """Constants of PUCT: of the root rule, and of the rule at interior nodes."""
 
     c_init: float = setting(1.25, "c_1 of PUCT (MuZero, appendix B).", at_least=0, at_most=1e9)
     c_base: float = setting(19652.0, "c_2 of PUCT (MuZero, appendix B).", above=0, at_most=1e12)
@@ -44,38 +51,47 @@ class PUCTConfig(Settings, prefix="search.puct"):
 
 @dataclass(frozen=True)
 class SearchConfig(Settings, prefix="search"):
-    """Planning at a root (search/). With a Gumbel root and simulations <= considered_actions it is one batch."""
+    """Search from a root (muzero2048/search/).
+
+    With a Gumbel root and simulations <= considered_actions, the search is one batch of evaluations without a tree.
+    """
 
     engine: Literal["own", "mctx"] = setting(
-        "own", "own: search/loop.py. mctx: composed of mctx's public parts; slower, used as a check."
+        "own",
+        "own: muzero2048/search/tree_search.py. mctx: composed of mctx's public functions; slower, used as a check.",
     )
     model: Literal["learned", "simulator"] = setting(
-        "learned", "What the search plans in; simulator: the rules of the game in place of learned dynamics."
+        "learned", "Dynamics in the search. learned: those of the model. simulator: the rules of the game."
     )
-    simulations: int = setting(4, "n, evaluations of a move.", at_least=1, at_most=MOST_SIMULATIONS)
+    simulations: int = setting(
+        4, "n, number of simulations for each move; each evaluates one node.", at_least=1, at_most=MOST_SIMULATIONS
+    )
     root: Literal["gumbel", "puct"] = setting(
         "gumbel",
-        "Rule at the root. gumbel: top m by Gumbel noise and Sequential Halving. puct: Dirichlet noise; the action is "
-        "drawn by its visits.",
+        "Rule at the root. gumbel: the top m actions with Gumbel noise, then Sequential Halving. puct: Dirichlet "
+        "noise; the action is drawn in proportion to its visits.",
     )
     gumbel_scale: float = setting(
         1.0,
-        "Scale of the Gumbel noise in self-play, or temperature of the visits at a PUCT root; evaluation uses 0.",
+        "Scale of the Gumbel noise in self-play, or temperature of the visit counts at a PUCT root; evaluation uses 0.",
         at_least=0,
         at_most=1e6,
     )
     inside: Literal["puct", "gumbel"] = setting("puct", "Rule at the decision nodes below the root.")
     chance: Literal["ratio", "deficit", "quasi_random", "sampled", "weighted"] = setting(
         "deficit",
-        "Rule at the chance nodes (search/selection.py). ratio: p / (n + 1). deficit: largest p (n + 1) - n. "
-        "quasi_random: golden-ratio sequence. sampled: random. weighted: each outcome once, likely ones first, and "
-        "the expectation in place of the mean over visits.",
+        "Rule at the chance nodes (muzero2048/search/action_selection.py), where a code of probability p has n of N "
+        "visits. ratio: largest p / (n + 1). deficit: largest p (N + 1) - n. quasi_random: golden-ratio sequence. "
+        "sampled: random. weighted: each code once, in order of probability; the value is the expectation over the "
+        "visited codes instead of the mean over visits.",
     )
     read_out: Literal["mean", "expectimax"] = setting(
-        "mean", "Q of the root's actions: mean over visits, or an expectimax sweep over the tree."
+        "mean", "Q of the root's actions. mean: mean over visits. expectimax: an expectimax sweep over the tree."
     )
     normalization: Literal["node", "tree", "fixed"] = setting(
-        "node", "Unit of q: min-max over the actions of the node, over the whole tree, or value_scale points."
+        "node",
+        "Unit of q. node: min-max over the actions of the node. tree: min-max over the whole tree. fixed: value_scale "
+        "points.",
     )
     range_floor: float = setting(
         1.0,
@@ -85,7 +101,7 @@ class SearchConfig(Settings, prefix="search"):
         only_if="search.normalization=node|tree",
     )
     value_scale: float = setting(
-        100.0, "Points that count as 1.", above=0, at_most=1e9, only_if="search.normalization=fixed"
+        100.0, "Points that equal 1 in q.", above=0, at_most=1e9, only_if="search.normalization=fixed"
     )
     gumbel: GumbelConfig = group(GumbelConfig, only_if=SOME_GUMBEL)
     puct: PUCTConfig = group(PUCTConfig, only_if=SOME_PUCT)

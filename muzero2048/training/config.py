@@ -11,15 +11,15 @@ from ntuple.settings import Settings, group, required, setting
 
 @dataclass(frozen=True)
 class ReplayConfig(Settings, prefix="replay"):
-    """Boards of self-play on the device, encoded only when sampled."""
+    """The replay buffer: boards of self-play on the device, which are encoded when they are sampled."""
 
-    capacity: int = setting(2**20, "Moves kept, over all environments.", at_least=1)
-    batch_size: int = setting(1024, "Sequences of an update.", at_least=1, at_most=2**24)
-    ratio: float = setting(1.0, "Sequences sampled per move played.", above=0, at_most=1e6)
+    capacity: int = setting(2**20, "Number of moves kept, over all environments.", at_least=1)
+    batch_size: int = setting(1024, "Number of sequences in the batch of an update.", at_least=1, at_most=2**24)
+    ratio: float = setting(1.0, "Sequences sampled for each move of self-play.", above=0, at_most=1e6)
     priority_exponent: float = setting(
         0.0,
         "alpha: positions are sampled in proportion to |error|^alpha; 0: uniformly (Stochastic MuZero: 1). The error "
-        "is search value - target of a new move, V(s) - target once it has been sampled.",
+        "is search value - target at first, and V(s) - target after the position has been sampled.",
         at_least=0,
         at_most=100,
     )
@@ -27,31 +27,36 @@ class ReplayConfig(Settings, prefix="replay"):
         0.0, "beta: samples are weighted by (N p)^-beta (Stochastic MuZero: 1).", at_least=0, at_most=100
     )
     reanalyse: float = setting(
-        0.0, "Share of the samples whose value and policy targets are searched anew.", at_least=0, at_most=1
+        0.0,
+        "Share of the samples whose value and policy targets come from a new search with the current parameters.",
+        at_least=0,
+        at_most=1,
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.importance_exponent and not self.priority_exponent:
-            self.refuse("importance_exponent", "0, or set replay.priority_exponent: it weights priorities")
+            self.refuse("importance_exponent", "0, or set replay.priority_exponent: it corrects prioritized sampling")
 
     @property
     def reanalysed(self) -> int:
-        """Sequences of a batch that are searched anew."""
+        """Number of sequences of a batch that are searched again."""
         return max(1, round(self.reanalyse * self.batch_size)) if self.reanalyse else 0
 
 
 @dataclass(frozen=True)
 class OptimizerConfig(Settings, prefix="optimizer"):
-    """Adam with linear decay."""
+    """Adam with a learning rate that decays linearly."""
 
-    learning_rate: float = setting(1e-3, "At the first update.", above=0, at_most=1e3)
-    final_learning_rate: float = setting(1e-4, "Reached linearly at the last planned update.", above=0, at_most=1e3)
+    learning_rate: float = setting(1e-3, "Learning rate at the first update.", above=0, at_most=1e3)
+    final_learning_rate: float = setting(
+        1e-4, "Learning rate at the last planned update; the change is linear.", above=0, at_most=1e3
+    )
     max_gradient_norm: float = setting(5.0, "Gradients are clipped to this global norm.", above=0, at_most=1e12)
     weight_decay: float = setting(0.0, "Decoupled weight decay (AdamW).", at_least=0, at_most=1e3)
     table_learning_rate: float = setting(
         1.0,
-        "alpha of the value tables, before it is multiplied by the coherence (networks/value_tables.py).",
+        "alpha of the value tables, before it is multiplied by the coherence (muzero2048/networks/value_tables.py).",
         at_least=0,
         at_most=1,
         only_if=TABLES,
@@ -60,27 +65,30 @@ class OptimizerConfig(Settings, prefix="optimizer"):
 
 @dataclass(frozen=True)
 class TrainingConfig(Settings):
-    """What all learners that train a network on the device share: the game, value targets, rounds and the optimizer."""
+    """Configuration shared by the learners on the device: game, value targets, rounds, replay, network, optimizer.
+
+    A round plays `chunk` moves of each of `num_envs` games, then makes `updates_per_chunk` updates.
+    """
 
     env_steps: int = required("Training budget in moves.", at_least=1)
     report_env_steps: int = required("Moves between two reports of the metrics.", at_least=1)
     rows: int = setting(4, "H, height of the board.", at_least=2, at_most=4)
     columns: int = setting(4, "W, width of the board.", at_least=2, at_most=4)
-    discount: float = setting(0.999, "gamma of a move.", above=0, at_most=1)
+    discount: float = setting(0.999, "gamma, discount of a move.", above=0, at_most=1)
     td_lambda: float = setting(0.5, "lambda of the value target.", at_least=0, at_most=1)
     td_steps: int = setting(
-        10, "n, steps after which the target bootstraps whatever lambda is.", at_least=1, at_most=10**6
+        10, "n, number of steps after which the target bootstraps for any lambda.", at_least=1, at_most=10**6
     )
     optimistic_value: float = setting(
         0.0,
-        "Value of every board of a new network, in points; above what can be reached, untried moves look good "
-        "(Guei et al. 2022; for MuZero Guei 2023, sec. 4.4.4). 0: low, which is 0 for value tables and a twentieth of "
-        "the support, in units of h, for a head.",
+        "Initial value of every board, in points; a value above the possible scores leads to exploration (Guei et al. "
+        "2022; for MuZero Guei 2023, sec. 4.4.4). 0: a low value; 0 for value tables, a twentieth of the support in "
+        "units of h for a head.",
         at_least=0,
     )
-    num_envs: int = setting(256, "Games played side by side.", at_least=1, at_most=2**24)
+    num_envs: int = setting(256, "Number of games played in parallel.", at_least=1, at_most=2**24)
     chunk: int = setting(32, "Moves of each game between two rounds of updates.", at_least=1, at_most=2**20)
-    symmetry: bool = setting(True, "Train on a random one of the 8 views of each sample.")
+    symmetry: bool = setting(True, "Replace each sample by a random one of its 8 symmetric views.")
     network: NetworkConfig = group(NetworkConfig)
     value: ValueCodec = group(ValueCodec)
     start: StartConfig = group(StartConfig)
@@ -95,7 +103,7 @@ class TrainingConfig(Settings):
             )
         most_tiles = self.rows * self.columns - 3
         if self.start.kind == "jump_start" and len(self.start.jump_start.tiles) > most_tiles:
-            reason = "so that a cell is empty after two spawns"
+            reason = "because a cell must be empty after two spawns"
             self.start.jump_start.refuse(
                 "tiles", f"at most {most_tiles} tiles on {self.rows}x{self.columns} cells, {reason}"
             )
@@ -113,20 +121,20 @@ class TrainingConfig(Settings):
 
     @property
     def largest_value(self) -> float:
-        """The largest value that can be said, in points."""
+        """Largest value that the output can represent, in points."""
         return self.value.largest
 
     @property
     def chunk_moves(self) -> int:
-        """Moves played between two rounds of updates."""
+        """Moves of all games between two rounds of updates."""
         return self.num_envs * self.chunk
 
     @property
     def updates_per_chunk(self) -> int:
-        """Updates in a round."""
+        """Number of updates in a round."""
         return round(self.chunk_moves * self.replay.ratio / self.replay.batch_size)
 
     @property
     def total_updates(self) -> int:
-        """Planned updates of the whole run."""
+        """Planned number of updates of the whole run."""
         return max(1, self.env_steps // self.chunk_moves * self.updates_per_chunk)

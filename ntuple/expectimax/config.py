@@ -1,4 +1,4 @@
-"""The configuration of expectimax search, and of the hand-made evaluation."""
+"""Configuration of the expectimax search and of the hand-made evaluation."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,21 +8,23 @@ from ntuple.settings import Settings, group, setting
 MOST_PLIES = 16
 MOST_CELLS = 16
 DOWNGRADED_TILES = {2**level for level in range(1, 18)}
-LEAST_BITS, MOST_BITS = 4, 28  # log2 of the entries of a table: 16 to 268 million
+LEAST_BITS, MOST_BITS = 4, 28  # range of log2 of the entries of a transposition table: 16 to 268 million entries
 MOST_WEIGHT = 1e6  # of a hand-made feature; a value is single precision
 
 
 @dataclass(frozen=True)
 class HeuristicConfig(Settings, prefix="search.heuristic"):
-    """Weights of the hand-made evaluation, in points (ntuple.heuristic); found by five minutes of random search.
+    """Weights of the hand-made evaluation, in points (ntuple/expectimax/heuristic.py).
+
+    The defaults were found by five minutes of random search.
 
     Raises:
-        ValueError: a weight is not finite, or a power not above 0.
+        ValueError: a weight is not finite, or a power is not above 0.
     """
 
     empty: float = setting(
         70.0,
-        "Weight of an empty cell, once in its row and once in its column.",
+        "Weight of an empty cell; it counts once in its row and once in its column.",
         at_least=-MOST_WEIGHT,
         at_most=MOST_WEIGHT,
     )
@@ -37,42 +39,42 @@ class HeuristicConfig(Settings, prefix="search.heuristic"):
 
 @dataclass(frozen=True)
 class ExpectimaxConfig(Settings, prefix="search"):
-    """How far and how an expectimax search looks ahead (ntuple.expectimax).
+    """Depth, pruning and transposition tables of an expectimax search (ntuple/expectimax/search.py).
 
     Raises:
-        ValueError: a value that no search can have; the line names it.
+        ValueError: a value is invalid; the message names the key.
     """
 
     MOST_PLIES: ClassVar[int] = MOST_PLIES
 
     plies: int = setting(
-        3, "Layers of afterstates; with a time limit the most that are searched.", at_least=1, at_most=MOST_PLIES
+        3, "Depth in layers of afterstates; with a time limit, the largest depth.", at_least=1, at_most=MOST_PLIES
     )
     limits: tuple[tuple[int, int], ...] = setting(
         (),
-        "Plies by empty cells: [[6, 2], [10, 1]] searches 2 plies in all below afterstates of 6 to 9 empty cells, and "
-        "1 below those of 10 and more.",
+        "Largest depth by the number of empty cells of an afterstate: [[6, 2], [10, 1]] searches at most 2 layers of "
+        "afterstates where 6 to 9 cells are empty, and 1 where 10 or more are; the afterstate itself is the first.",
     )
     seconds: float = setting(
         0.0, "Time limit of a move: search one ply deeper while time is left; 0: none.", at_least=0, at_most=3600
     )
     rectified: bool = setting(
-        False, "Values below 0 count as 0 and each move counts a point more (Guei 2023, appendix B.2)."
+        False, "Values below 0 count as 0, and each move adds one more point (Guei 2023, appendix B.2)."
     )
     least_probability: float = setting(
         0.0, "Prune branches below this cumulative probability; 0: exact.", at_least=0, below=1
     )
     takes_deeper: bool = setting(
-        False, "Use a remembered value of a deeper search in place of one of the wanted depth: other values."
+        False, "Use a remembered value of a deeper search instead of a search of the given depth; this changes values."
     )
     downgrade: tuple[int, ...] = setting(
-        (), "Tile-downgrading of boards that hold these tiles or more, such as [32768, 8192] (Guei 2023, sec. 3.4.3)."
+        (), "Tile-downgrading of boards with these tiles or larger ones, such as [32768, 8192] (Guei 2023, sec. 3.4.3)."
     )
     leaf_bits: int = setting(
-        12, "log2 of the leaves remembered by a thread, 12 bytes each.", at_least=LEAST_BITS, at_most=MOST_BITS
+        12, "log2 of the leaves that a thread remembers, 12 bytes each.", at_least=LEAST_BITS, at_most=MOST_BITS
     )
     node_bits: int = setting(
-        14, "log2 of the chance nodes remembered by a thread, 13 bytes each.", at_least=LEAST_BITS, at_most=MOST_BITS
+        14, "log2 of the chance nodes that a thread remembers, 13 bytes each.", at_least=LEAST_BITS, at_most=MOST_BITS
     )
     heuristic: HeuristicConfig = group(HeuristicConfig)
 
@@ -92,7 +94,7 @@ class ExpectimaxConfig(Settings, prefix="search"):
 
     @property
     def most_plies(self) -> tuple[int, ...]:
-        """Largest number of plies in all at and below an afterstate with 0, 1, .. 16 empty cells."""
+        """Largest number of plies at and below an afterstate with 0, 1, .., 16 empty cells."""
         most = [MOST_PLIES] * (MOST_CELLS + 1)
         for empty, plies in self.limits:
             most[empty:] = [plies] * (MOST_CELLS + 1 - empty)
@@ -100,5 +102,5 @@ class ExpectimaxConfig(Settings, prefix="search"):
 
     @property
     def downgrades_from(self) -> int:
-        """The tiles from which a root is downgraded, as bits of one number; 0: never."""
+        """Tiles from which on a root is downgraded, as the bits of one number; 0: never."""
         return sum(self.downgrade)

@@ -1,4 +1,4 @@
-"""The configuration of an n-tuple learner."""
+"""Configuration of the n-tuple learner."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -9,8 +9,8 @@ from ntuple.tables.patterns import parse_network, table_sizes
 from ntuple.tables.placement import available_cores
 from ntuple.tables.stages import count_stages, make_stages
 
-MOST_PLACES = 2**32  # of a tuple: a place is 32 bits
-JUMP_LEVELS = {2**level: level for level in range(3, 18)}  # tiles of a made-up board, and log2 of them
+MOST_PLACES = 2**32  # largest number of entries of a tuple: an index has 32 bits
+JUMP_LEVELS = {2**level: level for level in range(3, 18)}  # tile of a made-up board -> log2 of it
 
 # Conditions under which keys have an effect.
 TRACES, LAMBDAS = "target.method=trace|delayed", "target.method=lambda_return|trace|delayed"
@@ -23,31 +23,31 @@ RESTART, CAROUSEL, JUMP = "start.kind=restart", "start.kind=carousel", "start.ki
 
 @dataclass(frozen=True)
 class TargetConfig(Settings, prefix="target"):
-    """What an afterstate learns from (targets.py)."""
+    """The target of an afterstate (ntuple/learning/targets.py)."""
 
     method: Literal["td", "n_step", "lambda_return", "trace", "delayed", "expected"] = setting(
-        "td", "Rule that computes the target."
+        "td", "Rule that computes the target (equations in ntuple/learning/targets.py)."
     )
     direction: Literal["forward", "backward"] = setting(
         "forward", "Learn during the game, or from its end to its start (Matsuzaki 2017, algorithm 2)."
     )
     steps: int = setting(
-        1, "n, steps of the return; 5 in TDL2048+ with lambda.", at_least=1, at_most=1000, only_if=RETURNS
+        1, "n, steps of the return; TDL2048+ uses 5 with lambda.", at_least=1, at_most=1000, only_if=RETURNS
     )
     decay: float = setting(
-        0.5, "lambda, factor by which an error counts less per step.", at_least=0, at_most=1, only_if=LAMBDAS
+        0.5, "lambda, factor of an error for each further step.", at_least=0, at_most=1, only_if=LAMBDAS
     )
     horizon: int = setting(
         3,
-        "h, earlier moves that an error still reaches; forward learning alone (Jaskowski 2017, algorithm 1).",
+        "h, number of earlier moves that learn from an error; forward learning only (Jaskowski 2017, algorithm 1).",
         at_least=0,
         at_most=1000,
         only_if=TRACES,
     )
     rectified: Literal["none", "target", "relu"] = setting(
         "none",
-        "target: a value below 0 counts as 0 in targets (Guei 2023, eq. 45). relu: such a value is also not learned "
-        "from (eq. 46).",
+        "target: a value below 0 counts as 0 in targets (Guei 2023, eq. 45). relu: in addition, an afterstate with a "
+        "value below 0 is not updated (eq. 46).",
     )
 
     def __post_init__(self) -> None:
@@ -81,21 +81,23 @@ class AutostepConfig(Settings, prefix="step_size.autostep"):
 
 @dataclass(frozen=True)
 class StepSizeConfig(Settings, prefix="step_size"):
-    """How an error changes the weights (step_sizes.py): TD first, then an adaptive rule for the last part."""
+    """How an error changes the weights: first by TD, then by an adaptive rule (ntuple/learning/step_sizes.py)."""
 
     alpha: float = setting(
         0.1, "TD: learning rate of a board, shared by its entries.", above=0, at_most=2, only_if=SOME_TD
     )
     alpha_steps: tuple[tuple[float, float], ...] = setting(
         (),
-        "TD: later learning rates, as pairs of the share of the budget and the rate from there on, such as "
+        "TD: later learning rates, as pairs [share of the budget, rate from then on], such as "
         "[[0.5, 0.01], [0.75, 0.001]].",
         only_if=SOME_TD,
     )
     adaptive_fraction: float = setting(
-        1.0, "P_TC, share of the budget at its end that uses the adaptive rule; 0: TD alone.", at_least=0, at_most=1
+        1.0, "P_TC, last share of the budget, which uses the adaptive rule; 0: only TD.", at_least=0, at_most=1
     )
-    adaptive: Literal["tc", "autostep"] = setting("tc", "The adaptive rule.", only_if=SOME_ADAPTIVE)
+    adaptive: Literal["tc", "autostep"] = setting(
+        "tc", "The adaptive rule: temporal coherence or Autostep.", only_if=SOME_ADAPTIVE
+    )
     reset_env_steps: int = setting(
         0, "Moves after which the adaptive rule resets its step sizes; 0: never.", at_least=0, only_if=SOME_ADAPTIVE
     )
@@ -118,18 +120,18 @@ class StepSizeConfig(Settings, prefix="step_size"):
 
 @dataclass(frozen=True)
 class ExplorationConfig(Settings, prefix="exploration"):
-    """Moves other than the best one in training; both chances fall linearly to 0 (Guei 2023, appendix C)."""
+    """Exploration in training; epsilon and temperature fall linearly to 0 (Guei 2023, appendix C)."""
 
     epsilon: float = setting(0.0, "Probability of a random move at the start.", at_least=0, at_most=1)
     temperature: float = setting(
         0.0,
-        "Temperature of softmax moves at the start, in points, unlike Guei's (ntuple/learning/exploration.py).",
+        "Temperature of softmax moves at the start, in points. Guei's unit differs (ntuple/learning/exploration.py).",
         at_least=0,
         below=1e9,
     )
     decay: float = setting(
         1.0,
-        "Share of the budget after which both are 0.",
+        "Share of the budget after which epsilon and temperature are 0.",
         above=0,
         at_most=1,
         only_if="exploration.epsilon!=0.0 or exploration.temperature!=0.0",
@@ -147,7 +149,7 @@ class RestartConfig(Settings, prefix="start.restart"):
 class CarouselConfig(Settings, prefix="start.carousel"):
     """Start where an earlier game reached a stage, each stage in turn (Jaskowski 2017, algorithm 5)."""
 
-    stages: tuple[int | str, ...] = setting((), "Stages, in the form of `stages`; empty: those of the network.")
+    stages: tuple[int | str, ...] = setting((), "Stages, in the form of the key `stages`; empty: those of the network.")
     size: int = setting(1000, "Afterstates kept for each stage and thread.", at_least=1, at_most=10**7)
 
     def __post_init__(self) -> None:
@@ -178,9 +180,13 @@ class JumpStartConfig(Settings, prefix="start.jump_start"):
 
 @dataclass(frozen=True)
 class StartConfig(Settings, prefix="start"):
-    """Where the games of training begin (starts.py). Evaluation always plays from normal starts."""
+    """Where training games start (ntuple/learning/starts.py). Evaluation always uses normal starts."""
 
-    kind: Literal["normal", "restart", "carousel", "jump_start"] = setting("normal", "Rule that chooses the start.")
+    kind: Literal["normal", "restart", "carousel", "jump_start"] = setting(
+        "normal",
+        "normal: two tiles. restart: the middle of the game that just ended. carousel: where an earlier game reached "
+        "a stage, each stage in turn. jump_start: a made-up board with large tiles.",
+    )
     restart: RestartConfig = group(RestartConfig, only_if=RESTART)
     carousel: CarouselConfig = group(CarouselConfig, only_if=CAROUSEL)
     jump_start: JumpStartConfig = group(JumpStartConfig, only_if=JUMP)
@@ -193,15 +199,15 @@ class StartConfig(Settings, prefix="start"):
 
 @dataclass(frozen=True)
 class AverageConfig(Settings, prefix="average"):
-    """Stochastic weight averaging: play with the mean of the networks along the way (Guei 2023, sec. 4.2).
+    """Stochastic weight averaging: play with the mean of networks at several times in training (Guei 2023, sec. 4.2).
 
-    With `step_size.reset_env_steps` at the same interval, each averaged network is the end of one cycle.
+    If `step_size.reset_env_steps` is the same interval, each averaged network is the end of one cycle.
     """
 
-    env_steps: int = setting(0, "Moves between two networks of the mean; 0: no mean.", at_least=0)
+    env_steps: int = setting(0, "Moves between two networks that are averaged; 0: no averaging.", at_least=0)
     fraction: float = setting(
         0.5,
-        "Share of the budget at its end whose networks are averaged.",
+        "Last share of the budget, in which networks are averaged.",
         above=0,
         at_most=1,
         only_if="average.env_steps!=0",
@@ -210,10 +216,10 @@ class AverageConfig(Settings, prefix="average"):
 
 @dataclass(frozen=True)
 class NTupleConfig(Settings):
-    """What an n-tuple learner learns, and how; optimistic where v_init > 0.
+    """Configuration of the n-tuple learner. v_init > 0 gives optimistic initial values.
 
     Raises:
-        ValueError: a value that no learner can have; the line names it.
+        ValueError: a value is invalid; the message names the key.
     """
 
     rows: int = setting(4, "H, height of the board.", at_least=1, at_most=4)
@@ -221,35 +227,39 @@ class NTupleConfig(Settings):
     network: tuple[str, ...] = setting(
         ("4x6",), "Name of a network (ntuple/tables/patterns.py), or tuples of cells in hex, such as ['0123', '4567']."
     )
-    symmetry: bool = setting(True, "All views of a tuple share one table (8; 4 on oblong boards).")
+    symmetry: bool = setting(
+        True, "All symmetric views of a tuple share one table: 8 views, or 4 if the board is not square."
+    )
     values: Literal["afterstate", "state", "action"] = setting(
         "afterstate",
-        "What the network values; states and actions are there for comparison (ntuple/learning/state_and_q.py).",
+        "What the network evaluates; state and action serve for comparison (ntuple/learning/state_and_q.py).",
     )
     stages: tuple[int | str, ...] = setting(
         (),
-        "Parts of a game with weights of their own: a scheme such as 2^3 or top4, or sums of tiles at which they "
+        "Parts of a game, each with its own weights: a scheme such as 2^3 or top4, or sums of tiles at which stages "
         "begin, such as [16384, 16384+8192]; empty: one stage.",
     )
     promotion: Literal["none", "inter", "intra", "both"] = setting(
-        "none", "Value of a weight before its first update: that of the stage before, of halved tiles, or both."
+        "none",
+        "Value of a weight before its first update. none: the initial value. inter: the weight of the previous stage. "
+        "intra: the weight of the entry with halved tiles. both: first intra, then inter.",
     )
     frozen_stages: int = setting(
-        0, "The first stages that learn nothing; with run.begin_from a later stage is trained alone.", at_least=0
+        0, "Number of first stages that are not trained; with run.begin_from only later stages learn.", at_least=0
     )
     frozen_tuples: int = setting(
-        0, "The first tuples that learn nothing; with run.begin_from the others learn the rest.", at_least=0
+        0, "Number of first tuples that are not trained; with run.begin_from only the other tuples learn.", at_least=0
     )
     env_steps: int = setting(100_000_000, "Training budget in moves.", at_least=1)
     report_env_steps: int = setting(5_000_000, "Moves between two reports.", at_least=1)
     threads: int = setting(
         0,
-        "Threads on one network without locks; 0: one per core; 1: reproducible to the bit.",
+        "Threads that train one network without locks; 0: one per core; 1: reproducible bit for bit.",
         at_least=0,
         at_most=1024,
     )
     v_init: float = setting(
-        0.0, "Value of every board at the start, in points; 320,000 in Guei et al. 2022.", at_least=0, below=1e9
+        0.0, "Initial value of every board, in points; 320,000 in Guei et al. 2022.", at_least=0, below=1e9
     )
     target: TargetConfig = group(TargetConfig)
     step_size: StepSizeConfig = group(StepSizeConfig)
@@ -268,7 +278,7 @@ class NTupleConfig(Settings):
             self.refuse("frozen_tuples", f"a number below the {tuples} tuples of network")
         self._check_values()
         if self.promotion in ("inter", "both") and not self.stages:
-            self.refuse("promotion", "intra, or set stages: inter and both go from stage to stage")
+            self.refuse("promotion", "intra, or set stages: inter and both use the weights of the previous stage")
         if self.start.kind == "carousel" and not (self.stages or self.start.carousel.stages):
             raise ValueError(
                 "start.kind is 'carousel', which needs stages; give start.carousel.stages, for example 2^4"
@@ -278,36 +288,36 @@ class NTupleConfig(Settings):
             self.start.jump_start.refuse("tiles", f"at most {most} tiles on a board of {self.rows}x{self.columns}")
 
     def _check_values(self) -> None:
-        """Check that a network of states or actions, which serves for comparison, has the default target and start."""
+        """Check that a network of states or actions has the default target, start and promotion."""
         if self.values == "afterstate":
             return
         for key, default in (("target", TargetConfig()), ("start", StartConfig()), ("promotion", "none")):
             if getattr(self, key) != default:
-                self.refuse("values", f"afterstate, or leave out {key}: others learn from one step and normal starts")
+                self.refuse("values", f"afterstate, or leave out {key}: state and action support only its default")
         patterns = parse_network(self.network, self.rows, self.columns)
         if max(table_sizes(patterns, self.rows, self.columns, self.values)) > MOST_PLACES:
-            self.refuse("values", "another network: action has four tables a tuple, too large with 8 cells")
+            self.refuse("values", "another network: action has four tables for each tuple, too large with 8 cells")
 
     @property
     def num_threads(self) -> int:
-        """The threads to start on this machine."""
+        """Number of threads to start on this machine."""
         return self.threads or available_cores()
 
     @property
     def adaptive_starts(self) -> int:
-        """The move with which the adaptive rule takes over from TD."""
+        """Number of moves after which the adaptive rule replaces TD."""
         return round(self.env_steps * (1 - self.step_size.adaptive_fraction))
 
     def is_averaged(self, env_steps: int) -> bool:
-        """Whether the network after `env_steps` moves is one of those that are averaged."""
+        """Return whether the network after `env_steps` moves is averaged."""
         every, first = self.average.env_steps, round(self.env_steps * (1 - self.average.fraction))
         return every > 0 and env_steps > first and (env_steps % every == 0 or env_steps == self.env_steps)
 
     def alpha_at(self, env_steps: int) -> float:
-        """The learning rate of TD after `env_steps` moves."""
+        """Return the learning rate of TD after `env_steps` moves."""
         passed = [rate for share, rate in self.step_size.alpha_steps if env_steps >= round(share * self.env_steps)]
         return passed[-1] if passed else self.step_size.alpha
 
     def exploration_at(self, env_steps: int) -> float:
-        """The factor of exploration after `env_steps` moves: 1 at the start, falling linearly to 0."""
+        """Return the factor of exploration after `env_steps` moves: 1 at the start, falling linearly to 0."""
         return max(0.0, 1.0 - env_steps / (self.exploration.decay * self.env_steps))
