@@ -1,4 +1,4 @@
-"""Benchmarks at small size: what they print, and the accuracy of the search where exact values are known."""
+"""Small benchmarks: the rows that they print, and the accuracy of the search where exact values are known."""
 
 import json
 from pathlib import Path
@@ -126,8 +126,8 @@ def test_rows_of_the_search_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(found) == {
         *(f"N = 5, {root}{what}" for root in ("gumbel", "puct") for what in ("", ": network")), "N = 5: a tree"
     }  # fmt: skip
-    # 6 nodes: latent of 64, prior of 32, q of 4 and 4 scalars as floats; children and visits of 32 as 16-bit words;
-    # 2 flags. And bounds and seed of the tree.
+    # Each of the 6 nodes has 64 + 32 + 4 + 4 floats (latent, prior, q, scalars), 2 * 32 words of 16 bits (children,
+    # visits) and 2 flags. The bounds and the seed of the tree take 12 bytes.
     assert found["N = 5: a tree"].value == 6 * (4 * (64 + 32 + 4 + 4) + 2 * 64 + 2) + 12
 
 
@@ -159,16 +159,18 @@ def test_rows_of_the_learner_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("simulations", [4, 8])
 def test_the_work_of_a_move_is_that_of_its_evaluations(simulations: int) -> None:
-    """The root, and one a simulation: of a kind of edge the dearer, moves; in one batch their codes are not asked for.
+    """A search evaluates the root, and one edge for each simulation.
 
-    Layers of 32 units, 24 planes, 4 actions, 32 bins, 8 codes; a value is decoded by a product with 32 bins.
+    The count takes the more expensive kind of edge, a move. A search of one batch does not compute the chance codes of
+    moves. Sizes: layers of 32 units, 24 planes, 4 actions, 32 bins, 8 codes. A value is decoded by a product with 32
+    bins.
     """
     config = tiny(f"muzero.search.simulations={simulations}", "muzero.num_envs=128")
     block, heads = 2 * 32 * 32, 32 * 32 + 32
     root = 24 * 32 + block + heads + 32 * 4
     move = (32 + 4) * 32 + block + 2 * heads + (32 * 8 if simulations > 4 else 0)
     found = learner.counted(config)["play"].flops / config.chunk_moves
-    searches_a_move = (config.chunk + 1) / config.chunk  # one more behind the last move of a chunk
+    searches_a_move = (config.chunk + 1) / config.chunk  # one more search after the last move of a chunk
     assert found == pytest.approx(2 * searches_a_move * (root + simulations * move), rel=5e-3)
 
 
@@ -184,7 +186,7 @@ def test_long_chunks_are_shortened_and_sizes_scaled() -> None:
 
 
 def test_the_learner_benchmark_is_of_muzero(toy_yaml: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learner.jax.config, "update", lambda *setting: None)  # the cache serves the other tests
+    monkeypatch.setattr(learner.jax.config, "update", lambda *setting: None)  # keep the cache of the other tests
     with pytest.raises(UserError, match=r"toy\.yaml is for the learner 'toy'; this benchmark measures muzero"):
         learner.bench_learner(toy_yaml, [])
 
@@ -212,7 +214,7 @@ def test_rows_of_the_ntuple_benchmark(tmp_path: Path, monkeypatch: pytest.Monkey
         row = found.pop(name)
         assert row.unit == "moves/s"
         assert row.ratio == {"TDL2048+": pytest.approx(row.value / 3001)}
-    # All that is missing of one thread's sums is what float32 rounds away.
+    # One thread loses updates only by float32 rounding.
     assert abs(found.pop("lost of a million updates, 0123, TC, 1 thread").value) < 1
     assert found.pop("lost of a million updates, 0123, TC, 2 threads").value < 100_000
     assert not found
@@ -233,7 +235,7 @@ def test_a_peer_that_is_no_program_or_fails_is_named(tmp_path: Path, monkeypatch
 
 
 def test_expectimax_is_measured_with_the_peer_on_one_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small network, and a peer that looks at what it is given."""
+    """The network is small, and the peer checks its arguments."""
     peer = tmp_path / "peer"
     peer.write_text(
         '#!/bin/sh\nset -e\ntest -s network.w\ncase "$*" in *-d\\ 2p*) s=100;; *-d\\ 3p*) s=10;; esac\n'

@@ -1,4 +1,4 @@
-"""What is read from the text of a compiled program: one written by hand, and programs that XLA writes."""
+"""Counts from the text of a compiled program: one program written by hand, and programs that XLA writes."""
 
 import jax
 import jax.numpy as jnp
@@ -63,7 +63,7 @@ backend_config={"known_trip_count":{"n":"5"}}
 
 def test_a_program_by_hand():
     board = 8 * 4 * 4
-    body = Launches(2, 0, 2 * board + board + (board + 4 + 1), 0)  # its fusion, and the call of the library
+    body = Launches(2, 0, 2 * board + board + (board + 4 + 1), 0)  # the fusion and the library call of the loop body
     sort = Launches(1, 0, 2 * board, 0)
     assert count_launches(PROGRAM) == Launches(
         kernels=6 * body.kernels + 2 * sort.kernels + 2,
@@ -92,7 +92,7 @@ def test_what_xla_writes_of_loops_is_read():
 
 @pytest.mark.parametrize(("simulations", "waits"), [(4, False), (8, True)])
 def test_a_search_of_one_batch_never_waits_for_the_host(simulations: int, waits: bool):
-    """Compiled for the CPU, where blocks of a deeper search are loops of unknown length too."""
+    """The programs are compiled for the CPU, where the blocks of a deeper search are loops of unknown length too."""
     settings = load_experiment(CONFIGS / "tiny.yaml", [f"muzero.search.simulations={simulations}"]).settings
     rows = program_rows("tiny", settings, tuple(jax.devices()))
     found = {(row.name, row.unit): row.value for row in rows}
@@ -105,7 +105,7 @@ def test_a_search_of_one_batch_never_waits_for_the_host(simulations: int, waits:
 
 
 def test_a_tree_asks_the_host_less_on_a_gpu():
-    """By the programs as they are handed to XLA, for which no GPU is needed."""
+    """The programs are compared before XLA compiles them, so the test needs no GPU."""
     learner = make_learner(load_experiment(CONFIGS / "tiny.yaml", ["muzero.search.simulations=8"]).settings)
     traced = learner.fill.trace(learner.shapes())
     texts = {platform: traced.lower(lowering_platforms=(platform,)).as_text() for platform in ("cpu", "cuda")}
@@ -118,6 +118,6 @@ def test_without_the_plugin_there_is_a_line(monkeypatch: pytest.MonkeyPatch):
         raise NotImplementedError("topology not implemented for cuda")
 
     monkeypatch.setattr(gpu.topologies, "get_topology_desc", absent)
-    monkeypatch.setattr(gpu.jax.config, "update", lambda *setting: None)  # the cache serves the other tests
+    monkeypatch.setattr(gpu.jax.config, "update", lambda *setting: None)  # keep the cache of the other tests
     with pytest.raises(UserError, match=r"bench gpu compiles with JAX's CUDA plugin: pip install -e '\.\[gpu\]'"):
         gpu.bench_gpu(None, [], 1)

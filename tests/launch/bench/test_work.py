@@ -1,4 +1,4 @@
-"""The count of a program's work against sums done by hand."""
+"""The count of a program's work equals sums computed by hand."""
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ def work_of(function, *arguments, while_length=None):
 
 def test_a_product_and_its_gradient():
     assert work_of(jnp.matmul, A, B) == PRODUCT
-    # Backward one product more for each operand.
+    # The backward pass has one more product for each operand.
     assert work_of(jax.grad(lambda a, b: (a @ b).sum() ** 2, argnums=(0, 1)), A, B).flops == 3 * PRODUCT.flops
     assert work_of(jnp.matmul, A.astype(jnp.bfloat16), B.astype(jnp.bfloat16)) == PRODUCT._replace(
         bytes=PRODUCT.bytes / 2
@@ -75,7 +75,10 @@ def test_what_no_result_needs_does_not_count():
 
 @pytest.mark.parametrize("trunk", ["residual_mlp", "se_resnet"])
 def test_a_tower_of_the_project(trunk):
-    """The layers of networks.py, added up by hand; backward twice that, but for the gradient of the input."""
+    """Sum the work of the layers of muzero2048/networks/trunks.py by hand.
+
+    The backward pass takes twice the work of the forward pass, without the gradient of the input.
+    """
     network = NetworkConfig(trunk=trunk, blocks=2, width=32)
     tower = Tower(10, network, nnx.Rngs(0))
     batch = 6

@@ -1,4 +1,4 @@
-"""The tools for n-tuple networks, by the command line as a user gives it."""
+"""The commands for n-tuple networks, run by their command lines."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ ntuple: {network: '012,01,4', env_steps: 20000, report_env_steps: 10000, threads
 
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Two runs that differ in their seed."""
+    """Train two runs with different seeds and return their folders."""
     monkeypatch.chdir(tmp_path)
     for seed in (1, 2):
         config = tmp_path / f"{seed}.yaml"
@@ -49,7 +49,7 @@ def test_average_fold_and_play(runs: list[Path], tmp_path: Path, capsys: pytest.
     for path in (average, folded):
         assert main(["evaluate", str(path), "--games", "200", "--json"]) == 0
         scores.append(json.loads(capsys.readouterr().out.splitlines()[-1])["score_mean"])
-    assert scores[0] == pytest.approx(scores[1], rel=0.1)  # rounding decides between moves of one value
+    assert scores[0] == pytest.approx(scores[1], rel=0.1)  # rounding decides between moves of equal value
 
 
 def test_there_and_back_by_a_w_file(runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,7 +146,8 @@ def test_average_and_fold_of_a_promoted_network(
     np.testing.assert_allclose(network["average"].weights, mean, rtol=1e-5, atol=1e-3)
     np.testing.assert_allclose(network["half"].weights, network["one"].promoted().weights, rtol=1e-3)
     assert [network[name].config.promotion for name in ("one", "average", "folded", "half")] == ["both"] + ["none"] * 3
-    # A row a table: what no run has touched, and nothing is promoted to, is not counted as touched.
+    # One row for each table. An entry does not count as updated if no run has updated it and no weight is promoted to
+    # it.
     for name in ("average", "folded"):
         rows = [line.split() for line in _said(capsys, "inspect", str(tmp_path / name)).splitlines() if "%" in line]
         assert any(float(cell.rstrip("%")) < 90 for row in rows for cell in row if cell.endswith("%"))
@@ -160,7 +161,7 @@ def test_a_run_begins_with_the_network_of_another(runs: list[Path], tmp_path: Pa
         begun = read_source(tmp_path / "runs" / name.removeprefix("run.name="), "").network
         np.testing.assert_allclose(begun.weights, read_source(runs[1], "").network.weights, atol=60)
         assert np.count_nonzero(begun.weights != read_source(runs[1], "").network.weights) < 24
-        # What TC knows goes on too, and a resumed run does not begin again.
+        # The sums of TC are taken over too, and a resumed run does not begin again with the other network.
         absolutes = begun.memory["second"]
         assert absolutes.sum() > 1000
     assert main(["train", config, name, f"run.begin_from={source}", "ntuple.env_steps=2000", "--resume"]) == 0
@@ -170,7 +171,8 @@ def test_a_run_begins_with_a_w_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     config = tmp_path / "w.yaml"
     config.write_text(CONFIG.replace("NAME", "w").replace("SEED", "1"))
-    # One stage into the first of two, two stages into two; the file's order of tuples does not matter.
+    # One stage is loaded into the first of two stages, and two stages into two. The order of tuples in the file does
+    # not matter.
     for name, file_stages, network in (("tc", "", "012,15"), ("stages", "0,256", "01,15")):
         file = GOLDEN / f"{name}.w"
         words = ["ntuple.env_steps=1", "ntuple.stages='0,256'", f"ntuple.network='{network}'", f"run.name={name}"]

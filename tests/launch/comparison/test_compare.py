@@ -15,7 +15,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 @pytest.fixture
 def runs(toy_yaml: Path, monkeypatch) -> list[str]:
-    """Two seeds of one experiment, and a run of another learner with 100 times the moves."""
+    """Train two seeds of one experiment, and a run of another learner with 100 times the moves; return the folders."""
     monkeypatch.setitem(registry.LEARNERS, "other", registry.LEARNERS["toy"])
     main(["train", "toy.yaml", "run.name=a", "run.seed=1"])
     main(["train", "toy.yaml", "run.name=b", "run.seed=2", "toy.report_env_steps=9"])
@@ -33,7 +33,7 @@ def test_one_page_without_links_holds_both_curves_and_the_table(runs: list[str],
     assert not re.findall(r"(?:src|href|srcset)=\"(?!data:)", page)
     assert "http" not in page
     images = [base64.b64decode(data) for data in re.findall(r"data:image/png;base64,([^\"]+)", page)]
-    assert len(images) == 4  # two figures, light and dark
+    assert len(images) == 4  # two figures, each light and dark
     assert all(image.startswith(PNG) for image in images)
     assert Path("out/score.png").read_bytes() in images
     experiments, rows = (re.findall(r"<tr><td>.*?</tr>", table) for table in page.split("<h2>")[1:])
@@ -51,11 +51,11 @@ def test_one_page_without_links_holds_both_curves_and_the_table(runs: list[str],
 def test_seeds_of_one_group_are_one_curve_and_learners_are_not_mixed(runs: list[str]):
     curves = score_curves([read_run(Path(run)) for run in runs], "env_steps")
     assert {curve.label for curve in curves} == {"toys (other), 1 seed", "toys (toy), 2 seeds"}
-    assert next(curve.label for curve in curves) == "toys (other), 1 seed"  # the higher score first
+    assert next(curve.label for curve in curves) == "toys (other), 1 seed"  # the curve with the higher score is first
 
 
 def _write_runs(folder: Path, points: dict[str, list[tuple[int, float]]]) -> list[Run]:
-    """Runs of one group with evaluations at (env_steps, score)."""
+    """Write runs of one group with evaluations at (env_steps, score)."""
     for seed, (name, places) in enumerate(points.items()):
         (folder / name).mkdir()
         config = f"learner: toy\nrun: {{name: {name}, group: g, seed: {seed}}}\ntoy: {{}}\n"
@@ -71,7 +71,7 @@ def _write_runs(folder: Path, points: dict[str, list[tuple[int, float]]]) -> lis
 def test_the_band_of_seeds_is_the_interval_of_their_mean_where_all_have_been(tmp_path: Path):
     runs = _write_runs(tmp_path, {"a": [(10, 100.0), (30, 300.0)], "b": [(20, 100.0), (40, 140.0)]})
     (curve,) = score_curves(runs, "env_steps")
-    # Both have been from 20 to 30: there a is at 200 and 300, b at 100 and 120. t(0.975, 1) = 12.7062.
+    # Both runs cover 20 to 30. Interpolated at 20 and 30, a is 200 and 300, b is 100 and 120. t(0.975, 1) = 12.7062.
     np.testing.assert_allclose(curve.x, [20, 30])
     np.testing.assert_allclose(curve.y, [150, 210])
     np.testing.assert_allclose(curve.high - curve.y, [12.7062 * 50, 12.7062 * 90], rtol=1e-5)
@@ -84,7 +84,7 @@ def test_the_band_of_rates_of_seeds_stays_a_rate_and_never_vanishes(tmp_path: Pa
         for run in _write_runs(tmp_path, {"a": [(10, 1.0)], "b": [(10, 1.0)]})
     ]
     (curve,) = reach_curves(runs, "env_steps", 2048)
-    # Wilson's interval of 20 of 20 games: its lower end is 1 / (1 + 1.959964^2 / 20).
+    # Wilson's interval for 20 of 20 games: the lower end is 1 / (1 + 1.959964^2 / 20).
     np.testing.assert_allclose([*curve.y, *curve.low, *curve.high], [1.0, 0.838875, 1.0], atol=1e-5)
 
 
@@ -129,7 +129,7 @@ def test_a_single_run_shows_the_interval_of_its_evaluations(runs: list[str]):
     np.testing.assert_allclose(curve.x, [30, 60, 90, 100])
     np.testing.assert_allclose(curve.low, [row["eval/score_low"] for row in run.rows])
     (reach,) = reach_curves([run], "env_steps", 2048)
-    # Wilson's interval of 3 in 4: (0.75 + 0.480182 +- 1.959964 sqrt(0.046875 + 0.060023)) / 1.960365
+    # Wilson's interval for 3 of 4: (0.75 + 0.480182 +- 1.959964 sqrt(0.046875 + 0.060023)) / 1.960365
     np.testing.assert_allclose(reach.y[-1], 0.75)
     np.testing.assert_allclose([reach.low[-1], reach.high[-1]], [0.300642, 0.954413], atol=1e-5)
 

@@ -1,4 +1,4 @@
-"""Result tables are what the evaluation files say."""
+"""Result tables contain the numbers of the evaluation files."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`muzero2048 config` prints every key, and the shell completes commands, options, keys and values."""
+"""`muzero2048 config` prints all keys, and the shell completes commands, options, keys and values."""
 
 import json
 import os

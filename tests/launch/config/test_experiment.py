@@ -124,7 +124,7 @@ def test_a_flag_is_true_or_false(tmp_path: Path, value: str):
 
 
 class TestBase:
-    """A file that changes another one."""
+    """A config file whose defaults are in another file."""
 
     def _write(self, folder: Path, **texts: str) -> None:
         for name, text in texts.items():

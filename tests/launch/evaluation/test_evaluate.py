@@ -30,7 +30,7 @@ def test_a_path_is_enough(toy_yaml: Path, capsys):
         "search": "1ply",
         "games": 5,
         "seed": 7,
-        "score_mean": weight + 207,  # 7 + weight + 0, 100, 200, 300, 400
+        "score_mean": weight + 207,  # mean of 7 + weight + (0, 100, 200, 300, 400)
         "score_max": weight + 407,
         "seconds": 0.5,
     }
@@ -76,7 +76,7 @@ def test_random_and_greedy_play_for_scale(capsys, name: str, mean: float):
     result = _last_json(capsys, "evaluate", name, "--board", "2x2", "--games", "20000")
     assert result["search"] == name
     assert result["board"] == "2x2"
-    assert result["score_mean"] == pytest.approx(mean, abs=0.6)  # known to two places for the 2x2 board
+    assert result["score_mean"] == pytest.approx(mean, abs=0.6)  # exact value of the 2x2 board to two decimals
     assert not list(Path().iterdir())
 
 
@@ -84,7 +84,7 @@ def test_a_result_that_cannot_be_kept_is_printed_with_a_warning(toy_yaml: Path, 
     main(["train", "toy.yaml", "toy.env_steps=50", "run.save_minutes=0"])
     folder = Path("runs/one/evaluations")
     folder.rename("evaluations")
-    folder.write_text("a file, not a folder")  # tests may run as root, who can write everywhere
+    folder.write_text("a file, not a folder")  # permissions would not stop root, and tests may run as root
     capsys.readouterr()
     assert main(["evaluate", "runs/one", "--games", "5"]) == 0
     captured = capsys.readouterr()

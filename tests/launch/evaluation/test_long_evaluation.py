@@ -1,4 +1,4 @@
-"""Evaluation at depth: games kept one by one, records, regret, and the moves of a given board."""
+"""Long evaluations: games kept one by one, records, regret, and the moves of a given board."""
 
 import json
 import os
@@ -55,7 +55,7 @@ def test_expectimax_keeps_its_games(run: str, capsys: pytest.CaptureFixture[str]
     assert np.mean([game["score"] for game in games]) == pytest.approx(result["score_mean"])
     again = last_json(capsys, *words)
     assert (again["score_mean"], again["moves_mean"]) == (result["score_mean"], result["moves_mean"])
-    assert file.read_text().count("\n") == 13  # nothing was played again
+    assert file.read_text().count("\n") == 13  # no game was played again
 
 
 def test_a_kill_loses_no_game_and_repeats_none(run: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,7 +71,7 @@ def test_a_kill_loses_no_game_and_repeats_none(run: str, capsys: pytest.CaptureF
     process.send_signal(signal.SIGKILL)
     process.wait()
     with files[0].open("a") as file:
-        file.write('{"number": 59, "sco')  # as a crash would cut it off
+        file.write('{"number": 59, "sco')  # a line that a crash cut off
     before = files[0].read_text().splitlines()[1:-1]
     assert len(before) >= 4
     result = last_json(capsys, *words)
@@ -100,7 +100,7 @@ def test_records_of_any_player_are_right(run: str, capsys: pytest.CaptureFixture
 
 
 def test_one_ply_move_by_move_is_the_same_player(run: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The spawns are other draws than those of the fast way, so means agree within their errors."""
+    """The spawns are drawn differently than in the fast evaluation, so the means agree only within their errors."""
     fast = last_json(capsys, "evaluate", run, "--games", "2000")
     slow = last_json(capsys, "evaluate", run, "--games", "2000", "--records", "games.txt")
     error = (fast["score_high"] - fast["score_low"]) / 4
@@ -114,7 +114,7 @@ def test_regret_against_the_solution(run: str, capsys: pytest.CaptureFixture[str
     learned = last_json(capsys, "evaluate", run, *asked)
     assert learned["regret_optimum"] == pytest.approx(480.258272)
     for result in (greedy, learned):
-        # What a game lacks of the optimum beside its regret is the luck of its spawns: some 200 points, 0 on average.
+        # score + regret = optimum + luck of the spawns. The luck has mean 0 and a spread of about 200 points a game.
         assert result["score_mean"] + result["regret_a_game"] == pytest.approx(480.26, abs=4 * 200 / 400**0.5)
         assert 0 < result["regret_a_move"] < result["regret_worst"]
         assert result["regret_worst_move"] in "URDL"
@@ -178,13 +178,13 @@ def test_a_file_in_use_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_seconds_of_games_are_those_of_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of games side by side too, and whatever was there before."""
+    """This also holds for games in parallel, and if the log already has games."""
     now = 100.0
 
     def play_slowly(numbers: Iterable[int], seed: int) -> Iterator[PlayedGame]:
         nonlocal now
         for number, game in enumerate(play_randomly(numbers, seed)):
-            now += 0.2 if number % 2 else 0.0  # two end together
+            now += 0.2 if number % 2 else 0.0  # two games end at the same time
             yield game
 
     monkeypatch.setattr("launch.evaluation.game_log.time", SimpleNamespace(monotonic=lambda: now))
@@ -217,7 +217,7 @@ def test_parts_come_together_without_repeating_a_game(run: str, capsys: pytest.C
     played = [[json.loads(line)["number"] for line in part.read_text().splitlines()[1:]] for part in parts]
     assert [sorted(numbers) for numbers in played] == [[0, 3, 6, 9], [2, 5, 8]]
     assert not list(folder.glob("*-11games-*"))
-    assert main([*words[:-1], "12", "--part", "1/2"]) == 0  # another cut: of 0, 2, .. 10 it lacks 4 and 10
+    assert main([*words[:-1], "12", "--part", "1/2"]) == 0  # of games 0, 2, .., 10 only 4 and 10 are missing
     assert "4 of 6 games are there; 2 to play" in capsys.readouterr().out
     (folder / f"{stem}.part-1-of-2.jsonl").unlink()
     together = last_json(capsys, *words)
@@ -235,7 +235,7 @@ def test_a_part_that_cannot_be(run: str, capsys: pytest.CaptureFixture[str], par
     assert capsys.readouterr().err == (
         f"error: --part is {part}; give number/count, such as 2/4 for the second of four processes\n"
     )
-    assert main(["evaluate", run, "--games", "6", "--part", "1/3"]) == 2  # 1ply
+    assert main(["evaluate", run, "--games", "6", "--part", "1/3"]) == 2  # 1-ply games are not kept by default
     assert "--part 1/3 is for games that are kept as they end: add --keep FILE" in capsys.readouterr().err
     assert main(["evaluate", run, "--games", "6", "--part", "1/3", "--keep", "."]) == 2
     assert "--keep is .; give a file" in capsys.readouterr().err
@@ -300,7 +300,7 @@ def test_a_second_interrupt_ends_at_once_and_keeps_the_finished_games(run: str) 
     assert len(Path("kept.jsonl").read_text().splitlines()) == 2  # the heading and a game
 
 
-# A player that hands over a game and then waits in C, as a search of many plies or a compiler does.
+# A player that returns one game and then blocks in C code, as a deep search or a compiler does.
 STUCK_PLAYER = """
 import ctypes, sys, threading
 from launch.cli import main

@@ -1,4 +1,4 @@
-"""Positions as text, and the place of each mistake."""
+"""Positions as text, and the place of each mistake in such a text."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Every player against the exact solution: what its moves lose, in all states of a small board."""
+"""All players are compared with the exact solution: points lost by their moves in the states of a small board."""
 
 import functools
 
@@ -25,8 +25,8 @@ from tests.muzero2048.toy_model import random_model, small_config
 from tests.settings import configured
 
 RULES = make_rules(2, 3)
-TILES = 8  # levels of a cell of 2x3, whose largest tile is 128
-WHOLE = "012345"  # a tuple of the whole board: an entry an afterstate
+TILES = 8  # levels of a cell, 0..7: the largest tile on 2x3 is 128
+WHOLE = "012345"  # a tuple of all cells, with one entry for each afterstate
 MOST_STATES = 400
 OPTIMUM = 480.258272
 
@@ -38,7 +38,7 @@ def solution() -> Solution:
 
 @functools.cache
 def states() -> tuple[np.ndarray, np.ndarray]:
-    """Words [N] and boards [N, 2, 3] of states with a legal move, from the first to the last sums of tiles."""
+    """Return words [N] and boards [N, 2, 3] of states with a legal move, evenly spread from small to large tile sums."""
     words = solution().solved.states
     words = words[np.isfinite(solution().move_values(words)).any(axis=1)]
     words = words[np.linspace(0, len(words) - 1, MOST_STATES).astype(int)]
@@ -46,14 +46,17 @@ def states() -> tuple[np.ndarray, np.ndarray]:
 
 
 def losses(player: Player) -> np.ndarray:
-    """Points lost by the player's move in every state."""
+    """Return the points lost by the player's move in each state."""
     words, boards = states()
     return solution().losses(words, player.analyse(boards, np.arange(len(boards), dtype=np.uint32)).action)
 
 
 @functools.cache
 def exact_network() -> Network:
-    """V of every afterstate in its entry, a quarter of it, since the entries of all 4 views are summed."""
+    """Make a network with the exact V of all afterstates.
+
+    An entry holds V / 4, because the value of a board is the sum over the entries of its 4 views.
+    """
     exact = np.zeros((TILES,) * 6, np.float32)  # the lowest digit of an index is the first cell
     for word in solution().solved.afters:
         board = decode(RULES, Board(word, np.uint64(0)))
@@ -84,7 +87,7 @@ def test_exact_values_lose_nothing_at_any_depth(plies: int) -> None:
 
 
 def test_expectimax_without_values_is_optimal_when_deep_enough() -> None:
-    """The last states are searched to the end of their games, and a deeper search loses less in the others."""
+    """The search reaches the end of the game from late states; in the others a deeper search loses less."""
     network = make_network(WHOLE, 2, 3, 0.0)
     lost = [losses(ExpectimaxPlayer(RULES, network, ExpectimaxConfig(plies=p), threads=2)) for p in (1, 5, 9)]
     sums = np.where(states()[1] > 0, 1 << states()[1].astype(int), 0).sum(axis=(1, 2))
@@ -116,7 +119,7 @@ def trained_player() -> NTuplePlayer:
     ("name", "least", "most"), [("greedy", 350, 450), ("searching", 200, 280), ("trained", 1, 100)]
 )
 def test_score_and_loss_make_up_the_optimum(name: str, least: float, most: float) -> None:
-    """E[score] + E[loss of the moves] = V*(start), whoever plays."""
+    """E[score] + E[loss of the moves] = V*(start) for any player."""
     if name == "searching":
         player = ExpectimaxPlayer(RULES, make_network(WHOLE, 2, 3, 0.0), ExpectimaxConfig(plies=3), threads=1)
     else:
@@ -134,7 +137,7 @@ def test_score_and_loss_make_up_the_optimum(name: str, least: float, most: float
 
 @pytest.mark.parametrize("root", ["gumbel", pytest.param("puct", marks=pytest.mark.slow)])
 def test_the_tree_search_of_the_true_game(root: str) -> None:
-    """MuZero's search with a network that knows nothing: what the game tells it comes with simulations."""
+    """MuZero's search with an untrained network: its moves lose less with more simulations of the true game."""
     lost = []
     for simulations in (4, 32, 512):
         search = configured(

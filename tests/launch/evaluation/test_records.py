@@ -1,4 +1,4 @@
-"""The notation of game records and the judge, beside an independent replay in plain Python."""
+"""The notation of game records, and the judge compared with an independent replay in plain Python."""
 
 import json
 import random
@@ -28,7 +28,10 @@ PAIR = "0111 #L [4] 11"
 
 
 def _game(rng: random.Random, rows: int, columns: int, share_of_moves: float = 1.0) -> tuple[GameRecord, int, int]:
-    """A random legal game by the plain rules, with its score and largest tile; stopped early for a share below 1."""
+    """Play a random legal game by the plain rules; return its record, score and largest tile.
+
+    After each move the game goes on with probability `share_of_moves`.
+    """
     board: rules.Board = ((0,) * columns,) * rows
     actions, spawns, rewards = [], [], []
 
@@ -125,7 +128,7 @@ def test_an_opening_is_a_record():
         ("0111 #L 11 \x0b", Kind.TEXT, 5, 12, "found '\\x0b'"),
         ("0111 #L 11 and more", Kind.TEXT, 5, 12, "found 'and more'"),
         ("hello", Kind.TEXT, 1, 1, "found 'hello'"),
-        # The rule broken first counts, not the text that cannot be read behind it.
+        # The first mistake counts: here a broken rule comes before the text that cannot be read.
         ("0111 #U ?", Kind.ILLEGAL, 3, None, "#U"),
         ("0101 ?", Kind.OCCUPIED, 2, None, "01"),
         ("0111 #L [8]", Kind.REWARD, 3, None, "#L claims 8 and earns 4"),
@@ -138,7 +141,7 @@ def test_mistakes_by_hand(line: str, kind: Kind, number: int, column: int | None
 
 
 def test_a_game_to_its_end_and_a_move_after_it():
-    # 4 . / . 4   right: . 4 / . 4   spawn: 2 4 / . 4   left: 2 4 / 4 .   spawn: 2 4 / 4 2, where nothing moves
+    # 4 . / . 4   right: . 4 / . 4   spawn: 2 4 / . 4   left: 2 4 / 4 .   spawn: 2 4 / 4 2, which has no legal move
     line = "0232 #R 01 #L 31"
     assert judge_line(line, 2, 2) == (0, 4, 2, True, None, None)
     assert judge_line(f"{line} #U 01", 2, 2).mistake == (Kind.AFTER_END, 7, "#U", None)
@@ -230,7 +233,7 @@ def _characters_changed(rng: random.Random, line: str) -> str:
     return line[:i]
 
 
-# The words of the reference. What is no spawn and no move either, such as #X, is either kind of mistake in the text.
+# The reference's name of each kind. It has one name for text that is no spawn, no move, or neither, such as #X.
 NAMES = {
     Kind.ILLEGAL: "illegal",
     Kind.AFTER_END: "after end",
@@ -245,7 +248,7 @@ NAMES = {
 
 
 def test_ten_thousand_mutated_records():
-    """The judge and the plain replay agree on what is wrong and where, and on the score; never is there a traceback."""
+    """The judge and the plain replay agree on the mistake, its place and the score, and never raise an exception."""
     rng = random.Random(2)
     seen = set()
     for i in range(10_000):
@@ -278,7 +281,7 @@ def _file(text: str) -> str:
 
 
 def _judged(capsys, text: str, *words: str) -> tuple[int, list[str]]:
-    """The exit code of `judge` and the lines it prints."""
+    """Return the exit code of `judge` and the lines that it prints."""
     capsys.readouterr()
     code = main(["judge", _file(text), *words])
     captured = capsys.readouterr()
@@ -342,7 +345,7 @@ def test_the_result_as_json(capsys):
     counts = {name: result[name] for name in ("file", "board", "games", "correct", "not_over")}
     assert counts == {"file": "games.txt", "board": "2x2", "games": 3, "correct": 2, "not_over": 1}
     assert (result["score_mean"], result["score_max"], result["max_tile"], result["moves_mean"]) == (2, 4, 4, 1.5)
-    assert result["seconds"] is None  # one of the games has no times
+    assert result["seconds"] is None  # one of the games has no move times
     assert result["score_high"] == pytest.approx(2 + 12.7062 * 2, rel=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""Which search a checkpoint is evaluated with, what it is called, and the mistakes of asking for another."""
+"""The search with which a checkpoint is evaluated, its name, and the errors of search options."""
 
 import json
 import os
@@ -52,7 +52,8 @@ TREE = configured(
         (NTUPLE, Options(), Search("1ply", None, "one_ply_player")),
         (NTUPLE, Options("1ply"), Search("1ply", None, "one_ply_player")),
         (NTUPLE, Options("gumbel"), Search("gumbel-n16-simulator-ntuple", TREE)),
-        # Few simulations go to every move once, however they are asked for.
+        # With 4 simulations each move is evaluated once, whether an option or an override sets them; an explicit
+        # considered_actions is kept.
         *(
             (NTUPLE, options, Search(f"gumbel-n4-simulator-ntuple{rest}", configured(TREE, simulations=4, **change)))
             for options, rest, change in (
@@ -124,7 +125,7 @@ def test_other_settings_have_other_names():
     base = Experiment("muzero", RUN, replace(MUZERO.settings, search=plain))
     names = [resolve(base, Options(overrides=(word,)), HERE).name for word in words]
     assert len({*names, resolve(base, Options(), HERE).name}) == len(changes) + 1
-    # Long ones are cut, and still differ: they are parts of names of files.
+    # Names are parts of file names. Long names are cut, but still differ.
     long = [word for word in words if not word.startswith(("search.engine", "search.pb_c_base"))]
     names = [resolve(base, Options(overrides=(*long, f"search.pb_c_base={c}")), HERE).name for c in (5, 6)]
     assert len({*names}) == 2
@@ -271,7 +272,7 @@ def test_any_search_on_an_ntuple_checkpoint(capsys):
     deep = _evaluate(capsys, "search.chance=deficit", "--search", "puct", "search.read_out=mean")
     assert deep["search"] == "puct-n16-simulator-ntuple-chance=deficit-read_out=mean"
     assert deep["search_config"] == asdict(replace(TREE, root="puct", chance="deficit", read_out="mean"))
-    assert min(shallow["score_mean"], deep["score_mean"]) > 40  # greedy play scores 24
+    assert min(shallow["score_mean"], deep["score_mean"]) > 40  # greedy play has a mean score of 24
     assert len(list(Path("runs/one/evaluations").iterdir())) == 3
 
     file = Path("runs/one/checkpoints/20000/weights.safetensors")
@@ -298,7 +299,7 @@ def test_1ply_and_mistakes_do_without_jax():
 
 @pytest.fixture
 def muzero_run() -> Path:
-    """A run whose one checkpoint is of the start of training."""
+    """Make a run with one checkpoint, saved before any training."""
     from muzero2048.muzero.learner import MuZeroLearner
 
     experiment = load_experiment(MUZERO_CONFIG, ["run.name=one"])
@@ -310,7 +311,7 @@ def muzero_run() -> Path:
     return folder
 
 
-@pytest.mark.filterwarnings("ignore:Sharding info not provided")  # one machine reads what it wrote
+@pytest.mark.filterwarnings("ignore:Sharding info not provided")  # the machine that wrote the file reads it
 def test_any_search_on_a_muzero_checkpoint(muzero_run: Path, capsys):
     own = _evaluate(capsys)
     assert own["search"] == "gumbel-n8"

@@ -1,4 +1,4 @@
-"""`muzero2048 solve` as a user gives it."""
+"""The command `muzero2048 solve`."""
 
 import json
 import os
@@ -51,13 +51,13 @@ def test_the_probability_of_a_tile(capsys) -> None:
     line = _said(capsys, "--board", "2x2", "--tile", "16")[1]
     assert "probability of 16 0." in line
     assert 0 < _object(capsys, "--board", "2x2", "--tile", "32")["reach"] < 1
-    assert _object(capsys, "--board", "2x2", "--tile", "64")["reach"] == 0  # four cells make 32 at most
+    assert _object(capsys, "--board", "2x2", "--tile", "64")["reach"] == 0  # 32 is the largest tile on four cells
     assert _object(capsys, "--board", "2x3", "--tile", "4")["reach"] == pytest.approx(1)
 
 
 @pytest.mark.parametrize(("board", "until", "worst"), [("3x3", "16", 0), ("4x4", "8", 0)])
 def test_an_end_before_the_end(capsys, board: str, until: str, worst: int) -> None:
-    """With so much room best play is never stuck: the tile is sure, and the game ends with it."""
+    """The board is large enough: best play always reaches the tile, which ends the game."""
     found = _object(capsys, "--board", board, "--until", until, "--tile", until)
     assert found["until"] == found["tile"] == int(until)
     assert found["reach"] == pytest.approx(1)
@@ -77,7 +77,8 @@ def test_a_solution_is_saved_and_asked(capsys, tmp_path: Path) -> None:
     assert asked[3].startswith("  as a state: expected 461.933152, best 1240, worst 40, probability of 64 0.")
     assert asked[4] == "    moves: up 461.246311, right 461.933152, down 460.672481, left 461.313802"
     assert len(asked) == 5
-    # The same by its word, by another view of it, and while solving.
+    # The answer is the same for the board as a hexadecimal word, for a solution that is not stored, and for another
+    # view of the board.
     for words in (
         ("--solution", str(file), "--position", "0x130021"),
         ("--board", "2x3", "--tile", "64", "--position", "2 4 . / . 8 2"),

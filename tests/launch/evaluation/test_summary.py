@@ -5,14 +5,14 @@ from scipy.stats import bootstrap
 from launch.evaluation.summary import statistics_block, summarize, summary_line
 from ntuple.game.interfaces import Games
 
-# Ten games, sorted by hand into tiles: 1024 x 2, 2048 x 5, 4096 x 3.
+# Ten games, sorted by largest tile: 1024 x 2, 2048 x 5, 4096 x 3.
 SCORES = [16000, 18000, 30000, 31000, 32000, 33000, 34000, 54000, 56000, 58000]
 TILES = [1024, 1024, 2048, 2048, 2048, 2048, 2048, 4096, 4096, 4096]
 MOVES = [1000, 1100, 1500, 1550, 1600, 1650, 1700, 2500, 2600, 2700]
 
 
 def _games() -> Games:
-    shuffle = [3, 9, 0, 5, 8, 1, 7, 2, 6, 4]  # the order of games says nothing
+    shuffle = [3, 9, 0, 5, 8, 1, 7, 2, 6, 4]  # the order of games has no effect
     arrays = (np.array(values, np.int64)[shuffle] for values in (SCORES, TILES, MOVES))
     return Games(*arrays, seconds=2.0)
 
