@@ -1,12 +1,18 @@
-"""Mutated configs, overrides, words and files through every command: no traceback, no hang, no silent change of play.
+"""Run all commands with mutated configs, overrides, words and files: no traceback, no hang, no silent change of play.
 
 python tests/launch/fuzz.py --cases 10000 --seed 1 [--only train_muzero]
 
-Case i depends on (seed, i) alone, so one that fails is repeated with `--first i --cases 1`. Workers run commands in
-their own process, in a copy of a workplace with small runs of all learners. A command must end with exit code 0, or
-with 2 and one line on stderr that begins with "error: "; with 1 only for a training that diverged, and with 75 or 130
-if it was asked to stop. Where a file was mutated and `evaluate` still ends with 0, the games must be those of the whole
-file, or a warning must name the file.
+Case i depends only on (seed, i), so a case that fails is repeated with `--first i --cases 1`. Each worker is a process
+that runs commands in its copy of a workplace with small runs of all learners. A command must end with one of these exit
+codes:
+
+    0          success
+    1          only for a training that diverged
+    2          with one line on stderr that begins with "error: "
+    75, 130    only after a signal to stop
+
+If a file was mutated and `evaluate` still ends with 0, the games must equal those of the original file, or a warning
+must name the file.
 """
 
 import argparse
@@ -30,8 +36,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
-STOP_SECONDS = 20  # after which a command is asked to stop by SIGTERM: a mutated budget may take days
-SECONDS = 300  # after which it counts as one that hangs; the first of a kind compiles, perhaps beside other work
+STOP_SECONDS = 20  # time until a command is sent SIGTERM, because a mutated budget may take days
+SECONDS = 300  # time after which a command counts as hanging; the first of a kind compiles, perhaps on a busy machine
 STOPPED = (75, 130)
 QUICK = {"WANDB_MODE": "disabled"}
 
@@ -84,25 +90,25 @@ VALUES = (
 
 
 class Case(NamedTuple):
-    """A command in a workplace."""
+    """A command that runs in a workplace."""
 
     words: list[str]
-    files: bool = False  # whether it reads a file that was mutated
+    files: bool = False  # the command reads a mutated file
 
 
 class Result(NamedTuple):
-    """What came of a case."""
+    """The result of a case."""
 
     number: int
     kind: str
     words: list[str]
     code: int | str
-    fault: str  # "" if all is well
+    fault: str  # "" if the case passed
     seconds: float
 
 
 def make_workplace(folder: Path) -> None:
-    """Small runs of all learners, a network file, records and a solution."""
+    """Make small runs of all learners, a network file, records and a solution."""
     from launch.cli import main
 
     for learner, text in TINY.items():
@@ -131,7 +137,7 @@ def _override(rng: random.Random, learner: str) -> str:
 
 
 def _mutated_text(rng: random.Random, text: str) -> str:
-    """A character, a word or a line taken away, doubled or exchanged."""
+    """Return the text with a random part removed, doubled, reversed or replaced."""
     at, end = sorted(rng.randrange(len(text) + 1) for _ in range(2))
     piece = text[at:end]
     return (
@@ -142,7 +148,7 @@ def _mutated_text(rng: random.Random, text: str) -> str:
 
 
 def _mutated_bytes(rng: random.Random, content: bytes) -> bytes:
-    """Cut, flipped in some bits, or with bytes put in."""
+    """Return the content cut, with bytes appended, or with some bits flipped."""
     kind = rng.randrange(4)
     if kind == 0 or not content:
         return content[: rng.randrange(len(content) + 1)]
@@ -264,7 +270,7 @@ def _solve(rng: random.Random) -> Case:
 
 
 def _damaged_checkpoint(rng: random.Random) -> Case:
-    """A run of which one file was mutated or taken away, evaluated, resumed or looked at."""
+    """Return a command that evaluates, resumes or reads a run of which one file was mutated or removed."""
     learner = rng.choice(["ntuple", "ntuple", "ntuple", "deep_td", "muzero"])
     shutil.rmtree("damaged", ignore_errors=True)
     shutil.copytree(f"runs/{learner}", "damaged")
@@ -285,7 +291,7 @@ def _damaged_checkpoint(rng: random.Random) -> Case:
 
 
 def _words(rng: random.Random) -> Case:
-    """A good command with a word mutated, doubled or taken away."""
+    """Return a valid command with one word mutated, replaced, doubled or removed."""
     good = """\
         evaluate runs/ntuple --games 4 --json
         train ntuple.yaml run.name=ntuple --resume
@@ -302,7 +308,7 @@ def _words(rng: random.Random) -> Case:
     return Case([*words[:at], *word, *words[at + 1 :]])
 
 
-# What is mutated, with how often it is drawn.
+# Kind of case -> its weight in the random draw, and the function that makes a case.
 KINDS: dict[str, tuple[int, Callable[[random.Random], Case]]] = {
     "train_ntuple": (24, _train("ntuple")),
     "train_muzero": (8, _train("muzero")),
@@ -328,7 +334,7 @@ def _hang(*_: Any) -> None:
 
 @contextlib.contextmanager
 def _limited() -> Iterator[None]:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # outside of what can be stopped it means nothing
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # no effect where the command cannot be stopped
     signal.signal(signal.SIGALRM, _hang)
     signal.alarm(SECONDS)
     stop = threading.Timer(STOP_SECONDS, lambda: os.kill(os.getpid(), signal.SIGTERM))
@@ -341,7 +347,17 @@ def _limited() -> Iterator[None]:
 
 
 def run_case(number: int, kind: str, case: Case, truth: dict[str, str]) -> Result:
-    """Run a command in this process and look for what must not be."""
+    """Run a command in this process and check its result.
+
+    Args:
+        number: number of the case.
+        kind: key of KINDS.
+        case: the command.
+        truth: see `_truth`.
+
+    Returns:
+        The result, with the fault that was found.
+    """
     from launch.cli import main
 
     out, error = io.StringIO(), io.StringIO()
@@ -353,7 +369,7 @@ def run_case(number: int, kind: str, case: Case, truth: dict[str, str]) -> Resul
         fault = f"hangs: {SECONDS} s"
     except SystemExit as stop:  # --help
         code = stop.code or 0
-    except BaseException as broken:  # what a user would see as a traceback
+    except BaseException as broken:  # a user would see a traceback
         frames = traceback.extract_tb(broken.__traceback__)
         own = [frame for frame in frames if str(ROOT) in frame.filename and ".venv" not in frame.filename]
         places = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in own[-3:]]
@@ -388,7 +404,7 @@ def _fault_of(code: Any, out: str, error: str, case: Case, truth: dict[str, str]
 
 
 def played(out: str) -> str:
-    """What an evaluation or a solution found, of its last line."""
+    """Return the statistics in the last line of an evaluation or a solution; "" if the line is no JSON."""
     try:
         record = json.loads(out.rstrip("\n").rpartition("\n")[2])
     except ValueError:
@@ -398,7 +414,7 @@ def played(out: str) -> str:
 
 
 def _truth() -> dict[str, str]:
-    """What the whole files play."""
+    """Return the statistics of each original file; an undetected mutation must not change them."""
     from launch.cli import main
 
     found = {}
@@ -415,14 +431,31 @@ def _truth() -> dict[str, str]:
 
 
 def draw(seed: int, number: int, only: str) -> tuple[str, Case]:
-    """Case `number`; it writes the mutated files into the working folder."""
+    """Draw case `number`, and write its mutated files into the working folder.
+
+    Args:
+        seed: seed of the program.
+        number: number of the case.
+        only: kind of the case; "": drawn.
+
+    Returns:
+        The kind and the case.
+    """
     rng = random.Random(f"{seed}/{number}")
     kind = only or rng.choices(list(KINDS), [weight for weight, _ in KINDS.values()])[0]
     return kind, KINDS[kind][1](rng)
 
 
 def work(source: Path, seed: int, numbers: range, only: str, results: Any) -> None:
-    """Run cases in a copy of the workplace, which is made anew every 200 cases, since commands write runs into it."""
+    """Run cases in a copy of the workplace; a new copy is made every 200 cases, because commands write runs into it.
+
+    Args:
+        source: the workplace.
+        seed: seed of the program.
+        numbers: numbers of the cases.
+        only: kind of all cases; "": drawn.
+        results: queue for the results; None at the end.
+    """
     os.environ |= QUICK
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "place"
@@ -442,7 +475,7 @@ def work(source: Path, seed: int, numbers: range, only: str, results: Any) -> No
 
 
 def main() -> int:
-    """Run the cases and print what must not be; exit code 1 if there is any."""
+    """Run the cases and print all faults; return exit code 1 if there is any."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0)
@@ -464,7 +497,7 @@ def main() -> int:
 
 
 def _results(arguments: argparse.Namespace, source: Path) -> Iterator[Result]:
-    """What the workers find; a worker that crashes is a fault of the case that it ran, and another takes its place."""
+    """Yield the results of the workers; if a worker crashes, its case has a fault and another worker replaces it."""
     context = multiprocessing.get_context("spawn")
     last = arguments.first + arguments.cases
     workers: dict[int, tuple[Any, Any, int]] = {}
@@ -483,7 +516,7 @@ def _results(arguments: argparse.Namespace, source: Path) -> Iterator[Result]:
         for slot, (process, results, _) in list(workers.items()):
             try:
                 message = results.get(timeout=0.2)
-            except Exception:  # nothing yet: queue.Empty, or a worker that died while it wrote
+            except Exception:  # no result yet (queue.Empty), or the worker died while it wrote
                 if process.is_alive():
                     continue
                 number, kind, words = begun[slot]

@@ -1,4 +1,4 @@
-"""A training that is killed at random moments and resumed, again and again: what it loses, keeps and takes.
+"""Kill a training at random times and resume it, many times: measure lost work, checkpoints, memory and disk space.
 
 python tests/launch/soak.py configs/muzero/grounded.yaml --minutes 60 --kills 20 run.name=soak run.save_minutes=3 \
     muzero.env_steps=1_000_000_000
@@ -25,45 +25,47 @@ LOOK_SECONDS = 0.1
 
 
 class Look(NamedTuple):
-    """What is there at a moment."""
+    """Memory, disk space and checkpoints at one time."""
 
     memory_mb: float | None  # None before the first row
-    disk_mb: float  # of the run's folder
-    checkpoints: int  # with those that are being written
+    disk_mb: float  # size of the run's folder
+    checkpoints: int  # number, including those that are being written
 
 
 @dataclass
 class Life:
     """One process of a run, from its start to its end."""
 
-    seconds: float  # from its first row on; less than 0: killed before it
-    env_steps: int  # of the last row in metrics.jsonl
-    saved: int  # of the newest checkpoint, 0 if there is none
-    lost_minutes: float  # training in metrics.jsonl that the newest checkpoint does not hold
-    memory_mb: float  # at most
-    looks: int  # at its memory
-    growth: float  # memory in the last quarter over that in the second; 1 where there are fewer than 20 looks
+    seconds: float  # from its first row to its end; less than 0: killed this time after its start
+    env_steps: int  # moves in the last row of metrics.jsonl
+    saved: int  # moves in the newest checkpoint, 0 if there is none
+    lost_minutes: float  # training that is in metrics.jsonl but not in the newest checkpoint
+    memory_mb: float  # largest memory
+    looks: int  # number of measurements of its memory
+    growth: float  # memory in the last quarter of its time / memory in the second quarter; 1 with fewer than 20 looks
 
 
 @dataclass
 class Soak:
-    """A run, in all its lives."""
+    """A run, with all its processes."""
 
     lives: list[Life]
-    disk_mb: float  # of the run's folder, at most
+    disk_mb: float  # largest size of the run's folder
     checkpoint_mb: float
-    checkpoints: int  # that were there at once, at most, with those that are being written
+    checkpoints: int  # largest number at one time, including those that are being written
 
 
 def soak(config: str, words: list[str], run: Path, seconds: list[float]) -> Soak:
-    """Train and resume, each process but the last ended by SIGKILL, the last by SIGTERM.
+    """Train and resume; end the last process by SIGTERM and all others by SIGKILL.
 
     Args:
-        config: what to train.
-        words: overrides; they must set more moves than can be done meanwhile.
+        config: the config file.
+        words: overrides; they must set more moves than the processes can make.
         run: the run's folder.
-        seconds: how long each process goes on after its first row. Less than 0: it is killed that long after it was
-            started, whatever it does by then.
+        seconds: time that each process runs after its first row. Less than 0: time from its start to its kill.
+
+    Returns:
+        The measurements of all processes.
     """
     lives: list[Life] = []
     looks: list[Look] = []
@@ -83,14 +85,14 @@ def soak(config: str, words: list[str], run: Path, seconds: list[float]) -> Soak
 
 
 def start(config: str, *words: str, output: IO[str] | int = subprocess.PIPE) -> subprocess.Popen[str]:
-    """A training in a process of its own."""
+    """Start a training in its own process."""
     environment = os.environ | {"PYTHONPATH": str(ROOT) + os.pathsep + os.environ.get("PYTHONPATH", "")}
     command = [sys.executable, "-m", "launch", "train", config, *words]
     return subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT, text=True)
 
 
 def _live(process: subprocess.Popen[str], run: Path, seconds: float) -> list[Look]:
-    """Watch a process for that long."""
+    """Measure a process for the given time, see `soak`."""
     saved, began = _saved(run), time.time()
     end, looks = began - seconds if seconds < 0 else None, []
     while end is None or time.time() < end:
@@ -104,7 +106,7 @@ def _live(process: subprocess.Popen[str], run: Path, seconds: float) -> list[Loo
 
 
 def _has_row(run: Path, saved: int, began: float) -> bool:
-    """Whether the process that was started then has reported; it first cuts the file back to what is saved."""
+    """Return whether the process started at `began` has reported; its first act cuts metrics.jsonl back to `saved`."""
     file = run / METRICS_FILE
     return file.exists() and file.stat().st_mtime > began and any(row["env_steps"] > saved for row in read_metrics(run))
 
@@ -129,7 +131,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _megabytes(folder: Path) -> float:
-    """Of all files below, also of those that come and go meanwhile."""
+    """Return the size of all files in a folder; files may be deleted in the meantime."""
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:
@@ -146,7 +148,16 @@ def _resident_megabytes(process: int) -> float:
 
 
 def random_lives(minutes: float, kills: int, seed: int) -> list[float]:
-    """Random ends of `kills` processes, a tenth of them in their first 10 s, and a last one of a fifth of the time."""
+    """Draw the seconds of each process, see `soak`.
+
+    Args:
+        minutes: time of all processes.
+        kills: number of killed processes; a tenth of them is killed in the first 10 s.
+        seed: seed of the draw.
+
+    Returns:
+        Seconds of the killed processes, and of a last process, which takes a fifth of the time.
+    """
     rng = random.Random(seed)
     moments = sorted(rng.uniform(0, 0.8 * 60 * minutes) for _ in range(kills))
     lives = [later - earlier for earlier, later in zip([0.0, *moments], moments, strict=False)]
@@ -155,7 +166,7 @@ def random_lives(minutes: float, kills: int, seed: int) -> list[float]:
 
 
 def main() -> None:
-    """Print a life a line, then the most that the run took."""
+    """Print one line for each process, then the largest disk space and number of checkpoints."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("config")
     parser.add_argument("--minutes", type=float, default=60)

@@ -1,4 +1,4 @@
-"""Mutated inputs through all commands; tests/launch/fuzz.py says what must not come of them."""
+"""All commands with mutated inputs; tests/launch/fuzz.py lists the results that are allowed."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ PROGRAM = Path(__file__).with_name("fuzz.py")
 
 @pytest.mark.slow
 def test_mutated_inputs():
-    """Five minutes on two cores, most of it compiling."""
+    """This takes five minutes on two cores, most of it for compiling."""
     command = [sys.executable, str(PROGRAM), "--cases", "500", "--seed", "20"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=3600)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]

@@ -29,7 +29,7 @@ def test_the_interval_over_seeds_covers_both_variances(rng: np.random.Generator,
 
 
 def test_the_interval_of_one_seed_leaves_the_variance_between_seeds_out(rng: np.random.Generator) -> None:
-    """If the variance between seeds equals the variance within, the coverage is far below 95% (docs: compare)."""
+    """If the variance between seeds equals the variance within, the coverage is far below 95% (docs/compare.md)."""
     covered = 0
     for _ in range(TRAININGS):
         low, high = student(TRUTH + 300 * rng.normal() + 3000 * (rng.exponential(size=100) - 1))[1:]

@@ -38,7 +38,7 @@ def solution() -> Solution:
 
 @functools.cache
 def states() -> tuple[np.ndarray, np.ndarray]:
-    """Return words [N] and boards [N, 2, 3] of states with a legal move, evenly spread from small to large tile sums."""
+    """Return words [N] and boards [N, 2, 3] of states with a legal move, spread over all sums of tiles."""
     words = solution().solved.states
     words = words[np.isfinite(solution().move_values(words)).any(axis=1)]
     words = words[np.linspace(0, len(words) - 1, MOST_STATES).astype(int)]

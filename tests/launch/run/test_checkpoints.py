@@ -18,7 +18,7 @@ def experiment(toy_yaml: Path) -> Experiment:
 
 @pytest.fixture
 def run(tmp_path: Path, experiment: Experiment) -> Path:
-    """A run folder with checkpoints at 9, 10 and 100 moves (and 8, which is no longer kept)."""
+    """Make a run folder with checkpoints at 9, 10 and 100 moves; the one at 8 moves is no longer kept."""
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / "config.yaml").write_text(experiment.to_yaml())
@@ -71,9 +71,7 @@ def test_a_checkpoint_that_was_copied_elsewhere_is_found(run: Path, tmp_path: Pa
 
 
 def test_what_a_killed_save_left_is_not_taken_for_a_checkpoint(run: Path, experiment: Experiment):
-    halves = [
-        run / "checkpoints" / name for name in (".150.tmp", ".200.tmp")
-    ]  # of this step, and of one never met again
+    halves = [run / "checkpoints" / name for name in (".150.tmp", ".200.tmp")]  # 150 is never saved again, 200 is
     for half in halves:
         half.mkdir()
         (half / "toy.json").write_text("{")
@@ -84,7 +82,7 @@ def test_what_a_killed_save_left_is_not_taken_for_a_checkpoint(run: Path, experi
 
 
 def test_there_is_never_more_than_one_checkpoint_beside_those_to_keep(run: Path, experiment: Experiment, monkeypatch):
-    """Not either where a kill came between a new one and the end of the oldest."""
+    """This also holds after a kill between the new checkpoint and the deletion of the oldest."""
     keep = experiment.run.keep_checkpoints
     for step in range(200, 200 + 100 * keep, 100):
         shutil.copytree(run / "checkpoints" / "100", run / "checkpoints" / str(step))

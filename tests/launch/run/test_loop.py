@@ -52,7 +52,7 @@ def test_the_last_evaluation_has_its_own_seed(toy_yaml: Path):
     _train(toy_yaml)
     evaluations = [row["eval/score_max"] for row in read_metrics(RUN) if "eval/score_max" in row]
     weight = round(read_metrics(RUN)[-2]["train/score_mean"])
-    assert evaluations[-1] == final_evaluation_seed(0) % 1000 + 300 + weight  # what the toy makes of seed and weight
+    assert evaluations[-1] == final_evaluation_seed(0) % 1000 + 300 + weight  # the toy's largest score
     assert final_evaluation_seed(0) % 1000 != training_evaluation_seed(0) % 1000
 
 
@@ -146,7 +146,7 @@ def test_seeds_of_an_experiment_are_evaluated_on_other_games(toy_yaml: Path):
 
 
 def test_a_run_that_an_older_version_finished_is_evaluated_once_more(toy_yaml: Path):
-    """Its last evaluation was played under a seed that all runs shared."""
+    """Older versions played the last evaluation with a seed that all runs shared."""
     _train(toy_yaml)
     old = _final(0).rename(RUN / "evaluations" / "100-1ply-4games-seed2000003.json")
     whole = _rows()
@@ -162,7 +162,7 @@ def test_a_signal_saves_and_exits_75_and_the_resumed_run_is_the_same(toy_yaml: P
     advance = ToyLearner.advance
 
     def struck(self, tick):
-        # At the last move of a report: the evaluation at 30 is still to be made when the run goes on.
+        # The signal arrives at the last move of a report. The resumed run must make the evaluation at 30.
         return advance(self, lambda moves: (self.env_steps == 30 and signal.raise_signal(number), tick(moves))[1])
 
     with monkeypatch.context() as context:
@@ -177,7 +177,10 @@ def test_a_signal_saves_and_exits_75_and_the_resumed_run_is_the_same(toy_yaml: P
 
 
 def test_a_signal_ends_a_report_and_the_resumed_run_trains_the_rest(toy_yaml: Path, monkeypatch, capsys):
-    """At move 35 of the report from 20 to 40, after which an evaluation is due: a row more, and all else the same."""
+    """The signal arrives at move 35, in the report from 20 to 40, after which an evaluation is due.
+
+    The resumed run has one more row; all else is the same.
+    """
     assert _train(toy_yaml, "run.name=whole", "toy.report_env_steps=20") == 0
     advance = ToyLearner.advance
 
@@ -319,7 +322,10 @@ def test_a_kill_within_the_last_evaluation_loses_no_row_and_doubles_none(toy_yam
 
 
 def test_an_evaluation_that_is_made_up_twice_has_one_row(toy_yaml: Path, monkeypatch: pytest.MonkeyPatch):
-    """It was cut off, the checkpoint does not know of it; made up by a resumed run that dies before the next save."""
+    """The evaluation was cut off, so it is not in the checkpoint. A resumed run makes it, but ends before it saves.
+
+    The next resumed run makes it again.
+    """
     with monkeypatch.context() as context:
         context.setattr(TrainingRun, "evaluate_if_due", lambda *_: None)
         advance = TrainingRun.advance
@@ -347,7 +353,7 @@ def test_a_damaged_checkpoint_does_not_count_among_those_kept(toy_yaml: Path):
 
 
 def test_the_swap_test_is_played_at_every_evaluation(toy_yaml: Path):
-    """The toy's probe scores 40 more under the same seed, and a game more adds 50 to the mean."""
+    """The toy's probe scores 40 points more with the same seed, and each further game adds 50 to the mean."""
     _train(toy_yaml, "run.probe_games=2")
     _train(toy_yaml, "run.name=alone")
     evaluations = [row for row in read_metrics(RUN) if "eval/score_mean" in row]
@@ -356,7 +362,7 @@ def test_the_swap_test_is_played_at_every_evaluation(toy_yaml: Path):
         gap = 40 + 50 - 50 * (games - 1)
         assert row["probe/swap_gap"] == pytest.approx(gap)
         assert row["probe/swap_score_mean"] == pytest.approx(row["eval/score_mean"] + gap)
-        margin = 12.7062 * 50  # t(0.975, 1) s / sqrt(2), s of two scores that are 100 apart
+        margin = 12.7062 * 50  # t(0.975, 1) s / sqrt(2), where s belongs to two scores that differ by 100
         assert row["probe/swap_score_low"] == pytest.approx(row["probe/swap_score_mean"] - margin, rel=1e-4)
         assert row["probe/swap_score_high"] == pytest.approx(row["probe/swap_score_mean"] + margin, rel=1e-4)
     without = [{name: row[name] for name in row if not name.startswith("probe/")} for row in _rows()]
@@ -369,7 +375,7 @@ def test_without_probe_games_nothing_is_probed(toy_yaml: Path, monkeypatch):
     assert not any(name.startswith("probe/") for row in read_metrics(RUN) for name in row)
 
 
-@pytest.mark.parametrize("env_steps", [30, 100])  # in training, and at the end
+@pytest.mark.parametrize("env_steps", [30, 100])  # during training, and at its end
 def test_a_signal_ends_a_probe_and_the_evaluation_with_it(toy_yaml: Path, monkeypatch, env_steps: int):
     _train(toy_yaml, "run.name=whole", "run.probe_games=2")
 

@@ -1,4 +1,4 @@
-"""What a training takes is said before it begins, and is what it then takes; one that cannot fit is refused."""
+"""A training prints the memory that it needs, and then takes this memory; one that cannot fit is refused."""
 
 import tracemalloc
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_a_training_that_cannot_fit_is_refused_and_leaves_nothing(config, overri
 
 
 def test_a_program_that_does_not_fit_ends_with_a_line(toy_yaml: Path, capsys, monkeypatch):
-    """What a program takes while it runs is not known before."""
+    """The memory that a program takes while it runs is not known in advance."""
     text = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 9.9GiB.\nBufferAssignment: ..."
 
     def advance(self, tick):

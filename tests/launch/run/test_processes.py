@@ -1,4 +1,4 @@
-"""Several processes train one run: what they agree on, how they stop, and how they end when one is lost."""
+"""Several processes train one run: they agree on its settings, stop together, and end if one of them is lost."""
 
 import json
 import os
@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 RUN = Path("runs/one")
 LOST = "the same command with --resume goes on from the last save"
 
-# Trains the toy, slowly, on as many processes as there are, and finds a lost one in 3 s in place of 30.
+# Trains the toy slowly on all processes. A lost process is detected after 3 s instead of 30 s.
 TOY_PROGRAM = """
 import os, sys, time
 import jax
@@ -51,7 +51,7 @@ sys.exit(main(["train", *sys.argv[1:]]))
 def _started(
     program: list[str], *words: str, patch: str = "", own_words: tuple[str, str] = ("", "")
 ) -> Iterator[list[subprocess.Popen[str]]]:
-    """Two processes that train together, killed at the end if they still run."""
+    """Start two processes that train together, and kill them at the end if they still run."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
@@ -78,7 +78,7 @@ def _toys(*words: str, **options) -> object:
 
 
 def _outputs(running: list[subprocess.Popen[str]], codes: list[int], seconds: float = 60) -> list[tuple[str, str]]:
-    """What they print; they must end with these codes in time."""
+    """Return the outputs of the processes; they must end in time with these exit codes."""
     outputs = [process.communicate(timeout=seconds) for process in running]
     assert [process.returncode for process in running] == codes, outputs
     return outputs
@@ -119,7 +119,7 @@ def test_a_signal_to_one_stops_both_at_one_step_saved(toy_yaml: Path, struck: in
     checkpoint = find_checkpoint(RUN)
     assert int(checkpoint.name) == read_metrics(RUN)[-1]["env_steps"]
     assert f"stopped at {int(checkpoint.name):,} moves; the same command with --resume goes on" in first
-    assert main(["train", str(toy_yaml), "--resume", f"toy.env_steps={int(checkpoint.name) + 20}"]) == 0  # alone
+    assert main(["train", str(toy_yaml), "--resume", f"toy.env_steps={int(checkpoint.name) + 20}"]) == 0  # one process
 
 
 def test_a_signal_to_the_second_ends_an_evaluation_of_the_first(toy_yaml: Path) -> None:
@@ -204,7 +204,7 @@ def test_processes_that_are_not_all_started_say_so(toy_yaml: Path) -> None:
             "muzero",
             "JAX_COORDINATOR_ADDRESS is 'a'; give host",
         ),
-        # mpirun within a SLURM step of one task
+        # mpirun in a SLURM step with one task
         ({"SLURM_STEP_NUM_TASKS": "1", "OMPI_COMM_WORLD_SIZE": "2"}, "ntuple", "OMPI_COMM_WORLD_SIZE is 2, but the"),
         ({"JAX_NUM_PROCESSES": "2", "JAX_COORDINATOR_ADDRESS": "a:1"}, "muzero", "JAX_PROCESS_ID is ''; set it to a"),
     ],

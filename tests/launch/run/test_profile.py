@@ -1,4 +1,4 @@
-"""A run that is profiled leaves a trace, and learns what it would have learned without."""
+"""A profiled run writes a trace, and learns the same as without a profile."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ SMALL = (
 
 
 def _learned(name: str) -> list[dict]:
-    """The rows of a run without what depends on the clock."""
+    """Return the rows of a run without the metrics that depend on the clock."""
     rows = read_metrics(Path("runs", name))
     return [{key: row[key] for key in row if not key.startswith(("perf/", "wall_", "eval/moves_per"))} for row in rows]
 
@@ -30,7 +30,7 @@ def test_a_profiled_run_leaves_a_trace_and_learns_the_same(capsys):
     (trace,) = Path("runs/traced/profile").rglob("*.trace.json.gz")
     assert f"profile of one report: {trace} for ui.perfetto.dev" in capsys.readouterr().out
     assert json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
-    assert list(trace.parent.glob("*.xplane.pb"))  # what TensorBoard reads
+    assert list(trace.parent.glob("*.xplane.pb"))  # the file for TensorBoard
     assert _learned("traced") == _learned("plain")
 
 

@@ -11,7 +11,7 @@ from launch.run.progress import ProgressDisplay
 
 @pytest.fixture
 def clock(monkeypatch) -> list[float]:
-    """The time in seconds; a test moves it on."""
+    """Replace the clock by a time in seconds that a test advances."""
     now = [100.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     return now
@@ -24,29 +24,29 @@ def test_a_log_gets_a_line_every_ten_seconds_and_at_the_end(clock: list[float], 
         display.update({"env_steps": env_steps, "train/score_mean": 1234.5})
     display.close()
     assert capsys.readouterr().out.splitlines() == [
-        "run   21%  210 moves  score 1,234",  # the first report may have compiled
-        "run   26%  260 moves  5 moves/s  score 1,234  2:43 left",  # 50 moves in 11 s, so 740 in 163 s
-        "run  100%  1,000 moves  22 moves/s  score 1,234  0:00 left",  # 780 in the 36 s from 4 to 40
+        "run   21%  210 moves  score 1,234",  # no speed: the first report may include compiling
+        "run   26%  260 moves  5 moves/s  score 1,234  2:43 left",  # 50 moves in 11 s, so 740 take 163 s
+        "run  100%  1,000 moves  22 moves/s  score 1,234  0:00 left",  # 780 moves in the 36 s from 4 s to 40 s
     ]
 
 
 def test_compiling_is_said_and_does_not_count(clock: list[float], capsys):
     display = ProgressDisplay("run", total=1000, done=0)
     display.begin()
-    clock[0] += 60  # of compiling, before the first move
+    clock[0] += 60  # compiling before the first move
     display.moved(0)
     clock[0] += 1
     display.moved(10)
     clock[0] += 10
     display.moved(110)
-    clock[0] += 60  # of compiling what the first report needs
+    clock[0] += 60  # compiling for the first report
     display.update({"env_steps": 110})
     clock[0] += 10
     display.moved(310)
     display.close()
     assert capsys.readouterr().out.splitlines() == [
         "run    0%  0 moves  compiling ...",
-        "run    0%  0 moves  compiling ...",  # after a minute
+        "run    0%  0 moves  compiling ...",  # repeated after a minute
         "run   11%  110 moves  10 moves/s  1:29 left",
         "run   11%  110 moves  10 moves/s  1:29 left",
         "run   31%  310 moves  20 moves/s  0:34 left",
@@ -62,7 +62,7 @@ def test_evaluation_and_saving_do_not_count(clock: list[float], capsys):
         with display.evaluating(1000):
             clock[0] += 600
         display.update({"env_steps": 100 * report, "eval/score_mean": 99.0})
-        clock[0] += 600  # of saving
+        clock[0] += 600  # saving
     display.close()
     assert capsys.readouterr().out.splitlines()[-3:] == [
         "run   20%  200 moves  10 moves/s  evaluation 99  1:20 left",

@@ -1,4 +1,4 @@
-"""A real learner in a process of its own, killed: the resumed run equals one that was never stopped."""
+"""A learner is killed in its own process: the resumed run equals a run that was never stopped."""
 
 import os
 import random
@@ -35,7 +35,7 @@ UNREPEATABLE = {
     "perf/samples_per_second",
     "eval/moves_per_second",
 }
-KILL_SEED = 2048  # of the moments at which runs are killed
+KILL_SEED = 2048  # seed of the times at which runs are killed
 
 
 @pytest.fixture
@@ -58,9 +58,9 @@ def _wait_for_rows(process: subprocess.Popen[str], run: Path, rows: int, seconds
 
 
 def _result(run: Path) -> tuple[list[dict], dict[str, int], dict[str, bytes]]:
-    """All that must repeat: the rows, the progress, and every array of the learner to the byte.
+    """Return all results that must repeat: the rows, the progress, and the bytes of all arrays of the learner.
 
-    The arrays, not the files: safetensors writes the entries of its header in an order of the moment.
+    The arrays are compared, not the files, because the order of the entries in a safetensors header varies.
     """
     checkpoint = find_checkpoint(run)
     rows = [{name: row[name] for name in row if name not in UNREPEATABLE} for row in read_metrics(run)]
@@ -70,7 +70,7 @@ def _result(run: Path) -> tuple[list[dict], dict[str, int], dict[str, bytes]]:
 
 
 def _arrays(checkpoint: Path) -> dict[str, np.ndarray]:
-    if (checkpoint / "training").exists():  # MuZero's; orbax brings JAX, which the other tests do without
+    if (checkpoint / "training").exists():  # MuZero's checkpoint; orbax imports JAX, which the other tests do not need
         from orbax.checkpoint import v1 as ocp
 
         parts = {part: ocp.load((checkpoint / part).absolute()) for part in ("parameters", "training")}
@@ -98,14 +98,14 @@ def test_killed_at_random_moments_and_resumed_is_as_never_stopped(yaml: Path):
 
 
 def _kill_moments(rows: range, count: int) -> list[int]:
-    """Numbers of rows after which a run is killed, printed for whoever reads of a failure."""
+    """Draw the numbers of rows after which a run is killed, and print them for the report of a failure."""
     moments = sorted(random.Random(KILL_SEED).sample(rows, count))
     print(f"seed {KILL_SEED}: killed after {moments} rows")
     return moments
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Sharding info not provided")  # one machine reads what it wrote
+@pytest.mark.filterwarnings("ignore:Sharding info not provided")  # the machine that wrote the file reads it
 def test_muzero_killed_and_resumed_is_as_never_stopped():
     config = str(ROOT / "configs" / "muzero" / "tiny.yaml")
     whole = _start(*MUZERO_WORDS, config=config)
@@ -128,9 +128,9 @@ def test_muzero_killed_and_resumed_is_as_never_stopped():
 @pytest.mark.slow
 @pytest.mark.parametrize(("learner", "kills", "seconds"), [("ntuple", 20, 1), ("muzero", 8, 5)])
 def test_a_run_that_is_killed_many_times(yaml: Path, learner: str, kills: int, seconds: float):
-    """It loses what it learned since its save, keeps no more than asked for, and takes no more memory as it goes."""
+    """The run loses only the training since its last save, keeps `keep_checkpoints`, and its memory does not grow."""
     words = ["run.name=killed", "run.keep_checkpoints=2", "run.evaluate_env_steps=0", "run.save_minutes=0.000001"]
-    words += [f"{learner}.env_steps=4_096_000_000"]  # more than it can do meanwhile
+    words += [f"{learner}.env_steps=4_096_000_000"]  # more than it can make in this time
     report = 100_000 if learner == "ntuple" else 2_048
     words += [f"{learner}.report_env_steps={report}"]
     config = "ntuple.yaml" if learner == "ntuple" else str(ROOT / "configs" / "muzero" / "tiny.yaml")
@@ -164,7 +164,7 @@ def test_sigterm_saves_a_good_checkpoint_and_exits_75(yaml: Path):
 
 
 def _stop_in_training(*words: str) -> None:
-    """Start a run, send it SIGTERM soon after its training began, and see it save."""
+    """Start a run, send it SIGTERM soon after its training began, and check that it saves and ends."""
     process = _start("--resume", *words)
     lines = iter(process.stdout.readline, "")
     assert any("compiling" in line for line in lines)
@@ -196,7 +196,7 @@ def test_stopped_twice_within_a_report_and_resumed_is_as_never_stopped(yaml: Pat
     assert process.returncode == 0, output
     stopped, once = _result(Path("runs/stopped")), _result(Path("runs/whole"))
     steps = [row["env_steps"] for row in stopped[0]]
-    assert 0 < steps[0] < steps[1] < steps[2] == steps[3] == 10_000_000  # the last two: training, evaluation
+    assert 0 < steps[0] < steps[1] < steps[2] == steps[3] == 10_000_000  # the last two rows: training, evaluation
     assert len(once[0]) == 2
     assert stopped[0][-1] == once[0][-1]
     assert stopped[1:] == once[1:]

@@ -10,7 +10,7 @@ from launch.run.signals import StopSignals
 
 
 class _LateSignal(StopSignals):
-    """A signal arrives when a call is over, just before interruptions end."""
+    """Raises a signal when a call has finished, just before it can no longer be interrupted."""
 
     armed = True
 
@@ -55,7 +55,7 @@ def test_the_first_signal_alone_is_named(capfd):
     assert capfd.readouterr().err == "\nSIGTERM: saving and stopping\n"
 
 
-# The main thread waits in C for a mutex that it holds itself: Python's own handlers never run.
+# The main thread blocks in C code on a mutex that it holds itself, so Python's own handlers never run.
 STUCK = """
 import ctypes
 from launch.run.signals import StopSignals

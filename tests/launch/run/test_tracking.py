@@ -52,27 +52,27 @@ def test_rows_after_the_checkpoint_are_dropped_with_a_half_written_last_line(tmp
 
 
 def _inspect(wandb_run: Path) -> list[dict]:
-    """The records of an offline run, as wandb's own tool reads them back."""
+    """Return the records of an offline run, read by wandb's own tool."""
     command = [str(Path(sys.executable).with_name("wandb")), "leet", "inspect", "--json", str(wandb_run)]
     output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
     return [json.loads(line) for line in output.splitlines()]
 
 
 def _history(records: list[dict]) -> list[dict]:
-    """The rows of an offline run without what wandb adds, and wandb's own step."""
+    """Return the rows of an offline run, with wandb's own step but without its times."""
     rows = [record["history"] for record in records if record["type"] == "history"]
     kept = {"_timestamp", "_runtime"}
     return [{name: value for name, value in row["item"].items() if name not in kept} for row in rows]
 
 
 def _offline(folder: Path) -> Path:
-    """The one offline run of a run folder that `wandb sync` would find."""
+    """Return the only offline run in a run folder that `wandb sync` would find."""
     (run,) = (folder / "wandb").glob("offline-run-*")
     return run
 
 
 def _keep(folder: Path, experiment: Experiment, rows: list[dict], sink: WandbSink | None = None) -> WandbSink:
-    """Do as a training does: rows in metrics.jsonl and in wandb."""
+    """Write rows to metrics.jsonl and to wandb, as a training does."""
     file = MetricsFile(folder)
     sink = sink or WandbSink(folder, experiment)
     for row in rows:
@@ -83,7 +83,7 @@ def _keep(folder: Path, experiment: Experiment, rows: list[dict], sink: WandbSin
 
 
 def _check_offline_run(folder: Path, experiment: Experiment) -> None:
-    """It has every row of metrics.jsonl once, in order, and all else that a training gives it."""
+    """Check that the run has each row of metrics.jsonl once, in order, and the names and config of the training."""
     records = _inspect(_offline(folder))
     expected = [{**row, "_step": step} for step, row in enumerate(read_metrics(folder))]
     assert _history(records) == expected
@@ -104,7 +104,7 @@ def test_a_resumed_offline_run_is_one_whole_run_in_wandb(tmp_path: Path, experim
     _keep(tmp_path, experiment, first).finish(exit_code=0)
     _check_offline_run(tmp_path, experiment)
     name, old = (tmp_path / "wandb" / "id").read_text(), _offline(tmp_path)
-    drop_rows_after(tmp_path, 20)  # it was killed after its checkpoint at 20
+    drop_rows_after(tmp_path, 20)  # the run was killed after its checkpoint at 20
     _keep(tmp_path, experiment, [_row(30, **{EVAL: 7.0}), _row(40)]).finish(exit_code=0)
     assert [row["env_steps"] for row in read_metrics(tmp_path)] == [10, 20, 30, 40]
     _check_offline_run(tmp_path, experiment)
@@ -113,7 +113,7 @@ def test_a_resumed_offline_run_is_one_whole_run_in_wandb(tmp_path: Path, experim
     assert capsys.readouterr().err == ""
 
 
-# A training whose scheduler signals all processes of the step, also wandb's own, which buffers what it is given.
+# A training whose scheduler sends a signal to all processes of the step, including wandb's service, which buffers rows.
 SIGNALLED = """
 import os, signal, time
 from pathlib import Path
@@ -139,7 +139,7 @@ def test_rebuild_makes_the_run_whole_whose_service_a_scheduler_killed(toy_yaml: 
     (folder := Path("run")).mkdir()
     (folder / "config.yaml").write_text(learner)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "WANDB_MODE": "offline"}
-    environment.pop("WANDB_SERVICE", None)  # that of this process, which other tests started
+    environment.pop("WANDB_SERVICE", None)  # the service of this process, started by other tests
     command = [sys.executable, "-c", SIGNALLED]
     killed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert (killed.returncode, killed.stderr.count("\n")) == (0, 1), killed.stderr
@@ -155,7 +155,7 @@ def test_rebuild_makes_the_run_whole_whose_service_a_scheduler_killed(toy_yaml: 
 
 @pytest.mark.parametrize("mark", ["wandb/offline-run-1-old/run-old.wandb.synced", "wandb/run-1-old/run-old.wandb"])
 def test_what_is_on_a_server_gets_another_id(tmp_path: Path, experiment, monkeypatch, capsys, mark: str):
-    """An upload adds its rows to those that are there."""
+    """An upload with the old id would add its rows to those on the server."""
     monkeypatch.setenv("WANDB_MODE", "offline")
     (tmp_path / mark).parent.mkdir(parents=True)
     (tmp_path / mark).write_text("")
@@ -166,7 +166,7 @@ def test_what_is_on_a_server_gets_another_id(tmp_path: Path, experiment, monkeyp
     assert f"the whole run is {name}; delete old" in capsys.readouterr().out
     assert [path.name for path in (tmp_path / "wandb" / "replaced").iterdir()] == [(tmp_path / mark).parent.name]
     _check_offline_run(tmp_path, experiment)
-    _keep(tmp_path, experiment, [_row(20)]).finish(exit_code=0)  # which is not on a server
+    _keep(tmp_path, experiment, [_row(20)]).finish(exit_code=0)  # this run is not on a server
     assert (tmp_path / "wandb" / "id").read_text().strip() == name
 
 
