@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from launch.learners.registry import LEARNERS
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -30,7 +32,7 @@ def test_a_learner_imports_nothing_from_above_it(package, forbidden):
         assert not imported_packages(file) & forbidden, file
 
 
-SHARED = {"ntuple.settings", "ntuple.game.interfaces"}  # need no more than numpy
+SHARED = {"ntuple.settings", "ntuple.game.interfaces", "ntuple.learner_spec"}  # need no more than numpy
 
 
 def test_one_file_of_muzero_imports_the_networks_of_ntuple():
@@ -69,6 +71,12 @@ def imported_files(file: Path) -> set[Path]:
 @pytest.mark.parametrize("module", [*sorted(SHARED), "muzero2048.muzero.config", "launch.config.experiment"])
 def test_settings_load_no_numba(module):
     code = f"import sys, {module}; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("module", LEARNERS.values())
+def test_what_a_learner_declares_loads_no_learner(module):
+    code = f"import sys, {module}; sys.exit(not {{'numba', 'jax', 'numpy'}}.isdisjoint(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 

@@ -20,9 +20,9 @@ from launch.run import checkpoints
 from launch.run.checkpoints import State
 from launch.run.environment import project_version
 from launch.run.processes import Processes
-from ntuple import NTupleConfig, NTupleLearner
+from ntuple import NTupleConfig
 from ntuple.files.safetensors import differences, shape_of
-from ntuple.files.stored_network import StoredNetwork, count_file_stages, from_w, load_stored, save_stored
+from ntuple.files.stored_network import StoredNetwork, from_w, load_stored, save_stored
 from ntuple.files.tdl import read_w, write_w
 from ntuple.tables.averaging import average
 from ntuple.tables.patterns import count_actions, count_levels, pattern_text
@@ -58,23 +58,6 @@ def read_source(path: Path, stages: str) -> Source:
         return Source(load_stored(checkpoint, experiment.settings, with_memory=True), experiment, state)
     except ValueError as error:
         raise UserError(str(error)) from error
-
-
-def begin_from(path: Path, learner: NTupleLearner) -> None:
-    """Let a learner begin with the network of a run, a checkpoint or a .w file of one stage or of all of its config's.
-
-    Raises:
-        UserError: see `read_source`; or the network does not fit the learner.
-    """
-    try:
-        if path.suffix == W_SUFFIX:
-            file = read_w(path)
-            network = from_w(file, NTupleConfig(), learner.config.stages if count_file_stages(file) > 1 else "")
-        else:
-            network = read_source(path, "").network
-        learner.begin_with(network)
-    except ValueError as error:
-        raise UserError(f"run.begin_from = {path}: {error}") from error
 
 
 def transform(tool: str, paths: list[Path], stages: str, out: Path, half: bool) -> None:

@@ -5,6 +5,7 @@ import tempfile
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from launch.config.experiment import MOST_GAMES, SEEDS, Experiment
 from launch.errors import UserError, warn
-from launch.evaluation.search_options import EXPECTIMAX, Options, Search, expectimax, resolve
+from launch.evaluation.search_options import Options, Search, expectimax, resolve
 from launch.evaluation.seeds import BASELINE_SEED, final_evaluation_seed
 from launch.evaluation.summary import Summary, statistics_block, summarize, summary_line
 from launch.files import write_json, write_text
@@ -22,6 +23,7 @@ from launch.run.checkpoints import State
 from launch.run.environment import command_line, machine, project_version
 from launch.run.signals import STOPPED, StopSignals
 from ntuple.game.interfaces import Games
+from ntuple.learner_spec import EXPECTIMAX
 
 if TYPE_CHECKING:
     from launch.evaluation.game_log import KeptGame
@@ -98,7 +100,7 @@ def evaluate_path(path: Path, games: int, seed: int | None, options: Options, wi
     board = f"{settings.rows}x{settings.columns}"
     heading = {"board": board, "seed": evaluation.seed, "run": experiment.run.name, **state.progress, **search.record()}
     # The spawns of games that are played move by move are other draws: their results have a name of their own.
-    name = search.name if not wishes.need_moves or is_long(player) else f"{search.name}-by_moves"
+    name = search.name if not wishes.need_moves or player.plays_one_by_one else f"{search.name}-by_moves"
     env_steps = state.progress["env_steps"]
     own_file = run_folder and run_folder / FOLDER / f"{env_steps}-{name}-seed{evaluation.seed}.games.jsonl"
     played = _play(player, settings.rows, settings.columns, evaluation, wishes, wishes.keep or own_file, heading)
@@ -156,7 +158,7 @@ def _play(
     """Play the games of an evaluation, kept in the file if they are played move by move.
 
     Args:
-        player: of one of the three kinds that launch/learners/interfaces.py and `is_long` name.
+        player: see launch/learners/interfaces.py.
         rows: of the board.
         columns: of the board.
         evaluation: which games are played.
@@ -171,7 +173,7 @@ def _play(
         UserError: files that cannot be used, values of the player that are no numbers.
         KeyboardInterrupt: a signal stopped games that are not kept.
     """
-    if is_long(player) or wishes.need_moves:
+    if player.plays_one_by_one or wishes.need_moves:
         return _play_kept(player, rows, columns, evaluation, wishes, file, heading)
     if wishes.part:
         raise UserError(f"--part {wishes.part} is for games that are kept as they end: add --keep FILE")
@@ -205,7 +207,7 @@ def _play_kept(
         return rollout.play_by_analysis(rules, lambda *asked: player.analyse(*asked).action, numbers, seed)
 
     def compile_player() -> None:
-        if is_long(player):
+        if player.plays_one_by_one:
             player.prepare()
         else:
             lanes = min(evaluation.games, rollout.LANES)
@@ -215,7 +217,7 @@ def _play_kept(
 
         def play() -> Games:
             compile_player()  # before a clock runs
-            play_each = player.play_each if is_long(player) else play_by_analysis
+            play_each = player.play_each if player.plays_one_by_one else play_by_analysis
             return game_log.play_kept(play_each, kept, evaluation.games, evaluation.seed)
 
         is_kept = file is not None
@@ -234,11 +236,6 @@ def _play_kept(
         if wishes.part:
             print(f"part {wishes.part}: the same command without --part puts the parts together")
         return Played(games, kept.ordered(evaluation.games))
-
-
-def is_long(player: Any) -> bool:
-    """Whether a player thinks so long that its games are played and kept one by one."""
-    return hasattr(player, "play_each")
 
 
 def _finish(wishes: Wishes, board: str, solution: "Solution | None", played: Played) -> dict[str, Any]:
@@ -270,8 +267,9 @@ def report(
         "updates": state.progress["updates"],
         "wall_hours": state.wall_hours,
     }
-    if hasattr(settings, "start"):  # the games of training may have started elsewhere; those played here never do
-        record["training_start"] = settings.start.kind
+    # Games of training may begin elsewhere; those of an evaluation begin at normal starts.
+    if start_key := registry.spec_of(experiment.learner).start_key:
+        record["training_start"] = attrgetter(start_key)(settings)
     trained = f"{state.progress['env_steps']:,} moves"
     if record.get("training_start", "normal") != "normal":
         trained += f" from {record['training_start']} starts"

@@ -3,14 +3,17 @@
 Shapes: `G` games, `B` boards of `H, W` cells. Actions: up, right, down, left = 0..3.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import UInt8, UInt32
 
 from ntuple.game.interfaces import Analysis, Games
+
+if TYPE_CHECKING:
+    from ntuple.game.rollout import PlayedGame
 
 
 @runtime_checkable
@@ -19,21 +22,38 @@ class Player(Protocol):
 
     @property
     def effort_unit(self) -> str:
-        """Unit of the effort behind its analysis: "ply" or "visits"."""
+        """Unit of the search effort in its analysis: "ply" or "visits"."""
+
+    @property
+    def plays_one_by_one(self) -> bool:
+        """Whether an evaluation plays its games one by one and keeps each as it ends: then it is a `SlowPlayer`."""
 
     def play(self, num_games: int, seed: int) -> Games:
-        """Play whole games; the result of game i depends on (seed, i) only, not on threads or batch."""
+        """Play whole games. The result of game i depends on (seed, i) alone, not on threads or batch size."""
 
     def analyse(self, boards: UInt8[np.ndarray, "B H W"], seeds: UInt32[np.ndarray, " B"]) -> Analysis:
-        """What it makes of B boards, which it would move next.
+        """Choose a move on each of B boards and value all four.
 
         Args:
             boards: cells hold log2 of the tile, 0 = empty, up to 17 (131072).
-            seeds: of the random numbers for each board, of players that draw.
+            seeds: of the random numbers for each board; only players that draw random numbers use them.
+
+        Returns:
+            The chosen moves, and reward, value and search effort of all moves.
 
         Raises:
-            ValueError: a cell is not 0..17, or a shape is another.
+            ValueError: a cell is not in 0..17, or a shape is wrong.
         """
+
+
+class SlowPlayer(Player, Protocol):
+    """A player with `plays_one_by_one`: a game takes long, so an evaluation must survive a stop between games."""
+
+    def prepare(self) -> None:
+        """Compile, so that the clocks of games measure play alone."""
+
+    def play_each(self, numbers: Iterable[int], seed: int) -> "Iterator[PlayedGame]":
+        """Play the games of these numbers and yield each when it ends. Games under way end when the caller stops."""
 
 
 @runtime_checkable

@@ -12,14 +12,14 @@ def check_memory(experiment: Experiment) -> str:
     Raises:
         UserError: it takes more than there is; the line has the numbers and the settings that lower them.
     """
-    entry = registry.entry(experiment.learner)
+    spec = registry.spec_of(experiment.learner)
     needs = registry.memory(experiment.learner, experiment.settings)
-    total, room = sum(needs.values()), device_bytes() if entry.uses_jax else available_bytes()
+    total, room = sum(needs.values()), device_bytes() if spec.uses_jax else available_bytes()
     parts = ", ".join(f"{what}: {size_text(size)}" for what, size in needs.items())
     if total > room:
         raise UserError(
             f"{experiment.run.name} takes {size_text(total)} of memory ({parts}) and {size_text(room)} are there; "
-            f"lower {entry.memory_keys}"
+            f"lower {spec.memory_keys}"
         )
     return f"memory: {size_text(total)} of {size_text(room)} ({parts})"
 

@@ -213,7 +213,7 @@ def join(learner: str) -> Processes:
     count = _number(source, "1")
     if count == 1:
         return Processes()
-    if not registry.entry(learner).several_processes:
+    if not registry.spec_of(learner).several_processes:
         raise UserError(
             f"{source} is {count}, but the learner '{learner}' trains in one process;"
             f" set {NUM_PROCESSES}=1, also for processes that train runs of their own"

@@ -127,6 +127,8 @@ class NetworkSetting(SearchSetting):
 class SearchPlayer:
     """Plays with fixed parameters, without exploration, from normal starts."""
 
+    plays_one_by_one = False
+
     def __init__(self, setting: Setting, params: Params):
         self.effort_unit = setting.effort_unit
         self._compile = _make_play(setting)

@@ -35,6 +35,7 @@ class ExpectimaxPlayer:
     """
 
     effort_unit = "ply"
+    plays_one_by_one = True
 
     def __init__(self, rules: Rules, values: Network | Heuristic, config: ExpectimaxConfig, threads: int) -> None:
         """A player; a network's values are of afterstates, and do not change from now on."""

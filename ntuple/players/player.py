@@ -98,6 +98,7 @@ class NTuplePlayer:
     """Plays the best of the four moves. It shares the network's arrays: it plays as well as they are just then."""
 
     effort_unit = "ply"
+    plays_one_by_one = False
 
     def __init__(self, rules: Rules, network: Network, threads: int, kind: int = AFTERSTATES) -> None:
         """A player; `kind` is what the network values (ntuple.state_action)."""
@@ -134,6 +135,7 @@ class RandomPlayer:
     """Plays uniformly random legal moves."""
 
     effort_unit = "ply"
+    plays_one_by_one = False
     greedy = False
 
     def __init__(self, rules: Rules, threads: int) -> None:

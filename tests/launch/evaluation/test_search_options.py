@@ -41,8 +41,8 @@ TREE = SearchConfig(
 @pytest.mark.parametrize(
     ("experiment", "options", "search"),
     [
-        (NTUPLE, Options(), Search("1ply", None, "one_ply_player")),
-        (NTUPLE, Options("1ply"), Search("1ply", None, "one_ply_player")),
+        (NTUPLE, Options(), Search("1ply", None, "1ply")),
+        (NTUPLE, Options("1ply"), Search("1ply", None, "1ply")),
         (NTUPLE, Options("gumbel"), Search("gumbel-n16-simulator-ntuple", TREE)),
         # Few simulations go to every move once, however they are asked for.
         *(
@@ -82,7 +82,7 @@ TREE = SearchConfig(
             Options(overrides=("search.c_scale=1e-1", "search.simulations=2_0", "search.gumbel_scale=0")),
             Search("gumbel-n20", replace(OWN, c_scale=0.1, simulations=20, gumbel_scale=0.0)),
         ),
-        (DEEP_TD, Options(), Search("1ply", None, "one_ply_player")),
+        (DEEP_TD, Options(), Search("1ply", None, "1ply")),
         (DEEP_TD, Options("gumbel"), Search("gumbel-n16-simulator", TREE)),
         (
             DEEP_TD,
@@ -92,7 +92,7 @@ TREE = SearchConfig(
                 replace(TREE, root="puct", simulations=4, considered_actions=4),
             ),
         ),
-        (TOY, Options(), Search("1ply", None, "one_ply_player")),
+        (TOY, Options(), Search("1ply", None, "1ply")),
     ],
 )
 def test_what_is_asked_for(experiment: Experiment, options: Options, search: Search):
