@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from launch.cli import main
-from launch.commands.networks import read_source
+from launch.commands.network_tools import read_source
 from launch.run import checkpoints
 from launch.run.processes import Processes
 from ntuple.files.stored_network import save_stored
