@@ -21,14 +21,15 @@ import jax.numpy as jnp
 
 from launch.bench.rows import Row, best_seconds
 from launch.bench.work import Work, count_work
+from launch.config.examples import examples_folder
 from launch.config.experiment import load_experiment
 from launch.errors import UserError
-from launch.run.environment import device_bytes
+from launch.run.memory import device_bytes
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.train_step import Learner, make_learner
 from muzero2048.search.tree_search import block_size
 
-CONFIGS = Path(__file__).parents[2] / "configs" / "muzero"
+CONFIGS = examples_folder() / "muzero"
 SMALL, LARGE = ("grounded", "latent"), ("dissertation", "deepmind")  # a CPU counts the work of large ones, no more
 CHUNK = 32  # moves a game in a chunk, or the least number above that fits the config, so that large ones stay short
 REPEATS = 3  # rather than launch.bench.rows.REPEATS: a chunk is long enough to be timed well

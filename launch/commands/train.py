@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launch.commands.parser import add_config_overrides
+from launch.config.examples import examples_folder
 
 if TYPE_CHECKING:
     from launch.commands.parser import Commands
@@ -16,7 +17,7 @@ def add(commands: "Commands") -> None:
         "train",
         help="train one experiment",
         usage="muzero2048 train [-h] CONFIG [key=value ...] [--resume]",
-        epilog="muzero2048 config CONFIG prints every key",
+        epilog=f"muzero2048 config CONFIG prints every key; example configs are in {examples_folder()}",
     )
     parser.add_argument("config", type=Path, metavar="CONFIG", help="a YAML file, or the folder of a run")
     add_config_overrides(parser)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from launch.errors import UserError
 from launch.evaluation.evaluate import parse_board
 from launch.evaluation.notation import format_position, parse_position
-from launch.run.environment import available_bytes, project_version
+from launch.run.environment import project_version
+from launch.run.memory import available_bytes
 from ntuple.exact.solution import ACTIONS, Solution, Worth
 from ntuple.exact.solver import LEVELS, MOST_CELLS, solve
 
