@@ -1,8 +1,10 @@
-# Every target but lock (it wants uv) sets up what it needs: Python >= 3.11 and make are enough.
-#   make demo    train, evaluate and compare both learners (under 10 minutes on 2 cores; if stopped, goes on)
+# You need Python >= 3.11 and make. Every target sets up the rest, except lock, which needs uv.
+#   make demo    train, evaluate and compare both learners (under 10 minutes on 2 idle cores; continues if it was stopped)
 #   make test    the fast tests;  make test-slow  the slow ones;  make check  format, lint, types
-#   make bench   the environment against pgx and jumanji, n-tuples against TDL2048+ if named, the search against mctx
-#   make lock    resolve requirements.lock anew from pyproject.toml
+#   make test-mutants  40 faults put into the code one at a time: the fast tests must catch each (8 minutes on a core)
+#   make bench   the environment against pgx and jumanji, n-tuples against TDL2048+ if the variable TDL2048 names its
+#                binary, the search against mctx
+#   make lock    resolve requirements.lock again from pyproject.toml
 
 PYTHON ?= python3
 VENV := .venv
@@ -11,7 +13,7 @@ READY := $(VENV)/ready
 RUN := $(BIN)/muzero2048
 DEMO := runs/quick-ntuple runs/quick-muzero
 
-.PHONY: demo test test-slow check bench lock clean
+.PHONY: demo test test-slow test-mutants check bench lock clean
 
 demo: $(READY)
 	$(RUN) train configs/quick/ntuple.yaml --resume
@@ -25,6 +27,9 @@ test: check
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow
 
+test-mutants: $(READY)
+	$(BIN)/python tests/mutants.py
+
 check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -35,7 +40,8 @@ bench: $(READY)
 	$(RUN) bench ntuple
 	$(RUN) bench search
 
-# The environment is built from the lock alone and rebuilt when the lock changes; a half-built one is never ready.
+# The environment is built from the lock file alone, and rebuilt when that file changes. `ready` is written last, so an
+# environment whose build was interrupted is built again.
 $(READY): requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
 	rm -rf $(VENV)

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# What a machine with a GPU should be asked once: the tests of muzero2048, the benchmarks (of the learner also the MLP of
-# deepmind with n = m = 3), ten minutes of training.
+# Runs the GPU tests of muzero2048, the benchmarks, and ten minutes of training. The learner is measured with the config
+# dissertation and with the MLP of the config deepmind (n = m = 3).
 #
-#   launch/gpu_check.sh [FILE]          all figures as one JSON object into FILE (default: gpu-check.json), an hour or so
-#   SHORT=1 launch/gpu_check.sh [FILE]  a few minutes of it, on a CPU too, to try the script itself
+#   launch/gpu_check.sh [FILE]          writes all figures as one JSON object to FILE (default: gpu-check.json); ca. 1 hour
+#   SHORT=1 launch/gpu_check.sh [FILE]  runs small versions in a few minutes, also on a CPU, to test the script
 #
-# A part that fails is in the file with its exit code, and the others run all the same; the script then exits with 1.
+# If a part fails, its exit code is in the file, the other parts still run, and the script exits with 1.
 set -u
 cd "$(dirname "$0")/.."
 file=$(realpath -m "${1:-gpu-check.json}")
 python=${PYTHON:-python} work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-part() {  # NAME COMMAND...: run it, keep what it prints, its exit code and its seconds
+part() {  # NAME COMMAND...: run the command; save its output, its exit code and its seconds
     local name=$1 began=$SECONDS; shift
     echo "== $name: $*"
     "$@" 2>&1 | tee "$work/$name.out"
@@ -25,7 +25,7 @@ if [ -n "${SHORT:-}" ]; then
 else
     tests=(tests/muzero2048) config=configs/muzero/dissertation.yaml seconds=600
     mlp="learner configs/muzero/deepmind.yaml muzero.search.root=gumbel"
-    mlp+=" muzero.search.simulations=3 muzero.search.considered_actions=3"
+    mlp+=" muzero.search.simulations=3 muzero.search.gumbel.considered_actions=3"
     benches=("env: env" "search: search" "learner: learner" "mlp: $mlp")
 fi
 part tests "$python" -m pytest -q -p no:cacheprovider "${tests[@]}"
@@ -33,7 +33,7 @@ for bench in "${benches[@]}"; do
     # shellcheck disable=SC2086
     part "bench_${bench%%:*}" "$python" -m launch bench ${bench#*:} --json
 done
-# SIGTERM lets the training save and end: its exit code is then 75, which is as good as 0.
+# At SIGTERM the training saves and exits with 75, which counts as success.
 part train timeout --preserve-status "$seconds" "$python" -m launch train "$config" \
     run.name=check run.runs_folder="$work" run.profile=true run.evaluate_env_steps=0
 [ -d "$work/check/profile" ] && rm -rf "${file%.json}-profile" && cp -r "$work/check/profile" "${file%.json}-profile"
@@ -43,7 +43,7 @@ import json, sys
 from pathlib import Path
 
 import jax
-from launch.environment import environment
+from launch.run.environment import environment
 
 work, file = Path(sys.argv[1]), Path(sys.argv[2])
 result = {**environment(), "devices": [f"{d.platform} {d.device_kind}" for d in jax.devices()], "parts": {}}

@@ -16,6 +16,8 @@ import numbers
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, TypeVar, cast, get_args, get_origin, get_type_hints
 
+from ntuple.lists import as_tuple, is_list, list_holds, list_text, list_words
+
 T = TypeVar("T")
 
 LARGEST = 10**15  # of any int without a bound of its own: sums and products of a few of them still fit 64 bits
@@ -121,6 +123,9 @@ class Settings:
 
     _prefix: ClassVar[str] = ""
 
+    # Former name of a key -> its present one, dotted where it went into a group; files of earlier versions are read so.
+    former_keys: ClassVar[dict[str, str]] = {}
+
     def __init_subclass__(cls, prefix: str | None = None, **rest: Any) -> None:
         """`prefix` is the name under which the class is nested, for messages; by default that of the base class."""
         super().__init_subclass__(**rest)
@@ -136,8 +141,19 @@ class Settings:
         for field in dataclasses.fields(self):  # type: ignore[arg-type] # subclasses are dataclasses
             value, kind = getattr(self, field.name), _types(type(self))[field.name]
             accepted = _range(field, kind)
+            if is_list(kind):
+                value = self._set_list(field.name, kind, value)
             if not _is_accepted(value, kind, accepted):
                 self.refuse(field.name, _accepts(kind, accepted, value))
+
+    def _set_list(self, name: str, kind: Any, value: Any) -> Any:
+        """Store a list as nested tuples, whatever form it was given in."""
+        try:
+            value = as_tuple(kind, value)
+        except ValueError:
+            self.refuse(name, list_words(kind))
+        object.__setattr__(self, name, value)  # the dataclass is frozen
+        return value
 
     def refuse(self, name: str, give: str) -> NoReturn:
         """Raise ValueError for the value of a field; `give` says what it should be."""
@@ -208,7 +224,7 @@ def setting_of(field: "dataclasses.Field[Any]") -> Setting:
 
 def _clause_holds(clause: str, settings: Any) -> bool:
     path, values = clause.split("=")
-    value = str(functools.reduce(getattr, path.removesuffix("!").split("."), settings))
+    value = str(list_text(functools.reduce(getattr, path.removesuffix("!").split("."), settings)))
     return (value in values.split("|")) != path.endswith("!")
 
 
@@ -230,6 +246,8 @@ def _range(field: "dataclasses.Field[Any]", kind: Any) -> Range:
 def _is_accepted(value: Any, kind: Any, accepted: Range) -> bool:
     if get_origin(kind) is Literal:
         return value in get_args(kind)
+    if is_list(kind):
+        return list_holds(kind, value)
     if kind is bool:
         return isinstance(value, bool)
     if kind in (int, float):
@@ -241,6 +259,8 @@ def _is_accepted(value: Any, kind: Any, accepted: Range) -> bool:
 def _accepts(kind: Any, accepted: Range, value: Any = None) -> str:
     if get_origin(kind) is Literal:
         return f"one of: {', '.join(map(str, get_args(kind)))}"
+    if is_list(kind):
+        return list_words(kind)
     if kind is bool:
         return "true or false"
     if kind is int and isinstance(value, int) and value > LARGEST:
@@ -251,4 +271,6 @@ def _accepts(kind: Any, accepted: Range, value: Any = None) -> str:
 
 
 def _type_name(kind: Any) -> str:
+    if is_list(kind):
+        return "list"
     return "choice" if get_origin(kind) is Literal else str(kind.__name__)

@@ -1,4 +1,4 @@
-"""Benchmarks: `muzero2048 bench WHAT` prints a table, and with --json one object."""
+"""Benchmarks: `muzero2048 bench WHAT` prints a table, and with --json also one JSON object."""
 
 import json
 from collections.abc import Sequence
@@ -10,15 +10,25 @@ from rich.table import Table
 from launch.bench.rows import Row
 from launch.errors import UserError
 
-MOST_GPUS = 4096  # to compile for: each is a device that XLA keeps track of
-OF_A_CONFIG = ("learner", "gpu")  # benchmarks of any MuZero experiment; the others have their own
+MOST_GPUS = 4096  # limit of --gpus: XLA keeps a record of each device
+OF_A_CONFIG = ("learner", "gpu")  # benchmarks that measure any MuZero config; the others have settings of their own
 
 
 def run_bench(what: str, config: Path | None, overrides: Sequence[str], gpus: int, as_json: bool) -> int:
-    """Run one benchmark and print its rows; with `as_json` the last line is one object.
+    """Run one benchmark and print its rows.
+
+    Args:
+        what: env, search, ntuple, expectimax, learner, gpu or accuracy.
+        config: config file for the benchmarks learner and gpu; None: their four configs.
+        overrides: "key=value" that change the config.
+        gpus: number of GPUs that the benchmark gpu compiles for.
+        as_json: print the rows as one JSON object in the last line.
+
+    Returns:
+        The exit code 0.
 
     Raises:
-        UserError: a config is given to a benchmark that has its own.
+        UserError: a config is given to a benchmark that takes none, or the benchmark cannot run.
     """
     if not 1 <= gpus <= MOST_GPUS:
         raise UserError(f"--gpus is {gpus}; give 1 to {MOST_GPUS}")
@@ -39,7 +49,7 @@ def run_bench(what: str, config: Path | None, overrides: Sequence[str], gpus: in
 
 
 def _measure(what: str, config: Path | None, overrides: Sequence[str], gpus: int) -> list[Row]:
-    # Each imports its own needs: peers are there only where the group `bench` is installed.
+    # Imports are local: pgx, jumanji and other peers are installed only with the dependency group `bench`.
     if what == "env":
         from launch.bench.env import bench_env
 

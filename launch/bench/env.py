@@ -1,4 +1,4 @@
-"""Steps a second of the environment, beside pgx and jumanji."""
+"""Steps per second of the environment, compared with pgx and jumanji."""
 
 import time
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from launch.bench.rows import Row, best_seconds
 from launch.errors import UserError
 
-MEASURED_SECONDS = 0.4  # aimed at a repeat
+MEASURED_SECONDS = 0.4  # target length of a repeat
 
 
 class Environment(NamedTuple):
@@ -15,11 +15,11 @@ class Environment(NamedTuple):
 
     init: Callable[[Any, int], Any]  # (key, batch) -> state
     step: Callable[[Any, Any], tuple[Any, Any]]  # (key, state) -> (state, rewards)
-    steps_a_call: int = 1  # moves that one call of `step` makes
+    steps_a_call: int = 1  # moves of each environment in one call of `step`
 
 
 def bench_env(batches: tuple[int, ...] = (64, 1024, 16384)) -> list[Row]:
-    """Steps a second of the JAX environment, of pgx and of jumanji.
+    """Measure steps per second of the JAX environment, pgx and jumanji.
 
     Raises:
         UserError: a peer is not installed.
@@ -42,7 +42,7 @@ class Rollout(NamedTuple):
     """A compiled rollout of about MEASURED_SECONDS."""
 
     run: Callable[[], None]
-    steps: int  # of each environment in a run
+    steps: int  # moves of each environment in a run
 
 
 def _make_rollout(environment: Environment, batch: int) -> Rollout:
@@ -86,7 +86,7 @@ def _ours() -> Environment:
     draws = 1 + STEP_DRAWS
 
     def two_steps(key: Any, board: Board) -> tuple[Board, Any]:
-        # One call of threefry for both: its ten small kernels are a third of the time at 64 boards.
+        # One call of threefry for both steps: its ten small kernels take a third of the time at 64 boards.
         bits = jax.random.bits(key, (2 * draws, *board[0].shape), jnp.uint32)
         rewards = jnp.zeros(board[0].shape)
         for first in (0, draws):
@@ -139,7 +139,7 @@ def _jumanji() -> Environment:
 
 
 def _random_legal(key: Any, mask: Any) -> Any:
-    """One uniform draw a board, the way that is cheapest for a peer."""
+    """Draw a uniformly random legal action for each board, in the cheapest way for the peers."""
     import jax
     import jax.numpy as jnp
 

@@ -1,27 +1,28 @@
-"""Moves a second of expectimax on one thread, and of TDL2048+ with the same network where its binary is at hand.
+"""Moves per second of expectimax on one thread, compared with TDL2048+ on the same network if its binary is given.
 
-See launch.bench.ntuple for the peer and for why networks are warmed. Both play whole games from the start.
+launch/bench/ntuple.py describes the peer and the warm-up of networks. Both programs play whole games from the start.
 """
 
+import functools
 import tempfile
 from pathlib import Path
 
-from launch.bench.ntuple import METHODS, NETWORKS, PEER, WARM_MOVES, find_peer, run_peer, warmed
-from launch.bench.rows import REPEATS, Row
+from launch.bench.ntuple import METHODS, NETWORKS, WARM_MOVES, Cell, find_peer, measured, play_speed, run_peer, warmed
+from launch.bench.rows import Row
 from ntuple import ExpectimaxConfig, ExpectimaxPlayer, make_rules
 from ntuple.files.stored_network import StoredNetwork, filled_network
 from ntuple.files.tdl import write_w
 from ntuple.tables.network import read_field
 
-GAMES = {2: 30, 3: 2}  # of a repeat, by plies: about a second each
+GAMES = {2: 30, 3: 2}  # games of a repeat, by plies; a repeat takes about a second
 SEED = 1
 
 
 def bench_expectimax(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) -> list[Row]:
-    """Moves a second of each network and depth, best of five, interleaved with the peer.
+    """Measure moves per second of each network and depth, best of five, interleaved with the peer.
 
     Raises:
-        UserError: TDL2048 names no file that runs.
+        UserError: the environment variable TDL2048 is not the path of a program.
     """
     peer, rules, rows = find_peer(), make_rules(4, 4), []
     for name in networks:
@@ -33,13 +34,14 @@ def bench_expectimax(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WAR
                 write_w(Path(folder, "network.w"), stored.to_w())
             for plies, games in GAMES.items():
                 player = ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=plies), threads=1)
-                ours, theirs = 0.0, 0.0
-                for _ in range(REPEATS):
-                    played = player.play(games, SEED)
-                    ours = max(ours, float(played.moves.sum()) / played.seconds)
-                    if peer:
-                        words = ["-n", f"{name}patt", "-i", "network.w", "-d", f"{plies}p", "-p", "1"]
-                        theirs = max(theirs, run_peer(peer, [*words, "-e", f"1x{games}"], Path(folder)))
-                ratio = {PEER: ours / theirs} if peer else {}
-                rows.append(Row(f"play {plies}-ply {name}, 1 thread", ours, "moves/s", ratio))
+                words = ["-n", f"{name}patt", "-i", "network.w", "-d", f"{plies}p", "-p", "1", "-e", f"1x{games}"]
+                rows.append(
+                    measured(
+                        Cell(
+                            f"play {plies}-ply {name}, 1 thread",
+                            functools.partial(play_speed, player, games, SEED),
+                            functools.partial(run_peer, peer, words, Path(folder)) if peer else None,
+                        )
+                    )
+                )
     return rows

@@ -1,7 +1,7 @@
-"""The MuZero learner's programs, compiled for a GPU that need not be there: launches, waits, memory.
+"""Launches, waits and memory of the MuZero learner's programs on a GPU, from compiling them without one.
 
-Wants JAX's CUDA plugin, `pip install -e '.[gpu]'`, but no GPU and no driver. Where there is a GPU, XLA picks kernels by
-timing them, so there it may compile a little differently.
+The benchmark needs JAX's CUDA plugin, `pip install -e '.[gpu]'`, but no GPU and no driver. On a machine with a GPU, XLA
+selects kernels by timing them, so its programs may differ a little from these.
 """
 
 import os
@@ -20,7 +20,7 @@ from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.train_step import make_learner
 from muzero2048.training.devices import Devices
 
-# What XLA asks of a device (stream_executor.GpuTargetConfigProto), of an H200.
+# Description of an H200 for XLA (stream_executor.GpuTargetConfigProto).
 H200 = """
 platform_name: "CUDA"
 dnn_version_info { major: 9 minor: 10 }
@@ -38,25 +38,34 @@ gpu_device_info {
 
 
 def bench_gpu(file: Path | None, overrides: Sequence[str], count: int) -> list[Row]:
-    """Rows of one config, or of four, on so many GPUs of one machine.
+    """Compile the programs of one config, or of four configs.
+
+    Args:
+        file: a config file; None: the four configs of `experiments`.
+        overrides: "key=value" that change the config.
+        count: number of GPUs of one machine.
+
+    Returns:
+        The rows of all configs.
 
     Raises:
-        UserError: the plugin is not there; the config is missing, wrong, of another learner, or cannot be cut.
+        UserError: the plugin is not installed, or the config is missing, wrong, of another learner, or cannot be split
+            among the GPUs.
     """
     devices = absent_devices(count)
     rows = []
     for name, config in experiments(file, overrides):
         try:
             rows += program_rows(name, config, devices)
-        except ValueError as error:  # such as environments that cannot be cut among the devices
+        except ValueError as error:  # such as environments that cannot be split among the devices
             raise UserError(f"{name}: {error}") from error
     return rows
 
 
 def absent_devices(count: int) -> Devices:
-    """Devices to compile for, no more."""
-    jax.config.update("jax_enable_compilation_cache", False)  # compiling is to be timed
-    os.environ["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"] = "1"  # the plugin looks for a driver else
+    """Return descriptions of GPUs, which programs can be compiled for but not run on."""
+    jax.config.update("jax_enable_compilation_cache", False)  # since compiling is timed
+    os.environ["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"] = "1"  # otherwise the plugin looks for a driver
     try:
         found = topologies.get_topology_desc("H200", "cuda", target_config=H200, topology=f"1x1x{count}").devices
     except NotImplementedError as error:
@@ -65,12 +74,21 @@ def absent_devices(count: int) -> Devices:
 
 
 def program_rows(name: str, config: MuZeroConfig, devices: Devices) -> list[Row]:
-    """What a move of all games and an update cost each of the devices."""
+    """Compile the programs `play` and `learn` of a config.
+
+    Args:
+        name: name of the config, for the rows.
+        config: the config.
+        devices: the devices to compile for.
+
+    Returns:
+        The cost on each device of a move of all games and of an update, and memory and compile time of each program.
+    """
     learner = make_learner(config, devices)
     size = f"{config.num_envs} games, batch {config.replay.batch_size}"
     rows = []
     for kind, traced in trace(learner).items():
-        # A search more is done behind the last move of a chunk.
+        # A chunk has one more search, after its last move.
         what, steps = ("a move", config.chunk + 1) if kind == "play" else ("an update", config.updates_per_chunk)
         began = time.perf_counter()
         program = traced.lower().compile()
@@ -81,7 +99,7 @@ def program_rows(name: str, config: MuZeroConfig, devices: Devices) -> list[Row]
             Row(f"{label}, {what}", found.waits / steps, "waits of the host, at least", {}),
             Row(f"{label}, {what}", found.bytes / steps / 1e9, "GB read and written, at most", {}),
             Row(f"{label}, {what}", found.sent / steps / 1e6, "MB sent to the other devices", {}),
-            Row(f"{label}, memory beside the state", memory.temp_size_in_bytes / 1e6, "MB", {}),
+            Row(f"{label}, temporary memory", memory.temp_size_in_bytes / 1e6, "MB", {}),
             Row(f"{label}, state", memory.argument_size_in_bytes / 1e6, "MB", {}),
             Row(f"{label}, compiling", seconds, "s", {}),
         ]

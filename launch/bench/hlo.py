@@ -1,7 +1,9 @@
-"""What the host has to launch and to wait for in a compiled program, read from the text of its HLO.
+"""Count the kernel launches and the waits of the host in a compiled program, from the text of its HLO.
 
-An operation counts as a kernel, though a sort is several of them. XLA may put kernels together into a CUDA graph, which
-the host launches once; the text does not tell.
+Limits of the count:
+
+- An operation counts as one kernel. Some operations, such as a sort, are several kernels.
+- XLA may combine kernels into a CUDA graph, which the host launches once. The text does not show this.
 """
 
 import math
@@ -9,28 +11,28 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-# Operations that no kernel runs for: they name memory.
+# Operations without a kernel: they only name memory.
 FREE = frozenset({"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "partition-id"})
 COLLECTIVES = frozenset({"all-reduce", "all-gather", "all-to-all", "reduce-scatter", "collective-permute"})
-BYTES = {  # of a type; 4 if it is not here
+BYTES = {  # size of an element by type; 4 for a type that is not listed
     "token": 0, "pred": 1, "s8": 1, "u8": 1, "s16": 2, "u16": 2, "f16": 2, "bf16": 2,
     "s64": 8, "u64": 8, "f64": 8, "c64": 8,
 }  # fmt: skip
 
 
 class Launches(NamedTuple):
-    """Of one run of a program. A loop whose passes the program does not tell counts as one pass."""
+    """Counts for one run of a program. A loop with an unknown number of iterations counts as one iteration."""
 
     kernels: int
-    waits: int  # loops and branches about which the host must ask the device, each time it comes to one
-    bytes: int  # operands and results of all kernels, whole, also where a kernel reads a row of them
-    sent: int  # bytes that a device gives to what all devices do together, such as the sum of gradients
+    waits: int  # executions of loops and branches for which the host reads a value from the device
+    bytes: int  # size of all operands and results of kernels, in full even if a kernel reads only one row
+    sent: int  # bytes that a device sends in collectives, such as the sum of gradients
 
     def __add__(self, other: Any) -> "Launches":
         return Launches(*(x + y for x, y in zip(self, other, strict=True)))
 
     def times(self, number: int) -> "Launches":
-        """So many times this."""
+        """Return the counts multiplied by `number`."""
         return Launches(*(number * x for x in self))
 
 
@@ -48,17 +50,23 @@ class Operation(NamedTuple):
 
 
 def count_launches(text: str) -> Launches:
-    """Launches of a program, of branches those with most.
+    """Count the launches of a program; of the branches of a conditional, the one with the largest counts.
 
     Args:
-        text: of the optimised module, as `jax.stages.Compiled.as_text` gives it.
+        text: text of the optimised module, from `jax.stages.Compiled.as_text`.
+
+    Returns:
+        The counts.
+
+    Raises:
+        ValueError: a line is not an operation of an HLO module.
     """
     computations = dict(_computations(text))
     return _of_computation("ENTRY", computations)
 
 
 def _computations(text: str) -> Iterator[tuple[str, list[Operation]]]:
-    """Names, ENTRY for the one that is run, and operations."""
+    """Yield the name and the operations of each computation; the main computation has the name ENTRY."""
     for block in re.split(r"\n(?=%|ENTRY )", text):
         head, *lines = block.splitlines()
         if head.endswith("{"):
@@ -68,7 +76,7 @@ def _computations(text: str) -> Iterator[tuple[str, list[Operation]]]:
 
 def _operation(line: str) -> Operation:
     name, _, rest = line.strip().removeprefix("ROOT ").partition(" = ")
-    # The type may be a tuple of tuples, with comments in it: what follows it is the first word before a parenthesis.
+    # The type may be a nested tuple with comments. The kind is the first word after it that precedes a parenthesis.
     found = re.match(r"(.*?[\])}]) ([\w-]+)\(([^)]*)\)(.*)", rest)
     if found is None:
         raise ValueError(f"no operation of an HLO module: {line}")
@@ -112,6 +120,6 @@ def _named(attributes: str, what: str) -> str:
 
 
 def _size(type_text: str) -> int:
-    """Bytes of a type such as f32[64,256]{1,0}, or of a tuple of them."""
+    """Return the bytes of a type such as f32[64,256]{1,0}, or of a tuple of types."""
     arrays = re.findall(r"(\w+)\[([\d,]*)\]", type_text)
     return sum(BYTES.get(kind, 4) * math.prod(int(n) for n in shape.split(",") if n) for kind, shape in arrays)

@@ -1,11 +1,11 @@
-"""Speed of the MuZero learner by network and batch size, its share of the device's peak, its memory, its arithmetic.
+"""Speed, memory and arithmetic of the MuZero learner by network and batch size, and its share of the device's peak.
 
-    play    a chunk of moves in all environments, without learning
-    learn   the updates of a round, without play
-    both    a round, in the size in which play and learning take least time a move
+    play    a chunk of moves in all environments, without updates
+    learn   the updates of a round, without moves
+    both    a round, at the size with the least seconds per move of play and learn together
 
-The peak is that of a large matrix product in the type that the network computes in, in the same run. A share of it is
-the work of the program's own products (launch/bench/work.py), idle rows in a search's blocks left out.
+The peak is the FLOP/s of a large matrix product in the compute type of the network, measured in the same run. The share
+of the peak counts the FLOP of the program's products (launch/bench/work.py), without idle rows in a search's blocks.
 """
 
 import functools
@@ -30,15 +30,15 @@ from muzero2048.muzero.train_step import Learner, make_learner
 from muzero2048.search.tree_search import block_size
 
 CONFIGS = examples_folder() / "muzero"
-SMALL, LARGE = ("grounded", "latent"), ("dissertation", "deepmind")  # a CPU counts the work of large ones, no more
-CHUNK = 32  # moves a game in a chunk, or the least number above that fits the config, so that large ones stay short
-REPEATS = 3  # rather than launch.bench.rows.REPEATS: a chunk is long enough to be timed well
-PRODUCTS = 20  # that are timed for the peak
-PRODUCT, CPU_PRODUCT = 8192, 1024  # rows and columns of the matrices that tell the peak
+SMALL, LARGE = ("grounded", "latent"), ("dissertation", "deepmind")  # large configs are not run on a CPU
+CHUNK = 32  # moves of a game in a chunk, so that large configs run briefly; see `shortened`
+REPEATS = 3  # fewer than launch.bench.rows.REPEATS, since a chunk is long enough for precise timing
+PRODUCTS = 20  # number of products that are timed for the peak
+PRODUCT, CPU_PRODUCT = 8192, 1024  # rows and columns of the matrices for the peak
 
 
 class Program(NamedTuple):
-    """A compiled program; `run` takes the learner's state over, and gives the next one and a report."""
+    """A compiled program. `run` maps the learner's state, whose buffers it donates, to the next state and a report."""
 
     run: Any
     work: Work
@@ -47,7 +47,7 @@ class Program(NamedTuple):
 
 
 class Speed(NamedTuple):
-    """What was measured in one size: programs, and the seconds that a run of each takes."""
+    """Measurements at one size: the programs, and the seconds of a run of each."""
 
     config: MuZeroConfig
     learner: Learner
@@ -56,12 +56,12 @@ class Speed(NamedTuple):
 
 
 def bench_learner(file: Path | None, overrides: Sequence[str]) -> list[Row]:
-    """Rows of one config, or of four, two of which a CPU does not run.
+    """Measure one config, or four configs; a CPU does not run the two large ones.
 
     Raises:
         UserError: the config is missing, wrong, too large, or of another learner.
     """
-    jax.config.update("jax_enable_compilation_cache", False)  # compiling is to be timed
+    jax.config.update("jax_enable_compilation_cache", False)  # since compiling is timed
     on_cpu, rows = jax.default_backend() == "cpu", []
     for name, config in experiments(file, overrides):
         try:
@@ -69,13 +69,13 @@ def bench_learner(file: Path | None, overrides: Sequence[str]) -> list[Row]:
                 rows += work_rows(name, config, counted(config))
             else:
                 rows += network_rows(name, config, (1, 4) if on_cpu else (1, 4, 16))
-        except ValueError as error:  # such as environments that cannot be cut among the devices
+        except ValueError as error:  # such as environments that cannot be split among the devices
             raise UserError(f"{name}: {error}") from error
     return rows
 
 
 def experiments(file: Path | None, overrides: Sequence[str]) -> Iterator[tuple[str, MuZeroConfig]]:
-    """Names and configs, with short chunks, of what is measured: one file with overrides, or four that stand for all.
+    """Yield names and configs, with short chunks: of one file with overrides, or of four typical files.
 
     Raises:
         UserError: the file is missing, wrong, or of another learner.
@@ -88,10 +88,18 @@ def experiments(file: Path | None, overrides: Sequence[str]) -> Iterator[tuple[s
 
 
 def network_rows(name: str, config: MuZeroConfig, scales: Sequence[int]) -> list[Row]:
-    """The work of a network, and its speed at so many times the config's games and batch, as far as memory reaches.
+    """Measure the work and the speed of a config at several sizes.
+
+    Args:
+        name: name of the config, for the rows.
+        config: the config.
+        scales: factors of the config's games and batch, ascending; sizes that do not fit the memory are left out.
+
+    Returns:
+        The rows.
 
     Raises:
-        UserError: not even the first fits.
+        UserError: the first size does not fit the memory.
     """
     peak, speeds = measure_peak(config.network.compute_dtype), []
     for scale in scales:
@@ -117,7 +125,7 @@ def network_rows(name: str, config: MuZeroConfig, scales: Sequence[int]) -> list
 
 
 def measure(config: MuZeroConfig) -> Speed | None:
-    """Play and learning apart; None if they do not fit the device."""
+    """Measure `play` and `learn`; return None if they do not fit the device."""
     learner = make_learner(config)
     programs = {kind: compiled(traced, work_of(traced, config)) for kind, traced in trace(learner).items()}
     if max(program.bytes for program in programs.values()) > device_bytes():
@@ -126,7 +134,7 @@ def measure(config: MuZeroConfig) -> Speed | None:
 
 
 def measure_round(speed: Speed) -> Speed:
-    """What was measured, with `both` added if it fits the device."""
+    """Return `speed` with the measurement of `both` added, if `both` fits the device."""
     learner: Any = speed.learner
     play, learn = speed.programs["play"], speed.programs["learn"]
     nothing = learner.empty()
@@ -139,7 +147,7 @@ def measure_round(speed: Speed) -> Speed:
 
 
 def shortened(config: MuZeroConfig) -> MuZeroConfig:
-    """The config with chunks of CHUNK moves, or the next number with which its updates a chunk are whole."""
+    """Return the config with chunks of CHUNK moves, or of the next number with a whole number of updates per chunk."""
     for chunk in range(CHUNK, config.chunk):
         try:
             return _resized(config, config.num_envs, chunk, config.replay.batch_size)
@@ -149,36 +157,36 @@ def shortened(config: MuZeroConfig) -> MuZeroConfig:
 
 
 def scaled(config: MuZeroConfig, scale: int) -> MuZeroConfig:
-    """So many times the games and the batch."""
+    """Return the config with `scale` times the games and the batch."""
     return _resized(config, scale * config.num_envs, config.chunk, scale * config.replay.batch_size)
 
 
 def _resized(config: MuZeroConfig, games: int, chunk: int, batch: int) -> MuZeroConfig:
-    capacity = -(-config.replay.capacity // (games * chunk)) * games * chunk  # of whole chunks, as it must be
+    capacity = -(-config.replay.capacity // (games * chunk)) * games * chunk  # a multiple of the chunk, rounded up
     return replace(
         config, num_envs=games, chunk=chunk, replay=replace(config.replay, batch_size=batch, capacity=capacity)
     )
 
 
 def trace(learner: Any) -> dict[str, Any]:
-    """The programs `play` and `learn`, of which nothing is compiled yet."""
+    """Trace the programs `play` and `learn`; nothing is compiled."""
     shapes = learner.shapes()
     return {"play": learner.fill.trace(shapes), "learn": learner.learn.trace(shapes)}
 
 
 def counted(config: MuZeroConfig) -> dict[str, Work]:
-    """The work of a chunk of play and of its updates; nothing is allocated or compiled."""
+    """Count the work of a chunk of play and of its updates; nothing is allocated or compiled."""
     return {kind: work_of(traced, config) for kind, traced in trace(make_learner(config)).items()}
 
 
 def work_of(traced: Any, config: MuZeroConfig) -> Work:
-    """The work of a program; on a CPU one loop of an unknown length is in it, over the blocks of a search's boards."""
-    local = config.num_envs // jax.device_count()  # of which each device makes blocks of its own
+    """Count the work of a program. On a CPU it has one loop of unknown length, over the blocks of a search's boards."""
+    local = config.num_envs // jax.device_count()  # boards of one device, which it sorts into blocks
     return count_work(traced.jaxpr, jax.default_backend(), -(-local // block_size(local)))
 
 
 def compiled(traced: Any, work: Work) -> Program:
-    """Compile a program."""
+    """Compile a program, and measure its compile time and memory."""
     lowered = traced.lower()
     began = time.perf_counter()
     run = lowered.compile()
@@ -188,7 +196,7 @@ def compiled(traced: Any, work: Work) -> Program:
 
 
 def timed(programs: Mapping[str, Program], state: Any) -> dict[str, float]:
-    """Least seconds of a run of each program; `play` comes first, as the others want something to learn from."""
+    """Return the least seconds of a run of each program. `play` must be first: the others learn from its games."""
 
     def run(program: Program) -> None:
         nonlocal state
@@ -198,7 +206,7 @@ def timed(programs: Mapping[str, Program], state: Any) -> dict[str, float]:
 
 
 def measure_peak(dtype: str) -> float:
-    """FLOP/s of a product of large square matrices, times the number of devices."""
+    """Measure the FLOP/s of a product of large square matrices, times the number of devices."""
     size = CPU_PRODUCT if jax.default_backend() == "cpu" else PRODUCT
     x = jax.random.normal(jax.random.key(0), (size, size), jnp.dtype(dtype))
     product = jax.jit(jnp.matmul)
@@ -208,7 +216,16 @@ def measure_peak(dtype: str) -> float:
 
 
 def work_rows(name: str, config: MuZeroConfig, works: Mapping[str, Work]) -> list[Row]:
-    """The work of a move in self-play and of a sample in learning."""
+    """Return rows with the work of a move in self-play and of a sample in learning.
+
+    Args:
+        name: name of the config, for the rows.
+        config: the config.
+        works: work of the programs `play` and `learn`.
+
+    Returns:
+        The rows.
+    """
     samples = config.updates_per_chunk * config.replay.batch_size
     rows = []
     for what, work, number in (("move", works["play"], config.chunk_moves), ("sample", works["learn"], samples)):
@@ -218,7 +235,17 @@ def work_rows(name: str, config: MuZeroConfig, works: Mapping[str, Work]) -> lis
 
 
 def speed_rows(name: str, speed: Speed, kind: str, peak: float) -> list[Row]:
-    """What was measured of one program."""
+    """Return rows with the measurements of one program.
+
+    Args:
+        name: name of the config, for the rows.
+        speed: the measurements.
+        kind: play, learn or both.
+        peak: FLOP/s of the device.
+
+    Returns:
+        The rows.
+    """
     config, program, seconds = speed.config, speed.programs[kind], speed.seconds[kind]
     name = f"{name}, {config.num_envs} games, batch {config.replay.batch_size}: {kind}"
     rows = []

@@ -1,8 +1,10 @@
-"""Moves a second of n-tuple training and 1-ply play, and of TDL2048+ in the same run where its binary is at hand.
+"""Moves per second of n-tuple training and 1-ply play, compared with TDL2048+ if its binary is given.
 
-TDL2048+ (Guei, github.com/moporgic/TDL2048, `make`) is built outside this project; the environment variable TDL2048
-names its binary. Networks are warmed first: in the games of a fresh one few entries are ever met, and all lie in the
-caches. Both programs learn from the same number of games before they are timed.
+TDL2048+ (Guei, github.com/moporgic/TDL2048, `make`) is built outside this project. The environment variable TDL2048 is
+the path of its binary; both programs are then measured in the same run.
+
+Networks are trained before they are timed (warm-up), both programs with the same number of games: the games of a fresh
+network use few entries, which all stay in the caches of the CPU.
 """
 
 import os
@@ -21,6 +23,7 @@ import numpy as np
 import ntuple
 from launch.bench.rows import REPEATS, Row
 from launch.errors import UserError
+from launch.learners.interfaces import Player
 from ntuple import NTupleConfig, NTupleLearner
 from ntuple.learning.config import StepSizeConfig
 from ntuple.learning.step_sizes import SECOND, forget
@@ -31,20 +34,20 @@ PEER_VARIABLE = "TDL2048"
 NETWORKS = ("4x6", "8x6")
 THREADS = (1, 2)
 WARM_MOVES = 30_000_000
-TIMED_MOVES = 4_000_000  # of training, a repeat
-TIMED_GAMES = 1_000  # of play, a repeat
-COUNTED_MOVES = 100_000  # of training, a repeat: while sums of TC are small, float32 counts every update
-DRIFT_REPORTS = 20  # before that: games that began together drift apart
+TIMED_MOVES = 4_000_000  # moves of training in a repeat
+TIMED_GAMES = 1_000  # games of play in a repeat
+COUNTED_MOVES = 100_000  # moves in a repeat of `_lost_updates`; few, so that float32 rounds little in the sums of TC
+DRIFT_REPORTS = 20  # reports before that, so that games that began at the same time are in different phases
 PER_MILLION = 1e6
 
 
 class Method(NamedTuple):
-    """A rule of learning, here and there."""
+    """An update rule, in the settings of this project and of the peer."""
 
     v_init: float
     adaptive_fraction: float
-    their_init: str  # behind the name of their network
-    their_rate: str
+    their_init: str  # suffix of the peer's network name
+    their_rate: str  # arguments of the peer's option -a
 
 
 METHODS = {
@@ -52,22 +55,24 @@ METHODS = {
     "OTD(0)": Method(320_000.0, 0.0, "=320000/norm", "0.1 fixed"),
     "TC": Method(0.0, 1.0, "", "1.0 coherence"),
 }
-Measure = Callable[[], float]  # moves a second
+Measure = Callable[[], float]  # returns moves per second
 
 
 class Cell(NamedTuple):
-    """One figure to be measured, here and there."""
+    """A figure to measure, with this program and with the peer."""
 
     name: str
     ours: Measure
-    theirs: Measure | None
+    theirs: Measure | None  # None: no peer is given
 
 
 def bench_ntuple(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) -> list[Row]:
-    """Compile times, moves a second of each network, method and number of threads, best of five, and lost updates.
+    """Measure compile times, moves per second and lost updates.
+
+    Moves per second are measured for each network, method and number of threads, best of five.
 
     Raises:
-        UserError: TDL2048 names no file that runs.
+        UserError: the environment variable TDL2048 is not the path of a program.
     """
     peer = find_peer()
     rows = list(_compile_times())
@@ -75,13 +80,14 @@ def bench_ntuple(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MO
         for method, rule in METHODS.items():
             learner = warmed(network, rule, warm_moves)
             with tempfile.TemporaryDirectory() as folder:
-                rows += [_measured(cell) for cell in _cells(learner, method, peer, Path(folder))]
+                rows += [measured(cell) for cell in _cells(learner, method, peer, Path(folder))]
             if method == "TC":
                 rows += _lost_updates(learner)
     return rows
 
 
-def _measured(cell: Cell) -> Row:
+def measured(cell: Cell) -> Row:
+    """Measure a cell: best of REPEATS, this program and the peer in turn."""
     ours, theirs = 0.0, 0.0
     for _ in range(REPEATS):
         ours = max(ours, cell.ours())
@@ -91,7 +97,7 @@ def _measured(cell: Cell) -> Row:
 
 
 def _cells(learner: NTupleLearner, method: str, peer: Path | None, folder: Path) -> list[Cell]:
-    """The cells of one warmed network; the peer's is a file in `folder`."""
+    """Return the cells of one trained network. The peer's network is a file in `folder`."""
     network, rule = learner.config.network, METHODS[method]
     if peer:
         games = -(-learner.progress["games"] // max(THREADS))
@@ -113,7 +119,7 @@ def _cells(learner: NTupleLearner, method: str, peer: Path | None, folder: Path)
                 theirs(threads, "-t", f"{threads}x{games}"),
             )
         )
-    if method == "TD(0)":  # play reads the weights alone, however they were learned
+    if method == "TD(0)":  # play reads only the weights, so its speed does not depend on the method
         for threads in THREADS:
             games = TIMED_GAMES // threads
             cells.append(
@@ -131,9 +137,18 @@ def _count(threads: int) -> str:
 
 
 def warmed(network: str, rule: Method, moves: int) -> NTupleLearner:
-    """A learner that has made so many moves."""
+    """Train a learner before it is timed.
+
+    Args:
+        network: name of the network.
+        rule: the update rule.
+        moves: moves of training.
+
+    Returns:
+        The trained learner.
+    """
     config = NTupleConfig(
-        network=network,
+        network=(network,),
         env_steps=moves + (REPEATS + 1) * len(THREADS) * TIMED_MOVES + DRIFT_REPORTS * COUNTED_MOVES,
         report_env_steps=moves,
         threads=max(THREADS),
@@ -146,16 +161,20 @@ def warmed(network: str, rule: Method, moves: int) -> NTupleLearner:
 
 
 def _going_on(learner: NTupleLearner, threads: int, moves: int) -> NTupleLearner:
-    """A learner that goes on with a warmed network, in games of its own, and reports every so many moves."""
+    """Return a learner that continues with the network of `learner` in new games; it reports every `moves` moves."""
     config = replace(learner.config, threads=threads, report_env_steps=moves)
     return NTupleLearner(config, seed=2, network=learner.network)
 
 
 def _lost_updates(learner: NTupleLearner) -> Iterator[Row]:
-    """How many of a million updates of a weight are lost where threads write at once.
+    """Yield how many of a million updates of an entry are lost because threads write at the same time.
 
-    Every update of TC adds |delta| to the A of each of its entries: what is missing of that in their sum was lost. The
-    row of one thread shows what float32 rounds away.
+    An update of TC adds |delta| to the sum A of each of its entries. Without losses, the sum of A over all entries is
+    the sum of |delta| over updates and their entries:
+
+        lost = 1 - sum of A / (mean |delta| * updates * entries per update)
+
+    The row of one thread shows the error by rounding of float32.
     """
     for threads in THREADS:
         counted = _going_on(learner, threads, COUNTED_MOVES)
@@ -180,16 +199,30 @@ def _training(learner: NTupleLearner, threads: int) -> Measure:
 
 def _play(learner: NTupleLearner, threads: int) -> Measure:
     player = NTupleLearner(replace(learner.config, threads=threads), seed=3, network=learner.network).player()
+    return lambda: play_speed(player, TIMED_GAMES, seed=4)
 
-    def measure() -> float:
-        games = player.play(TIMED_GAMES, seed=4)
-        return float(games.moves.sum() / games.seconds)
 
-    return measure
+def play_speed(player: Player, games: int, seed: int) -> float:
+    """Return the moves per second of a player.
+
+    Args:
+        player: the player.
+        games: number of games to play.
+        seed: seed of the games.
+
+    Returns:
+        Moves divided by the wall time of playing.
+    """
+    played = player.play(games, seed)
+    return float(played.moves.sum() / played.seconds)
 
 
 def find_peer() -> Path | None:
-    """The binary of TDL2048+, or None if the user has named none."""
+    """Return the binary of TDL2048+; None if the environment variable is not set.
+
+    Raises:
+        UserError: the environment variable is not the path of a program.
+    """
     name = os.environ.get(PEER_VARIABLE)
     if not name:
         return None
@@ -200,7 +233,21 @@ def find_peer() -> Path | None:
 
 
 def run_peer(binary: Path, words: list[str], folder: Path) -> float:
-    """Moves a second that TDL2048+ reports: a line a thread, each with its own speed."""
+    """Run TDL2048+ and return its moves per second.
+
+    It prints a line for each thread with the speed of the thread.
+
+    Args:
+        binary: the program.
+        words: its arguments.
+        folder: working directory.
+
+    Returns:
+        The sum of the speeds of all threads.
+
+    Raises:
+        UserError: the program fails.
+    """
     done = subprocess.run([str(binary), *words], cwd=folder, capture_output=True, text=True, check=False)
     speeds = re.findall(r"^\d+/\d+ \d+ms ([\d.]+)ops", done.stdout, re.MULTILINE)
     if done.returncode or not speeds:
@@ -209,7 +256,7 @@ def run_peer(binary: Path, words: list[str], folder: Path) -> float:
 
 
 def _compile_times() -> list[Row]:
-    """Seconds of a new process from its start to its first learned move: compiled anew, and read from the cache."""
+    """Measure the seconds from the start of a process to its first update, with an empty and a filled kernel cache."""
     code = (
         "from ntuple import NTupleConfig, NTupleLearner;"
         "NTupleLearner(NTupleConfig(network='012345', env_steps=2, report_env_steps=2, threads=1), 1).advance()"

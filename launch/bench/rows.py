@@ -1,30 +1,31 @@
-"""What a benchmark prints, and how it times: interleaved, best of several, as ratios to peers of the same run."""
+"""Rows of a benchmark, and timing: runs are interleaved, the best of several repeats counts, ratios are to peers."""
 
 import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-REPEATS = 5  # the best of them counts: other load on a machine only ever makes a run slower
+REPEATS = 5  # the best repeat counts, since other load on the machine can only slow a run down
 
 
 class Row(NamedTuple):
-    """One figure, and its ratio to the same figure of each peer."""
+    """A figure, and its ratio to the same figure of each peer."""
 
     name: str
     value: float
     unit: str
-    ratio: Mapping[str, float]
+    ratio: Mapping[str, float]  # by peer
 
     @property
     def text(self) -> str:
-        """The value with as many digits as can be read."""
+        """Return the value as text: no decimals from 100 on, three significant digits below."""
         return f"{self.value:,.0f}" if abs(self.value) >= 100 else f"{self.value:.3g}"
 
 
 def best_seconds(runs: Mapping[str, Callable[[], object]], repeats: int = REPEATS) -> dict[str, float]:
-    """Least seconds of each run, taken in turn, so that a slow spell of the machine strikes all alike.
+    """Return the least seconds of each run.
 
-    A run returns when its work is done.
+    Runs are called in turn, so that other load on the machine slows all of them alike. A run must return only when its
+    work is done.
     """
     best = dict.fromkeys(runs, float("inf"))
     for _ in range(repeats):

@@ -1,8 +1,12 @@
-"""Moves a second of the search, beside mctx on the same small network.
+"""Moves per second of the search, compared with mctx on the same small network.
 
-The network is an MLP of three layers of 64 units for each kind of edge, so small that the tree is much of the work;
-`stochastic_muzero_policy` of mctx and the engine `mctx` (Gumbel root, composed of mctx's parts) run the same functions.
-The searches of a call are one jitted scan, as in self-play, with its noise.
+The network has one MLP of three layers of 64 units for moves and one for spawns. It is small, so that a large part of
+the time is that of the tree. The peers run the same network functions:
+
+- `stochastic_muzero_policy` of mctx,
+- the engine `mctx` (Gumbel root, composed of mctx's parts).
+
+The searches of a call are one jitted scan with the noise of self-play.
 """
 
 import functools
@@ -24,7 +28,7 @@ from muzero2048.search.tree import plant
 BATCH = 256
 CODES = 32
 WIDTH, LAYERS = 64, 3
-SEARCHES = 4  # in one call
+SEARCHES = 4  # searches of each board in one call
 DISCOUNT = 0.999
 
 STOCHASTIC, COMPOSED = "mctx stochastic", "engine mctx"  # the peers
@@ -38,21 +42,21 @@ class Parameters(NamedTuple):
 
     move: list[Array]
     spawn: list[Array]
-    actions: Array  # added to the first layer, by action
-    codes: Array  # and by chance code
+    actions: Array  # by action: added to the first layer of moves
+    codes: Array  # by chance code: added to the first layer of spawns
     move_head: Array  # value, reward, logits of the codes
     spawn_head: Array  # value, logits of the policy
 
 
 def bench_search(simulations: tuple[int, ...] = (4, 16, 50)) -> list[Row]:
-    """Moves/s, the share of the network's time, and the memory of a tree."""
+    """Measure moves per second, the network's share of the time, and the memory of a tree."""
     key = jax.random.key(0)
     parameters, states = make_parameters(key), jax.random.normal(key, (BATCH, WIDTH))
     return [row for n in simulations for row in _rows(n, parameters, key, states)]
 
 
 def _rows(n: int, parameters: Parameters, key: Array, states: Array) -> list[Row]:
-    gumbel = SearchConfig(simulations=n, range_floor=1e-8)  # mctx's floor: trees as deep as its
+    gumbel = SearchConfig(simulations=n, range_floor=1e-8)  # the floor of mctx, so that trees are equally deep
     puct, composed = replace(gumbel, root="puct"), replace(gumbel, engine="mctx")
     searches = {
         "gumbel": _ours(gumbel, SmallNetwork),
@@ -78,7 +82,7 @@ def _rows(n: int, parameters: Parameters, key: Array, states: Array) -> list[Row
 
 
 class SmallNetwork:
-    """The small network as the world of a search; its latent is not of any game."""
+    """The small network as the `Dynamics` of a search; its latents are not those of a game."""
 
     codes = CODES
 
@@ -86,46 +90,46 @@ class SmallNetwork:
         self._parameters = parameters
 
     def root(self, board: Board) -> Decision:
-        """None: the benchmark starts from latents."""
+        """Not implemented: the benchmark starts from latents."""
         raise NotImplementedError
 
     def after(self, state: Array, action: Array) -> tuple[Array, Array, Array, Array]:
-        """Three layers and the heads of afterstates: latent, value, reward, logits of the codes."""
+        """Return latent, value, reward and logits of the codes of an afterstate: three layers and a head."""
         state = _layers(self._parameters.move, state, self._parameters.actions[action])
         value, reward, logits = jnp.split(state @ self._parameters.move_head, (1, 2), axis=-1)
         return state, value[:, 0], reward[:, 0], logits
 
     def move(self, state: Array, action: Array) -> Afterstate:
-        """The same with probabilities."""
+        """Return the output of `after` with probabilities of the codes."""
         state, value, reward, logits = self.after(state, action)
         return Afterstate(state, value, reward, jax.nn.softmax(logits))
 
     def spawn(self, afterstate: Array, code: Array) -> Decision:
-        """Three layers and the heads of states."""
+        """Return the next state with value and policy: three layers and a head."""
         return self.decide(_layers(self._parameters.spawn, afterstate, self._parameters.codes[code]))
 
     def decide(self, state: Array) -> Decision:
-        """Heads of states."""
+        """Return a state with value and policy logits."""
         value, logits = jnp.split(state @ self._parameters.spawn_head, (1,), axis=-1)
         return Decision(state, value[:, 0], logits)
 
 
 class FreeNetwork(SmallNetwork):
-    """Outputs of the same shapes that cost next to nothing: what is left is the time of the tree."""
+    """A network with outputs of the same shapes and almost no cost, to measure the time of the tree alone."""
 
     def move(self, state: Array, action: Array) -> Afterstate:
-        """The latent turned by one place."""
+        """Return the latent rolled by one place, and parts of it as value and reward."""
         state = jnp.roll(state, 1, axis=-1)
         return Afterstate(state, state[:, 0], state[:, 1], jnp.full((len(state), CODES), 1 / CODES))
 
     def spawn(self, afterstate: Array, code: Array) -> Decision:
-        """The latent turned by three places."""
+        """Return the latent rolled by three places, and parts of it as value and logits."""
         state = jnp.roll(afterstate, 3, axis=-1)
         return Decision(state, state[:, 0], state[:, :NUM_ACTIONS])
 
 
 def make_parameters(key: Array) -> Parameters:
-    """Random weights that keep the scale of the latent."""
+    """Return random weights that keep the scale of the latent."""
     keys = iter(jax.random.split(key, 2 * LAYERS + 4))
 
     def matrix(fan_in: int, fan_out: int) -> Array:
@@ -191,7 +195,7 @@ def _mctx_policy(simulations: int, parameters: Parameters, key: Array, states: A
 
 
 def _compile(search: Search, parameters: Parameters, key: Array, states: Array) -> Callable[[], object]:
-    """A run of SEARCHES searches, each from roots that depend on the one before."""
+    """Compile a run of SEARCHES searches; the roots of each depend on the actions of the search before."""
 
     @jax.jit
     def run(parameters: Parameters, key: Array, states: Array) -> Array:
@@ -215,7 +219,7 @@ def _tree_bytes(config: SearchConfig, parameters: Parameters, states: Array) -> 
 
 
 def _mctx_tree_bytes(simulations: int, parameters: Parameters, key: Array, states: Array) -> float:
-    # While it searches every node has A + C slots; the tree that the policy returns is cut to the A of the actions.
+    # In mctx's search a node has A + C slots; the tree that the policy returns has only the A slots of the actions.
     tree = jax.eval_shape(functools.partial(_mctx_policy, simulations), parameters, key, states).search_tree
     edges = [getattr(tree, field.name) for field in fields(tree) if field.name.startswith("children_")]
     return _bytes_a_board(tree) + CODES / NUM_ACTIONS * _bytes_a_board(edges)

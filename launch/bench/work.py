@@ -1,7 +1,7 @@
-"""The work in a program: what its matrix products and convolutions compute and move, counted in its jaxpr.
+"""The work of a program: FLOP and bytes of its matrix products and convolutions, counted in its jaxpr.
 
-XLA's own count takes the body of a loop once, and products that it hands to a library may count nothing. Left out is
-what is no product: gathers, elementwise work, the tree of a search.
+XLA's own count contains the body of a loop once, and may count 0 for products that a library computes. All operations
+other than products are left out: gathers, elementwise operations, the tree of a search.
 """
 
 import math
@@ -12,16 +12,16 @@ from jax.interpreters.partial_eval import dce_jaxpr
 
 
 class Work(NamedTuple):
-    """Of one run of a program."""
+    """The work of one run of a program."""
 
-    flops: float  # two a multiply-add; those with the zeros around a convolution's input are counted too
-    bytes: float  # operands and results of every product, as if no product left anything in a cache for the next
+    flops: float  # 2 for a multiply-add; multiply-adds with the zero padding of a convolution are included
+    bytes: float  # operands and results of every product, as if caches kept nothing from one product to the next
 
     def __add__(self, other: Any) -> "Work":
         return Work(self.flops + other.flops, self.bytes + other.bytes)
 
     def times(self, number: int) -> "Work":
-        """So many times this."""
+        """Return the work multiplied by `number`."""
         return Work(self.flops * number, self.bytes * number)
 
 
@@ -29,17 +29,22 @@ NOTHING = Work(0.0, 0.0)
 
 
 def count_work(jaxpr: Any, platform: str, while_length: int | None = None) -> Work:
-    """The work that the results of a closed jaxpr need: scans by their length, of branches the one with most.
+    """Count the work for the results of a closed jaxpr.
+
+    The body of a scan is multiplied by its length. Of the branches of a conditional, the one with the most work counts.
 
     Args:
-        jaxpr: of the program.
-        platform: that it is for, such as cpu or gpu; of branches for different ones its own counts.
-        while_length: passes of each `while` loop that holds products; a jaxpr does not tell them.
+        jaxpr: the closed jaxpr of the program.
+        platform: the platform of the program, such as cpu or gpu; of branches by platform, only its own counts.
+        while_length: number of iterations of each `while` loop that contains products; a jaxpr does not have it.
+
+    Returns:
+        The work.
 
     Raises:
-        ValueError: such a loop is there and no length is given.
+        ValueError: a `while` loop contains products and `while_length` is None.
     """
-    needed, _ = dce_jaxpr(jaxpr.jaxpr, [True] * len(jaxpr.jaxpr.outvars))  # XLA leaves out the rest too
+    needed, _ = dce_jaxpr(jaxpr.jaxpr, [True] * len(jaxpr.jaxpr.outvars))  # XLA removes dead code too
     return _of_equations(needed, platform, while_length)
 
 
@@ -75,6 +80,6 @@ def _of_equation(equation: Any, platform: str, while_length: int | None) -> Work
 
 
 def _product(equation: Any, terms: int) -> Work:
-    """Of a product each of whose results is a sum of so many terms."""
+    """Return the work of a product whose results are sums of `terms` terms each."""
     arrays = [variable.aval for variable in (*equation.invars, *equation.outvars)]
     return Work(2.0 * arrays[-1].size * terms, float(sum(x.size * x.dtype.itemsize for x in arrays)))

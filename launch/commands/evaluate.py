@@ -34,9 +34,10 @@ def add(commands: "Commands") -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from launch.evaluation import evaluate
+    from launch.evaluation.result import OutputOptions
 
     games, seed, options = arguments.games, arguments.seed, search_options(arguments)
-    wishes = evaluate.Wishes(arguments.records, arguments.solution, arguments.keep, arguments.part, arguments.json)
+    outputs = OutputOptions(arguments.records, arguments.solution, arguments.keep, arguments.part, arguments.json)
     if is_baseline(arguments):
-        return evaluate.evaluate_baseline(arguments.path, arguments.board or "4x4", games, seed, options, wishes)
-    return evaluate.evaluate_path(Path(arguments.path), games, seed, options, wishes)
+        return evaluate.evaluate_baseline(arguments.path, arguments.board or "4x4", games, seed, options, outputs)
+    return evaluate.evaluate_path(Path(arguments.path), games, seed, options, outputs)

@@ -1,4 +1,4 @@
-"""Compare runs of any learners on one axis: figures, a page that can be sent to someone, and a table."""
+"""`muzero2048 compare`: learning curves of runs on one axis, as figures, an HTML page, and a printed table."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -27,13 +27,13 @@ def compare(folders: Sequence[Path], x: str, tile: int, out: Path) -> None:
     """Write score.png, reach_<tile>.png and index.html into `out`, and print the results.
 
     Args:
-        folders: run folders of either learner.
-        x: the axis of the figures: env_steps, games or wall_hours.
-        tile: the tile whose reach rate is drawn.
-        out: the folder, made if it is not there.
+        folders: run folders of any learners.
+        x: the x-axis of the figures: env_steps, games or wall_hours.
+        tile: the tile of the figure of reach rates.
+        out: the output folder; it is made if it does not exist.
 
     Raises:
-        UserError: a folder is not a run, no run has been evaluated, or `out` cannot be written.
+        UserError: a folder is not a run folder, no run has been evaluated, or `out` cannot be written.
     """
     if tile not in TILES:
         raise UserError(f"--tile is {tile}; give one of {', '.join(map(str, TILES))}")

@@ -1,9 +1,8 @@
-"""Learning curves read from run folders: one curve for each group and learner, its seeds drawn as a band.
+"""Learning curves read from run folders: one curve for each group and learner, with an interval as its band.
 
 Shapes: `P` points of a curve, `K` seeds.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -14,33 +13,23 @@ from jaxtyping import Float64
 
 from launch.config.experiment import CONFIG_FILE, load_experiment
 from launch.errors import UserError, warn
-from launch.evaluation import evaluate
 from launch.evaluation.intervals import Interval, student, student_of_rates, wilson
+from launch.evaluation.result import FOLDER, read_result
 from launch.evaluation.summary import Summary
 from launch.run.metrics import Row
 from launch.run.tracking import METRICS_FILE, read_metrics
 
-RESULT_KEYS = {
-    "run",
-    "group",
-    "learner",
-    "training_seed",
-    "seed",
-    "env_steps",
-    "wall_hours",
-    "board",
-    "search",
-    *Summary._fields,
-}
+RESULT_KEYS = ("board", "run", "group", "learner", "training_seed", "seed", "env_steps", "wall_hours", "search",
+               *Summary._fields)  # fmt: skip
 
 Points = Float64[np.ndarray, " P"]
 
-# (values of the seeds, games of all of them) -> their mean and its interval
+# (values of the seeds, number of games of all seeds) -> the mean and its interval
 OverSeeds = Callable[[Float64[np.ndarray, " K"], int | float], Interval]
 
 
 class Run(NamedTuple):
-    """What one run left: the rows of metrics.jsonl that hold an evaluation, and its evaluations/*.json."""
+    """The evaluations of one run: rows of metrics.jsonl that have an evaluation, and evaluations/*.json."""
 
     name: str
     group: str
@@ -51,7 +40,7 @@ class Run(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """One line with its band: the 95% interval of the games of one seed, or of the mean over several seeds."""
+    """A line with its band: the 95% interval of the games of one seed, or of the mean over several seeds."""
 
     label: str
     learner: str
@@ -62,7 +51,11 @@ class Curve(NamedTuple):
 
 
 def read_run(folder: Path) -> Run:
-    """Read a run folder; UserError if it is none, or a file in it is damaged."""
+    """Read a run folder.
+
+    Raises:
+        UserError: the folder is not a run folder, or a file in it is damaged.
+    """
     for name in (CONFIG_FILE, METRICS_FILE):
         if not (folder / name).is_file():
             raise UserError(f"{folder} is not a run folder: it has no {name}; give runs/<name>")
@@ -73,22 +66,43 @@ def read_run(folder: Path) -> Run:
         learner=experiment.learner,
         seed=experiment.run.seed,
         rows=[row for row in read_metrics(folder) if "eval/score_mean" in row],
-        evaluations=[_read_result(file) for file in sorted((folder / evaluate.FOLDER).glob("*.json"))],
+        evaluations=[read_result(file, RESULT_KEYS) for file in sorted((folder / FOLDER).glob("*.json"))],
     )
 
 
 def score_curves(runs: Sequence[Run], x: str) -> list[Curve]:
-    """Mean score of evaluation against the axis `x`; of several seeds with `student`'s interval of their means."""
+    """Return curves of the mean score in evaluations.
+
+    The band is the interval of the games for one seed, and `student`'s interval of the seeds' means for several seeds.
+
+    Args:
+        runs: the runs.
+        x: the x-axis: env_steps, games or wall_hours.
+
+    Returns:
+        One curve for each group and learner.
+    """
     return _curves(runs, x, _score, lambda means, games: student(means))
 
 
 def reach_curves(runs: Sequence[Run], x: str, tile: int) -> list[Curve]:
-    """Rate of reaching the tile against the axis `x`, with Wilson's interval, of several `student_of_rates`."""
+    """Return curves of the rate of games that reach a tile.
+
+    The band is Wilson's interval for one seed, and that of `student_of_rates` for several seeds.
+
+    Args:
+        runs: the runs.
+        x: the x-axis: env_steps, games or wall_hours.
+        tile: the tile, such as 2048.
+
+    Returns:
+        One curve for each group and learner.
+    """
     return _curves(runs, x, _rate(tile), student_of_rates)
 
 
 def final_evaluations(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """For each run and search, of the evaluations of its last step the one with the most games."""
+    """Return for each run and search the evaluation after the most moves; of several, the one with the most games."""
     found = []
     for run in runs:
         by_search = sorted(run.evaluations, key=lambda result: result["search"])
@@ -98,21 +112,21 @@ def final_evaluations(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 class GroupResult(NamedTuple):
-    """The final evaluations of the seeds of one experiment, at the same place and by the same search."""
+    """The final evaluations of the seeds of one experiment, after the same number of moves and with the same search."""
 
     group: str
     learner: str
     search: str
     env_steps: int
     seeds: int
-    games: int  # of all seeds
-    score: Interval  # of one seed that of its games, of several that of the mean over seeds
+    games: int  # of all seeds together
+    score: Interval  # mean score with the interval of its games (one seed) or of the mean over seeds (several)
 
 
 def group_results(results: Sequence[dict[str, Any]]) -> list[GroupResult]:
-    """Put final evaluations together by group, learner, search and place, the best first.
+    """Group final evaluations by group, learner, search and env_steps; the best group comes first.
 
-    Several seeds that were evaluated on the same games cost a warning: see `student`.
+    Seeds of a group that were evaluated on the same games cause a warning: see `student`.
     """
 
     def key(result: dict[str, Any]) -> tuple[Any, ...]:
@@ -136,19 +150,6 @@ def _group_result(seeds: list[dict[str, Any]]) -> GroupResult:
     return GroupResult(*place, len(seeds), games, student([result["score_mean"] for result in seeds]))
 
 
-def _read_result(file: Path) -> dict[str, Any]:
-    try:
-        result = json.loads(file.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
-        raise UserError(f"{file}, line {error.lineno}: not JSON; delete the file and evaluate again") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"{file}, line 1: not text; delete the file and evaluate again") from error
-    missing = RESULT_KEYS - result.keys() if isinstance(result, dict) else RESULT_KEYS
-    if missing:
-        raise UserError(f"{file}, line 1: not an evaluation, it has no {min(missing)}; delete it and evaluate again")
-    return result
-
-
 def _score(row: Row) -> Interval:
     return Interval(row["eval/score_mean"], row["eval/score_low"], row["eval/score_high"])
 
@@ -163,7 +164,7 @@ def _curves(runs: Sequence[Run], x: str, value: Callable[[Row], Interval], over_
 
     drawable = sorted((run for run in runs if run.rows), key=key)
     groups = [list(seeds) for _, seeds in groupby(drawable, key=key)]
-    groups.sort(key=_last_score, reverse=True)  # in every figure, so that a curve keeps its colour
+    groups.sort(key=_last_score, reverse=True)  # the same order in every figure, so that a curve keeps its colour
     return [curve for seeds in groups for curve in _merge(seeds, [_curve(run, x, value) for run in seeds], over_seeds)]
 
 
@@ -178,10 +179,10 @@ def _curve(run: Run, x: str, value: Callable[[Row], Interval]) -> Curve:
 
 
 def _merge(runs: list[Run], curves: list[Curve], over_seeds: OverSeeds) -> list[Curve]:
-    """One curve as it is; of several seeds the mean, with the interval of this mean as its band.
+    """Merge the curves of seeds into their mean, with the interval of this mean as its band.
 
-    Seeds are evaluated at slightly different places, so each is interpolated at the places of all of them
-    within the range that all have reached. Where there is no such range, they stay apart.
+    Seeds are evaluated at slightly different x. Each curve is interpolated linearly at the x of all curves, within the
+    range that all curves cover. If there is no such range, the curves are returned separately.
     """
     if len(curves) == 1:
         return [curves[0]._replace(label=f"{curves[0].label}, 1 seed")]
@@ -190,7 +191,7 @@ def _merge(runs: list[Run], curves: list[Curve], over_seeds: OverSeeds) -> list[
         return [curve._replace(label=f"{run.name} ({run.learner})") for run, curve in zip(runs, curves, strict=True)]
     places = np.unique(np.concatenate([curve.x for curve in curves]))
     x = places[(places >= start) & (places <= end)]
-    games = sum(run.rows[0]["eval/games"] for run in runs)  # of the seeds together, at each place
+    games = sum(run.rows[0]["eval/games"] for run in runs)  # of all seeds together, at each x
     seeds = np.stack([np.interp(x, curve.x, curve.y) for curve in curves])
     y, low, high = np.array([over_seeds(values, games) for values in seeds.T], np.float64).T
     return [Curve(f"{curves[0].label}, {len(curves)} seeds", curves[0].learner, x, y, low, high)]

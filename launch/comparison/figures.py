@@ -1,4 +1,4 @@
-"""Learning curves as PNG images, for a light and for a dark page."""
+"""Learning curves as PNG images, for light and dark pages."""
 
 import io
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ AXIS_LABELS = {
     "games": "games of training",
     "wall_hours": "hours of training",
 }
-WIDE = 10.0  # where the longest curve has this many times the length of the shortest, the axis is logarithmic
+WIDE = 10.0  # the x-axis is logarithmic if the curves' last x differ by more than this factor
 
 
 class Theme(NamedTuple):
@@ -43,12 +43,23 @@ DARK = Theme(
 
 
 def line_colour(theme: Theme, index: int) -> str:
-    """The colour of the index-th curve; colours come round again after six."""
+    """Return the colour of a curve; the six colours repeat."""
     return theme.lines[index % len(theme.lines)]
 
 
 def draw(curves: Sequence[Curve], x: str, y_label: str, as_rate: bool, theme: Theme) -> bytes:
-    """Draw curves with their bands against the axis `x`; return the PNG file."""
+    """Draw curves with their bands.
+
+    Args:
+        curves: the curves.
+        x: the x-axis: env_steps, games or wall_hours.
+        y_label: title of the figure, which names the y-axis.
+        as_rate: whether y is a rate, drawn in percent from 0 to 100%.
+        theme: colours.
+
+    Returns:
+        The PNG file.
+    """
     figure = Figure(figsize=(7.2, 4.3), dpi=200, facecolor=theme.background, layout="constrained")
     axes = figure.add_subplot(facecolor=theme.background)
     for index, curve in enumerate(curves):
@@ -70,7 +81,7 @@ def draw(curves: Sequence[Curve], x: str, y_label: str, as_rate: bool, theme: Th
 
 
 def _dress(axes: Axes, theme: Theme) -> None:
-    """Only what helps to read: a faint grid, and no frame but the base line."""
+    """Draw a faint horizontal grid, and of the frame only the base line."""
     axes.spines[["top", "left", "right"]].set_visible(False)
     axes.spines["bottom"].set_color(theme.faint)
     axes.grid(axis="y", color=theme.faint, linewidth=0.8)
@@ -81,7 +92,7 @@ def _dress(axes: Axes, theme: Theme) -> None:
 
 
 def _top(curves: Sequence[Curve]) -> float:
-    """Where a figure of scores ends: it shows all bands, or half as much again as the lines if one is wider."""
+    """Return the upper limit of a score axis: 1.05 * min(top of the bands, 1.5 * top of the lines)."""
     lines, bands = (
         max(float(part.max()) for part in parts) for parts in zip(*((c.y, c.high) for c in curves), strict=True)
     )

@@ -1,4 +1,4 @@
-"""One page that holds a comparison: figures, table and notes in a single HTML file without links."""
+"""The HTML page of a comparison: figures, tables and notes in one file without links."""
 
 import base64
 from collections.abc import Sequence
@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from launch.comparison.curves import GroupResult
+from launch.comparison.tables import reached_tiles, shared_cells
 from launch.evaluation.summary import short_number
-from launch.run.metrics import TILES
 
 
 class Picture(NamedTuple):
-    """A figure for light and for dark pages, as PNG files."""
+    """A figure as PNG files for light and dark pages."""
 
     description: str
     light: bytes
@@ -29,14 +29,14 @@ def render(
     results: Sequence[dict[str, Any]],
     groups: Sequence[GroupResult],
 ) -> str:
-    """Make the page.
+    """Return the page.
 
     Args:
-        title: of the page.
-        subtitle: the line below it.
+        title: title of the page.
+        subtitle: line below the title.
         pictures: the figures.
-        results: final evaluations as launch/evaluation/evaluate.py keeps them, best first.
-        groups: the same by experiment, best first.
+        results: final evaluations (result files, launch/evaluation/result.py), best first.
+        groups: the same results by experiment, best first.
 
     Returns:
         The HTML text.
@@ -56,11 +56,11 @@ def render(
 {_group_table(groups)}
 <h2>Final evaluations</h2>
 {_table(results)}
-<p><small>Scores and rates come from whole games played without exploration. Bands and ± are 95% intervals. Of one
-seed the interval tells what other games of the same network could have scored; what another training seed could
-have learned is not in it. Of several seeds it is Student's interval of the mean over training seeds, and holds the
-luck of training and of games. The tables come from evaluations after training, which by default have a seed of
-their own. Training time leaves out evaluation and saving.</small></p>
+<p><small>Scores and rates are those of whole games played without exploration. Bands and ± are 95% intervals. For one
+seed the interval contains the variance between games of the same network, but not the variance between training
+seeds. For several seeds it is Student's interval of the mean over training seeds, and contains both variances. The
+tables show evaluations after training, which by default have a seed of their own. Training time does not include
+evaluation and saving.</small></p>
 </body>
 </html>
 """
@@ -105,7 +105,7 @@ def _group_row(group: GroupResult) -> str:
 def _table(results: Sequence[dict[str, Any]]) -> str:
     if not results:
         return '<p class="soft">No run has been evaluated at its end yet.</p>'
-    tiles = _tiles_reached(results)
+    tiles = reached_tiles(results)
     names = ["run", "learner", "moves of<br>training", "training<br>time", "games", "mean score", "median", "max"]
     head = [*names, *(str(tile) for tile in tiles), "moves/s<br>in play"]
     rows = "\n".join(_row(result, tiles) for result in results)
@@ -124,17 +124,9 @@ def _row(result: dict[str, Any], tiles: Sequence[int]) -> str:
         _time(result["wall_hours"]),
         f"{result['games']:,}",
         f"<b>{result['score_mean']:,.0f}</b> ± {half:,.0f}",
-        f"{result['score_median']:,.0f}",
-        f"{result['score_max']:,}",
-        *(f"{result['reach'][str(tile)]:.1%}" for tile in tiles),
-        short_number(result["moves_per_second"]),
+        *shared_cells(result, tiles),
     ]
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
-
-
-def _tiles_reached(results: Sequence[dict[str, Any]]) -> list[int]:
-    """The tiles worth a column: 2048, and every larger one that some run has reached."""
-    return [tile for tile in TILES if tile == TILES[0] or any(result["reach"][str(tile)] > 0 for result in results)]
 
 
 def _time(hours: int | float) -> str:

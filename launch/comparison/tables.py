@@ -1,20 +1,20 @@
-"""`muzero2048 tables`: result tables of Markdown files, written from evaluation files so that they cannot drift apart.
+"""`muzero2048 tables`: write the result tables of Markdown files from result files, so that both always agree.
 
     <!-- evaluations docs/evaluations/*.json -->
-    ... the table, written anew ...
+    ... the table, which the command replaces ...
     <!-- end of evaluations -->
 
-Patterns are relative to the folder of the Markdown file. `cp runs/NAME/evaluations/FILE.json docs/evaluations/` takes a
-result over.
+Patterns are relative to the folder of the Markdown file. To publish a result, copy its file:
+`cp runs/NAME/evaluations/FILE.json docs/evaluations/`.
 """
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from launch.errors import UserError
+from launch.evaluation.result import read_result
 from launch.evaluation.summary import short_number
 from launch.files import write_text
 from launch.run.metrics import TILES
@@ -23,22 +23,22 @@ BLOCK = re.compile(r"(<!-- evaluations (?P<patterns>[^\n]+?) -->\n).*?(<!-- end 
 OPENING, CLOSING = "<!-- evaluations ", "<!-- end of evaluations -->"
 COLUMNS = ("run", "player", "moves", "training", "games", "mean score", "median", "max")
 LAST_COLUMNS = ("moves/s in play", "machine", "command")
-NEEDED = ("run", "learner", "search", "env_steps", "wall_hours", "games", "score_mean", "score_high", "score_median",
-          "score_max", "reach", "moves_per_second", "machine", "command")  # fmt: skip
+RESULT_KEYS = ("run", "learner", "search", "env_steps", "wall_hours", "games", "score_mean", "score_high",
+               "score_median", "score_max", "reach", "moves_per_second", "machine", "command")  # fmt: skip
 
 
 def write_tables(files: Sequence[Path], check: bool) -> int:
-    """Write the tables of some Markdown files anew.
+    """Replace the tables of Markdown files.
 
     Args:
-        files: to be changed in place.
-        check: change nothing, only tell which files differ.
+        files: files that are changed in place.
+        check: change no file; only report which files differ.
 
     Returns:
-        The exit code: 0, or 2 if `check` found a file that differs.
+        The exit code 0.
 
     Raises:
-        UserError: a file without tables, or evaluations that cannot be read.
+        UserError: a file has no table, a result file cannot be read, or `check` found a file that differs.
     """
     differ = []
     for file in files:
@@ -57,7 +57,11 @@ def write_tables(files: Sequence[Path], check: bool) -> int:
 
 
 def rewritten(text: str, file: Path) -> str:
-    """The text of a Markdown file with its tables written anew; UserError if there are none, or no evaluations."""
+    """Return the text of a Markdown file with its tables replaced.
+
+    Raises:
+        UserError: there is no table, or no result file for one.
+    """
     if text.count(OPENING) != text.count(CLOSING) or not BLOCK.search(text):
         raise UserError(f"{file} has no table: begin one with {OPENING}PATTERN --> and end it with {CLOSING}")
 
@@ -68,11 +72,26 @@ def rewritten(text: str, file: Path) -> str:
 
 
 def make_table(evaluations: Sequence[dict[str, Any]]) -> str:
-    """A Markdown table, a row an evaluation; reach rates up to the largest tile that any of them reached."""
-    tiles = [tile for tile in TILES if tile == TILES[0] or any(found["reach"][str(tile)] for found in evaluations)]
+    """Return a Markdown table with one row for each evaluation."""
+    tiles = reached_tiles(evaluations)
     rows = [(*COLUMNS, *map(str, tiles), *LAST_COLUMNS), ("---",) * (len(COLUMNS) + len(tiles) + len(LAST_COLUMNS))]
     rows += [_row(found, tiles) for found in evaluations]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def reached_tiles(results: Sequence[dict[str, Any]]) -> list[int]:
+    """Return the tiles that get a column: 2048, and every larger tile that a game of the results reached."""
+    return [tile for tile in TILES if tile == TILES[0] or any(result["reach"][str(tile)] > 0 for result in results)]
+
+
+def shared_cells(result: dict[str, Any], tiles: Sequence[int]) -> list[str]:
+    """Return cells for tables in Markdown and HTML: median and maximum score, rates of `tiles`, moves per second."""
+    return [
+        f"{result['score_median']:,.0f}",
+        f"{result['score_max']:,}",
+        *(f"{result['reach'][str(tile)]:.1%}" for tile in tiles),
+        short_number(result["moves_per_second"]),
+    ]
 
 
 def _row(found: dict[str, Any], tiles: Sequence[int]) -> tuple[str, ...]:
@@ -84,10 +103,7 @@ def _row(found: dict[str, Any], tiles: Sequence[int]) -> tuple[str, ...]:
         _duration(found["wall_hours"]),
         f"{found['games']:,}",
         f"{found['score_mean']:,.0f} ± {margin:,.0f}",
-        f"{found['score_median']:,.0f}",
-        f"{found['score_max']:,}",
-        *(f"{found['reach'][str(tile)]:.1%}" for tile in tiles),
-        short_number(found["moves_per_second"]),
+        *shared_cells(found, tiles),
         found["machine"],
         f"`{found['command']}`",
     )
@@ -104,18 +120,7 @@ def _evaluations(folder: Path, patterns: Sequence[str]) -> list[dict[str, Any]]:
         files = sorted(folder.glob(pattern))
         if not files:
             raise UserError(f"no evaluation is named {folder / pattern}; copy one of runs/NAME/evaluations/ there")
-        found += [_evaluation(file) for file in files]
-    return found
-
-
-def _evaluation(file: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(_read(file))
-    except ValueError as error:
-        raise UserError(f"{file} is not JSON: evaluate again") from error
-    missing = [name for name in NEEDED if not isinstance(found, dict) or name not in found]
-    if missing:
-        raise UserError(f"{file} is no evaluation of a run, it has no {missing[0]}: evaluate again")
+        found += [read_result(file, RESULT_KEYS) for file in files]
     return found
 
 

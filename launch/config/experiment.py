@@ -8,7 +8,7 @@ ntuple: {...}       # the config of that learner
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass, make_dataclass
+from dataclasses import dataclass, fields, make_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -19,6 +19,7 @@ from yaml import YAMLError
 from launch.errors import UserError, warn
 from launch.learners import registry
 from launch.learners.interfaces import LearnerConfig
+from ntuple.plain_values import in_present_form
 from ntuple.settings import Settings, required, setting, without_effect
 
 T = TypeVar("T")
@@ -129,8 +130,8 @@ def override_settings(name: str, settings: T, overrides: Sequence[str], place: s
 
     def changed(words: Sequence[str]) -> Any:
         parsed = _parse_overrides(words)
-        _check_flags(schema, OmegaConf.to_container(parsed))
-        return OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(schema(settings)), parsed))
+        present = in_present_form(schema, OmegaConf.to_container(parsed))
+        return OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(schema(settings)), present))
 
     found = _blaming(place, overrides, changed)
     idle = without_effect(found)
@@ -223,8 +224,8 @@ def _experiment(file: Any, overrides: DictConfig) -> Experiment:
         schema = _schema(str(values["learner"]))
     except UserError as error:
         raise ValueError(f"learner: {error}") from error
-    _check_flags(schema, OmegaConf.to_container(values, resolve=True))
-    parts: Any = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(schema), values))
+    present = in_present_form(schema, OmegaConf.to_container(values, resolve=True))
+    parts: Any = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(schema), present))
     return Experiment(*(getattr(parts, field.name) for field in fields(parts)))
 
 
@@ -232,28 +233,6 @@ def _schema(learner: str) -> type[Any]:
     """The dataclass of the whole file: the learner's settings are under the learner's own name."""
     settings = registry.config_class(learner)
     return make_dataclass("Experiment", [("learner", str), ("run", RunConfig), (learner, settings)], frozen=True)
-
-
-def _check_flags(kind: Any, values: Any, prefix: str = "") -> None:
-    """Refuse numbers in place of true and false: OmegaConf would take -1 for true.
-
-    Args:
-        kind: the dataclass that the values are for.
-        values: plain values as they were read; what does not fit the dataclass is left to OmegaConf.
-        prefix: of the names in messages.
-
-    Raises:
-        ValueError: a flag is no flag.
-    """
-    if not isinstance(values, dict):
-        return
-    types = {field.name: field.type for field in fields(kind)}
-    for name, value in values.items():
-        wanted = types.get(name)
-        if wanted is bool and not isinstance(value, bool | str):
-            raise ValueError(f"{prefix}{name} is {value}; give true or false")
-        if is_dataclass(wanted):
-            _check_flags(wanted, value, f"{prefix}{name}.")
 
 
 def _check_words(overrides: Sequence[str], example: str) -> None:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from launch.evaluation.evaluate import load_baseline, parse_board
-from launch.evaluation.notation import format_position, parse_position
+from launch.evaluation.evaluate import load_baseline
+from launch.evaluation.notation import format_position, parse_board, parse_position
 from launch.evaluation.search_options import Options, resolve
 from launch.learners import registry
 from launch.learners.interfaces import Player

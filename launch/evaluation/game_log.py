@@ -1,10 +1,15 @@
-"""Games that are kept one by one: nothing is lost when an evaluation is stopped, and none is played again.
+"""The game log: each finished game of an evaluation is written to a file at once.
 
-A line of the file is one game as JSON with a checksum; `record` is the game in the notation of
-launch/evaluation/records.py. A
-line that a crash cut off counts as not written. The file is read before anything is played, so the same command goes on
-where it stopped.
-Processes that share the games of an evaluation have a file each, beside the one in which they come together.
+A stopped evaluation loses no finished game and plays none of them again. The file has one JSON object a line:
+
+    {"format": ..., board, search, seed ...}                the header: the evaluation that the games belong to
+    {"number": ..., "score": ..., ..., "crc32": ...}        a game with the checksum of the rest of the line
+
+`record` of a game is its record (launch/evaluation/records.py). The log is read before games are played, so the same
+command continues after a stop. If a crash left an incomplete last line, this line is removed.
+
+Several processes can share the games of an evaluation. Then each process writes the log of its part. The same command
+without a part reads the logs of all parts and plays the missing games.
 """
 
 import contextlib
@@ -28,72 +33,72 @@ from launch.evaluation.summary import summarize
 from launch.run.progress import LINE_SECONDS, clock
 from ntuple import Games, PlayedGame
 
-TILES = (8192, 16384, 32768)  # whose rates progress tells
+TILES = (8192, 16384, 32768)  # progress lines have the rates of games that reach these
 FORMAT = "muzero2048 games 2"
-CHECKSUM = "crc32"  # of the rest of a line
+CHECKSUM = "crc32"  # key of the checksum of a line's other entries
 
 
-class KeptGame(NamedTuple):
-    """A finished game."""
+class LoggedGame(NamedTuple):
+    """A finished game. The field names are keys of the file."""
 
     number: int
     score: int
     max_tile: int
     moves: int
-    seconds: float  # from the end of the game before, or the start: of all games it is the wall time of playing
-    record: str
+    seconds: float  # since the previous game finished, or since the start; the sum is the wall time of all games
+    record: str  # notation of launch/evaluation/records.py
 
 
 class Part(NamedTuple):
-    """The share of one of several processes."""
+    """The part of an evaluation's games that one of several processes plays."""
 
     number: int  # from 1
-    of: int
+    of: int  # number of parts
 
     def file(self, whole: Path) -> Path:
-        """Where it keeps its games."""
+        """Return the log of this part; `whole` is the log of the evaluation."""
         return whole.with_suffix(f".part-{self.number}-of-{self.of}{whole.suffix}") if self.of > 1 else whole
 
     def numbers(self, count: int) -> range:
-        """Those of games 0..count - 1 that it plays."""
+        """Return the numbers of this part among games 0..count - 1."""
         return range(self.number - 1, count, self.of)
 
 
 WHOLE = Part(1, 1)
 
 
-class KeptGames:
-    """The games of one evaluation; with a path they lie in a file, too, which is this process's alone until `close`."""
+class GameLog:
+    """The finished games of one evaluation, in memory and in a file that this process locks until `close`."""
 
-    def __init__(self, path: Path | None, heading: dict[str, Any], part: Part = WHOLE) -> None:
-        """Read back what the file holds.
+    def __init__(self, path: Path | None, header: dict[str, Any], part: Part = WHOLE) -> None:
+        """Open the log and read its games.
 
         Args:
-            path: of the file; None: nothing is written.
-            heading: what the games belong to: board, search, seed; another one in the file is refused.
-            part: which of the games are played here, in a file of their own; those in the other files are taken up.
+            path: log of the evaluation; None: games are kept in memory only.
+            header: the evaluation that the games belong to: board, search, seed. A file with another header is refused.
+            part: the games to play. A part writes a file of its own, and reads the games of the other files.
 
         Raises:
-            UserError: the file cannot be used, is in use, or belongs to something else.
+            UserError: the file cannot be used, is used by another process, or belongs to another evaluation.
         """
-        self.games: dict[int, KeptGame] = {}
+        self.games: dict[int, LoggedGame] = {}  # by number
         self.path = path and part.file(path)
         self._part = part
-        self._file: BinaryIO | None = None  # that is written
-        self._held: list[BinaryIO] = []
+        self._file: BinaryIO | None = None  # the file that is written
+        self._open_files: list[BinaryIO] = []
         if path is None or self.path is None:
             return
-        heading = {"format": FORMAT, **heading}
+        header = {"format": FORMAT, **header}
         others = {path, *path.parent.glob(f"{glob.escape(path.stem)}.part-*{path.suffix}")} - {self.path}
         try:
             for other in sorted(others):
-                self._open(other, heading, is_own=False)
-            self._open(self.path, heading, is_own=True)
+                self._open(other, header, is_own=False)
+            self._open(self.path, header, is_own=True)
         except UserError:
             self.close()
             raise
 
-    def __enter__(self) -> "KeptGames":
+    def __enter__(self) -> "GameLog":
         return self
 
     def __exit__(
@@ -102,52 +107,60 @@ class KeptGames:
         self.close()
 
     def close(self) -> None:
-        """Let go of the files."""
-        for file in self._held:
+        """Close the files, which ends the lock."""
+        for file in self._open_files:
             file.close()
 
-    def _open(self, path: Path, heading: dict[str, Any], is_own: bool) -> None:
-        """Take up the games of a file.
+    def _open(self, path: Path, header: dict[str, Any], is_own: bool) -> None:
+        """Read the games of a file.
 
-        The file of this part is held, and cut behind its last whole line; the whole holds those of all parts, while a
-        part only looks into the others.
+        The log of this part is locked, and cut after its last whole line. An evaluation without a part locks the files
+        of all parts too; a part reads the other files without a lock.
         """
         if not is_own and not path.exists():
             return
         try:
             file = path.open("a+b")
-            self._held.append(file)
+            self._open_files.append(file)
             if is_own or self._part == WHOLE:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             file.seek(0)
-            whole = self._take_up(file.read(), path, heading)
+            length = self._read(file.read(), path, header)
             if is_own:
                 self._file = file
-                file.truncate(whole)
-                if whole == 0:
-                    self._write(heading)
+                file.truncate(length)
+                if length == 0:
+                    self._write(header)
         except BlockingIOError as error:
             raise UserError(f"{path}: another process is playing these games; let it end") from error
         except OSError as error:
             raise UserError(f"cannot use {path}: {error.strerror}; make it writable") from error
 
-    def _take_up(self, text: bytes, path: Path, heading: dict[str, Any]) -> int:
-        """Read the games of a file; where its last whole line ends."""
-        whole = text.rfind(b"\n") + 1
+    def _read(self, text: bytes, path: Path, header: dict[str, Any]) -> int:
+        """Add the games of a file's text; return the length of its whole lines."""
+        length = text.rfind(b"\n") + 1
         try:
-            first, *lines = [json.loads(line) for line in text[:whole].splitlines()] or [heading]
-            if first != heading:
+            first, *lines = [json.loads(line) for line in text[:length].splitlines()] or [header]
+            if first != header:
                 raise UserError(f"{path}: holds games of another evaluation; move it away")
-            self.games |= {line["number"]: KeptGame(**_checked(line)) for line in lines}
+            self.games |= {line["number"]: LoggedGame(**_checked(line)) for line in lines}
         except (ValueError, TypeError, KeyError) as error:
             raise UserError(f"{path}: damaged; move it away to play all its games again") from error
-        return whole
+        return length
 
     def add(self, played: PlayedGame, seconds: float) -> None:
-        """Keep a game, on the disk before the next one counts; UserError if that fails."""
+        """Add a game, and write it to the disk (fsync) before returning.
+
+        Args:
+            played: the game.
+            seconds: `LoggedGame.seconds`.
+
+        Raises:
+            UserError: the file cannot be written.
+        """
         record = GameRecord(played.opening, played.actions, played.spawns, played.rewards, played.milliseconds.round(1))
         moves = int(played.actions.size)
-        game = KeptGame(played.number, played.score, played.max_tile, moves, seconds, write_record(record))
+        game = LoggedGame(played.number, played.score, played.max_tile, moves, seconds, write_record(record))
         try:
             self._write(game._asdict() | {CHECKSUM: _checksum(game._asdict())})
         except OSError as error:
@@ -162,12 +175,12 @@ class KeptGames:
             self._file.flush()
             os.fsync(self._file.fileno())
 
-    def ordered(self, count: int) -> list[KeptGame]:
-        """Those of games 0..count - 1 that are this part's, of those that are there."""
+    def ordered(self, count: int) -> list[LoggedGame]:
+        """Return the finished games of this part among games 0..count - 1, in the order of their numbers."""
         return [self.games[number] for number in self.numbers(count) if number in self.games]
 
     def numbers(self, count: int) -> range:
-        """Those of games 0..count - 1 that are this part's."""
+        """Return the numbers of this part among games 0..count - 1."""
         return self._part.numbers(count)
 
 
@@ -176,58 +189,67 @@ def _checksum(line: dict[str, Any]) -> int:
 
 
 def _checked(line: dict[str, Any]) -> dict[str, Any]:
-    """A line without its checksum; ValueError if the two do not agree."""
+    """Return a line without its checksum; raise ValueError if the checksum is wrong."""
     found = line.pop(CHECKSUM)
     if found != _checksum(line):
         raise ValueError("a game was changed after it was kept")
     return line
 
 
-def play_kept(
+def play_missing(
     play_each: Callable[[Iterable[int], int], Iterator[PlayedGame]],
-    kept: KeptGames,
+    log: GameLog,
     count: int,
     seed: int,
 ) -> Games:
-    """Play what is missing of games 0..count - 1, of a part its share, and return them all.
+    """Play and log the games of the log's part that the log lacks, among games 0..count - 1.
 
-    Every ten seconds a line tells how far it is.
+    A progress line is printed every ten seconds.
+
+    Args:
+        play_each: (numbers, seed) -> the games, each when it ends.
+        log: the log of the evaluation.
+        count: number of games of the evaluation, all parts together.
+        seed: seed of the games.
+
+    Returns:
+        All games of the log's part.
 
     Raises:
-        UserError: a game cannot be kept.
+        UserError: a game cannot be written.
     """
-    numbers = kept.numbers(count)
-    missing = [number for number in numbers if number not in kept.games]
+    numbers = log.numbers(count)
+    missing = [number for number in numbers if number not in log.games]
     before = len(numbers) - len(missing)
     if before:
         print(f"{before:,} of {len(numbers):,} games are there; {len(missing):,} to play", flush=True)
     began = ended = time.monotonic()
 
-    def tell() -> None:
-        games = kept.ordered(count)
+    def print_progress() -> None:
+        games = log.ordered(count)
         done, left = len(games) - before, len(numbers) - len(games)
         elapsed = time.monotonic() - began
         end = f"{clock(elapsed / done * left)} left" if done else f"{clock(elapsed)} since the start"
         print(f"{_progress(games, len(numbers))}  {end}", flush=True)
 
-    with _now_and_then(tell):
+    with _periodically(print_progress):
         for played in play_each(missing, seed):
             now = time.monotonic()
-            kept.add(played, now - ended)
+            log.add(played, now - ended)
             ended = now
     if missing:
-        tell()
-    return _games(kept.ordered(count))
+        print_progress()
+    return _games(log.ordered(count))
 
 
 @contextlib.contextmanager
-def _now_and_then(tell: Callable[[], None]) -> Iterator[None]:
-    """Call a function every ten seconds, from a thread of its own."""
+def _periodically(call: Callable[[], None]) -> Iterator[None]:
+    """Call a function every ten seconds in another thread."""
     over = threading.Event()
 
     def run() -> None:
         while not over.wait(LINE_SECONDS):
-            tell()
+            call()
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
@@ -238,13 +260,13 @@ def _now_and_then(tell: Callable[[], None]) -> Iterator[None]:
         thread.join()
 
 
-def _games(games: list[KeptGame]) -> Games:
+def _games(games: list[LoggedGame]) -> Games:
     columns = np.array([(game.score, game.max_tile, game.moves) for game in games], np.int64)
     score, max_tile, moves = np.ascontiguousarray(columns.T)
     return Games(score, max_tile, moves, sum(game.seconds for game in games))
 
 
-def _progress(games: list[KeptGame], count: int) -> str:
+def _progress(games: list[LoggedGame], count: int) -> str:
     text = f"game {len(games):,} of {count:,}"
     if len(games) > 1:
         summary = summarize(_games(games))

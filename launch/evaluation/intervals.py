@@ -16,16 +16,18 @@ class Interval(NamedTuple):
 
 
 def student(values: ArrayLike) -> Interval:
-    """The mean of two or more independent values [N].
+    """Return the mean of two or more independent values [N].
 
     mean +- t(0.975, N - 1) s / sqrt(N), with the sample's standard deviation s (Student 1908).
 
-    Of the games of one evaluation it tells how well the strength of one network is known. Of the mean scores of k
-    training seeds it tells how well the mean over training seeds is known, and holds both variances: a seed's mean
-    score of n games has the variance S_b^2 + S_w^2 / n, between seeds and within, and the sample variance of the k
-    means, s_b^2, estimates this sum without knowing its parts. So the variance of the mean of the means is
-    s_b^2 / k (two-stage sampling with few of many units: Cochran 1977, Sampling Techniques, sec. 10.4). It holds if
-    the games of the seeds are independent: if they share their spawns, the part that they have in common is left out.
+    Values are either the scores of one evaluation's games, or the mean scores of k training seeds:
+
+    - Scores of games: the interval is that of the mean score of one network.
+    - Mean scores of seeds: the interval is that of the mean over training seeds. It contains both variances. A seed's
+      mean score of n games has variance S_b^2 + S_w^2 / n, with S_b^2 between seeds and S_w^2 within a seed. The sample
+      variance s_b^2 of the k means estimates this sum. So the variance of the mean of the means is s_b^2 / k (two-stage
+      sampling with few of many units: Cochran 1977, Sampling Techniques, sec. 10.4). The games of the seeds must be
+      independent: if seeds share the spawns of their games, the interval leaves out the variance of these spawns.
     """
     x = np.asarray(values, np.float64)
     mean = float(x.mean())
@@ -34,7 +36,7 @@ def student(values: ArrayLike) -> Interval:
 
 
 def wilson(rate: int | float, games: int | float) -> Interval:
-    """The rate p of n games.
+    """Return the rate p of n games.
 
     (p + z^2 / 2n +- z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), with z = 1.96 (Wilson 1927).
     """
@@ -42,19 +44,19 @@ def wilson(rate: int | float, games: int | float) -> Interval:
     centre = rate + z * z / (2 * games)
     margin = z * (rate * (1 - rate) / games + z * z / (4 * games * games)) ** 0.5
     scale = 1 + z * z / games
-    # max: rounding leaves the lower end of a rate of 0 at -1e-18
+    # max: by rounding, the lower end for a rate of 0 is -1e-18
     return Interval(rate, max(0.0, (centre - margin) / scale), min(1.0, (centre + margin) / scale))
 
 
 def student_of_rates(rates: ArrayLike, games: int | float) -> Interval:
-    """The mean of the rates [N] of two or more seeds, within 0..1.
+    """Return the mean of the rates [N] of two or more seeds, with an interval within 0..1.
 
-    `student`, widened to Wilson's interval of all their games together: where the rates of all seeds are 0, or 1, their
-    variance is 0, and says nothing.
+    The interval is the smallest that contains both `student`'s interval of the rates and Wilson's interval of all games
+    together. `student` alone would fail where the rates of all seeds are 0, or all are 1: their variance is then 0.
 
     Args:
-        rates: of the seeds.
-        games: of all seeds together.
+        rates: rate of each seed.
+        games: number of games of all seeds together.
     """
     mean, low, high = student(rates)
     pooled = wilson(mean, games)

@@ -1,7 +1,8 @@
-"""`muzero2048 judge`: replay a file of game records by the rules, name every wrong game, sum up the others.
+"""`muzero2048 judge`: replay a file of game records by the rules, print every wrong game and statistics of the others.
 
-A file has one game a line (launch/evaluation/records.py). Blank lines and lines that begin with % are passed over,
-but for a header before the first game that names its board, 4x4 without one: `% board 3x4`, and any text behind it.
+A file has one game a line (launch/evaluation/records.py). Blank lines and lines that begin with % are ignored, except
+for a header before the first game that gives the board: `% board 3x4`, with any text after it. Without a header the
+board is 4x4.
 """
 
 import json
@@ -14,35 +15,38 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from launch.errors import UserError
-from launch.evaluation.evaluate import parse_board
+from launch.evaluation.notation import parse_board
 from launch.evaluation.records import Judgement, Kind, Mistake, judge_line
 from launch.evaluation.summary import statistics_block, summarize, summary_line
 from ntuple import Games
 
 COMMENT = "%"
 DEFAULT_BOARD = "4x4"
-WRONG = 2  # the exit code: a wrong record is the user's mistake
+WRONG = 2  # exit code: a wrong record is a mistake of the user
 
 _HEADER = re.compile(r"%[ \t]*board[ \t]+(\S+)")
 
 
 class _Line(NamedTuple):
-    number: int  # in the file, from 1
+    number: int  # line number in the file, from 1
     text: str
     board: str
 
 
 def judge(path: Path, board: str | None, whole: bool, as_json: bool) -> int:
-    """Print a line for each wrong game, then the statistics of the correct ones; return 0 if all are correct, else 2.
+    """Print a line for each wrong game, then the statistics of the correct games.
 
     Args:
         path: a file of records.
-        board: such as "3x4"; None for that of the file's header.
-        whole: whether a game that stops before it is over is wrong.
-        as_json: print one object in the last line.
+        board: "HxW", such as "3x4"; None: the board of the file's header.
+        whole: whether a game that stops before it is over counts as wrong.
+        as_json: print one JSON object in the last line.
+
+    Returns:
+        The exit code: 0 if all games are correct, otherwise 2.
 
     Raises:
-        UserError: the file cannot be read or holds no game, or the board cannot be read or is not the header's.
+        UserError: the file cannot be read or has no game, or the board cannot be read or differs from the header's.
     """
     correct: list[Judgement] = []
     wrong: list[dict[str, Any]] = []
@@ -74,11 +78,11 @@ def judge(path: Path, board: str | None, whole: bool, as_json: bool) -> int:
 
 
 def _games(path: Path, board: str | None) -> Iterator[_Line]:
-    """The lines of games, with the board that the user or the header names."""
+    """Yield the lines of games, with the board of the option or the header."""
     if board is not None:
         parse_board(board)
     try:
-        # Bytes that are no text become a character that no record has, so that the judge names their column.
+        # Bytes that are not UTF-8 become U+FFFD, which no record has, so the mistake has the right column.
         with path.open(encoding="utf-8-sig", errors="replace") as file:
             for number, text in enumerate(file, 1):
                 if text.startswith(COMMENT):
@@ -92,7 +96,7 @@ def _games(path: Path, board: str | None) -> Iterator[_Line]:
 
 
 def _agreed(board: str | None, header: str, place: str) -> str:
-    """The board of a header, which must be the one that is known already."""
+    """Return the board of a header; raise UserError if another board is known already."""
     try:
         parse_board(header)
     except UserError as error:
@@ -103,7 +107,7 @@ def _agreed(board: str | None, header: str, place: str) -> str:
 
 
 def _report(correct: list[Judgement]) -> dict[str, Any]:
-    """Print the statistics of correct games; return them. Without times there is no speed, of one game no interval."""
+    """Print and return the statistics of correct games. Speed needs times; an interval needs two games."""
     times = [judgement.seconds for judgement in correct]
     seconds = math.fsum(time for time in times if time is not None)
     is_timed = None not in times and seconds > 0
@@ -125,7 +129,7 @@ def _report(correct: list[Judgement]) -> dict[str, Any]:
     games = Games(score, max_tile, moves, seconds if is_timed else math.nan)
     summary = summarize(games)
     block = statistics_block(games)
-    print(block if is_timed else block.partition("\n")[2])  # the first line is that of the time
-    print(summary_line(summary).rpartition(", ")[0])  # the speed stands in the block
+    print(block if is_timed else block.partition("\n")[2])  # without the first line, which has the time
+    print(summary_line(summary).rpartition(", ")[0])  # without the speed, which the block has
     interval = {"score_low": summary.score_low, "score_high": summary.score_high}
     return result | interval | {"reach": {str(tile): rate for tile, rate in summary.reach.items()}}

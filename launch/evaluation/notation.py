@@ -1,4 +1,4 @@
-"""Positions as text: rows of tiles such as "2 4 0 / 0 8 2", or the word of a bitboard such as 0x130021."""
+"""Boards and positions as text: "3x4"; rows of tiles such as "2 4 0 / 0 8 2"; a bitboard such as 0x130021."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,23 +6,38 @@ from numpy.typing import NDArray
 from launch.errors import UserError
 
 EMPTY = ("0", ".")
-TILES = {str(1 << level): level for level in range(1, 18)}  # up to 131072, the largest that 4x4 cells can make
+TILES = {str(1 << level): level for level in range(1, 18)}  # up to 131072, the largest tile on 4x4 cells
 HEX = "0x"
 HEX_DIGITS = "0123456789abcdef"
 
 
-def parse_position(text: str, rows: int, columns: int) -> NDArray[np.int8]:
-    """The levels int8[H, W] of a position: log2 of its tiles, 0 = empty.
-
-    Args:
-        text: rows of tiles from the top, `/` between rows, blanks between tiles, 0 or . for an empty cell. Or 0x and
-            hex digits: of the word, bits 4i .. 4i + 3 are the level of cell i, row by row from the top left, so the
-            last digit is the top left cell.
-        rows: H of the board.
-        columns: W of the board.
+def parse_board(board: str) -> tuple[int, int]:
+    """Return rows and columns of a board such as "3x4".
 
     Raises:
-        UserError: the text is no position of such a board; the line shows the place.
+        UserError: the text is not "HxW" with sides of 2 to 4.
+    """
+    sides = board.split("x")
+    if len(sides) != 2 or not all(side in ("2", "3", "4") for side in sides):
+        raise UserError(f"cannot read the board '{board}'; give rows x columns, each 2 to 4, e.g. 3x4")
+    return int(sides[0]), int(sides[1])
+
+
+def parse_position(text: str, rows: int, columns: int) -> NDArray[np.int8]:
+    """Return the levels int8[H, W] of a position: log2 of its tiles, 0 = empty.
+
+    Args:
+        text: one of two notations. Tiles: rows from the top, `/` between rows, blanks between tiles, 0 or . for an
+            empty cell. Bitboard: 0x and hex digits. Bits 4i .. 4i + 3 of the number are the level of cell i, row by row
+            from the top left, so the last digit is the top left cell.
+        rows: height H of the board.
+        columns: width W of the board.
+
+    Returns:
+        The levels.
+
+    Raises:
+        UserError: the text is not a position of such a board; the message has the place.
     """
     words = text.strip()
     cells = _hex_levels(text, words, rows, columns) if words[:2].lower() == HEX else _tiles(text, rows, columns)
@@ -30,7 +45,7 @@ def parse_position(text: str, rows: int, columns: int) -> NDArray[np.int8]:
 
 
 def format_position(levels: NDArray[np.integer]) -> str:
-    """Levels int[H, W] as rows of tiles, as `parse_position` reads them."""
+    """Return levels int[H, W] as rows of tiles, the inverse of `parse_position`."""
     return " / ".join(" ".join(str(1 << level if level else 0) for level in row) for row in levels.tolist())
 
 
@@ -52,7 +67,7 @@ def _hex_levels(text: str, word: str, rows: int, columns: int) -> list[int]:
     digits = word[len(HEX) :].lower()
     for i, digit in enumerate(digits):
         if digit not in HEX_DIGITS:
-            raise _mistake(text, f"character {len(HEX) + i + 1} is {digit!r}; give hex digits behind 0x")
+            raise _mistake(text, f"character {len(HEX) + i + 1} is {digit!r}; give hex digits after 0x")
     cells = rows * columns
     if not 1 <= len(digits) <= cells:
         wanted = f"a {rows}x{columns} board has {cells} cells, give one digit each, without those of leading zeros"

@@ -2,14 +2,18 @@
 
     11D1 (1) #L (2) 61 (3) #D [4] (3) 11 (2) #D (3) B1 (3) #L [4] (3) 61
 
-A spawn is the cell as a hexadecimal digit, row by row from the top left of the H x W board, and log2 of the tile, 1 or
-2. A move is # and one of U R D L. Behind a move may stand its reward in points, in square brackets, and then the time
-it took in ms, in round ones; behind a spawn a time, which is read over. Blanks between these are free. Two spawns open
-the game, then moves and spawns take turns. Numbers count both from 1: the opening is 1 and 2, the first move 3.
+| part | text | optional after it |
+|---|---|---|
+| spawn | the cell as a hexadecimal digit, row by row from the top left; log2 of the tile, 1 or 2 | time, ignored |
+| move | # and one of U R D L | [reward in points], then (time in ms) |
 
-In a game that gives rewards or times, a move without one has 0, as the example leaves out rewards of 0.
+A game begins with two spawns; then moves and spawns alternate. Blanks between the parts are ignored. Moves and spawns
+are numbered together from 1: the opening is 1 and 2, the first move is 3.
 
-Shapes: `T` moves.
+If a record gives any reward, a move without a reward has reward 0. The same holds for times. The example leaves out
+rewards of 0.
+
+Shapes: `T` moves, `S` spawns.
 """
 
 import re
@@ -26,8 +30,8 @@ from ntuple.game import verify
 
 ACTIONS = "URDL"  # the letters of the actions 0..3
 HEX = "0123456789ABCDEF"
-MAX_MILLISECONDS = 1e15  # what 15 digits write exactly
-EXCERPT = 12  # characters quoted of a text that cannot be read
+MAX_MILLISECONDS = 1e15  # 15 digits are exact in float64
+EXCERPT = 12  # characters that messages quote of an unreadable text
 
 _TIME = r"[0-9]{1,15}(?:\.[0-9]+)?"
 _MOVE = re.compile(rf"[ \t]*#([{ACTIONS}])(?:[ \t]*\[([0-9]{{1,18}})\])?(?:[ \t]*\(({_TIME})\))?")
@@ -38,7 +42,7 @@ _ANY_TILE = re.compile(r"[0-9A-F][0-9A-Z]")
 
 
 class Kind(StrEnum):
-    """What can be wrong with a record."""
+    """The kinds of mistakes in a record."""
 
     ILLEGAL = "illegal move"
     AFTER_END = "move after the end of the game"
@@ -49,7 +53,7 @@ class Kind(StrEnum):
     NO_SPAWN = "missing spawn"
     NO_MOVE = "missing move"
     TEXT = "unreadable text"
-    NOT_OVER = "game not over"  # a mistake only for those who ask for whole games
+    NOT_OVER = "game not over"  # a mistake only with `muzero2048 judge --whole`
 
 
 _FAULTS = {
@@ -62,12 +66,12 @@ _FAULTS = {
 
 
 class Mistake(NamedTuple):
-    """The first thing that is wrong with a record."""
+    """The first mistake in a record."""
 
     kind: Kind
-    number: int  # of the move or spawn, both counted from 1, the two spawns of the opening included
-    detail: str  # the move or spawn, what was found in its place, or what it claims
-    column: int | None = None  # in the line, from 1; None if the text is right and the rules are broken
+    number: int  # number of the move or spawn, as the module docstring counts
+    detail: str  # the move or spawn, the text found in its place, or the wrong reward
+    column: int | None = None  # column of the line, from 1; None for a text that can be read but breaks the rules
 
     def __str__(self) -> str:
         column = "" if self.column is None else f", column {self.column}"
@@ -75,7 +79,7 @@ class Mistake(NamedTuple):
 
 
 class RecordError(ValueError):
-    """A line that is no record of a game."""
+    """A line is not a game record."""
 
     def __init__(self, mistake: Mistake) -> None:
         super().__init__(str(mistake))
@@ -84,13 +88,13 @@ class RecordError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class GameRecord:
-    """A game of T moves. Whether it keeps to the rules is for `judge_record` to say.
+    """A game of T moves. It may break the rules of the game: `judge_record` checks them.
 
     Raises:
         ValueError: lengths differ, or a number is outside its range.
     """
 
-    opening: tuple[int, int]  # spawn codes, 2 cell + (1 if the tile is a 4 else 0): 0..31
+    opening: tuple[int, int]  # two spawn codes, 2 * cell + (1 if the tile is a 4 else 0): 0..31
     actions: Int8[np.ndarray, " T"]  # 0..3: up, right, down, left
     spawns: Int16[np.ndarray, " T"]  # the spawn code after each action
     rewards: Int64[np.ndarray, " T"] | None = None  # points of each action, 0 or more
@@ -111,18 +115,18 @@ class GameRecord:
 
 
 class Judgement(NamedTuple):
-    """A game replayed by the rules, to its end or to its first mistake."""
+    """The result of replaying a game by the rules, up to its end or to its first mistake."""
 
-    score: int  # points, recomputed
+    score: int  # points, computed by the replay
     max_tile: int  # the largest tile on the board, e.g. 2048; 0 if there is none
-    moves: int  # moves that are legal, with the right reward where one is claimed
+    moves: int  # number of correct moves: legal, and with the right reward if the record gives one
     is_over: bool  # whether no move is legal at the end; False with a mistake
-    seconds: float | None  # time of the moves as the record gives it
+    seconds: float | None  # sum of the times in the record; None if it has none
     mistake: Mistake | None
 
 
 class _Reading(NamedTuple):
-    """What can be read of a line: the game up to a mistake in its text. The last move may lack its spawn."""
+    """A parsed line: the game up to the first mistake in its text. The last move may lack its spawn."""
 
     opening: list[int]
     actions: Int8[np.ndarray, " T"]
@@ -133,7 +137,10 @@ class _Reading(NamedTuple):
 
 
 def write_record(record: GameRecord) -> str:
-    """The line of a game. Rewards of 0 are left out: a record whose rewards are all 0 is read as one without."""
+    """Return the line of a game.
+
+    Rewards of 0 are left out, so a record whose rewards are all 0 is read back as a record without rewards.
+    """
     words = ["".join(_spawn_text(code) for code in record.opening)]
     for t in range(len(record.actions)):
         words.append("#" + ACTIONS[record.actions[t]])
@@ -149,8 +156,8 @@ def parse_record(line: str) -> GameRecord:
     """Read the line of a game; the inverse of `write_record`.
 
     Raises:
-        RecordError: the text is no record; its `mistake` says where and why. The rules are not looked at, except that
-            a tile is 2 or 4.
+        RecordError: the text is not a record; `RecordError.mistake` has the place and the reason. The rules of the game
+            are not checked, except that a spawned tile is 2 or 4.
     """
     reading = _read(line)
     if reading.mistake is not None:
@@ -160,9 +167,17 @@ def parse_record(line: str) -> GameRecord:
 
 
 def judge_record(record: GameRecord, rows: int, columns: int) -> Judgement:
-    """Replay a game on a board of rows x columns, each 1 to 4.
+    """Replay a game by the rules.
 
-    A game that stops before it is over is no mistake: `is_over` tells.
+    A game that stops before it is over is not a mistake; `Judgement.is_over` is then False.
+
+    Args:
+        record: the game.
+        rows: height of the board, 1 to 4.
+        columns: width of the board, 1 to 4.
+
+    Returns:
+        The result of the replay.
     """
     opening = list(record.opening)
     reading = _Reading(opening, record.actions, record.spawns, record.rewards, record.milliseconds, None)
@@ -170,7 +185,18 @@ def judge_record(record: GameRecord, rows: int, columns: int) -> Judgement:
 
 
 def judge_line(line: str, rows: int, columns: int) -> Judgement:
-    """Read and replay the line of a game; a mistake in the text counts if no rule is broken before it."""
+    """Read and replay the line of a game.
+
+    The mistake is the first one of the line: a mistake in the text counts only if no rule is broken before it.
+
+    Args:
+        line: a game record.
+        rows: height of the board, 1 to 4.
+        columns: width of the board, 1 to 4.
+
+    Returns:
+        The result of the replay.
+    """
     return _judge(_read(line), rows, columns)
 
 
@@ -183,7 +209,7 @@ def _judge(game: _Reading, rows: int, columns: int) -> Judgement:
     findings = np.zeros(verify.FINDINGS, np.int64)
     verify.replay(
         _rules(rows, columns),
-        np.array(game.opening, np.int16),  # copies: an array that is read-only or strided would compile a new kernel
+        np.array(game.opening, np.int16),  # copies: numba would compile another kernel for a read-only or strided array
         np.array(game.actions, np.int8),
         np.array(game.spawns, np.int16),
         np.array([] if game.rewards is None else game.rewards, np.int64),
@@ -203,7 +229,7 @@ def _judge(game: _Reading, rows: int, columns: int) -> Judgement:
 
 
 def _text_at(game: _Reading, number: int) -> str:
-    """The move or spawn of a number."""
+    """Return the text of the move or spawn with this number."""
     if number <= 2:
         return _spawn_text(game.opening[number - 1])
     turn, is_spawn = divmod(number - 3, 2)
@@ -215,14 +241,14 @@ def _spawn_text(code: int | np.int16) -> str:
 
 
 def _spawn_codes(text: str) -> Int16[np.ndarray, " S"]:
-    """The codes of spawns written one after the other."""
+    """Return the codes of spawns from their texts joined without blanks."""
     characters = np.frombuffer(text.encode("ascii"), np.uint8).reshape(-1, 2).astype(np.int16)
     digits, tiles = characters[:, 0] - ord("0"), characters[:, 1] - ord("1")
     return 2 * np.where(digits > 9, digits - (ord("A") - ord("0") - 10), digits) + tiles
 
 
 def _read(line: str) -> _Reading:
-    """Read a line as far as it is a record."""
+    """Read a line up to its first mistake."""
     line = line.rstrip(" \t\r\n")
     opening = ""
     at = 0
@@ -235,7 +261,7 @@ def _read(line: str) -> _Reading:
         mistake = _spawn_mistake(line, at, len(opening) // 2 + 1)
     else:
         whole = _TURNS.match(line, at)
-        assert whole is not None  # no turn at all is a match
+        assert whole is not None  # zero turns match too
         turns = _TURN.findall(line, at, whole.end())
         at, number = whole.end(), 3 + 2 * len(turns)
         if at < len(line):
@@ -262,7 +288,7 @@ def _skip_blanks(line: str, at: int) -> int:
 
 
 def _spawn_mistake(line: str, at: int, number: int) -> Mistake:
-    """Why no spawn can be read here."""
+    """Return the reason why no spawn can be read at index `at` of the line."""
     at = _skip_blanks(line, at)
     if at == len(line):
         return Mistake(Kind.NO_SPAWN, number, "the line ends", at + 1)
@@ -274,7 +300,7 @@ def _spawn_mistake(line: str, at: int, number: int) -> Mistake:
 
 
 def _move_mistake(line: str, at: int, number: int) -> Mistake:
-    """Why no move can be read here."""
+    """Return the reason why no move can be read at index `at` of the line."""
     at = _skip_blanks(line, at)
     kind = Kind.NO_MOVE if _SPAWN.match(line, at) else Kind.TEXT
     return Mistake(kind, number, f"found {line[at : at + EXCERPT]!a}", at + 1)

@@ -1,7 +1,9 @@
-"""Regret: what a player's moves lose against the optimum of a small board, as the exact solution has it.
+"""Regret: the points that a player's moves lose against optimal play, by the exact solution of a small board.
 
-The regret of a move is max over a of Q*(s, a) - Q*(s, chosen), in points; that of a game is the sum over its moves. Its
-mean over games estimates how far the player's expected score is below the optimum.
+    regret of a move = max over a of Q*(s, a) - Q*(s, chosen)
+    regret of a game = sum over its moves
+
+The mean regret of games estimates the optimum minus the player's expected score.
 """
 
 from collections.abc import Iterable
@@ -11,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from launch.errors import UserError
-from launch.evaluation.game_log import KeptGame
+from launch.evaluation.game_log import LoggedGame
 from launch.evaluation.notation import format_position
 from launch.evaluation.records import ACTIONS, parse_record
 from ntuple import make_rules
@@ -22,17 +24,17 @@ from ntuple.game.rollout import states_of
 
 
 class Regret(NamedTuple):
-    """Points lost, over some games."""
+    """Regret of some games, in points."""
 
-    optimum: float  # the expected score of the best play
-    a_game: float  # mean
-    a_move: float  # mean
-    worst: float  # of one move
+    optimum: float  # expected score of optimal play
+    a_game: float  # mean regret of a game
+    a_move: float  # mean regret of a move
+    worst: float  # largest regret of a move
     worst_position: str  # the board of that move, row by row
     worst_move: str  # U, R, D or L
 
     def line(self) -> str:
-        """The figures for people."""
+        """Return the figures as a line of text."""
         share = self.a_game / self.optimum
         return (
             f"regret {self.a_game:,.2f} points a game, {share:.2%} of the optimum {self.optimum:,.2f}; "
@@ -40,12 +42,24 @@ class Regret(NamedTuple):
         )
 
     def record(self) -> dict[str, Any]:
-        """The figures for files."""
+        """Return the figures as entries of a result file."""
         return {f"regret_{name}": value for name, value in self._asdict().items()}
 
 
 def load_solution(path: Path, rows: int, columns: int) -> Solution:
-    """The solution of a board in a file, played to its end; UserError if it is damaged, missing, or of another game."""
+    """Load the solution of a board.
+
+    Args:
+        path: a file of `muzero2048 solve --out`.
+        rows: height of the board.
+        columns: width of the board.
+
+    Returns:
+        The solution of the game played to its end.
+
+    Raises:
+        UserError: the file is damaged or missing, or its solution is of another board or of a game that ends at a tile.
+    """
     try:
         solution = Solution.load(path)
     except ValueError as error:
@@ -60,8 +74,12 @@ def load_solution(path: Path, rows: int, columns: int) -> Solution:
     return solution
 
 
-def regret_of(solution: Solution, games: Iterable[KeptGame]) -> Regret:
-    """What the moves of one or more games lose."""
+def regret_of(solution: Solution, games: Iterable[LoggedGame]) -> Regret:
+    """Compute the regret of the moves of one or more games.
+
+    Raises:
+        UserError: a position of the games is not in the solution.
+    """
     rules = make_rules(solution.rows, solution.columns)
     num_games, states, actions = 0, [], []
     for game in games:

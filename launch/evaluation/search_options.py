@@ -1,12 +1,18 @@
-"""The search that an evaluation plays with: what the user asks for, what the checkpoint can serve, and its name.
+"""The search of an evaluation: the options of the user, the check that the checkpoint can serve them, and its name.
 
-A search is 1ply, the best of the four moves by the learner's own values; expectimax (ntuple/expectimax/search.py)
-with an ExpectimaxConfig; or a tree search (muzero2048/search) with a SearchConfig. JAX is loaded for the last alone.
+| search | chooses a move by | config |
+|---|---|---|
+| 1ply | the learner's own values after each of the four moves | none |
+| expectimax | ntuple/expectimax/search.py | ExpectimaxConfig |
+| tree search | muzero2048/search | SearchConfig |
+
+JAX is imported only for a tree search.
 """
 
+import functools
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,45 +20,39 @@ from launch.config.experiment import Experiment, override_settings
 from launch.errors import UserError
 from launch.learners import registry
 from ntuple.learner_spec import EXPECTIMAX, ONE_PLY, TREE, LearnerSpec
+from ntuple.settings import keys_of
 
-# Of a tree search in the game itself over values alone, for learners whose config names no search. The prior is a look
-# at the same values one move ahead, so what the search finds must be able to outweigh it (c_scale); measured for
-# n-tuple networks in docs/results.md.
-VALUE_SEARCH = {
-    "model": "simulator",
-    "simulations": 16,
-    "considered_actions": 2,
-    "c_scale": 1.0,
-    "chance": "weighted",
-    "read_out": "expectimax",
-}
 HOLDS = {"learned": "a learned model", "network": "a value network", "ntuple": "an n-tuple network"}
-PLACE = "options of the search"  # in messages
-LONGEST_NAME = 160  # it is part of a file's name; of a longer one the end becomes a digest
-NAMED = {"root", "simulations", "model"}  # fields that every name tells
-# Fields of the noise in self-play, which evaluation plays without.
-NOISE = {"gumbel_scale", "dirichlet_fraction", "dirichlet_alpha"}
+PLACE = "options of the search"  # label used in error messages
+LONGEST_NAME = 160  # characters; the name is part of a file name. The end of a longer name is replaced by a digest.
+NAMED = {"root", "simulations", "model"}  # fields that `tree_name` writes in a form of their own
+# Fields for the noise in self-play. Evaluation uses no noise, so names leave them out.
+NOISE = {"gumbel_scale", "puct.dirichlet_fraction", "puct.dirichlet_alpha"}
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says of the search; None and () where it says nothing."""
+    """Search options of the command line; None and () for options that are not given."""
 
-    search: str | None = None  # 1ply, expectimax, or the rule at the root of a tree: gumbel, puct
+    search: str | None = None  # 1ply, expectimax, or the root rule of a tree search: gumbel, puct
     simulations: int | None = None
     model: str | None = None  # learned, simulator
     value: str | None = None  # network, ntuple
     overrides: Sequence[str] = ()  # "search.field=value"
-    plies: int | None = None  # of expectimax
+    plies: int | None = None  # depth of expectimax
 
     def words(self) -> list[str]:
-        """All of it as the user wrote it."""
+        """Return all given options as words of the command line."""
         named = {"search": self.search, "simulations": self.simulations, "plies": self.plies}
         named |= {"model": self.model, "value": self.value}
         return [*(f"--{name} {value}" for name, value in named.items() if value is not None), *self.overrides]
 
     def assignments(self) -> list[str]:
-        """The settings of a search as overrides; UserError if one is set twice."""
+        """Return the options as overrides of a search config.
+
+        Raises:
+            UserError: a key is set twice.
+        """
         named = {"search.simulations": self.simulations, "search.plies": self.plies, "search.model": self.model}
         if self.search != EXPECTIMAX:
             named["search.root"] = self.search
@@ -68,25 +68,28 @@ class Options:
 class Search:
     """How moves are chosen in an evaluation."""
 
-    name: str  # in results and names of files; another for every setting that can change a move
-    config: Any  # SearchConfig of a tree search, ExpectimaxConfig; None: 1ply
+    name: str  # in results and file names; differs for every setting that can change a move
+    config: Any  # SearchConfig, ExpectimaxConfig, or None for 1ply
     player: str = TREE  # kind of search: key of LearnerSpec.players
 
     def record(self) -> dict[str, Any]:
-        """What a result says of it."""
+        """Return the search as entries of a result file."""
         return {"search": self.name} | ({"search_config": asdict(self.config)} if self.config else {})
 
 
 def resolve(experiment: Experiment, options: Options, place: Path) -> Search:
-    """The search to play with: by default the learner's own, 1ply or the one of its config.
+    """Return the search that the options select; the default is 1ply or the search of the learner's config.
 
     Args:
-        experiment: of the checkpoint.
-        options: what the user asks for.
-        place: the checkpoint, for messages.
+        experiment: configuration of the checkpoint's run.
+        options: options of the user.
+        place: the checkpoint, for error messages.
+
+    Returns:
+        The search.
 
     Raises:
-        UserError: the checkpoint cannot serve the options; the line says why and how to mend it.
+        UserError: the checkpoint cannot serve the options; the message has the reason and the remedy.
     """
     able = registry.spec_of(experiment.learner)
     if options.search == EXPECTIMAX:
@@ -112,10 +115,12 @@ def resolve(experiment: Experiment, options: Options, place: Path) -> Search:
 
 
 def expectimax(options: Options, place: Path | str) -> Search:
-    """The expectimax search of the options; with a time limit it deepens as far as it gets, unless they say how far.
+    """Return the expectimax search of the options.
+
+    With a time limit and no given depth, the search deepens until the time is over (depth limit MOST_PLIES).
 
     Raises:
-        UserError: the options are not of expectimax.
+        UserError: an option is not one of expectimax.
     """
     for name, value in (("simulations", options.simulations), ("model", options.model), ("value", options.value)):
         if value is not None:
@@ -125,25 +130,51 @@ def expectimax(options: Options, place: Path | str) -> Search:
     if config.seconds > 0 and not any("search.plies=" in word for word in options.assignments()):
         config = replace(config, plies=kind.MOST_PLIES)
     default, words = kind(), [EXPECTIMAX, f"p{config.plies}"]
-    for name in (field.name for field in fields(config)):
-        value = getattr(config, name)
-        if name not in ("plies", "heuristic") and value != getattr(default, name):
-            words.append(f"{name}={value}".replace(" ", ",").replace(":", "_"))
+    words += [word for key, word in _changed(config, default) if key != "plies" and not key.startswith("heuristic.")]
     if config.heuristic != default.heuristic:
         words.append(f"heuristic={hashlib.sha256(repr(config.heuristic).encode()).hexdigest()[:8]}")
     return Search(_shortened("-".join(words)), config, EXPECTIMAX)
 
 
 def tree_name(config: Any, able: LearnerSpec) -> str:
-    """Such as gumbel-n16-simulator-ntuple-chance=weighted: rule at the root, simulations, and what is no default."""
-    default = type(config)() if able.has_search_settings else type(config)(**VALUE_SEARCH)
+    """Return a name: root rule, simulations, and settings that are not default.
+
+    An example is gumbel-n16-simulator-ntuple-chance=weighted.
+    """
+    default = type(config)() if able.has_search_settings else value_search()
     words = [config.root, f"n{config.simulations}"]
     words += ["simulator"] if config.model == "simulator" else []
     words += [able.value] if able.value != "network" else []
-    for name in (field.name for field in fields(config)):
-        if name not in NAMED | NOISE and getattr(config, name) != getattr(default, name):
-            words.append(f"{name}={getattr(config, name)}")
+    words += [word for key, word in _changed(config, default) if key not in NAMED | NOISE]
     return _shortened("-".join(words))
+
+
+def value_search() -> Any:
+    """Return the tree search for learners whose config has no search: in the simulator, with a value function only.
+
+    The prior is computed from the same values by a 1-ply look-ahead. c_scale is large enough that the Q-values of the
+    search can outweigh this prior. docs/results.md has the measurements for n-tuple networks.
+    """
+    config = registry.search_config()()
+    gumbel = replace(config.gumbel, considered_actions=2, c_scale=1.0)
+    return replace(config, model="simulator", simulations=16, chance="weighted", read_out="expectimax", gumbel=gumbel)
+
+
+def _changed(config: Any, default: Any) -> list[tuple[str, str]]:
+    """The keys in which two searches differ, each with "name=value" for names of files."""
+    found = []
+    for key in keys_of(type(config)):
+        value, usual = (functools.reduce(getattr, key.name.split("."), one) for one in (config, default))
+        if value != usual:
+            found.append((key.name, f"{key.name.rpartition('.')[2]}={_in_a_name(value)}"))
+    return found
+
+
+def _in_a_name(value: Any) -> str:
+    """A value as a part of a file's name; a list of pairs is 6_2,10_1."""
+    if not isinstance(value, tuple):
+        return str(value)
+    return ",".join("_".join(map(str, one)) if isinstance(one, tuple) else str(one) for one in value)
 
 
 def _shortened(name: str) -> str:
@@ -162,12 +193,15 @@ def _one_ply(able: LearnerSpec, options: Options, place: Path) -> Search:
 
 
 def _base(able: LearnerSpec, experiment: Experiment, options: Options) -> Any:
-    """The SearchConfig that options change."""
+    """Return the SearchConfig that the options override."""
     if not able.has_search_settings:
-        config = registry.search_config()(**VALUE_SEARCH)
+        config = value_search()
         asked = override_settings("search", config, options.assignments(), PLACE)
-        # So few go to every move once, as 1ply does: two moves and an outcome of each are worse (87,000 to 103,000).
-        return replace(config, considered_actions=4) if asked.simulations <= 4 else config
+        if asked.simulations > 4:
+            return config
+        # With at most 4 simulations every move is visited once, as in 1ply: mean score 103,000. Visiting two moves and
+        # one spawn after each of them gives 87,000.
+        return replace(config, gumbel=replace(config.gumbel, considered_actions=4))
     settings: Any = experiment.settings
     return settings.search
 

@@ -1,4 +1,4 @@
-"""`muzero2048 solve`: the exact optimum of a small board, and what single positions are worth."""
+"""`muzero2048 solve`: the exact optimum of a small board, and exact values of single positions."""
 
 import json
 import math
@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from launch.errors import UserError
-from launch.evaluation.evaluate import parse_board
-from launch.evaluation.notation import format_position, parse_position
+from launch.evaluation.notation import format_position, parse_board, parse_position
+from launch.evaluation.result import check_new_file
 from launch.run.environment import project_version
 from launch.run.memory import available_bytes
 from ntuple.exact.solution import ACTIONS, Solution, Worth
@@ -22,23 +22,22 @@ LEVEL_OF = {1 << level: level for level in range(2, LEVELS + 1)}
 
 
 class Request(NamedTuple):
-    """What the command line asked for; None where it said nothing."""
+    """Options of the command line; None for options that are not given."""
 
     board: str | None
-    until: int | None  # the tile itself, e.g. 512
-    tile: int | None
-    out: Path | None
-    solution: Path | None
-    position: str | None
+    until: int | None  # tile that ends the game, e.g. 512
+    tile: int | None  # tile whose probability is computed
+    out: Path | None  # new file for the solution
+    solution: Path | None  # file with a solution, read instead of solving
+    position: str | None  # position to look up
     as_json: bool
 
 
 def run_solve(request: Request) -> None:
-    """Solve a board or load a solution; print its figures, save it, and look a position up.
+    """Solve a board or load a solution; print its figures, save it, and look up a position.
 
     Raises:
-        UserError: words that do not go together, a board that cannot be solved, or a file that cannot be read or
-            written.
+        UserError: options contradict each other, the board cannot be solved, or a file cannot be read or written.
     """
     if (request.board is None) == (request.solution is None):
         raise UserError("give either --board to solve a board, or --solution to ask a file that --out wrote")
@@ -49,8 +48,9 @@ def run_solve(request: Request) -> None:
         solved_in = ""
     else:
         rows, columns, until, tile = _game(request)
-        levels = _levels(request, rows, columns)  # a mistake in the position costs no minute of solving
-        _check_out(request.out)
+        levels = _levels(request, rows, columns)  # before solving, which may take minutes
+        if request.out is not None:
+            check_new_file(request.out, "--out")
         began = time.monotonic()
         solution = _solve(rows, columns, until, tile)
         record["seconds"] = time.monotonic() - began
@@ -67,7 +67,7 @@ def run_solve(request: Request) -> None:
 
 
 def _game(request: Request) -> tuple[int, int, int, int]:
-    """Rows, columns, and the levels of the tiles --until and --tile."""
+    """Return rows, columns, and the levels of the tiles --until and --tile."""
     rows, columns = parse_board(request.board or "")
     until, tile = _level("--until", request.until), _level("--tile", request.tile)
     if rows * columns > MOST_CELLS and until == NO_TILE:
@@ -106,16 +106,6 @@ def _load(request: Request, path: Path) -> Solution:
 
 def _levels(request: Request, rows: int, columns: int) -> NDArray[np.int8] | None:
     return None if request.position is None else parse_position(request.position, rows, columns)
-
-
-def _check_out(out: Path | None) -> None:
-    """Refuse a target before time is spent."""
-    if out is None:
-        return
-    if out.exists():
-        raise UserError(f"{out} is there already: name another --out, or remove it")
-    if not out.absolute().parent.is_dir():
-        raise UserError(f"there is no folder {out.absolute().parent} to write {out.name} into")
 
 
 def _save(solution: Solution, out: Path) -> str:
@@ -161,7 +151,7 @@ def _worth_record(solution: Solution, worth: Worth) -> dict[str, Any]:
 
 
 def _position(solution: Solution, levels: NDArray[np.int8]) -> dict[str, Any]:
-    """Print what a position is and what it is worth; return the same as a record."""
+    """Print the values of a position as a state and as an afterstate; return them as a record."""
     answer = solution.look_up(levels)
     print(format_position(levels))
     record: dict[str, Any] = {"cells": format_position(levels), "state": None, "afterstate": None}

@@ -1,4 +1,4 @@
-"""What is said about a set of finished games: the summary, and the block of statistics.
+"""Statistics of finished games: the summary, its metrics, and the printed block.
 
 Shapes: `G` games.
 """
@@ -13,11 +13,11 @@ from ntuple.game.interfaces import Games
 
 
 class Summary(NamedTuple):
-    """Figures of G games. Scores in points; `reach[tile]` is the fraction of games with max_tile >= tile."""
+    """Statistics of G games. Scores are in points; `reach[tile]` is the fraction of games with max_tile >= tile."""
 
     games: int
     score_mean: float
-    score_low: float  # 95% interval of the mean
+    score_low: float  # low and high: 95% interval of the mean
     score_high: float
     score_median: float
     score_max: int
@@ -27,7 +27,7 @@ class Summary(NamedTuple):
     seconds: float
 
     def metrics(self) -> Row:
-        """The summary as the metrics eval/*."""
+        """Return the summary as the metrics eval/*."""
         scalars = {
             "games": self.games,
             "score_mean": self.score_mean,
@@ -45,7 +45,8 @@ class Summary(NamedTuple):
 def summarize(games: Games) -> Summary:
     """Summarize two or more games.
 
-    The interval of the mean is `student`'s. Scores are skewed, but a mean of some dozens of games is close to normal.
+    The interval of the mean is `student`'s. It assumes a normal mean: scores are skewed, but the mean of some dozens of
+    games is close to normal.
     """
     mean, low, high = student(games.score)
     return Summary(
@@ -63,7 +64,18 @@ def summarize(games: Games) -> Summary:
 
 
 def probe_metrics(name: str, probe: Games, games: Games) -> dict[str, float]:
-    """The metrics probe/<name>_* of a probe's games; the gap is from the mean of the evaluation's games."""
+    """Return the metrics probe/<name>_* of a probe's games.
+
+    gap = mean score of the probe - mean score of the evaluation
+
+    Args:
+        name: name of the probe.
+        probe: games of the probe.
+        games: games of the evaluation.
+
+    Returns:
+        Metrics by name.
+    """
     summary = summarize(probe)
     scalars = {
         "score_mean": summary.score_mean,
@@ -75,10 +87,11 @@ def probe_metrics(name: str, probe: Games, games: Games) -> dict[str, float]:
 
 
 def statistics_block(games: Games) -> str:
-    """The summary block that users of TDL2048+ know (moporgic/TDL2048, README, "Summary Block").
+    """Return the summary block in the format of TDL2048+ (moporgic/TDL2048, README, "Summary Block").
 
-    One row a tile: count, mean score, mean moves and rate of the games that ended with it as the largest,
-    and win, the rate of those that ended with it or a larger one. The win of the total is that of 2048.
+    The block has one row for each largest tile: count, score (mean), move (mean number) and rate of the games that
+    ended with this largest tile; win is the rate of games that ended with this tile or a larger one. In the row
+    "total", win is the rate for 2048.
     """
     summary = summarize(games)
     total = f"avg={summary.score_mean:.0f} max={summary.score_max} tile={games.max_tile.max()}"
@@ -97,7 +110,7 @@ def statistics_block(games: Games) -> str:
 
 
 def summary_line(summary: Summary) -> str:
-    """One line with what the block leaves out: the interval and the median."""
+    """Return one line with the figures that the block lacks: the interval and the median."""
     interval = f"95% interval {summary.score_low:,.0f} to {summary.score_high:,.0f}"
     return (
         f"mean {summary.score_mean:,.0f} ({interval}), median {summary.score_median:,.0f},"
@@ -106,7 +119,7 @@ def summary_line(summary: Summary) -> str:
 
 
 def short_number(number: int | float) -> str:
-    """A count or a speed as three digits with k, M or G, such as 6.26M."""
+    """Format a count or a speed with three digits and k, M or G, such as 6.26M."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size:
             return f"{number / size:.3g}{unit}"

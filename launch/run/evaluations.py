@@ -1,7 +1,7 @@
 """The evaluations that a training plays: which games, with which search, and the metrics of its probes."""
 
 from launch.config.experiment import Experiment
-from launch.evaluation.evaluate import Evaluation
+from launch.evaluation.result import Evaluation
 from launch.evaluation.search_options import Options, Search, resolve
 from launch.evaluation.seeds import final_evaluation_seed, training_evaluation_seed
 from launch.evaluation.summary import probe_metrics

@@ -8,8 +8,7 @@ from types import TracebackType
 
 from launch.config.experiment import CONFIG_FILE, Experiment
 from launch.errors import DivergedError, UserError, warn
-from launch.evaluation import evaluate
-from launch.evaluation.evaluate import Evaluation
+from launch.evaluation.result import Evaluation, prepare_folder, report, save_result
 from launch.evaluation.summary import summarize
 from launch.files import write_text
 from launch.learners import registry
@@ -129,17 +128,17 @@ class TrainingRun:
         """Play the final evaluation if training is done; print its result and keep it in the run folder."""
         if not self.done or not self._processes.is_first:
             return
-        evaluate.prepare_folder(self._folder)
+        prepare_folder(self._folder)
         evaluation = final_evaluation(self._experiment)
         played = self._play(evaluation, stop)
         self._journal.end_display()
         if played is not None:
             games, probes = played
             search = own_search(self._experiment)
-            summary, record = evaluate.report(games, self._experiment, self._state(), evaluation, search)
+            summary, record = report(games, self._experiment, self._state(), evaluation, search)
             # The row comes first: the file means that the run is finished.
             self._record({**summary.metrics(), **probes})
-            evaluate.keep(record, evaluation.file(self._folder, self.env_steps, search.name))
+            save_result(record, evaluation.file(self._folder, self.env_steps, search.name))
 
     def save_is_due(self) -> bool:
         """Return whether `save_minutes` have passed since the last checkpoint, by the clock of the first process."""

@@ -82,7 +82,7 @@ def _restart(game: Game2048, config: StartConfig) -> Starts:
         history = keep(history, step.before, step.number)
         length = step.number + 1
         middle = length // 2
-        restarts = step.done & (length - middle > config.restart_moves)
+        restarts = step.done & (length - middle > config.restart.moves)
         nearest = (middle + history.spacing // 2) // history.spacing, jnp.arange(len(middle))
         kept = tuple(word[nearest] for word in history.boards)
         history = history._replace(spacing=jnp.where(step.done, 1, history.spacing))
@@ -119,7 +119,7 @@ def _carousel(game: Game2048, config: StartConfig) -> Starts:
     Behind the last stage, or where no board has been kept of the next one, follows a normal game. A board is kept when
     the stage's tile is made on it and the game goes on; all environments share the rings.
     """
-    levels, size = config.stage_levels, config.carousel_size
+    levels, size = config.carousel.levels, config.carousel.size
     stages = len(levels)
     numbers = jnp.arange(stages)[None]  # [1, G]
 
@@ -160,8 +160,8 @@ def _carousel(game: Game2048, config: StartConfig) -> Starts:
 
 def _jump_start(game: Game2048, config: StartConfig) -> Starts:
     """With probability `jump_fraction` a game begins on a random one of `jump_boards`, after two spawns."""
-    made_up = jump_boards(game, config.jump_levels)
-    threshold = np.uint32(round(config.jump_fraction * 2**24))
+    made_up = jump_boards(game, config.jump_start.levels)
+    threshold = np.uint32(round(config.jump_start.fraction * 2**24))
 
     def step(bits: UInt32[Array, "D E"], state: tuple[()], step: Step) -> tuple[tuple[()], Board, Bool[Array, "E"]]:
         choice = bits[0] % np.uint32(len(made_up))

@@ -54,14 +54,14 @@ class GroundedModel(Model):
         super().__init__(config)
         network = config.network
         dtype = jnp.dtype(network.compute_dtype)
-        num_cells, width = config.rows * config.columns, network.cell_width
+        num_cells, width = config.rows * config.columns, network.grounded.cell_width
         self.board_shape = (config.rows, config.columns)
         length = max(self.board_shape)
         self.embedding = nnx.Embed(self.tile_levels, width, rngs=rngs)
         self.successor = nnx.Linear(width, width, rngs=rngs)
         relations = length + length * (length - 1) // 2
-        self.line_hidden = nnx.Linear(relations, network.line_width, dtype=dtype, rngs=rngs)
-        self.line_out = nnx.Linear(network.line_width, length * 2 * length, dtype=dtype, rngs=rngs)
+        self.line_hidden = nnx.Linear(relations, network.grounded.line_width, dtype=dtype, rngs=rngs)
+        self.line_out = nnx.Linear(network.grounded.line_width, length * 2 * length, dtype=dtype, rngs=rngs)
         self.potential_steps = nnx.Param(jnp.zeros(self.tile_levels))
         # The gates begin nearly closed: half-open ones would garble every cell of the state.
         self.code_gate = nnx.Linear(self.codes, num_cells, bias_init=nnx.initializers.constant(-3.0), rngs=rngs)
@@ -70,9 +70,11 @@ class GroundedModel(Model):
             self.encoder = nnx.Linear(num_cells * self.tile_levels, self.codes, rngs=rngs)
         self.trunk = make_trunk(network, self.board_shape, rngs)
         self.norm = make_norm(network.width, network, rngs)
-        if network.value_tuples:
+        if network.value_tables.shapes:
             initial = config.value.to_centre(jnp.float32(config.optimistic_value))
-            self.value_tables = ValueTables(network.value_tuples, network.table_bits, self.board_shape, initial)
+            self.value_tables = ValueTables(
+                network.value_tables.shapes, network.value_tables.bits, self.board_shape, initial
+            )
         features = network.width * (num_cells if network.convolutional else 1)
         bins, initializers = config.value.bins, value_initializers(config.value, config.optimistic_value)
         self.policy_head = nnx.Linear(features, 4, rngs=rngs)

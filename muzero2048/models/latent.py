@@ -2,7 +2,7 @@
 
 With the trunk residual_mlp it is the model of Stochastic MuZero (appendix C), with se_resnet that of Guei 2023, sec.
 4.4.3; any other trunk serves as h, and the dynamics behind it are residual MLPs. Options beyond the published form: an
-action with weights of its own (network.action_input), a consistency loss (losses.consistency).
+action with weights of its own (network.latent.action_input), a consistency loss (losses.consistency).
 """
 
 from typing import ClassVar
@@ -34,7 +34,7 @@ class LatentModel(Model):
         super().__init__(config)
         network, num_cells = config.network, config.rows * config.columns
         self.h = make_trunk(network, (config.rows, config.columns), rngs)
-        self.outer = network.action_input == "outer"
+        self.outer = network.latent.action_input == "outer"
         self.phi = Tower(4 * network.width if self.outer else network.width + 4, network, rngs)
         self.g = Tower(network.width + self.codes, network, rngs)
         if not self.oracle:
@@ -67,7 +67,7 @@ class LatentModel(Model):
     def afterstate_dynamics(
         self, state: Float[Array, "B *S width"], action: Int[Array, "B"]
     ) -> tuple[Float[Array, "B *S width"], Float[Array, "B bins"]]:
-        """Phi: the tower over the state and the action (network.action_input), and the logits of the reward."""
+        """Phi: the tower over the state and the action (network.latent.action_input), and the logits of the reward."""
         one_hot = jax.nn.one_hot(action, 4)
         afterstate = self.phi(_outer(state, one_hot) if self.outer else _append(state, one_hot))
         return afterstate, self.reward_head(afterstate)

@@ -102,7 +102,7 @@ class TupleTrunk(nnx.Module):
     def __init__(self, network: NetworkConfig, board_shape: tuple[int, int], rngs: nnx.Rngs):
         self.tile_levels = network.tile_levels
         dtype, width = jnp.dtype(network.compute_dtype), network.width
-        self.entries = TupleFeatures(network.tuples, network.tuple_width, board_shape, rngs)
+        self.entries = TupleFeatures(network.tuple_trunk.shapes, network.tuple_trunk.width, board_shape, rngs)
         inputs = self.entries.features + board_shape[0] * board_shape[1] * self.tile_levels
         self.stem = nnx.Linear(inputs, width, dtype=dtype, rngs=rngs)
         others = range(network.blocks - 1)

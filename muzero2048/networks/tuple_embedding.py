@@ -33,7 +33,7 @@ Placements = list[tuple[np.ndarray, np.ndarray]]  # for each shape: number of th
 class TupleFeatures(nnx.Module):
     """Tables of vectors; all entries begin at 0."""
 
-    def __init__(self, shapes: str, width: int, board_shape: tuple[int, int], rngs: nnx.Rngs):
+    def __init__(self, shapes: tuple[str, ...], width: int, board_shape: tuple[int, int], rngs: nnx.Rngs):
         self.shapes, self.board_shape = shapes, board_shape
         self.features = sum(len(table) for table, _ in tuple_placements(shapes, board_shape)) * width
         self.tables = nnx.Param(jnp.zeros((num_tables(shapes, board_shape) << FEATURE_BITS, width)))
@@ -63,13 +63,13 @@ def table_entries(tiles: Tiles, placements: Placements, bits: int) -> Int[Array,
     return jnp.concatenate(entries, axis=-1).astype(jnp.int32)
 
 
-def num_tables(shapes: str, board_shape: tuple[int, int]) -> int:
+def num_tables(shapes: tuple[str, ...], board_shape: tuple[int, int]) -> int:
     """Tables that the shapes need."""
     return 1 + max(int(table.max()) for table, _ in tuple_placements(shapes, board_shape))
 
 
 @functools.cache
-def tuple_placements(shapes: str, board_shape: tuple[int, int]) -> Placements:
+def tuple_placements(shapes: tuple[str, ...], board_shape: tuple[int, int]) -> Placements:
     """For each shape of the words: numbers of tables int[P], and cells int[P, n], N where a line is short.
 
     Raises:
@@ -78,7 +78,7 @@ def tuple_placements(shapes: str, board_shape: tuple[int, int]) -> Placements:
     grid = np.arange(board_shape[0] * board_shape[1]).reshape(board_shape)
     found: Placements = []
     tables = 0
-    for shape in shapes.split():
+    for shape in shapes:
         groups = _groups(shape, grid)
         if groups:
             numbers = [np.full(len(group), tables + i) for i, group in enumerate(groups)]
@@ -86,7 +86,7 @@ def tuple_placements(shapes: str, board_shape: tuple[int, int]) -> Placements:
             tables += len(groups)
     if not found:
         raise ValueError(
-            f"network.tuples or network.value_tuples '{shapes}': none of these fits a board of "
+            f"network.tuple_trunk.shapes or network.value_tables.shapes {list(shapes)}: none of these fits a board of "
             f"{grid.shape[0]}x{grid.shape[1]} cells; lines fit every board"
         )
     return found

@@ -33,7 +33,7 @@ class Table(nnx.Variable[Array]):
 class ValueTables(nnx.Module):
     """The weights; all begin at the share of a placement in the value `initial` (units of c)."""
 
-    def __init__(self, shapes: str, bits: int, board_shape: tuple[int, int], initial: Float[Array, ""]):
+    def __init__(self, shapes: tuple[str, ...], bits: int, board_shape: tuple[int, int], initial: Float[Array, ""]):
         self.shapes, self.bits, self.board_shape = shapes, bits, board_shape
         placements = sum(len(table) for table, _ in tuple_placements(shapes, board_shape))
         self.weights = Table(jnp.full(num_tables(shapes, board_shape) << bits, initial / placements))

@@ -41,7 +41,7 @@ def select_root_gumbel(
     root: Root, found: Statistics, simulation: Int[Array, ""], config: SearchConfig
 ) -> Int[Array, "B"]:
     """The action of argmax g + logits + sigma(completed q) among those that Sequential Halving has still to visit."""
-    most = config.considered_actions
+    most = config.gumbel.considered_actions
     table = np.array([halving_schedule(considered, config.simulations) for considered in range(most + 1)], np.int32)
     considered = jnp.minimum(root.legal.sum(axis=-1), most)
     visits = jnp.asarray(table)[considered, simulation]
@@ -72,7 +72,7 @@ def select_puct(
     low, high = jnp.minimum(q.min(axis=-1), node_value), jnp.maximum(q.max(axis=-1), node_value)
     unit = normalize(q, low, high, bounds, config)
     total = 1 + visits.sum(axis=-1, keepdims=True)  # with the node's own evaluation: else the prior has no say at first
-    rate = config.pb_c_init + jnp.log((total + config.pb_c_base + 1) / config.pb_c_base)
+    rate = config.puct.c_init + jnp.log((total + config.puct.c_base + 1) / config.puct.c_base)
     exploration = jax.nn.softmax(prior_logits) * jnp.sqrt(total) / (1 + visits) * rate
     return argmax(jnp.where(possible(prior_logits), unit + exploration, -jnp.inf))
 

@@ -1,9 +1,9 @@
 """Configuration of the search."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
-from ntuple.settings import Settings, setting
+from ntuple.settings import Settings, group, setting
 
 MOST_SIMULATIONS = 2**16
 
@@ -11,6 +11,35 @@ MOST_SIMULATIONS = 2**16
 GUMBEL_ROOT, PUCT_ROOT = "search.root=gumbel", "search.root=puct"
 SOME_GUMBEL = "search.root=gumbel or search.inside=gumbel"
 SOME_PUCT = "search.root=puct or search.inside=puct"
+
+
+@dataclass(frozen=True)
+class GumbelConfig(Settings, prefix="search.gumbel"):
+    """Gumbel MuZero: the root rule, and the rule at interior nodes."""
+
+    considered_actions: int = setting(
+        4, "m, actions sampled without replacement at a Gumbel root.", at_least=1, at_most=4, only_if=GUMBEL_ROOT
+    )
+    c_visit: float = setting(
+        50.0, "sigma(q) = (c_visit + max visits) c_scale q (Gumbel MuZero, eq. 8).", at_least=0, at_most=1e9
+    )
+    c_scale: float = setting(0.1, "See c_visit.", at_least=0, at_most=1e9)
+
+
+@dataclass(frozen=True)
+class PUCTConfig(Settings, prefix="search.puct"):
+    """PUCT: the root rule, and the rule at interior nodes."""
+
+    c_init: float = setting(1.25, "c_1 of PUCT (MuZero, appendix B).", at_least=0, at_most=1e9)
+    c_base: float = setting(19652.0, "c_2 of PUCT (MuZero, appendix B).", above=0, at_most=1e12)
+    dirichlet_fraction: float = setting(
+        0.1,
+        "Share of Dirichlet noise in the prior at a PUCT root in self-play (Stochastic MuZero, for 2048).",
+        at_least=0,
+        at_most=1,
+        only_if=PUCT_ROOT,
+    )
+    dirichlet_alpha: float = setting(0.3, "alpha of the Dirichlet noise.", above=0, at_most=1e6, only_if=PUCT_ROOT)
 
 
 @dataclass(frozen=True)
@@ -29,23 +58,12 @@ class SearchConfig(Settings, prefix="search"):
         "Rule at the root. gumbel: top m by Gumbel noise and Sequential Halving. puct: Dirichlet noise; the action is "
         "drawn by its visits.",
     )
-    considered_actions: int = setting(
-        4, "m, actions sampled without replacement at a Gumbel root.", at_least=1, at_most=4, only_if=GUMBEL_ROOT
-    )
     gumbel_scale: float = setting(
         1.0,
         "Scale of the Gumbel noise in self-play, or temperature of the visits at a PUCT root; evaluation uses 0.",
         at_least=0,
         at_most=1e6,
     )
-    dirichlet_fraction: float = setting(
-        0.1,
-        "Share of Dirichlet noise in the prior in self-play (Stochastic MuZero, for 2048).",
-        at_least=0,
-        at_most=1,
-        only_if=PUCT_ROOT,
-    )
-    dirichlet_alpha: float = setting(0.3, "alpha of the Dirichlet noise.", above=0, at_most=1e6, only_if=PUCT_ROOT)
     inside: Literal["puct", "gumbel"] = setting("puct", "Rule at the decision nodes below the root.")
     chance: Literal["ratio", "deficit", "quasi_random", "sampled", "weighted"] = setting(
         "deficit",
@@ -56,14 +74,6 @@ class SearchConfig(Settings, prefix="search"):
     read_out: Literal["mean", "expectimax"] = setting(
         "mean", "Q of the root's actions: mean over visits, or an expectimax sweep over the tree."
     )
-    c_visit: float = setting(
-        50.0,
-        "sigma(q) = (c_visit + max visits) c_scale q (Gumbel MuZero, eq. 8).",
-        at_least=0,
-        at_most=1e9,
-        only_if=SOME_GUMBEL,
-    )
-    c_scale: float = setting(0.1, "See c_visit.", at_least=0, at_most=1e9, only_if=SOME_GUMBEL)
     normalization: Literal["node", "tree", "fixed"] = setting(
         "node", "Unit of q: min-max over the actions of the node, over the whole tree, or value_scale points."
     )
@@ -77,8 +87,14 @@ class SearchConfig(Settings, prefix="search"):
     value_scale: float = setting(
         100.0, "Points that count as 1.", above=0, at_most=1e9, only_if="search.normalization=fixed"
     )
-    pb_c_init: float = setting(1.25, "PUCT (MuZero, appendix B).", at_least=0, at_most=1e9, only_if=SOME_PUCT)
-    pb_c_base: float = setting(19652.0, "PUCT (MuZero, appendix B).", above=0, at_most=1e12, only_if=SOME_PUCT)
+    gumbel: GumbelConfig = group(GumbelConfig, only_if=SOME_GUMBEL)
+    puct: PUCTConfig = group(PUCTConfig, only_if=SOME_PUCT)
+
+    former_keys: ClassVar[dict[str, str]] = {
+        "considered_actions": "gumbel.considered_actions", "c_visit": "gumbel.c_visit", "c_scale": "gumbel.c_scale",
+        "pb_c_init": "puct.c_init", "pb_c_base": "puct.c_base",
+        "dirichlet_fraction": "puct.dirichlet_fraction", "dirichlet_alpha": "puct.dirichlet_alpha",
+    }  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -90,4 +106,4 @@ class SearchConfig(Settings, prefix="search"):
     @property
     def one_step(self) -> bool:
         """Every action considered is visited at most once, so the search is one batch of afterstates."""
-        return self.root == "gumbel" and self.simulations <= self.considered_actions
+        return self.root == "gumbel" and self.simulations <= self.gumbel.considered_actions

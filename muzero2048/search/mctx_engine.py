@@ -102,7 +102,7 @@ def _select_at_root(config: SearchConfig, key: Array, tree: mctx.Tree, node: Int
         _decision_view(tree),
         node,
         num_simulations=config.simulations,
-        max_num_considered_actions=config.considered_actions,
+        max_num_considered_actions=config.gumbel.considered_actions,
         qtransform=functools.partial(_sigma, config),
     )
 

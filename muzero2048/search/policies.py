@@ -50,8 +50,8 @@ def add_dirichlet_noise(key: PRNGKeyArray, logits: Float[Array, "B A"], config: 
     """Logits log((1 - f) P + f eta), eta ~ Dirichlet(alpha) over the legal actions (AlphaZero, 2018, methods)."""
     allowed = possible(logits)
     # Gamma variates that are normalised are Dirichlet; their logarithms do not underflow at small alpha.
-    gammas = jnp.where(allowed, jax.random.loggamma(key, config.dirichlet_alpha, logits.shape), ILLEGAL)
-    fraction = config.dirichlet_fraction
+    gammas = jnp.where(allowed, jax.random.loggamma(key, config.puct.dirichlet_alpha, logits.shape), ILLEGAL)
+    fraction = config.puct.dirichlet_fraction
     mixed = (1 - fraction) * jax.nn.softmax(logits) + fraction * jax.nn.softmax(gammas)
     return jnp.where(allowed, jnp.log(jnp.maximum(mixed, jnp.finfo(jnp.float32).tiny)), ILLEGAL)
 

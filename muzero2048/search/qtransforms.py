@@ -38,8 +38,8 @@ def scale_q(
     """The scaling sigma(q) = (c_visit + max_b N(b)) c_scale q (Gumbel MuZero, eq. 8), of the normalised completed q."""
     low, high = completed.min(axis=-1), completed.max(axis=-1)
     return (
-        (config.c_visit + visits.max(axis=-1, keepdims=True))
-        * config.c_scale
+        (config.gumbel.c_visit + visits.max(axis=-1, keepdims=True))
+        * config.gumbel.c_scale
         * normalize(completed, low, high, bounds, config)
     )
 

@@ -94,9 +94,11 @@ class TrainingConfig(Settings):
                 "trunk", f"cnn_3x3: two layers of 2x2 leave nothing of {self.rows}x{self.columns} cells"
             )
         most_tiles = self.rows * self.columns - 3
-        if self.start.kind == "jump_start" and len(self.start.jump_levels) > most_tiles:
+        if self.start.kind == "jump_start" and len(self.start.jump_start.tiles) > most_tiles:
             reason = "so that a cell is empty after two spawns"
-            self.start.refuse("jump_tiles", f"at most {most_tiles} tiles on {self.rows}x{self.columns} cells, {reason}")
+            self.start.jump_start.refuse(
+                "tiles", f"at most {most_tiles} tiles on {self.rows}x{self.columns} cells, {reason}"
+            )
         if self.optimistic_value > self.largest_value:
             end = f"{self.largest_value:.0f}, the end of the value support"
             self.refuse("optimistic_value", f"0 to {end}, or raise value.h_max")

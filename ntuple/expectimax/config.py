@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ntuple.settings import Settings, group, setting
-from ntuple.tables.stages import make_stages
 
 MOST_PLIES = 16
 MOST_CELLS = 16
+DOWNGRADED_TILES = {2**level for level in range(1, 18)}
 LEAST_BITS, MOST_BITS = 4, 28  # log2 of the entries of a table: 16 to 268 million
 MOST_WEIGHT = 1e6  # of a hand-made feature; a value is single precision
 
@@ -48,8 +48,10 @@ class ExpectimaxConfig(Settings, prefix="search"):
     plies: int = setting(
         3, "Layers of afterstates; with a time limit the most that are searched.", at_least=1, at_most=MOST_PLIES
     )
-    limits: str = setting(
-        "", "Plies by empty cells: '6:2 10:1' searches 2 plies in all below afterstates of 6 to 9 empty cells, then 1."
+    limits: tuple[tuple[int, int], ...] = setting(
+        (),
+        "Plies by empty cells: [[6, 2], [10, 1]] searches 2 plies in all below afterstates of 6 to 9 empty cells, and "
+        "1 below those of 10 and more.",
     )
     seconds: float = setting(
         0.0, "Time limit of a move: search one ply deeper while time is left; 0: none.", at_least=0, at_most=3600
@@ -63,8 +65,8 @@ class ExpectimaxConfig(Settings, prefix="search"):
     takes_deeper: bool = setting(
         False, "Use a remembered value of a deeper search in place of one of the wanted depth: other values."
     )
-    downgrade: str = setting(
-        "", "Tile-downgrading from these tiles on, like 32768 or 32768+8192 (Guei 2023, sec. 3.4.3)."
+    downgrade: tuple[int, ...] = setting(
+        (), "Tile-downgrading of boards that hold these tiles or more, such as [32768, 8192] (Guei 2023, sec. 3.4.3)."
     )
     leaf_bits: int = setting(
         12, "log2 of the leaves remembered by a thread, 12 bytes each.", at_least=LEAST_BITS, at_most=MOST_BITS
@@ -76,36 +78,27 @@ class ExpectimaxConfig(Settings, prefix="search"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.most_plies, self.downgrades_from
+        cells = [empty for empty, _ in self.limits]
+        if cells != sorted(set(cells)) or not all(
+            0 <= empty <= MOST_CELLS and 1 <= plies <= MOST_PLIES for empty, plies in self.limits
+        ):
+            self.refuse(
+                "limits", f"pairs [empty cells up to {MOST_CELLS}, plies], ascending, such as [[6, 2], [10, 1]]"
+            )
+        if not all(tile in DOWNGRADED_TILES for tile in self.downgrade) or len(set(self.downgrade)) < len(
+            self.downgrade
+        ):
+            self.refuse("downgrade", "different tiles, such as [32768] or [32768, 8192]")
 
     @property
     def most_plies(self) -> tuple[int, ...]:
-        """The most plies in all at and below an afterstate with 0, 1, .. 16 empty cells."""
-        wanted = "ascending empty:plies pairs like 6:2 10:1, cells up to 16"
-        try:
-            pairs = [(int(cells), int(plies)) for cells, plies in (word.split(":") for word in self.limits.split())]
-        except ValueError:
-            self.refuse("limits", wanted)
-        cells = [empty for empty, _ in pairs]
-        if cells != sorted(set(cells)) or not all(
-            0 <= empty <= MOST_CELLS and 1 <= plies <= MOST_PLIES for empty, plies in pairs
-        ):
-            self.refuse("limits", wanted)
+        """Largest number of plies in all at and below an afterstate with 0, 1, .. 16 empty cells."""
         most = [MOST_PLIES] * (MOST_CELLS + 1)
-        for empty, plies in pairs:
+        for empty, plies in self.limits:
             most[empty:] = [plies] * (MOST_CELLS + 1 - empty)
         return tuple(most)
 
     @property
     def downgrades_from(self) -> int:
         """The tiles from which a root is downgraded, as bits of one number; 0: never."""
-        if not self.downgrade:
-            return 0
-        wanted = "a sum of tiles like 32768 or 32768+8192"
-        try:
-            thresholds = make_stages(self.downgrade).thresholds
-        except ValueError:
-            self.refuse("downgrade", wanted)
-        if len(thresholds) != 1 or not self.downgrade[0].isdecimal():
-            self.refuse("downgrade", wanted)
-        return int(thresholds[0])
+        return sum(self.downgrade)

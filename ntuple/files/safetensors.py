@@ -17,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from ntuple.learning.config import NTupleConfig
+from ntuple.lists import list_text
 
 FORMAT = "muzero2048 n-tuple network 1"
 # What two configs must share for one's weights to serve the other.
@@ -33,8 +34,12 @@ def shape_of(config: NTupleConfig) -> dict[str, Any]:
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """The keys of SHAPE_KEYS in which two configs differ, with both values."""
-    return [(key, one[key], other[key]) for key in SHAPE_KEYS if one[key] != other[key]]
+    """Return the keys of SHAPE_KEYS in which two configs differ, with both values.
+
+    Lists are compared as text, because files of earlier versions hold text.
+    """
+    texts = [(key, list_text(one[key]), list_text(other[key])) for key in SHAPE_KEYS]
+    return [(key, mine, theirs) for key, mine, theirs in texts if mine != theirs]
 
 
 def save_tensors(path: Path, tensors: Tensors, config: NTupleConfig) -> None:

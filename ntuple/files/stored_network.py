@@ -1,6 +1,7 @@
 """Networks outside of training: what a checkpoint or a .w file holds, to be averaged, folded or converted."""
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,16 @@ from ntuple.game.bitboard import make_rules
 from ntuple.learning.config import NTupleConfig, available_cores
 from ntuple.learning.state_and_q import KINDS
 from ntuple.learning.step_sizes import FIRST, SECOND, TD_RECORD_BITS, THIRD
+from ntuple.lists import as_tuple, list_text
 from ntuple.players.player import NTuplePlayer
 from ntuple.tables.folding import fold
 from ntuple.tables.network import Network, initial_weight, make_network, read_field, write_field
-from ntuple.tables.patterns import Pattern, count_levels, network_text, parse_network, table_sizes, view_cells
+from ntuple.tables.patterns import Pattern, count_levels, network_texts, parse_network, table_sizes, view_cells
 from ntuple.tables.promotion import promoted
 from ntuple.tables.stages import count_stages, make_stages
 
 WEIGHTS_FILE = "weights.safetensors"
+STAGES_TYPE = tuple[int | str, ...]  # of NTupleConfig.stages
 TRAINING_FILE = "training.safetensors"
 # Names in files of what the adaptive rule keeps in a record beside the weight: E and A of TC, three of Autostep.
 MEMORY_FIELDS = {"first": FIRST, "second": SECOND, "log_rate": THIRD}
@@ -66,7 +69,7 @@ class StoredNetwork:
         starts = np.cumsum([0, *self.table_sizes])
         return [stages[:, start:end] for start, end in itertools.pairwise(starts)]
 
-    def as_part_of(self, network: str, initial: float = 0.0) -> "StoredNetwork":
+    def as_part_of(self, network: tuple[str, ...], initial: float = 0.0) -> "StoredNetwork":
         """The same tables in the order of a network that has all of its tuples; those of others hold `initial`."""
         config = replace(self.config, network=network)
         patterns = parse_network(network, config.rows, config.columns)
@@ -106,7 +109,7 @@ class StoredNetwork:
         whole = self.promoted()
         patterns, tables = fold(self.patterns, whole.tables(whole.weights - self.initial), views, levels)
         folded = StoredNetwork(
-            replace(whole.config, network=network_text(patterns)), np.concatenate(tables, axis=1).ravel()
+            replace(whole.config, network=network_texts(patterns)), np.concatenate(tables, axis=1).ravel()
         )
         folded.weights[:] += folded.initial
         return folded
@@ -152,7 +155,7 @@ def count_file_stages(file: WeightFile) -> int:
     return 1 + max(stage for stage, _ in map(stage_and_pattern, file.tables))
 
 
-def from_w(file: WeightFile, config: NTupleConfig, stages: str = "") -> StoredNetwork:
+def from_w(file: WeightFile, config: NTupleConfig, stages: str | Sequence[int | str] = ()) -> StoredNetwork:
     """The network of a file of TDL2048+; its E and A are brought to our scale (see `StoredNetwork.to_w`).
 
     Args:
@@ -175,7 +178,9 @@ def from_w(file: WeightFile, config: NTupleConfig, stages: str = "") -> StoredNe
         raise ValueError(f"stage {missing[0][0]} of the file lacks the tuple {missing[0][1]}")
     blocks = [found[stage, pattern] for stage in range(count) for pattern in patterns]
     weights = np.concatenate([block[0].astype(np.float32) for block in blocks])
-    stored = StoredNetwork(replace(config, network=network_text(patterns), stages=stages), weights)
+    stored = StoredNetwork(
+        replace(config, network=network_texts(patterns), stages=as_tuple(STAGES_TYPE, stages)), weights
+    )
     if all(len(block) > 1 and block[1].size == 2 * block[0].size for block in blocks):
         sums = [np.concatenate([_sums(block[1])[number] for block in blocks]) for number in range(2)]
         stored.memory.update(zip((ERRORS, ABSOLUTES), (part * stored.error_scale for part in sums), strict=True))
@@ -286,13 +291,14 @@ def check_beginning(stored: NTupleConfig, config: NTupleConfig) -> None:
             raise ValueError(f"it has {key} = {theirs!r}, the config {ours!r}")
     shape = (config.rows, config.columns)
     if not set(parse_network(stored.network, *shape)) <= set(parse_network(config.network, *shape)):
-        raise ValueError(f"it has network = {stored.network!r}, the config {config.network!r}")
+        raise ValueError(f"it has network = {list_text(stored.network)}, the config {list_text(config.network)}")
     theirs, ours = make_stages(stored.stages), make_stages(config.stages)
     count = theirs.thresholds.size
     if not np.array_equal(theirs.thresholds, ours.thresholds[:count]) or (
         count and theirs.counts_all != ours.counts_all
     ):
-        raise ValueError(f"it has stages = {stored.stages!r}, which are not the first ones of {config.stages!r}")
+        first = list_text(stored.stages)
+        raise ValueError(f"it has stages = {first}, which are not the first ones of {list_text(config.stages)}")
 
 
 def load_weights(folder: Path, config: NTupleConfig) -> Weights:

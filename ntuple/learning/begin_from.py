@@ -23,5 +23,5 @@ def begin_from(learner: NTupleLearner, path: Path, config: NTupleConfig | None) 
         network = load_stored(path, config, with_memory=True)
     else:
         file = read_w(path)
-        network = from_w(file, NTupleConfig(), learner.config.stages if count_file_stages(file) > 1 else "")
+        network = from_w(file, NTupleConfig(), learner.config.stages if count_file_stages(file) > 1 else ())
     learner.begin_with(network)

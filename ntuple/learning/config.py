@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from ntuple.game.bitboard import make_rules
 from ntuple.settings import Settings, group, setting
@@ -10,7 +10,7 @@ from ntuple.tables.patterns import parse_network, table_sizes
 from ntuple.tables.stages import count_stages, make_stages
 
 MOST_PLACES = 2**32  # of a tuple: a place is 32 bits
-JUMP_TILES = {str(2**level): level for level in range(3, 18)}
+JUMP_LEVELS = {2**level: level for level in range(3, 18)}  # tiles of a made-up board, and log2 of them
 
 # Conditions under which keys have an effect.
 TRACES, LAMBDAS = "target.method=trace|delayed", "target.method=lambda_return|trace|delayed"
@@ -28,7 +28,7 @@ def available_cores() -> int:
 
 @dataclass(frozen=True)
 class TargetConfig(Settings, prefix="target"):
-    """What an afterstate learns from (ntuple.targets)."""
+    """What an afterstate learns from (targets.py)."""
 
     method: Literal["td", "n_step", "lambda_return", "trace", "delayed", "expected"] = setting(
         "td", "Rule that computes the target."
@@ -64,56 +64,61 @@ class TargetConfig(Settings, prefix="target"):
 
 
 @dataclass(frozen=True)
+class TCConfig(Settings, prefix="step_size.tc"):
+    """Temporal coherence (Jaskowski 2017, sec. V-B)."""
+
+    alpha: float = setting(1.0, "Learning rate before it is multiplied by the coherence.", above=0, at_most=2)
+    sums: Literal["errors", "steps"] = setting(
+        "errors", "What E and A sum: errors (Jaskowski 2017; Guei 2023) or steps (Matsuzaki 2017)."
+    )
+
+
+@dataclass(frozen=True)
+class AutostepConfig(Settings, prefix="step_size.autostep"):
+    """Autostep (Jaskowski 2017, sec. IV-D)."""
+
+    mu: float = setting(0.1, "Meta step size.", above=0, at_most=1)
+    tau: float = setting(1e-4, "Rate at which the normalisers decay.", above=0, at_most=1)
+    first: float = setting(
+        1.0, "Step size of the whole board at the start; a weight begins with first / (S M).", above=0, at_most=1
+    )
+
+
+@dataclass(frozen=True)
 class StepSizeConfig(Settings, prefix="step_size"):
-    """How an error moves the weights (ntuple.updates): TD first, then an adaptive rule for the last part."""
+    """How an error changes the weights (step_sizes.py): TD first, then an adaptive rule for the last part."""
 
     alpha: float = setting(
         0.1, "TD: learning rate of a board, shared by its entries.", above=0, at_most=2, only_if=SOME_TD
     )
-    alpha_steps: str = setting(
-        "", "TD: later rates as share:rate pairs by the share of the budget, like 0.5:0.01 0.75:0.001.", only_if=SOME_TD
+    alpha_steps: tuple[tuple[float, float], ...] = setting(
+        (),
+        "TD: later learning rates, as pairs of the share of the budget and the rate from there on, such as "
+        "[[0.5, 0.01], [0.75, 0.001]].",
+        only_if=SOME_TD,
     )
     adaptive_fraction: float = setting(
         1.0, "P_TC, share of the budget at its end that uses the adaptive rule; 0: TD alone.", at_least=0, at_most=1
     )
     adaptive: Literal["tc", "autostep"] = setting("tc", "The adaptive rule.", only_if=SOME_ADAPTIVE)
-    adaptive_alpha: float = setting(
-        1.0, "TC: learning rate before it is multiplied by the coherence.", above=0, at_most=2, only_if=SOME_TC
-    )
-    tc_sums: Literal["errors", "steps"] = setting(
-        "errors", "TC: what E and A sum: errors (Jaskowski 2017; Guei 2023) or steps (Matsuzaki 2017).", only_if=SOME_TC
-    )
     reset_env_steps: int = setting(
-        0, "Moves after which the adaptive rule forgets its rates; 0: never.", at_least=0, only_if=SOME_ADAPTIVE
+        0, "Moves after which the adaptive rule resets its step sizes; 0: never.", at_least=0, only_if=SOME_ADAPTIVE
     )
-    mu: float = setting(0.1, "Autostep: meta step size.", above=0, at_most=1, only_if=AUTOSTEP)
-    tau: float = setting(
-        1e-4, "Autostep: rate at which the normalisers are forgotten.", above=0, at_most=1, only_if=AUTOSTEP
-    )
-    first: float = setting(
-        1.0,
-        "Autostep: rate of the whole board at the start; a weight begins with first / (S M).",
-        above=0,
-        at_most=1,
-        only_if=AUTOSTEP,
-    )
+    tc: TCConfig = group(TCConfig, only_if=SOME_TC)
+    autostep: AutostepConfig = group(AutostepConfig, only_if=AUTOSTEP)
+
+    former_keys: ClassVar[dict[str, str]] = {
+        "adaptive_alpha": "tc.alpha", "tc_sums": "tc.sums",
+        "mu": "autostep.mu", "tau": "autostep.tau", "first": "autostep.first",
+    }  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        try:
-            shares, rates = [share for share, _ in self.rates], [rate for _, rate in self.rates]
-        except ValueError:
-            self.refuse("alpha_steps", "share:rate pairs like 0.5:0.01 0.75:0.001")
+        shares, rates = [share for share, _ in self.alpha_steps], [rate for _, rate in self.alpha_steps]
         if shares != sorted(set(shares)) or not all(0 < share < 1 for share in shares):
             self.refuse("alpha_steps", "ascending shares between 0 and 1")
         if not all(0 < rate <= 2 for rate in rates):
             self.refuse("alpha_steps", "rates above 0 and at most 2")
-
-    @property
-    def rates(self) -> tuple[tuple[float, float], ...]:
-        """(share of the budget, rate of TD from there on) of the later rates."""
-        pairs = (word.split(":") for word in self.alpha_steps.split())
-        return tuple((float(share), float(rate)) for share, rate in pairs)
 
 
 @dataclass(frozen=True)
@@ -137,23 +142,18 @@ class ExplorationConfig(Settings, prefix="exploration"):
 
 
 @dataclass(frozen=True)
-class StartConfig(Settings, prefix="start"):
-    """Where the games of training begin (ntuple.starts). Evaluation always plays from normal starts."""
+class RestartConfig(Settings, prefix="start.restart"):
+    """Restart from the middle of the game that has just ended (Matsuzaki 2017, algorithm 3)."""
 
-    kind: Literal["normal", "restart", "carousel", "jump_start"] = setting("normal", "Rule that chooses the start.")
-    restart_moves: int = setting(
-        100, "L: restart only if more than this number of moves follow the middle.", at_least=1, only_if=RESTART
-    )
-    stages: str = setting(
-        "", "carousel: stages, written as in `stages`; empty: those of the network.", only_if=CAROUSEL
-    )
-    carousel_size: int = setting(
-        1000, "Afterstates kept for each stage and thread.", at_least=1, at_most=10**7, only_if=CAROUSEL
-    )
-    jump_fraction: float = setting(
-        0.5, "Share of games that begin on a made-up board.", at_least=0, at_most=1, only_if=JUMP
-    )
-    jump_tiles: str = setting("16384 8192 4096", "Large tiles of a made-up board: the first one or more.", only_if=JUMP)
+    moves: int = setting(100, "L: restart only if more than this number of moves follow the middle.", at_least=1)
+
+
+@dataclass(frozen=True)
+class CarouselConfig(Settings, prefix="start.carousel"):
+    """Start where an earlier game reached a stage, each stage in turn (Jaskowski 2017, algorithm 5)."""
+
+    stages: tuple[int | str, ...] = setting((), "Stages, in the form of `stages`; empty: those of the network.")
+    size: int = setting(1000, "Afterstates kept for each stage and thread.", at_least=1, at_most=10**7)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -161,14 +161,39 @@ class StartConfig(Settings, prefix="start"):
             make_stages(self.stages)
         except ValueError as error:
             self.refuse("stages", str(error).partition("give ")[2])
-        words = self.jump_tiles.split()
-        if not words or not all(word in JUMP_TILES for word in words):
-            self.refuse("jump_tiles", "tiles from 8 to 131072, such as 4096 2048")
+
+
+@dataclass(frozen=True)
+class JumpStartConfig(Settings, prefix="start.jump_start"):
+    """Start some games on a made-up board with large tiles."""
+
+    fraction: float = setting(0.5, "Share of games that begin on a made-up board.", at_least=0, at_most=1)
+    tiles: tuple[int, ...] = setting((16384, 8192, 4096), "Large tiles of a made-up board: the first one or more.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.tiles or not all(tile in JUMP_LEVELS for tile in self.tiles):
+            self.refuse("tiles", "tiles from 8 to 131072, such as [4096, 2048]")
 
     @property
-    def jump_levels(self) -> tuple[int, ...]:
+    def levels(self) -> tuple[int, ...]:
         """log2 of the tiles on a made-up board."""
-        return tuple(JUMP_TILES[word] for word in self.jump_tiles.split())
+        return tuple(JUMP_LEVELS[tile] for tile in self.tiles)
+
+
+@dataclass(frozen=True)
+class StartConfig(Settings, prefix="start"):
+    """Where the games of training begin (starts.py). Evaluation always plays from normal starts."""
+
+    kind: Literal["normal", "restart", "carousel", "jump_start"] = setting("normal", "Rule that chooses the start.")
+    restart: RestartConfig = group(RestartConfig, only_if=RESTART)
+    carousel: CarouselConfig = group(CarouselConfig, only_if=CAROUSEL)
+    jump_start: JumpStartConfig = group(JumpStartConfig, only_if=JUMP)
+
+    former_keys: ClassVar[dict[str, str]] = {
+        "restart_moves": "restart.moves", "stages": "carousel.stages", "carousel_size": "carousel.size",
+        "jump_fraction": "jump_start.fraction", "jump_tiles": "jump_start.tiles",
+    }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -198,16 +223,18 @@ class NTupleConfig(Settings):
 
     rows: int = setting(4, "H, height of the board.", at_least=1, at_most=4)
     columns: int = setting(4, "W, width of the board.", at_least=1, at_most=4)
-    network: str = setting(
-        "4x6", 'Name of a network (ntuple/tables/patterns.py), or quoted patterns of hex digits like "0123,4567".'
+    network: tuple[str, ...] = setting(
+        ("4x6",), "Name of a network (ntuple/tables/patterns.py), or tuples of cells in hex, such as ['0123', '4567']."
     )
     symmetry: bool = setting(True, "All views of a tuple share one table (8; 4 on oblong boards).")
     values: Literal["afterstate", "state", "action"] = setting(
         "afterstate",
         "What the network values; states and actions are there for comparison (ntuple/learning/state_and_q.py).",
     )
-    stages: str = setting(
-        "", "Parts of a game with weights of their own: 2^3, top4, '0,16384,16384+8192' ...; empty: one."
+    stages: tuple[int | str, ...] = setting(
+        (),
+        "Parts of a game with weights of their own: a scheme such as 2^3 or top4, or sums of tiles at which they "
+        "begin, such as [16384, 16384+8192]; empty: one stage.",
     )
     promotion: Literal["none", "inter", "intra", "both"] = setting(
         "none", "Value of a weight before its first update: that of the stage before, of halved tiles, or both."
@@ -247,14 +274,16 @@ class NTupleConfig(Settings):
         self._check_values()
         if self.promotion in ("inter", "both") and not self.stages:
             self.refuse("promotion", "intra, or set stages: inter and both go from stage to stage")
-        if self.start.kind == "carousel" and not (self.stages or self.start.stages):
-            raise ValueError("start.kind is 'carousel', which needs stages; give start.stages, for example 2^4")
-        if self.start.kind == "jump_start" and self.rows * self.columns < len(self.start.jump_levels) + 3:
+        if self.start.kind == "carousel" and not (self.stages or self.start.carousel.stages):
+            raise ValueError(
+                "start.kind is 'carousel', which needs stages; give start.carousel.stages, for example 2^4"
+            )
+        if self.start.kind == "jump_start" and self.rows * self.columns < len(self.start.jump_start.tiles) + 3:
             most = self.rows * self.columns - 3
-            self.start.refuse("jump_tiles", f"at most {most} tiles on a board of {self.rows}x{self.columns}")
+            self.start.jump_start.refuse("tiles", f"at most {most} tiles on a board of {self.rows}x{self.columns}")
 
     def _check_values(self) -> None:
-        """Check that states and actions, which are there for comparison, have one target and one start."""
+        """Check that a network of states or actions, which serves for comparison, has the default target and start."""
         if self.values == "afterstate":
             return
         for key, default in (("target", TargetConfig()), ("start", StartConfig()), ("promotion", "none")):
@@ -275,15 +304,15 @@ class NTupleConfig(Settings):
         return round(self.env_steps * (1 - self.step_size.adaptive_fraction))
 
     def is_averaged(self, env_steps: int) -> bool:
-        """Whether the network behind so many moves is one of the mean."""
+        """Whether the network after `env_steps` moves is one of those that are averaged."""
         every, first = self.average.env_steps, round(self.env_steps * (1 - self.average.fraction))
         return every > 0 and env_steps > first and (env_steps % every == 0 or env_steps == self.env_steps)
 
     def alpha_at(self, env_steps: int) -> float:
-        """The rate of TD behind so many moves."""
-        passed = [rate for share, rate in self.step_size.rates if env_steps >= round(share * self.env_steps)]
+        """The learning rate of TD after `env_steps` moves."""
+        passed = [rate for share, rate in self.step_size.alpha_steps if env_steps >= round(share * self.env_steps)]
         return passed[-1] if passed else self.step_size.alpha
 
     def exploration_at(self, env_steps: int) -> float:
-        """The share of its beginning that exploration has left behind so many moves."""
+        """The factor of exploration after `env_steps` moves: 1 at the start, falling linearly to 0."""
         return max(0.0, 1.0 - env_steps / (self.exploration.decay * self.env_steps))

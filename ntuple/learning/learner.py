@@ -177,7 +177,7 @@ class NTupleLearner:
         """The first move of the stretch that move `env_steps` is in, and the first move after it."""
         config = self.config
         points = [0, config.env_steps, config.adaptive_starts]
-        points += [round(share * config.env_steps) for share, _ in config.step_size.rates]
+        points += [round(share * config.env_steps) for share, _ in config.step_size.alpha_steps]
         grids = [(0, config.report_env_steps), (0, config.average.env_steps)]
         if env_steps >= config.adaptive_starts:
             grids.append((config.adaptive_starts, config.step_size.reset_env_steps))
@@ -195,15 +195,15 @@ class NTupleLearner:
             StepSize(
                 RULES[size.adaptive] if self._is_adaptive else TD,
                 np.float32(self._alpha(env_steps)),
-                size.tc_sums == "steps",
-                np.float32(size.mu),
-                np.float32(size.tau),
-                np.float32(size.first),
+                size.tc.sums == "steps",
+                np.float32(size.autostep.mu),
+                np.float32(size.autostep.tau),
+                np.float32(size.autostep.first),
             ),
         )
 
     def _alpha(self, env_steps: int) -> float:
-        return self.config.step_size.adaptive_alpha if self._is_adaptive else self.config.alpha_at(env_steps)
+        return self.config.step_size.tc.alpha if self._is_adaptive else self.config.alpha_at(env_steps)
 
     def _exploration(self, env_steps: int) -> Exploration | None:
         """How moves are explored from a move on."""
@@ -365,9 +365,9 @@ def _make_target(config: NTupleConfig) -> Target:
 
 def _make_starts(config: NTupleConfig) -> Starts:
     start = config.start
-    stages = make_stages(start.stages or config.stages)
-    numbers = (start.carousel_size, start.jump_fraction, start.jump_levels)
-    return make_starts(start.kind, start.restart_moves, stages, *numbers)
+    stages = make_stages(start.carousel.stages or config.stages)
+    numbers = (start.carousel.size, start.jump_start.fraction, start.jump_start.levels)
+    return make_starts(start.kind, start.restart.moves, stages, *numbers)
 
 
 def _arrays(history: History | None, starts: Starts | None) -> Tensors:

@@ -6,6 +6,7 @@ a board once, begin to load them, and come back for the values when they have ar
 """
 
 import itertools
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -76,12 +77,12 @@ def make_lookup(network: Network, rows: int) -> Lookup:
 
 
 def make_network(
-    network: str,
+    network: str | Sequence[str],
     rows: int,
     columns: int,
     v_init: float,
     record_bits: int = 0,
-    stages: str = "",
+    stages: str | Sequence[int | str] = (),
     promotion: str = "none",
     symmetry: bool = True,
     values: str = "afterstate",
@@ -136,7 +137,7 @@ def initial_weight(v_init: float, symmetries: int, tuples: int) -> np.float32:
 
 
 def index_parts(
-    network: str, rows: int, columns: int, symmetry: bool = True, values: str = "afterstate"
+    network: str | Sequence[str], rows: int, columns: int, symmetry: bool = True, values: str = "afterstate"
 ) -> dict[str, Any]:
     """The fields of Network that say where a board's entries are."""
     patterns = parse_network(network, rows, columns)

@@ -4,7 +4,7 @@ Cells are numbered row by row of the H x W board from the top left. The first ce
 its index: index = sum of cell[pattern[i]] * R^i, with R = 16 on the 4 x 4 board (`count_levels`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 Pattern = tuple[int, ...]
 
@@ -50,19 +50,21 @@ NETWORKS = {
 }
 
 
-def parse_network(network: str, rows: int, columns: int) -> tuple[Pattern, ...]:
-    """The M patterns of a named network or of a comma-separated list of hex patterns.
+def parse_network(network: str | Sequence[str], rows: int, columns: int) -> tuple[Pattern, ...]:
+    """Return the M patterns of a named network or of a list of hex patterns.
 
     Args:
-        network: a key of NETWORKS (4 x 4 boards), or for example "0123,4567".
+        network: a key of NETWORKS (4 x 4 boards), such as ("4x6",), or hex patterns, such as ("0123", "4567"); as one
+            text "4x6" or "0123,4567".
         rows: H of the board.
         columns: W of the board.
 
     Raises:
         ValueError: an unknown name, or a pattern with a cell twice, none, more than 8, or one off the board.
     """
-    texts = NETWORKS.get(network) or tuple(network.split(","))
-    return tuple(_parse_pattern(text, network, rows, columns) for text in texts)
+    name = network if isinstance(network, str) else ",".join(network)
+    texts = NETWORKS.get(name) or tuple(name.split(","))
+    return tuple(_parse_pattern(text, name, rows, columns) for text in texts)
 
 
 def _parse_pattern(text: str, network: str, rows: int, columns: int) -> Pattern:
@@ -88,9 +90,9 @@ def pattern_text(pattern: Pattern) -> str:
     return "".join(f"{cell:x}" for cell in pattern)
 
 
-def network_text(patterns: Iterable[Pattern]) -> str:
-    """The list of patterns that `parse_network` reads back."""
-    return ",".join(map(pattern_text, patterns))
+def network_texts(patterns: Iterable[Pattern]) -> tuple[str, ...]:
+    """Return the list of patterns that `parse_network` reads back."""
+    return tuple(map(pattern_text, patterns))
 
 
 def view_cells(rows: int, columns: int, symmetry: bool = True) -> list[tuple[int, ...]]:

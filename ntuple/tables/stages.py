@@ -9,6 +9,7 @@ Matsuzaki's TURN schemes count moves. A move adds 2.2 to the sum of all tiles on
 root of the moves (54 at 8192), so here they are thresholds of that sum: a board alone then tells its stage.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -39,12 +40,17 @@ class Stages(NamedTuple):
     counts_all: bool  # of the sum of all tiles, in place of which ones there are
 
 
-def make_stages(text: str) -> Stages:
-    """The stages of a scheme's name, "2^3", or ascending thresholds like "0,16384,16384+8192"; "" is one stage.
+def make_stages(stages: str | Sequence[int | str]) -> Stages:
+    """Return the stages of a scheme or of a list of thresholds.
+
+    Args:
+        stages: a scheme such as "top4" or "2^3", or ascending thresholds such as (16384, "16384+8192"), which may begin
+            with 0; as one text "16384,16384+8192". Empty: one stage.
 
     Raises:
         ValueError: none of these.
     """
+    text = stages if isinstance(stages, str) else ",".join(map(str, stages))
     if text in TURNS:
         count = int(text.removeprefix("turn"))
         sums = [round(SUM_OF_A_MOVE * TURNS[text] * k) for k in range(1, count)]
@@ -52,9 +58,9 @@ def make_stages(text: str) -> Stages:
     return Stages(np.array(_thresholds(text), np.uint64), False)
 
 
-def count_stages(text: str) -> int:
-    """How many stages `make_stages` would make."""
-    return int(make_stages(text).thresholds.size) + 1
+def count_stages(stages: str | Sequence[int | str]) -> int:
+    """Return the number of stages that `make_stages` makes."""
+    return int(make_stages(stages).thresholds.size) + 1
 
 
 def _thresholds(text: str) -> tuple[int, ...]:
@@ -73,7 +79,7 @@ def _thresholds(text: str) -> tuple[int, ...]:
     if not numbers or numbers != sorted(set(numbers)) or not all(0 < n < 2**18 and n % 2 == 0 for n in numbers):
         names = ", ".join([*TURNS, *SCHEMES])
         raise ValueError(
-            f"stages = {text!r}: give ascending sums of tiles like 0,16384,16384+8192, or 2^1 to 2^{LARGEST_POWER}, "
+            f"stages = {text!r}: give ascending sums of tiles like 16384,16384+8192, or 2^1 to 2^{LARGEST_POWER}, "
             f"or one of: {names}"
         )
     return tuple(numbers)

@@ -1,6 +1,5 @@
 """A model given as tables, small random ones of each kind, and positions, for the tests of search and losses."""
 
-import dataclasses
 import functools
 from typing import NamedTuple
 
@@ -23,11 +22,12 @@ from muzero2048.search.base import ILLEGAL, Dynamics, Root
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import LearnedDynamics, NetworkEvaluator, SimulatorDynamics, flat_cells
 from muzero2048.training.config import ReplayConfig
+from tests.settings import configured
 
 NETWORKS = {
     "residual_mlp": NetworkConfig(model="latent", trunk="residual_mlp"),
     "se_resnet": NetworkConfig(model="latent", trunk="se_resnet"),
-    "tuples": NetworkConfig(model="latent", trunk="tuples", norm="rms", tuples="lines rects"),
+    "tuples": configured(NetworkConfig, model="latent", trunk="tuples", norm="rms", tuples="lines rects"),
     "grounded": NetworkConfig(model="grounded", trunk="tuples"),
     "grounded_se_resnet": NetworkConfig(model="grounded", trunk="se_resnet", norm="rms"),
 }
@@ -45,7 +45,7 @@ def small_config(kind: str = "residual_mlp", rows: int = 2, columns: int = 3, **
         "num_envs": 16,
         "chunk": 8,
         "unroll_steps": 2,
-        "network": dataclasses.replace(
+        "network": configured(
             NETWORKS[kind], blocks=1, width=16, tile_levels=10, cell_width=4, line_width=8, tuple_width=2
         ),
         "value": ValueCodec(16, 30.0),

@@ -224,7 +224,7 @@ def test_expectimax_is_measured_with_the_peer_on_one_network(tmp_path: Path, mon
     peer.chmod(0o755)
     monkeypatch.setenv("TDL2048", str(peer))
     monkeypatch.setattr(expectimax, "GAMES", {2: 1, 3: 1})
-    monkeypatch.setattr(expectimax, "REPEATS", 1)
+    monkeypatch.setattr(ntuple, "REPEATS", 1)
     two, three = expectimax.bench_expectimax(networks=("2x4",), warm_moves=20_000)
     assert two.name == "play 2-ply 2x4, 1 thread"
     assert two.ratio["TDL2048+"] == pytest.approx(two.value / 100)

@@ -44,7 +44,7 @@ def test_average_fold_and_play(runs: list[Path], tmp_path: Path, capsys: pytest.
     weights = [read_source(path, "").network.weights for path in (*runs, average)]
     np.testing.assert_allclose(weights[2], (weights[0] + weights[1]) / 2, rtol=1e-5, atol=1e-3)
     _said(capsys, "fold", str(average), "--out", str(folded))
-    assert read_source(folded, "").network.config.network == "012"
+    assert read_source(folded, "").network.config.network == ("012",)
     scores = []
     for path in (average, folded):
         assert main(["evaluate", str(path), "--games", "200", "--json"]) == 0
@@ -198,7 +198,7 @@ def test_snapshots_stay_and_have_an_average(runs: list[Path], tmp_path: Path, ca
     [
         ("nowhere", "there is no nowhere"),
         ("nowhere.w", "nowhere.w: No such file"),
-        (str(GOLDEN / "tc.w"), "the config '012,01,4'"),
+        (str(GOLDEN / "tc.w"), "the config 012,01,4"),
     ],
 )
 def test_a_beginning_that_does_not_fit_is_refused(runs: list[Path], capsys, begin_from: str, says: str) -> None:

@@ -60,7 +60,7 @@ def test_a_page_that_cannot_be_written(page: Path, capsys, text: str, line: str)
     assert page.read_text() == text
 
 
-@pytest.mark.parametrize(("text", "line"), [("{", "is not JSON"), ("{}", "has no run"), ("3", "has no run")])
+@pytest.mark.parametrize(("text", "line"), [("{", "not JSON"), ("{}", "has no run"), ("3", "has no run")])
 def test_an_evaluation_that_is_none(page: Path, capsys, text: str, line: str):
     (page.parent / "found" / "a.json").write_text(text)
     assert main(["tables", "page.md"]) == 2

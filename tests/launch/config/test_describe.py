@@ -70,7 +70,7 @@ def test_the_version(capsys):
         ("muzero2048 evaluate --search g", {"gumbel "}),
         ("muzero2048 train ntuple.yaml ntuple.target.m", {"ntuple.target.method="}),
         ("muzero2048 train ntuple.yaml run.name=b run.see", {"run.seed="}),
-        ("muzero2048 evaluate runs/one search.considered", {"search.considered_actions="}),
+        ("muzero2048 evaluate runs/one search.gumbel.con", {"search.gumbel.considered_actions="}),
         ("muzero2048 moves heuristic search.leaf", {"search.leaf_bits="}),
         ("muzero2048 train ntuple.yaml ntuple.symmetry=f", {"ntuple.symmetry=false"}),
         (

@@ -16,7 +16,7 @@ from reference import records as reference
 
 from launch.cli import main
 from launch.errors import UserError
-from launch.evaluation.game_log import KeptGames, play_kept
+from launch.evaluation.game_log import GameLog, play_missing
 from launch.evaluation.seeds import final_evaluation_seed
 from ntuple import RandomPlayer, make_rules
 from ntuple.game.rollout import PlayedGame, play_by_analysis
@@ -143,15 +143,15 @@ def play_randomly(numbers: Iterable[int], seed: int) -> Iterator[PlayedGame]:
 def test_kept_games_of_something_else_are_refused(tmp_path: Path) -> None:
     path, scores = tmp_path / "games.jsonl", []
     for _ in range(2):
-        with KeptGames(path, {"seed": 1}) as kept:
-            scores.append(play_kept(play_randomly, kept, 5, 1).score.tolist())
+        with GameLog(path, {"seed": 1}) as log:
+            scores.append(play_missing(play_randomly, log, 5, 1).score.tolist())
     assert scores[0] == scores[1]
     for line in path.read_text().splitlines()[1:]:
         game = json.loads(line)
         judged = reference.judge(game["record"], 2, 2)
         assert (judged.score, judged.is_over) == (game["score"], True)
     with pytest.raises(UserError, match="another evaluation"):
-        KeptGames(path, {"seed": 2})
+        GameLog(path, {"seed": 2})
     whole = path.read_text()
     score = scores[0][2]
     for changed in (
@@ -161,20 +161,20 @@ def test_kept_games_of_something_else_are_refused(tmp_path: Path) -> None:
         assert changed != whole
         path.write_text(changed)
         with pytest.raises(UserError, match="damaged"):
-            KeptGames(path, {"seed": 1})
+            GameLog(path, {"seed": 1})
 
 
 def test_a_file_in_use_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "games.jsonl"
-    with KeptGames(path, {"seed": 1}) as kept:
-        play_kept(play_randomly, kept, 3, 1)
+    with GameLog(path, {"seed": 1}) as log:
+        play_missing(play_randomly, log, 3, 1)
         before = path.read_bytes()
         with pytest.raises(UserError, match="another process is playing these games"):
-            KeptGames(path, {"seed": 1})
+            GameLog(path, {"seed": 1})
         assert path.read_bytes() == before
-        play_kept(play_randomly, kept, 4, 1)
-    with KeptGames(path, {"seed": 1}) as kept:
-        assert sorted(kept.games) == [0, 1, 2, 3]
+        play_missing(play_randomly, log, 4, 1)
+    with GameLog(path, {"seed": 1}) as log:
+        assert sorted(log.games) == [0, 1, 2, 3]
 
 
 def test_the_seconds_of_games_are_those_of_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,18 +190,18 @@ def test_the_seconds_of_games_are_those_of_the_clock(tmp_path: Path, monkeypatch
     monkeypatch.setattr("launch.evaluation.game_log.time", SimpleNamespace(monotonic=lambda: now))
     path = tmp_path / "games.jsonl"
     for count, seconds in ((4, 0.4), (4, 0.4), (6, 0.6)):
-        with KeptGames(path, {}) as kept:
-            assert play_kept(play_slowly, kept, count, 1).seconds == pytest.approx(seconds)
+        with GameLog(path, {}) as log:
+            assert play_missing(play_slowly, log, count, 1).seconds == pytest.approx(seconds)
 
 
 def test_a_disk_that_is_full_ends_with_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    with KeptGames(tmp_path / "games.jsonl", {}) as kept:
+    with GameLog(tmp_path / "games.jsonl", {}) as log:
         monkeypatch.setattr("launch.evaluation.game_log.os.fsync", full)
         with pytest.raises(UserError, match="No space left on device; the games before this one are kept"):
-            play_kept(play_randomly, kept, 5, 1)
+            play_missing(play_randomly, log, 5, 1)
 
 
 def test_parts_come_together_without_repeating_a_game(run: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,6 +20,7 @@ from ntuple.game.rollout import play_by_analysis, states_of
 from ntuple.learning.config import ExplorationConfig, StepSizeConfig
 from ntuple.tables.network import Network, make_network, write_field
 from tests.muzero2048.toy_model import random_model, small_config
+from tests.settings import configured
 
 RULES = make_rules(2, 3)
 TILES = 8  # levels of a cell of 2x3, whose largest tile is 128
@@ -134,8 +135,14 @@ def test_the_tree_search_of_the_true_game(root: str) -> None:
     """MuZero's search with a network that knows nothing: what the game tells it comes with simulations."""
     lost = []
     for simulations in (4, 32, 512):
-        search = SearchConfig(
-            root=root, simulations=simulations, model="simulator", read_out="expectimax", chance="weighted", c_scale=1.0
+        search = configured(
+            SearchConfig,
+            root=root,
+            simulations=simulations,
+            model="simulator",
+            read_out="expectimax",
+            chance="weighted",
+            c_scale=1.0,
         )
         graphdef, params = nnx.split(random_model(small_config(search=search), seed=0))
         lost.append(losses(SearchPlayer(NetworkSetting(Game2048(2, 3), search, 1.0, graphdef), params)).mean())

@@ -14,7 +14,7 @@ from toy import ToyConfig
 from launch.cli import main
 from launch.config.experiment import CONFIG_FILE, Experiment, RunConfig, load_experiment
 from launch.errors import UserError
-from launch.evaluation.search_options import Options, Search, resolve
+from launch.evaluation.search_options import NOISE, Options, Search, resolve
 from launch.evaluation.seeds import final_evaluation_seed
 from launch.run.checkpoints import State, save_checkpoint
 from launch.run.processes import Processes
@@ -22,6 +22,8 @@ from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.search.config import SearchConfig
 from muzero2048.training.config import ReplayConfig
 from ntuple import NTupleConfig
+from ntuple.settings import keys_of
+from tests.settings import configured
 
 ROOT = Path(__file__).parents[3]
 MUZERO_CONFIG = ROOT / "configs" / "muzero" / "tiny.yaml"
@@ -29,12 +31,18 @@ HERE = Path("here")
 MCTX, WEIGHTED = "search.engine=mctx", "search.chance=weighted"
 RUN = RunConfig("one", "g")
 NTUPLE = Experiment("ntuple", RUN, NTupleConfig(rows=2, columns=2, network="0123"))
-OWN = SearchConfig(simulations=8, c_scale=1.0, gumbel_scale=0.5)
+OWN = configured(SearchConfig, simulations=8, c_scale=1.0, gumbel_scale=0.5)
 MUZERO = Experiment("muzero", RUN, replace(load_experiment(MUZERO_CONFIG).settings, search=OWN))
 DEEP_TD = Experiment("deep_td", RUN, DeepTDConfig(env_steps=8192, report_env_steps=8192, replay=ReplayConfig(8192)))
 TOY = Experiment("toy", RUN, ToyConfig())
-TREE = SearchConfig(
-    model="simulator", simulations=16, considered_actions=2, c_scale=1.0, chance="weighted", read_out="expectimax"
+TREE = configured(
+    SearchConfig,
+    model="simulator",
+    simulations=16,
+    considered_actions=2,
+    c_scale=1.0,
+    chance="weighted",
+    read_out="expectimax",
 )
 
 
@@ -46,7 +54,7 @@ TREE = SearchConfig(
         (NTUPLE, Options("gumbel"), Search("gumbel-n16-simulator-ntuple", TREE)),
         # Few simulations go to every move once, however they are asked for.
         *(
-            (NTUPLE, options, Search(f"gumbel-n4-simulator-ntuple{rest}", replace(TREE, simulations=4, **change)))
+            (NTUPLE, options, Search(f"gumbel-n4-simulator-ntuple{rest}", configured(TREE, simulations=4, **change)))
             for options, rest, change in (
                 (Options("gumbel", 4), "-considered_actions=4", {"considered_actions": 4}),
                 (
@@ -80,7 +88,7 @@ TREE = SearchConfig(
         (
             MUZERO,
             Options(overrides=("search.c_scale=1e-1", "search.simulations=2_0", "search.gumbel_scale=0")),
-            Search("gumbel-n20", replace(OWN, c_scale=0.1, simulations=20, gumbel_scale=0.0)),
+            Search("gumbel-n20", configured(OWN, c_scale=0.1, simulations=20, gumbel_scale=0.0)),
         ),
         (DEEP_TD, Options(), Search("1ply", None, "1ply")),
         (DEEP_TD, Options("gumbel"), Search("gumbel-n16-simulator", TREE)),
@@ -89,7 +97,7 @@ TREE = SearchConfig(
             Options("puct", 4, "simulator", "network"),
             Search(
                 "puct-n4-simulator-considered_actions=4",
-                replace(TREE, root="puct", simulations=4, considered_actions=4),
+                configured(TREE, root="puct", simulations=4, considered_actions=4),
             ),
         ),
         (TOY, Options(), Search("1ply", None, "1ply")),
@@ -107,9 +115,11 @@ def test_other_settings_have_other_names():
         "inside": "gumbel", "chance": "ratio", "read_out": "expectimax", "c_visit": 51.5, "c_scale": 0.1000001,
         "normalization": "fixed", "range_floor": 2, "value_scale": 3, "pb_c_init": 4, "pb_c_base": 5,
     }  # fmt: skip
-    noise = {"gumbel_scale", "dirichlet_fraction", "dirichlet_alpha"}
     plain = SearchConfig(model="simulator", simulations=16)
-    assert changes.keys() | noise == asdict(plain).keys()
+    former = {present: name for name, present in SearchConfig.former_keys.items()}
+    assert changes.keys() | {former.get(name, name) for name in NOISE} == {
+        former.get(key.name, key.name) for key in keys_of(SearchConfig)
+    }
     words = tuple(f"search.{name}={value}" for name, value in changes.items())
     base = Experiment("muzero", RUN, replace(MUZERO.settings, search=plain))
     names = [resolve(base, Options(overrides=(word,)), HERE).name for word in words]
@@ -190,7 +200,7 @@ def test_other_settings_have_other_names():
         (
             MUZERO,
             Options(overrides=("search.dirichlet_fraction=2",)),
-            "override search.dirichlet_fraction=2: search.dirichlet_fraction is 2.0; give a number in [0, 1]",
+            "override search.dirichlet_fraction=2: search.puct.dirichlet_fraction is 2.0; give a number in [0, 1]",
         ),
         (
             MUZERO,
@@ -200,7 +210,7 @@ def test_other_settings_have_other_names():
         (
             MUZERO,
             Options(overrides=("search.c_scale=nan",)),
-            "override search.c_scale=nan: search.c_scale is nan; give a number in [0, 1e+09]",
+            "override search.c_scale=nan: search.gumbel.c_scale is nan; give a number in [0, 1e+09]",
         ),
         (
             MUZERO,
@@ -257,7 +267,7 @@ def test_any_search_on_an_ntuple_checkpoint(capsys):
 
     shallow = _evaluate(capsys, "--search", "gumbel", "--simulations", "4")
     assert shallow["search"] == "gumbel-n4-simulator-ntuple-considered_actions=4"
-    assert shallow["search_config"] == asdict(replace(TREE, simulations=4, considered_actions=4))
+    assert shallow["search_config"] == asdict(configured(TREE, simulations=4, considered_actions=4))
     deep = _evaluate(capsys, "search.chance=deficit", "--search", "puct", "search.read_out=mean")
     assert deep["search"] == "puct-n16-simulator-ntuple-chance=deficit-read_out=mean"
     assert deep["search_config"] == asdict(replace(TREE, root="puct", chance="deficit", read_out="mean"))

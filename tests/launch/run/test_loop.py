@@ -298,17 +298,19 @@ def test_a_signal_splits_no_evaluation_from_the_note_of_it(toy_yaml: Path, monke
     assert _rows() == _rows(Path("runs/whole"))
 
 
-@pytest.mark.parametrize("place", ["launch.run.training_run.TrainingRun._record", "launch.evaluation.evaluate.keep"])
+@pytest.mark.parametrize(
+    "place", ["launch.run.training_run.TrainingRun._record", "launch.run.training_run.save_result"]
+)
 def test_a_kill_within_the_last_evaluation_loses_no_row_and_doubles_none(toy_yaml: Path, monkeypatch, place: str):
     def killed(*arguments) -> None:
-        if place == "launch.evaluation.evaluate.keep" or "eval/score_mean" in arguments[-1]:
+        if place == "launch.run.training_run.save_result" or "eval/score_mean" in arguments[-1]:
             raise KeyboardInterrupt
 
     _train(toy_yaml, "run.name=whole", "run.evaluate_env_steps=0")
     _train(toy_yaml, "run.evaluate_env_steps=0", "toy.env_steps=90")
     record = TrainingRun._record
     with monkeypatch.context() as context:
-        if place == "launch.evaluation.evaluate.keep":
+        if place == "launch.run.training_run.save_result":
             context.setattr(place, killed)
         else:
             context.setattr(place, lambda self, values: killed(values) or record(self, values))

@@ -23,6 +23,7 @@ from muzero2048.search.config import SearchConfig
 from muzero2048.training.config import OptimizerConfig, ReplayConfig
 from tests.muzero2048.deep_td.test_train_step import shared_learner
 from tests.muzero2048.deep_td.toy_network import METHODS, small_config, values_of
+from tests.settings import configured
 
 CONFIG = small_config(rows=2, columns=2, exploration=ExplorationConfig(0.4, 0.1, 0.6))
 OPTIMUM = 66.964149  # of the 2x2 board
@@ -94,7 +95,7 @@ def test_players_of_a_checkpoint(run: Run) -> None:
     """A tree search that looks at every move once plays as 1-ply does, from the same checkpoint."""
     learner = DeepTDLearner(CONFIG, seed=99)
     learner.restore(run[1])
-    one_ply = SearchConfig(simulations=4, considered_actions=4, model="simulator")
+    one_ply = configured(SearchConfig, simulations=4, considered_actions=4, model="simulator")
     games = learner.player().play(20, seed=5)
     for player in (load_player(run[1], CONFIG), load_tree_player(run[1], CONFIG, one_ply)):
         same = player.play(20, seed=5)

@@ -1,7 +1,5 @@
 """Each rule of starts against the same in plain Python, on recorded random numbers and games made up for it."""
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +8,7 @@ import pytest
 from muzero2048.game.config import StartConfig
 from muzero2048.game.env import Board, Game2048
 from muzero2048.game.starts import KEPT, Starts, Step, jump_boards, make_starts
+from tests.settings import configured
 
 GAME = Game2048(2, 2)
 E = 8
@@ -39,7 +38,7 @@ def test_normal_starts_are_the_openings(rng: np.random.Generator) -> None:
 def test_restart_in_the_middle(rng: np.random.Generator) -> None:
     """The whole history against the few boards kept: equal up to KEPT moves, then within 1 / KEPT of the game."""
     least = 20
-    starts = make_starts(GAME, StartConfig(kind="restart", restart_moves=least))
+    starts = make_starts(GAME, configured(StartConfig, kind="restart", restart_moves=least))
     step = jax.jit(starts.step)
     state, boards, latest = starts.init(E), np.arange(E), E
     histories: list[list[int]] = [[] for _ in range(E)]
@@ -81,7 +80,7 @@ def leveled(levels: np.ndarray, numbers: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("size", [2, 5])
 def test_carousel(size: int, rng: np.random.Generator) -> None:
     game, limits = Game2048(4, 4), (4, 5, 7)
-    starts = make_starts(game, StartConfig(kind="carousel", stages="16 32 128", carousel_size=size))
+    starts = make_starts(game, configured(StartConfig, kind="carousel", stages="16 32 128", carousel_size=size))
     step, from_cells = jax.jit(starts.step), jax.jit(lambda cells: game.from_cells(jnp.asarray(cells)))
     state, cells, latest = starts.init(E), leveled(np.full(E, 3), np.arange(E)), E
     rings: list[list[np.ndarray]] = [[], [], []]
@@ -139,7 +138,7 @@ def test_a_snake_turns_back_in_all_views() -> None:
 @pytest.mark.parametrize("fraction", [0.0, 0.3, 1.0])
 def test_jump_start(fraction: float, rng: np.random.Generator) -> None:
     game, tiles, envs = Game2048(2, 3), [7, 6, 5], 20_000
-    config = StartConfig(kind="jump_start", jump_tiles="128 64 32", jump_fraction=fraction)
+    config = configured(StartConfig, kind="jump_start", jump_tiles="128 64 32", jump_fraction=fraction)
     starts = make_starts(game, config)
     opening, done = game.init(jax.random.key(0), (envs,)), jnp.arange(envs) % 4 > 0
     _, board, special = jax.jit(starts.step)(
@@ -165,17 +164,17 @@ def test_jump_start(fraction: float, rng: np.random.Generator) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"restart_moves": 0}, "start.restart_moves is 0"),
-        ({"carousel_size": 0}, "start.carousel_size is 0"),
-        ({"jump_fraction": 1.5}, "start.jump_fraction is 1.5"),
-        ({"stages": ""}, "start.stages is ''"),
-        ({"stages": "512 1000"}, "start.stages is '512 1000'"),
+        ({"restart_moves": 0}, "start.restart.moves is 0"),
+        ({"carousel_size": 0}, "start.carousel.size is 0"),
+        ({"jump_fraction": 1.5}, "start.jump_start.fraction is 1.5"),
+        ({"stages": ""}, r"start.carousel.stages is \(\)"),
+        ({"stages": "512 1000"}, r"start.carousel.stages is \(512, 1000\)"),
         ({"stages": "1024 512"}, "each is larger than the one before"),
         ({"stages": "512 512"}, "each is larger than the one before"),
-        ({"jump_tiles": "4"}, "start.jump_tiles is '4'"),
+        ({"jump_tiles": "4"}, r"start.jump_start.tiles is \(4,\)"),
     ],
 )
 def test_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message) as error:
-        dataclasses.replace(StartConfig(), **changes)
+        configured(StartConfig, **changes)
     assert "\n" not in str(error.value)

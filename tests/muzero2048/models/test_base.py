@@ -19,6 +19,7 @@ from muzero2048.models.latent import LatentModel
 from muzero2048.models.make import make_model
 from muzero2048.networks.value_codec import ValueCodec
 from tests.muzero2048.toy_model import KINDS, random_model, small_config
+from tests.settings import configured
 
 B, BINS, CODES = 6, 16, 12
 # The moves of a random grounded model do not keep the sum of the tiles, so they earn nothing.
@@ -205,7 +206,7 @@ def test_grounded_code_writes_one_place() -> None:
 def test_outer_actions_have_weights_of_their_own(kind: str) -> None:
     """The stem of phi sees state and action only as W_a x: other rows of W change nothing."""
     config = small_config(kind)
-    network = dataclasses.replace(config.network, action_input="outer")
+    network = configured(config.network, action_input="outer")
     model = random_model(dataclasses.replace(config, network=network), seed=3)
     cells, action = jnp.arange(24, dtype=jnp.uint8).reshape(4, 6) % 9, jnp.arange(4)
     state = model.representation(cells)

@@ -10,6 +10,7 @@ from muzero2048.muzero.config import ChanceConfig, LossWeights, MuZeroConfig
 from muzero2048.networks.config import NetworkConfig
 from muzero2048.search.config import SearchConfig
 from muzero2048.training.config import ReplayConfig
+from tests.settings import configured
 
 GOOD = MuZeroConfig(
     env_steps=10_000, report_env_steps=100, num_envs=8, chunk=16, replay=ReplayConfig(capacity=1280, batch_size=64)
@@ -56,10 +57,11 @@ def test_what_does_not_fit_is_refused(changes: dict[str, object], message: str) 
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["blocks", "width", "cell_width", "line_width", "tuple_width"])
+@pytest.mark.parametrize("name", ["blocks", "width", "grounded.cell_width", "grounded.line_width", "tuple_trunk.width"])
 def test_empty_layers_are_refused(name: str) -> None:
+    group, _, last = name.rpartition(".")
     with pytest.raises(ValueError, match=f"network.{name} is 0"):
-        NetworkConfig(**{name: 0})
+        configured(NetworkConfig, **({group: {last: 0}} if group else {last: 0}))
 
 
 @pytest.mark.parametrize("levels", [1, 33])
@@ -77,14 +79,15 @@ def test_tile_levels(levels: int) -> None:
 )  # fmt: skip
 def test_search(changes: dict[str, float | str]) -> None:
     with pytest.raises(ValueError, match=r"search\.") as error:
-        SearchConfig(**changes)
-    assert all(name in str(error.value) for name in changes)
+        configured(SearchConfig, **changes)
+    assert all(name.removeprefix("pb_") in str(error.value) for name in changes)
 
 
 def test_one_step() -> None:
-    assert SearchConfig(simulations=3, considered_actions=3).one_step
-    assert not SearchConfig(simulations=4, considered_actions=3).one_step
-    assert not SearchConfig(simulations=3, considered_actions=3, root="puct").one_step  # visits, not a top-m
+    assert configured(SearchConfig, simulations=3, considered_actions=3).one_step
+    assert not configured(SearchConfig, simulations=4, considered_actions=3).one_step
+    # PUCT follows visits and has no top m.
+    assert not configured(SearchConfig, simulations=3, considered_actions=3, root="puct").one_step
 
 
 @pytest.mark.parametrize(

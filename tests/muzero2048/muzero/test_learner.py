@@ -17,6 +17,7 @@ from muzero2048.networks.config import NetworkConfig
 from muzero2048.players.player import load_player
 from muzero2048.training import base_learner
 from tests.muzero2048.toy_model import shared_learner, small_config
+from tests.settings import configured
 
 CONFIG = small_config(rows=2, columns=2)
 
@@ -133,14 +134,14 @@ def test_calls_take_a_second_and_a_half(rounds: int, seconds: float, following: 
 
 def test_starts_continue_to_the_bit(tmp_path: Path) -> None:
     """What a rule of starts remembers is in the checkpoint."""
-    config = dataclasses.replace(CONFIG, start=StartConfig("carousel", stages="8 16", carousel_size=5))
+    config = dataclasses.replace(CONFIG, start=configured(StartConfig, kind="carousel", stages="8 16", carousel_size=5))
     first = continues_to_the_bit(config, tmp_path)
     assert 0 < first["train/normal_start_share"] < 1
 
 
 def test_tables_averages_and_priorities_continue_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("muzero2048.muzero.table_learning.MODEL_IS_RIGHT", 0.0)
-    network = dataclasses.replace(small_config("grounded").network, value_tuples="lines squares", table_bits=16)
+    network = configured(small_config("grounded").network, value_tuples="lines squares", table_bits=16)
     replay = dataclasses.replace(CONFIG.replay, priority_exponent=1.0, importance_exponent=1.0)
     continues_to_the_bit(dataclasses.replace(CONFIG, network=network, ema_decay=0.9, replay=replay), tmp_path)
 

@@ -15,6 +15,7 @@ from muzero2048.muzero.selfplay import ActorState, PlayStatistics, init_actor, p
 from muzero2048.muzero.targets import Sequence
 from muzero2048.training.devices import make_shardings
 from tests.muzero2048.toy_model import random_model, small_config
+from tests.settings import configured
 
 DISCOUNT = 0.9
 CONFIG = dataclasses.replace(
@@ -38,9 +39,8 @@ def played() -> tuple[ActorState, Sequence, PlayStatistics]:
     return actor, *jax.device_get((sequence, statistics))
 
 
-RESTARTING = dataclasses.replace(
-    CONFIG, start=StartConfig("restart", restart_moves=4), bootstrap="network", td_lambda=0.5, td_steps=3
-)  # fmt: skip
+RESTART = configured(StartConfig, kind="restart", restart_moves=4)
+RESTARTING = dataclasses.replace(CONFIG, start=RESTART, bootstrap="network", td_lambda=0.5, td_steps=3)
 
 
 @pytest.fixture(scope="module")
@@ -220,7 +220,8 @@ def test_pairs_of_value_and_return(
 
 def test_the_first_games_begin_where_the_rule_says() -> None:
     config = dataclasses.replace(
-        small_config(), num_envs=1024, start=StartConfig("jump_start", jump_tiles="64 32", jump_fraction=0.25),
+        small_config(), num_envs=1024,
+        start=configured(StartConfig, kind="jump_start", jump_tiles="64 32", jump_fraction=0.25),
         replay=dataclasses.replace(small_config().replay, capacity=1024 * 32),
     )  # fmt: skip
     actor = init_actor(Game2048(2, 3), jax.random.key(0), config)

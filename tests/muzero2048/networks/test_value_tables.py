@@ -1,7 +1,5 @@
 """TC on batches against plain Python; the tables inside a model."""
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,8 +10,9 @@ from muzero2048.muzero.train_step import LearnerState
 from muzero2048.networks.value_codec import ValueCodec, transform
 from muzero2048.networks.value_tables import ValueTables, init_coherence, learn
 from tests.muzero2048.toy_model import NETWORKS, random_model, shared_learner, small_config
+from tests.settings import configured
 
-TABLES = dataclasses.replace(NETWORKS["grounded"], value_tuples="rects", table_bits=16)
+TABLES = configured(NETWORKS["grounded"], value_tuples="rects", table_bits=16)
 
 
 def plain_learn(

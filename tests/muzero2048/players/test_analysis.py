@@ -23,13 +23,14 @@ from ntuple.game.interfaces import Analysis
 from tests.muzero2048.deep_td.toy_network import random_network, values_of
 from tests.muzero2048.deep_td.toy_network import small_config as deep_config
 from tests.muzero2048.toy_model import random_model, small_config
+from tests.settings import configured
 
 GAME = Game2048(2, 3)
 OVER = ((1, 2, 1), (2, 1, 2))
 PATTERNS = ((0, 1, 2, 3), (1, 4))  # of n-tuples; 8 levels a cell on 2x3
 GUMBEL = SearchConfig(simulations=6)
 PUCT = SearchConfig(simulations=5, root="puct", chance="sampled", model="simulator")
-ONE_STEP = SearchConfig(simulations=2, considered_actions=2, model="simulator")
+ONE_STEP = configured(SearchConfig, simulations=2, considered_actions=2, model="simulator")
 
 
 class Case(NamedTuple):
@@ -230,7 +231,7 @@ def test_the_largest_tiles() -> None:
     game, rng = Game2048(4, 4), np.random.default_rng(3)
     boards = np.array([positions.random_board(rng, 4, 4, largest=17) for _ in range(8)], np.uint8)
     boards[0, 0] = [17, 17, 16, 16]
-    found = network_case(dataclasses.replace(ONE_STEP, simulations=4, considered_actions=4), game).player.analyse(
+    found = network_case(configured(ONE_STEP, simulations=4, considered_actions=4), game).player.analyse(
         boards, seeds_of(boards)
     )
     for board, reward, value in zip(boards, found.reward, found.value, strict=True):

@@ -21,6 +21,7 @@ from ntuple.players.greedy import best_move, look_ahead, make_scratch
 from ntuple.tables.network import Network, make_network, num_weights, read_field, write_field
 from ntuple.tables.patterns import parse_network
 from tests.ntuple.drivers import to_board, value
+from tests.settings import configured
 
 # Cells in order and out of it, side by side and apart, runs over the ends of rows, one tuple and several.
 CASES = [
@@ -33,7 +34,7 @@ CASES = [
     (3, 2, "0123,14"),
     (2, 2, "0123"),
 ]
-ONE_PLY = SearchConfig(model="simulator", simulations=4, considered_actions=4)
+ONE_PLY = configured(SearchConfig, model="simulator", simulations=4, considered_actions=4)
 SMALL = NTupleConfig(
     rows=2, columns=2, network="0123,01", env_steps=20_000, report_env_steps=20_000, threads=1, v_init=60.0
 )

@@ -23,6 +23,7 @@ from muzero2048.search.action_selection import (
 from muzero2048.search.base import ILLEGAL
 from muzero2048.search.config import SearchConfig
 from tests.muzero2048.toy_model import nodes_of_mctx, random_nodes
+from tests.settings import configured
 
 CHANCE = ("ratio", "deficit", "quasi_random", "sampled", "weighted")
 NO_BOUNDS = jnp.zeros(2)
@@ -41,7 +42,7 @@ def test_sequential_halving_by_hand() -> None:
 
 
 def test_puct_by_hand() -> None:
-    config = SearchConfig(pb_c_init=1.25, pb_c_base=19652.0, range_floor=1.0)
+    config = configured(SearchConfig, pb_c_init=1.25, pb_c_base=19652.0, range_floor=1.0)
     prior = jnp.array([0.1, 0.2, 0.6, 0.1])
     none = jnp.zeros(4, jnp.int32)
 
@@ -79,7 +80,7 @@ def test_puct_equals_mctx(rng: np.random.Generator) -> None:
 
 
 def test_gumbel_inside_by_hand() -> None:
-    config = SearchConfig(c_visit=1.0, c_scale=1.0, normalization="fixed", value_scale=10.0)
+    config = configured(SearchConfig, c_visit=1.0, c_scale=1.0, normalization="fixed", value_scale=10.0)
     logits, value = jnp.log(jnp.array([0.4, 0.3, 0.2, 0.1])), jnp.array(0.0)
     none = jnp.zeros(4, jnp.int32)
     assert int(select_gumbel(jnp.zeros(4), none, logits, value, NO_BOUNDS, config)) == 0

@@ -16,6 +16,7 @@ from muzero2048.models.base import Model
 from muzero2048.search.base import Plan, Root
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.policies import make_root, plan
+from tests.settings import configured
 
 from ..toy_model import (
     GAME,
@@ -126,8 +127,13 @@ def test_one_code_makes_it_gumbel_muzero(considered: int, simulations: int) -> N
     A chance node becomes a node of their one kind with a single possible action, of reward 0 and discount 1. Their rule
     inside gives that action 1 - n / (1 + n) > 0 and the impossible ones 0, so it adds nothing of its own.
     """
-    config = SearchConfig(
-        simulations=simulations, considered_actions=considered, root="gumbel", inside="gumbel", range_floor=1e-8
+    config = configured(
+        SearchConfig,
+        simulations=simulations,
+        considered_actions=considered,
+        root="gumbel",
+        inside="gumbel",
+        range_floor=1e-8,
     )
     key = jax.random.key(11)
     tables = random_tables(8, codes=1)

@@ -30,6 +30,7 @@ from tests.muzero2048.toy_model import (
     small_config,
     toy_dynamics,
 )
+from tests.settings import configured
 
 TOY = ToyModel(random_tables(0))
 DISCOUNT = 0.97
@@ -59,7 +60,7 @@ def both_plans(model: Model | None, board: Board, config: SearchConfig, simulato
 def test_depth_1_equals_the_tree(n: int, kind: str | None, simulator: bool, normalization: str) -> None:
     model = random_model(small_config(kind), seed=1) if kind else None
     boards = boards_with(range(n, 5), count=48)
-    config = SearchConfig(simulations=n, considered_actions=n, normalization=normalization)
+    config = configured(SearchConfig, simulations=n, considered_actions=n, normalization=normalization)
     one_step, tree = jax.device_get(both_plans(model, boards.words, config, simulator))
     np.testing.assert_array_equal(one_step.action, tree.action)
     np.testing.assert_array_equal(one_step.visits, tree.visits)
@@ -83,10 +84,10 @@ def test_plan_takes_the_cheaper_of_two_equal_ways(monkeypatch: pytest.MonkeyPatc
         spy(name)
     root = roots_of(random_tables(0))
     for config, way in (
-        (SearchConfig(simulations=3, considered_actions=3), "plan_one_step"),
-        (SearchConfig(simulations=3, considered_actions=3, engine="mctx"), "plan_one_step"),
-        (SearchConfig(simulations=4, considered_actions=3), "grow_tree"),
-        (SearchConfig(simulations=3, considered_actions=3, root="puct"), "grow_tree"),
+        (configured(SearchConfig, simulations=3, considered_actions=3), "plan_one_step"),
+        (configured(SearchConfig, simulations=3, considered_actions=3, engine="mctx"), "plan_one_step"),
+        (configured(SearchConfig, simulations=4, considered_actions=3), "grow_tree"),
+        (configured(SearchConfig, simulations=3, considered_actions=3, root="puct"), "grow_tree"),
         (SearchConfig(simulations=5, engine="mctx"), "search_with_mctx"),
     ):
         jax.eval_shape(lambda config=config: plan(toy_dynamics(TOY), root, config, DISCOUNT))
@@ -98,7 +99,7 @@ def test_plan_takes_the_cheaper_of_two_equal_ways(monkeypatch: pytest.MonkeyPatc
 def test_depth_1_equals_mctx(n: int) -> None:
     """Gumbel MuZero by its authors, to which an afterstate is just the next state; roots of 4 and 3 legal moves."""
     batch = 30
-    key, config = jax.random.key(11), SearchConfig(simulations=n, considered_actions=n, range_floor=1e-8)
+    key, config = jax.random.key(11), configured(SearchConfig, simulations=n, considered_actions=n, range_floor=1e-8)
     state = jnp.arange(batch)
     legal = jnp.ones((batch, 4), bool).at[::2, 1].set(n == 4)
     # The noise that mctx draws from this key.
@@ -131,7 +132,7 @@ def test_depth_1_equals_mctx(n: int) -> None:
 
 
 @pytest.mark.parametrize("config", [
-    SearchConfig(simulations=3, considered_actions=3),
+    configured(SearchConfig, simulations=3, considered_actions=3),
     SearchConfig(simulations=16, root="puct", inside="gumbel", read_out="expectimax"),
 ])  # fmt: skip
 def test_illegal_and_dead(config: SearchConfig) -> None:
@@ -178,7 +179,7 @@ def roots_of_one_board(count: int, key: jax.Array | None, config: SearchConfig) 
 
 def test_the_noise_decides_what_is_considered() -> None:
     """Gumbel top-m samples actions by their prior without replacement: the first place follows the policy itself."""
-    draws, config = 20_000, SearchConfig(simulations=1, considered_actions=1)
+    draws, config = 20_000, configured(SearchConfig, simulations=1, considered_actions=1)
     root = roots_of_one_board(draws, jax.random.key(0), config)
     visits = jax.jit(lambda root: plan_one_step(toy_dynamics(TOY), root, config, 0.9))(root).visits
     logits = np.where([False, True, True, False], TOY.tables.policy_logits[1], ILLEGAL)
@@ -191,7 +192,7 @@ def test_the_noise_decides_what_is_considered() -> None:
 
 @pytest.mark.parametrize("root_rule", ["gumbel", "puct"])
 def test_noise_of_the_root(root_rule: str) -> None:
-    config = SearchConfig(root=root_rule, dirichlet_fraction=0.5)
+    config = configured(SearchConfig, root=root_rule, dirichlet_fraction=0.5)
     quiet, noisy = (roots_of_one_board(4, key, config) for key in (None, jax.random.key(0)))
     assert not quiet.gumbel.any()
     assert len(np.unique(noisy.gumbel)) == 16
@@ -202,7 +203,7 @@ def test_noise_of_the_root(root_rule: str) -> None:
 
 def test_dirichlet_noise() -> None:
     """Mean (1 - f) P + f / k and variance f^2 (1/k) (1 - 1/k) / (k alpha + 1) on k legal actions."""
-    draws, config = 40_000, SearchConfig(root="puct", dirichlet_fraction=0.25, dirichlet_alpha=0.3)
+    draws, config = 40_000, configured(SearchConfig, root="puct", dirichlet_fraction=0.25, dirichlet_alpha=0.3)
     prior = np.array([0.5, 0.0, 0.3, 0.2])
     logits = jnp.where(jnp.asarray(prior) > 0, jnp.log(jnp.asarray(prior)), ILLEGAL)
     add_noise = jax.jit(add_dirichlet_noise, static_argnums=2)
@@ -217,5 +218,5 @@ def test_dirichlet_noise() -> None:
     assert (found[:, legal] > 0.75 * prior[legal] - 1e-6).all()
     # One legal action stays certain, none stays none, and tiny alphas underflow to nothing worse than a floor.
     few = jnp.array([[ILLEGAL, 0.0, ILLEGAL, ILLEGAL], [ILLEGAL] * 4])
-    found = add_noise(jax.random.key(1), few, dataclasses.replace(config, dirichlet_alpha=1e-3))
+    found = add_noise(jax.random.key(1), few, configured(config, dirichlet_alpha=1e-3))
     np.testing.assert_allclose(found, few, atol=1e-6)

@@ -11,8 +11,9 @@ from muzero2048.search.base import ILLEGAL, Root, Statistics
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.policy_output import bootstrap_value, expectimax_q, read_out
 from muzero2048.search.tree import UNVISITED, plant
+from tests.settings import configured
 
-GUMBEL = SearchConfig(c_visit=1.0, c_scale=1.0, normalization="fixed", value_scale=1.0)
+GUMBEL = configured(SearchConfig, c_visit=1.0, c_scale=1.0, normalization="fixed", value_scale=1.0)
 PUCT = dataclasses.replace(GUMBEL, root="puct")
 
 

@@ -1,7 +1,5 @@
 """Completed Q-values, normalisation and sigma by hand and against mctx."""
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 import mctx
@@ -11,6 +9,7 @@ import pytest
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.qtransforms import complete_q, normalize, scale_q, widen
 from tests.muzero2048.toy_model import nodes_of_mctx, random_nodes
+from tests.settings import configured
 
 BOUNDS = jnp.array([5.0, 45.0])
 
@@ -47,7 +46,7 @@ def test_a_visited_action_of_prior_zero() -> None:
 )
 def test_sigma_by_hand(config: SearchConfig, unit: list[float]) -> None:
     completed, visits = jnp.array([10.0, 20.0, 15.0, 10.0]), jnp.array([3, 1, 0, 0])
-    config = dataclasses.replace(config, c_visit=50.0, c_scale=0.1)
+    config = configured(config, c_visit=50.0, c_scale=0.1)
     np.testing.assert_allclose(scale_q(completed, visits, BOUNDS, config), 5.3 * np.array(unit), rtol=1e-6)
     found = normalize(completed, jnp.array(10.0), jnp.array(20.0), BOUNDS, config)
     np.testing.assert_allclose(found, unit, rtol=1e-6)

@@ -31,6 +31,7 @@ from tests.muzero2048.toy_model import (
     small_config,
     toy_dynamics,
 )
+from tests.settings import configured
 
 DISCOUNT = 0.9
 BASE = SearchConfig(simulations=40, value_scale=10.0)
@@ -57,7 +58,7 @@ def tree_and_plans(model: ToyModel, root: Root, config: SearchConfig) -> tuple[T
 def test_the_tree_equals_the_plain_search(
     root_rule: str, inside: str, chance: str, normalization: str, considered: int, knows_the_rules: bool
 ) -> None:
-    config = dataclasses.replace(
+    config = configured(
         BASE, root=root_rule, inside=inside, chance=chance, normalization=normalization, considered_actions=considered
     )
     for seed, scale in ((5, 10.0), (6, 1e6)):
@@ -200,7 +201,7 @@ def test_blocks_hold_every_row_once_and_one_kind_each(batch: int, rng: np.random
 @pytest.mark.parametrize("considered", [4, 2])
 def test_an_accelerator_grows_the_trees_of_a_cpu(considered: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways of evaluating, the accelerator's run here: more boards than a block holds, some of them over."""
-    config = dataclasses.replace(BASE, simulations=12, considered_actions=considered)
+    config = configured(BASE, simulations=12, considered_actions=considered)
     boards = boards_with(range(1), range(1, 2), range(2, 4), count=20)
     model = random_model(small_config(), seed=2)
 

@@ -1,6 +1,5 @@
 """Training on many devices, of one process or of two, is training on one: the same losses, the same checkpoints."""
 
-import dataclasses
 import json
 import os
 import socket
@@ -18,9 +17,10 @@ from muzero2048.search.config import SearchConfig
 from muzero2048.training.config import ReplayConfig
 from muzero2048.training.devices import make_shardings
 from tests.muzero2048.toy_model import small_config
+from tests.settings import configured
 
 # A search in trees, value tables and all that replay can do; strata of three environments and eight sequences.
-TABLES = dataclasses.replace(small_config("grounded").network, value_tuples="lines squares", table_bits=16)
+TABLES = configured(small_config("grounded").network, value_tuples="lines squares", table_bits=16)
 CONFIG = small_config(
     network=TABLES, rows=2, columns=2, num_envs=24, report_env_steps=24 * 8 * 2, env_steps=24 * 8 * 6, ema_decay=0.9,
     search=SearchConfig(simulations=6),

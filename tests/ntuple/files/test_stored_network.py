@@ -99,7 +99,7 @@ def test_promoted_weights_are_written_out_wherever_nothing_promotes(promotion: s
     np.testing.assert_array_equal(
         plain.weights[stored.weights != stored.initial], stored.weights[stored.weights != stored.initial]
     )
-    assert folded.config.network == "012,45"
+    assert folded.config.network == ("012", "45")
     # What no part has touched and nothing is promoted to is known as such.
     for made in (plain, folded):
         assert made.initial == np.float32(2400 / 8 / len(made.patterns))

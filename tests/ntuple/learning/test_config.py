@@ -1,7 +1,10 @@
+import math
+
 import pytest
 
 from ntuple import NTupleConfig
 from ntuple.learning.config import AverageConfig, ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
+from tests.settings import configured
 
 
 @pytest.mark.parametrize(
@@ -31,20 +34,22 @@ def test_mistakes_are_refused_by_name(mistake: dict[str, object], says: str) -> 
         (TargetConfig, {"method": "delayed", "direction": "backward"}, "set target.method = trace"),
         (TargetConfig, {"method": "expected", "rectified": "relu"}, "expected updates are forward and not rectified"),
         (StepSizeConfig, {"alpha": 0.0}, "step_size.alpha is 0.0; give "),
-        (StepSizeConfig, {"adaptive_alpha": 3.0}, "step_size.adaptive_alpha is 3.0; give "),
+        (StepSizeConfig, {"adaptive_alpha": 3.0}, "step_size.tc.alpha is 3.0; give "),
         (StepSizeConfig, {"adaptive_fraction": 1.5}, "step_size.adaptive_fraction is 1.5; give "),
         (StepSizeConfig, {"reset_env_steps": -1}, "step_size.reset_env_steps is -1; give "),
-        (StepSizeConfig, {"mu": 0.0}, "step_size.mu is 0.0; give "),
-        (StepSizeConfig, {"alpha_steps": "0.5"}, "give share:rate pairs"),
+        (StepSizeConfig, {"mu": 0.0}, "step_size.autostep.mu is 0.0; give "),
+        (StepSizeConfig, {"alpha_steps": "0.5"}, "give a list of pairs of numbers"),
+        (StepSizeConfig, {"alpha_steps": [[0.5, 0.1], [0.75]]}, "give a list of pairs of numbers"),
+        (StepSizeConfig, {"alpha_steps": [[0.5, math.nan]]}, "give a list of pairs of numbers"),
         (StepSizeConfig, {"alpha_steps": "0.5:0"}, "give rates above 0"),
         (StepSizeConfig, {"alpha_steps": "0.75:0.1 0.5:0.01"}, "give ascending shares"),
         (ExplorationConfig, {"epsilon": 1.1}, "exploration.epsilon is 1.1; give "),
         (ExplorationConfig, {"temperature": -1.0}, "exploration.temperature is -1.0; give "),
         (ExplorationConfig, {"decay": 0.0}, "exploration.decay is 0.0; give "),
-        (StartConfig, {"restart_moves": 0}, "start.restart_moves is 0; give "),
-        (StartConfig, {"jump_fraction": 2.0}, "start.jump_fraction is 2.0; give "),
-        (StartConfig, {"stages": "many"}, "start.stages is 'many'; give ascending"),
-        (StartConfig, {"jump_tiles": "4096 3"}, "start.jump_tiles is '4096 3'"),
+        (StartConfig, {"restart_moves": 0}, "start.restart.moves is 0; give "),
+        (StartConfig, {"jump_fraction": 2.0}, "start.jump_start.fraction is 2.0; give "),
+        (StartConfig, {"stages": "many"}, r"start.carousel.stages is \('many',\); give ascending"),
+        (StartConfig, {"jump_tiles": "4096 3"}, r"start.jump_start.tiles is \(4096, 3\)"),
         (NTupleConfig, {"stages": "16384,8192"}, "stages = '16384,8192'"),
         (AverageConfig, {"env_steps": -1}, "average.env_steps is -1; give "),
         (AverageConfig, {"fraction": 0.0}, "average.fraction is 0.0; give "),
@@ -61,7 +66,7 @@ def test_mistakes_are_refused_by_name(mistake: dict[str, object], says: str) -> 
 )
 def test_mistakes_in_the_parts_are_refused_by_name(part: type, mistake: dict[str, object], says: str) -> None:
     with pytest.raises(ValueError, match=says) as caught:
-        part(**mistake)
+        configured(part, **mistake)
     assert "\n" not in str(caught.value)
 
 

@@ -20,6 +20,7 @@ from ntuple.learning.step_sizes import SECOND
 from ntuple.tables.network import read_field
 from ntuple.tables.patterns import parse_network
 from tests.ntuple.drivers import to_reference
+from tests.settings import configured
 
 SMALL = NTupleConfig(rows=3, columns=3, network="012,0134", env_steps=4000, report_env_steps=1000, threads=1)
 
@@ -62,14 +63,15 @@ def test_learning_move_by_move_equals_the_reference(
 ) -> None:
     config = replace(
         SMALL, **board, report_env_steps=1, env_steps=700, v_init=30.0, step_size=TC if adaptive else TD,
-        exploration=ExplorationConfig(epsilon), target=TargetConfig(method), start=StartConfig(start, 10_000),
+        exploration=ExplorationConfig(epsilon), target=TargetConfig(method),
+        start=configured(StartConfig, kind=start, restart_moves=10_000),
     )  # fmt: skip
     learner = NTupleLearner(config, seed=1)
     learner._games = learner._games[:, :1].copy()  # one game at a time, to be followed
     game, views = make_rules(config.rows, 3), len(learner.network.symmetries)
     truth = reference.Network(list(parse_network(config.network, config.rows, 3)), views, 30.0)
     update = truth.tc_update if adaptive else truth.td_update
-    alpha = config.step_size.adaptive_alpha if adaptive else config.step_size.alpha
+    alpha = config.step_size.tc.alpha if adaptive else config.step_size.alpha
     row = learner._games[0, 0]
     last, score, games, others = None, 0, 0, 0
     for _ in range(config.env_steps):
@@ -120,13 +122,13 @@ METHODS = {
     "restart, backward, stages": replace(
         SMALL,
         target=TargetConfig("trace", "backward"),
-        start=StartConfig("restart", restart_moves=5),
+        start=configured(StartConfig, kind="restart", restart_moves=5),
         stages="16,64",
         promotion="both",
     ),
     CAROUSEL: replace(
         SMALL,
-        start=StartConfig("carousel", stages="16,32,64"),
+        start=configured(StartConfig, kind="carousel", stages="16,32,64"),
         exploration=ExplorationConfig(epsilon=0.2, temperature=5.0),
         step_size=StepSizeConfig(adaptive_fraction=0.5, alpha_steps="0.1:0.05 0.3:0.01", reset_env_steps=700),
     ),
@@ -309,7 +311,7 @@ def test_a_network_that_does_not_fit_is_no_beginning(changes: dict[str, object],
 
 
 def test_counted_games_are_those_from_two_tiles() -> None:
-    learner = NTupleLearner(replace(SMALL, start=StartConfig("restart", restart_moves=5)), seed=1)
+    learner = NTupleLearner(replace(SMALL, start=configured(StartConfig, kind="restart", restart_moves=5)), seed=1)
     whole = sum(report["train/games"] for report in _learn(learner))
     assert 0 < whole < 0.7 * learner.progress["games"]
 

@@ -1,0 +1,146 @@
+"""The games of an evaluation, played in one of two ways.
+
+| way | players and outputs | what a signal leaves |
+|---|---|---|
+| whole, by `play` | players with fast games, where no output needs the moves | nothing |
+| move by move, into a game log | `plays_one_by_one`; or records, regret, `--keep` | the finished games, in the log |
+
+Games that are played move by move have other random spawns than games that are played whole.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from launch.errors import UserError
+from launch.evaluation.result import Evaluation, OutputOptions
+from launch.run.signals import StopSignals
+from ntuple.game.interfaces import Games
+
+if TYPE_CHECKING:
+    from launch.evaluation.game_log import LoggedGame
+    from ntuple import PlayedGame
+
+
+class PlayRequest(NamedTuple):
+    """The games to play, and the file in which finished games are logged."""
+
+    player: Any  # a Player of launch/learners/interfaces.py
+    rows: int  # H of the board
+    columns: int  # W of the board
+    evaluation: Evaluation
+    outputs: OutputOptions  # whether the moves are needed, and which part of the games is played
+    log_file: Path | None  # None: finished games are not logged in a file
+    log_header: dict[str, Any]  # the evaluation that the log belongs to
+
+
+class Played(NamedTuple):
+    """The games of an evaluation."""
+
+    games: Games
+    logged: list["LoggedGame"]  # the same games with their records; empty if they were played whole
+
+
+def play_evaluation(request: PlayRequest) -> Played | None:
+    """Play the games of an evaluation.
+
+    Returns:
+        The games; None if a signal stopped them and the finished games are in the log.
+
+    Raises:
+        UserError: a file cannot be used, or the player computed NaN.
+        KeyboardInterrupt: a signal stopped games that are not logged in a file.
+    """
+    if request.player.plays_one_by_one or request.outputs.need_moves:
+        return _play_by_moves(request)
+    return _play_whole(request)
+
+
+def parse_part(part: str) -> tuple[int, int]:
+    """Return number and count of a part such as "2/4"; "" is 1 and 1.
+
+    Raises:
+        UserError: the text is not number/count with 1 <= number <= count.
+    """
+    words = (part or "1/1").split("/")
+    if len(words) != 2 or not all(word.isdecimal() for word in words) or not 1 <= int(words[0]) <= int(words[1]):
+        raise UserError(f"--part is {part}; give number/count, such as 2/4 for the second of four processes")
+    return int(words[0]), int(words[1])
+
+
+def _play_whole(request: PlayRequest) -> Played:
+    """Play all games by one call of the player."""
+    player, evaluation, part = request.player, request.evaluation, request.outputs.part
+    if part:
+        raise UserError(f"--part {part} is for games that are kept as they end: add --keep FILE")
+    games = _interruptible(lambda: player.play(evaluation.games, evaluation.seed), "stopping", "no game is kept")
+    if games is None:
+        raise KeyboardInterrupt
+    return Played(games, [])
+
+
+def _play_by_moves(request: PlayRequest) -> Played | None:
+    """Play the games that the log lacks move by move; None if a signal stopped them and the log has a file."""
+    from launch.evaluation.game_log import GameLog, Part, play_missing  # needs numba; MuZero's evaluation does without
+
+    part, file, evaluation = request.outputs.part, request.log_file, request.evaluation
+    if part and file is None:
+        raise UserError(f"--part {part} needs a file for its games: add --keep FILE")
+    play_each = _play_each(request)
+    with GameLog(file, request.log_header, Part(*parse_part(part))) as log:
+
+        def play() -> Games:
+            _compile(request)  # before the clock of the first game starts
+            return play_missing(play_each, log, evaluation.games, evaluation.seed)
+
+        if file is None:
+            action, lost = "stopping", "no game is kept"
+        else:
+            action = "keeping the finished games and stopping"
+            lost = f"the finished games are in {log.path}, and the same command goes on"
+        games = _interruptible(play, action, lost)
+        if games is None and file is None:
+            raise KeyboardInterrupt
+        if games is None:
+            print(f"stopped; {lost}")
+            return None
+        if part:
+            print(f"part {part}: the same command without --part puts the parts together")
+        return Played(games, log.ordered(evaluation.games))
+
+
+def _play_each(request: PlayRequest) -> Callable[[Iterable[int], int], Iterator["PlayedGame"]]:
+    """Return a function (numbers, seed) that plays the numbered games and yields each one when it ends."""
+    from ntuple import make_rules
+    from ntuple.game.rollout import play_by_analysis
+
+    player = request.player
+    if player.plays_one_by_one:
+        return lambda numbers, seed: player.play_each(numbers, seed)
+    rules = make_rules(request.rows, request.columns)
+    return lambda numbers, seed: play_by_analysis(
+        rules, lambda boards, seeds: player.analyse(boards, seeds).action, numbers, seed
+    )
+
+
+def _compile(request: PlayRequest) -> None:
+    """Compile the functions of the player, by a call with the shapes of the games."""
+    from ntuple.game.rollout import LANES
+
+    player = request.player
+    if player.plays_one_by_one:
+        player.prepare()
+    else:
+        lanes = min(request.evaluation.games, LANES)
+        player.analyse(np.zeros((lanes, request.rows, request.columns), np.uint8), np.zeros(lanes, np.uint32))
+
+
+def _interruptible(play: Callable[[], Games], action: str, lost: str) -> Games | None:
+    """Call `play`; None if a signal stopped it. `action` and `lost` are the words of `StopSignals`."""
+    try:
+        with StopSignals(action, lost) as stop:
+            return stop.interruptible(play)
+    except ValueError as error:  # the player computed NaN
+        raise UserError(str(error)) from error

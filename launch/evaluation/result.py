@@ -1,0 +1,245 @@
+"""The result of an evaluation: its JSON file in the run folder, its printed report, and the optional outputs."""
+
+import json
+import tempfile
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from launch.config.experiment import Experiment
+from launch.errors import UserError
+from launch.evaluation.search_options import Search
+from launch.evaluation.summary import Summary, statistics_block, summarize, summary_line
+from launch.files import write_json, write_text
+from launch.learners import registry
+from launch.run.checkpoints import State
+from launch.run.environment import command_line, machine, project_version
+from ntuple.game.interfaces import Games
+
+if TYPE_CHECKING:
+    from launch.evaluation.game_log import LoggedGame
+    from ntuple.exact.solution import Solution
+
+FOLDER = "evaluations"
+
+
+class Evaluation(NamedTuple):
+    """The games of an evaluation: games 0..games - 1 of `seed`."""
+
+    games: int
+    seed: int
+
+    def file(self, run_folder: Path, env_steps: int, search: str) -> Path:
+        """Return the path of the result file.
+
+        Args:
+            run_folder: folder of the run.
+            env_steps: moves of training before the evaluated checkpoint.
+            search: name of the search, `Search.name`.
+
+        Returns:
+            A path below `run_folder`.
+        """
+        return run_folder / FOLDER / f"{env_steps}-{search}-{self.games}games-seed{self.seed}.json"
+
+
+class OutputOptions(NamedTuple):
+    """Optional outputs of an evaluation."""
+
+    records: Path | None = None  # new file for the records of all games
+    solution: Path | None = None  # exact solution of the board, to compute the regret of the moves
+    keep: Path | None = None  # game log; None: the log in the run folder
+    part: str = ""  # "2/4": play games 1, 5, 9, ... as the second of four processes; "": play all games
+    as_json: bool = False
+
+    @property
+    def need_moves(self) -> bool:
+        """Whether the outputs need the moves of the games, so that every player plays move by move."""
+        return bool(self.records or self.solution or self.keep)
+
+
+def prepare_folder(run_folder: Path) -> None:
+    """Make the folder of results before time is spent on games.
+
+    Raises:
+        UserError: the folder cannot be made or written.
+    """
+    try:
+        (run_folder / FOLDER).mkdir(exist_ok=True)
+        with tempfile.TemporaryFile(dir=run_folder / FOLDER):
+            pass
+    except OSError as error:
+        raise UserError(f"cannot write to {run_folder / FOLDER}: {error.strerror}; make it writable") from error
+
+
+def check_new_file(file: Path, option: str) -> None:
+    """Check before time is spent that an option names a file that can be written and does not exist yet.
+
+    Raises:
+        UserError: the file exists, or its folder does not.
+    """
+    if file.exists():
+        raise UserError(f"{file} is there already: name another {option}, or remove it")
+    if not file.absolute().parent.is_dir():
+        raise UserError(f"there is no folder {file.absolute().parent} to write {file.name} into")
+
+
+def prepare_outputs(outputs: OutputOptions, rows: int, columns: int) -> "Solution | None":
+    """Check the options before time is spent on games, and load the solution.
+
+    Args:
+        outputs: the options.
+        rows: height of the board.
+        columns: width of the board.
+
+    Returns:
+        The solution of the board; None if no solution file is given.
+
+    Raises:
+        UserError: a file cannot be used.
+    """
+    if outputs.records is not None:
+        check_new_file(outputs.records, "--records")
+    if outputs.keep is not None and not outputs.keep.name:
+        raise UserError(f"--keep is {outputs.keep}; give a file")
+    if outputs.solution is None:
+        return None
+    from launch.evaluation.regret import load_solution  # needs numba; MuZero's evaluation does without
+
+    return load_solution(outputs.solution, rows, columns)
+
+
+def write_outputs(
+    outputs: OutputOptions, board: str, solution: "Solution | None", logged: Sequence["LoggedGame"]
+) -> dict[str, Any]:
+    """Write the game records and print the regret, where the options ask for them.
+
+    Args:
+        outputs: the options.
+        board: "HxW".
+        solution: as `prepare_outputs` returns it.
+        logged: the games of the evaluation.
+
+    Returns:
+        The entries that the regret adds to the result.
+
+    Raises:
+        UserError: the records cannot be written.
+    """
+    if outputs.records:
+        try:
+            write_text(outputs.records, "\n".join([f"% board {board}", *(game.record for game in logged), ""]))
+        except OSError as error:
+            raise UserError(f"cannot write the records to {outputs.records}: {error.strerror}") from error
+    if solution is None:
+        return {}
+    from launch.evaluation.regret import regret_of  # needs numba
+
+    regret = regret_of(solution, logged)
+    print(regret.line(), flush=True)
+    return regret.record()
+
+
+def report(
+    games: Games, experiment: Experiment, state: State, evaluation: Evaluation, search: Search
+) -> tuple[Summary, dict[str, Any]]:
+    """Print the report of an evaluated checkpoint.
+
+    Args:
+        games: the finished games.
+        experiment: configuration of the run.
+        state: state of the training at the checkpoint.
+        evaluation: which games were played.
+        search: how moves were chosen.
+
+    Returns:
+        The summary of the games, and the result that `save_result` writes.
+    """
+    settings = experiment.settings
+    record = {
+        "run": experiment.run.name,
+        "group": experiment.run.group,
+        "learner": experiment.learner,
+        "training_seed": experiment.run.seed,
+        "env_steps": state.progress["env_steps"],
+        "training_games": state.progress["games"],
+        "updates": state.progress["updates"],
+        "wall_hours": state.wall_hours,
+    }
+    # Where the games of training started. Games of an evaluation always have the normal start.
+    if start_key := registry.spec_of(experiment.learner).start_key:
+        record["training_start"] = attrgetter(start_key)(settings)
+    trained = f"{state.progress['env_steps']:,} moves"
+    if record.get("training_start", "normal") != "normal":
+        trained += f" from {record['training_start']} starts"
+    heading = f"{experiment.run.name} ({experiment.learner}, {search.name}) after {trained}"
+    board = f"{settings.rows}x{settings.columns}"
+    summary, result = report_games(games, evaluation, heading, {"board": board, **search.record()})
+    return summary, record | result
+
+
+def report_games(
+    games: Games, evaluation: Evaluation, heading: str, setting: dict[str, Any]
+) -> tuple[Summary, dict[str, Any]]:
+    """Print the statistics of games.
+
+    Args:
+        games: the finished games.
+        evaluation: which games were played.
+        heading: first line of the report.
+        setting: board and search, which the result begins with.
+
+    Returns:
+        The summary of the games, and a result without the entries of a run.
+    """
+    summary = summarize(games)
+    print(f"{heading}\n{statistics_block(games)}\n{summary_line(summary)}, seed {evaluation.seed}", flush=True)
+    result = {
+        **setting,
+        "seed": evaluation.seed,
+        **summary._asdict(),
+        "reach": {str(tile): rate for tile, rate in summary.reach.items()},
+        "version": project_version(),
+        "machine": machine(),
+        "command": command_line(),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    return summary, result
+
+
+def save_result(result: dict[str, Any], file: Path) -> None:
+    """Write a result file, and make its folder if needed.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    file.parent.mkdir(exist_ok=True)
+    write_json(file, result)
+
+
+def read_result(file: Path, keys: Sequence[str]) -> dict[str, Any]:
+    """Read a result file, the inverse of `save_result`.
+
+    Args:
+        file: the file.
+        keys: entries that the result must have.
+
+    Returns:
+        The result.
+
+    Raises:
+        UserError: the file cannot be read, is not JSON, or lacks one of `keys`.
+    """
+    try:
+        result = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"cannot read {file}: {error.strerror}") from error
+    except ValueError as error:  # not UTF-8, not JSON, or a number of more than 4300 digits
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else 1
+        raise UserError(f"{file}, line {line}: not JSON; delete the file and evaluate again") from error
+    missing = [key for key in keys if not isinstance(result, dict) or key not in result]
+    if missing:
+        raise UserError(f"{file}, line 1: not an evaluation, it has no {missing[0]}; delete it and evaluate again")
+    return dict(result)

@@ -1,0 +1,311 @@
+"""The faults of `python tests/mutants.py`: errors that a developer could make, spread over the rules of the code.
+
+An `old` text is of code alone, not of comments, and occurs once in its file.
+"""
+
+from typing import NamedTuple
+
+
+class Mutant(NamedTuple):
+    """One fault and the fast tests that must catch it."""
+
+    name: str
+    file: str  # from the root of the repository
+    old: str  # occurs once in the file
+    new: str
+    tests: tuple[str, ...]  # files, from tests/
+
+
+RULES = (
+    Mutant(
+        "bitboard-merged-tile-merges-again",
+        "ntuple/game/bitboard.py",
+        "            reward += ONE << tile\n            waiting = ZERO",
+        "            reward += ONE << tile\n            waiting = tile",
+        ("ntuple/game/test_bitboard.py",),
+    ),
+    Mutant(
+        "bitboard-table-merges-32768",  # the fifth bit is lost
+        "ntuple/game/bitboard.py",
+        "if board.hi | ((a | b | c | d) >> U30):",
+        "if board.hi:",
+        ("ntuple/game/test_bitboard.py",),
+    ),
+    Mutant(
+        "bitboard-flip-shift-by-columns",
+        "ntuple/game/bitboard.py",
+        "np.uint64(16 * (4 - rows)), rows, columns)",
+        "np.uint64(16 * (4 - columns)), rows, columns)",
+        ("ntuple/game/test_bitboard.py",),
+    ),
+    Mutant(
+        "env-merge-order-reversed",
+        "muzero2048/game/env.py",
+        "    reward = jnp.zeros_like(line)\n    for i in range(length - 1):",
+        "    reward = jnp.zeros_like(line)\n    for i in reversed(range(length - 1)):",
+        ("muzero2048/game/test_env.py",),
+    ),
+    Mutant(
+        "env-game-over-before-spawn",
+        "muzero2048/game/env.py",
+        "done = self.is_over(moved)",
+        "done = self.is_over(after)",
+        ("muzero2048/game/test_env.py",),
+    ),
+    Mutant(
+        "env-move-beyond-the-wall",
+        "muzero2048/game/env.py",
+        "right.append(((tiles & ~neighbour) | equal) & pairs)",
+        "right.append((tiles & ~neighbour) | equal)",
+        ("muzero2048/game/test_env.py",),
+    ),
+)
+
+NTUPLE = (
+    Mutant(
+        "ntuple-view-mirrored-twice",
+        "ntuple/tables/patterns.py",
+        "grid[::-1], [row[::-1] for row in grid[::-1]]]",
+        "grid[::-1], [row[::-1] for row in grid]]",
+        ("ntuple/tables/test_network.py",),
+    ),
+    Mutant(
+        "tc-sums-decayed-error",
+        "ntuple/learning/step_sizes.py",
+        "summed = moved if size.takes_steps else delta\n",
+        "summed = moved if size.takes_steps else delta * decay\n",
+        ("ntuple/learning/test_step_sizes.py", "ntuple/learning/test_targets.py"),
+    ),
+    Mutant(
+        "autostep-rates-without-limit",
+        "ntuple/learning/step_sizes.py",
+        "weights[at + U3] -= excess",
+        "weights[at + U3] -= np.float32(0)",
+        ("ntuple/learning/test_step_sizes.py", "ntuple/learning/test_targets.py"),
+    ),
+    Mutant(
+        "otd-switch-one-report-late",
+        "ntuple/learning/learner.py",
+        "if env_steps >= self.config.adaptive_starts and not self._is_adaptive:",
+        "if env_steps > self.config.adaptive_starts and not self._is_adaptive:",
+        ("ntuple/learning/test_learner.py",),
+    ),
+    Mutant(
+        "delayed-last-moves-learned-too-few",
+        "ntuple/learning/targets.py",
+        "range(max(first, last + 1 - target.horizon), last + 1)",
+        "range(max(first, last + 2 - target.horizon), last + 1)",
+        ("ntuple/learning/test_targets.py",),
+    ),
+    Mutant(
+        "lambda-return-weights-exchanged",
+        "ntuple/learning/targets.py",
+        "returned = (UNDECAYED - target.decay) * value + target.decay * returned",
+        "returned = target.decay * value + (UNDECAYED - target.decay) * returned",
+        ("ntuple/learning/test_targets.py",),
+    ),
+    Mutant(
+        "stage-begins-above-threshold",
+        "ntuple/tables/stages.py",
+        "stage += np.uint64(number >= stages.thresholds[k])",
+        "stage += np.uint64(number > stages.thresholds[k])",
+        ("ntuple/tables/test_stages.py",),
+    ),
+    Mutant(
+        "promotion-without-first-stage",
+        "ntuple/tables/network.py",
+        "or not network.promotion & INTER or base == ZERO:",
+        "or not network.promotion & INTER or base <= network.stage_size:",
+        ("ntuple/tables/test_stages.py",),
+    ),
+    Mutant(
+        "expectimax-share-of-the-other-tile",
+        "ntuple/expectimax/leaves.py",
+        "share = share_two if k & 1 else share_four",
+        "share = share_four if k & 1 else share_two",
+        ("ntuple/expectimax/test_search.py",),
+    ),
+    Mutant(
+        "expectimax-deeper-values-unasked",
+        "ntuple/expectimax/search.py",
+        "if remembered == plies or (search.takes_deeper and remembered > plies):",
+        "if remembered >= plies:",
+        ("ntuple/expectimax/test_search.py",),
+    ),
+    Mutant(
+        "w-file-errors-not-scaled",
+        "ntuple/files/stored_network.py",
+        "(part * stored.error_scale for part in sums)",
+        "iter(sums)",
+        ("ntuple/files/test_stored_network.py", "ntuple/files/test_tdl.py"),
+    ),
+    Mutant(
+        "checkpoint-without-delayed-errors",
+        "ntuple/learning/learner.py",
+        '{"boards": history.boards, "rewards": history.rewards, "deltas": history.deltas}',
+        '{"boards": history.boards, "rewards": history.rewards}',
+        ("ntuple/learning/test_learner.py",),
+    ),
+    Mutant(
+        "solver-worst-of-twos-alone",
+        "ntuple/exact/solver.py",
+        "worst = min(worst, of_twos.worst[two], of_fours.worst[four])",
+        "worst = min(worst, of_twos.worst[two])",
+        ("ntuple/exact/test_solver.py",),
+    ),
+)
+
+MUZERO = (
+    Mutant(
+        "codec-one-bin-too-far",
+        "muzero2048/networks/value_codec.py",
+        "0.0, 1.0) * (self.bins - 1)\n",
+        "0.0, 1.0) * self.bins\n",
+        ("muzero2048/networks/test_value_codec.py",),
+    ),
+    Mutant(
+        "lambda-return-value-of-this-state",
+        "muzero2048/muzero/targets.py",
+        "one_step = reward + continuation * (1.0 - td_lambda) * value[1:]",
+        "one_step = reward + continuation * (1.0 - td_lambda) * value[:-1]",
+        ("muzero2048/muzero/test_targets.py",),
+    ),
+    Mutant(
+        "batch-last-move-counts-as-over",
+        "muzero2048/muzero/targets.py",
+        "jnp.cumsum(jnp.pad(sequence.done[:, :-1], ((0, 0), (1, 0))), axis=1) == 0",
+        "jnp.cumsum(sequence.done, axis=1) == 0",
+        ("muzero2048/muzero/test_targets.py",),
+    ),
+    Mutant(
+        "consistency-gradient-not-stopped",
+        "muzero2048/muzero/losses.py",
+        "true_state = jax.lax.stop_gradient(model.representation(batch.cells[:, k + 1]))",
+        "true_state = model.representation(batch.cells[:, k + 1])",
+        ("muzero2048/muzero/test_losses.py",),
+    ),
+    Mutant(
+        "loss-without-last-state",
+        "muzero2048/muzero/losses.py",
+        "        _state_losses(model, state, batch, num_moves, terms)\n",
+        "        pass\n",
+        ("muzero2048/muzero/test_losses.py",),
+    ),
+    Mutant(
+        "replay-weight-sign",
+        "muzero2048/training/replay.py",
+        "weight = share**-importance_exponent",
+        "weight = share**importance_exponent",
+        ("muzero2048/training/test_replay.py",),
+    ),
+    Mutant(
+        "halving-down-to-one-action",
+        "muzero2048/search/action_selection.py",
+        "left = max(2, left // 2)",
+        "left = max(1, left // 2)",
+        ("muzero2048/search/test_action_selection.py",),
+    ),
+    Mutant(
+        "chance-rule-without-next-visit",
+        "muzero2048/search/action_selection.py",
+        "probabilities * (visits.sum(axis=-1, keepdims=True) + 1) - visits",
+        "probabilities * visits.sum(axis=-1, keepdims=True) - visits",
+        ("muzero2048/search/test_action_selection.py",),
+    ),
+    Mutant(
+        "completed-q-by-network-value",
+        "muzero2048/search/qtransforms.py",
+        "return jnp.where(visited, q_values, mixed[..., None])",
+        "return jnp.where(visited, q_values, value[..., None])",
+        ("muzero2048/search/test_qtransforms.py",),
+    ),
+    Mutant(
+        "back-up-without-reward",
+        "muzero2048/search/tree_search.py",
+        "value = jnp.where(on, reward + discount * value, value)",
+        "value = jnp.where(on, discount * value, value)",
+        ("muzero2048/search/test_tree_search.py",),
+    ),
+    Mutant(
+        "read-out-value-of-unvisited",
+        "muzero2048/search/policy_output.py",
+        "best = jnp.max(jnp.where(found.visits > 0, found.q_values, -jnp.inf), axis=-1)",
+        "best = jnp.max(found.q_values, axis=-1)",
+        ("muzero2048/search/test_policy_output.py",),
+    ),
+    Mutant(
+        "table-samples-add-up",
+        "muzero2048/networks/value_tables.py",
+        "mean = delta[:, None] / occurrences(entries)",
+        "mean = jnp.broadcast_to(delta[:, None], entries.shape)",
+        ("muzero2048/networks/test_value_tables.py",),
+    ),
+    Mutant(
+        "reanalyse-value-of-this-state",
+        "muzero2048/muzero/reanalyse.py",
+        "going_on * searched[:, 1:]",
+        "going_on * searched[:, :-1]",
+        ("muzero2048/muzero/test_reanalyse.py",),
+    ),
+    Mutant(
+        "deep-td-forgets-discount",
+        "muzero2048/deep_td/selfplay.py",
+        "else (returns - moves.reward) / config.discount",
+        "else returns - moves.reward",
+        ("muzero2048/deep_td/test_selfplay.py",),
+    ),
+)
+
+LAUNCH = (
+    Mutant(
+        "config-base-wins-over-file",
+        "launch/config/experiment.py",
+        "return OmegaConf.merge(found, values)",
+        "return OmegaConf.merge(values, found)",
+        ("launch/config/test_experiment.py",),
+    ),
+    Mutant(
+        "metrics-not-checked",
+        "launch/run/tracking.py",
+        "        metrics.check(row)\n",
+        "",
+        ("launch/run/test_metrics.py", "launch/run/test_tracking.py"),
+    ),
+    Mutant(
+        "manifest-size-alone-checked",
+        "launch/run/checkpoints.py",
+        'if _digest(file) != expected["sha256"]:',
+        'if size != expected["bytes"]:',
+        ("launch/run/test_checkpoints.py",),
+    ),
+    Mutant(
+        "resume-cuts-row-of-checkpoint",
+        "launch/run/tracking.py",
+        'if row["env_steps"] <= env_steps]',
+        'if row["env_steps"] < env_steps]',
+        ("launch/run/test_tracking.py",),
+    ),
+    Mutant(
+        "interval-of-population-deviation",
+        "launch/evaluation/intervals.py",
+        "float(x.std(ddof=1))",
+        "float(x.std())",
+        ("launch/evaluation/test_intervals.py",),
+    ),
+    Mutant(
+        "judge-numbers-from-two",
+        "launch/evaluation/records.py",
+        "at, number = whole.end(), 3 + 2 * len(turns)",
+        "at, number = whole.end(), 2 + 2 * len(turns)",
+        ("launch/evaluation/test_records.py",),
+    ),
+    Mutant(
+        "signal-before-call-ignored",
+        "launch/run/signals.py",
+        "return None if self.requested else call()",
+        "return call()",
+        ("launch/run/test_signals.py",),
+    ),
+)
+
+MUTANTS = (*RULES, *NTUPLE, *MUZERO, *LAUNCH)
