@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ntuple.expectimax.config import ExpectimaxConfig
     from ntuple.expectimax.player import ExpectimaxPlayer, load_expectimax_player, make_heuristic_player
-    from ntuple.files.stored_network import load_player, load_weights
+    from ntuple.files.stored_network import load_weights
     from ntuple.game.bitboard import Rules, make_rules
     from ntuple.game.interfaces import Analysis, Games
     from ntuple.game.rollout import PlayedGame
     from ntuple.learning.config import NTupleConfig, available_cores
     from ntuple.learning.learner import NTupleLearner
-    from ntuple.players.player import GreedyPlayer, NTuplePlayer, RandomPlayer
+    from ntuple.players.player import GreedyPlayer, NTuplePlayer, RandomPlayer, load_player
 
 _MODULES = {
     "Analysis": "game.interfaces",
@@ -31,7 +31,7 @@ _MODULES = {
     "Rules": "game.bitboard",
     "available_cores": "learning.config",
     "load_expectimax_player": "expectimax.player",
-    "load_player": "files.stored_network",
+    "load_player": "players.player",
     "load_weights": "files.stored_network",
     "make_heuristic_player": "expectimax.player",
     "make_rules": "game.bitboard",

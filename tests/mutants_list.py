@@ -134,8 +134,8 @@ NTUPLE = (
     ),
     Mutant(
         "w-file-errors-not-scaled",
-        "ntuple/files/stored_network.py",
-        "(part * stored.error_scale for part in sums)",
+        "ntuple/files/tdl_network.py",
+        "(part * _error_scale(stored) for part in sums)",
         "iter(sums)",
         ("ntuple/files/test_stored_network.py", "ntuple/files/test_tdl.py"),
     ),

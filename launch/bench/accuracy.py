@@ -1,8 +1,11 @@
-"""Error of the search on boards whose exact values are known, by simulations, chance rule, read-out and leaf values.
+"""Error of the search where exact values are known, by simulations, chance rule, read-out and leaf values.
 
-The search plans in the simulator, from roots late in the game; the error is Q of the action that it chooses less the
-exact Q of that action, in points. Leaf values are zero, which leaves all to the search, or exact, where what remains is
-what the search adds by itself: the mean over visits that only explored, and chance events not seen in proportion.
+The search plans in the simulator, from positions late in the game. Its error is Q of the action that it chooses less
+the exact Q of that action, in points. There are two kinds of leaf values:
+
+- zero: all that Q holds comes from the search;
+- exact: the error is what the search itself adds, namely the mean over visits that only explored, and chance events
+  that were not drawn in proportion to their probabilities.
 """
 
 import dataclasses
@@ -14,7 +17,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from launch.bench.rows import Row
-from muzero2048.exact import Solution, solve, tile_sums
 from muzero2048.game.env import NUM_ACTIONS, Board, Game2048
 from muzero2048.search.base import Plan
 from muzero2048.search.config import SearchConfig
@@ -22,45 +24,69 @@ from muzero2048.search.dynamics import SimulatorDynamics
 from muzero2048.search.policies import make_root
 from muzero2048.search.policy_output import read_out, root_statistics
 from muzero2048.search.tree_search import grow_tree
+from ntuple.exact.solution import Solution
+from ntuple.exact.solver import LEVELS, solve
+from ntuple.game.bitboard import U15, word_shifts
 
 CHANCE_RULES = get_args(get_type_hints(SearchConfig)["chance"])
 READ_OUTS = get_args(get_type_hints(SearchConfig)["read_out"])
+MOST_CELLS = 6  # 2x3 has 8^6 boards
+NO_TILE = LEVELS + 1
 
 Array = jax.Array
 
 
 class Roots(NamedTuple):
-    """Positions to search from: reachable, the game not over, and so many points at least on the tiles."""
+    """Positions to search from: reachable, the game not over, the sum of the tiles at least `least_sum`."""
 
     rows: int
     columns: int
     least_sum: int
-    most: int = 128  # drawn without replacement where there are more
+    most: int = 128  # positions; where there are more, they are drawn without replacement
 
 
-ROOTS = (Roots(2, 2, least_sum=44), Roots(2, 3, least_sum=180))  # of at most 60 and 252
+ROOTS = (Roots(2, 2, least_sum=44), Roots(2, 3, least_sum=180))  # the sums reach 60 and 252
 
 
 class Tables(NamedTuple):
     """Leaf values by the number of the board."""
 
-    states: Array
-    afterstates: Array
+    states: Array  # float32[L^cells]
+    afterstates: Array  # float32[L^cells]
+
+
+class Exact(NamedTuple):
+    """The exact values of a board in tables that a jitted search can index by `board_number`."""
+
+    game: Game2048
+    solution: Solution
+    reachable: np.ndarray  # int[N] numbers of the states that play can reach, ascending
+    states: np.ndarray  # float64[L^cells] V(s); 0 where play cannot come
+    afterstates: np.ndarray  # float64[L^cells] V(as); 0 where play cannot come
 
 
 class TableEvaluator:
     """Leaf values from tables, and a uniform policy."""
 
-    def __init__(self, solution: Solution, tables: Tables):
-        self._solution, self._tables = solution, tables
+    def __init__(self, game: Game2048, tables: Tables):
+        self._game, self._tables = game, tables
 
     def states(self, board: Board, legal: Array) -> tuple[Array, Array]:
-        """V(s) and equal logits."""
-        return self._tables.states[self._solution.number(board)], jnp.zeros(legal.shape)
+        """Return V(s) and equal logits."""
+        return self._tables.states[board_number(self._game, board)], jnp.zeros(legal.shape)
 
     def afterstates(self, board: Board, action: Array, afterstate: Board) -> Array:
-        """V(as)."""
-        return self._tables.afterstates[self._solution.number(afterstate)]
+        """Return V(as).
+
+        Args:
+            board: the boards before the move; not needed.
+            action: the moves; not needed.
+            afterstate: the boards after the move.
+
+        Returns:
+            float32[*B] in points.
+        """
+        return self._tables.afterstates[board_number(self._game, afterstate)]
 
 
 def bench_accuracy(
@@ -68,36 +94,109 @@ def bench_accuracy(
     simulations: tuple[int, ...] = (16, 64, 256, 1024, 4096),
     chance_rules: tuple[Any, ...] = CHANCE_RULES,
 ) -> list[Row]:
-    """Root mean square error of every combination, with a Gumbel root and PUCT inside."""
+    """Measure the root mean square error of every combination, with a Gumbel root and PUCT at inner nodes.
+
+    Args:
+        roots: positions of one board each.
+        simulations: numbers of simulations of a search.
+        chance_rules: values of `SearchConfig.chance`.
+
+    Returns:
+        One row for each board, leaf values, chance rule, read-out and number of simulations.
+    """
     rows = []
     for at in roots:
-        solution = solve(Game2048(at.rows, at.columns))
-        board = late_board(solution, at)
+        exact = tabulate(at.rows, at.columns)
+        board = late_board(exact, at)
         for chance in chance_rules:
             for n in simulations:
                 config = SearchConfig(simulations=n, chance=chance)
-                for (leaves, name), error in errors(solution, board, config).items():
+                for (leaves, name), error in errors(exact, board, config).items():
                     setting = f"{at.rows}x{at.columns}, {leaves} leaves, {chance}, {name}, N = {n}"
                     rows.append(Row(setting, error, "points", {}))
     return rows
 
 
-def late_board(solution: Solution, roots: Roots) -> Board:
-    """The positions of `roots`."""
-    numbers = np.flatnonzero(solution.reachable & (solution.states > 0))
-    cells = np.array(solution.game.to_cells(solution.board(numbers))).reshape(len(numbers), -1).astype(int)
-    late = numbers[tile_sums(cells) >= roots.least_sum]
-    drawn = np.random.default_rng(0).permutation(late)[: roots.most]
-    return solution.board(np.sort(drawn))
+def board_number(game: Game2048, board: Board) -> Array:
+    """Return the index of boards in the tables, int32[*B]: the cells are its digits in base L."""
+    digits = game.to_cells(board).reshape(*board[0].shape, game.num_cells).astype(jnp.int32)
+    return digits @ (_base(game) ** jnp.arange(game.num_cells))
 
 
-def errors(solution: Solution, board: Board, config: SearchConfig) -> dict[tuple[str, str], float]:
-    """Root mean square error by (leaf values, read-out)."""
-    exact = Tables(*(jnp.asarray(x, jnp.float32) for x in (solution.states, solution.afterstates)))
-    truth = exact_q(solution, board)
+def _base(game: Game2048) -> int:
+    """Return L: one more than the level of the largest tile that play can reach, 2^(cells + 1)."""
+    return game.num_cells + 2
+
+
+@functools.cache
+def tabulate(rows: int, columns: int) -> Exact:
+    """Solve a board and write its values into dense tables.
+
+    The values of moves are q = r + V(as). Thus V(s) = max q, or 0 if no move is legal, and V(as) = q - r.
+
+    Raises:
+        ValueError: the board has more than six cells.
+    """
+    if rows * columns > MOST_CELLS:
+        raise ValueError(f"board {rows}x{columns}: exact values are tabled for up to {MOST_CELLS} cells")
+    game = Game2048(rows, columns)
+    solution = Solution(rows, columns, NO_TILE, NO_TILE, solve(rows, columns))
+    cells = _all_views(solution)
+    board = game.from_cells(jnp.asarray(cells, jnp.uint8))
+    numbers = np.array(board_number(game, board))
+    q_values = _move_values(solution, cells)
+    states, afterstates = np.zeros(_base(game) ** game.num_cells), np.zeros(_base(game) ** game.num_cells)
+    states[numbers] = np.maximum(q_values.max(axis=1), 0)
+    for action in range(NUM_ACTIONS):
+        after, reward = game.afterstate(board, action)
+        legal = np.isfinite(q_values[:, action])
+        afterstates[np.array(board_number(game, after))[legal]] = (q_values[:, action] - np.array(reward))[legal]
+    return Exact(game, solution, np.unique(numbers), states, afterstates)
+
+
+def _all_views(solution: Solution) -> np.ndarray:
+    """Return the cells [B, H, W] of all reachable states in all their views; a symmetric board is there repeatedly."""
+    shifts = word_shifts(solution.rules)
+    cells = solution.solved.states[:, np.newaxis, np.newaxis] >> shifts & U15
+    views = [cells, cells[:, ::-1], cells[:, :, ::-1], cells[:, ::-1, ::-1]]
+    if solution.rows == solution.columns:
+        views += [view.transpose(0, 2, 1) for view in views]
+    return np.concatenate(views)
+
+
+def late_board(exact: Exact, roots: Roots) -> Board:
+    """Return the positions of `roots` as a batch of boards."""
+    going_on = exact.reachable[exact.states[exact.reachable] > 0]
+    tiles = _cells(exact.game, going_on)
+    sums = np.where(tiles > 0, 2**tiles, 0).sum(axis=1)
+    late = going_on[sums >= roots.least_sum]
+    drawn = np.sort(np.random.default_rng(0).permutation(late)[: roots.most])
+    cells = _cells(exact.game, drawn).reshape(-1, exact.game.rows, exact.game.columns)
+    return exact.game.from_cells(jnp.asarray(cells, jnp.uint8))
+
+
+def _cells(game: Game2048, numbers: np.ndarray) -> np.ndarray:
+    """Return the cells int[B, H W] of the boards of these numbers."""
+    base = _base(game)
+    return (numbers[:, np.newaxis] // base ** np.arange(game.num_cells)) % base
+
+
+def errors(exact: Exact, board: Board, config: SearchConfig) -> dict[tuple[str, str], float]:
+    """Return the root mean square error in points by (leaf values, read-out).
+
+    Args:
+        exact: the exact values.
+        board: the positions to search from, B boards.
+        config: the search; its `read_out` does not matter.
+
+    Returns:
+        Errors for the leaf values "zero" and "exact" and each read-out.
+    """
+    truth = exact_q(exact, board)
+    known = Tables(*(jnp.asarray(x, jnp.float32) for x in (exact.states, exact.afterstates)))
     found = {}
-    for leaves, tables in (("zero", jax.tree.map(jnp.zeros_like, exact)), ("exact", exact)):
-        plans = _search(solution.game, board, tables, config)
+    for leaves, tables in (("zero", jax.tree.map(jnp.zeros_like, known)), ("exact", known)):
+        plans = _search(exact.game, board, tables, config)
         for name in READ_OUTS:
             plan = plans[name]
             chosen = np.arange(len(truth)), np.array(plan.action)
@@ -106,21 +205,20 @@ def errors(solution: Solution, board: Board, config: SearchConfig) -> dict[tuple
     return found
 
 
-def exact_q(solution: Solution, board: Board) -> np.ndarray:
-    """Exact r + V(as) of every action, float64[B, A]; -inf where it is illegal."""
-    legal = np.array(solution.game.legal_actions(board))
-    q_values = np.full(legal.shape, -np.inf)
-    for action in range(NUM_ACTIONS):
-        rows = legal[:, action]
-        after, reward = solution.game.afterstate(tuple(word[rows] for word in board), action)
-        q_values[rows, action] = np.array(reward) + solution.afterstates[np.array(solution.number(after))]
-    return q_values
+def exact_q(exact: Exact, board: Board) -> np.ndarray:
+    """Return the exact r + V(as) of every action of reachable boards, float64[B, A]; -inf where it is illegal."""
+    return _move_values(exact.solution, np.array(exact.game.to_cells(board)).astype(np.uint64))
+
+
+def _move_values(solution: Solution, cells: np.ndarray) -> np.ndarray:
+    """Return r + V(as) of every action of the boards uint64[B, H, W]."""
+    return solution.move_values((cells << word_shifts(solution.rules)).sum(axis=(1, 2), dtype=np.uint64))
 
 
 @functools.partial(jax.jit, static_argnums=(0, 3))
 def _search(game: Game2048, board: Board, tables: Tables, config: SearchConfig) -> dict[str, Plan]:
-    """One tree, read out in every way."""
-    dynamics = SimulatorDynamics(game, TableEvaluator(solve(game), tables))
+    """Grow one tree and read it out in every way."""
+    dynamics = SimulatorDynamics(game, TableEvaluator(game, tables))
     seeds = jnp.arange(len(board[0]), dtype=jnp.uint32)
     root = make_root(dynamics, game, board, seeds, None, config)
     tree = grow_tree(dynamics, root, config, discount=1.0)

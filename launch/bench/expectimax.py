@@ -12,6 +12,7 @@ from launch.bench.rows import Row
 from ntuple import ExpectimaxConfig, ExpectimaxPlayer, make_rules
 from ntuple.files.stored_network import StoredNetwork, filled_network
 from ntuple.files.tdl import write_w
+from ntuple.files.tdl_network import to_w
 from ntuple.tables.network import read_field
 
 GAMES = {2: 30, 3: 2}  # games of a repeat, by plies; a repeat takes about a second
@@ -31,7 +32,7 @@ def bench_expectimax(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WAR
         network = filled_network(stored.config, stored.weights)
         with tempfile.TemporaryDirectory() as folder:
             if peer:
-                write_w(Path(folder, "network.w"), stored.to_w())
+                write_w(Path(folder, "network.w"), to_w(stored))
             for plies, games in GAMES.items():
                 player = ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=plies), threads=1)
                 words = ["-n", f"{name}patt", "-i", "network.w", "-d", f"{plies}p", "-p", "1", "-e", f"1x{games}"]

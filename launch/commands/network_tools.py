@@ -22,8 +22,9 @@ from launch.run.environment import project_version
 from launch.run.processes import Processes
 from ntuple import NTupleConfig
 from ntuple.files.safetensors import differences, shape_of
-from ntuple.files.stored_network import StoredNetwork, from_w, load_stored, save_stored
+from ntuple.files.stored_network import StoredNetwork, load_stored, save_stored
 from ntuple.files.tdl import read_w, write_w
+from ntuple.files.tdl_network import from_w, to_w
 from ntuple.tables.averaging import average
 from ntuple.tables.patterns import count_actions, count_levels, pattern_text
 
@@ -80,7 +81,7 @@ def transform(tool: str, paths: list[Path], stages: str, out: Path, half: bool) 
         if half:  # rounded, untouched weights would not be known as such, so nothing may be left to promote
             network = network.promoted()
         if out.suffix == W_SUFFIX:
-            write_w(out, network.to_w(half))
+            write_w(out, to_w(network, half))
         else:
             experiment = dataclasses.replace(source.experiment, settings=network.config)
             checkpoints.write_checkpoint(

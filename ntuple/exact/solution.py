@@ -1,4 +1,4 @@
-"""A solved game to be asked: what positions are worth, and what a move gives away."""
+"""Look-ups in a solved game: values of positions and moves, and the regret of moves."""
 
 import functools
 from concurrent.futures import ThreadPoolExecutor
@@ -49,29 +49,29 @@ NOWHERE = np.int64(-1)
 
 
 class Worth(NamedTuple):
-    """What a position is worth, each figure under the best play for it."""
+    """The values of a position, each under the play that is optimal for it."""
 
-    expected: float  # points to come, on average
-    best: int  # with the luckiest spawns
-    worst: int  # with the unluckiest
-    reach: float  # probability of the tile; 0 if none was asked for
+    expected: float  # mean of the future points
+    best: int  # future points with the luckiest spawns
+    worst: int  # future points with the unluckiest spawns
+    reach: float  # probability of the tile; 0 if the game was solved without one
 
 
 class Answer(NamedTuple):
-    """What a position is; of both kinds if play comes to it both before a move and before a spawn."""
+    """The values of a position as a state and as an afterstate; it may be reachable as both."""
 
-    state: Worth | None  # as a board that waits for a move; None: play never comes to it
-    afterstate: Worth | None  # as a board that waits for a spawn; None likewise
+    state: Worth | None  # values before a move; None: play cannot reach it as a state
+    afterstate: Worth | None  # values before a spawn; None: play cannot reach it as an afterstate
 
     @property
     def is_reachable(self) -> bool:
-        """Whether play comes to it at all."""
+        """Whether play can reach the position."""
         return self.state is not None or self.afterstate is not None
 
 
 @inline
 def half_sum(word: np.uint64) -> np.int64:
-    """Half the sum of the tiles, the layer of a board."""
+    """Return half the sum of the tiles: the layer of a board."""
     total = ZERO
     while word:
         level = word & U15
@@ -83,7 +83,17 @@ def half_sum(word: np.uint64) -> np.int64:
 
 @inline
 def place_of(codes: Codes, starts: NDArray[np.int64], k: np.int64, code: np.uint64) -> np.int64:
-    """The place of a code, whose tiles have the sum 2k; -1 if it is not among the codes."""
+    """Return the index of a code whose tiles have the sum 2k; -1 if it is not among the codes.
+
+    Args:
+        codes: codes of all layers.
+        starts: [K + 1] starts of the layers.
+        k: the layer of the code.
+        code: the code.
+
+    Returns:
+        The index in `codes`.
+    """
     if k >= starts.size - 1:
         return NOWHERE
     part = codes[starts[k] : starts[k + 1]]
@@ -97,7 +107,19 @@ def place_of(codes: Codes, starts: NDArray[np.int64], k: np.int64, code: np.uint
 def expected_of_after(
     rules: Rules, states: Codes, starts: NDArray[np.int64], expected: NDArray[np.float64], k: np.int64, word: np.uint64
 ) -> float:
-    """V(as) of a canonical afterstate whose tiles have the sum 2k; NaN if a state behind it is not there."""
+    """Return V(as) of an afterstate; NaN if a state after it is not among the states.
+
+    Args:
+        rules: the game.
+        states: codes of all states.
+        starts: [K + 1] starts of their layers.
+        expected: their values.
+        k: half the sum of the tiles of the afterstate.
+        word: the code of the afterstate.
+
+    Returns:
+        The value in points.
+    """
     empty = empty_cells(rules, Board(word, ZERO))
     count = count_cells(empty)
     total = 0.0
@@ -113,7 +135,7 @@ def expected_of_after(
 
 @kernel
 def half_sums(words: NDArray[np.uint64], out: NDArray[np.int64]) -> None:
-    """The layers of boards."""
+    """Compute the layers of boards."""
     for i in range(words.size):
         out[i] = half_sum(words[i])
 
@@ -129,9 +151,17 @@ def value_moves(
     order: NDArray[np.int64],
     out: NDArray[np.float64],
 ) -> None:
-    """Fill rows of out[N, 4], those that `order` names, with r + V(as) of the moves of the boards words[N].
+    """Compute r + V(as) of the moves of boards.
 
-    -inf is for a move that is not legal, NaN for a board that play never comes to.
+    Args:
+        rules: the game.
+        states: codes of all states.
+        starts: [K + 1] starts of their layers.
+        expected: their values.
+        until: the game is over on a board with a tile 2^until.
+        words: [N] boards.
+        order: indices of the boards to compute.
+        out: [N, 4] receives their rows: -inf if a move is illegal, NaN if play cannot reach the board.
     """
     for i in order:
         board = Board(words[i], ZERO)
@@ -154,13 +184,13 @@ def value_moves(
 class Solution:
     """All positions of a game that play can reach, with their values.
 
-    Made from what `solve` found for the same settings, or by `Solution.load`. Levels are log2 of tiles, 0 = empty.
+    Made from the result of `solve` with the same settings, or by `Solution.load`. Levels are log2 of tiles, 0 = empty.
     """
 
     rows: int  # H of the board
     columns: int  # W of the board
     until: int  # level of the tile that ends the game; more than 15: none
-    tile: int  # level of the tile whose probability was asked for; more than 15: none
+    tile: int  # level of the tile whose probability was computed; more than 15: none
     solved: Solved
 
     @functools.cached_property
@@ -169,7 +199,7 @@ class Solution:
         return make_rules(self.rows, self.columns)
 
     def start(self) -> Worth:
-        """The worth of the empty board before the two spawns with which a game begins.
+        """Return the values of the empty board, before the two spawns with which a game begins.
 
         Raises:
             ValueError: the settings are not those of the solved game.
@@ -186,13 +216,16 @@ class Solution:
         )
 
     def look_up(self, levels: NDArray[np.integer]) -> Answer:
-        """What a position is and what it is worth.
+        """Return the values of a position.
 
         Args:
             levels: int[H, W], any view of the position.
 
+        Returns:
+            The values as a state and as an afterstate.
+
         Raises:
-            ValueError: a position of another board.
+            ValueError: the position has another shape.
         """
         word = self.word(levels)
         if word is None:
@@ -202,10 +235,10 @@ class Solution:
         return Answer(self._state(code[0]), self._afterstate(code[0]))
 
     def word(self, levels: NDArray[np.integer]) -> np.uint64 | None:
-        """The word form of levels int[H, W]; None if a tile is too large for it.
+        """Return the word of levels int[H, W]; None if a tile does not fit in a word.
 
         Raises:
-            ValueError: a position of another board.
+            ValueError: the position has another shape.
         """
         if levels.shape != (self.rows, self.columns):
             raise ValueError(f"a position of shape {levels.shape}: the solved board is {self.rows}x{self.columns}")
@@ -214,20 +247,22 @@ class Solution:
         return encode(levels).lo
 
     def move_values(self, words: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """The values r + V(as) of the four moves of states: float64[N, 4], points, -inf where a move is not legal.
-
-        The largest of a row is V(s) to the bit. On a board where the game is over all four are -inf.
+        """Return the values r + V(as) of the four moves of states.
 
         Args:
-            words: uint64[N], boards in their word form (`lo` of `ntuple.board.Board`), any view of them.
+            words: uint64[N], the words of the boards (`lo` of ntuple.game.bitboard.Board), any view of them.
+
+        Returns:
+            float64[N, 4] in points, -inf if the move is illegal. The largest value of a row equals V(s) to the bit. If
+            the game is over, all four are -inf.
 
         Raises:
-            ValueError: a board that play never comes to.
+            ValueError: play cannot reach a board.
         """
         words = np.ascontiguousarray(words, np.uint64)
         out, sums = np.empty((words.size, 4)), np.empty(words.size, np.int64)
         half_sums(words, sums)
-        order = np.argsort(sums)  # a layer at a time stays in the cache: three times as fast on 3x3
+        order = np.argsort(sums)  # one layer after the other: it stays in the cache, three times as fast on 3x3
         solved = self.solved
         states = (solved.states, solved.state_starts, solved.values.expected)
 
@@ -243,14 +278,17 @@ class Solution:
         return out
 
     def losses(self, words: NDArray[np.uint64], actions: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Regret of moves: max over a of r + V(as), less that of the action taken; float64[N] >= 0, points.
+        """Return the regret of moves: max over a of r + V(as), minus r + V(as) of the chosen action.
 
         Args:
-            words: uint64[N], as in `move_values`.
+            words: uint64[N], see `move_values`.
             actions: int[N], 0..3 = up, right, down, left.
 
+        Returns:
+            float64[N] >= 0 in points.
+
         Raises:
-            ValueError: a board that play never comes to, or a move that is not legal there.
+            ValueError: play cannot reach a board, or a move is illegal.
         """
         values = self.move_values(words)
         actions = np.asarray(actions)
@@ -264,7 +302,7 @@ class Solution:
         return values.max(axis=1) - chosen
 
     def save(self, path: Path) -> None:
-        """Write the solution; the file appears whole or not at all.
+        """Write the solution; the file exists complete or not at all.
 
         Raises:
             OSError: the file cannot be written.
@@ -288,11 +326,13 @@ class Solution:
         return solution
 
     def _state(self, code: np.uint64) -> Worth | None:
+        """Return the values of a state."""
         solved = self.solved
         place = self._place(solved.states, solved.state_starts, code)
         return None if place is None else _worth(solved.values, place)
 
     def _afterstate(self, code: np.uint64) -> Worth | None:
+        """Return the values of an afterstate, computed from those of the states after it."""
         solved = self.solved
         if self._place(solved.afters, solved.after_starts, code) is None:
             return None
@@ -302,10 +342,12 @@ class Solution:
 
     @staticmethod
     def _place(codes: Codes, starts: NDArray[np.int64], code: np.uint64) -> int | None:
+        """Return the index of a code, or None."""
         place = place_of(codes, starts, half_sum(code), code)
         return None if place < 0 else int(place)
 
     def _text(self, word: np.uint64) -> str:
+        """Return the tiles of a board, used in error messages."""
         levels = decode(self.rules, Board(word, ZERO)).tolist()
         return " / ".join(" ".join(str(1 << level if level else 0) for level in row) for row in levels)
 

@@ -1,8 +1,8 @@
-"""Files of solved games: safetensors, the settings as JSON in the header.
+"""Files of solved games: safetensors with the settings as JSON in the header.
 
-A file is mapped into memory, so processes that ask the same file share it. Its SHA-256 is checked when it is opened:
-a changed bit would be a wrong value that nobody notices. Afterstates have no values in it: they follow from those of
-the states after them.
+A file is mapped into memory, so processes that read the same file share it. Its SHA-256 is checked when it is opened,
+since a changed bit would be a wrong value without any error. The file holds no values of afterstates, because they
+follow from the values of the states.
 """
 
 import hashlib
@@ -21,13 +21,13 @@ from ntuple.files.safetensors import check_finite, write_safetensors
 from ntuple.game.bitboard import make_rules
 
 FORMAT = "muzero2048 solution 2"
-OLD_FORMAT = "muzero2048 solution 1"  # without a digest
-TYPES: dict[str, Any] = {  # of the arrays in a file; `reach` is there only if a tile was asked for
+OLD_FORMAT = "muzero2048 solution 1"  # without a SHA-256
+TYPES: dict[str, Any] = {  # types of the arrays in a file; `reach` is present only if the game was solved for a tile
     "states": np.uint64,
     "state_starts": np.int64,
     "afters": np.uint64,
     "after_starts": np.int64,
-    "expected": np.float64,  # in float32 moves of equal value would differ by a thousandth of a point
+    "expected": np.float64,  # in float32, moves of equal value would differ by a thousandth of a point
     "best": np.int32,
     "worst": np.int32,
     "reach": np.float64,
@@ -35,7 +35,7 @@ TYPES: dict[str, Any] = {  # of the arrays in a file; `reach` is there only if a
 
 
 class Settings(NamedTuple):
-    """Of which game a file holds the solution; see `ntuple.solver.solve`."""
+    """The settings of a solved game; see `ntuple.exact.solver.solve`."""
 
     rows: int
     columns: int
@@ -48,7 +48,16 @@ class ForeignFileError(ValueError):
 
 
 def write_solution(path: Path, settings: Settings, solved: Solved) -> None:
-    """Write a solved game; OSError if the file cannot be written."""
+    """Write a solved game.
+
+    Args:
+        path: the file; an older one is replaced.
+        settings: the settings of the game.
+        solved: its positions and values.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
     tensors = solved._asdict() | solved.values._asdict()
     del tensors["values"]
     if settings.tile > LEVELS:
@@ -64,7 +73,7 @@ def read_solution(path: Path) -> tuple[Settings, Solved]:
         ValueError: the file is missing, damaged, or of another kind.
     """
     try:
-        with safe_open(path, "numpy") as file:  # checks that the file is as long as its header says
+        with safe_open(path, "numpy") as file:  # checks the length of the file against its header
             header = file.metadata() or {}
         if header.get("format") == OLD_FORMAT:
             raise ForeignFileError(f"{path}: saved by an older version, without a digest: solve the game again")
@@ -86,7 +95,7 @@ def read_solution(path: Path) -> tuple[Settings, Solved]:
 
 
 def digest_of(settings: str, tensors: Mapping[str, NDArray[Any]]) -> str:
-    """SHA-256 of the settings and of all arrays in the order of TYPES, in hex digits."""
+    """Return the SHA-256 of the settings and of all arrays in the order of TYPES, in hex digits."""
     digest = hashlib.sha256(settings.encode())
     for name in TYPES:
         if name in tensors:
@@ -96,14 +105,14 @@ def digest_of(settings: str, tensors: Mapping[str, NDArray[Any]]) -> str:
 
 
 def _mapped(path: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of a safetensors file that was checked, as private memory maps.
+    """Return the arrays of a checked safetensors file as private memory maps.
 
-    Nothing is read before it is asked for. The library copies a tensor: 1.4 GB for 3x3.
+    Pages are read on first use. The safetensors library would copy the tensors instead, 1.4 GB for 3x3.
     """
     with path.open("rb") as file:
         begin = 8 + int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(begin - 8))
-        # Copied on write: kernels are compiled for arrays that can be written to.
+        # Copy on write, because the kernels are compiled for writable arrays.
         memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
     tensors = {}
     for name, about in header.items():
@@ -118,7 +127,7 @@ def _mapped(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _checked(tensors: dict[str, NDArray[Any]], settings: Settings) -> Solved:
-    """The arrays of a file as `solve` returns them."""
+    """Check the arrays of a file and return them in the form that `solve` returns."""
     size = tensors["states"].size
     if settings.tile > LEVELS:
         tensors["reach"] = np.zeros(size)

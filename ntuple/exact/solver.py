@@ -1,12 +1,18 @@
-"""The exact optimum of small boards: every position that play can reach, and what it is worth.
+"""The exact solution of small boards: every position that play can reach, and its value.
 
     V(s)  = max over legal a of r + V(as),  0 if the game is over
     V(as) = sum over spawns of p V(s')      (Guei 2023, eq. 20-22, to the end of the game)
 
-The best and the worst value have the luckiest and the unluckiest spawn in place of the mean; the chance to reach a tile
-counts 1 for the tile in place of points (Guei 2023, sec. 5.4.3). Each is the optimum of its own play. Positions that a
-symmetry turns into each other are one, named by the smallest word of its views. Moves keep the sum of the tiles and
-spawns add 2 or 4, so positions are found layer by layer in rising order of the sum, and valued in falling order.
+There are four values, each under the play that is optimal for it:
+
+    expected  V
+    best      the maximum over spawns in place of the sum, the luckiest game
+    worst     the minimum over spawns in place of the sum, the unluckiest game
+    reach     probability of reaching a tile: 1 for a state with the tile, without points (Guei 2023, sec. 5.4.3)
+
+Positions that a symmetry turns into each other are stored once. Their code is the smallest word of their views. A move
+keeps the sum of the tiles and a spawn adds 2 or 4. Positions are therefore found layer by layer in rising order of the
+sum, and their values are computed in falling order.
 """
 
 import itertools
@@ -41,40 +47,40 @@ from ntuple.learning.config import available_cores
 
 Codes = NDArray[np.uint64]  # canonical boards, ascending
 
-LEVELS = 15  # log2 of the largest tile that a word holds
-MOST_CELLS = 9  # of a board that is solved to its end
+LEVELS = 15  # log2 of the largest tile that fits in a word
+MOST_CELLS = 9  # cells of the largest board that is solved without a tile that ends the game
 CHUNK = 1 << 13  # positions of one task
-NONE_WORSE = 2**31 - 1
-BYTES_OF_STATE, BYTES_OF_AFTER = 45, 12  # at the most, measured on 3x3 and 4x4
+NONE_WORSE = 2**31 - 1  # initial value of a minimum
+BYTES_OF_STATE, BYTES_OF_AFTER = 45, 12  # most memory of a position, measured on 3x3 and 4x4
 
 
 class Values(NamedTuple):
-    """What positions are worth, an entry each."""
+    """The values of N positions."""
 
-    expected: NDArray[np.float64]  # points to come, on average
-    best: NDArray[np.int32]  # points to come with the luckiest spawns
-    worst: NDArray[np.int32]  # with the unluckiest
-    reach: NDArray[np.float64]  # probability of the tile
+    expected: NDArray[np.float64]  # [N] mean of the future points
+    best: NDArray[np.int32]  # [N] future points with the luckiest spawns
+    worst: NDArray[np.int32]  # [N] future points with the unluckiest spawns
+    reach: NDArray[np.float64]  # [N] probability of the tile
 
 
 class Solved(NamedTuple):
-    """All positions of a game, by the sum of their tiles, and within a sum in ascending order."""
+    """All positions of a game in layers of equal sum of tiles; the codes of a layer are ascending."""
 
-    states: Codes  # boards that wait for a move, or on which the game is over
-    state_starts: NDArray[np.int64]  # [K + 1] states of the sum 2k lie from entry k to entry k + 1
-    afters: Codes  # afterstates, boards that wait for a spawn
-    after_starts: NDArray[np.int64]  # [K + 1] likewise
-    values: Values  # of the states
+    states: Codes  # boards before a move, or on which the game is over
+    state_starts: NDArray[np.int64]  # [K + 1] layer k, sum 2k, is states[state_starts[k] : state_starts[k + 1]]
+    afters: Codes  # afterstates: boards before a spawn
+    after_starts: NDArray[np.int64]  # [K + 1] the same for `afters`
+    values: Values  # values of the states
 
 
 def make_values(size: int) -> Values:
-    """Zeros for so many positions."""
+    """Return zeros for `size` positions."""
     return Values(np.zeros(size), np.zeros(size, np.int32), np.zeros(size, np.int32), np.zeros(size))
 
 
 @inline
 def canonical(rules: Rules, board: Board) -> np.uint64:
-    """The smallest word among the views of a board whose tiles are below 65536."""
+    """Return the smallest word of the views of a board; all tiles must be below 65536."""
     flipped = flip(rules, board)
     words = (board.lo, mirror(rules, board).lo, flipped.lo, mirror(rules, flipped).lo)
     least = min(min(words[0], words[1]), min(words[2], words[3]))
@@ -86,14 +92,24 @@ def canonical(rules: Rules, board: Board) -> np.uint64:
 
 @kernel
 def canonize(rules: Rules, words: NDArray[np.uint64]) -> None:
-    """Replace boards by their canonical forms."""
+    """Replace boards by their codes, in place."""
     for i in range(words.size):
         words[i] = canonical(rules, Board(words[i], ZERO))
 
 
 @kernel
 def emit_afters(rules: Rules, states: Codes, until: int, out: Codes) -> int:
-    """Write the afterstates of states, at most 4 each, and return how many; with a tile 2^until the game is over."""
+    """Write the codes of the afterstates of states, at most 4 each.
+
+    Args:
+        rules: the game.
+        states: the states.
+        until: the game is over on a board with a tile 2^until.
+        out: receives the codes.
+
+    Returns:
+        The number of codes.
+    """
     count = 0
     for i in range(states.size):
         board = Board(states[i], ZERO)
@@ -109,7 +125,17 @@ def emit_afters(rules: Rules, states: Codes, until: int, out: Codes) -> int:
 
 @kernel
 def emit_states(rules: Rules, afters: Codes, level: int, out: Codes) -> int:
-    """Write the boards behind the spawns of a tile 2^level, one an empty cell, and return how many."""
+    """Write the codes of the states after the spawn of a tile 2^level, one for each empty cell.
+
+    Args:
+        rules: the game.
+        afters: the afterstates.
+        level: 1 or 2.
+        out: receives the codes.
+
+    Returns:
+        The number of codes.
+    """
     count = 0
     for i in range(afters.size):
         board = Board(afters[i], ZERO)
@@ -123,7 +149,7 @@ def emit_states(rules: Rules, afters: Codes, level: int, out: Codes) -> int:
 
 @inline
 def find(codes: Codes, code: np.uint64) -> int:
-    """The place of a code that is among the codes."""
+    """Return the index of a code in ascending codes by binary search; the code must be there."""
     low, size = 0, codes.size
     while size > 1:
         half = size >> 1
@@ -137,7 +163,17 @@ def find(codes: Codes, code: np.uint64) -> int:
 def value_afters(
     rules: Rules, afters: Codes, twos: Codes, of_twos: Values, fours: Codes, of_fours: Values, out: Values
 ) -> None:
-    """Value afterstates by the states behind them, which lie in the layers of 2 and of 4 more."""
+    """Compute the values of afterstates from the states after their spawns.
+
+    Args:
+        rules: the game.
+        afters: [N] the afterstates of a layer.
+        twos: the states of the layer with 2 more.
+        of_twos: their values.
+        fours: the states of the layer with 4 more.
+        of_fours: their values.
+        out: [N] receives the values.
+    """
     for i in range(afters.size):
         board = Board(afters[i], ZERO)
         empty = empty_cells(rules, board)
@@ -160,7 +196,17 @@ def value_afters(
 def value_states(
     rules: Rules, states: Codes, until: int, tile: int, afters: Codes, of_afters: Values, out: Values
 ) -> None:
-    """Value the states of a layer by its afterstates; `out` begins as zeros."""
+    """Compute the values of states from the afterstates of their moves.
+
+    Args:
+        rules: the game.
+        states: [N] the states of a layer.
+        until: the game is over on a board with a tile 2^until.
+        tile: log2 of the tile whose probability is computed.
+        afters: the afterstates of the same layer.
+        of_afters: their values.
+        out: [N] receives the values; zeros before.
+    """
     for i in range(states.size):
         board = Board(states[i], ZERO)
         largest = max_cell(board)
@@ -181,18 +227,21 @@ def value_states(
 def solve(
     rows: int, columns: int, until: int = LEVELS + 1, tile: int = LEVELS + 1, most_bytes: float = math.inf
 ) -> Solved:
-    """Find and value all positions of a game.
+    """Find all positions of a game and compute their values.
 
     Args:
         rows: H of the board.
         columns: W of the board.
-        until: log2 of a tile with which the game is over; more than 15: none, for boards of up to nine cells.
-        tile: log2 of the tile whose chance is asked for.
-        most_bytes: memory that it may take.
+        until: log2 of the tile that ends the game; more than 15: none, possible on boards of up to nine cells.
+        tile: log2 of the tile whose probability is computed; more than 15: none.
+        most_bytes: limit of the memory.
+
+    Returns:
+        The positions and their values.
 
     Raises:
-        ValueError: a board of more cells that has no such end.
-        MemoryError: there are more positions than `most_bytes` hold.
+        ValueError: the board has more than nine cells and no tile ends the game.
+        MemoryError: the positions need more than `most_bytes`.
     """
     if rows * columns > MOST_CELLS and until > LEVELS:
         raise ValueError(f"a board of {rows}x{columns} cells has too many positions: give a tile that ends the game")
@@ -218,14 +267,14 @@ def solve(
 
 
 def layer(solved: Solved, k: int) -> tuple[Codes, Values]:
-    """The states whose tiles have the sum 2k, and their values, as views; none beyond the last sum."""
+    """Return the states whose tiles have the sum 2k, and their values, as views; empty beyond the last layer."""
     ends = solved.state_starts[k : k + 2]
     part = slice(*ends.tolist()) if ends.size == 2 else slice(0, 0)
     return solved.states[part], _cut(solved.values, part)
 
 
 def _in_a_row(layers: dict[int, Codes]) -> tuple[Codes, NDArray[np.int64]]:
-    """The layers by their sums, one behind the other, and where those of each half of a sum begin."""
+    """Concatenate layers, given by sum, in rising order; return the codes and their [K + 1] starts by half sum."""
     sizes = np.zeros(max(layers) // 2 + 2, np.int64)
     for total, codes in layers.items():
         sizes[total // 2 + 1] = codes.size
@@ -233,11 +282,12 @@ def _in_a_row(layers: dict[int, Codes]) -> tuple[Codes, NDArray[np.int64]]:
 
 
 def _cut(values: Values, part: slice) -> Values:
+    """Return a part of each array, as views."""
     return Values._make(array[part] for array in values)
 
 
 def first_boards(rows: int, columns: int) -> list[tuple[float, np.uint64]]:
-    """The probabilities and canonical boards with which a game begins."""
+    """Return (probability, code) of the boards with which a game begins; equal codes are listed separately."""
     rules = make_rules(rows, columns)
     places = [np.uint64(4 * (4 * row + column)) for row in range(rows) for column in range(columns)]
     tiles = ((1 - FOUR_SHARE, ONE), (FOUR_SHARE, U2))
@@ -253,7 +303,7 @@ def first_boards(rows: int, columns: int) -> list[tuple[float, np.uint64]]:
 
 
 def _find_layers(rules: Rules, until: int, pool: ThreadPoolExecutor) -> Iterator[tuple[int, tuple[Codes, Codes]]]:
-    """The states and afterstates of each sum of the tiles, in rising order."""
+    """Yield (sum of the tiles, (states, afterstates)) of each layer in rising order."""
     pending: dict[int, list[Codes]] = {}
 
     def spawn_into(total: int, afters: Codes, into: dict[int, list[Codes]]) -> None:
@@ -275,7 +325,7 @@ def _find_layers(rules: Rules, until: int, pool: ThreadPoolExecutor) -> Iterator
 
 
 def _emitted(pool: ThreadPoolExecutor, emit: Callable[..., int], rules: Rules, codes: Codes, setting: int) -> Codes:
-    """What a kernel emits for all codes, distinct and ascending."""
+    """Return the distinct codes that a kernel writes for all `codes`, ascending; `setting` is its third argument."""
 
     def task(start: int) -> Codes:
         part = codes[start : start + CHUNK]
@@ -286,6 +336,7 @@ def _emitted(pool: ThreadPoolExecutor, emit: Callable[..., int], rules: Rules, c
 
 
 def _distinct(parts: list[Codes]) -> Codes:
+    """Return the distinct codes of all parts, ascending."""
     codes = np.sort(np.concatenate([*parts, np.zeros(0, np.uint64)]))
     is_new = np.ones(codes.size, bool)
     is_new[1:] = codes[1:] != codes[:-1]
@@ -295,7 +346,7 @@ def _distinct(parts: list[Codes]) -> Codes:
 def _in_parts(
     pool: ThreadPoolExecutor, value: Callable[..., None], rules: Rules, codes: Codes, out: Values, *args: Any
 ) -> None:
-    """Let a kernel value all codes."""
+    """Run a kernel that computes values on all codes, in chunks on the pool."""
 
     def task(start: int) -> None:
         part = slice(start, start + CHUNK)

@@ -1,4 +1,4 @@
-"""A clock for kernels, which have no other: seconds since a fixed moment, as time.perf_counter counts them."""
+"""A clock for kernels: seconds since a fixed moment, as time.perf_counter counts them. numba itself has none."""
 
 import sys
 from collections.abc import Callable
@@ -9,12 +9,12 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-CLOCK_MONOTONIC = 6 if sys.platform == "darwin" else 1  # of <time.h>
+CLOCK_MONOTONIC = 6 if sys.platform == "darwin" else 1  # value in <time.h>
 NANOSECOND = 1e-9
 
 
 def _seconds(typing_context: Any) -> tuple[Any, Callable[..., Any]]:
-    """seconds(): the C library's clock_gettime(CLOCK_MONOTONIC) as float64."""
+    """Define seconds(): clock_gettime(CLOCK_MONOTONIC) of the C library as float64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         long, word, double = ir.IntType(64), ir.IntType(32), ir.DoubleType()

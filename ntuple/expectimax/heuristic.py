@@ -1,11 +1,14 @@
-"""A hand-made evaluation of boards, for search without any training.
+"""A hand-made evaluation of boards, for search without training.
 
     V(board) = sum over rows and columns of  e empty + m merges - d min(rise, fall) - s sum
 
-empty counts empty cells, merges pairs of equal neighbours (empty cells between them left out), and sum adds level^q
-over the tiles, which is less for one large tile than for its two halves. rise adds a^p - b^p over neighbouring levels
-a > b in one direction, fall in the other: a line that only rises or only falls costs nothing. (Horban 2022 names these
-features: monotonicity, empty and mergeable tiles.)
+- empty: number of empty cells.
+- merges: number of pairs of equal neighbours, ignoring empty cells between them.
+- sum: sum of level^q over the tiles, which is less for one large tile than for its two halves.
+- rise, fall: sum of a^p - b^p over neighbouring levels a > b, rise in one direction and fall in the other. A line that
+  only rises or only falls costs nothing.
+
+Horban 2022 names these features: monotonicity, empty and mergeable tiles.
 """
 
 import itertools
@@ -22,20 +25,38 @@ ROW = np.uint64(0xFFFF)
 
 
 class Heuristic(NamedTuple):
-    """What a line is worth; made by `make_heuristic`."""
+    """Values of lines; made by `make_heuristic`."""
 
-    rows: NDArray[np.float32]  # [65536] of a line of W cells, a nibble a cell
-    columns: NDArray[np.float32]  # [65536] of a line of H cells
+    rows: NDArray[np.float32]  # [65536] values of a line of W cells, one nibble a cell
+    columns: NDArray[np.float32]  # [65536] values of a line of H cells
 
 
 def make_heuristic(config: HeuristicConfig, rows: int, columns: int) -> Heuristic:
-    """The tables of the lines of an H x W board; cells beyond a line count nothing."""
+    """Return the tables of the lines of an H x W board; nibbles beyond the end of a line have no effect.
+
+    Args:
+        config: the coefficients e, m, d, s and the powers p, q.
+        rows: H.
+        columns: W.
+
+    Returns:
+        The tables.
+    """
     return Heuristic(_line_values(config, columns), _line_values(config, rows))
 
 
 @inline
 def heuristic_value(rules: Rules, heuristic: Heuristic, board: Board) -> np.float32:
-    """V of a board; tiles above 32768 count as 32768."""
+    """Return V of a board; tiles above 32768 count as 32768.
+
+    Args:
+        rules: the game.
+        heuristic: the tables.
+        board: the board.
+
+    Returns:
+        The value in points.
+    """
     word = index_word(board)
     turned = transpose(word)
     total = np.float32(0)
@@ -47,7 +68,7 @@ def heuristic_value(rules: Rules, heuristic: Heuristic, board: Board) -> np.floa
 
 
 def _line_values(config: HeuristicConfig, length: int) -> NDArray[np.float32]:
-    """The value of each line of so many cells."""
+    """Return the value of each line of `length` cells."""
     lines = np.arange(65536)
     cells = [(lines >> 4 * i) & 15 for i in range(length)]
     empty = sum((cell == 0).astype(np.float64) for cell in cells)

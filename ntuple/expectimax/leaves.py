@@ -1,17 +1,14 @@
-"""The last layer of an expectimax search: chance nodes above leaves, where nearly all of its time goes.
+"""The last layer of an expectimax search: chance nodes above leaves, which take nearly all of the time.
 
-There a spawn changes one line of the board: a move slides that line anew and takes the other three from the board
-without the spawn. The entries of one spawn's leaves are loaded while those of the spawn before arrive. Two small tables
-that stay in the caches remember leaves and chance nodes; they hold whole boards, so they change no value. (Where
-unlikely spawns are left out, they remember no node above the last layer.)
+A spawn changes one line of the board. A move after it slides this line again. The other three lines are those of the
+board without the spawn, which slide once for all spawns. The entries of one spawn's leaves are loaded while the leaves
+of the previous spawn are evaluated.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
 from ntuple.expectimax.heuristic import Heuristic, heuristic_value
+from ntuple.expectimax.memory import FRAME, MOVED, POINTS, REMEMBERED, Memory, Search, slot_of
 from ntuple.game.bitboard import (
     DOWN,
     FOUR_SHARE,
@@ -22,7 +19,6 @@ from ntuple.game.bitboard import (
     U2,
     U4,
     U16,
-    U32,
     UP,
     ZERO,
     Board,
@@ -32,106 +28,15 @@ from ntuple.game.bitboard import (
     is_same,
     mirror,
     transpose,
-    transposed,
 )
 from ntuple.game.jit import inline, kernel
-from ntuple.game.rng import GAMMA
 from ntuple.players.greedy import ILLEGAL, valued_afterstate
-from ntuple.tables.network import Lookup, Network, find_entries, make_lookup, prefetch_entries, value_at
-
-HASH_SHIFT = np.uint64(36)  # leaves 28 bits, as many as the largest table has
-NO_BOARD = np.uint64(2**64 - 1)  # sixteen tiles of 32768: no afterstate
-REMEMBERED = np.uint64(2**64 - 1)  # in place of a slot
-NO_LOOKUP = Lookup(np.zeros(0, np.uint32), ZERO, np.zeros(0, np.uint64))  # of the heuristic
-FRAME, MOVED, POINTS = range(3)  # of Memory.frames
-
-
-class Search(NamedTuple):
-    """How far and how a search looks ahead."""
-
-    plies: int  # p; with a time limit the most that it deepens to
-    most_plies: NDArray[np.int8]  # [17] below an afterstate with so many empty cells at most so many plies
-    rectified: bool
-    least_probability: np.float32  # of a chance node, or it counts as a leaf; 0: exact
-    takes_deeper: bool  # whether a remembered node of a deeper search serves a shallower one
-    seconds: float  # a move; 0: no limit
-    downgrades_from: np.uint64  # tiles as bits of one number, see ntuple.stages; 0: never
-
-
-class Memory(NamedTuple):
-    """Of one thread; made by `make_memory`."""
-
-    lookup: Lookup  # of 8 rows: the leaves behind a spawned 2, and behind a 4
-    afters: NDArray[np.uint64]  # [2, 4, 2]
-    rewards: NDArray[np.float32]  # [2, 4]
-    values: NDArray[np.float32]  # [2, 4]
-    slots: NDArray[np.uint64]  # [2, 4] of the leaf in the table of leaves, REMEMBERED if its value is there
-    places: NDArray[np.uint64]  # [4, 16] where a cell's nibble lies in the frame of an action
-    frames: NDArray[np.uint64]  # [4, 3] the board in the frame, slid, and the points of the slide / 4
-    lines: NDArray[np.uint64]  # [4, 4] its lines slid, as Rules.slide has them
-    empty: NDArray[np.uint64]  # [17] the empty cells of a node above the leaves
-    leaf_boards: NDArray[np.uint64]  # [2^n] lower words of boards; those of 65536 and more are not remembered
-    leaf_values: NDArray[np.float32]  # [2^n]
-    node_boards: NDArray[np.uint64]  # [2^m]
-    node_values: NDArray[np.float32]  # [2^m]
-    node_plies: NDArray[np.int8]  # [2^m]
-    root: NDArray[np.float32]  # [4] of a search under way
-    root_values: NDArray[np.float32]  # [4] of the one before
-    deadline: NDArray[np.float64]  # [1] seconds of the clock
-
-
-def make_memory(rules: Rules, network: Network | None, leaf_bits: int, node_bits: int) -> Memory:
-    """Empty memory of one thread, of 2^leaf_bits leaves of 12 bytes and 2^node_bits nodes of 13."""
-    return Memory(
-        lookup=make_lookup(network, 8) if network is not None else NO_LOOKUP,
-        afters=np.zeros((2, 4, 2), np.uint64),
-        rewards=np.zeros((2, 4), np.float32),
-        values=np.zeros((2, 4), np.float32),
-        slots=np.zeros((2, 4), np.uint64),
-        places=_places(rules),
-        frames=np.zeros((4, 3), np.uint64),
-        lines=np.zeros((4, 4), np.uint64),
-        empty=np.zeros(17, np.uint64),
-        leaf_boards=np.full(1 << leaf_bits, NO_BOARD, np.uint64),
-        leaf_values=np.zeros(1 << leaf_bits, np.float32),
-        node_boards=np.full(1 << node_bits, NO_BOARD, np.uint64),
-        node_values=np.zeros(1 << node_bits, np.float32),
-        node_plies=np.zeros(1 << node_bits, np.int8),
-        root=np.zeros(4, np.float32),
-        root_values=np.zeros(4, np.float32),
-        deadline=np.zeros(1, np.float64),
-    )
-
-
-def _places(rules: Rules) -> NDArray[np.uint64]:
-    """Where the nibble of each of the sixteen cells lies in the four frames; 0 for those that are not on the board."""
-    places = np.zeros((4, 16), np.uint64)
-    for cell in range(16):
-        if not int(rules.cells) >> 4 * cell & 1:
-            continue
-        board = Board(np.uint64(1 << 4 * cell), ZERO)
-        turned = {LEFT: board, RIGHT: mirror(rules, board), UP: transposed(board), DOWN: transposed(flip(rules, board))}
-        for action, frame in turned.items():
-            places[action, cell] = int(frame[0]).bit_length() - 1
-    return places
-
-
-@inline
-def slot_of(boards: NDArray[np.uint64], word: np.uint64) -> np.uint64:
-    """Where a board lies in a table, if it is there.
-
-    Bits of a product depend on those of the word at and below them: both halves of the word count, and upper bits are
-    taken. Where boards that differ in the last row alone shared slots, searches of 3 plies took twice as long.
-    """
-    return ((word ^ word >> U32) * GAMMA >> HASH_SHIFT) & np.uint64(boards.size - 1)
+from ntuple.tables.network import Network, find_entries, prefetch_entries, value_at
 
 
 @inline
 def _turn(rules: Rules, memory: Memory, after: Board) -> None:
-    """Turn an afterstate into four frames, in each of which one action is a slide to the left, and slide their lines.
-
-    A spawn changes one line of a frame: what the others become is the same for all spawns.
-    """
+    """Turn an afterstate into four frames, one an action, in which the action is a left move, and slide their lines."""
     flipped = flip(rules, after)
     memory.frames[UP, FRAME], memory.frames[DOWN, FRAME] = transpose(after.lo), transpose(flipped.lo)
     memory.frames[LEFT, FRAME], memory.frames[RIGHT, FRAME] = after.lo, mirror(rules, after).lo
@@ -150,7 +55,7 @@ def _turn(rules: Rules, memory: Memory, after: Board) -> None:
 def _prepare_turned(
     rules: Rules, network: Network | None, memory: Memory, cell: np.uint64, level: np.uint64, row: int
 ) -> None:
-    """`_prepare` of a spawn on the board that `_turn` turned."""
+    """Do what `_prepare` does, for a spawn of 2^level at `cell` of the board that `_turn` turned."""
     for action in range(4):
         place = memory.places[action, cell]
         at = place & np.uint64(48)
@@ -167,8 +72,8 @@ def _prepare_turned(
 
 @inline
 def _leaf_of_frame(rules: Rules, network: Network | None, lo: np.uint64, action: int) -> Board:
-    """The slid board of an action's frame, turned back as far as the values need it (see `valued_afterstate`)."""
-    if network is not None:  # noqa: SIM102 (numba leaves out a branch over None only if it stands alone)
+    """Return the slid board of an action's frame, turned back where the values need it (see `valued_afterstate`)."""
+    if network is not None:  # noqa: SIM102 (numba removes a branch on None only if the test stands alone)
         if len(network.symmetries) == 1:
             if action in (UP, DOWN):
                 lo = transpose(lo)
@@ -176,13 +81,13 @@ def _leaf_of_frame(rules: Rules, network: Network | None, lo: np.uint64, action:
                 return flip(rules, Board(lo, ZERO))
             return mirror(rules, Board(lo, ZERO)) if action == RIGHT else Board(lo, ZERO)
     if rules.rows != rules.columns and action in (UP, DOWN):
-        lo = transpose(lo)  # a W x H board is none of the game's
+        lo = transpose(lo)  # the frame has W x H cells, the game H x W
     return Board(lo, ZERO)
 
 
 @inline
 def _prepare(rules: Rules, network: Network | None, memory: Memory, board: Board, row: int) -> None:
-    """Find the leaves behind a board, with their values where remembered, and begin to load the others' entries."""
+    """Find the leaves below a board; take remembered values, and begin to load the entries of the other leaves."""
     for action in range(4):
         source, after, reward = valued_afterstate(rules, network, board, action)
         if is_same(after, source):
@@ -194,6 +99,7 @@ def _prepare(rules: Rules, network: Network | None, memory: Memory, board: Board
 
 @inline
 def _prepare_leaf(rules: Rules, network: Network | None, memory: Memory, after: Board, row: int, action: int) -> None:
+    """Take the remembered value of a leaf, or begin to load its entries."""
     memory.afters[row, action, 0], memory.afters[row, action, 1] = after.lo, after.hi
     slot = slot_of(memory.leaf_boards, after.lo)
     memory.slots[row, action] = slot
@@ -209,7 +115,7 @@ def _prepare_leaf(rules: Rules, network: Network | None, memory: Memory, after: 
 def _best_leaf(
     rules: Rules, network: Network | None, heuristic: Heuristic | None, search: Search, memory: Memory, row: int
 ) -> np.float32:
-    """Max of r + V over the prepared leaves, 0 if there is none."""
+    """Return Vmax of the state whose leaves were prepared in `row`."""
     for action in range(4):
         if memory.rewards[row, action] >= 0 and memory.slots[row, action] != REMEMBERED:
             after = Board(memory.afters[row, action, 0], memory.afters[row, action, 1])
@@ -229,8 +135,9 @@ def _best_leaf(
 def _value_of_row(
     rules: Rules, network: Network | None, heuristic: Heuristic | None, memory: Memory, after: Board, row: int
 ) -> np.float32:
+    """Return V of an afterstate, for a network from the entries in `row` of the lookup."""
     value = np.float32(0)
-    if network is not None:  # numba leaves out a branch over an argument that is None
+    if network is not None:  # numba removes a branch on an argument that is None
         value = value_at(network, memory.lookup, row)
     if heuristic is not None:
         value = heuristic_value(rules, heuristic, after)
@@ -239,13 +146,13 @@ def _value_of_row(
 
 @inline
 def _rectified(search: Search, value: np.float32) -> np.float32:
-    """V of a leaf as the search sees it (eq. 40)."""
+    """Return max(V, 0) of a leaf if the search is rectified, else V (eq. 40)."""
     return max(value, np.float32(0)) if search.rectified else value
 
 
 @inline
 def of_state(search: Search, best: np.float32) -> np.float32:
-    """Vmax of a state by the best r + Vchance, -inf where no move is legal (eq. 20 and 39)."""
+    """Return Vmax of a state from its best r + Vchance, which is -inf if no move is legal (eq. 20 and 39)."""
     if best == np.float32(-np.inf):
         return np.float32(0)
     return best + np.float32(1) if search.rectified else best
@@ -255,7 +162,19 @@ def of_state(search: Search, best: np.float32) -> np.float32:
 def leaf_value(
     rules: Rules, network: Network | None, heuristic: Heuristic | None, search: Search, memory: Memory, after: Board
 ) -> np.float32:
-    """V of an afterstate at which the search ends above its last layer."""
+    """Return V of an afterstate at which the search ends above its last layer.
+
+    Args:
+        rules: the game.
+        network: values of leaves; None: those of `heuristic`.
+        heuristic: values of leaves, or None.
+        search: the settings.
+        memory: memory of this thread.
+        after: the afterstate.
+
+    Returns:
+        The value in points, rectified if the search is.
+    """
     if network is not None:
         find_entries(rules, network, after, memory.lookup, 0)
     return _rectified(search, _value_of_row(rules, network, heuristic, memory, after, 0))
@@ -265,7 +184,19 @@ def leaf_value(
 def above_leaves(
     rules: Rules, network: Network | None, heuristic: Heuristic | None, search: Search, memory: Memory, after: Board
 ) -> np.float32:
-    """Vchance(after, 1)."""
+    """Return Vchance(after, 1).
+
+    Args:
+        rules: the game.
+        network: values of leaves; None: those of `heuristic`.
+        heuristic: values of leaves, or None.
+        search: the settings.
+        memory: memory of this thread.
+        after: the afterstate.
+
+    Returns:
+        The value in points.
+    """
     empty = empty_cells(rules, after)
     count = ZERO
     for cell in range(16):
@@ -273,7 +204,7 @@ def above_leaves(
         count += (empty >> np.uint64(4 * cell)) & ONE
     share_two, share_four = np.float32((1 - FOUR_SHARE) / count), np.float32(FOUR_SHARE / count)
     largest = after.lo & (after.lo >> U2)
-    # No 32768, so no 65536 behind it.
+    # No tile of 32768: no move makes a 65536, so the slide table is enough.
     is_small = after.hi == ZERO and (largest & (largest >> ONE) & rules.cells) == ZERO
     if is_small:
         _turn(rules, memory, after)

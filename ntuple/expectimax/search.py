@@ -3,10 +3,11 @@
     Vmax(s, p)     = max over legal a of r + Vchance(as, p - 1),  0 if the game is over
     Vchance(as, p) = sum over spawns of P(s') Vmax(s', p) if p > 0,  V(as) if p = 0      (Guei 2023, eq. 20-22)
 
-A search of p plies has p layers of afterstates; 1 ply is the greedy policy. Rectified, V below 0 counts 0, and every
-state that is not over adds 1 point, so that of hopeless branches the longest is taken (appendix B.2, eq. 39-41).
+A search of p plies has p layers of afterstates; 1 ply is the greedy policy. In a rectified search V below 0 counts as
+0, and every state that is not over adds 1 point, so that the longest of several hopeless branches is chosen (appendix
+B.2, eq. 39-41).
 
-This is plain recursion down to the last layer, which ntuple.leaves has.
+This file is plain recursion down to the last layer, which is in ntuple/expectimax/leaves.py.
 """
 
 import numpy as np
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 
 from ntuple.expectimax.clock import seconds
 from ntuple.expectimax.heuristic import Heuristic
-from ntuple.expectimax.leaves import Memory, Search, above_leaves, leaf_value, of_state, slot_of
+from ntuple.expectimax.leaves import above_leaves, leaf_value, of_state
+from ntuple.expectimax.memory import Memory, Search, slot_of
 from ntuple.game.bitboard import (
     FOUR_SHARE,
     ONE,
@@ -50,14 +52,28 @@ def chance_value(
     plies: int,
     probability: np.float32,
 ) -> np.float32:
-    """Vchance(after, plies); the value has no meaning once the time is over."""
+    """Return Vchance(after, plies); after the deadline the value has no meaning.
+
+    Args:
+        rules: the game.
+        network: values of leaves; None: those of `heuristic`.
+        heuristic: values of leaves, or None.
+        search: the settings.
+        memory: memory of this thread.
+        after: the afterstate.
+        plies: layers of afterstates below this one.
+        probability: product of the probabilities of the spawns since the root.
+
+    Returns:
+        The value in points.
+    """
     empty = empty_cells(rules, after)
     count = count_cells(empty)
     plies = min(plies, int(search.most_plies[count]))
     if plies == 0 or probability < search.least_probability:
         return leaf_value(rules, network, heuristic, search, memory, after)
     slot = slot_of(memory.node_boards, after.lo)
-    # Where unlikely spawns are left out, a node's value depends on the way to it, but not in the last layer.
+    # With least_probability > 0 the value of a node above the last layer depends on the path to it.
     remembers = after.hi == ZERO and (plies == 1 or search.least_probability == 0)
     if remembers and memory.node_boards[slot] == after.lo:
         remembered = np.int64(memory.node_plies[slot])
@@ -91,16 +107,16 @@ def chance_value(
 
 @inline
 def is_late(search: Search, memory: Memory) -> bool:
-    """Whether the time for this move is over."""
+    """Return whether the time for this move is over."""
     return bool(search.seconds > 0 and seconds() > memory.deadline[0])
 
 
 @kernel
 def downgraded(board: Board, threshold: np.uint64) -> Board:
-    """The board with all tiles above its largest missing tile halved (Guei 2023, eq. 33).
+    """Return the board with all tiles above its largest missing tile halved (Guei 2023, eq. 33).
 
-    The same board if its tiles, as bits of one number, are below the threshold, or if no tile below its largest one is
-    missing.
+    A tile is missing if it is smaller than the largest one and not on the board. The board is returned unchanged if no
+    tile is missing, or if its tiles, as bits of one number, are below `threshold`.
     """
     tiles = ZERO
     for cell in range(16):
@@ -130,26 +146,26 @@ def search_moves(
     board: Board,
     values: NDArray[np.float32],
 ) -> int:
-    """Value the moves of a board that waits for one.
+    """Compute the values of the moves of a board.
 
     Args:
         rules: the game.
-        network: the values of leaves; None: those of `heuristic`.
-        heuristic: None, or the values of leaves.
-        search: how far to look ahead.
-        memory: of this thread, and of this network or heuristic alone.
-        board: as it is played; with tile-downgrading another one is searched, and its values are returned.
-        values: float32[4], receives r + Vchance(as, plies - 1), -inf where the move is not legal.
+        network: values of leaves; None: those of `heuristic`.
+        heuristic: values of leaves, or None.
+        search: the settings.
+        memory: memory of this thread, which served no other network or heuristic.
+        board: the board before the move; with tile-downgrading the downgraded board is searched instead.
+        values: float32[4], receives r + Vchance(as, plies - 1), -inf if the move is illegal.
 
     Returns:
-        The plies asked for, which `search.most_plies` may cut short below some afterstates, or with a time limit those
-        of the deepest search that ended in time.
+        The depth in plies: `search.plies`, or with a time limit the depth of the deepest search that was completed.
+        `search.most_plies` may reduce it below some afterstates.
     """
     if search.downgrades_from > ZERO:
         board = downgraded(board, search.downgrades_from)
     is_timed = search.seconds > 0
     ends = seconds() + search.seconds if is_timed else 0.0
-    memory.deadline[0] = np.inf  # one ply is searched in any case
+    memory.deadline[0] = np.inf  # the search of one ply is always completed
     reached = 0
     for plies in range(1 if is_timed else search.plies, search.plies + 1):
         for action in range(4):
@@ -170,7 +186,7 @@ def search_moves(
 
 @kernel
 def best_action(values: NDArray[np.float32]) -> int:
-    """The action of the highest value, the lowest among equals; -1 if no move is legal."""
+    """Return the action of the highest value, the lowest among equals; -1 if no move is legal."""
     best, value = -1, np.float32(-np.inf)
     for action in range(4):
         if values[action] > value:
@@ -188,7 +204,7 @@ def play_on(
     row: Row,
     trace: NDArray[np.float64],
 ) -> int:
-    """Play a game further, move by move into `trace`, until it is full or the game is over.
+    """Continue a game until `trace` is full or the game is over.
 
     Args:
         rules: the game.
@@ -196,11 +212,12 @@ def play_on(
         heuristic: see `search_moves`.
         search: see `search_moves`.
         memory: see `search_moves`.
-        row: the game, read and written back.
-        trace: float64[T, 4], receives a row a move: action, spawn, points, milliseconds.
+        row: the game; updated.
+        trace: float64[T, 4], receives a row for each move: action, spawn code, points, milliseconds.
 
     Returns:
-        The moves made; fewer than T: the game is over, or the values are no numbers.
+        The number of moves made. It is less than T if the game is over, or if all values of the legal moves are NaN or
+        -inf.
     """
     for move in range(trace.shape[0]):
         board = board_of(row)
@@ -218,7 +235,7 @@ def play_on(
 
 
 @kernel
-def judge_boards(
+def analyse_boards(
     rules: Rules,
     network: Network | None,
     heuristic: Heuristic | None,
@@ -229,7 +246,19 @@ def judge_boards(
     values: NDArray[np.float32],
     plies: NDArray[np.int64],
 ) -> None:
-    """Value the moves of boards [B, 2], with their rewards [B, 4], -1 where illegal, and the plies searched [B]."""
+    """Compute the values of the moves of boards.
+
+    Args:
+        rules: the game.
+        network: see `search_moves`.
+        heuristic: see `search_moves`.
+        search: see `search_moves`.
+        memory: see `search_moves`.
+        words: [B, 2] boards.
+        rewards: [B, 4] receives the points of each move, -1 if it is illegal.
+        values: [B, 4] receives what `search_moves` computes.
+        plies: [B] receives the depth of the search.
+    """
     for i in range(words.shape[0]):
         board = Board(words[i, 0], words[i, 1])
         plies[i] = search_moves(rules, network, heuristic, search, memory, board, values[i])

@@ -1,11 +1,10 @@
-"""Files of a checkpoint: safetensors, the configuration as JSON in the header.
+"""Files of a checkpoint: safetensors with the configuration as JSON in the header.
 
-weights.safetensors holds V alone, all that playing needs; training.safetensors holds the rest of a learner.
-safetensors is plain data: loading a file cannot run code. Files appear whole or not at all.
+weights.safetensors holds V alone, which is all that play needs. training.safetensors holds the rest of a learner.
+safetensors is plain data: loading a file cannot run code. A file exists complete or not at all (`whole_file`).
 """
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -16,20 +15,21 @@ from numpy.typing import DTypeLike, NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from ntuple.files.whole_file import whole_file
 from ntuple.learning.config import NTupleConfig
 from ntuple.lists import list_text
 
 FORMAT = "muzero2048 n-tuple network 1"
-# What two configs must share for one's weights to serve the other.
+# Keys that must be equal in two configs if the weights of one are to be loaded with the other.
 SHAPE_KEYS = ("rows", "columns", "network", "symmetry", "values", "stages")
 
-BLOCK = 1 << 18  # numbers looked at in one go: 1 MB of float32, which stays in the cache
+BLOCK = 1 << 18  # numbers checked at a time: 1 MB of float32, which stays in the cache
 
 Tensors = dict[str, NDArray[np.generic]]
 
 
 def shape_of(config: NTupleConfig) -> dict[str, Any]:
-    """The part of a config that says which weights there are."""
+    """Return the part of a config that determines the number and order of the weights: the values of SHAPE_KEYS."""
     return {key: getattr(config, key) for key in SHAPE_KEYS}
 
 
@@ -43,43 +43,43 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[
 
 
 def save_tensors(path: Path, tensors: Tensors, config: NTupleConfig) -> None:
-    """Write the tensors of a learner or a network."""
+    """Write the tensors of a learner or a network.
+
+    Args:
+        path: the file; an older one is replaced.
+        tensors: arrays by name.
+        config: written into the header.
+
+    Raises:
+        OSError: see `write_safetensors`.
+    """
     write_safetensors(path, tensors, {"format": FORMAT, "config": json.dumps(asdict(config))})
 
 
 def write_safetensors(path: Path, tensors: Tensors, header: dict[str, str]) -> None:
-    """Write a file under a temporary name, flush it to the disk, and rename it.
+    """Write a safetensors file.
+
+    Args:
+        path: the file; an older one is replaced.
+        tensors: arrays by name.
+        header: the metadata of the file.
 
     Raises:
-        OSError: the file cannot be written; nothing is left of it.
+        OSError: the file cannot be written; no partial file remains.
     """
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        save_file(tensors, temporary, header)
-        _sync(temporary)
-        temporary.rename(path)
-    except SafetensorError as error:
-        raise OSError(str(error)) from error
-    finally:
-        temporary.unlink(missing_ok=True)
-    _sync(path.parent)
-
-
-def _sync(path: Path) -> None:
-    """Force a file or the entries of a folder to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with whole_file(path) as temporary:
+        try:
+            save_file(tensors, temporary, header)
+        except SafetensorError as error:
+            raise OSError(str(error)) from error
 
 
 def load_tensors(path: Path, config: NTupleConfig) -> Tensors:
     """Read all tensors of a file that `save_tensors` wrote for the same board and network.
 
     Raises:
-        ValueError: the file is missing, damaged, of another format, or of another board or network, or has numbers
-            that are not finite.
+        ValueError: the file is missing or damaged, has another format, is for another board or network, or has
+            numbers that are not finite.
     """
     try:
         with safe_open(path, "numpy") as file:
@@ -90,7 +90,7 @@ def load_tensors(path: Path, config: NTupleConfig) -> Tensors:
                 raise ValueError(f"{path}: saved with {key} = {saved!r}, but the config says {wanted!r}")
             tensors: Tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     except (SafetensorError, OSError, KeyError, TypeError, json.JSONDecodeError) as error:
-        # TypeError: JSON, but not an object
+        # TypeError: the header is JSON, but not an object.
         raise ValueError(f"{path}: missing or damaged, use an earlier checkpoint ({error})") from error
     for name, tensor in tensors.items():
         check_finite(tensor, f"{path}: {name}", "use an earlier checkpoint")
@@ -98,21 +98,23 @@ def load_tensors(path: Path, config: NTupleConfig) -> Tensors:
 
 
 def saved_promotion(path: Path) -> Any:
-    """The promotion of the weights in a file that `load_tensors` has read: "none" if they were written out."""
+    """Return `promotion` of the weights in a file that `load_tensors` has read; "none" if they were written out."""
     with safe_open(path, "numpy") as file:
         return json.loads(file.metadata()["config"])["promotion"]
 
 
 def check_finite(values: NDArray[np.generic], place: str, remedy: str) -> None:
-    """Refuse numbers that no training leaves behind, which players would take for moves that are not legal.
+    """Check that all numbers are finite.
+
+    Training produces finite numbers only, and players read -inf as "this move is not legal".
 
     Args:
         values: an array of any type; integers are always finite.
-        place: the file and the name of the array, for the message.
-        remedy: what the user can do, for the message.
+        place: the file and the name of the array, used in the message.
+        remedy: what the user can do, used in the message.
 
     Raises:
-        ValueError: some are infinite or NaN; the line says how many.
+        ValueError: numbers are infinite or NaN; the message gives their count.
     """
     if not np.issubdtype(values.dtype, np.floating):
         return
@@ -124,10 +126,20 @@ def check_finite(values: NDArray[np.generic], place: str, remedy: str) -> None:
 
 
 def take(tensors: Tensors, name: str, shape: tuple[int, ...], dtype: DTypeLike, path: Path) -> NDArray[np.generic]:
-    """The tensor of a name.
+    """Return the tensor of a name.
+
+    Args:
+        tensors: arrays by name.
+        name: the name.
+        shape: the shape that it must have.
+        dtype: the type that it must have.
+        path: the file, used in the message.
+
+    Returns:
+        The tensor.
 
     Raises:
-        ValueError: the tensor is not there or differs in shape or type.
+        ValueError: the tensor is missing or differs in shape or type.
     """
     tensor = tensors.get(name)
     if tensor is None or tensor.shape != shape or tensor.dtype != dtype:
@@ -138,6 +150,12 @@ def take(tensors: Tensors, name: str, shape: tuple[int, ...], dtype: DTypeLike, 
 
 def fill(array: NDArray[np.generic], tensors: Tensors, name: str, path: Path) -> None:
     """Copy a tensor into an array of the same shape and type.
+
+    Args:
+        array: receives the numbers.
+        tensors: arrays by name.
+        name: the name of the tensor.
+        path: the file, used in the message.
 
     Raises:
         ValueError: see `take`.

@@ -1,7 +1,6 @@
-"""Networks outside of training: what a checkpoint or a .w file holds, to be averaged, folded or converted."""
+"""A network in the order of files, from a checkpoint or a .w file, to be played, averaged, folded or converted."""
 
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.files.safetensors import Tensors, differences, load_tensors, save_tensors, saved_promotion, shape_of, take
-from ntuple.files.tdl import UNTOUCHED, Table, WeightFile, make_name, stage_and_pattern
-from ntuple.game.bitboard import make_rules
-from ntuple.learning.config import NTupleConfig, available_cores
-from ntuple.learning.state_and_q import KINDS
+from ntuple.learning.config import NTupleConfig
 from ntuple.learning.step_sizes import FIRST, SECOND, TD_RECORD_BITS, THIRD
-from ntuple.lists import as_tuple, list_text
-from ntuple.players.player import NTuplePlayer
+from ntuple.lists import list_text
 from ntuple.tables.folding import fold
 from ntuple.tables.network import Network, initial_weight, make_network, read_field, write_field
 from ntuple.tables.patterns import Pattern, count_levels, network_texts, parse_network, table_sizes, view_cells
@@ -24,53 +19,63 @@ from ntuple.tables.promotion import promoted
 from ntuple.tables.stages import count_stages, make_stages
 
 WEIGHTS_FILE = "weights.safetensors"
-STAGES_TYPE = tuple[int | str, ...]  # of NTupleConfig.stages
 TRAINING_FILE = "training.safetensors"
-# Names in files of what the adaptive rule keeps in a record beside the weight: E and A of TC, three of Autostep.
+# Names in files of the numbers that an adaptive rule keeps for each weight: E and A of TC, three of Autostep.
 MEMORY_FIELDS = {"first": FIRST, "second": SECOND, "log_rate": THIRD}
-# What older files of Autostep have in place of log_rate: their rates began with step_size.first, not divided by S M.
+# Name that older files of Autostep have instead of log_rate. Their rates began at step_size.first, not divided by S M.
 UNDIVIDED_RATE = "third"
 ERRORS, ABSOLUTES = "first", "second"
 
-Weights = NDArray[np.float32]  # [stages * sum of A R^n] stage by stage, table by table, first cell = lowest nibble
+Weights = NDArray[np.float32]  # [stages * sum of A R^n] stage by stage, table by table; first cell = lowest digit
 
 
 @dataclass(frozen=True)
 class StoredNetwork:
-    """A network in the order of files, with what it was trained by."""
+    """A network in the order of files, with its configuration.
+
+    Glossary: `S` views, `M` tuples of n cells, `R` levels of a cell, `A` tables of a tuple (4 for action values).
+    """
 
     config: NTupleConfig
     weights: Weights
-    memory: dict[str, Weights] = field(default_factory=dict)  # of the adaptive rule, if it was kept
+    memory: dict[str, Weights] = field(default_factory=dict)  # state of the adaptive rule by MEMORY_FIELDS, if kept
 
     @property
     def patterns(self) -> tuple[Pattern, ...]:
-        """The tuples, in the order of their tables."""
+        """The M tuples, in the order of their tables."""
         return parse_network(self.config.network, self.config.rows, self.config.columns)
 
     @property
     def num_views(self) -> int:
-        """S."""
+        """S, the number of views that share the tables."""
         return len(view_cells(self.config.rows, self.config.columns, self.config.symmetry))
 
     @property
     def initial(self) -> np.float32:
-        """The weight of an entry that no update has touched: v_init / (S M)."""
+        """The weight of an entry before its first update: v_init / (S M)."""
         return initial_weight(self.config.v_init, self.num_views, len(self.patterns))
 
     @property
     def table_sizes(self) -> list[int]:
-        """The weights of each tuple in a stage."""
+        """The number of weights of each tuple in a stage, A R^n."""
         return table_sizes(self.patterns, self.config.rows, self.config.columns, self.config.values)
 
     def tables(self, values: NDArray[Any]) -> list[NDArray[Any]]:
-        """One of the arrays as [M] views [stages, A R^n]."""
+        """Return `weights` or an array of `memory` as M views of shape [stages, A R^n]."""
         stages = values.reshape(count_stages(self.config.stages), -1)
         starts = np.cumsum([0, *self.table_sizes])
         return [stages[:, start:end] for start, end in itertools.pairwise(starts)]
 
     def as_part_of(self, network: tuple[str, ...], initial: float = 0.0) -> "StoredNetwork":
-        """The same tables in the order of a network that has all of its tuples; those of others hold `initial`."""
+        """Return the same tables as part of a larger network.
+
+        Args:
+            network: the larger network, which has all tuples of this one.
+            initial: weight of the entries of its other tuples.
+
+        Returns:
+            The larger network. The memory of its other tuples is 0.
+        """
         config = replace(self.config, network=network)
         patterns = parse_network(network, config.rows, config.columns)
         sizes = table_sizes(patterns, config.rows, config.columns, config.values)
@@ -88,22 +93,23 @@ class StoredNetwork:
         return StoredNetwork(config, ordered(self.weights, initial), memory)
 
     def promoted(self) -> "StoredNetwork":
-        """The same values by weights alone: promoted weights are written out, and nothing is left to promote."""
+        """Return the same network without promotion: promoted weights are written into the entries."""
         if self.config.promotion == "none":
             return self
         weights = read_field(promoted(filled_network(self.config, self.weights)))
         return StoredNetwork(replace(self.config, promotion="none"), weights, self.memory)
 
     def folded(self) -> "StoredNetwork":
-        """The same values with every tuple that lies inside a larger one added to it; training cannot go on.
+        """Return a network of the same values with every tuple that lies inside a larger one added to the larger one.
 
-        The weights of untouched entries are v_init / (S M) again, M now the tuples that are left.
+        The result has no memory, so training cannot continue. Its untouched entries are again v_init / (S M), where M
+        counts the remaining tuples.
 
         Raises:
-            ValueError: the network values actions.
+            ValueError: the network holds action values.
         """
         if self.config.values == "action":
-            raise ValueError("a network of action values has a table an action: it cannot be folded")
+            raise ValueError("a network of action values has one table for each action: it cannot be folded")
         views = view_cells(self.config.rows, self.config.columns, self.config.symmetry)
         levels = count_levels(self.config.rows, self.config.columns)
         whole = self.promoted()
@@ -114,92 +120,22 @@ class StoredNetwork:
         folded.weights[:] += folded.initial
         return folded
 
-    def to_w(self, half: bool = False) -> WeightFile:
-        """As a file of TDL2048+, with E and A if they were kept and it is not `half`.
-
-        It has no promotion: promoted weights are written out. Its E and A sum alpha delta / (S M) where ours sum delta
-        (TDL2048+, `state::instruct` and `coherence::operator +=`); alpha is taken to be 1, as it is for TC.
-
-        Raises:
-            ValueError: a board or network that the program does not have, or weights that half precision does not have.
-        """
-        config = self.config
-        if (config.rows, config.columns) != (4, 4) or not config.symmetry or config.values != "afterstate":
-            raise ValueError(
-                "TDL2048+ has afterstates of 4x4 boards and shared tables alone: this network cannot be a .w file"
-            )
-        weights = self.promoted().weights
-        arrays = [self.tables(in_half(weights) if half else weights)]
-        if not half and self.memory.keys() == {ERRORS, ABSOLUTES}:  # the program reads all blocks in one precision
-            arrays += [self.tables(self.memory[name] / self.error_scale) for name in (ERRORS, ABSOLUTES)]
-        stages = count_stages(config.stages)
-        found = []
-        for stage in range(stages):
-            for m, pattern in enumerate(self.patterns):
-                weights, *sums = (tables[m][stage] for tables in arrays)
-                blocks = [weights]
-                if sums:
-                    untouched = sums[1] == 0
-                    blocks.append(np.concatenate([np.where(untouched, UNTOUCHED, part) for part in sums]))
-                found.append(Table(make_name(pattern, stage, stages), tuple(blocks)))
-        return WeightFile(tuple(found), has_type_byte=False)
-
-    @property
-    def error_scale(self) -> np.float32:
-        """Our E and A divided by those of TDL2048+: S M."""
-        return np.float32(self.num_views * len(self.patterns))
-
-
-def count_file_stages(file: WeightFile) -> int:
-    """The stages of a file of TDL2048+."""
-    return 1 + max(stage for stage, _ in map(stage_and_pattern, file.tables))
-
-
-def from_w(file: WeightFile, config: NTupleConfig, stages: str | Sequence[int | str] = ()) -> StoredNetwork:
-    """The network of a file of TDL2048+; its E and A are brought to our scale (see `StoredNetwork.to_w`).
-
-    Args:
-        file: the file's content.
-        config: what else the network's config says.
-        stages: where its stages begin, which the file does not say.
-
-    Raises:
-        ValueError: tables that are no tuples of cells, stages that differ, or another number of stages than `stages`.
-    """
-    found = {stage_and_pattern(table): table.blocks for table in file.tables}
-    count = count_file_stages(file)
-    patterns = list(dict.fromkeys(pattern for _, pattern in found))
-    if count_stages(stages) != count:
-        raise ValueError(
-            f"the file has {count} stage(s), not {count_stages(stages)}: give the --stages it was trained with"
-        )
-    missing = [(stage, pattern) for stage in range(count) for pattern in patterns if (stage, pattern) not in found]
-    if missing:
-        raise ValueError(f"stage {missing[0][0]} of the file lacks the tuple {missing[0][1]}")
-    blocks = [found[stage, pattern] for stage in range(count) for pattern in patterns]
-    weights = np.concatenate([block[0].astype(np.float32) for block in blocks])
-    stored = StoredNetwork(
-        replace(config, network=network_texts(patterns), stages=as_tuple(STAGES_TYPE, stages)), weights
-    )
-    if all(len(block) > 1 and block[1].size == 2 * block[0].size for block in blocks):
-        sums = [np.concatenate([_sums(block[1])[number] for block in blocks]) for number in range(2)]
-        stored.memory.update(zip((ERRORS, ABSOLUTES), (part * stored.error_scale for part in sums), strict=True))
-    return stored
-
-
-def _sums(block: NDArray[np.generic]) -> NDArray[np.float32]:
-    """E and A [2, L] of a table of a file, 0 where no update has touched them."""
-    sums = block.astype(np.float32).reshape(2, -1)
-    return np.where(sums[1] == UNTOUCHED, np.float32(0), sums)
-
 
 def load_stored(folder: Path, config: NTupleConfig, with_memory: bool = False) -> StoredNetwork:
-    """The network of a checkpoint folder, and on request what its adaptive rule knows, if it had begun.
+    """Load the network of a checkpoint folder.
 
-    A mean of networks has no promotion, whatever that of its training was: the weights file says which it is.
+    `promotion` is read from the weights file: it is "none" for a mean of networks, whatever it was in training.
+
+    Args:
+        folder: the checkpoint.
+        config: the configuration of its training.
+        with_memory: also load the state of the adaptive rule, if the rule had begun.
+
+    Returns:
+        The network.
 
     Raises:
-        ValueError: the files are missing, damaged, or of another board, network or stages than the config's.
+        ValueError: the files are missing or damaged, or the board, network or stages differ from those of the config.
     """
     path = folder / WEIGHTS_FILE
     weights = read_weights(load_tensors(path, config), "weights", config, path)
@@ -210,10 +146,18 @@ def load_stored(folder: Path, config: NTupleConfig, with_memory: bool = False) -
 
 
 def read_memory(training: Tensors, config: NTupleConfig, path: Path) -> dict[str, Weights]:
-    """What the adaptive rule knows, of the tensors of TRAINING_FILE; empty if it had not begun or is UNDIVIDED_RATE's.
+    """Return the state of the adaptive rule from the tensors of TRAINING_FILE.
+
+    Args:
+        training: the tensors.
+        config: the configuration of the training.
+        path: the file, used in the message.
+
+    Returns:
+        Arrays by MEMORY_FIELDS; empty if the rule had not begun, or for an old file with UNDIVIDED_RATE.
 
     Raises:
-        ValueError: it does not fit the config.
+        ValueError: the arrays do not fit the config.
     """
     if UNDIVIDED_RATE in training:
         return {}
@@ -221,7 +165,20 @@ def read_memory(training: Tensors, config: NTupleConfig, path: Path) -> dict[str
 
 
 def read_weights(tensors: Tensors, name: str, config: NTupleConfig, path: Path) -> Weights:
-    """A tensor of one number a weight, of single or half precision; ValueError if it does not fit the config."""
+    """Return a tensor with one number for each weight, stored in single or half precision, as float32.
+
+    Args:
+        tensors: arrays by name.
+        name: the name of the tensor.
+        config: the configuration of the network.
+        path: the file, used in the message.
+
+    Returns:
+        The numbers.
+
+    Raises:
+        ValueError: the tensor does not fit the config.
+    """
     patterns = parse_network(config.network, config.rows, config.columns)
     size = sum(table_sizes(patterns, config.rows, config.columns, config.values))
     dtype = tensors[name].dtype if name in tensors and tensors[name].dtype == np.float16 else np.dtype(np.float32)
@@ -230,10 +187,10 @@ def read_weights(tensors: Tensors, name: str, config: NTupleConfig, path: Path) 
 
 
 def in_half(weights: Weights) -> NDArray[np.float16]:
-    """The weights in half precision.
+    """Round weights to half precision.
 
     Raises:
-        ValueError: some are too large for it.
+        ValueError: some are larger than its largest number.
     """
     largest = float(np.finfo(np.float16).max)
     count = np.count_nonzero(np.abs(weights) > largest)
@@ -246,7 +203,12 @@ def in_half(weights: Weights) -> NDArray[np.float16]:
 
 
 def save_stored(stored: StoredNetwork, folder: Path, half: bool = False) -> None:
-    """Write a network for play into a folder; `half` halves the file by half precision.
+    """Write a network for play into a folder.
+
+    Args:
+        stored: the network.
+        folder: receives WEIGHTS_FILE.
+        half: write half precision, which halves the file.
 
     Raises:
         ValueError: see `in_half`.
@@ -256,7 +218,7 @@ def save_stored(stored: StoredNetwork, folder: Path, half: bool = False) -> None
 
 
 def new_network(config: NTupleConfig, record_bits: int = TD_RECORD_BITS) -> Network:
-    """The network with which a training begins."""
+    """Return the network with which a training begins."""
     return make_network(
         config.network,
         config.rows,
@@ -273,21 +235,30 @@ def new_network(config: NTupleConfig, record_bits: int = TD_RECORD_BITS) -> Netw
 
 
 def filled_network(config: NTupleConfig, weights: Weights, record_bits: int = TD_RECORD_BITS) -> Network:
-    """The network of a config with given weights, in the order of files."""
+    """Return the network of a config for kernels, filled with weights.
+
+    Args:
+        config: the configuration.
+        weights: in the order of files.
+        record_bits: log2 of the floats of a record.
+
+    Returns:
+        The network.
+    """
     network = new_network(replace(config, v_init=0.0), record_bits)  # zeros: no page is touched before it is filled
     write_field(network, weights)
     return network._replace(initial=initial_weight(config.v_init, len(network.symmetries), len(network.tables)))
 
 
 def check_beginning(stored: NTupleConfig, config: NTupleConfig) -> None:
-    """Refuse a network with which no training of the config can begin.
+    """Check that training with a config can begin from a stored network.
 
     Raises:
-        ValueError: it differs in board, symmetry or value, has tuples that the config lacks, or stages that are not the
-            first ones of the config.
+        ValueError: the board, the symmetry or the kind of values differs, the network has tuples that the config lacks,
+            or its stages are not the first ones of the config.
     """
     for key, theirs, ours in differences(shape_of(stored), shape_of(config)):
-        if key not in ("network", "stages"):  # these may differ in part, see below
+        if key not in ("network", "stages"):  # these may differ in part; checked below
             raise ValueError(f"it has {key} = {theirs!r}, the config {ours!r}")
     shape = (config.rows, config.columns)
     if not set(parse_network(stored.network, *shape)) <= set(parse_network(config.network, *shape)):
@@ -302,20 +273,19 @@ def check_beginning(stored: NTupleConfig, config: NTupleConfig) -> None:
 
 
 def load_weights(folder: Path, config: NTupleConfig) -> Weights:
-    """The weights float32[stages * sum of A R^n] of a checkpoint folder, stage by stage, table by table.
+    """Load the weights float32[stages * sum of A R^n] of a checkpoint folder, stage by stage, table by table.
 
     Raises:
-        ValueError: they are missing, damaged, or of another board, network or stages than the config's.
+        ValueError: see `load_stored`.
     """
     return load_stored(folder, config).weights
 
 
-def load_player(folder: Path, config: NTupleConfig) -> NTuplePlayer:
-    """The player of a checkpoint folder, on all cores; it reads the weights and nothing else.
+def load_network(folder: Path, config: NTupleConfig) -> Network:
+    """Load the network of a checkpoint folder for kernels that play; only the weights are read.
 
     Raises:
-        ValueError: see `load_weights`.
+        ValueError: see `load_stored`.
     """
     stored = load_stored(folder, config)
-    network = filled_network(stored.config, stored.weights)
-    return NTuplePlayer(make_rules(config.rows, config.columns), network, available_cores(), KINDS[config.values])
+    return filled_network(stored.config, stored.weights)

@@ -1,17 +1,19 @@
-"""Files of TDL2048+ (`.w`): read, written, and equal to the byte when one is read and written again.
+"""Read and write files of TDL2048+ (`.w`).
 
-Little-endian, no padding, no checksum:
+A file that is read and written again is the same to the byte. The format is little-endian, without padding or checksum:
 
-    [u8 'w']  u8 0  u32 number of tables, then a table:
-        u8 4, 8 bytes of name, then blocks: u16 element size, u64 number of elements, the elements; then u16 0
+    file   [u8 'w']  u8 0  u32 number of tables  tables
+    table  u8 4  8 bytes of name  blocks  u16 0
+    block  u16 bytes of an element  u64 number of elements  elements
 
-A name is u32 hex digits, u16 how many there are, u16 0; or 8 ASCII characters. The digits list a tuple's cells, the
-first cell foremost; in networks of several stages there are 8, and the foremost hold the stage. The first block has the
-L = 16^n weights (half, single or double precision), the second of a network trained by TC 2 L: all E, then all A. The
-index is that of ntuple.patterns: the first cell is the lowest nibble.
+- A name is (u32 hex digits, u16 number of digits, u16 0), or 8 ASCII characters.
+- The digits are the cells of a tuple, the first cell in the highest digit. In a network of several stages there are 8
+  digits, and the highest ones hold the number of the stage, its lowest digit first.
+- The first block holds the L = 16^n weights in half, single or double precision. Their index is that of
+  ntuple/tables/patterns.py: the first cell is the lowest nibble.
+- The second block, of a network trained by TC, holds 2 L numbers: all E, then all A.
 """
 
-import os
 import struct
 from pathlib import Path
 from typing import NamedTuple
@@ -20,33 +22,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.files.safetensors import check_finite
+from ntuple.files.whole_file import whole_file
 from ntuple.tables.patterns import Pattern, pattern_text
 
-TYPE_BYTE = b"w"  # of the files that the program writes by itself; others may lack it
+TYPE_BYTE = b"w"  # first byte of the files that TDL2048+ writes; files of other origin may lack it
 FILE_CODE, TABLE_CODE = 0, 4
 FLOATS: dict[int, np.dtype[np.generic]] = {2: np.dtype("<f2"), 4: np.dtype("<f4"), 8: np.dtype("<f8")}
 MOST_TABLES = 1 << 16
 DIGITS_WITH_STAGE = 8
-# TDL2048+ begins E and A with the least normal float in place of 0, which makes |E| / A = 1 without a branch.
+# Initial value of E and A in TDL2048+: the smallest normal float instead of 0, so that |E| / A = 1 needs no branch.
 UNTOUCHED = np.float32(np.finfo(np.float32).tiny)
 
 
 class Table(NamedTuple):
-    """One lookup table of a file, as it lies there."""
+    """One lookup table of a file, unchanged."""
 
     name: bytes  # 8 bytes
-    blocks: tuple[NDArray[np.generic], ...]  # weights, then E and A behind each other, then what no one knows
+    blocks: tuple[NDArray[np.generic], ...]  # [0] weights; [1] E, then A; others have no known meaning
 
 
 class WeightFile(NamedTuple):
     """The content of a `.w` file."""
 
     tables: tuple[Table, ...]
-    has_type_byte: bool
+    has_type_byte: bool  # whether the file begins with TYPE_BYTE
 
 
 def table_title(table: Table) -> str:
-    """A table's name as TDL2048+ prints it: hex digits, or its characters."""
+    """Return a table's name as TDL2048+ prints it: hex digits, or its characters."""
     digits, count, is_text = struct.unpack("<IHH", table.name)
     if is_text:
         return table.name.decode("ascii", "replace").rstrip()
@@ -54,10 +57,10 @@ def table_title(table: Table) -> str:
 
 
 def stage_and_pattern(table: Table) -> tuple[int, Pattern]:
-    """The stage of a tuple's table and its cells.
+    """Return the stage and the cells of a tuple's table.
 
     Raises:
-        ValueError: the table is not one of a tuple of cells, or does not have 16^n weights.
+        ValueError: the table does not belong to a tuple of cells, or does not have 16^n weights.
     """
     title, size = table_title(table), table.blocks[0].size
     cells = (size.bit_length() - 1) // 4
@@ -72,10 +75,18 @@ def stage_and_pattern(table: Table) -> tuple[int, Pattern]:
 
 
 def make_name(pattern: Pattern, stage: int, num_stages: int) -> bytes:
-    """The name of a tuple's table.
+    """Return the name of a tuple's table, 8 bytes.
+
+    Args:
+        pattern: the cells of the tuple.
+        stage: number of the stage, from 0.
+        num_stages: stages of the network.
+
+    Returns:
+        The name.
 
     Raises:
-        ValueError: the stage's number does not fit beside the cells.
+        ValueError: the digits of the stage and of the cells are more than 8.
     """
     digits = pattern_text(pattern)
     if num_stages > 1:
@@ -88,10 +99,11 @@ def make_name(pattern: Pattern, stage: int, num_stages: int) -> bytes:
 
 
 def read_w(path: Path) -> WeightFile:
-    """Read a file whole.
+    """Read a file.
 
     Raises:
-        ValueError: it is missing, cut short, or no such file, or has numbers that are not finite; the line says where.
+        ValueError: the file is missing, cut short, or of another kind, or has numbers that are not finite; the message
+            gives the place.
     """
     try:
         content = memoryview(path.read_bytes())
@@ -111,8 +123,17 @@ def read_w(path: Path) -> WeightFile:
     return WeightFile(tables, has_type_byte)
 
 
+def count_file_stages(file: WeightFile) -> int:
+    """Return the number of stages of a file.
+
+    Raises:
+        ValueError: see `stage_and_pattern`.
+    """
+    return 1 + max(stage for stage, _ in map(stage_and_pattern, file.tables))
+
+
 class _Reader:
-    """Walks through the bytes of a file."""
+    """Reads the bytes of a file in order; `at` is the position of the next byte."""
 
     def __init__(self, path: Path, content: memoryview) -> None:
         self.path, self.content, self.at = path, content, 0
@@ -152,9 +173,8 @@ class _Reader:
 
 
 def write_w(path: Path, file: WeightFile) -> None:
-    """Write a file under a temporary name, flush it to the disk, and rename it."""
-    temporary = path.with_name(path.name + ".part")
-    with temporary.open("wb") as stream:
+    """Write a file; it exists complete or not at all (`whole_file`)."""
+    with whole_file(path) as temporary, temporary.open("wb") as stream:
         stream.write(TYPE_BYTE * file.has_type_byte + struct.pack("<BI", FILE_CODE, len(file.tables)))
         for table in file.tables:
             stream.write(struct.pack("<B", TABLE_CODE) + table.name)
@@ -163,6 +183,3 @@ def write_w(path: Path, file: WeightFile) -> None:
                 stream.write(struct.pack("<HQ", element, len(block)))
                 stream.write(np.ascontiguousarray(block).data)
             stream.write(struct.pack("<H", 0))
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.rename(path)

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from ntuple.files.stored_network import count_file_stages, from_w, load_stored
-from ntuple.files.tdl import read_w
+from ntuple.files.stored_network import load_stored
+from ntuple.files.tdl import count_file_stages, read_w
+from ntuple.files.tdl_network import from_w
 from ntuple.learning.config import NTupleConfig
 from ntuple.learning.learner import NTupleLearner
 

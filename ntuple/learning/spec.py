@@ -3,11 +3,11 @@
 from ntuple.learner_spec import EXPECTIMAX, ONE_PLY, TREE, LearnerSpec
 
 SPEC = LearnerSpec(
-    config="ntuple.learning.config:NTupleConfig",
-    learner="ntuple.learning.learner:NTupleLearner",
+    config="ntuple:NTupleConfig",
+    learner="ntuple:NTupleLearner",
     players={
-        ONE_PLY: "ntuple.files.stored_network:load_player",
-        EXPECTIMAX: "ntuple.expectimax.player:load_expectimax_player",
+        ONE_PLY: "ntuple:load_player",
+        EXPECTIMAX: "ntuple:load_expectimax_player",
         TREE: "muzero2048.players.ntuple_player:load_player",  # a name alone: ntuple imports nothing of muzero2048
     },
     uses_jax=False,

@@ -1,1 +1,1 @@
-"""Players that choose by one-ply values, and their analysis of given boards."""
+"""Players that choose moves by one-ply values, and their analysis of given boards."""

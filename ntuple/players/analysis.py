@@ -1,4 +1,4 @@
-"""What players make of given boards, beside playing whole games."""
+"""Analysis of given boards by the players: the chosen move, and reward and value of each move."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,19 @@ from ntuple.tables.network import Network
 
 NO_BEST_MOVE = "the values are no numbers: none of the legal moves is the best; use an earlier checkpoint"
 
-Words = NDArray[np.uint64]  # [B, 2] lo and hi of boards
+Words = NDArray[np.uint64]  # [B, 2] `lo` and `hi` of boards
 
 
 def words_of(rules: Rules, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Words:
-    """The boards as kernels take them.
+    """Return boards in the form that kernels read.
+
+    Args:
+        rules: the game.
+        boards: [B, H, W] log2 of tiles, 0 = empty.
+        seeds: [B], checked like the boards.
+
+    Returns:
+        The words of the B boards.
 
     Raises:
         ValueError: see `check_boards`.
@@ -31,7 +39,7 @@ def words_of(rules: Rules, boards: NDArray[np.uint8], seeds: NDArray[np.uint32])
 
 
 @kernel
-def judge_afterstates(
+def analyse_afterstates(
     rules: Rules,
     network: Network,
     scratch: Scratch,
@@ -40,7 +48,17 @@ def judge_afterstates(
     reward: NDArray[np.int64],
     value: NDArray[np.float64],
 ) -> None:
-    """Fill in the moves of `ntuple.player.play_network`."""
+    """Analyse boards as `play_network` plays them.
+
+    Args:
+        rules: the game.
+        network: values of afterstates.
+        scratch: memory of this thread.
+        words: [B, 2] boards.
+        action: [B] receives the chosen move, -1 if no move is legal.
+        reward: [B, 4] receives the points of each move, -1 if it is illegal.
+        value: [B, 4] receives r + V(as), -inf if the move is illegal.
+    """
     for i in range(words.shape[0]):
         look_ahead(rules, network, Board(words[i, 0], words[i, 1]), scratch, 0)
         action[i] = best_move(network, scratch, 0).action
@@ -49,7 +67,7 @@ def judge_afterstates(
 
 
 @kernel
-def judge_values(
+def analyse_values(
     rules: Rules,
     network: Network,
     kind: int,
@@ -59,7 +77,18 @@ def judge_values(
     reward: NDArray[np.int64],
     value: NDArray[np.float64],
 ) -> None:
-    """Fill in the moves of `ntuple.state_action.play_values`."""
+    """Analyse boards as `play_values` plays them.
+
+    Args:
+        rules: the game.
+        network: values of states or of actions.
+        kind: STATES or ACTIONS, see ntuple/learning/state_and_q.py.
+        scratch: memory of this thread.
+        words: [B, 2] boards.
+        action: see `analyse_afterstates`.
+        reward: see `analyse_afterstates`.
+        value: see `analyse_afterstates`.
+    """
     for i in range(words.shape[0]):
         look(rules, network, kind, Board(words[i, 0], words[i, 1]), scratch, 0)
         action[i] = highest_move(scratch, 0).action
@@ -77,7 +106,17 @@ def draw_moves(
     action: NDArray[np.int8],
     reward: NDArray[np.int64],
 ) -> None:
-    """Fill in the moves of `ntuple.baselines.play_at_random`, each board with the random numbers of its seed."""
+    """Choose moves as `play_at_random` does.
+
+    Args:
+        rules: the game.
+        greedy: draw among the moves of the largest reward only.
+        row: memory of one game; overwritten.
+        seeds: [B] seeds of the random numbers, one for each board.
+        words: [B, 2] boards.
+        action: see `analyse_afterstates`.
+        reward: see `analyse_afterstates`.
+    """
     for i in range(words.shape[0]):
         board = Board(words[i, 0], words[i, 1])
         set_board(row, board)
@@ -90,38 +129,48 @@ def draw_moves(
                 reward[i, a] = -1
                 continue
             reward[i, a] = np.int64(points)
-            if is_same(candidate, after):  # of one move only: each brings tiles nearer to a wall of its own
+            if is_same(candidate, after):  # one move at most: no two legal moves lead to the same board
                 action[i] = a
 
 
 def analyse_by_network(rules: Rules, network: Network, kind: int, words: Words) -> Analysis:
-    """The best of the four moves of each board.
+    """Choose the best of the four moves of each board.
 
     Args:
         rules: the game.
-        network: its values.
-        kind: what the network values (ntuple.state_action).
-        words: boards [B, 2].
+        network: the values.
+        kind: AFTERSTATES, STATES or ACTIONS: what the network values.
+        words: [B, 2] boards.
 
     Returns:
-        The analysis for the B boards.
+        The analysis of the B boards.
 
     Raises:
-        ValueError: values are no numbers.
+        ValueError: a board has legal moves but all their values are NaN or -inf.
     """
     analysis = _blank(len(words))
     scratch, found = make_scratch(network), (analysis.action, analysis.reward, analysis.value)
     if kind == AFTERSTATES:
-        judge_afterstates(rules, network, scratch, words, *found)
+        analyse_afterstates(rules, network, scratch, words, *found)
     else:
-        judge_values(rules, network, kind, scratch, words, *found)
+        analyse_values(rules, network, kind, scratch, words, *found)
     if (analysis.reward[analysis.action < 0] >= 0).any():
         raise ValueError(NO_BEST_MOVE)
     return analysis._replace(effort=(analysis.reward >= 0).astype(np.int64))
 
 
 def analyse_at_random(rules: Rules, greedy: bool, words: Words, seeds: NDArray[np.uint32]) -> Analysis:
-    """Drawn moves, and no values."""
+    """Draw a legal move for each board; the values are NaN, since none are known.
+
+    Args:
+        rules: the game.
+        greedy: draw among the moves of the largest reward only.
+        words: [B, 2] boards.
+        seeds: [B] seeds of the random numbers, one for each board.
+
+    Returns:
+        The analysis of the B boards.
+    """
     analysis = _blank(len(words))
     draw_moves(rules, greedy, np.zeros(COLUMNS, np.uint64), seeds, words, analysis.action, analysis.reward)
     return analysis._replace(value=np.where(analysis.reward >= 0, np.nan, -np.inf))

@@ -1,7 +1,8 @@
-"""The 1-ply greedy policy, argmax over legal actions of r + V(afterstate), in two halves: look ahead, then choose.
+"""The 1-ply greedy policy, argmax over legal actions of r + V(afterstate), in two steps: look ahead, then choose.
 
-Between the halves the entries of the four afterstates are on their way from memory. A thread plays a few games in turn
-and works on one while another's entries arrive: 4x6 TD went from 2.9M to 4.7M moves/s on one core with two games.
+`look_ahead` begins to load the entries of the four afterstates from memory, and `best_move` reads them. A thread plays
+several games in turn. It works on one game while the entries of another are loaded. With two games, TD on 4x6 ran at
+4.7M moves/s instead of 2.9M on one core.
 """
 
 from typing import NamedTuple
@@ -24,32 +25,32 @@ from ntuple.game.bitboard import (
 from ntuple.game.jit import inline, kernel
 from ntuple.tables.network import Lookup, Network, find_entries, make_lookup, prefetch_entries, value_at
 
-ILLEGAL = np.float32(-1)  # in place of a reward
-ROWS = 5  # of the lookup, a game: its four afterstates, and one to learn from
-LEARN = 4  # the last of them
-GAMES_A_THREAD = 2  # more find no free slots for their loads, and fill the first-level cache
+ILLEGAL = np.float32(-1)  # reward of an illegal move
+ROWS = 5  # rows of the lookup for each game: four afterstates, and one to learn from
+LEARN = 4  # the row to learn from
+GAMES_A_THREAD = 2  # with more games, loads wait for free slots and the first-level cache is full
 
 
 class Scratch(NamedTuple):
-    """Memory of one thread's kernel for G games in turn; made by `make_scratch`."""
+    """Working memory of one thread for G games in turn; made by `make_scratch`."""
 
-    lookup: Lookup  # 5 rows a game
-    afters: NDArray[np.uint64]  # [G, 4, 2] see `valued_afterstate`
-    rewards: NDArray[np.float32]  # [G, 4] points; ILLEGAL where a move is
-    values: NDArray[np.float32]  # [G, 4] r + V; -inf where a move is not legal
+    lookup: Lookup  # ROWS rows for each game
+    afters: NDArray[np.uint64]  # [G, 4, 2] words of afterstates, see `valued_afterstate`
+    rewards: NDArray[np.float32]  # [G, 4] points; ILLEGAL if the move is illegal
+    values: NDArray[np.float32]  # [G, 4] r + V; -inf if the move is illegal
 
 
 def make_scratch(network: Network) -> Scratch:
-    """Memory for one thread to choose moves with and to learn from; behind its games there is room for one more."""
+    """Return the memory of one thread for GAMES_A_THREAD games, and one more for `expected_return`."""
     games = GAMES_A_THREAD + 1
     rewards, values = np.zeros((games, 4), np.float32), np.zeros((games, 4), np.float32)
     return Scratch(make_lookup(network, games * ROWS), np.zeros((games, 4, 2), np.uint64), rewards, values)
 
 
 class Move(NamedTuple):
-    """The chosen move of a board; an action of -1 says that no move is legal and the game is over."""
+    """The chosen move of a board."""
 
-    action: int
+    action: int  # -1: no move is legal, the game is over
     after: Board
     reward: np.float32  # points
     value: np.float32  # r + V(afterstate)
@@ -59,21 +60,22 @@ class Move(NamedTuple):
 def valued_afterstate(
     rules: Rules, network: Network | None, board: Board, action: int
 ) -> tuple[Board, Board, np.uint64]:
-    """The afterstate of an action, up to a symmetry only if the values have it; see `turned_afterstate`.
+    """Return the afterstate of an action, turned by a symmetry where the values do not depend on it.
 
-    A network of one view values a turned board differently, so it gets the true afterstate. The length of
-    `symmetries` is known to the compiler, which leaves the other branch out.
+    Turning the board back costs time (see `turned_afterstate`). A network of one view values a turned board
+    differently, so for such a network the afterstate is not turned. The compiler knows the length of `symmetries` and
+    removes the other branch.
 
     Args:
         rules: the game.
-        network: what values the afterstate; None: hand-made values, which have all symmetries.
+        network: values the afterstate; None: the heuristic, which is symmetric.
         board: the board before the move.
         action: 0..3.
 
     Returns:
-        The board and the afterstate, turned alike, and the reward; the move is legal if the two boards differ.
+        The board and the afterstate, both turned in the same way, and the reward. The move is legal if they differ.
     """
-    if network is not None:  # noqa: SIM102 (numba leaves out a branch over None only if it stands alone)
+    if network is not None:  # noqa: SIM102 (numba removes a branch on None only if the test stands alone)
         if len(network.symmetries) == 1:
             after, reward = afterstate(rules, board, action)
             return board, after, reward
@@ -82,7 +84,15 @@ def valued_afterstate(
 
 @inline
 def look_ahead(rules: Rules, network: Network, board: Board, scratch: Scratch, game: int) -> None:
-    """Find the four afterstates of a game's board and their entries, and begin to load these."""
+    """Find the four afterstates of a board and begin to load their entries.
+
+    Args:
+        rules: the game.
+        network: the values.
+        board: the board before the move.
+        scratch: receives afterstates and rewards.
+        game: index of the game in `scratch`.
+    """
     for action in range(4):
         source, after, reward = valued_afterstate(rules, network, board, action)
         scratch.afters[game, action, 0], scratch.afters[game, action, 1] = after.lo, after.hi
@@ -96,7 +106,17 @@ def look_ahead(rules: Rules, network: Network, board: Board, scratch: Scratch, g
 
 @inline
 def value_of_move(network: Network, scratch: Scratch, game: int, action: int) -> np.float32:
-    """Value of an action after `look_ahead`: r + V(afterstate), or -inf if it is not legal."""
+    """Return the value of an action after `look_ahead`: r + V(afterstate), -inf if it is illegal.
+
+    Args:
+        network: the values.
+        scratch: as filled by `look_ahead`.
+        game: index of the game in `scratch`.
+        action: 0..3.
+
+    Returns:
+        The value in points.
+    """
     reward = scratch.rewards[game, action]
     if reward < 0:
         return np.float32(-np.inf)
@@ -105,8 +125,8 @@ def value_of_move(network: Network, scratch: Scratch, game: int, action: int) ->
 
 @kernel
 def has_legal_move(scratch: Scratch, game: int) -> bool:
-    """Whether `look_ahead` saw a legal move."""
-    for action in range(4):  # noqa: SIM110 (any() of a generator is not for numba)
+    """Return whether `look_ahead` found a legal move."""
+    for action in range(4):  # noqa: SIM110 (numba has no any() of a generator)
         if scratch.rewards[game, action] >= 0:
             return True
     return False
@@ -114,17 +134,35 @@ def has_legal_move(scratch: Scratch, game: int) -> bool:
 
 @inline
 def make_move(scratch: Scratch, game: int, action: int, value: np.float32) -> Move:
-    """The move of an action after `look_ahead`."""
+    """Return an action as a move, after `look_ahead`.
+
+    Args:
+        scratch: as filled by `look_ahead`.
+        game: index of the game in `scratch`.
+        action: 0..3.
+        value: r + V(afterstate) of the action.
+
+    Returns:
+        The move.
+    """
     after = Board(scratch.afters[game, action, 0], scratch.afters[game, action, 1])
     return Move(action, after, scratch.rewards[game, action], value)
 
 
 @inline
 def best_move(network: Network, scratch: Scratch, game: int) -> Move:
-    """The best move of the board that `look_ahead` saw, the lowest action among equals.
+    """Return the move of the highest r + V after `look_ahead`, the lowest action among equals.
 
-    All values come before the first comparison: a mispredicted branch on a value that is still on its way from memory
-    would hold up the loads behind it.
+    All values are computed before the first comparison. A mispredicted branch on a value that is still being loaded
+    would delay the loads after it.
+
+    Args:
+        network: the values.
+        scratch: as filled by `look_ahead`; receives the values.
+        game: index of the game in `scratch`.
+
+    Returns:
+        The move.
     """
     for action in range(4):
         scratch.values[game, action] = value_of_move(network, scratch, game, action)
@@ -133,7 +171,7 @@ def best_move(network: Network, scratch: Scratch, game: int) -> Move:
 
 @inline
 def highest_move(scratch: Scratch, game: int) -> Move:
-    """The move of the highest of the four values, the lowest action among equals."""
+    """Return the move of the highest of the four values in `scratch`, the lowest action among equals."""
     best, value = -1, np.float32(-np.inf)
     for action in range(4):
         if scratch.values[game, action] > value:
@@ -143,7 +181,17 @@ def highest_move(scratch: Scratch, game: int) -> Move:
 
 @kernel
 def expected_return(rules: Rules, network: Network, scratch: Scratch, after: Board) -> np.float32:
-    """The mean over the spawns behind an afterstate of the best r + V, 0 where the game is over."""
+    """Return the mean over the spawns of the best r + V after an afterstate; a finished game counts 0.
+
+    Args:
+        rules: the game.
+        network: the values.
+        scratch: its last game is overwritten.
+        after: the afterstate.
+
+    Returns:
+        The mean in points.
+    """
     empty = empty_cells(rules, after)
     count = count_cells(empty)
     total = np.float32(0)

@@ -1,24 +1,27 @@
-"""Players: 1-ply greedy on an n-tuple network, and two that need no network, for scale."""
+"""Players: 1-ply greedy on an n-tuple network, and two without a network as baselines."""
 
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.files.stored_network import load_network
 from ntuple.game.baselines import play_at_random
-from ntuple.game.bitboard import Rules
+from ntuple.game.bitboard import Rules, make_rules
 from ntuple.game.episode import BROKEN, COLUMNS, NUMBER, Results, begin_game, board_of, go_on, write_result
 from ntuple.game.interfaces import Analysis, Games
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
-from ntuple.learning.state_and_q import AFTERSTATES, play_values
+from ntuple.learning.config import NTupleConfig, available_cores
+from ntuple.learning.state_and_q import AFTERSTATES, KINDS, play_values
 from ntuple.players.analysis import NO_BEST_MOVE, analyse_at_random, analyse_by_network, words_of
 from ntuple.players.greedy import GAMES_A_THREAD, Scratch, best_move, has_legal_move, look_ahead, make_scratch
 from ntuple.tables.network import Network
 
-TASKS_A_THREAD = 16  # parts of the work a thread takes at once: so many that none is left alone with a long tail
+TASKS_A_THREAD = 16  # tasks for each thread of the pool: enough that all threads finish at about the same time
 
 
 @kernel
@@ -31,10 +34,19 @@ def play_network(
     start: int,
     results: Results,
 ) -> None:
-    """Play games start, start + 1, ... of a seed by 1-ply search and fill `results`.
+    """Play games start, start + 1, ... of a seed by 1-ply search.
 
-    As many are played in turn as `games`, uint64[G, 16], has rows; one that ends makes room for the next. Where a legal
-    move is there and none is the best, since values are no numbers, the game's result is BROKEN and play stops.
+    G games are played in turn; when one ends, the next begins in its row. If a board has a legal move but no best one,
+    because values are NaN or -inf, the result of the game is BROKEN and the function returns.
+
+    Args:
+        rules: the game.
+        network: values of afterstates.
+        scratch: memory of this thread.
+        games: uint64[G, 16], memory of G games.
+        seed: of the games; game i draws from the random stream (seed, i).
+        start: number of the first game.
+        results: [N, 3] receives a row for each game.
     """
     begun = 0
     playing = 0
@@ -72,18 +84,18 @@ def _play(num_games: int, threads: int, play_some: Callable[[int, Results], None
     """Play games on a pool of threads.
 
     Args:
-        num_games: how many, numbered from 0.
-        threads: of the pool.
+        num_games: number of games, numbered from 0.
+        threads: size of the pool.
         play_some: play_some(start, results) fills the results of the games from `start` on.
 
     Returns:
         The games.
 
     Raises:
-        ValueError: values are no numbers.
+        ValueError: a game is BROKEN.
     """
     results = np.zeros((num_games, 3), np.int64)
-    play_some(0, results[:0])  # compiles the kernel, or loads it, before the clock runs
+    play_some(0, results[:0])  # compile or load the kernel before the time is measured
     began = time.perf_counter()
     with ThreadPoolExecutor(threads) as pool:
         size = -(-num_games // (TASKS_A_THREAD * threads))
@@ -95,20 +107,27 @@ def _play(num_games: int, threads: int, play_some: Callable[[int, Results], None
 
 
 class NTuplePlayer:
-    """Plays the best of the four moves. It shares the network's arrays: it plays as well as they are just then."""
+    """Plays the best of the four moves. It shares the arrays of the network and plays with their current weights."""
 
     effort_unit = "ply"
     plays_one_by_one = False
 
     def __init__(self, rules: Rules, network: Network, threads: int, kind: int = AFTERSTATES) -> None:
-        """A player; `kind` is what the network values (ntuple.state_action)."""
+        """Make a player.
+
+        Args:
+            rules: the game.
+            network: the values.
+            threads: threads that play games.
+            kind: AFTERSTATES, STATES or ACTIONS: what the network values.
+        """
         self._rules, self._network, self._threads, self._kind = rules, network, threads, kind
 
     def play(self, num_games: int, seed: int) -> Games:
-        """Play `num_games` games; the result of game i depends on (seed, i) alone, not on the threads.
+        """Play `num_games` games; the result of game i depends only on (seed, i), not on the threads.
 
         Raises:
-            ValueError: values are no numbers.
+            ValueError: a board has legal moves but all their values are NaN or -inf.
         """
 
         def play_some(start: int, results: Results) -> None:
@@ -122,10 +141,10 @@ class NTuplePlayer:
         return _play(num_games, self._threads, play_some)
 
     def analyse(self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Analysis:
-        """What it makes of boards [B, H, W]; it draws nothing, so the seeds [B] do not matter.
+        """Analyse boards [B, H, W]; the seeds [B] have no effect, since nothing is drawn.
 
         Raises:
-            ValueError: see `check_boards`; or values are no numbers.
+            ValueError: see `check_boards` and `play`.
         """
         words = words_of(self._rules, boards, seeds)
         return analyse_by_network(self._rules, self._network, self._kind, words)
@@ -142,7 +161,7 @@ class RandomPlayer:
         self._rules, self._threads = rules, threads
 
     def play(self, num_games: int, seed: int) -> Games:
-        """Play `num_games` games; the result of game i depends on (seed, i) alone, not on the threads."""
+        """Play `num_games` games; the result of game i depends only on (seed, i), not on the threads."""
 
         def play_some(start: int, results: Results) -> None:
             games = np.zeros((1, COLUMNS), np.uint64)
@@ -151,7 +170,7 @@ class RandomPlayer:
         return _play(num_games, self._threads, play_some)
 
     def analyse(self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Analysis:
-        """Moves on boards [B, H, W] that are drawn by seeds [B]; it knows no values.
+        """Draw a move on each of the boards [B, H, W] by its seed [B]; the values are NaN.
 
         Raises:
             ValueError: see `check_boards`.
@@ -161,6 +180,16 @@ class RandomPlayer:
 
 
 class GreedyPlayer(RandomPlayer):
-    """Plays the legal move of the largest immediate reward, ties broken at random."""
+    """Plays the legal move of the largest immediate reward; ties are broken at random."""
 
     greedy = True
+
+
+def load_player(folder: Path, config: NTupleConfig) -> NTuplePlayer:
+    """Load the player of a checkpoint folder, on all cores; only the weights are read.
+
+    Raises:
+        ValueError: see `load_weights`.
+    """
+    network = load_network(folder, config)
+    return NTuplePlayer(make_rules(config.rows, config.columns), network, available_cores(), KINDS[config.values])

@@ -3,17 +3,18 @@
 import json
 from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
+from reference import exact as reference
 
 from launch import bench
 from launch.bench import expectimax, learner, ntuple, rows, search
-from launch.bench.accuracy import ROOTS, Roots, bench_accuracy, errors, exact_q, late_board
+from launch.bench.accuracy import ROOTS, Roots, bench_accuracy, board_number, errors, exact_q, late_board, tabulate
 from launch.bench.rows import Row
 from launch.cli import main
 from launch.config.experiment import load_experiment
 from launch.errors import UserError
-from muzero2048.exact import solve
-from muzero2048.game.env import Game2048
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.search.config import SearchConfig
 
@@ -66,20 +67,36 @@ def test_the_best_of_interleaved_runs_counts(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_late_roots_and_their_exact_values() -> None:
-    solution = solve(Game2048(2, 2))
-    board = late_board(solution, ROOTS[0])
-    cells = solution.game.to_cells(board).reshape(-1, 4).astype(int)
+    exact = tabulate(2, 2)
+    board = late_board(exact, ROOTS[0])
+    cells = exact.game.to_cells(board).reshape(-1, 4).astype(int)
     assert len(cells) == 68
     assert (sum(2 ** cells[:, i] * (cells[:, i] > 0) for i in range(4)) >= 44).all()
-    truth = exact_q(solution, board)
-    assert truth.max(axis=1) == pytest.approx(solution.states[solution.number(board)])
+    numbers = jax.jit(board_number, static_argnums=0)(exact.game, board)
+    assert exact_q(exact, board).max(axis=1) == pytest.approx(exact.states[np.array(numbers)])
+
+
+@pytest.mark.parametrize("size", [(2, 2), (2, 3)])
+def test_tables_of_exact_values_equal_the_reference(size: tuple[int, int]) -> None:
+    found, truth = tabulate(*size), reference.solve(*size)
+    np.testing.assert_array_equal(found.reachable, np.flatnonzero(truth.reachable))
+    np.testing.assert_allclose(found.states, np.where(truth.reachable, truth.states, 0), rtol=1e-12)
+    moves = reference.moves(truth.boards(found.reachable).reshape(len(found.reachable), -1), *size)
+    afters = np.unique(np.concatenate([after[legal] for after, _, legal in moves]))
+    np.testing.assert_allclose(found.afterstates[afters], truth.afterstates[afters], rtol=1e-12)
+    assert np.count_nonzero(found.afterstates) == np.count_nonzero(truth.afterstates[afters])
+
+
+def test_a_board_too_large_for_tables_is_refused() -> None:
+    with pytest.raises(ValueError, match="board 3x3: exact values are tabled for up to 6 cells"):
+        tabulate(3, 3)
 
 
 def test_the_search_comes_near_the_exact_values() -> None:
-    solution = solve(Game2048(2, 2))
-    board = late_board(solution, ROOTS[0])
-    few = errors(solution, board, SearchConfig(simulations=64))
-    many = errors(solution, board, SearchConfig(simulations=1024))
+    exact = tabulate(2, 2)
+    board = late_board(exact, ROOTS[0])
+    few = errors(exact, board, SearchConfig(simulations=64))
+    many = errors(exact, board, SearchConfig(simulations=1024))
     assert many["zero", "expectimax"] < 0.05
     assert many["exact", "expectimax"] < 0.02
     assert all(many[key] < 0.5 * few[key] for key in few)
@@ -88,8 +105,8 @@ def test_the_search_comes_near_the_exact_values() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("chance", ["ratio", "deficit", "quasi_random"])
 def test_4096_simulations_with_zero_leaves(chance: str) -> None:
-    solution = solve(Game2048(2, 2))
-    found = errors(solution, late_board(solution, ROOTS[0]), SearchConfig(simulations=4096, chance=chance))
+    exact = tabulate(2, 2)
+    found = errors(exact, late_board(exact, ROOTS[0]), SearchConfig(simulations=4096, chance=chance))
     assert found["zero", "mean"] < 0.2
     assert found["zero", "expectimax"] < 0.05
 
@@ -118,6 +135,7 @@ def tiny(*overrides: str) -> MuZeroConfig:
     return load_experiment(learner.CONFIGS / "tiny.yaml", overrides).settings
 
 
+@pytest.mark.slow
 def test_rows_of_the_learner_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learner, "CPU_PRODUCT", 64)
     config = tiny("muzero.search.simulations=4", "muzero.unroll_steps=1")  # compiles faster than a tree

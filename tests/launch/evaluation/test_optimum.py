@@ -130,7 +130,7 @@ def test_score_and_loss_make_up_the_optimum(name: str, least: float, most: float
     assert together.mean() == pytest.approx(OPTIMUM, abs=4 * error)
 
 
-@pytest.mark.parametrize("root", ["gumbel", "puct"])
+@pytest.mark.parametrize("root", ["gumbel", pytest.param("puct", marks=pytest.mark.slow)])
 def test_the_tree_search_of_the_true_game(root: str) -> None:
     """MuZero's search with a network that knows nothing: what the game tells it comes with simulations."""
     lost = []

@@ -4,6 +4,8 @@ import gzip
 import json
 from pathlib import Path
 
+import pytest
+
 from launch.cli import main
 from launch.run.tracking import read_metrics
 
@@ -40,6 +42,7 @@ def test_a_learner_without_jax_is_not_profiled(toy_yaml: Path, capsys):
     assert not Path("runs").exists()
 
 
+@pytest.mark.slow
 def test_a_single_report_is_not_recorded_and_the_run_says_so(capsys):
     assert main(["train", str(CONFIG), *SMALL, "run.profile=true", "deep_td.env_steps=256"]) == 0
     assert "warning: run.profile records the second report, and there was one alone" in capsys.readouterr().err

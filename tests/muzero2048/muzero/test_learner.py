@@ -132,29 +132,33 @@ def test_calls_take_a_second_and_a_half(rounds: int, seconds: float, following: 
     assert base_learner.rounds_a_call(rounds, seconds) == following
 
 
-def test_starts_continue_to_the_bit(tmp_path: Path) -> None:
-    """What a rule of starts remembers is in the checkpoint."""
-    config = dataclasses.replace(CONFIG, start=configured(StartConfig, kind="carousel", stages="8 16", carousel_size=5))
-    first = continues_to_the_bit(config, tmp_path)
-    assert 0 < first["train/normal_start_share"] < 1
-
-
-def test_tables_averages_and_priorities_continue_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_starts_tables_averages_and_priorities_continue_to_the_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The checkpoint holds all optional parts of the state; one program for all of them, since compiling is slow."""
     monkeypatch.setattr("muzero2048.muzero.table_learning.MODEL_IS_RIGHT", 0.0)
     network = configured(small_config("grounded").network, value_tuples="lines squares", table_bits=16)
-    replay = dataclasses.replace(CONFIG.replay, priority_exponent=1.0, importance_exponent=1.0)
-    continues_to_the_bit(dataclasses.replace(CONFIG, network=network, ema_decay=0.9, replay=replay), tmp_path)
+    config = dataclasses.replace(
+        CONFIG, network=network, ema_decay=0.9,
+        start=configured(StartConfig, kind="carousel", stages="8 16", carousel_size=5),
+        replay=dataclasses.replace(CONFIG.replay, priority_exponent=1.0, importance_exponent=1.0),
+    )  # fmt: skip
+    learner, first = continues_to_the_bit(config, tmp_path)
+    assert 0 < first["train/normal_start_share"] < 1
+    weights, coherence = jax.tree.leaves(learner._state.tables.weights)[0], learner._state.tables.coherence
+    assert np.count_nonzero(weights) > 20
+    assert np.count_nonzero(coherence.absolute) >= np.count_nonzero(weights)
 
 
-def continues_to_the_bit(config: MuZeroConfig, folder: Path) -> dict[str, float]:
-    """Two reports on end are those of two learners, one from the checkpoint of the other; gives the first."""
+def continues_to_the_bit(config: MuZeroConfig, folder: Path) -> tuple[MuZeroLearner, dict[str, float]]:
+    """Two reports in a row equal those of two learners, the second restored from the first; the learner, its first."""
     learner, other = MuZeroLearner(config, seed=1), MuZeroLearner(config, seed=99)
     first = learner.advance()
     learner.save(folder)
     other.restore(folder)
     assert trained(other.advance()) == trained(learner.advance())
     assert all(np.array_equal(a, b) for a, b in zip(weights(other), weights(learner), strict=True))
-    return first
+    return learner, first
 
 
 def test_the_player_of_a_checkpoint(run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]]) -> None:

@@ -9,7 +9,7 @@ from flax import nnx
 from muzero2048.game.symmetry import symmetries
 from muzero2048.networks.tuple_embedding import TupleFeatures, num_tables, table_entries, tuple_placements
 
-ALL = "lines squares rects axes"
+ALL = ("lines", "squares", "rects", "axes")
 
 
 def test_placements_of_4x4() -> None:
@@ -63,14 +63,14 @@ def test_entries_by_hand(shape: tuple[int, int], bits: int, rng: np.random.Gener
 
 def test_no_tuple_fits() -> None:
     with pytest.raises(ValueError, match="none of these fits"):
-        tuple_placements("axes", (2, 3))
+        tuple_placements(("axes",), (2, 3))
 
 
 def test_features_are_the_entries_side_by_side() -> None:
-    features = TupleFeatures("lines squares", 2, (2, 3), nnx.Rngs(0))
+    features = TupleFeatures(("lines", "squares"), 2, (2, 3), nnx.Rngs(0))
     cells = jnp.array([[1, 2, 3, 4, 5, 6]], jnp.uint8)
     assert not features(cells).any()
-    entries = table_entries(cells, tuple_placements("lines squares", (2, 3)), 16)[0]
+    entries = table_entries(cells, tuple_placements(("lines", "squares"), (2, 3)), 16)[0]
     features.tables[...] = features.tables[...].at[entries[3]].set(jnp.array([7.0, 8.0]))
     assert features(cells)[0, 6:8].tolist() == [7.0, 8.0]
     assert features.features == features(cells).shape[1] == 14  # five lines and two squares

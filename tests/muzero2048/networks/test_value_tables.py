@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from muzero2048.models.make import make_model
-from muzero2048.muzero.train_step import LearnerState
+from muzero2048.muzero.losses import LossReport
+from muzero2048.muzero.table_learning import init_tables, learn_tables, model_is_right
+from muzero2048.muzero.targets import Batch
 from muzero2048.networks.value_codec import ValueCodec, transform
 from muzero2048.networks.value_tables import ValueTables, init_coherence, learn
-from tests.muzero2048.toy_model import NETWORKS, random_model, shared_learner, small_config
+from tests.muzero2048.toy_model import NETWORKS, random_model, small_config
 from tests.settings import configured
 
 TABLES = configured(NETWORKS["grounded"], value_tuples="rects", table_bits=16)
@@ -45,7 +47,7 @@ def test_batches_of_tc_equal_plain_python(rng: np.random.Generator) -> None:
 
 
 def test_one_visit_closes_the_error() -> None:
-    tables = ValueTables("rects axes", 20, (4, 4), jnp.float32(0.0))
+    tables = ValueTables(("rects", "axes"), 20, (4, 4), jnp.float32(0.0))
     cells = jnp.array([[1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 2, 3, 4, 5, 6]], jnp.uint8)
     entries = tables.entries(cells)
     assert len(set(entries[0].tolist())) == entries.size == 32
@@ -75,18 +77,35 @@ def test_optimistic_tables() -> None:
     np.testing.assert_allclose(tables(jnp.zeros((1, 6), jnp.uint8)), transform(jnp.float32(500.0)), rtol=1e-5)
 
 
-def test_the_learner_moves_the_tables_once_the_model_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new model is wrong, and they wait; where nothing is asked of it they move at once."""
+def report(afterstate_accuracy: float) -> LossReport:
+    blank = LossReport(*[jnp.float32(0.0)] * len(LossReport._fields))
+    return blank._replace(afterstate_accuracy=jnp.float32(afterstate_accuracy))
+
+
+def test_tables_are_moved_by_the_first_afterstates_of_a_batch_if_that_is_allowed(rng: np.random.Generator) -> None:
+    """They are allowed to once the model decodes 99% of the afterstates of a batch; a weight of 0 moves nothing."""
     config = small_config("grounded", network=TABLES)
-
-    def moved(learner) -> LearnerState:
-        state, _ = learner.fill(learner.init(0))
-        return learner.rounds(state, learner.empty(), 2)[0]
-
-    waiting = moved(shared_learner(config))
-    assert not any(jnp.any(x) for x in jax.tree.leaves(waiting.tables))
-    monkeypatch.setattr("muzero2048.muzero.table_learning.MODEL_IS_RIGHT", 0.0)
-    learned = moved(shared_learner.__wrapped__(config))
-    weights, coherence = jax.tree.leaves(learned.tables.weights)[0], learned.tables.coherence
-    assert jnp.count_nonzero(weights) > 20
-    assert jnp.count_nonzero(coherence.absolute) >= jnp.count_nonzero(weights)
+    assert not model_is_right(report(0.98))
+    assert model_is_right(report(0.99))
+    model = make_model(config, 0)
+    tables = init_tables(model)
+    B, K, N, A = 4, config.unroll_steps, 6, 4
+    cells = jnp.asarray(rng.integers(0, 6, (B, K, N)), jnp.uint8)
+    blank = jnp.zeros((B, K + 1))
+    batch = Batch(
+        cells=jnp.zeros((B, K + 1, N), jnp.uint8), alive=blank > 0, value=blank, policy=jnp.zeros((B, K + 1, A)),
+        afterstate_cells=cells, action=jnp.zeros((B, K), jnp.int8), spawn_code=jnp.zeros((B, K), jnp.int8),
+        reward=jnp.zeros((B, K)), afterstate_value=jnp.full((B, K), 300.0), weight=jnp.array([1.0, 1.0, 1.0, 0.0]),
+    )  # fmt: skip
+    waiting = learn_tables(model, tables, batch, jnp.asarray(False), config)
+    assert not any(jnp.any(x) for x in jax.tree.leaves(waiting))
+    learned = learn_tables(model, tables, batch, jnp.asarray(True), config)
+    (weights,), absolute = jax.tree.leaves(learned.weights), np.asarray(learned.coherence.absolute)
+    entries = np.asarray(model.value_tables.entries(cells[:, 0]))
+    moved = set(entries[:3].ravel().tolist())
+    assert moved
+    assert set(np.flatnonzero(weights).tolist()) == moved
+    assert set(np.flatnonzero(absolute).tolist()) == moved
+    model.value_tables.weights[...] = weights
+    left = config.value.to_centre(jnp.float32(300.0)) - model.value_tables(cells[:3, 0])
+    assert float(jnp.abs(left).mean()) < 0.5 * float(config.value.to_centre(jnp.float32(300.0)))

@@ -106,7 +106,10 @@ def search_directly(case: Case, boards: np.ndarray, seeds: np.ndarray) -> Plan:
     return jax.device_get(search(case.params))
 
 
-@pytest.mark.parametrize("name", ["gumbel", "puct", "n-tuples", "td_afterstate", "q_learning"])
+@pytest.mark.parametrize("name", [
+    "gumbel", "td_afterstate",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("puct", "n-tuples", "q_learning")),
+])  # fmt: skip
 def test_games_by_analysis_are_those_of_play(name: str) -> None:
     """The random numbers of a move come from the seed, the game and the number of the move, as in play."""
     player, count = case_of(name).player, 8
@@ -135,7 +138,10 @@ def test_games_by_analysis_are_those_of_play(name: str) -> None:
     assert played.moves.min() > 1
 
 
-@pytest.mark.parametrize("name", SEARCHES)
+@pytest.mark.parametrize("name", [
+    "gumbel", "puct", "n-tuples", "afterstates",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("one step", "mctx", "ties")),
+])  # fmt: skip
 def test_analysis_is_what_the_search_says(name: str) -> None:
     case, boards = case_of(name), some_boards()[1:]  # seven, filled up to eight
     found, expected = case.player.analyse(boards, seeds_of(boards)), search_directly(case, boards, seeds_of(boards))

@@ -34,16 +34,16 @@ from ..toy_model import (
 
 DISCOUNT = 0.9
 BASE = SearchConfig(simulations=40, value_scale=10.0)
-# Every pair of options of two fields occurs in these eight.
+# Every option occurs in the first four, and every pair of options of two fields in all eight.
 CONFIGS = [
     ("gumbel", "puct", "ratio", "node"),
-    ("puct", "gumbel", "ratio", "fixed"),
     ("gumbel", "gumbel", "deficit", "fixed"),
-    ("puct", "puct", "deficit", "node"),
-    ("gumbel", "gumbel", "quasi_random", "node"),
     ("puct", "puct", "quasi_random", "fixed"),
-    ("gumbel", "puct", "sampled", "fixed"),
     ("puct", "gumbel", "sampled", "node"),
+    pytest.param("puct", "gumbel", "ratio", "fixed", marks=pytest.mark.slow),
+    pytest.param("puct", "puct", "deficit", "node", marks=pytest.mark.slow),
+    pytest.param("gumbel", "gumbel", "quasi_random", "node", marks=pytest.mark.slow),
+    pytest.param("gumbel", "puct", "sampled", "fixed", marks=pytest.mark.slow),
 ]
 
 
@@ -101,7 +101,8 @@ def plan_in_simulator(model: Model, board: Board, seeds: jax.Array, config: Sear
 
 @pytest.mark.parametrize("config", [
     dataclasses.replace(BASE, root="gumbel", inside="puct", chance="sampled"),
-    dataclasses.replace(BASE, root="puct", inside="gumbel", chance="deficit", normalization="fixed"),
+    pytest.param(dataclasses.replace(BASE, root="puct", inside="gumbel", chance="deficit", normalization="fixed"),
+                 marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_they_agree_in_the_simulator(config: SearchConfig) -> None:
     """Illegal moves and ends of games inside the tree; dead roots and roots of one move among the boards."""
@@ -120,7 +121,7 @@ def test_they_agree_in_the_simulator(config: SearchConfig) -> None:
     assert not own.value[~live].any()
 
 
-@pytest.mark.parametrize(("considered", "simulations"), [(4, 32), (3, 50)])
+@pytest.mark.parametrize(("considered", "simulations"), [pytest.param(4, 32, marks=pytest.mark.slow), (3, 50)])
 def test_one_code_makes_it_gumbel_muzero(considered: int, simulations: int) -> None:
     """With one code nothing is stochastic, and Gumbel MuZero by its authors searches the same tree.
 

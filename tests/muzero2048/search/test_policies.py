@@ -51,9 +51,9 @@ def both_plans(model: Model | None, board: Board, config: SearchConfig, simulato
     [
         (2, "residual_mlp", False, "node"),
         (3, "se_resnet", False, "tree"),
-        (4, "grounded", False, "fixed"),
+        pytest.param(4, "grounded", False, "fixed", marks=pytest.mark.slow),
         (2, None, True, "tree"),
-        (3, "grounded", True, "node"),
+        pytest.param(3, "grounded", True, "node", marks=pytest.mark.slow),
         (4, None, True, "node"),
     ],
 )

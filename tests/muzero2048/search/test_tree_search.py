@@ -153,7 +153,10 @@ def plan_boards(model: Model, board: Board, noise: tuple, config: SearchConfig, 
 
 @pytest.mark.parametrize(("simulator", "config"), [
     (False, SearchConfig(simulations=24, chance="sampled")),
-    (True, SearchConfig(simulations=24, root="puct", inside="gumbel", chance="weighted", read_out="expectimax")),
+    pytest.param(
+        True, SearchConfig(simulations=24, root="puct", inside="gumbel", chance="weighted", read_out="expectimax"),
+        marks=pytest.mark.slow,
+    ),
 ])  # fmt: skip
 def test_a_row_is_the_search_of_its_board_alone(simulator: bool, config: SearchConfig) -> None:
     """38 boards, not a whole number of blocks: ends, single moves, nearly empty and full ones."""
@@ -198,7 +201,7 @@ def test_blocks_hold_every_row_once_and_one_kind_each(batch: int, rng: np.random
         assert kind[rows < batch].all()
 
 
-@pytest.mark.parametrize("considered", [4, 2])
+@pytest.mark.parametrize("considered", [pytest.param(4, marks=pytest.mark.slow), 2])
 def test_an_accelerator_grows_the_trees_of_a_cpu(considered: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways of evaluating, the accelerator's run here: more boards than a block holds, some of them over."""
     config = configured(BASE, simulations=12, considered_actions=considered)

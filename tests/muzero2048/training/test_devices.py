@@ -94,7 +94,12 @@ def assert_same(metrics: dict[str, float], expected: dict[str, float]) -> None:
     assert metrics[AGREEMENT] == pytest.approx(expected[AGREEMENT], abs=0.005)
 
 
-@pytest.mark.parametrize(("processes", "devices"), [(1, 2), (1, 4), (2, 2)])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("processes", "devices"), [pytest.param(1, 2, marks=SLOW), pytest.param(1, 4, marks=SLOW), (2, 2)]
+)
 def test_many_devices_are_as_one(one_device: OneDevice, tmp_path: Path, processes: int, devices: int) -> None:
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices // processes}"
     words = [str(word) for word in (processes, devices, one_device.saved, tmp_path)]

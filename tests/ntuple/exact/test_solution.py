@@ -5,14 +5,11 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference import rules
+from reference import exact, rules
 from safetensors.numpy import load_file, save_file
 
-from muzero2048 import exact
-from muzero2048.game.env import Game2048
 from ntuple.exact.solution import CHUNK, Answer, Solution, Worth
 from ntuple.exact.solution_file import FORMAT, OLD_FORMAT, digest_of
 from ntuple.exact.solver import LEVELS, solve
@@ -164,21 +161,19 @@ def test_the_best_move_is_worth_the_state_to_the_bit() -> None:
     np.testing.assert_array_equal(np.maximum(best, 0), asked.solved.values.expected)
 
 
-def test_the_dense_solver_of_the_search_agrees() -> None:
-    dense, asked = exact.solve(Game2048(2, 3)), solution(2, 3)
+def test_the_dense_solver_agrees() -> None:
+    dense, asked = exact.solve(2, 3), solution(2, 3)
     rng = np.random.default_rng(0)
     numbers = rng.choice(np.flatnonzero(dense.reachable), 2000, replace=False)
-    cells = np.array(dense.game.to_cells(dense.board(numbers)))
-    boards = [tuple(map(tuple, levels)) for levels in cells.tolist()]
+    boards = [tuple(map(tuple, levels)) for levels in dense.boards(numbers).tolist()]
     values = asked.move_values(words(boards))
     for action in rules.ACTIONS:
         afters, rewards = zip(*(rules.afterstate(board, action) for board in boards), strict=True)
-        behind = dense.number(dense.game.from_cells(jnp.asarray(afters, jnp.uint8)))
         legal = [after != board for after, board in zip(afters, boards, strict=True)]
-        wanted = np.where(legal, np.array(rewards) + dense.afterstates[np.asarray(behind)], -np.inf)
+        wanted = np.where(legal, np.array(rewards) + dense.afterstates[dense.number(np.array(afters))], -np.inf)
         np.testing.assert_allclose(values[:, action], wanted, rtol=1e-9)
     away = rng.choice(np.flatnonzero(~dense.reachable), 500, replace=False)
-    for levels in np.array(dense.game.to_cells(dense.board(away))):
+    for levels in dense.boards(away):
         assert asked.look_up(levels).state is None
 
 

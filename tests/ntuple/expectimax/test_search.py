@@ -337,7 +337,7 @@ def test_the_heuristic_searches() -> None:
         {"limits": "17:2"},
         {"limits": "6:0"},
         {"downgrade": "top4"},
-        {"downgrade": "16384,32768"},
+        {"downgrade": (16384, 16384)},
         {"downgrade": "many"},
         {"leaf_bits": 1},
         {"node_bits": 40},

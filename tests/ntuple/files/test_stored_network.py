@@ -7,8 +7,9 @@ from reference.positions import as_board
 
 from ntuple import NTupleConfig, NTupleLearner, load_player, make_rules
 from ntuple.files.safetensors import load_tensors, save_tensors
-from ntuple.files.stored_network import StoredNetwork, filled_network, from_w, load_stored, save_stored
+from ntuple.files.stored_network import StoredNetwork, filled_network, load_stored, save_stored
 from ntuple.files.tdl import read_w, write_w
+from ntuple.files.tdl_network import from_w, to_w
 from ntuple.learning.config import StepSizeConfig
 from ntuple.learning.step_sizes import FIRST, SECOND
 from ntuple.tables.averaging import average
@@ -22,7 +23,7 @@ CONFIG = NTupleConfig(network="012,45", env_steps=3000, report_env_steps=1000, t
 def test_files_of_tdl2048_come_back_to_the_byte(tmp_path: Path) -> None:
     for name, stages in (("tc.w", ""), ("stages.w", "0,256")):
         stored = from_w(read_w(GOLDEN / name), CONFIG, stages)
-        write_w(tmp_path / name, stored.to_w())
+        write_w(tmp_path / name, to_w(stored))
         assert (tmp_path / name).read_bytes() == (GOLDEN / name).read_bytes()
         assert bool(stored.memory) == (name == "tc.w")
 
@@ -35,7 +36,7 @@ def test_a_trained_network_goes_there_and_back(tmp_path: Path) -> None:
     stored = load_stored(tmp_path, learner.config, with_memory=True)
     assert set(stored.memory) == {"first", "second"}
     path = tmp_path / "ours.w"
-    write_w(path, stored.to_w())
+    write_w(path, to_w(stored))
     again = from_w(read_w(path), learner.config, "64")
     np.testing.assert_array_equal(again.weights, stored.weights)
     touched = stored.memory["second"] > 0
@@ -60,7 +61,8 @@ def test_errors_are_on_the_scale_of_tdl2048() -> None:
         one_sign = (sums > 0) & (abs(errors) == sums)
         assert one_sign.sum() > 50
         np.testing.assert_allclose(16 * stored.weights[one_sign], errors[one_sign], rtol=1e-5)
-    table = StoredNetwork(CONFIG, ours.weights, {"first": ours.weights, "second": ours.weights + 32}).to_w().tables[0]
+    both = StoredNetwork(CONFIG, ours.weights, {"first": ours.weights, "second": ours.weights + 32})
+    table = to_w(both).tables[0]
     np.testing.assert_allclose(table.blocks[1][4096:], (ours.weights[:4096] + 32) / 16)
 
 
@@ -92,7 +94,7 @@ def test_promoted_weights_are_written_out_wherever_nothing_promotes(promotion: s
     expected = _values(stored)
     assert np.abs(np.subtract(expected, _values(replace(stored, config=STAGED)))).max() > 100  # it promotes
     plain, folded = stored.promoted(), stored.folded()
-    again = from_w(stored.to_w(), NTupleConfig(), STAGED.stages)
+    again = from_w(to_w(stored), NTupleConfig(), STAGED.stages)
     for made in (plain, folded, again):
         assert made.config.promotion == "none"
         np.testing.assert_allclose(_values(made), expected, rtol=1e-5, atol=0.05)
@@ -124,7 +126,7 @@ def test_what_a_w_file_cannot_be_is_refused() -> None:
         from_w(file._replace(tables=file.tables[:-1]), CONFIG, "256")
     small = StoredNetwork(replace(CONFIG, rows=3, columns=3), np.zeros(4096 + 256, np.float32))
     with pytest.raises(ValueError, match="4x4 boards"):
-        small.to_w()
+        to_w(small)
 
 
 def test_numbers_that_are_not_finite_are_refused_by_every_reader(tmp_path: Path) -> None:
@@ -152,14 +154,14 @@ def test_half_precision_has_no_large_weights(tmp_path: Path) -> None:
     weights = np.linspace(-65_504, 65_504, 4352, dtype=np.float32)
     stored = StoredNetwork(CONFIG, weights, {"first": weights, "second": abs(weights)})
     save_stored(stored, tmp_path, half=True)
-    tables = stored.to_w(half=True).tables
+    tables = to_w(stored, half=True).tables
     assert [[block.dtype for block in table.blocks] for table in tables] == [[np.float16]] * 2  # E and A are left out
-    write_w(tmp_path / "half.w", stored.to_w(half=True))
+    write_w(tmp_path / "half.w", to_w(stored, half=True))
     assert (tmp_path / "half.w").stat().st_size < 2 * 4352 + 100
     for again in (load_stored(tmp_path, CONFIG), from_w(read_w(tmp_path / "half.w"), CONFIG)):
         np.testing.assert_allclose(again.weights, weights, rtol=1e-3)
     weights[[7, 8]] = 65_505, -1e6
-    for write in (lambda: save_stored(stored, tmp_path, half=True), lambda: stored.to_w(half=True)):
+    for write in (lambda: save_stored(stored, tmp_path, half=True), lambda: to_w(stored, half=True)):
         with pytest.raises(ValueError, match=r"^2 of 4,352 weights are above 65,504.*leave out --half$"):
             write()
 

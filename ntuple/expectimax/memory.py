@@ -1,0 +1,130 @@
+"""What an expectimax search works with: its settings, and the memory of one thread with two transposition tables.
+
+One table remembers values of leaves, the other values of chance nodes. A slot holds one entry, and a new entry replaces
+the old one. An entry contains the whole board, so a hit never returns the value of another board. At default sizes the
+tables take 48 and 208 KB and stay in the second-level cache.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ntuple.expectimax.config import ExpectimaxConfig
+from ntuple.game.bitboard import DOWN, LEFT, RIGHT, U32, UP, ZERO, Board, Rules, flip, mirror, transposed
+from ntuple.game.jit import inline
+from ntuple.game.rng import GAMMA
+from ntuple.tables.network import Lookup, Network, make_lookup
+
+HASH_SHIFT = np.uint64(36)  # 28 bits of a product remain, enough for the largest table
+NO_BOARD = np.uint64(2**64 - 1)  # word of an empty slot: sixteen tiles of 32768, which is no afterstate
+REMEMBERED = np.uint64(2**64 - 1)  # in Memory.slots instead of a slot: the value is known
+FRAME, MOVED, POINTS = range(3)  # columns of Memory.frames
+NO_LOOKUP = Lookup(np.zeros(0, np.uint32), ZERO, np.zeros(0, np.uint64))  # for a heuristic
+
+
+class Search(NamedTuple):
+    """Settings of a search; made by `make_search`."""
+
+    plies: int  # p; with a time limit, the largest depth of iterative deepening
+    most_plies: NDArray[np.int8]  # [17] largest number of plies below an afterstate, by its number of empty cells
+    rectified: bool  # see ntuple/expectimax/search.py
+    least_probability: np.float32  # a chance node below this cumulative probability is a leaf; 0: exact
+    takes_deeper: bool  # use the remembered value of a deeper search for a shallower one
+    seconds: float  # time limit of a move; 0: none
+    downgrades_from: np.uint64  # tiles as bits of one number, see `downgraded`; 0: never
+
+
+class Memory(NamedTuple):
+    """Memory of one thread; made by `make_memory`."""
+
+    # The last layer: leaves after a spawned 2 (first index 0) and after a spawned 4 (first index 1).
+    lookup: Lookup  # 8 rows
+    afters: NDArray[np.uint64]  # [2, 4, 2] words of the leaves
+    rewards: NDArray[np.float32]  # [2, 4] points; ILLEGAL if the move is illegal
+    values: NDArray[np.float32]  # [2, 4] V of the leaves
+    slots: NDArray[np.uint64]  # [2, 4] slot of the leaf in its table; REMEMBERED if `values` already holds its value
+    places: NDArray[np.uint64]  # [4, 16] bit at which the nibble of a cell begins in the frame of an action
+    frames: NDArray[np.uint64]  # [4, 3] FRAME: the turned board; MOVED: the board after the slide; POINTS: reward / 4
+    lines: NDArray[np.uint64]  # [4, 4] the lines of a frame after the slide, as entries of Rules.slide
+    empty: NDArray[np.uint64]  # [17] the empty cells of a chance node above the leaves
+    # The transposition tables: 2^n leaves and 2^m chance nodes.
+    leaf_boards: NDArray[np.uint64]  # [2^n] lower words; boards with tiles of 65536 or more are not remembered
+    leaf_values: NDArray[np.float32]  # [2^n]
+    node_boards: NDArray[np.uint64]  # [2^m]
+    node_values: NDArray[np.float32]  # [2^m]
+    node_plies: NDArray[np.int8]  # [2^m] depth of the remembered value
+    # The root.
+    root: NDArray[np.float32]  # [4] values of the moves in the running search
+    root_values: NDArray[np.float32]  # [4] values of the moves in the last completed search
+    deadline: NDArray[np.float64]  # [1] time of the clock at which the search stops, seconds
+
+
+def make_search(config: ExpectimaxConfig) -> Search:
+    """Return the search of a config."""
+    return Search(
+        plies=config.plies,
+        most_plies=np.array(config.most_plies, np.int8) - np.int8(1),
+        rectified=config.rectified,
+        least_probability=np.float32(config.least_probability),
+        takes_deeper=config.takes_deeper,
+        seconds=config.seconds,
+        downgrades_from=np.uint64(config.downgrades_from),
+    )
+
+
+def make_memory(rules: Rules, network: Network | None, leaf_bits: int, node_bits: int) -> Memory:
+    """Return the memory of one thread with empty tables.
+
+    Args:
+        rules: the game.
+        network: values of leaves; None for a heuristic.
+        leaf_bits: n of the 2^n leaves, 12 bytes each.
+        node_bits: m of the 2^m chance nodes, 13 bytes each.
+
+    Returns:
+        The memory.
+    """
+    return Memory(
+        lookup=make_lookup(network, 8) if network is not None else NO_LOOKUP,
+        afters=np.zeros((2, 4, 2), np.uint64),
+        rewards=np.zeros((2, 4), np.float32),
+        values=np.zeros((2, 4), np.float32),
+        slots=np.zeros((2, 4), np.uint64),
+        places=_places(rules),
+        frames=np.zeros((4, 3), np.uint64),
+        lines=np.zeros((4, 4), np.uint64),
+        empty=np.zeros(17, np.uint64),
+        leaf_boards=np.full(1 << leaf_bits, NO_BOARD, np.uint64),
+        leaf_values=np.zeros(1 << leaf_bits, np.float32),
+        node_boards=np.full(1 << node_bits, NO_BOARD, np.uint64),
+        node_values=np.zeros(1 << node_bits, np.float32),
+        node_plies=np.zeros(1 << node_bits, np.int8),
+        root=np.zeros(4, np.float32),
+        root_values=np.zeros(4, np.float32),
+        deadline=np.zeros(1, np.float64),
+    )
+
+
+def _places(rules: Rules) -> NDArray[np.uint64]:
+    """Return the bit of each of 16 cells in each of the 4 frames; 0 for cells outside the board."""
+    places = np.zeros((4, 16), np.uint64)
+    for cell in range(16):
+        if not int(rules.cells) >> 4 * cell & 1:
+            continue
+        board = Board(np.uint64(1 << 4 * cell), ZERO)
+        turned = {LEFT: board, RIGHT: mirror(rules, board), UP: transposed(board), DOWN: transposed(flip(rules, board))}
+        for action, frame in turned.items():
+            places[action, cell] = int(frame[0]).bit_length() - 1
+    return places
+
+
+@inline
+def slot_of(boards: NDArray[np.uint64], word: np.uint64) -> np.uint64:
+    """Return the slot of a board in a transposition table.
+
+    A bit of a product depends only on the bits of the word at and below it. So the upper half of the word is folded
+    into the lower one and upper bits of the product are taken. A hash under which boards that differ only in the last
+    row shared slots made searches of 3 plies take twice as long.
+    """
+    return ((word ^ word >> U32) * GAMMA >> HASH_SHIFT) & np.uint64(boards.size - 1)
