@@ -37,6 +37,6 @@ class LearnerSpec(NamedTuple):
     has_search_settings: bool = False  # whether it trains by tree search: its config has a SearchConfig `search`
 
     # Of training.
-    start_key: str = ""  # key of its config that tells where games of training begin; "": always from normal starts
+    start_key: str = ""  # key of its config for the start of training games; "": always from normal starts
     begin_from: Reference = ""  # (learner, path, config): begin with the network of a checkpoint; "": it cannot
     network_files: tuple[str, ...] = ()  # suffixes of other files that `begin_from` reads; their config is None

@@ -30,8 +30,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
     options = search_options(arguments)
     if is_baseline(arguments):
-        asked = analyse.ask_baseline(arguments.path, arguments.board or "4x4", options)
+        analyst = analyse.baseline_analyst(arguments.path, arguments.board or "4x4", options)
     else:
-        asked = analyse.ask_path(Path(arguments.path), options)
-    analyse.tell(asked, arguments.position, arguments.json)
+        analyst = analyse.load_analyst(Path(arguments.path), options)
+    analyse.print_moves(analyst, arguments.position, arguments.json)
     return 0

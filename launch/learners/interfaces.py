@@ -1,4 +1,4 @@
-"""What launch asks of a learner: structural types, so that neither learner has to import launch.
+"""The protocols that a learner implements. They are structural types, so a learner imports nothing of launch.
 
 Shapes: `G` games, `B` boards of `H, W` cells. Actions: up, right, down, left = 0..3.
 """
@@ -58,59 +58,60 @@ class SlowPlayer(Player, Protocol):
 
 @runtime_checkable
 class Learner(Protocol):
-    """A training state that the loop of launch/run/loop.py drives: constructed as `XLearner(config, seed)`."""
+    """A training that the loop of launch/run/loop.py drives; constructed as `XLearner(config, seed)`."""
 
     @staticmethod
     def memory(config: Any) -> dict[str, int]:
-        """Bytes that a training takes by what takes them, in words, at least; of several devices those of one.
+        """Return a lower bound of the bytes that a training takes on one device, by the name of each part.
 
-        Nothing is allocated. launch/run/memory.py prints the parts, and refuses a training that cannot fit.
+        Nothing is allocated. launch/run/memory.py prints the parts and refuses a training that cannot fit.
         """
 
     @property
     def env_steps_total(self) -> int:
-        """The training budget in moves; training ends at `progress["env_steps"] >= env_steps_total`."""
+        """The training budget in moves: training ends when `progress["env_steps"] >= env_steps_total`."""
 
     @property
     def progress(self) -> dict[str, int]:
-        """The counts so far: env_steps (moves), games (finished), updates (of the weights)."""
+        """The counts so far: env_steps (moves), games (finished games), updates (of the weights)."""
 
     @property
     def within_report(self) -> bool:
-        """Whether `tick` ended the last `advance`: an uninterrupted training would have gone on to its next report."""
+        """Whether `tick` ended the last `advance` before the end of its report."""
 
     def advance(self, tick: Callable[[int], bool] = ...) -> dict[str, float]:
-        """Train until the next report, or until `tick` ends it, and return the metrics of that stretch.
+        """Train until the next report, or until `tick` returns true.
 
-        Weights and games after the report have the same bits wherever it was ended and taken up again, with one thread
-        or one device.
+        With one thread or one device, an interruption changes nothing: when the report is complete, weights and games
+        are bit for bit those of a report in one call.
 
         Args:
-            tick: called now and then with the moves made since the call began; True asks for a return within seconds.
+            tick: called from time to time with the moves made since the call began. When it returns True, `advance`
+                returns within seconds.
 
         Returns:
-            Metrics registered in launch/run/metrics.py; one without data in the stretch is left out.
+            The metrics of this call, with names of launch/run/metrics.py. Metrics without data are left out.
         """
 
     def save(self, folder: Path) -> None:
-        """Write all that is needed to go on bit for bit into the empty folder."""
+        """Write the whole state of the training into the empty folder: a restored training goes on bit for bit."""
 
     def restore(self, folder: Path) -> None:
-        """Take up what `save` wrote. Raises ValueError, one line, if a file is damaged or does not fit."""
+        """Restore what `save` wrote; ValueError, of one line, if a file is damaged or does not fit the config."""
 
     def player(self) -> Player:
-        """A player with the current weights."""
+        """Return a player with the current weights."""
 
     def probes(self) -> Mapping[str, Player]:
-        """Players with the current weights that show what was learned; their metrics are probe/<name>_*.
+        """Return players with the current weights that diagnose the training; their metrics are probe/<name>_*.
 
-        "swap": the true dynamics of the game in place of learned ones.
+        "swap": plans in the true dynamics of the game in place of the learned ones.
         """
 
 
 @runtime_checkable
 class LearnerConfig(Protocol):
-    """What the configs of all learners share."""
+    """The settings that the configs of all learners have."""
 
     @property
     def rows(self) -> int:

@@ -1,4 +1,4 @@
-"""The registry of learners, by name. A learner is imported when it is asked for.
+"""The registry of learners, by name. A learner is imported when it is used.
 
 A further learner needs its package with a `LearnerSpec` (ntuple/learner_spec.py), and one line in `LEARNERS`.
 """

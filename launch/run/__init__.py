@@ -1,1 +1,1 @@
-"""The training loop: checkpoints, metrics, tracking, signals, processes and memory."""
+"""One training from its start to its end: loop, checkpoints, metrics, signals, processes."""

@@ -95,7 +95,7 @@ def _devices() -> list[str]:
 def _git_commit() -> str | None:
     """Return the commit of the code, with "+changes" if files differ from it; None outside a checkout.
 
-    The package may be installed inside the checkout of another project, whose commit says nothing of this code.
+    The package may be installed inside the checkout of another project, whose commit is not of this code.
     """
     here = ["git", "-C", str(ROOT)]
     try:

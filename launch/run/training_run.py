@@ -57,7 +57,7 @@ class TrainingRun:
         experiment, folder = self._experiment, self._folder
         # Not earlier: settings that do not fit the learner or its checkpoint must not stay in the folder.
         write_config(experiment)
-        # A killed run may have kept the row of an evaluation that its checkpoint does not know of.
+        # A killed run may have written the row of an evaluation after its last checkpoint was saved.
         evaluate_again = self._evaluated_env_steps < self.env_steps
         tracking.drop_rows_after(folder, self.env_steps, evaluate_again)
         record_environment(folder)
