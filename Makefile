@@ -22,7 +22,7 @@ demo: $(READY)
 	@echo "open runs/quick-comparison/index.html"
 
 test: check
-	$(BIN)/python -m pytest -n auto --maxprocesses 8
+	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadfile --durations 20
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow

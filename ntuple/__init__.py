@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from ntuple.game.bitboard import Rules, make_rules
     from ntuple.game.interfaces import Analysis, Games
     from ntuple.game.rollout import PlayedGame
-    from ntuple.learning.config import NTupleConfig, available_cores
+    from ntuple.learning.config import NTupleConfig
     from ntuple.learning.learner import NTupleLearner
     from ntuple.players.player import GreedyPlayer, NTuplePlayer, RandomPlayer, load_player
+    from ntuple.tables.placement import available_cores
 
 _MODULES = {
     "Analysis": "game.interfaces",
@@ -29,7 +30,7 @@ _MODULES = {
     "PlayedGame": "game.rollout",
     "RandomPlayer": "players.player",
     "Rules": "game.bitboard",
-    "available_cores": "learning.config",
+    "available_cores": "tables.placement",
     "load_expectimax_player": "expectimax.player",
     "load_player": "players.player",
     "load_weights": "files.stored_network",

@@ -40,7 +40,7 @@ RULES = (
     ),
     Mutant(
         "env-merge-order-reversed",
-        "muzero2048/game/env.py",
+        "muzero2048/game/words.py",
         "    reward = jnp.zeros_like(line)\n    for i in range(length - 1):",
         "    reward = jnp.zeros_like(line)\n    for i in reversed(range(length - 1)):",
         ("muzero2048/game/test_env.py",),
@@ -67,7 +67,7 @@ NTUPLE = (
         "ntuple/tables/patterns.py",
         "grid[::-1], [row[::-1] for row in grid[::-1]]]",
         "grid[::-1], [row[::-1] for row in grid]]",
-        ("ntuple/tables/test_network.py",),
+        ("ntuple/tables/test_entries.py",),
     ),
     Mutant(
         "tc-sums-decayed-error",
@@ -86,9 +86,9 @@ NTUPLE = (
     Mutant(
         "otd-switch-one-report-late",
         "ntuple/learning/learner.py",
-        "if env_steps >= self.config.adaptive_starts and not self._is_adaptive:",
-        "if env_steps > self.config.adaptive_starts and not self._is_adaptive:",
-        ("ntuple/learning/test_learner.py",),
+        "if env_steps >= config.adaptive_starts and not state.is_adaptive:",
+        "if env_steps > config.adaptive_starts and not state.is_adaptive:",
+        ("ntuple/learning/test_schedule.py",),
     ),
     Mutant(
         "delayed-last-moves-learned-too-few",
@@ -113,7 +113,7 @@ NTUPLE = (
     ),
     Mutant(
         "promotion-without-first-stage",
-        "ntuple/tables/network.py",
+        "ntuple/tables/promotion.py",
         "or not network.promotion & INTER or base == ZERO:",
         "or not network.promotion & INTER or base <= network.stage_size:",
         ("ntuple/tables/test_stages.py",),
@@ -141,10 +141,10 @@ NTUPLE = (
     ),
     Mutant(
         "checkpoint-without-delayed-errors",
-        "ntuple/learning/learner.py",
-        '{"boards": history.boards, "rewards": history.rewards, "deltas": history.deltas}',
-        '{"boards": history.boards, "rewards": history.rewards}',
-        ("ntuple/learning/test_learner.py",),
+        "ntuple/learning/threads.py",
+        'f"rewards.{i}": history.rewards, f"deltas.{i}": history.deltas}',
+        'f"rewards.{i}": history.rewards}',
+        ("ntuple/learning/test_training_state.py",),
     ),
     Mutant(
         "solver-worst-of-twos-alone",
@@ -165,10 +165,10 @@ MUZERO = (
     ),
     Mutant(
         "lambda-return-value-of-this-state",
-        "muzero2048/muzero/targets.py",
+        "muzero2048/training/returns.py",
         "one_step = reward + continuation * (1.0 - td_lambda) * value[1:]",
         "one_step = reward + continuation * (1.0 - td_lambda) * value[:-1]",
-        ("muzero2048/muzero/test_targets.py",),
+        ("muzero2048/training/test_returns.py",),
     ),
     Mutant(
         "batch-last-move-counts-as-over",
@@ -194,13 +194,13 @@ MUZERO = (
     Mutant(
         "replay-weight-sign",
         "muzero2048/training/replay.py",
-        "weight = share**-importance_exponent",
-        "weight = share**importance_exponent",
+        "weight = share**-sizes.importance_exponent",
+        "weight = share**sizes.importance_exponent",
         ("muzero2048/training/test_replay.py",),
     ),
     Mutant(
         "halving-down-to-one-action",
-        "muzero2048/search/action_selection.py",
+        "muzero2048/search/root_rules.py",
         "left = max(2, left // 2)",
         "left = max(1, left // 2)",
         ("muzero2048/search/test_action_selection.py",),

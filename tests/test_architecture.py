@@ -32,6 +32,21 @@ def test_a_learner_imports_nothing_from_above_it(package, forbidden):
         assert not imported_packages(file) & forbidden, file
 
 
+@pytest.mark.parametrize(
+    ("room", "forbidden"),
+    [
+        ("training", ("muzero", "deep_td", "players")),
+        ("players", ("muzero", "deep_td")),
+        ("muzero", ("deep_td",)),
+        ("deep_td", ("muzero",)),
+    ],
+)
+def test_what_learners_share_is_in_the_room_of_none_of_them(room, forbidden):
+    names = tuple(f"muzero2048.{other}." for other in forbidden)
+    for file in (ROOT / "muzero2048" / room).rglob("*.py"):
+        assert not [name for name in imported_modules(file) if name.startswith(names)], file
+
+
 SHARED = {"ntuple.settings", "ntuple.game.interfaces", "ntuple.learner_spec"}  # need no more than numpy
 
 

@@ -13,7 +13,7 @@ from ntuple import ExpectimaxConfig, ExpectimaxPlayer, make_rules
 from ntuple.files.stored_network import StoredNetwork, filled_network
 from ntuple.files.tdl import write_w
 from ntuple.files.tdl_network import to_w
-from ntuple.tables.network import read_field
+from ntuple.tables.record_fields import read_field
 
 GAMES = {2: 30, 3: 2}  # games of a repeat, by plies; a repeat takes about a second
 SEED = 1

@@ -27,7 +27,7 @@ from launch.errors import UserError
 from launch.run.memory import device_bytes
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.train_step import Learner, make_learner
-from muzero2048.search.tree_search import block_size
+from muzero2048.search.expansion import block_size
 
 CONFIGS = examples_folder() / "muzero"
 SMALL, LARGE = ("grounded", "latent"), ("dissertation", "deepmind")  # large configs are not run on a CPU

@@ -27,7 +27,8 @@ from launch.learners.interfaces import Player
 from ntuple import NTupleConfig, NTupleLearner
 from ntuple.learning.config import StepSizeConfig
 from ntuple.learning.step_sizes import SECOND, forget
-from ntuple.tables.network import read_field
+from ntuple.lists import list_text
+from ntuple.tables.record_fields import read_field
 
 PEER = "TDL2048+"
 PEER_VARIABLE = "TDL2048"
@@ -98,7 +99,7 @@ def measured(cell: Cell) -> Row:
 
 def _cells(learner: NTupleLearner, method: str, peer: Path | None, folder: Path) -> list[Cell]:
     """Return the cells of one trained network. The peer's network is a file in `folder`."""
-    network, rule = learner.config.network, METHODS[method]
+    network, rule = list_text(learner.config.network), METHODS[method]
     if peer:
         games = -(-learner.progress["games"] // max(THREADS))
         words = ["-n", f"{network}patt{rule.their_init}", "-a", *rule.their_rate.split()]
@@ -188,7 +189,7 @@ def _lost_updates(learner: NTupleLearner) -> Iterator[Row]:
             entries = len(learner.network.symmetries) * len(learner.network.tables)
             added += error * (counted.progress["updates"] - before) * entries
             found += float(read_field(learner.network, SECOND).sum(dtype=np.float64))
-        name = f"lost of a million updates, {learner.config.network}, TC, {_count(threads)}"
+        name = f"lost of a million updates, {list_text(learner.config.network)}, TC, {_count(threads)}"
         yield Row(name, PER_MILLION * (1 - found / added), "updates", {})
 
 

@@ -22,7 +22,8 @@ from launch.bench.rows import Row, best_seconds
 from muzero2048.game.env import NUM_ACTIONS, Board
 from muzero2048.search.base import Afterstate, Decision, Dynamics, Root
 from muzero2048.search.config import SearchConfig
-from muzero2048.search.policies import add_noise, plan
+from muzero2048.search.policies import plan
+from muzero2048.search.root_rules import GUMBEL, ROOT_RULES
 from muzero2048.search.tree import plant
 
 BATCH = 256
@@ -65,14 +66,14 @@ def _rows(n: int, parameters: Parameters, key: Array, states: Array) -> list[Row
         "puct, free network": _ours(puct, FreeNetwork),
         STOCHASTIC: _theirs(n),
     }
-    if not gumbel.one_step:
+    if not GUMBEL.is_one_batch(gumbel):
         searches[COMPOSED] = _ours(composed, SmallNetwork)
     runs = {name: _compile(search, parameters, key, states) for name, search in searches.items()}
     seconds = {name: time / (SEARCHES * BATCH) for name, time in best_seconds(runs).items()}
     peers = [name for name in (STOCHASTIC, COMPOSED) if name in seconds]
     rows = []
     for root, config in (("gumbel", gumbel), ("puct", puct)):
-        name = f"N = {n}, {root}" + (", one batch" if config.one_step else "")
+        name = f"N = {n}, {root}" + (", one batch" if ROOT_RULES[root].is_one_batch(config) else "")
         rows.append(Row(name, 1 / seconds[root], "moves/s", {peer: seconds[peer] / seconds[root] for peer in peers}))
         share = 1 - seconds[f"{root}, free network"] / seconds[root]
         rows.append(Row(f"{name}: network", 100 * share, "%", {}))
@@ -156,7 +157,7 @@ def _root(network: SmallNetwork, key: Array, states: Array, config: SearchConfig
     found = network.decide(states)
     logits, seeds = found.policy_logits, jnp.zeros((len(states),), jnp.uint32)
     root = Root(states, logits, found.value, jnp.ones(logits.shape, bool), jnp.zeros_like(logits), seeds)
-    return add_noise(key, root, config)
+    return ROOT_RULES[config.root].add_noise(key, root, config)
 
 
 def _ours(config: SearchConfig, network: type[SmallNetwork]) -> Search:

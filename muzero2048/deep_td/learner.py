@@ -1,4 +1,4 @@
-"""TD-afterstate and Q-learning as launch drives them."""
+"""The learner of TD-afterstate and Q-learning in the form that launch drives."""
 
 import time
 from collections.abc import Callable
@@ -8,13 +8,13 @@ import jax
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.player import make_player
 from muzero2048.deep_td.train_step import make_learner
-from muzero2048.muzero.learner import game_metrics, warn_of_saturation
 from muzero2048.players.player import SearchPlayer
-from muzero2048.training.base_learner import DeviceLearner, state_memory
+from muzero2048.training.base_learner import DeviceLearner, state_memory, warn_of_saturation
+from muzero2048.training.game_metrics import game_metrics
 
 
 class DeepTDLearner(DeviceLearner):
-    """Trains one network of values; on one device it resumes to the bit."""
+    """Trains one value network; on one device it resumes to the bit."""
 
     def __init__(self, config: DeepTDConfig, seed: int):
         self._learner = make_learner(config)
@@ -23,14 +23,14 @@ class DeepTDLearner(DeviceLearner):
 
     @staticmethod
     def memory(config: DeepTDConfig) -> dict[str, int]:
-        """Bytes of the training state on a device, by its parts."""
+        """Compute the bytes of the training state on a device, by part."""
         return state_memory(config, jax.eval_shape(lambda: make_learner(config).init(0)))
 
     def advance(self, tick: Callable[[int], bool] = lambda moves: False) -> dict[str, float]:
-        """Rounds until the next multiple of `report_env_steps`.
+        """Train until the next multiple of `report_env_steps`.
 
         Args:
-            tick: called every 1 to 2 s with the moves made so far; if it returns True, the report ends there.
+            tick: called every 1 to 2 s with the moves made so far; True ends the report there.
 
         Returns:
             Metrics since the last report.
@@ -56,11 +56,11 @@ class DeepTDLearner(DeviceLearner):
         return metrics | self._count(moves, metrics["train/games"], updates, time.perf_counter() - began)
 
     def probes(self) -> dict[str, SearchPlayer]:
-        """Nothing of it is a model."""
+        """Return no further players: there is no model to test."""
         return {}
 
     def player(self) -> SearchPlayer:
-        """Plays with the parameters of now."""
-        # A copy: the next rounds donate, and so delete, the arrays of this state.
+        """Return a player with the current parameters."""
+        # Copied because the next round donates, and so deletes, the arrays of this state.
         params = jax.tree.map(lambda x: x.copy(), self._state.params)
         return make_player(self._config, self._learner.graphdef, params)

@@ -1,7 +1,7 @@
-"""The network of values, and the four moves of a board by what it says.
+"""The value network, and the values of the four moves of a board computed from it.
 
-td_afterstate  Q(s, a) = r(s, a) + gamma V(as)     one output, which values the board behind the move
-q_learning     Q(s, a)                             an output for each move
+td_afterstate  Q(s, a) = r(s, a) + gamma V(as)     one output: the value of the board after the move
+q_learning     Q(s, a)                             one output for each move
 """
 
 import jax.numpy as jnp
@@ -11,7 +11,6 @@ from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.game.env import Board, Game2048
 from muzero2048.networks.trunks import Head, make_trunk, value_initializers
-from muzero2048.search.dynamics import all_afterstates, flat_cells
 
 
 class ValueNetwork(nnx.Module):
@@ -25,30 +24,49 @@ class ValueNetwork(nnx.Module):
         self.head = Head(config.network, places, self.outputs * self.codec.bins, rngs, **initializers)
 
     def __call__(self, cells: UInt8[Array, "B N"]) -> Float[Array, "B outputs bins"]:
-        """Logits of the values."""
+        """Compute the logits of the values."""
         return self.head(self.trunk(cells)).reshape(len(cells), self.outputs, -1)
 
     def values(self, cells: UInt8[Array, "*B N"]) -> Float[Array, "*B outputs"]:
-        """Values in points."""
+        """Compute the values, in points."""
         values = self.codec.decode(self(cells.reshape(-1, cells.shape[-1])))
         return values.reshape(*cells.shape[:-1], self.outputs)
 
 
 def make_network(config: DeepTDConfig, seed: int | PRNGKeyArray) -> ValueNetwork:
-    """The network that the config names, with fresh parameters."""
+    """Return the network that the config names, with new parameters."""
     return ValueNetwork(config, nnx.Rngs(seed))
 
 
 def q_values(network: ValueNetwork, game: Game2048, board: Board, discount: float) -> Float[Array, "B A"]:
-    """Q(s, a) of the legal moves in points, -inf of the others."""
+    """Compute Q(s, a) of the four moves.
+
+    Args:
+        network: values of afterstates (one output) or of moves.
+        game: the rules.
+        board: states s.
+        discount: gamma.
+
+    Returns:
+        Q in points; -inf for illegal moves.
+    """
     if network.outputs == 1:
-        afterstate, reward = all_afterstates(game, board)
+        afterstate, reward = game.all_afterstates(board)
         q = reward + discount * afterstate_values(network, game, afterstate)
     else:
-        q = network.values(flat_cells(game, board))
+        q = network.values(game.flat_cells(board))
     return jnp.where(game.legal_actions(board), q, -jnp.inf)
 
 
 def afterstate_values(network: ValueNetwork, game: Game2048, afterstate: Board) -> Float[Array, "*B"]:
-    """V(as) of a network with one output."""
-    return network.values(flat_cells(game, afterstate))[..., 0]
+    """Compute V(as) with a network of one output.
+
+    Args:
+        network: its one output is the value of an afterstate.
+        game: the rules.
+        afterstate: boards after the move.
+
+    Returns:
+        V(as) in points.
+    """
+    return network.values(game.flat_cells(afterstate))[..., 0]

@@ -1,4 +1,4 @@
-"""Players by the values of a network: the best of the four moves, or a tree search in the game itself."""
+"""Players that use the value network: the best of the four moves, or tree search in the simulator."""
 
 import functools
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ from muzero2048.training.array_files import PARAMETERS, load_pytree
 
 @dataclass(frozen=True)
 class OnePlySetting(Setting):
-    """argmax_a Q(s, a)."""
+    """Play argmax_a Q(s, a), a search of one ply."""
 
     effort_unit = "ply"
     discount: float  # gamma, once a move
     graphdef: nnx.GraphDef[Any]
 
     def judge(self, params: Params) -> Judge:
-        """The best of the four moves, and Q of each."""
+        """Return the judge that chooses the best of the four moves; its values are Q."""
         network = nnx.merge(self.graphdef, params)
 
         def judge(board: Board, _: UInt32[Array, "B"]) -> Judgement:
@@ -41,24 +41,33 @@ class OnePlySetting(Setting):
 
 @dataclass(frozen=True)
 class AfterstateSearch(SearchSetting):
-    """Tree search in the game itself with the values of td_afterstate."""
+    """Tree search in the simulator, with the values of td_afterstate at the leaves."""
 
     graphdef: nnx.GraphDef[Any]
 
     def dynamics(self, params: Params) -> Dynamics:
-        """The simulator; the prior is softmax(q / search.value_scale) of the four moves' values."""
+        """Return the simulator; the prior of a state is softmax(q / search.value_scale) over its four moves."""
         value = functools.partial(afterstate_values, nnx.merge(self.graphdef, params), self.game)
         evaluator = BoardEvaluator(self.game, value, self.discount, self.search.value_scale)
         return SimulatorDynamics(self.game, evaluator)
 
 
 def make_player(config: DeepTDConfig, graphdef: nnx.GraphDef[Any], params: Params) -> SearchPlayer:
-    """The player by the best of the four moves."""
+    """Return the player that chooses the best of the four moves.
+
+    Args:
+        config: config of the learner.
+        graphdef: structure of the network.
+        params: parameters of the network.
+
+    Returns:
+        The player; it keeps `params`.
+    """
     return SearchPlayer(OnePlySetting(Game2048(config.rows, config.columns), config.discount, graphdef), params)
 
 
 def load_player(folder: Path, config: DeepTDConfig) -> SearchPlayer:
-    """The player of a checkpoint folder by the best of the four moves; reads the parameters alone.
+    """Load the player of a checkpoint that chooses the best of the four moves; only the parameters are read.
 
     Raises:
         ValueError: the parameters are damaged or belong to another network.
@@ -67,7 +76,15 @@ def load_player(folder: Path, config: DeepTDConfig) -> SearchPlayer:
 
 
 def load_tree_player(folder: Path, config: DeepTDConfig, search: SearchConfig) -> SearchPlayer:
-    """The player of a checkpoint folder by tree search.
+    """Load the player of a checkpoint that plays by tree search; only the parameters are read.
+
+    Args:
+        folder: folder of the checkpoint.
+        config: config of the saved learner.
+        search: search to play with.
+
+    Returns:
+        The player.
 
     Raises:
         ValueError: as `load_player`, or the method has no values of afterstates.

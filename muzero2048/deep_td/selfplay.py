@@ -1,4 +1,7 @@
-"""Epsilon-greedy self-play: a chunk of moves in all environments, with their targets."""
+"""Epsilon-greedy self-play: a chunk of moves in all environments, with their value targets.
+
+Shapes: `T` moves of the chunk, `E` environments, `N` cells, `*B` any leading axes.
+"""
 
 from typing import NamedTuple
 
@@ -10,28 +13,28 @@ from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.network import ValueNetwork, q_values
 from muzero2048.game.env import Game2048
 from muzero2048.game.starts import make_starts
-from muzero2048.muzero.selfplay import ActorState, GameStatistics, Outcome, draws, game_statistics, step_actor
-from muzero2048.muzero.targets import lambda_returns
-from muzero2048.search.dynamics import flat_cells
+from muzero2048.training.actor import ActorState, Outcome, draws, step_actor
+from muzero2048.training.game_metrics import GameStatistics, game_statistics
+from muzero2048.training.returns import lambda_returns
 
 
 class Experience(NamedTuple):
-    """What replay keeps of a move, and an update learns from."""
+    """A move as replay stores it and an update learns from it."""
 
-    cells: UInt8[Array, "*B N"]  # what the network values: the board behind the move, or the one before it (q_learning)
+    cells: UInt8[Array, "*B N"]  # input of the network: the board after the move, for q_learning before it
     action: Int[Array, "*B"]
     target: Float[Array, "*B"]  # points
 
 
 class Moves(NamedTuple):
-    """Moves as they are made, time-major."""
+    """The moves of a chunk, time-major."""
 
     cells: UInt8[Array, "*T E N"]  # as in Experience
     action: Int[Array, "*T E"]
     reward: Float[Array, "*T E"]
     done: Bool[Array, "*T E"]
-    value: Float[Array, "*T E"]  # max_a Q(s, a) before the move
-    greedy: Bool[Array, "*T E"]  # the move is the best one
+    value: Float[Array, "*T E"]  # V(s) = max_a Q(s, a) before the move
+    greedy: Bool[Array, "*T E"]  # the move is argmax_a Q(s, a)
     outcome: Outcome
 
 
@@ -43,7 +46,19 @@ def play_chunk(
     epsilon: Float[Array, ""],
     config: DeepTDConfig,
 ) -> tuple[ActorState, Experience, GameStatistics]:
-    """Play `chunk` moves; the experience is [T, E, ...]."""
+    """Play `chunk` moves in every environment.
+
+    Args:
+        network: values of the moves.
+        key: random key.
+        game: the rules.
+        actor: the games before the chunk.
+        epsilon: probability of a random move.
+        config: config of the learner.
+
+    Returns:
+        The games after the chunk; the experience [T, E, ...]; and statistics of the games.
+    """
     starts = make_starts(game, config.start)
 
     def move(actor: ActorState, key: PRNGKeyArray) -> tuple[ActorState, Moves]:
@@ -56,7 +71,7 @@ def play_chunk(
         following, transition, outcome = step_actor(game, starts, bits[2:], actor, action, value, config.discount)
         seen = actor.board if config.method == "q_learning" else game.afterstate(actor.board, action)[0]
         return following, Moves(
-            cells=flat_cells(game, seen),
+            cells=game.flat_cells(seen),
             action=action.astype(jnp.int8),
             reward=transition.reward.astype(jnp.float32),
             done=transition.done,
@@ -72,20 +87,30 @@ def play_chunk(
 
 
 def targets(moves: Moves, last_value: Float[Array, "E"], config: DeepTDConfig) -> Float[Array, "T E"]:
-    """What the values of the moves are trained towards.
+    """Compute the targets of the values of the moves.
 
-    With G_t the lambda-return of n steps of move t (muzero/targets.py), V(s) = max_a Q(s, a), and lambda 0 before a
-    move that is not the greedy one, so that all returns are those of greedy play (Watkins 1989, Q(lambda)):
+    G_t is the n-step lambda-return of move t (training/returns.py), with V(s) = max_a Q(s, a). lambda is 0 where the
+    next move is not greedy, so all returns are those of greedy play (Watkins 1989, Q(lambda)).
 
-        q_learning     Q(s_t, a_t)  towards  G_t
-        td_afterstate  V(as_t)      towards  (G_t - r_t) / gamma
+        q_learning     target of Q(s_t, a_t):  G_t
+        td_afterstate  target of V(as_t):      (G_t - r_t) / gamma
 
     With n = 1 these are r_t + gamma max_a Q(s_{t+1}, a) and max_a [r(s_{t+1}, a) + gamma V(as_{t+1})], 0 at the end of
-    the game (Guei 2023, sec. 2.2). They are computed once, by the network that plays: neither search nor a second
-    network is needed, as in MuZero's targets here, and replay is short enough for them to stay fresh.
+    the game (Guei 2023, sec. 2.2).
+
+    The targets are computed once, by the network that plays, as MuZero's are. There is no search and no target network;
+    replay is short enough that the targets do not become outdated.
+
+    Args:
+        moves: the moves of the chunk.
+        last_value: V of the states after the last move.
+        config: config of the learner.
+
+    Returns:
+        The targets, in points.
     """
     values = jnp.concatenate([moves.value, last_value[None]])
-    # Behind the last move there is nothing but its value: whether it is followed greedily makes no difference.
+    # After the last move only the value of its state is used, so its entry of `follows` has no effect.
     follows = jnp.concatenate([moves.greedy[1:], jnp.ones_like(moves.greedy[:1])])
     td_lambda = config.td_lambda * follows.astype(jnp.float32)
     returns = lambda_returns(moves.reward, moves.done, values, config.discount, td_lambda, config.td_steps)
@@ -93,4 +118,5 @@ def targets(moves: Moves, last_value: Float[Array, "E"], config: DeepTDConfig) -
 
 
 def _uniform(bits: UInt32[Array, "E"]) -> Float[Array, "E"]:
+    """Turn random bits into numbers in [0, 1)."""
     return (bits >> 8).astype(jnp.float32) * 2.0**-24  # a float32 has 24 bits

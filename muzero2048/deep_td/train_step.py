@@ -1,4 +1,7 @@
-"""Rounds of training as one program: play a chunk, add it to replay, update on samples of it."""
+"""Rounds of training as one program: play a chunk, add it to replay, make updates on samples of replay.
+
+All functions of a round take a `Setup` first. `make_learner` builds it from the config, binds it and compiles.
+"""
 
 import functools
 from collections.abc import Callable
@@ -15,36 +18,49 @@ from muzero2048.deep_td.network import ValueNetwork, make_network
 from muzero2048.deep_td.selfplay import Experience, play_chunk
 from muzero2048.game.env import Game2048
 from muzero2048.game.symmetry import Symmetries, symmetries, view_actions, view_cells
-from muzero2048.muzero.selfplay import ActorState, GameStatistics, add_games, init_actor
-from muzero2048.muzero.train_step import make_optimizer
-from muzero2048.training.replay import ReplayState, make_replay
+from muzero2048.training.actor import ActorState, init_actor
+from muzero2048.training.game_metrics import GameStatistics, add_games
+from muzero2048.training.optimizer import make_optimizer
+from muzero2048.training.replay import Replay, ReplaySizes, ReplayState, make_replay
+from muzero2048.training.rounds import empty_report, run_rounds
 
 Params = Any  # nnx.State of the network
 
 
 class LearnerState(NamedTuple):
-    """All that training needs to go on, on the device."""
+    """Everything that training needs to continue, on the device. Field names are names of arrays in checkpoints."""
 
     params: Params
     optimizer: optax.OptState
     actor: ActorState
     replay: ReplayState
-    rounds: Int[Array, ""]  # done so far
+    rounds: Int[Array, ""]  # rounds made so far
     key: PRNGKeyArray
 
 
+class Setup(NamedTuple):
+    """What the config determines: the static parts of all functions of training."""
+
+    config: DeepTDConfig
+    game: Game2048
+    optimizer: optax.GradientTransformation
+    replay: Replay
+    graphdef: nnx.GraphDef[Any]  # the structure of the network, without its parameters
+    epsilon_at: optax.Schedule  # rounds made so far -> epsilon
+
+
 class LossReport(NamedTuple):
-    """Of one update, the mean over those of a round, or the sum of these means over some rounds."""
+    """Metrics of an update, their mean over the updates of a round, or the sum of these means over several rounds."""
 
     value: Float[Array, ""]
     error: Float[Array, ""]  # mean absolute error of the values, points
     saturated: Float[Array, ""]  # share of targets beyond the support
     gradient_norm: Float[Array, ""]
-    age: Float[Array, ""]  # of the sampled moves, in moves of all environments
+    age: Float[Array, ""]  # age of the sampled moves, counted in moves of all environments
 
 
 class Report(NamedTuple):
-    """Metrics of some rounds, added up."""
+    """Metrics of a round, or their sum over several rounds (`add_reports`)."""
 
     ended: GameStatistics
     loss: LossReport
@@ -52,17 +68,39 @@ class Report(NamedTuple):
 
 
 class Learner(NamedTuple):
-    """The functions of a learner whose config is bound."""
+    """The functions of a learner with its config bound."""
 
-    init: Callable[[int], LearnerState]  # of a seed; the buffer is empty
-    empty: Callable[[], Report]  # of no rounds
-    # by a number of rounds; the report is that of earlier rounds with these added
+    init: Callable[[int], LearnerState]  # argument: a seed; the buffer is empty
+    empty: Callable[[], Report]  # the report of no rounds
+    # make a number of rounds; the report of earlier rounds is an argument, and their reports are added to it
     advance: Callable[[LearnerState, Report, int], tuple[LearnerState, Report]]
     graphdef: nnx.GraphDef[Any]
 
 
+def make_learner(config: DeepTDConfig) -> Learner:
+    """Bind the config."""
+    setup = _make_setup(config)
+    init_state = functools.partial(_init_state, setup)
+    one_round = functools.partial(_play_and_learn, setup)
+    return Learner(
+        init=init_state,
+        empty=jax.jit(lambda: empty_report(one_round, jax.eval_shape(lambda: init_state(0)))),
+        advance=jax.jit(functools.partial(run_rounds, one_round, add_reports), donate_argnums=0),
+        graphdef=setup.graphdef,
+    )
+
+
+def add_reports(one: Report, other: Report) -> Report:
+    """Add the reports of two periods."""
+    total: Report = jax.tree.map(jnp.add, one, other)
+    return total._replace(ended=add_games(one.ended, other.ended))
+
+
 def value_loss(network: ValueNetwork, batch: Experience) -> tuple[Float[Array, ""], tuple[Array, Array]]:
-    """Mean loss of the values of the moves made; their mean absolute error in points, the share beyond the support."""
+    """Compute the mean loss of the values of the moves made.
+
+    Returned with it: the mean absolute error in points, and the share of targets beyond the support.
+    """
     logits = network(batch.cells)
     if network.outputs == 1:
         logits = logits[:, 0]
@@ -73,94 +111,92 @@ def value_loss(network: ValueNetwork, batch: Experience) -> tuple[Float[Array, "
 
 
 def view_experience(views: Symmetries, view: Int[Array, "B"], batch: Experience) -> Experience:
-    """Each move seen in its own view of the board."""
+    """Transform each move into its own view of the board.
+
+    Args:
+        views: all views of the board.
+        view: number of the view of each move.
+        batch: the moves.
+
+    Returns:
+        The transformed moves.
+    """
     action = view_actions(views, view, batch.action[:, None].astype(jnp.int32))[:, 0]
     return batch._replace(cells=view_cells(views, view, batch.cells), action=action)
 
 
-def make_learner(config: DeepTDConfig) -> Learner:
-    """Bind the config."""
-    game = Game2048(config.rows, config.columns)
-    views = symmetries(config.rows, config.columns)
-    optimizer = make_optimizer(config)
-    replay = make_replay(
+def _make_setup(config: DeepTDConfig) -> Setup:
+    sizes = ReplaySizes(
         capacity=config.replay.capacity // config.num_envs,
         chunk=config.chunk,
         batch_size=config.replay.batch_size,
         sequence=1,
     )
-    graphdef = nnx.graphdef(make_network(config, seed=0))
     exploration = config.exploration
     falling = max(1, int(exploration.decay * config.env_steps) // config.chunk_moves)  # rounds
-    epsilon_at = optax.linear_schedule(exploration.epsilon, exploration.final_epsilon, falling)
-
-    def play(
-        params: Params, key: PRNGKeyArray, actor: ActorState, epsilon: Float[Array, ""]
-    ) -> tuple[ActorState, Experience, GameStatistics]:
-        return play_chunk(nnx.merge(graphdef, params), key, game, actor, epsilon, config)
-
-    def init(seed: int) -> LearnerState:
-        network_key, actor_key, key = jax.random.split(jax.random.key(seed), 3)
-        params = nnx.state(make_network(config, network_key), nnx.Param)
-        actor = init_actor(game, actor_key, config)
-        moves = jax.eval_shape(lambda params: play(params, actor_key, actor, jnp.zeros(()))[1], params)
-        return LearnerState(
-            params=params,
-            optimizer=optimizer.init(params),
-            actor=actor,
-            replay=replay.init(moves),
-            rounds=jnp.zeros((), jnp.int32),
-            key=key,
-        )
-
-    def update(
-        carry: tuple[Params, optax.OptState], key: PRNGKeyArray, buffer: ReplayState
-    ) -> tuple[tuple[Params, optax.OptState], LossReport]:
-        params, optimizer_state = carry
-        sample_key, view_key = jax.random.split(key)
-        sample = replay.sample(sample_key, buffer)
-        batch: Experience = jax.tree.map(lambda x: x[:, 0], sample.moves)
-        if config.symmetry:
-            view = jax.random.randint(view_key, (config.replay.batch_size,), 0, views.num_views)
-            batch = view_experience(views, view, batch)
-
-        def loss(params: Params) -> tuple[Array, tuple[Array, Array]]:
-            return value_loss(nnx.merge(graphdef, params), batch)
-
-        (value, (error, saturated)), gradients = jax.value_and_grad(loss, has_aux=True)(params)
-        changes, optimizer_state = optimizer.update(gradients, optimizer_state, params)
-        age = config.num_envs * sample.age.mean()
-        report = LossReport(value, error, saturated, optax.tree.norm(gradients), age)
-        return (optax.apply_updates(params, changes), optimizer_state), report
-
-    def round(state: LearnerState) -> tuple[LearnerState, Report]:
-        key, play_key, *update_keys = jax.random.split(state.key, 2 + config.updates_per_chunk)
-        epsilon = jnp.asarray(epsilon_at(state.rounds), jnp.float32)
-        actor, moves, ended = play(state.params, play_key, state.actor, epsilon)
-        # Written before it is read: the other way round XLA copies the buffer in every round.
-        buffer = replay.add(state.replay, moves, jnp.zeros_like(moves.target))
-        (params, optimizer_state), losses = jax.lax.scan(
-            lambda carry, key: update(carry, key, buffer), (state.params, state.optimizer), jnp.stack(update_keys)
-        )
-        state = LearnerState(params, optimizer_state, actor, buffer, state.rounds + 1, key)
-        return state, Report(ended, jax.tree.map(jnp.mean, losses), epsilon)
-
-    def advance(state: LearnerState, report: Report, rounds: Int[Array, ""]) -> tuple[LearnerState, Report]:
-        def body(_: Array, carry: tuple[LearnerState, Report]) -> tuple[LearnerState, Report]:
-            state, total = carry
-            state, report = round(state)
-            return state, _add(total, report)
-
-        return jax.lax.fori_loop(0, rounds, body, (state, report))
-
-    @jax.jit
-    def empty() -> Report:
-        report = jax.eval_shape(lambda: round(init(0)))[1]
-        return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), report)
-
-    return Learner(init, empty, functools.partial(jax.jit, donate_argnums=0)(advance), graphdef)
+    return Setup(
+        config=config,
+        game=Game2048(config.rows, config.columns),
+        optimizer=make_optimizer(config),
+        replay=make_replay(sizes),
+        graphdef=nnx.graphdef(make_network(config, seed=0)),
+        epsilon_at=optax.linear_schedule(exploration.epsilon, exploration.final_epsilon, falling),
+    )
 
 
-def _add(one: Report, other: Report) -> Report:
-    total: Report = jax.tree.map(jnp.add, one, other)
-    return total._replace(ended=add_games(one.ended, other.ended))
+def _init_state(setup: Setup, seed: int) -> LearnerState:
+    network_key, actor_key, key = jax.random.split(jax.random.key(seed), 3)
+    params = nnx.state(make_network(setup.config, network_key), nnx.Param)
+    actor = init_actor(setup.game, actor_key, setup.config)
+    moves = jax.eval_shape(lambda params: _play(setup, params, actor_key, actor, jnp.zeros(()))[1], params)
+    return LearnerState(
+        params=params,
+        optimizer=setup.optimizer.init(params),
+        actor=actor,
+        replay=setup.replay.init(moves),
+        rounds=jnp.zeros((), jnp.int32),
+        key=key,
+    )
+
+
+def _play(
+    setup: Setup, params: Params, key: PRNGKeyArray, actor: ActorState, epsilon: Float[Array, ""]
+) -> tuple[ActorState, Experience, GameStatistics]:
+    return play_chunk(nnx.merge(setup.graphdef, params), key, setup.game, actor, epsilon, setup.config)
+
+
+def _play_and_learn(setup: Setup, state: LearnerState) -> tuple[LearnerState, Report]:
+    """Make a round: play a chunk, add it to the buffer, make the updates."""
+    key, play_key, *update_keys = jax.random.split(state.key, 2 + setup.config.updates_per_chunk)
+    epsilon = jnp.asarray(setup.epsilon_at(state.rounds), jnp.float32)
+    actor, moves, ended = _play(setup, state.params, play_key, state.actor, epsilon)
+    # The buffer is written before it is read. In the other order XLA copies it in every round.
+    buffer = setup.replay.add(state.replay, moves, jnp.zeros_like(moves.target))
+    (params, optimizer), losses = jax.lax.scan(
+        lambda carry, key: _update(setup, carry, key, buffer), (state.params, state.optimizer), jnp.stack(update_keys)
+    )
+    state = LearnerState(params, optimizer, actor, buffer, state.rounds + 1, key)
+    return state, Report(ended, jax.tree.map(jnp.mean, losses), epsilon)
+
+
+def _update(
+    setup: Setup, carry: tuple[Params, optax.OptState], key: PRNGKeyArray, buffer: ReplayState
+) -> tuple[tuple[Params, optax.OptState], LossReport]:
+    """Sample a batch and move the parameters."""
+    config, (params, optimizer) = setup.config, carry
+    sample_key, view_key = jax.random.split(key)
+    sample = setup.replay.sample(sample_key, buffer)
+    batch: Experience = jax.tree.map(lambda x: x[:, 0], sample.moves)
+    if config.symmetry:
+        views = symmetries(config.rows, config.columns)
+        view = jax.random.randint(view_key, (config.replay.batch_size,), 0, views.num_views)
+        batch = view_experience(views, view, batch)
+
+    def loss(params: Params) -> tuple[Array, tuple[Array, Array]]:
+        return value_loss(nnx.merge(setup.graphdef, params), batch)
+
+    (value, (error, saturated)), gradients = jax.value_and_grad(loss, has_aux=True)(params)
+    changes, optimizer = setup.optimizer.update(gradients, optimizer, params)
+    age = config.num_envs * sample.age.mean()
+    report = LossReport(value, error, saturated, optax.tree.norm(gradients), age)
+    return (optax.apply_updates(params, changes), optimizer), report

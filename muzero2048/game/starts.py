@@ -1,12 +1,13 @@
-"""Where the games of self-play start: from two tiles, or deeper in the game, where positions are rare.
+"""Start positions of self-play games: two tiles, or a later position, which normal games reach rarely.
 
     normal       two spawns on an empty board
     restart      the middle of the game that just ended (Matsuzaki 2017, sec. 3.3, algorithm 3)
-    carousel     a board where an earlier game reached a stage, each stage in turn (Jaskowski 2017, algorithm 5)
+    carousel     a board where an earlier game reached a stage; stages take turns (Jaskowski 2017, algorithm 5)
     jump_start   a made-up board with large tiles (named in Guei 2023, sec. 3)
 
-A rule is a pure function of its state and one move of all environments; it replaces the openings of the games that
-begin. Shapes: `E` environments, `G` stages beside the first, `D` random draws, `K` boards kept.
+A rule is a pure function of its state and one move of all environments. It replaces the opening boards of the games
+that begin with this move. Shapes: `E` environments, `G` stages without the first one, `D` random draws, `K` stored
+boards.
 """
 
 from collections.abc import Callable
@@ -20,31 +21,31 @@ from muzero2048.game.config import StartConfig
 from muzero2048.game.env import Board, Game2048, where
 from muzero2048.game.symmetry import symmetries
 
-KEPT = 64  # K, boards of a game in progress that `restart` keeps
+KEPT = 64  # K, boards that `restart` stores of each game in progress
 
-StartState = Any  # pytree of arrays that a rule remembers
+StartState = Any  # state of a rule: a pytree of arrays
 
 
 class Step(NamedTuple):
-    """One move in each environment, as a rule sees it."""
+    """One move in each environment: the input of a rule."""
 
     before: Board  # words of [E], the board before the move
     number: Int[Array, "E"]  # moves of the game before this one
-    after: Board  # the board after it; where the game ended, the opening of the next one
+    after: Board  # the board after the move; where the game ended, the opening of the next game
     done: Bool[Array, "E"]
 
 
 class Starts(NamedTuple):
-    """The functions of a rule whose settings are bound."""
+    """The functions of a rule, with its settings bound."""
 
-    draws: int  # D, random draws an environment and move
-    init: Callable[[int], StartState]  # of the number of environments
-    # (bits [D, E], state, step) -> state, the next boards, and where a game begins that is not from a normal start
+    draws: int  # D, random draws per environment and move
+    init: Callable[[int], StartState]  # number of environments -> state
+    # (bits [D, E], state, step) -> state, next boards, flags of the games that begin and not at a normal start
     step: Callable[[UInt32[Array, "D E"], StartState, Step], tuple[StartState, Board, Bool[Array, "E"]]]
 
 
 def make_starts(game: Game2048, config: StartConfig) -> Starts:
-    """The rule that the config names."""
+    """Make the rule that `start.kind` names."""
     rules = {"normal": _normal, "restart": _restart, "carousel": _carousel, "jump_start": _jump_start}
     return rules[config.kind](game, config)
 
@@ -57,24 +58,26 @@ def _normal(game: Game2048, config: StartConfig) -> Starts:
 
 
 class History(NamedTuple):
-    """Boards of the games in progress: slot k holds the board before move k * spacing."""
+    """Stored boards of the games in progress: slot k holds the board before move k * spacing."""
 
     boards: Board  # words of [K, E]
     spacing: Int[Array, "E"]  # a power of two
 
 
 def _restart(game: Game2048, config: StartConfig) -> Starts:
-    """When a game of n moves ends, the next one begins at the board before its move n // 2, counted from 0.
+    """Start the next game at the middle of the game that ended.
 
-    If no more than L moves lie behind that board, it is a normal game. A game that began so is halved in its turn.
+    If a game has n moves, the next one begins at the board before move n // 2, counted from 0. If no more than L moves
+    follow that board, the next game is a normal one. Restarted games are restarted from their own midpoint.
 
-    Of a game up to K moves the board is exact. Of a longer one every d-th board is kept, d doubling when the slots are
-    full, and the nearest to the middle is taken: it lies within d / 2 <= n / K moves of it, with K = 64 between 48 and
-    52% of the game. To keep all boards would take n / 2 of them in every environment, 160 kB for a good game.
+    For games of up to K moves the board is exact. For longer games every d-th board is stored; d doubles whenever the
+    slots are full. The stored board nearest to the middle is used: its distance is at most d / 2 <= n / K moves, so
+    with K = 64 it lies at 48 to 52% of the game. Storing all boards would need n / 2 boards per environment, 160 kB
+    for a good game.
     """
 
     def init(num_envs: int) -> History:
-        # Arrays of their own, not one several times: training donates them.
+        # Separate arrays, not one array used several times: training donates them.
         boards = tuple(jnp.zeros((KEPT, num_envs), jnp.uint32) for _ in range(game.rows))
         return History(boards, jnp.ones((num_envs,), jnp.int32))
 
@@ -92,32 +95,42 @@ def _restart(game: Game2048, config: StartConfig) -> Starts:
 
 
 def keep(history: History, board: Board, number: Int[Array, "E"]) -> History:
-    """The history with the board before move `number`, if that is one to keep."""
+    """Store the board before a move if the move number is a multiple of the spacing.
+
+    Args:
+        history: the boards stored so far.
+        board: the boards before the move.
+        number: moves of each game before this one.
+
+    Returns:
+        The new history; where the slots were full, every second board is dropped and the spacing doubled.
+    """
     slots, num_envs = history.boards[0].shape
     full = number == slots * history.spacing
     spacing = jnp.where(full, 2 * history.spacing, history.spacing)
-    slot = jnp.where(number % spacing == 0, number // spacing, slots), jnp.arange(num_envs)  # beyond the last: dropped
+    slot = jnp.where(number % spacing == 0, number // spacing, slots), jnp.arange(num_envs)  # slot `slots`: dropped
 
     def write(kept: UInt32[Array, "K E"], word: UInt32[Array, "E"]) -> UInt32[Array, "K E"]:
-        thinned = jnp.concatenate([kept[::2], kept[1::2]])  # every second one; what follows is overwritten in time
+        thinned = jnp.concatenate([kept[::2], kept[1::2]])  # every second board first; the others are overwritten later
         return jnp.where(full, thinned, kept).at[slot].set(word, mode="drop")
 
     return History(tuple(write(*words) for words in zip(history.boards, board, strict=True)), spacing)
 
 
 class Carousel(NamedTuple):
-    """The last boards with which games entered the stages 1 .. G, and where each environment is."""
+    """The latest boards on which games entered the stages 1 .. G, and the stage of each environment."""
 
-    boards: Board  # words of [G * size], a ring a stage
-    entered: Int[Array, "G"]  # boards ever added to the ring
-    stage: Int[Array, "E"]  # the stage that the game of now started in; 0: normal start
+    boards: Board  # words of [G * size], one ring buffer per stage
+    entered: Int[Array, "G"]  # boards added to each ring since the beginning
+    stage: Int[Array, "E"]  # the stage at which the current game started; 0: normal start
 
 
 def _carousel(game: Game2048, config: StartConfig) -> Starts:
-    """After each game an environment starts in the next stage, from a random one of the boards kept of it.
+    """Start each game of an environment one stage later than the game before.
 
-    Behind the last stage, or where no board has been kept of the next one, follows a normal game. A board is kept when
-    the stage's tile is made on it and the game goes on; all environments share the rings.
+    The game begins on a random stored board of its stage. After the last stage, or if no board of the next stage is
+    stored, a normal game follows. A board is stored when the stage's tile is made on it and the game goes on. All
+    environments share the rings.
     """
     levels, size = config.carousel.levels, config.carousel.size
     stages = len(levels)
@@ -136,9 +149,9 @@ def _carousel(game: Game2048, config: StartConfig) -> Starts:
         enters = ~step.done & (stage > stage_of(step.before))
         enters = enters[:, None] & (stage[:, None] == numbers + 1)  # [E, G]
         order = jnp.cumsum(enters, axis=0) - 1
-        enters &= order < size  # more than a whole ring at once: two of them must not write to one place
+        enters &= order < size  # at most one ring in one step: no two boards may be written to one place
         place = numbers * size + (carousel.entered[None] + order) % size
-        place = jnp.where(enters, place, stages * size).min(axis=-1)  # beyond the last: dropped
+        place = jnp.where(enters, place, stages * size).min(axis=-1)  # stages * size: not stored
         boards = tuple(
             kept.at[place].set(word, mode="drop") for kept, word in zip(carousel.boards, step.after, strict=True)
         )
@@ -159,7 +172,7 @@ def _carousel(game: Game2048, config: StartConfig) -> Starts:
 
 
 def _jump_start(game: Game2048, config: StartConfig) -> Starts:
-    """With probability `jump_fraction` a game begins on a random one of `jump_boards`, after two spawns."""
+    """Start a game on a random one of `jump_boards`, after two spawns, with probability `start.jump_start.fraction`."""
     made_up = jump_boards(game, config.jump_start.levels)
     threshold = np.uint32(round(config.jump_start.fraction * 2**24))
 
@@ -175,9 +188,11 @@ def _jump_start(game: Game2048, config: StartConfig) -> Starts:
 
 
 def jump_boards(game: Game2048, levels: tuple[int, ...]) -> UInt32[np.ndarray, "M H"]:
-    """The first 1, 2, .. of the tiles along a snake (row by row, back and forth) in each view of the board, as words.
+    """Return the M made-up boards as words.
 
-    Two spawns leave an empty cell on each (muzero/config.py sees to it), so it has a legal move.
+    For each count 1, 2, ... and each view of the board there is one board: the first `count` tiles of `levels`, placed
+    along a snake (row by row, back and forth). The config checks that two spawns leave an empty cell, so every board
+    has a legal move.
     """
     cells = np.arange(game.num_cells).reshape(game.rows, game.columns)
     cells[1::2] = cells[1::2, ::-1]

@@ -1,7 +1,9 @@
-"""The views of a board: 8 of a square one, 4 of an oblong one that keep its shape.
+"""Symmetric views of a board: 8 of a square board; the 4 that keep the shape of an oblong board.
 
-A view moves cell i of the board to cell `cell_to[view, i]` and turns action a into `action_to[view, a]`, so that
-playing and viewing commute: view(afterstate(board, a)) = afterstate(view(board), action_to[a]). Tested.
+A view moves cell i of the board to cell `cell_to[view, i]` and maps action a to `action_to[view, a]`. Moves and views
+commute (tested):
+
+    view(afterstate(board, a)) = afterstate(view(board), action_to[a])
 """
 
 import functools
@@ -31,7 +33,7 @@ class Symmetries(NamedTuple):
 
 @functools.cache
 def symmetries(rows: int, columns: int) -> Symmetries:
-    """All views of a `rows` x `columns` board; view 0 is the board itself."""
+    """Return all views of a `rows` x `columns` board; view 0 is the identity."""
     cells = np.arange(rows * columns).reshape(rows, columns)
     cell_from, action_to = [], []
     for transposed in (False, True) if rows == columns else (False,):
@@ -60,20 +62,56 @@ def _turn(action: int, transposed: bool, flip_rows: bool, flip_columns: bool) ->
 
 
 def view_cells(views: Symmetries, view: Int[Array, "*#B"], cells: UInt8[Array, "*B N"]) -> UInt8[Array, "*B N"]:
-    """Boards of N = H*W cells, each seen in its view."""
+    """Transform boards.
+
+    Args:
+        views: the symmetries of the board.
+        view: number of the view of each board.
+        cells: boards of N = H*W cells.
+
+    Returns:
+        The boards, each in its view.
+    """
     return jnp.take_along_axis(cells, jnp.asarray(views.cell_from)[view], axis=-1)
 
 
 def view_actions(views: Symmetries, view: Int[Array, "B"], actions: Int[Array, "B K"]) -> Int[Array, "B K"]:
-    """K actions of each board as they are called in its view."""
+    """Transform actions.
+
+    Args:
+        views: the symmetries of the board.
+        view: number of the view of each board.
+        actions: K actions on each board.
+
+    Returns:
+        The same actions on the transformed boards.
+    """
     return jnp.take_along_axis(jnp.asarray(views.action_to)[view], actions, axis=-1)
 
 
 def view_policies(views: Symmetries, view: Int[Array, "B"], policies: Float[Array, "B K 4"]) -> Float[Array, "B K 4"]:
-    """Policies over the actions, reordered."""
+    """Transform policies.
+
+    Args:
+        views: the symmetries of the board.
+        view: number of the view of each board.
+        policies: K distributions over the actions of each board.
+
+    Returns:
+        The distributions over the actions of the transformed boards.
+    """
     return jnp.take_along_axis(policies, jnp.asarray(views.action_from)[view][:, None, :], axis=-1)
 
 
 def view_spawn_codes(views: Symmetries, view: Int[Array, "B"], codes: Int[Array, "B K"]) -> Int[Array, "B K"]:
-    """Spawn codes 2 * cell + is_four with their cells moved."""
+    """Transform spawn codes 2 * cell + is_four.
+
+    Args:
+        views: the symmetries of the board.
+        view: number of the view of each board.
+        codes: K spawn codes on each board.
+
+    Returns:
+        The codes of the same tiles on the transformed boards.
+    """
     return 2 * jnp.take_along_axis(jnp.asarray(views.cell_to)[view], codes // 2, axis=-1) + codes % 2

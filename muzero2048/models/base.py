@@ -1,4 +1,4 @@
-"""The functions of Stochastic MuZero, as an interface that search, losses and self-play share.
+"""The functions of Stochastic MuZero, as an interface for search, losses and self-play.
 
     s^0            = h(o_t)                    representation
     p^k, v^k       = f(s^k)                    prediction
@@ -9,10 +9,12 @@
 
 (Guei 2023, eq. 27-31.) Two conventions hold everywhere, in networks, search and targets:
 
-1. The reward belongs to the move. In 2048 it is a function of (state, action), known before the chance event, so phi
-   predicts it, where the papers let g do so.
-2. The value of an afterstate leaves out the reward of the move that made it and is not discounted against the state
-   that the chance event makes of it: V(as) = E_c[V(s')], Q(s, a) = r(s, a) + gamma V(as). One discount a move.
+1. The reward belongs to the move. In 2048 it is a function of (state, action) and known before the chance event, so phi
+   predicts it. In the papers g does.
+2. There is one discount per move. The value of an afterstate does not contain the reward of the move that led to it,
+   and the chance event is not discounted:
+
+       V(as) = E_c[V(s')],   Q(s, a) = r(s, a) + gamma V(as)
 """
 
 from collections.abc import Mapping
@@ -27,7 +29,7 @@ from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.networks.value_tables import ValueTables
 
-State = Any  # latent state or afterstate: any pytree with a leading batch axis, both of the same structure
+State = Any  # latent state or afterstate: a pytree with a leading batch axis; both have the same structure
 
 
 class Prediction(NamedTuple):
@@ -47,13 +49,13 @@ class AfterstatePrediction(NamedTuple):
 class Model(nnx.Module):
     """Base of all models. A subclass implements the functions below."""
 
-    # True if the dynamics learn from reconstruction alone: value, policy and chance losses stop at the latent.
+    # True if the dynamics learn from reconstruction only: value, policy and chance losses stop at the latent.
     grounded = False
-    # The names of the parameters that make up a part, as far as the config has them: the parts of the metrics.
+    # Part (as in the metrics) -> names of its parameters; some exist only with certain configs.
     parts: ClassVar[Mapping[str, tuple[str, ...]]]
-    # An n-tuple network inside the value of a grounded model.
+    # The n-tuple network in the value of a grounded model, if any.
     value_tables: ValueTables | None = None
-    # Of the consistency loss, where a latent model is trained with it.
+    # The predictor of the consistency loss, if a latent model is trained with it.
     predictor: nnx.Module | None = None
 
     def __init__(self, config: MuZeroConfig):
@@ -63,45 +65,56 @@ class Model(nnx.Module):
         self.oracle = config.chance.encoder == "oracle"
 
     def representation(self, cells: UInt8[Array, "B N"]) -> State:
-        """Latent state of boards of N = H*W cells."""
+        """h: return the latent state of boards of N = H*W cells."""
         raise NotImplementedError
 
     def prediction(self, state: State) -> Prediction:
-        """Policy and value of states."""
+        """f: predict policy and value of states."""
         raise NotImplementedError
 
     def afterstate_dynamics(self, state: State, action: Int[Array, "B"]) -> tuple[State, Any]:
-        """Afterstates, and what `reward` reads their reward from."""
+        """phi: predict afterstates; the second output is the input of `reward`."""
         raise NotImplementedError
 
     def afterstate_prediction(self, afterstate: State) -> AfterstatePrediction:
-        """Chance distribution and value of afterstates."""
+        """psi: predict chance distribution and value of afterstates."""
         raise NotImplementedError
 
     def represent_afterstate(
         self, cells: UInt8[Array, "B N"], action: Int[Array, "B"], afterstate_cells: UInt8[Array, "B N"]
     ) -> State:
-        """Latent of the afterstate of true boards: phi(h(o), a) where h has never seen an afterstate."""
+        """Return the latent of the afterstate of true boards; by default phi(h(o), a).
+
+        The default is for models whose h was never trained on afterstates.
+
+        Args:
+            cells: boards before the move.
+            action: the moves.
+            afterstate_cells: boards after the move.
+
+        Returns:
+            The latent.
+        """
         return self.afterstate_dynamics(self.representation(cells), action)[0]
 
     def dynamics(self, afterstate: State, code: Float[Array, "B C"]) -> State:
-        """The state after the chance event of the (one-hot) code."""
+        """g: predict the state after the chance event of the (one-hot) code."""
         raise NotImplementedError
 
     def reward(self, reward_head: Any) -> Float[Array, "B"]:
-        """Reward in points."""
+        """Return the reward in points."""
         raise NotImplementedError
 
     def reward_loss(self, reward_head: Any, target: Float[Array, "B"]) -> Float[Array, "B"]:
-        """Loss of the reward against the true one, in points."""
+        """Compute the loss of the reward; the target is the true reward in points."""
         raise NotImplementedError
 
     def decode(self, latent: State) -> Float[Array, "B N tile_levels"]:
-        """Logits of the tile in each cell of a state or an afterstate (grounded models)."""
+        """Return logits of the tile in each cell of a state or an afterstate (grounded models)."""
         raise NotImplementedError
 
     def inconsistency(self, predicted: State, true: State) -> Float[Array, "B"]:
-        """Distance of predicted latents from those of the true boards (latent models with a predictor)."""
+        """Compute the distance of predicted latents from those of the true boards (latent models with a predictor)."""
         raise NotImplementedError
 
     def encode(
@@ -111,12 +124,22 @@ class Model(nnx.Module):
         afterstate_cells: UInt8[Array, "B N"],
         next_cells: UInt8[Array, "B N"],
     ) -> Float[Array, "B C"]:
-        """Logits of the chance code of an observed transition (learned encoder)."""
+        """e: return logits of the chance code of an observed transition (learned encoder).
+
+        Args:
+            cells: o_t, boards before the move.
+            action: the moves.
+            afterstate_cells: boards after the move.
+            next_cells: o_{t+1}, boards after the chance event.
+
+        Returns:
+            The logits.
+        """
         raise NotImplementedError
 
 
 def straight_through_code(logits: Float[Array, "B C"]) -> Float[Array, "B C"]:
-    """onehot(argmax) forward, the gradient of softmax backward (Stochastic MuZero, sec. 4.2)."""
+    """Return onehot(argmax), with the gradient of softmax (Stochastic MuZero, sec. 4.2)."""
     probabilities = jax.nn.softmax(logits)
     hard = jax.nn.one_hot(jnp.argmax(logits, axis=-1), logits.shape[-1])
     return hard + (probabilities - jax.lax.stop_gradient(probabilities))  # the bracket is exactly 0

@@ -1,12 +1,16 @@
 """The grounded model: MuZero with a reconstruction loss and a latent shaped like the board.
 
-The latent is one vector a cell. phi is one small network over lines of cells, shared by all lines and all four
-directions (the action only picks the orientation); g writes the spawned tile into its cell; what a cell holds is the
-tile with the nearest embedding, trained by cross-entropy on the afterstate and on the next observation. f and psi read
-the decoded (argmax) tiles through a trunk (networks/trunks.py). Value, policy and chance losses therefore stop at
-the latent:
-the model learns the rules from boards alone, and is not value-equivalent, which is why it has a name of its own beside
-the latent model.
+The latent is one vector per cell.
+
+    h        the embedding of the tile of each cell
+    phi      one small network on lines of cells, shared by all lines and all four directions; the action selects the
+             orientation of the lines
+    g        writes the spawned tile into its cell
+    decoder  the tile with the nearest embedding, trained by cross-entropy on the afterstate and on the next observation
+    f, psi   heads on a trunk (networks/trunks.py) that reads the decoded (argmax) tiles
+
+Value, policy and chance losses therefore stop at the latent. The model learns the rules from boards only; it is not
+value-equivalent, and for that reason has its own name.
 """
 
 import functools
@@ -26,21 +30,21 @@ from muzero2048.networks.trunks import make_norm, make_trunk, value_initializers
 from muzero2048.networks.value_codec import transform
 from muzero2048.networks.value_tables import ValueTables
 
-# The reward table is a sum of 10 w: Adam moves a weight by its step size only, and the table reaches to 17.
+# The reward table is a sum of 10 w: Adam changes a weight by at most its step size, and the table has values up to 17.
 REWARD_SCALE = 10.0
-DECODER_SCALE = 4.0  # embeddings of two tiles are about sqrt(2) apart: a margin of 8 nats
+DECODER_SCALE = 4.0  # two embeddings are about sqrt(2) apart, which gives a margin of 8 nats
 ALIKE_SCALE = 2.0
 
 
 class Move(NamedTuple):
-    """The decoded tiles around a move, from which `reward` reads its reward."""
+    """The decoded tiles before and after a move: the input of `reward`."""
 
     tiles: Int[Array, "B N"]
     moved_tiles: Int[Array, "B N"]
 
 
 class GroundedModel(Model):
-    """The functions over a latent float32[B, N, cell_width]."""
+    """The functions on a latent float32[B, N, cell_width]."""
 
     grounded = True
     parts: ClassVar = {
@@ -63,7 +67,7 @@ class GroundedModel(Model):
         self.line_hidden = nnx.Linear(relations, network.grounded.line_width, dtype=dtype, rngs=rngs)
         self.line_out = nnx.Linear(network.grounded.line_width, length * 2 * length, dtype=dtype, rngs=rngs)
         self.potential_steps = nnx.Param(jnp.zeros(self.tile_levels))
-        # The gates begin nearly closed: half-open ones would garble every cell of the state.
+        # The gates are nearly closed at first: half-open gates would change every cell of the state.
         self.code_gate = nnx.Linear(self.codes, num_cells, bias_init=nnx.initializers.constant(-3.0), rngs=rngs)
         self.code_content = nnx.Linear(self.codes, width, rngs=rngs)
         if not self.oracle:
@@ -84,20 +88,20 @@ class GroundedModel(Model):
             self.afterstate_value_head = nnx.Linear(features, bins, rngs=rngs, **initializers)
 
     def representation(self, cells: UInt8[Array, "B N"]) -> Float[Array, "B N D"]:
-        """h: each cell by itself."""
+        """h: embed each cell."""
         return self.embedding(jnp.minimum(cells, self.tile_levels - 1).astype(jnp.int32))
 
     def decode(self, latent: Float[Array, "B N D"]) -> Float[Array, "B N tile_levels"]:
-        """Logits of the tile in each cell: the nearer its embedding, -|x - e_k|^2 up to a constant.
+        """Return logits of the tile in each cell: -|x - e_k|^2 up to a constant, with e_k the embeddings.
 
-        So h is decoded right from the start, tiles never seen too. A decoder of its own has to meet a tile first, and
-        left the search blind to the largest ones, on which the game turns.
+        The output of h is thus decoded correctly from the start, for all tiles. A separate decoder must see a tile
+        before it can decode it; with one, the search could not represent the largest tiles, which decide the game.
         """
         table = self.embedding.embedding[...]
         return DECODER_SCALE * (2.0 * latent @ table.T - jnp.sum(table**2, axis=-1)[None, None])
 
     def prediction(self, state: Float[Array, "B N D"]) -> Prediction:
-        """F: heads on the trunk over the decoded tiles."""
+        """f: apply the trunk and two heads to the decoded tiles."""
         tiles = self._tiles(state)
         x = self._features(tiles)
         value_logits = self.value_head(x)
@@ -108,11 +112,11 @@ class GroundedModel(Model):
     def afterstate_dynamics(
         self, state: Float[Array, "B N D"], action: Int[Array, "B"]
     ) -> tuple[Float[Array, "B N D"], Move]:
-        """Phi: the line network on the lines that the action slides along."""
+        """phi: apply the line network to the lines along which the action slides."""
         batch, _, width = state.shape
         all_lines = _lines(*self.board_shape)
         _, num_lines, length = all_lines.shape
-        padded = jnp.pad(state, ((0, 0), (0, 1), (0, 0)))  # cell N: beyond the end of a short line
+        padded = jnp.pad(state, ((0, 0), (0, 1), (0, 0)))  # cell N: missing cells of short lines
         cells = jnp.asarray(all_lines.reshape(4, -1))[action]
         lines = jnp.take_along_axis(padded, cells[..., None], axis=1).reshape(batch, num_lines, length, width)
         slid = self._slide(lines).reshape(batch, num_lines * length, width)
@@ -121,10 +125,10 @@ class GroundedModel(Model):
         return afterstate, Move(self._tiles(state), self._tiles(afterstate))
 
     def _slide(self, lines: Float[Array, "B L length D"]) -> Float[Array, "B L length D"]:
-        """Each cell of the slid line as a mixture of the line's cells, and of their successors.
+        """Compute each cell of the slid line as a mixture of the line's cells and of their successors.
 
-        The weights come from relations alone: which cells are alike, and which are empty. What holds for two 4s then
-        holds for two tiles never seen before, but for the name of their successor.
+        The weights depend only on relations: which cells are equal, and which are empty. What is learned from two 4s
+        therefore holds for all pairs of equal tiles, except for the embedding of their successor.
         """
         length = lines.shape[2]
         empty = jnp.broadcast_to(self.embedding.embedding[0], lines.shape)
@@ -136,7 +140,7 @@ class GroundedModel(Model):
         return weights @ jnp.concatenate([lines, self.successor(lines)], axis=2)
 
     def afterstate_prediction(self, afterstate: Float[Array, "B N D"]) -> AfterstatePrediction:
-        """Psi: heads on the same trunk as f."""
+        """psi: apply the trunk of f and two other heads to the decoded tiles."""
         tiles = self._tiles(afterstate)
         x = self._features(tiles)
         if self.value_tables is None:
@@ -146,11 +150,20 @@ class GroundedModel(Model):
     def represent_afterstate(
         self, cells: UInt8[Array, "B N"], action: Int[Array, "B"], afterstate_cells: UInt8[Array, "B N"]
     ) -> Float[Array, "B N D"]:
-        """H of the true afterstate: the latent of a board, whoever moves next."""
+        """Apply h to the true afterstate: a latent represents a board, whether the player or chance moves next.
+
+        Args:
+            cells: not read.
+            action: not read.
+            afterstate_cells: boards after the move.
+
+        Returns:
+            The latent.
+        """
         return self.representation(afterstate_cells)
 
     def dynamics(self, afterstate: Float[Array, "B N D"], code: Float[Array, "B C"]) -> Float[Array, "B N D"]:
-        """G: the code opens a gate on its cell and writes its content there."""
+        """g: open the gate of the cell that the code names, and write the content of the code there."""
         gate = nnx.sigmoid(self.code_gate(code))[..., None]
         return afterstate * (1.0 - gate) + self.code_content(code)[:, None, :] * gate
 
@@ -161,33 +174,44 @@ class GroundedModel(Model):
         afterstate_cells: UInt8[Array, "B N"],
         next_cells: UInt8[Array, "B N"],
     ) -> Float[Array, "B C"]:
-        """E: one layer over what chance changed, the planes of the next board less those of the afterstate.
+        """e: apply one layer to the planes of the next board minus those of the afterstate.
 
-        Unlike an encoder of (o_t, a, o_{t+1}) it sees nothing but the spawn, and does not collapse to one code.
+        Unlike an encoder of (o_t, a, o_{t+1}) it reads only the spawn, and does not collapse to one code.
+
+        Args:
+            cells: not read.
+            action: not read.
+            afterstate_cells: boards after the move.
+            next_cells: boards after the chance event.
+
+        Returns:
+            The logits of the chance code.
         """
         change = planes(next_cells, self.tile_levels) - planes(afterstate_cells, self.tile_levels)
         return self.encoder(change.reshape(len(change), -1))
 
     def reward(self, reward_head: Move) -> Float[Array, "B"]:
-        """The gain of a learned potential of the board, in points; 0 if the move does not keep the sum of the tiles.
+        """Return the gain of a learned potential of the board, in points; 0 if the sum of the tiles changes.
 
-        Phi(board) = sum over tiles 2^k of 2^k u_k. The score of 2048 is one, with u_k = k - 1: a merge to 2^(k+1)
-        gains 2^(k+1). Only the steps of u are learned; as moves keep the sum of the tiles, one of them is free.
+        Phi(board) = sum over tiles 2^k of 2^k u_k
+
+        The score of 2048 is such a potential, with u_k = k - 1: a merge to 2^(k+1) gains 2^(k+1). The learned
+        parameters are the steps u_k - u_{k-1}. As moves keep the sum of the tiles, one of the steps is arbitrary.
         """
         gain, keeps_sum = self._potential_gain(reward_head)
         return jnp.where(keeps_sum, gain, 0.0)
 
     def reward_loss(self, reward_head: Move, target: Float[Array, "B"]) -> Float[Array, "B"]:
-        """Huber loss between transformed rewards, of the moves that keep the sum of the tiles.
+        """Compute the Huber loss between transformed rewards; 0 for moves that change the sum of the tiles.
 
-        Every real move does; the phantom 65536 of a wrong one would drown the table in its gradient.
+        True moves keep the sum. The gradient of a wrongly predicted 65536 would dominate the whole reward table.
         """
         gain, keeps_sum = self._potential_gain(reward_head)
         return jnp.where(keeps_sum, optax.huber_loss(transform(gain), transform(target)), 0.0)
 
     def _potential_gain(self, move: Move) -> tuple[Float[Array, "B"], Bool[Array, "B"]]:
         levels = jnp.arange(self.tile_levels)
-        face = jnp.where(levels > 0, 2.0**levels, 0.0)  # what is written on the tiles: 0, 2, 4, ...
+        face = jnp.where(levels > 0, 2.0**levels, 0.0)  # numbers on the tiles: 0, 2, 4, ...
         table = face * jnp.cumsum(REWARD_SCALE * self.potential_steps[...])
         gain = jnp.sum(table[move.moved_tiles], axis=-1) - jnp.sum(table[move.tiles], axis=-1)
         return gain, jnp.sum(face[move.moved_tiles], axis=-1) == jnp.sum(face[move.tiles], axis=-1)
@@ -197,7 +221,7 @@ class GroundedModel(Model):
         return nnx.relu(self.norm(x)).reshape(len(x), -1)
 
     def _centre(self, tiles: Int[Array, "B N"]) -> Float[Array, "B"]:
-        """The sum of the value tables, which learn apart (muzero/train_step.py)."""
+        """Return the sum of the value tables, which have their own update (muzero/table_learning.py)."""
         assert self.value_tables is not None
         return jax.lax.stop_gradient(self.value_tables(tiles))
 
@@ -206,13 +230,13 @@ class GroundedModel(Model):
 
 
 def _alike(x: Float[Array, "*B D"], y: Float[Array, "*B D"]) -> Float[Array, "*B"]:
-    """1 where two cells are the same, near 0 where their embeddings, about one unit long, differ."""
+    """Return 1 for equal cells, and nearly 0 for different ones (embeddings have a length of about 1)."""
     return jnp.exp(-ALIKE_SCALE * jnp.sum((x - y) ** 2, axis=-1))
 
 
 @functools.cache
 def _lines(rows: int, columns: int) -> np.ndarray:
-    """Cells of the lines that each action slides along, wall first: int32[4, L, length], N beyond a short line."""
+    """Return the cells of the lines of each action, wall first: int32[4, L, length]; N for missing cells."""
     cells = np.arange(rows * columns).reshape(rows, columns)
     size = max(rows, columns)
     padded = []
@@ -225,6 +249,6 @@ def _lines(rows: int, columns: int) -> np.ndarray:
 
 @functools.cache
 def _places(rows: int, columns: int) -> np.ndarray:
-    """Where each cell lies among the lines of an action: int32[4, N]."""
+    """Return the place of each cell in the flattened lines of an action: int32[4, N]."""
     lines = _lines(rows, columns).reshape(4, -1)
     return np.array([[np.flatnonzero(cells == cell)[0] for cell in range(rows * columns)] for cells in lines], np.int32)

@@ -1,8 +1,8 @@
 """The latent model: h, phi and g are residual towers, trained by value equivalence, as published.
 
 With the trunk residual_mlp it is the model of Stochastic MuZero (appendix C), with se_resnet that of Guei 2023, sec.
-4.4.3; any other trunk serves as h, and the dynamics behind it are residual MLPs. Options beyond the published form: an
-action with weights of its own (network.latent.action_input), a consistency loss (losses.consistency).
+4.4.3. With any other trunk, h is this trunk and the dynamics are residual MLPs. Options that are not in the published
+form: separate weights for each action (network.latent.action_input), and a consistency loss (losses.consistency).
 """
 
 from typing import ClassVar
@@ -17,7 +17,7 @@ from muzero2048.models.base import AfterstatePrediction, Model, Prediction
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.networks.trunks import Head, Tower, make_trunk, value_initializers
 
-FIRST_REWARD = 4.0  # points of any move to a new network: what it promises too much, values would long remember
+FIRST_REWARD = 4.0  # points of any move to a new network; values would keep a larger error for long
 
 
 class LatentModel(Model):
@@ -57,27 +57,27 @@ class LatentModel(Model):
             )
 
     def representation(self, cells: UInt8[Array, "B N"]) -> Float[Array, "B *S width"]:
-        """h: the trunk over the tiles of the board."""
+        """h: apply the trunk to the tiles of the board."""
         return self.h(cells)
 
     def prediction(self, state: Float[Array, "B *S width"]) -> Prediction:
-        """F: two heads."""
+        """f: apply the policy head and the value head."""
         return Prediction(self.policy_head(state), self.value_head(state))
 
     def afterstate_dynamics(
         self, state: Float[Array, "B *S width"], action: Int[Array, "B"]
     ) -> tuple[Float[Array, "B *S width"], Float[Array, "B bins"]]:
-        """Phi: the tower over the state and the action (network.latent.action_input), and the logits of the reward."""
+        """phi: apply the tower to state and action (network.latent.action_input); second output: reward logits."""
         one_hot = jax.nn.one_hot(action, 4)
         afterstate = self.phi(_outer(state, one_hot) if self.outer else _append(state, one_hot))
         return afterstate, self.reward_head(afterstate)
 
     def afterstate_prediction(self, afterstate: Float[Array, "B *S width"]) -> AfterstatePrediction:
-        """Psi: two heads."""
+        """psi: apply the chance head and the value head."""
         return AfterstatePrediction(self.chance_head(afterstate), self.afterstate_value_head(afterstate))
 
     def dynamics(self, afterstate: Float[Array, "B *S width"], code: Float[Array, "B C"]) -> Float[Array, "B *S width"]:
-        """G: the tower over the afterstate with the code appended."""
+        """g: apply the tower to the afterstate with the code appended."""
         return self.g(_append(afterstate, code))
 
     def encode(
@@ -87,7 +87,17 @@ class LatentModel(Model):
         afterstate_cells: UInt8[Array, "B N"],
         next_cells: UInt8[Array, "B N"],
     ) -> Float[Array, "B C"]:
-        """The published encoder: it reads both observations and the action, not the afterstate."""
+        """e: apply the published encoder, which reads both observations and the action.
+
+        Args:
+            cells: o_t, boards before the move.
+            action: the moves.
+            afterstate_cells: not read.
+            next_cells: o_{t+1}, boards after the chance event.
+
+        Returns:
+            The logits of the chance code.
+        """
         boards = jnp.concatenate([cells, next_cells], axis=-1)
         inputs = planes(boards, self.tile_levels).reshape(len(boards), -1)
         return self.encoder(jnp.concatenate([inputs, jax.nn.one_hot(action, 4)], axis=-1))
@@ -95,7 +105,7 @@ class LatentModel(Model):
     def inconsistency(
         self, predicted: Float[Array, "B *S width"], true: Float[Array, "B *S width"]
     ) -> Float[Array, "B"]:
-        """1 - cos(q(s), s'), q a small network (SimSiam; Ye et al. 2021, EfficientZero, sec. 4.1)."""
+        """Compute 1 - cos(q(s), s'), with q a small network (SimSiam; Ye et al. 2021, EfficientZero, sec. 4.1)."""
         assert self.predictor is not None
         guess = self.predictor(predicted)
         truth = true.reshape(guess.shape).astype(jnp.float32)
@@ -103,21 +113,21 @@ class LatentModel(Model):
         return 1.0 - jnp.sum(guess * truth, axis=-1) / scale
 
     def reward(self, reward_head: Float[Array, "B bins"]) -> Float[Array, "B"]:
-        """The decoded two-hot reward."""
+        """Decode the reward."""
         return self.codec.decode(reward_head)
 
     def reward_loss(self, reward_head: Float[Array, "B bins"], target: Float[Array, "B"]) -> Float[Array, "B"]:
-        """Two-hot cross-entropy."""
+        """Compute the cross-entropy of the coded reward."""
         return self.codec.loss(reward_head, target)
 
 
 def _append(x: Float[Array, "B *S width"], context: Float[Array, "B D"]) -> Float[Array, "B *S width_plus_D"]:
-    """The context vector appended to the features of every place."""
+    """Append the context vector to the features of every place."""
     spread = context.reshape(len(x), *(1,) * (x.ndim - 2), -1)
     return jnp.concatenate([x, jnp.broadcast_to(spread, (*x.shape[:-1], spread.shape[-1])).astype(x.dtype)], axis=-1)
 
 
 def _outer(x: Float[Array, "B *S width"], context: Float[Array, "B D"]) -> Float[Array, "B *S width_times_D"]:
-    """The outer product of the features of every place and the context vector, flat."""
+    """Return the flattened outer product of the features of every place and the context vector."""
     spread = context.reshape(len(x), *(1,) * (x.ndim - 2), -1, 1).astype(x.dtype)
     return (x[..., None, :] * spread).reshape(*x.shape[:-1], -1)

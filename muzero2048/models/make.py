@@ -1,4 +1,4 @@
-"""The one place that knows all models."""
+"""Construction of models by name; the only file that imports all of them."""
 
 from collections.abc import Callable
 
@@ -14,5 +14,5 @@ MODELS: dict[str, Callable[[MuZeroConfig, nnx.Rngs], Model]] = {"latent": Latent
 
 
 def make_model(config: MuZeroConfig, seed: int | PRNGKeyArray) -> Model:
-    """The model that `network.model` names, with new parameters."""
+    """Make the model that `network.model` names, with new parameters."""
     return MODELS[config.network.model](config, nnx.Rngs(seed))

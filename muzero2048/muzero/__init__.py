@@ -1,1 +1,1 @@
-"""The MuZero learner: configuration, self-play, targets, losses and train step."""
+"""The MuZero learner: configuration, self-play, targets, losses, train step, player."""

@@ -1,12 +1,16 @@
-"""What the model knows where the search reads it: at all legal moves of real boards, moves not played included.
+"""Diagnostics of the model at all legal moves of real boards, including moves that were not played.
 
-Training checks the model on the moves played, the search compares it over all of them. The swap test separates the
-error of the dynamics from that of the values: the same networks judge true afterstates in place of predicted ones,
+The losses measure the model only at the moves that were played, but the search compares all moves.
+
+The swap test separates the error of the dynamics from the error of the values. The same networks evaluate the predicted
+afterstate and the true one:
 
     Q_learned(s, a) = r(phi(h(s), a)) + gamma V(phi(h(s), a)),    Q_true(s, a) = r + gamma V(as).
 
-A latent model represents no board but a state, so there V(as) is the value of phi(h(s), a) in both
-(`Model.represent_afterstate`), and what is left of the swap is the error of the reward.
+A latent model cannot represent the board of an afterstate, so V(as) is the value of phi(h(s), a) in both
+(`Model.represent_afterstate`). Then the swap test shows only the error of the reward.
+
+Shapes: `B` boards, `N` cells, `A` = 4 actions, `M` = B * A moves.
 """
 
 import dataclasses
@@ -21,17 +25,17 @@ from jaxtyping import Array, Bool, Float, Int, UInt8
 from muzero2048.game.env import NUM_ACTIONS, Board, Game2048
 from muzero2048.models.base import Model, State
 from muzero2048.muzero.config import MuZeroConfig
+from muzero2048.muzero.selfplay import LATE_LEVEL
 from muzero2048.search.base import Afterstate
-from muzero2048.search.dynamics import flat_cells, make_dynamics
+from muzero2048.search.dynamics import make_dynamics
 from muzero2048.search.policies import move_all
 from muzero2048.training.replay import ReplayState
 
-BOARDS = 512  # of the buffer, measured once a report
-LATE_LEVEL = 11  # a board with a tile of 2048 or more is of a late game
+BOARDS = 512  # boards of the buffer that are measured once a report
 
 
 class Mean(NamedTuple):
-    """A mean over what counts for it; there is none where nothing counts."""
+    """A mean, as a sum and the number of its terms; undefined if there are none."""
 
     total: Float[Array, ""]
     counted: Int[Array, ""]
@@ -40,10 +44,18 @@ class Mean(NamedTuple):
 def diagnose(
     model: Model, game: Game2048, config: MuZeroConfig, cells: UInt8[Array, "B N"], played: Int[Array, "B"]
 ) -> dict[str, Mean]:
-    """Metrics of the model on boards, each with the action that was played there, over their legal moves.
+    """Compute metrics of the model over the legal moves of boards.
 
-    The names are explained in launch/run/metrics.py: `model/afterstate_accuracy_*` of a grounded model,
-    `model/chance_distance` of oracle codes, `model/reward_error_all` and `swap/*` of every model.
+    Args:
+        model: the networks.
+        game: the rules.
+        config: config of the learner.
+        cells: the boards.
+        played: the action that was played on each board.
+
+    Returns:
+        `model/reward_error_all` and `swap/*` of every model, `model/afterstate_accuracy_*` of a grounded model,
+        `model/chance_distance` of a model with oracle codes. launch/run/metrics.py explains the names.
     """
     board = game.from_cells(cells.reshape(-1, game.rows, game.columns))
     legal = game.legal_actions(board)
@@ -60,7 +72,7 @@ def diagnose(
         "swap/agreement": _mean(best_learned == best_true, legal.any(axis=-1)),
     }
     if model.grounded:
-        right = _decoded_right(model, learned.state, flat_cells(game, true.state)).reshape(-1, NUM_ACTIONS)
+        right = _decoded_right(model, learned.state, game.flat_cells(true.state)).reshape(-1, NUM_ACTIONS)
         unplayed = ~jax.nn.one_hot(played, NUM_ACTIONS, dtype=bool)
         late = (cells.max(axis=-1) >= LATE_LEVEL)[:, None]
         means |= {
@@ -78,12 +90,22 @@ def diagnose(
 def measure(
     config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: nnx.State[Any, Any], replay: ReplayState
 ) -> dict[str, float]:
-    """`diagnose` on boards of the buffer as numbers; a metric for which none of them counts is left out."""
+    """Run `diagnose` on recent boards of the buffer.
+
+    Args:
+        config: config of the learner.
+        graphdef: structure of the model.
+        params: parameters of the model, with its value tables.
+        replay: the buffer.
+
+    Returns:
+        The metrics as numbers, without those whose mean has no term.
+    """
     means = jax.device_get(_measure(config, graphdef, params, replay))
     return {name: float(mean.total / mean.counted) for name, mean in means.items() if mean.counted}
 
 
-@functools.partial(jax.jit, static_argnums=(0, 1))  # compiled once, whoever asks
+@functools.partial(jax.jit, static_argnums=(0, 1))  # one compilation for each config
 def _measure(
     config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: nnx.State[Any, Any], replay: ReplayState
 ) -> dict[str, Mean]:
@@ -93,9 +115,10 @@ def _measure(
 
 
 def recent_boards(replay: ReplayState, count: int) -> tuple[UInt8[Array, "B N"], Int[Array, "B"]]:
-    """At least `count` boards and the actions played on them, or one of each environment where these are more.
+    """Return at least `count` boards and the actions played on them; at least one board of each environment.
 
-    They lie in columns that divide what is filled evenly, from the newest on: no random number is drawn for them.
+    They are taken from evenly spaced columns of the filled part of the buffer, beginning with the newest column. No
+    random numbers are drawn.
     """
     cells, action = replay.storage.cells, replay.storage.action
     num_envs, capacity = action.shape
@@ -107,12 +130,13 @@ def recent_boards(replay: ReplayState, count: int) -> tuple[UInt8[Array, "B N"],
 def _moves(
     model: Model, game: Game2048, config: MuZeroConfig, world: Literal["learned", "simulator"], board: Board
 ) -> Afterstate:
-    """All moves on the boards, in the learned model or in the simulator."""
+    """Make all moves on the boards, in the learned model or in the simulator."""
     dynamics = make_dynamics(model, game, dataclasses.replace(config.search, model=world))
     return move_all(dynamics, dynamics.root(board).state)
 
 
 def _decoded_right(model: Model, latent: State, cells: UInt8[Array, "M N"]) -> Bool[Array, "M"]:
+    """Check which latents are decoded to the given cells, all cells right."""
     labels = jnp.minimum(cells, model.tile_levels - 1)
     return jnp.all(jnp.argmax(model.decode(latent), axis=-1) == labels, axis=-1)
 

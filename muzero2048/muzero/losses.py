@@ -5,10 +5,14 @@
                  + w_b ||sg(onehot c) - c^e||^2 + w_x reconstruction (grounded)
                  + w_s (1 - cos(q(s^{k+1}), sg h(o_{t+k+1}))) (latent)
 
-The first mean of a grounded model is its k = 0 alone: its dynamics learn nothing from values and policies.
-l is cross-entropy, sg stops the gradient. Every term is a mean over the positions that count for it: all but value and
-reward, which learn 0 there, skip absorbing states, in which no move is made. In a term, the loss of a
-sample is multiplied by its weight, which prioritised replay sets (training/replay.py).
+l is cross-entropy, sg stops the gradient.
+
+- For a grounded model the first mean is its term k = 0 alone: its dynamics learn nothing from values and policies.
+- No move is made in absorbing states. The targets of value and reward are 0 there. All other terms skip these states:
+  they are means over the positions that are alive.
+- The loss of a sample is multiplied by its weight, which prioritised replay sets (training/replay.py).
+
+Shapes: `B` samples, `K` moves, `N` cells, `C` chance codes, `M` classes.
 """
 
 from typing import NamedTuple
@@ -24,7 +28,7 @@ from muzero2048.muzero.targets import Batch
 
 
 class LossReport(NamedTuple):
-    """Terms and diagnostics of one update, all scalars."""
+    """Terms of the loss and diagnostics of one update, all scalars."""
 
     total: Float[Array, ""]
     value: Float[Array, ""]
@@ -38,18 +42,27 @@ class LossReport(NamedTuple):
     reward_error: Float[Array, ""]  # mean absolute error of the predicted reward, points
     saturated: Float[Array, ""]  # share of value targets beyond the support
     code_entropy: Float[Array, ""]  # entropy of the use of the chance codes over the batch, nats
-    code_information: Float[Array, ""]  # mutual information of chance code and true spawn, nats
-    afterstate_accuracy: Float[Array, ""]  # share of whole afterstates decoded right (grounded; else 0)
-    next_state_accuracy: Float[Array, ""]  # share of whole next boards decoded right (grounded; else 0)
+    code_information: Float[Array, ""]  # mutual information of the chance code and the true spawn, nats
+    afterstate_accuracy: Float[Array, ""]  # share of afterstates with all cells decoded right (grounded; else 0)
+    next_state_accuracy: Float[Array, ""]  # share of next boards with all cells decoded right (grounded; else 0)
 
 
 def scale_gradient(x: Float[Array, "..."], scale: float) -> Float[Array, "..."]:
-    """The identity forward, the gradient times `scale` backward."""
+    """Return x; its gradient is multiplied by `scale`."""
     return x * scale + jax.lax.stop_gradient(x) * (1.0 - scale)
 
 
 def unrolled_loss(model: Model, batch: Batch, config: MuZeroConfig) -> tuple[Float[Array, ""], LossReport]:
-    """Unroll the model along the K moves of the batch and sum its losses."""
+    """Unroll the model along the K moves of the batch and sum its losses.
+
+    Args:
+        model: the networks.
+        batch: samples and targets.
+        config: gives the weights of the terms.
+
+    Returns:
+        The total loss, and its terms with diagnostics.
+    """
     terms: dict[str, list[Array]] = {name: [] for name in LossReport._fields}
     num_moves = batch.action.shape[1]
     state = model.representation(batch.cells[:, 0])
@@ -59,9 +72,9 @@ def unrolled_loss(model: Model, batch: Batch, config: MuZeroConfig) -> tuple[Flo
             _state_losses(model, state, batch, k, terms)
         state, code = _move_losses(model, state, batch, k, terms)
         codes.append(code)
-        # Halve the gradient at each step of the unroll (MuZero, appendix G).
+        # The gradient is halved at each step of the unroll (MuZero, appendix G).
         state = jax.tree.map(lambda x: scale_gradient(x, 0.5), state)
-    if not model.grounded:  # its dynamics learn from what f says of the states that they lead to
+    if not model.grounded:  # the last move also learns from the value and the policy of the state after it
         _state_losses(model, state, batch, num_moves, terms)
     _code_statistics(model, jnp.stack(codes, axis=1), batch, terms)
     terms["saturated"].append(jnp.mean(model.codec.saturated(batch.value)))
@@ -76,6 +89,7 @@ Terms = dict[str, list[Array]]
 
 
 def _state_losses(model: Model, state: State, batch: Batch, k: int, terms: Terms) -> None:
+    """Append the losses of state k to the terms."""
     prediction = model.prediction(state)
     weight = batch.weight
     terms["value"].append((weight * model.codec.loss(prediction.value_logits, batch.value[:, k])).mean())
@@ -86,6 +100,7 @@ def _state_losses(model: Model, state: State, batch: Batch, k: int, terms: Terms
 
 
 def _move_losses(model: Model, state: State, batch: Batch, k: int, terms: Terms) -> tuple[State, Array]:
+    """Append the losses of move k to the terms; return the next state and the chance code."""
     alive, weight = batch.alive[:, k], batch.weight
     afterstate, reward_head = model.afterstate_dynamics(state, batch.action[:, k])
     terms["reward"].append((weight * model.reward_loss(reward_head, batch.reward[:, k])).mean())
@@ -113,7 +128,7 @@ def _move_losses(model: Model, state: State, batch: Batch, k: int, terms: Terms)
 
 
 def _chance_code(model: Model, batch: Batch, k: int) -> tuple[Float[Array, "B C"], Float[Array, "B"]]:
-    """The straight-through code of move k, and the distance of the encoder's output from it."""
+    """Return the straight-through code of move k, and the distance of the encoder's output from it."""
     if model.oracle:
         code = jax.nn.one_hot(batch.spawn_code[:, k], model.codes)
         return code, jnp.zeros(len(code))
@@ -126,7 +141,7 @@ def _chance_code(model: Model, batch: Batch, k: int) -> tuple[Float[Array, "B C"
 def _reconstruction(
     model: Model, latent: State, cells: UInt8[Array, "B N"], alive: Bool[Array, "B"], weight: Float[Array, "B"]
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Cross-entropy of the decoded cells, and the share of boards decoded whole, where a move is made."""
+    """Return the cross-entropy of the decoded cells and the share of boards with all cells right, over alive boards."""
     logits = model.decode(latent)
     labels = jnp.minimum(cells, model.tile_levels - 1).astype(jnp.int32)
     loss = weight * optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean(axis=-1)
@@ -135,7 +150,7 @@ def _reconstruction(
 
 
 def _code_statistics(model: Model, codes: Float[Array, "B K C"], batch: Batch, terms: Terms) -> None:
-    """Entropy of the code usage, and its mutual information with the true spawn (0: the codes say nothing of it)."""
+    """Append the entropy of the codes and their mutual information with the true spawn (0: independent of it)."""
     spawns = jax.nn.one_hot(batch.spawn_code, 2 * batch.cells.shape[-1]) * batch.alive[:, :-1, None]
     joint = jnp.einsum("bkc,bks->cs", jax.lax.stop_gradient(codes), spawns)
     joint = joint / jnp.maximum(joint.sum(), 1.0)
@@ -145,7 +160,7 @@ def _code_statistics(model: Model, codes: Float[Array, "B K C"], batch: Batch, t
 
 
 def xlogx(p: Float[Array, "..."]) -> Float[Array, "..."]:
-    """P log p, 0 at 0."""
+    """Compute p log p elementwise, defined as 0 at p = 0."""
     return jnp.where(p > 0, p * jnp.log(jnp.where(p > 0, p, 1.0)), 0.0)
 
 

@@ -1,4 +1,4 @@
-"""Reanalysis: fresh targets for stored positions, searched with the parameters of now (MuZero, appendix H)."""
+"""Reanalysis: new targets for stored positions, searched with the current parameters (MuZero, appendix H)."""
 
 import math
 
@@ -23,14 +23,27 @@ def reanalyse(
     config: MuZeroConfig,
     rows: NamedSharding,
 ) -> Sequence:
-    """The batch [B, K+1, ...] with new policies and values in a share `replay.reanalyse` of its sequences.
+    """Replace policies and values in a share `replay.reanalyse` of the sequences of a batch [B, K+1, ...].
 
-    Every board of these is searched without noise. The policy is the improved policy of this search; the value stays
-    that of the stored move, since V(as) is trained on it too. With V' the value of the search,
+    Every board of these sequences is searched without noise. The new policy is the improved policy of this search. The
+    new value is still a return that follows the stored move, because V(as) of that move is trained on it too. With V'
+    the value of the search,
 
         z_k = r_k + gamma (1 - done_k) V'_{k+1}   for k < K,   and   z_K = V'_K.
 
-    The sequences are the first of each of gcd(share * B, B) blocks of the batch: the same share on every device.
+    The batch is divided into gcd(share * B, B) blocks, and the first sequences of each block are reanalysed. So every
+    device searches the same number.
+
+    Args:
+        model: the networks.
+        key: random key.
+        game: the rules.
+        sequence: the batch.
+        config: config of the learner.
+        rows: how the boards are cut among the devices.
+
+    Returns:
+        The batch with the new targets.
     """
     batch = len(sequence.cells)
     renewed = config.replay.reanalysed

@@ -5,7 +5,7 @@ from ntuple.learner_spec import TREE, LearnerSpec
 SPEC = LearnerSpec(
     config="muzero2048.muzero.config:MuZeroConfig",
     learner="muzero2048.muzero.learner:MuZeroLearner",
-    players={TREE: "muzero2048.players.player:load_player"},
+    players={TREE: "muzero2048.muzero.player:load_player"},
     uses_jax=True,
     memory_keys="muzero.replay.capacity, muzero.replay.batch_size, muzero.num_envs or muzero.network",
     several_processes=True,

@@ -1,4 +1,4 @@
-"""The value tables of a model in training: they learn beside the optimizer, by TC (networks/value_tables.py)."""
+"""Training of a model's value tables: by TC (networks/value_tables.py), not by the optimizer."""
 
 from typing import Any, NamedTuple
 
@@ -13,35 +13,35 @@ from muzero2048.muzero.losses import LossReport
 from muzero2048.muzero.targets import Batch
 from muzero2048.networks.value_tables import Coherence, Table, init_coherence, learn
 
-Params = Any  # nnx.State of the model, its value tables apart
+Params = Any  # nnx.State of the model without its value tables
 
-MODEL_IS_RIGHT = 0.99  # share of a batch's afterstates that a model decodes whole before its tables learn
+MODEL_IS_RIGHT = 0.99  # share of a batch's afterstates with all cells decoded right, from which on the tables learn
 
 
 class Tables(NamedTuple):
-    """The value tables of a model, which are not learned by gradients."""
+    """The value tables of a model and the state of TC; gradients do not reach them."""
 
     weights: Any  # nnx.State
     coherence: Coherence
 
 
 def init_tables(model: Model) -> Tables | None:
-    """The value tables of a new model, if it has some."""
+    """Return the value tables of a new model; None if it has none."""
     if model.value_tables is None:
         return None
     return Tables(nnx.state(model, Table), init_coherence(model.value_tables.weights[...]))
 
 
 def with_tables(params: Params, tables: Tables | None) -> Any:
-    """The whole state of the model."""
+    """Return the whole state of the model: parameters and tables."""
     return params if tables is None else nnx.merge_state(params, tables.weights)
 
 
 def model_is_right(report: LossReport) -> Bool[Array, ""]:
-    """The tables wait until the model decodes MODEL_IS_RIGHT of the afterstates of a batch whole.
+    """Check that the model decodes enough of the batch's afterstates right for the tables to learn.
 
-    What a wrong model says of the next move is no target, and TC remembers errors that cancel, so that the rates of the
-    first entries would be spent on them.
+    Values bootstrapped from a wrong model are wrong targets. TC accumulates errors, and where they cancel the rate
+    of the entry stays low afterwards. So learning from wrong targets would use up the rates of the first entries.
     """
     return report.afterstate_accuracy >= MODEL_IS_RIGHT
 
@@ -49,7 +49,18 @@ def model_is_right(report: LossReport) -> Bool[Array, ""]:
 def learn_tables(
     model: Model, tables: Tables | None, batch: Batch, allowed: Bool[Array, ""], config: MuZeroConfig
 ) -> Tables | None:
-    """Move the value tables by their errors on the true first afterstates of the batch, if that is allowed."""
+    """Move the value tables by their errors at the true first afterstates of the batch.
+
+    Args:
+        model: the networks before the update.
+        tables: the value tables; None: the model has none.
+        batch: samples and targets.
+        allowed: False leaves the tables as they are.
+        config: gives the learning rate.
+
+    Returns:
+        The new tables.
+    """
     if tables is None or model.value_tables is None:
         return None
     cells = batch.afterstate_cells[:, 0]

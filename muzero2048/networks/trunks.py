@@ -1,14 +1,14 @@
-"""Trunks: from the tiles of a board to features, and the residual towers that latent dynamics are made of.
+"""Trunks (networks from the tiles of a board to features), and the residual towers of latent dynamics.
 
     residual_mlp  pre-activation residual blocks of fully connected layers (Stochastic MuZero, ICLR 2022, appendix C)
     se_resnet     3x3 convolutions with squeeze-and-excitation (Guei 2023, sec. 4.4.3)
-    tuples        table entries of tuples of cells beside planes, then layers (networks/tuple_embedding.py)
+    tuples        table entries of tuples of cells, together with planes, then layers (networks/tuple_embedding.py)
     cnn_2x2       two 2x2 convolutions without padding, then one layer (Guei 2023, sec. 4.4.2, fig. 20)
     cnn_3x3       three 3x3 convolutions, then one layer (same place)
 
-All normalise by layer or by root mean square: the value of a board must not depend on its batch-mates. Layers compute
-in `compute_dtype`; their parameters, and everything a head reads, are float32. What a trunk returns is not activated
-yet: whoever reads it begins with relu(norm(x)).
+All normalise by layer or by root mean square, because the value of a board must not depend on the other boards of the
+batch. Layers compute in `compute_dtype`; their parameters and all inputs of heads are float32. The output of a trunk is
+not activated: its readers begin with relu(norm(x)).
 """
 
 from typing import Any
@@ -24,7 +24,17 @@ from muzero2048.networks.value_codec import ScalarCodec, ValueCodec
 
 
 def make_norm(features: int, network: NetworkConfig, rngs: nnx.Rngs, dtype: Any = None) -> nnx.LayerNorm | nnx.RMSNorm:
-    """The normalisation that the config names, over the last axis."""
+    """Make the normalisation that `network.norm` names, over the last axis.
+
+    Args:
+        features: size of the last axis.
+        network: the config.
+        rngs: random streams of the parameters.
+        dtype: type of the arithmetic; None: that of input and parameters.
+
+    Returns:
+        The layer.
+    """
     kind = nnx.LayerNorm if network.norm == "layer" else nnx.RMSNorm
     return kind(features, dtype=dtype, rngs=rngs)
 
@@ -44,7 +54,7 @@ class MLPBlock(nnx.Module):
 
 
 class SEBlock(nnx.Module):
-    """Pre-activation residual block of two 3x3 convolutions, its output scaled by channel (squeeze-and-excitation)."""
+    """Pre-activation residual block of two 3x3 convolutions; squeeze-and-excitation scales its output by channel."""
 
     def __init__(self, network: NetworkConfig, rngs: nnx.Rngs):
         dtype, width = jnp.dtype(network.compute_dtype), network.width
@@ -63,7 +73,7 @@ class SEBlock(nnx.Module):
 
 
 class Tower(nnx.Module):
-    """A stem to `width` features, then residual blocks; features lie on the last axis."""
+    """A stem with `width` outputs, then residual blocks; features are on the last axis."""
 
     def __init__(self, inputs: int, network: NetworkConfig, rngs: nnx.Rngs):
         dtype = jnp.dtype(network.compute_dtype)
@@ -75,7 +85,7 @@ class Tower(nnx.Module):
         self.blocks = nnx.List([block(network, rngs) for _ in range(network.blocks)])
 
     def __call__(self, x: Float[Array, "B *S inputs"]) -> Float[Array, "B *S width"]:
-        """Features of the input."""
+        """Compute features of the input."""
         x = self.stem(x)
         for block in self.blocks:
             x = block(x)
@@ -92,12 +102,12 @@ class PlanesTrunk(nnx.Module):
         self.tower = Tower(network.tile_levels * (1 if self.places else rows * columns), network, rngs)
 
     def __call__(self, tiles: Tiles) -> Float[Array, "B *S width"]:
-        """Features of the boards."""
+        """Compute features of the boards."""
         return self.tower(planes(tiles, self.tile_levels).reshape(len(tiles), *self.places, -1))
 
 
 class TupleTrunk(nnx.Module):
-    """Table entries of tuples of cells beside planes, then `blocks` layers."""
+    """Table entries of tuples of cells and one-hot planes, then `blocks` layers."""
 
     def __init__(self, network: NetworkConfig, board_shape: tuple[int, int], rngs: nnx.Rngs):
         self.tile_levels = network.tile_levels
@@ -110,7 +120,7 @@ class TupleTrunk(nnx.Module):
         self.layers = nnx.List([nnx.Linear(width, width, dtype=dtype, rngs=rngs) for _ in others])
 
     def __call__(self, tiles: Tiles) -> Float[Array, "B width"]:
-        """Features of the boards."""
+        """Compute features of the boards."""
         seen = planes(tiles, self.tile_levels).reshape(len(tiles), -1)
         x = self.stem(jnp.concatenate([self.entries(tiles), seen], axis=-1))
         for norm, layer in zip(self.norms, self.layers, strict=True):
@@ -119,7 +129,7 @@ class TupleTrunk(nnx.Module):
 
 
 class ConvolutionalTrunk(nnx.Module):
-    """The network of the early attempt: plain convolutions and one layer."""
+    """Plain convolutions and one layer (the early attempt of Guei 2023, sec. 4.4.2)."""
 
     def __init__(self, network: NetworkConfig, board_shape: tuple[int, int], rngs: nnx.Rngs):
         self.tile_levels, self.board_shape = network.tile_levels, board_shape
@@ -134,7 +144,7 @@ class ConvolutionalTrunk(nnx.Module):
         self.layer = nnx.Linear(places * width, width, dtype=dtype, rngs=rngs)
 
     def __call__(self, tiles: Tiles) -> Float[Array, "B width"]:
-        """Features of the boards."""
+        """Compute features of the boards."""
         x = planes(tiles, self.tile_levels).reshape(len(tiles), *self.board_shape, -1)
         for convolution in self.convolutions:
             x = nnx.relu(convolution(x))
@@ -142,7 +152,16 @@ class ConvolutionalTrunk(nnx.Module):
 
 
 def make_trunk(network: NetworkConfig, board_shape: tuple[int, int], rngs: nnx.Rngs) -> nnx.Module:
-    """The trunk that the config names: tiles [B, N] to features [B, width], or [B, H, W, width] of se_resnet."""
+    """Make the trunk that `network.trunk` names.
+
+    Args:
+        network: the config.
+        board_shape: H, W.
+        rngs: random streams of the parameters.
+
+    Returns:
+        A network from tiles [B, N] to features [B, width], or [B, H, W, width] for se_resnet.
+    """
     if network.trunk == "tuples":
         return TupleTrunk(network, board_shape, rngs)
     if network.trunk in ("cnn_2x2", "cnn_3x3"):
@@ -151,11 +170,19 @@ def make_trunk(network: NetworkConfig, board_shape: tuple[int, int], rngs: nnx.R
 
 
 def value_initializers(codec: ValueCodec | ScalarCodec, value: float, outputs: int = 1) -> dict[str, Any]:
-    """Initializers of the last layer of a head of so many values: every board is worth `value`, or next to nothing (0).
+    """Make initializers for the last layer of a value head, such that all boards have the same value at first.
 
-    Random logits would stand for the middle of the support, 37,000 points for one of [0, 450]. Of these the
-    bootstrapped targets forget a share of 1 - gamma a move: after 10^6 moves the values of a latent model were still
-    40 times as large as the returns.
+    With random logits a new network would predict the middle of the support, 37,000 points for a support of [0, 450]
+    in units of h. Bootstrapped targets reduce this error only by a factor of gamma per move: after 10^6 moves the
+    values of a latent model were still 40 times as large as the returns.
+
+    Args:
+        codec: decodes the logits.
+        value: the initial value in points; 0: the least value of the codec, which is close to 0.
+        outputs: number of values of the head.
+
+    Returns:
+        Keyword arguments of `nnx.Linear`.
     """
 
     def bias(key: PRNGKeyArray, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -165,13 +192,13 @@ def value_initializers(codec: ValueCodec | ScalarCodec, value: float, outputs: i
 
 
 class Head(nnx.Module):
-    """relu(norm(x)) flattened, then one layer in float32."""
+    """relu(norm(x)), flattened, then one layer in float32."""
 
     def __init__(self, network: NetworkConfig, places: int, outputs: int, rngs: nnx.Rngs, **initializers: Any):
         self.norm = make_norm(network.width, network, rngs)
         self.out = nnx.Linear(network.width * places, outputs, rngs=rngs, **initializers)
 
     def __call__(self, x: Float[Array, "B *S width"]) -> Float[Array, "B outputs"]:
-        """Logits."""
+        """Compute logits."""
         x = nnx.relu(self.norm(x.astype(jnp.float32)))
         return self.out(x.reshape(len(x), -1))

@@ -1,11 +1,11 @@
-"""Scalars as the output of a network: the invertible transform h of MuZero (appendix F), and codes of h(x).
+"""Codecs of scalars, the outputs of value heads: the invertible transform h of MuZero (appendix F), and codes of h(x).
 
     h(x)    = sign(x) (sqrt(|x| + 1) - 1) + eps x,                      eps = 0.001
     h^-1(y) = sign(y) (((sqrt(1 + 4 eps (|y| + 1 + eps)) - 1) / (2 eps))^2 - 1)
 
-two_hot:   the two points around h(x), weighted so that their mean is h(x) (MuZero, appendix F)
-hl_gauss:  with Phi the normal distribution function, w the distance of the points z_i and sigma = smoothing w,
-           p_i ~ Phi((z_i + w/2 - h(x)) / sigma) - Phi((z_i - w/2 - h(x)) / sigma), normalised over the support
+two_hot:   weights on the two points around h(x) such that their mean is h(x) (MuZero, appendix F)
+hl_gauss:  p_i ~ Phi((z_i + w/2 - h(x)) / sigma) - Phi((z_i - w/2 - h(x)) / sigma), normalised over the support, with
+           Phi the normal distribution function, w the distance of the points z_i and sigma = smoothing w
            (Imani & White 2018; Farebrother et al. 2024, "Stop regressing", sec. 3.1)
 """
 
@@ -23,15 +23,15 @@ EPSILON = 0.001
 
 
 def transform(x: Float[Array, "*B"]) -> Float[Array, "*B"]:
-    """h(x): compresses scores of 10^5 to a few hundred."""
+    """Compute h(x), which compresses scores of 10^5 to a few hundred."""
     return jnp.sign(x) * (jnp.sqrt(jnp.abs(x) + 1.0) - 1.0) + EPSILON * x
 
 
 def inverse_transform(y: Float[Array, "*B"]) -> Float[Array, "*B"]:
-    """h^-1(y).
+    """Compute h^-1(y).
 
-    With d = |y| and s = sqrt(1 + 4 eps (d + 1 + eps)), (s - 1) / (2 eps) is computed as 2 (d + 1 + eps) / (s + 1),
-    the same number without the cancellation that costs float32 all its digits near 0.
+    With d = |y| and s = sqrt(1 + 4 eps (d + 1 + eps)), the term (s - 1) / (2 eps) is computed as
+    2 (d + 1 + eps) / (s + 1). The two are equal, but near 0 the first loses all digits of float32 by cancellation.
     """
     shifted = jnp.abs(y) + 1.0 + EPSILON
     root = 2.0 * shifted / (jnp.sqrt(1.0 + 4.0 * EPSILON * shifted) + 1.0)
@@ -40,7 +40,7 @@ def inverse_transform(y: Float[Array, "*B"]) -> Float[Array, "*B"]:
 
 @dataclass(frozen=True)
 class ValueCodec(Settings, prefix="value"):
-    """Coding on `bins` evenly spaced points of [0, h_max]."""
+    """Distributions on `bins` evenly spaced points of [0, h_max], in units of h."""
 
     bins: int = setting(601, "Points of the support.", at_least=2, at_most=2**16)
     h_max: float = setting(
@@ -64,38 +64,40 @@ class ValueCodec(Settings, prefix="value"):
 
     @property
     def support(self) -> Float[Array, "bins"]:
-        """The points in units of h."""
+        """The points of the support, in units of h."""
         return jnp.linspace(0.0, self.h_max, self.bins)
 
     def encode(self, x: Float[Array, "*B"]) -> Float[Array, "*B bins"]:
-        """Probabilities of the points; values outside the support saturate at its ends.
+        """Return the probabilities of the points; values outside the support are clipped to its ends.
 
-        Near an end hl_gauss cuts a part of the normal off, which draws its mean inwards: 0 becomes 0.37 w.
+        Near an end of the support hl_gauss cuts off a part of the normal distribution, which moves its mean inwards:
+        0 becomes 0.37 w.
         """
         position = jnp.clip(transform(x) / self.h_max, 0.0, 1.0) * (self.bins - 1)
         if self.coding == "hl_gauss":
             edges = jnp.arange(self.bins + 1) - 0.5
             below = jax.scipy.special.ndtr(-jnp.subtract.outer(position, edges) / self.smoothing)
             return jnp.diff(below, axis=-1) / (below[..., -1:] - below[..., :1])
-        # A hat function of width one bin around the position is exactly the two-hot code, without a scatter.
+        # A hat function around the position that is 0 one bin away is exactly the two-hot code, without a scatter.
         return jnp.maximum(0.0, 1.0 - jnp.abs(jnp.subtract.outer(position, jnp.arange(self.bins))))
 
     def decode(self, logits: Float[Array, "*B bins"]) -> Float[Array, "*B"]:
-        """The scalar that the distribution stands for, in points of the game."""
+        """Decode logits to a scalar in points of the game."""
         probabilities = jax.nn.softmax(logits.astype(jnp.float32), axis=-1)
         if self.decoding == "inverse_of_mean":
             return inverse_transform(probabilities @ self.support)
         return probabilities @ inverse_transform(self.support)
 
     def to_centre(self, x: Float[Array, "*B"]) -> Float[Array, "*B"]:
-        """The number whose mean decodes to the value: h(x), or x itself where the mean of h^-1 is decoded."""
+        """Return the centre for `logits_near`: h(x), or x itself if values are decoded as the mean of h^-1."""
         return transform(x) if self.decoding == "inverse_of_mean" else x
 
     def logits_near(self, centre: Float[Array, "B"]) -> Float[Array, "B bins"]:
-        """Logits of a normal distribution around the centre (`to_centre`), one bin wide: it decodes to the centre.
+        """Return logits of a normal distribution around the centre (`to_centre`), with a standard deviation of one bin.
 
-        Within two bins of 0 the support cuts a part of it off, and it decodes higher: with 96 bins to 450 a 0 to 10.9
-        points, 3 to 14.4, 35 to 41.4. All that is nearly lost reads about 8 points too high, in the same order.
+        The distribution decodes to the centre. Only within two bins of 0 the support cuts off a part of it, and it
+        decodes to more: with 96 bins and h_max = 450, 0 decodes to 10.9 points, 3 to 14.4 and 35 to 41.4. Values of
+        nearly lost positions are thus about 8 points too high, but keep their order.
         """
         place = centre if self.decoding == "inverse_of_mean" else transform(centre)
         width = self.h_max / (self.bins - 1)
@@ -108,17 +110,17 @@ class ValueCodec(Settings, prefix="value"):
 
     @property
     def least(self) -> float:
-        """Where values begin: a twentieth of the support in h, low but within reach of all bins (`logits_of`)."""
+        """Initial value in points: a twentieth of the support in h, which is low but leaves no bin unreachable."""
         with jax.ensure_compile_time_eval():
             return float(inverse_transform(jnp.float32(self.h_max / 20)))
 
     def logits_of(self, value: float) -> Float[Array, "bins"]:
-        """Logits that decode to `value`: l * support, a straight line, with l found by bisection.
+        """Return logits that decode to `value`: l * support, a straight line, with l found by bisection.
 
-        Of all distributions with this mean bin it has the most entropy, so no bin is out of reach of the updates to
-        come, as the far ones of a narrow peak would be.
+        Of all distributions with the same mean bin this one has the most entropy. Later updates can therefore reach
+        every bin; they could not reach bins far from a narrow peak.
         """
-        steepest = 50.0 * (self.bins - 1) / self.h_max  # a factor of e^50 from bin to bin: one end has it all
+        steepest = 50.0 * (self.bins - 1) / self.h_max  # a factor of e^50 per bin: one end has all mass
 
         def halve(_: Int[Array, ""], bounds: tuple[Array, Array]) -> tuple[Array, Array]:
             low, high = bounds
@@ -132,33 +134,33 @@ class ValueCodec(Settings, prefix="value"):
         return logits - logits.max()
 
     def loss(self, logits: Float[Array, "*B bins"], target: Float[Array, "*B"]) -> Float[Array, "*B"]:
-        """Cross-entropy of the logits against the code of the target."""
+        """Compute the cross-entropy between the code of the target and the distribution of the logits."""
         return -jnp.sum(self.encode(target) * jax.nn.log_softmax(logits.astype(jnp.float32), axis=-1), axis=-1)
 
     def saturated(self, x: Float[Array, "*B"]) -> Bool[Array, "*B"]:
-        """Values beyond the support: what they add cannot be learned."""
+        """Return which values are beyond the support; these cannot be learned."""
         return transform(x) > self.h_max
 
 
 @dataclass(frozen=True)
 class ScalarCodec:
-    """One number, h(x) itself, in the place of a distribution."""
+    """A codec with one number, h(x) itself, instead of a distribution."""
 
     bins: int = 1
-    least: float = 0.0  # where values begin
+    least: float = 0.0  # initial value in points
 
     def logits_of(self, value: float) -> Float[Array, "1"]:
-        """What decodes to `value`."""
+        """Return the output that decodes to `value`."""
         return transform(jnp.full((1,), value))
 
     def decode(self, logits: Float[Array, "*B bins"]) -> Float[Array, "*B"]:
-        """The scalar in points of the game."""
+        """Decode the output to a scalar in points of the game."""
         return inverse_transform(logits[..., 0])
 
     def loss(self, logits: Float[Array, "*B bins"], target: Float[Array, "*B"]) -> Float[Array, "*B"]:
-        """Huber loss between transformed values."""
+        """Compute the Huber loss between transformed values."""
         return optax.huber_loss(logits[..., 0], transform(target))
 
     def saturated(self, x: Float[Array, "*B"]) -> Bool[Array, "*B"]:
-        """No value is beyond the support."""
+        """Return False for all values: there is no support."""
         return jnp.zeros(x.shape, bool)

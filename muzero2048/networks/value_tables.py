@@ -2,19 +2,21 @@
 
     V(as) = h^-1(c),   c(as) = sum_j w[index_j(as)]          the sum over all placements, in units of h
 
-(value.decoding = mean_of_inverse: V(as) = c, in points. Unbiased, where the mean of h is averse to risk, but slower to
-learn: the errors of a good game drown those of all others.)
-V(s) is what f says around the same sum: its head learns what the state's move and spawn add.
+With value.decoding = mean_of_inverse, V(as) = c in points. This is unbiased, while the mean of h is averse to risk, but
+it learns more slowly: the errors of good games dominate all others.
+V(s) is predicted by f as a distribution around the same sum; its head learns the difference that the state's move and
+spawn make.
 
-Gradient descent is not for tables: an entry is met by a few samples of the many, so each has a rate of its own
-(Jaskowski 2017, sec. V-B, algorithm 2, on batches). With delta_i the error h(z_i) - c_i (or z_i - c_i) of a sample that
-meets entry e, and n_e the number of samples of the batch that do,
+An entry is read by few samples, so it needs a learning rate of its own instead of gradient descent (Jaskowski 2017,
+sec. V-B, algorithm 2, applied to batches). Let delta_i = h(z_i) - c_i (or z_i - c_i) be the error of sample i, n_e the
+number of samples of the batch that read entry e, mean_i the mean over these n_e samples, and m the number of
+placements. Then
 
-    E_e += mean_i delta_i,   A_e += mean_i |delta_i|,   then   w_e += alpha / m * |E_e| / A_e * mean_i delta_i
+    E_e += mean_i delta_i,   A_e += mean_i |delta_i|,   w_e += alpha / m * |E_e| / A_e * mean_i delta_i
 
-with m placements: what is met for the first time takes the whole error, and where errors cancel the rate falls to 0,
-those of one batch too. The n_e keep the samples of one batch, which share their common entries, from adding up. (The
-paper has the rate before the error. To write first and read then spares XLA a copy of the tables at every batch.)
+An entry that is read for the first time takes the whole error. Where errors cancel, also within a batch, the rate falls
+to 0. The mean prevents that the steps of all samples that share a common entry add up. (The paper computes the rate
+before it adds the error. Writing first and reading afterwards saves XLA a copy of the tables in every batch.)
 """
 
 from typing import NamedTuple
@@ -27,11 +29,11 @@ from muzero2048.networks.tuple_embedding import Tiles, num_tables, table_entries
 
 
 class Table(nnx.Variable[Array]):
-    """A variable that no optimizer of the network touches: `learn` does."""
+    """A variable that `learn` updates, not the optimizer of the network."""
 
 
 class ValueTables(nnx.Module):
-    """The weights; all begin at the share of a placement in the value `initial` (units of c)."""
+    """The weights w; all are initially `initial` / number of placements, so every sum c is `initial`."""
 
     def __init__(self, shapes: tuple[str, ...], bits: int, board_shape: tuple[int, int], initial: Float[Array, ""]):
         self.shapes, self.bits, self.board_shape = shapes, bits, board_shape
@@ -39,24 +41,24 @@ class ValueTables(nnx.Module):
         self.weights = Table(jnp.full(num_tables(shapes, board_shape) << bits, initial / placements))
 
     def entries(self, tiles: Tiles) -> Int[Array, "B M"]:
-        """Which entries the boards meet."""
+        """Return the entries that the boards read."""
         return table_entries(tiles, tuple_placements(self.shapes, self.board_shape), self.bits)
 
     def __call__(self, tiles: Tiles) -> Float[Array, "B"]:
-        """The sums c of the boards."""
+        """Compute the sums c of the boards."""
         return self.weights[...][self.entries(tiles)].sum(axis=-1)
 
 
 class Coherence(NamedTuple):
-    """What TC keeps of each entry."""
+    """The state of TC for each entry."""
 
     error: Float[Array, "entries"]  # E, sum of the mean errors
     absolute: Float[Array, "entries"]  # A, sum of the mean absolute errors
 
 
 def init_coherence(weights: Float[Array, "entries"]) -> Coherence:
-    """Nothing learned yet."""
-    # Two arrays, not one twice: training donates them, and a buffer can be given away once.
+    """Return the state before the first update."""
+    # Two arrays, not one used twice: training donates them, and a buffer can be donated once only.
     return Coherence(*(jnp.zeros_like(weights) for _ in range(2)))
 
 
@@ -67,14 +69,17 @@ def learn(
     delta: Float[Array, "B"],
     learning_rate: float,
 ) -> tuple[Float[Array, "entries"], Coherence]:
-    """One batch of TC.
+    """Update the tables by TC on one batch.
 
     Args:
         weights: w.
         coherence: E and A.
-        entries: of each sample; see `ValueTables.entries`.
-        delta: errors in units of c; 0 for a sample that does not count.
+        entries: of each sample (`ValueTables.entries`).
+        delta: errors in units of c; 0 for samples to ignore.
         learning_rate: alpha.
+
+    Returns:
+        The new w, and the new E and A.
     """
     mean = delta[:, None] / occurrences(entries)
     error = coherence.error.at[entries].add(mean)
@@ -85,7 +90,7 @@ def learn(
 
 
 def occurrences(entries: Int[Array, "B M"]) -> Int[Array, "B M"]:
-    """n_e: how often each entry is among them. Sorted, as to count in a table of all entries means to clear one."""
+    """Return n_e for each entry, by sorting: a table of counts would have to be cleared for every batch."""
     flat = entries.reshape(-1)
     ordered = jnp.sort(flat)
     last, first = (jnp.searchsorted(ordered, flat, side=side) for side in ("right", "left"))

@@ -1,6 +1,9 @@
-"""What players make of given boards, beside playing whole games: one compiled program for each size of a batch.
+"""Analysis of given boards: the move that a player would make, and its values of all moves.
 
-A batch is filled up to a power of two with empty boards, on which no move is legal, so that ten programs serve all.
+A batch is padded to a power of two with empty boards, on which no move is legal. So ten compiled programs serve all
+batch sizes up to 512.
+
+Shapes: `B` boards of `H, W` cells, `A` = 4 actions.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,16 +15,15 @@ import numpy as np
 from jaxtyping import Array, Float, Int, UInt8, UInt32
 
 from muzero2048.game.env import Board, Game2048
-from muzero2048.search.dynamics import all_afterstates
 from ntuple.game.interfaces import Analysis, check_boards
 
 
 class Judgement(NamedTuple):
-    """What a player thinks of boards, on the device; of illegal moves it may say anything."""
+    """A player's choice and values on boards, on the device; entries of illegal moves are arbitrary."""
 
-    action: Int[Array, "B"]  # legal where a move is
-    value: Float[Array, "B A"]  # r + gamma V(as) in points; nan where it does not know
-    effort: Int[Array, "B A"]
+    action: Int[Array, "B"]  # legal wherever a move is legal
+    value: Float[Array, "B A"]  # r + gamma V(as) in points; nan: unknown
+    effort: Int[Array, "B A"]  # in the player's unit
 
 
 # (boards, a seed of random numbers for each) -> judgement
@@ -31,15 +33,15 @@ Analyse = Callable[[Any, np.ndarray, np.ndarray], Analysis]
 
 
 def make_analyse(game: Game2048, judge: Callable[[Any], Judge], lanes: int) -> Analyse:
-    """The function that gives analysis by the judge of its parameters; it checks boards and seeds (`check_boards`).
+    """Return the function that analyses boards.
 
     Args:
         game: the rules.
-        judge: parameters -> how boards are judged.
-        lanes: boards side by side, at most; the memory of a search grows with them.
+        judge: parameters -> the function that values moves and chooses.
+        lanes: boards processed at a time, at most; the memory of a search is proportional to it.
 
     Returns:
-        (parameters, boards, seeds) -> analysis.
+        (parameters, boards, seeds) -> analysis; it raises the errors of `check_boards`.
     """
 
     @jax.jit
@@ -48,7 +50,7 @@ def make_analyse(game: Game2048, judge: Callable[[Any], Judge], lanes: int) -> A
         found, legal = judge(params)(board, seeds), game.legal_actions(board)
         return (
             jnp.where(legal.any(axis=-1), found.action, -1),
-            jnp.where(legal, all_afterstates(game, board)[1], -1),
+            jnp.where(legal, game.all_afterstates(board)[1], -1),
             jnp.where(legal, found.value, -jnp.inf),
             jnp.where(legal, found.effort, 0),
         )
@@ -67,7 +69,7 @@ def make_analyse(game: Game2048, judge: Callable[[Any], Judge], lanes: int) -> A
 
 
 def _padded_blocks(boards: np.ndarray, seeds: np.ndarray, most: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """(size, boards, seeds) of blocks of at most `most` boards, filled up after `size`; no board is a block too."""
+    """Yield (size, boards, seeds) of blocks of at most `most` boards, padded after `size`; no boards give one block."""
     for start in range(0, max(len(boards), 1), most):
         block = slice(start, start + most)
         size = len(boards[block])

@@ -1,7 +1,8 @@
-"""An n-tuple network as the value function of a tree search in the game itself.
+"""Tree search in the simulator with an n-tuple network as the value function.
 
-The one file of this package that knows of ntuple: it takes the names of networks and the weights of a checkpoint from
-there, and reads the table on the device. Numba learns and plays by 1-ply, JAX searches deeper with the same values.
+This is the only file of muzero2048 that imports networks of ntuple: their named patterns and the weights of a
+checkpoint. The tables are read on the device. The numba learner plays by 1-ply; this player searches deeper with the
+same values.
 """
 
 import functools
@@ -20,19 +21,20 @@ from muzero2048.search.base import Dynamics
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import BoardEvaluator, SimulatorDynamics
 from ntuple import NTupleConfig, load_weights
+from ntuple.lists import list_text
 from ntuple.tables.patterns import Pattern, count_levels, parse_network, table_sizes
 
-MOST_WEIGHTS = 2**31 - 1  # positions are int32: the largest named network has 2^27 weights
+MOST_WEIGHTS = 2**31 - 1  # positions in the table are int32; the largest named network has 2^27 weights
 
 
 @dataclass(frozen=True)
 class NTupleSetting(SearchSetting):
-    """The game itself with the values of an n-tuple network; its parameters are the weights."""
+    """Search in the simulator with the values of an n-tuple network; its parameters are the weights."""
 
     patterns: tuple[Pattern, ...]  # M tuples of cells
 
     def dynamics(self, params: Float[Array, "entries"]) -> Dynamics:
-        """The simulator; the prior is softmax(q / search.value_scale) of the four moves' values."""
+        """Return the simulator; the prior of a state is softmax(q / search.value_scale) over its four moves."""
         value = functools.partial(afterstate_values, self.game, self.patterns, params)
         evaluator = BoardEvaluator(self.game, value, self.discount, self.search.value_scale)
         return SimulatorDynamics(self.game, evaluator)
@@ -41,15 +43,26 @@ class NTupleSetting(SearchSetting):
 def afterstate_values(
     game: Game2048, patterns: tuple[Pattern, ...], weights: Float[Array, "entries"], board: Board
 ) -> Float[Array, "*B"]:
-    """V(as) = sum over M tuples m and S views v of weights[start_m + sum_i min(cell_v(m, i), R - 1) R^i], in points.
+    """Compute the values of an n-tuple network, in points.
 
-    R is 16 on 4x4 and less on smaller boards (ntuple.patterns.count_levels). S is 8 on square boards and 4 on oblong
-    ones; the tables of the tuples lie one behind the other. It equals ntuple.network (find_entries, value_at) to
-    float32 rounding.
+        V(as) = sum over M tuples m and S views v of weights[start_m + sum_i min(cell_v(m, i), R - 1) R^i]
 
-    An array an entry, not one of [.., S M] with a sum over its last axis: no stacked form was reliably faster on a CPU,
-    and they compile up to three times as long. The cache misses of the entries decide: 3 to 4 million boards/s of 4x6
-    on two busy cores, about what one numba thread reaches there.
+    R is 16 on 4x4 boards and less on smaller ones (ntuple/tables/patterns.py, count_levels). S is 8 on square boards
+    and 4 on oblong ones. The tables of the tuples lie one after another. The result equals that of
+    ntuple/tables/network.py (find_entries, value_at) to float32 rounding.
+
+    There is one array for each of the S M entries, not one stacked array with a sum over its last axis: no stacked form
+    was reliably faster on a CPU, and stacked forms take up to three times as long to compile. The time is that of cache
+    misses: 3 to 4 million boards/s of 4x6 on two busy cores, about the speed of one numba thread there.
+
+    Args:
+        game: the rules.
+        patterns: the tuples of cells.
+        weights: all tables.
+        board: afterstates.
+
+    Returns:
+        V(as).
     """
     cells = _clamped_cells(game, board)
     views = symmetries(game.rows, game.columns).cell_from
@@ -64,7 +77,7 @@ def afterstate_values(
 
 
 def _clamped_cells(game: Game2048, board: Board) -> list[Int[Array, "*B"]]:
-    """The cells row by row, an array each, tiles above the largest of an index taken for that."""
+    """Return the cells row by row, one array each; larger tiles than an index can hold are clamped."""
     largest = np.uint32(count_levels(game.rows, game.columns) - 1)
     return [
         jnp.minimum((word >> np.uint32(8 * column)) & np.uint32(0xFF), largest).astype(jnp.int32)
@@ -74,24 +87,33 @@ def _clamped_cells(game: Game2048, board: Board) -> list[Int[Array, "*B"]]:
 
 
 def _index(cells: list[Int[Array, "*B"]], levels: int) -> Int[Array, "*B"]:
-    """Cells as the digits of a number, the lowest first."""
+    """Return the number whose digits are the cells, the lowest digit first."""
     return functools.reduce(operator.add, [cell * levels**i for i, cell in enumerate(cells)])
 
 
 def load_player(folder: Path, config: NTupleConfig, search: SearchConfig) -> SearchPlayer:
-    """The player of an n-tuple checkpoint folder that plans by tree search; it reads the weights and nothing else.
+    """Load the player of an n-tuple checkpoint that plays by tree search; only the weights are read.
+
+    Args:
+        folder: folder of the checkpoint.
+        config: config of the saved learner.
+        search: search to play with.
+
+    Returns:
+        The player.
 
     Raises:
-        ValueError: the weights are missing, damaged, of another board or network than the config's, or too many, or
-            the board is smaller than 2x2, or the network has stages or tables of single views, or values no
-            afterstates.
+        ValueError: the weights are missing, damaged, too many, or of another board or network than the config's; or
+            the board is smaller than 2x2; or the network has stages, has no symmetry, or does not value afterstates.
     """
     if config.stages or config.promotion != "none" or not config.symmetry or config.values != "afterstate":
         raise ValueError("tree search reads afterstate networks of one stage with symmetry: play with --search 1ply")
     game = Game2048(config.rows, config.columns)
     weights = load_weights(folder, config)
     if weights.size > MOST_WEIGHTS:
-        raise ValueError(f"network {config.network!r} has {weights.size:,} weights, tree search takes {MOST_WEIGHTS:,}")
+        raise ValueError(
+            f"network {list_text(config.network)} has {weights.size:,} weights, tree search takes {MOST_WEIGHTS:,}"
+        )
     patterns = parse_network(config.network, config.rows, config.columns)
-    # Discount 1: the values of an n-tuple network are sums of the rewards to come, without one.
+    # The discount is 1: the values of an n-tuple network are undiscounted sums of future rewards.
     return SearchPlayer(NTupleSetting(game, search, 1.0, patterns), jnp.asarray(weights))

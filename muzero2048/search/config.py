@@ -102,8 +102,3 @@ class SearchConfig(Settings, prefix="search"):
             for name, missing in (("normalization", "tree"), ("chance", "weighted"), ("read_out", "expectimax")):
                 if getattr(self, name) == missing:
                     self.refuse(name, "another value, or set search.engine=own")
-
-    @property
-    def one_step(self) -> bool:
-        """Every action considered is visited at most once, so the search is one batch of afterstates."""
-        return self.root == "gumbel" and self.simulations <= self.gumbel.considered_actions

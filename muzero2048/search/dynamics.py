@@ -1,38 +1,50 @@
-"""The worlds that a search can plan in: what a network has learned of the game, or the game itself."""
+"""The environments that a search can plan in: a learned model, or the game itself."""
 
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, UInt32
+from jaxtyping import Array, Bool, Float, Int
 
-from muzero2048.game.env import NUM_ACTIONS, Board, Game2048
+from muzero2048.game.env import Board, Game2048
 from muzero2048.models.base import Model, State
 from muzero2048.search.base import ILLEGAL, Afterstate, Decision, Dynamics
 from muzero2048.search.config import SearchConfig
 
 
 def make_dynamics(model: Model, game: Game2048, config: SearchConfig) -> Dynamics:
-    """The world that the config names, evaluated by the networks of the model."""
+    """Make the dynamics that `search.model` names.
+
+    Args:
+        model: evaluates all nodes; with `learned` it also predicts moves and chance events.
+        game: the rules.
+        config: the search.
+
+    Returns:
+        The learned dynamics, or the simulator with the model's values and policy.
+    """
     if config.model == "simulator":
         return SimulatorDynamics(game, NetworkEvaluator(model, game))
     return LearnedDynamics(model, game)
 
 
 class LearnedDynamics:
-    """The learned model: of the board it sees nothing but the root."""
+    """The learned model; it reads the board at the root only.
+
+    The symbols h, f, phi, psi and g are the functions of models/base.py.
+    """
 
     def __init__(self, model: Model, game: Game2048):
         self.codes = model.codes
         self._model, self._game = model, game
 
     def root(self, board: Board) -> Decision:
-        """H and f."""
-        return self._decide(self._model.representation(flat_cells(self._game, board)))
+        """Represent boards (h), then predict policy and value (f)."""
+        return self._decide(self._model.representation(self._game.flat_cells(board)))
 
     def move(self, state: State, action: Int[Array, "B"]) -> Afterstate:
-        """Phi and psi."""
+        """Predict afterstate and reward (phi), then its value and the chance probabilities (psi)."""
         afterstate, reward_head = self._model.afterstate_dynamics(state, action)
         prediction = self._model.afterstate_prediction(afterstate)
         return Afterstate(
@@ -43,7 +55,7 @@ class LearnedDynamics:
         )
 
     def spawn(self, afterstate: State, code: Int[Array, "B"]) -> Decision:
-        """G and f."""
+        """Predict the state after the chance event (g), then its policy and value (f)."""
         return self._decide(self._model.dynamics(afterstate, jax.nn.one_hot(code, self.codes)))
 
     def _decide(self, state: State) -> Decision:
@@ -56,21 +68,33 @@ class Evaluator(Protocol):
     """Values of true boards, for a search in the simulator."""
 
     def states(self, board: Board, legal: Bool[Array, "B A"]) -> tuple[Float[Array, "B"], Float[Array, "B A"]]:
-        """Value in points, and logits of a policy; neither has to mind what is illegal or over."""
+        """Return values in points and policy logits; the caller masks illegal actions and finished games."""
 
     def afterstates(self, board: Board, action: Int[Array, "B"], afterstate: Board) -> Float[Array, "B"]:
-        """Value in points, without the reward of the move that led there."""
+        """Return values of afterstates.
+
+        Args:
+            board: boards before the move.
+            action: the moves.
+            afterstate: boards after the move.
+
+        Returns:
+            V(as) in points, without the reward of the move.
+        """
 
 
 class SimulatorDynamics:
-    """The game itself, its true rewards, chances and legal moves: the AlphaZero-style ceiling of a learned model."""
+    """The game itself: true rewards, chance probabilities and legal moves.
+
+    A search in it (as in AlphaZero) shows how well a perfect learned model would play with the same values.
+    """
 
     def __init__(self, game: Game2048, evaluator: Evaluator):
         self.codes = game.num_spawn_codes
         self._game, self._evaluator = game, evaluator
 
     def root(self, board: Board) -> Decision:
-        """The boards as they are."""
+        """Evaluate boards; the state of the search is the board."""
         legal = self._game.legal_actions(board)
         value, logits = self._evaluator.states(board, legal)
         return Decision(board, jnp.where(legal.any(axis=-1), value, 0.0), jnp.where(legal, logits, ILLEGAL))
@@ -87,27 +111,31 @@ class SimulatorDynamics:
 
 
 class NetworkEvaluator:
-    """The networks of a model on true boards; its dynamics are used nowhere but where it has no other afterstate."""
+    """The networks of a model, evaluated on true boards.
+
+    The model's dynamics (phi) are used only by models that have no other representation of an afterstate.
+    """
 
     def __init__(self, model: Model, game: Game2048):
         self._model, self._game = model, game
 
     def states(self, board: Board, legal: Bool[Array, "B A"]) -> tuple[Float[Array, "B"], Float[Array, "B A"]]:
-        """F and h."""
-        prediction = self._model.prediction(self._model.representation(flat_cells(self._game, board)))
+        """Represent boards (h), then predict policy and value (f)."""
+        prediction = self._model.prediction(self._model.representation(self._game.flat_cells(board)))
         return self._model.codec.decode(prediction.value_logits), prediction.policy_logits
 
     def afterstates(self, board: Board, action: Int[Array, "B"], afterstate: Board) -> Float[Array, "B"]:
-        """Psi of the afterstate as the model represents it."""
-        cells, after_cells = (flat_cells(self._game, words) for words in (board, afterstate))
+        """Represent afterstates as the model does, then predict their value (psi)."""
+        cells, after_cells = (self._game.flat_cells(words) for words in (board, afterstate))
         latent = self._model.represent_afterstate(cells, action, after_cells)
         return self._model.codec.decode(self._model.afterstate_prediction(latent).value_logits)
 
 
 class BoardEvaluator:
-    """Any function of afterstates, such as an n-tuple network, with V(s) = max_a r(s, a) + gamma V(as).
+    """Any value function of afterstates, such as an n-tuple network.
 
-    The policy is softmax(q / temperature) of the same four values.
+    V(s)   = max over legal a of q(s, a),   q(s, a) = r(s, a) + gamma V(as);   0 if no action is legal
+    policy = softmax(q / temperature)
     """
 
     def __init__(
@@ -116,24 +144,12 @@ class BoardEvaluator:
         self._game, self._value, self._discount, self._temperature = game, value, discount, temperature
 
     def states(self, board: Board, legal: Bool[Array, "B A"]) -> tuple[Float[Array, "B"], Float[Array, "B A"]]:
-        """The best of the four moves."""
-        afterstate, reward = all_afterstates(self._game, board)
+        """Evaluate the four moves; return the best value and the policy logits."""
+        afterstate, reward = self._game.all_afterstates(board)
         q = jnp.where(legal, reward + self._discount * self._value(afterstate), -jnp.inf)
         best = jnp.where(legal.any(axis=-1), q.max(axis=-1), 0.0)
         return best, jnp.where(legal, (q - best[:, None]) / self._temperature, ILLEGAL)
 
     def afterstates(self, board: Board, action: Int[Array, "B"], afterstate: Board) -> Float[Array, "B"]:
-        """The function itself."""
+        """Apply the value function."""
         return self._value(afterstate)
-
-
-def all_afterstates(game: Game2048, board: Board) -> tuple[tuple[UInt32[Array, "B A"], ...], Int[Array, "B A"]]:
-    """Afterstates and rewards of the four moves, legal or not."""
-    boards = tuple(jnp.broadcast_to(word[:, None], (*word.shape, NUM_ACTIONS)) for word in board)
-    actions = jnp.broadcast_to(jnp.arange(NUM_ACTIONS), boards[0].shape)
-    return game.afterstate(boards, actions)
-
-
-def flat_cells(game: Game2048, board: Board) -> Array:
-    """Cells uint8[*B, N] of boards, row by row."""
-    return game.to_cells(board).reshape(*board[0].shape, game.num_cells)

@@ -5,42 +5,48 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from muzero2048.game.env import NUM_ACTIONS
-from muzero2048.search.action_selection import argmax, best_of_considered
-from muzero2048.search.base import ILLEGAL, Plan, Root, Statistics
+from muzero2048.search.base import Plan, Root, Statistics
 from muzero2048.search.config import SearchConfig
-from muzero2048.search.qtransforms import complete_q, scale_q
+from muzero2048.search.qtransforms import complete_q
+from muzero2048.search.root_rules import RootRule
 from muzero2048.search.tree import UNVISITED, Tree, expected_value
 
 
-def read_out(root: Root, found: Statistics, config: SearchConfig) -> Plan:
-    """Action, policy target and value from the statistics of the root.
+def read_out(root: Root, found: Statistics, rule: RootRule, config: SearchConfig) -> Plan:
+    """Compute the plan from the statistics of the root.
 
-    Root gumbel:  argmax g + logits + sigma(q) among the most visited; softmax(logits + sigma(completed q)), eq. 11
-    Root puct:    an action drawn by its visits, N^(1/T) with T the scale of the noise, the most visited at 0; N / sum N
+    Args:
+        root: the positions.
+        found: statistics of the root's actions.
+        rule: chooses the move and the policy target.
+        config: the search.
+
+    Returns:
+        The plan, with completed Q-values; its value is the best visited Q, 0 if the game is over.
     """
+    action, target = rule.read_out(root, found, config)
     completed = complete_q(found.q_values, found.visits, root.policy_logits, root.value)
-    if config.root == "gumbel":
-        action = best_of_considered(root, found, found.visits.max(axis=-1), config)
-        logits = root.policy_logits + scale_q(completed, found.visits, found.bounds, config)
-        target = jax.nn.softmax(jnp.where(root.legal, logits, ILLEGAL), axis=-1) * root.legal
-    else:
-        share = found.visits * root.legal / jnp.maximum(found.visits.sum(axis=-1, keepdims=True), 1)
-        # Adding Gumbel noise to logarithms and taking the largest is drawing by them.
-        action = argmax(jnp.where(root.legal & (found.visits > 0), jnp.log(share) + root.gumbel, -jnp.inf))
-        target = share
     best = jnp.max(jnp.where(found.visits > 0, found.q_values, -jnp.inf), axis=-1)
-    value = jnp.where(root.legal.any(axis=-1), best, 0.0)  # a dead board is worth nothing
+    value = jnp.where(root.legal.any(axis=-1), best, 0.0)
     return Plan(action.astype(jnp.int32), target, completed, found.visits, value)
 
 
 def bootstrap_value(root: Root, found: Plan, rule: str) -> Float[Array, "B"]:
-    """The value of the root that targets bootstrap from, in points; 0 on a dead board.
+    """Compute the value of the root that targets bootstrap from.
 
     best_child:       max of Q over the visited actions (Guei 2023, eq. 35)
     played:           Q of the action played
     improved_policy:  sum_a pi'(a) Q(a), pi' the policy target, Q completed (Gumbel MuZero, eq. 11 and 33)
     visit_mean:       sum_a N(a) Q(a) / sum_a N(a)
     network:          V(s), without the search
+
+    Args:
+        root: the positions.
+        found: the plan of the search from them.
+        rule: one of the names above.
+
+    Returns:
+        The value in points; 0 if the game is over.
     """
     visits = jnp.maximum(found.visits.sum(axis=-1), 1)
     value = {
@@ -54,29 +60,39 @@ def bootstrap_value(root: Root, found: Plan, rule: str) -> Float[Array, "B"]:
 
 
 def root_statistics(tree: Tree, config: SearchConfig, discount: float) -> Statistics:
-    """What the tree found out about the root's actions, with Q by the read-out of the config."""
+    """Collect the statistics of the root's actions.
+
+    Args:
+        tree: the tree after all simulations.
+        config: the search; `read_out` selects how Q is computed.
+        discount: gamma.
+
+    Returns:
+        Q, visits and bounds.
+    """
     found = tree.root_statistics()
     if config.read_out == "expectimax":
-        # A root whose game is over is visited, yet has no children: its q, 0, stays.
+        # If the game is over at the root, its actions are visited but have no children: their q, 0, is kept.
         unswept = tree.children[0, :, :NUM_ACTIONS] == UNVISITED
         found = found._replace(q_values=jnp.where(unswept, found.q_values, expectimax_q(tree, discount)))
     return found
 
 
 def expectimax_q(tree: Tree, discount: float) -> Float[Array, "B A"]:
-    """Q of the root's actions by a sweep from the last node to the first, over what the search has visited.
+    """Compute Q of the root's actions by an expectimax sweep over the visited nodes, from the last to the first.
 
     V(s)  = max_a r(s, a) + gamma V(as)         over the visited actions
     V(as) = sum_c p(c) V(s_c) / sum_c p(c)      over the visited outcomes
-    and the model's evaluation where nothing was visited. Unlike the mean over visits it leaves out what was only
-    explored.
+
+    A node without visited children has the model's value. Unlike the mean over visits, the sweep ignores the values of
+    actions that were only explored.
     """
     nodes, batch = tree.values.shape
 
     def moves(node: Int[Array, ""], values: Float[Array, "M B"]) -> Float[Array, "B A"]:
         child = tree.children[node, :, :NUM_ACTIONS]
-        behind = jnp.maximum(child, 0), jnp.arange(batch)[:, None]
-        q = tree.rewards[behind] + discount * values[behind]
+        entry = jnp.maximum(child, 0), jnp.arange(batch)[:, None]
+        q = tree.rewards[entry] + discount * values[entry]
         return jnp.where(child == UNVISITED, -jnp.inf, q)
 
     def sweep(i: Int[Array, ""], values: Float[Array, "M B"]) -> Float[Array, "M B"]:

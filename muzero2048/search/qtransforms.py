@@ -1,4 +1,4 @@
-"""Q-values made comparable: completion of the unvisited ones, normalisation, and sigma (Gumbel MuZero)."""
+"""Q-transforms: completion of unvisited Q-values, normalisation, and the scaling sigma (Gumbel MuZero)."""
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +6,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from muzero2048.search.config import SearchConfig
 
-Bounds = Float[Array, "*B 2"]  # the least and the greatest Q of a tree, in points
+Bounds = Float[Array, "*B 2"]  # least and greatest Q of a tree, in points
 
 
 def complete_q(
@@ -15,13 +15,22 @@ def complete_q(
     prior_logits: Float[Array, "*B A"],
     value: Float[Array, "*B"],
 ) -> Float[Array, "*B A"]:
-    """Completed Q-values: the mixed value where an action was not visited (Gumbel MuZero, eq. 33, appendix D).
+    """Replace the Q-values of unvisited actions by the mixed value (Gumbel MuZero, eq. 33, appendix D).
 
-    v_mix = (v + N / sum_visited pi * sum_visited pi q) / (1 + N), N the number of visits of all actions.
+    v_mix = (v + N / sum_visited pi * sum_visited pi q) / (1 + N), with N the number of visits of all actions.
+
+    Args:
+        q_values: Q in points; not read where unvisited.
+        visits: visits of each action.
+        prior_logits: of pi.
+        value: v, the model's value of the node.
+
+    Returns:
+        The completed Q-values.
     """
     prior = jax.nn.softmax(prior_logits, axis=-1)
     visited = visits > 0
-    # The floor only keeps 0 / 0 away; the prior of an action that search visited is never smaller.
+    # The floor prevents 0 / 0; the prior of a visited action is never smaller.
     mass = jnp.where(visited, jnp.maximum(prior, jnp.finfo(jnp.float32).tiny), 0.0)
     total_visits = visits.sum(axis=-1)
     visited_mass = mass.sum(axis=-1)
@@ -35,7 +44,17 @@ def complete_q(
 def scale_q(
     completed: Float[Array, "*B A"], visits: Int[Array, "*B A"], bounds: Bounds, config: SearchConfig
 ) -> Float[Array, "*B A"]:
-    """The scaling sigma(q) = (c_visit + max_b N(b)) c_scale q (Gumbel MuZero, eq. 8), of the normalised completed q."""
+    """Compute sigma(q) = (c_visit + max_b N(b)) c_scale q of the normalised Q-values (Gumbel MuZero, eq. 8).
+
+    Args:
+        completed: completed Q-values in points.
+        visits: visits of each action.
+        bounds: least and greatest Q of the tree.
+        config: the search.
+
+    Returns:
+        sigma, in the unit of logits.
+    """
     low, high = completed.min(axis=-1), completed.max(axis=-1)
     return (
         (config.gumbel.c_visit + visits.max(axis=-1, keepdims=True))
@@ -51,13 +70,23 @@ def normalize(
     bounds: Bounds,
     config: SearchConfig,
 ) -> Float[Array, "*B A"]:
-    """Q from points to the unit in which priors and exploration are weighed against it.
+    """Normalise Q, so that it can be compared with priors and exploration terms.
 
-    node:   (q - low) / (high - low), of the range at this node: near-ties look decisive
-    tree:   the same with the range of all Q-values met in the tree (MuZero, appendix B, eq. 5)
-    fixed:  (q - low) / value_scale, whatever the range
+    node:   (q - low) / (high - low) with the range at this node; small differences then become decisive
+    tree:   the same with the range of all Q-values of the tree (MuZero, appendix B, eq. 5)
+    fixed:  (q - low) / value_scale
 
-    A range below `range_floor` points counts as that.
+    A range below `range_floor` points is replaced by `range_floor`.
+
+    Args:
+        q: Q in points.
+        low: least Q of the node.
+        high: greatest Q of the node.
+        bounds: least and greatest Q of the tree.
+        config: the search.
+
+    Returns:
+        The normalised Q.
     """
     if config.normalization == "fixed":
         span = jnp.full_like(low, config.value_scale)
@@ -69,6 +98,15 @@ def normalize(
 
 
 def widen(bounds: Bounds, q: Float[Array, "*B"], seen: Bool[Array, "*B"]) -> Bounds:
-    """The bounds after another Q was met, in the rows where it was."""
+    """Extend the bounds to further Q-values.
+
+    Args:
+        bounds: least and greatest Q so far.
+        q: a new Q for each row.
+        seen: rows in which the new Q counts.
+
+    Returns:
+        The new bounds.
+    """
     low, high = bounds[..., 0], bounds[..., 1]
     return jnp.stack([jnp.where(seen, jnp.minimum(low, q), low), jnp.where(seen, jnp.maximum(high, q), high)], axis=-1)

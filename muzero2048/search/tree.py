@@ -1,7 +1,7 @@
-"""The tree of a search: arrays over boards and nodes, decision and chance nodes in one numbering.
+"""The tree of a search: arrays over nodes and boards, with decision and chance nodes in one numbering.
 
-Node 0 is the root, node i + 1 the one that simulation i added; parents come before their children. Decision nodes use
-the first A slots of a node, chance nodes the first C.
+Node 0 is the root, node i + 1 was added by simulation i. Parents have smaller numbers than their children. Decision
+nodes use the first A slots of a node, chance nodes the first C.
 """
 
 from typing import NamedTuple
@@ -19,31 +19,49 @@ UNVISITED = -1
 
 
 class Tree(NamedTuple):
-    """Trees of B boards, `M` = N + 1 nodes each."""
+    """Trees of B boards, with `M` = N + 1 nodes each."""
 
     states: State  # leaves of [M, B, ...]
     prior: Float[Array, "M B S"]  # decision nodes: logits of the policy; chance nodes: probabilities of the codes
-    children: Int[Array, "M B S"]  # node behind a slot, or UNVISITED
+    children: Int[Array, "M B S"]  # child node of a slot, or UNVISITED
     visits: Int[Array, "M B S"]  # visits through a slot
-    q_values: Float[Array, "M B A"]  # r + gamma V(as) behind a visited action
+    q_values: Float[Array, "M B A"]  # r + gamma V(as) of a visited action
     rewards: Float[Array, "M B"]  # of the move into the node; 0 at decision nodes
     raw_values: Float[Array, "M B"]  # the model's evaluation
-    values: Float[Array, "M B"]  # of now, the backed-up visits included
-    counts: Float[Array, "M B"]  # evaluations in the value: the node's own and the visits after it
+    values: Float[Array, "M B"]  # backed-up values
+    counts: Float[Array, "M B"]  # evaluations in the value: the node's own and those of its visits
     is_chance: Bool[Array, "M B"]
     is_over: Bool[Array, "M B"]  # decision nodes without a possible action
-    bounds: Bounds  # [B, 2] least and greatest Q met
+    bounds: Bounds  # [B, 2] least and greatest Q so far
     seeds: UInt32[Array, "B"]
 
     def root_statistics(self) -> Statistics:
-        """Q and visits of the root's actions."""
+        """Return Q and visits of the root's actions."""
         return Statistics(self.q_values[0], self.visits[0, :, :NUM_ACTIONS].astype(jnp.int32), self.bounds)
 
 
+class Path(NamedTuple):
+    """The path of one simulation from the root: decision nodes at even depths, chance nodes at odd depths."""
+
+    nodes: Int[Array, "depths B"]  # the entry at depth end + 1 is for the new node
+    slots: Int[Array, "depths B"]
+    end: Int[Array, "B"]  # depth of the node whose unvisited slot was reached
+
+
 def plant(root: Root, simulations: int, codes: int) -> Tree:
-    """The tree of the root alone, with room for a node a simulation."""
+    """Make a tree that contains the root only, with room for one node per simulation.
+
+    Args:
+        root: the evaluated roots.
+        simulations: N.
+        codes: C, the number of chance codes.
+
+    Returns:
+        The tree.
+    """
     batch, nodes, slots = len(root.value), simulations + 1, max(NUM_ACTIONS, codes)
-    count = jnp.int16 if simulations < 2**15 else jnp.int32  # half the bytes: on a CPU the loop waits for the cache
+    # Half the bytes where they suffice: on a CPU the loop is bound by the cache.
+    count = jnp.int16 if simulations < 2**15 else jnp.int32
 
     def first(x: Array, shape: tuple[int, ...] = ()) -> Array:
         shape = shape or x.shape[1:]
@@ -67,11 +85,25 @@ def plant(root: Root, simulations: int, codes: int) -> Tree:
     )
 
 
+def row_numbers(x: Array) -> Int[Array, "B"]:
+    """Return 0 .. B - 1, the numbers of the rows of `x`."""
+    return jnp.arange(len(x))
+
+
 def expected_value(
     values: Float[Array, "M B"], children: Int[Array, "B C"], probabilities: Float[Array, "B C"]
 ) -> Float[Array, "B"]:
-    """The mean sum p(c) V(c) / sum p(c) over the outcomes that have been visited, 0 where none has."""
+    """Compute sum p(c) V(c) / sum p(c) over the visited outcomes of a chance node.
+
+    Args:
+        values: of all nodes.
+        children: of the chance node.
+        probabilities: of its codes.
+
+    Returns:
+        The mean; 0 where no outcome was visited.
+    """
     seen = children != UNVISITED
     mass = jnp.where(seen, probabilities, 0.0)
-    behind = values[jnp.maximum(children, 0), jnp.arange(len(children))[:, None]]
-    return jnp.sum(mass * behind, axis=-1) / jnp.maximum(mass.sum(axis=-1), jnp.finfo(jnp.float32).tiny)
+    outcomes = values[jnp.maximum(children, 0), jnp.arange(len(children))[:, None]]
+    return jnp.sum(mass * outcomes, axis=-1) / jnp.maximum(mass.sum(axis=-1), jnp.finfo(jnp.float32).tiny)

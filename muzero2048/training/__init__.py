@@ -1,1 +1,1 @@
-"""What all learners on the device share: replay buffer, optimizer, devices, checkpoints."""
+"""What all learners on the device share: actor, returns, replay buffer, optimizer, devices, checkpoints."""

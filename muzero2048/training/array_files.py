@@ -1,7 +1,8 @@
-"""A learner on disk: the parameters alone for play, and everything else that training needs to go on to the bit.
+"""Pytrees of arrays on disk, written and read with Orbax.
 
-Orbax writes each as a flat dictionary of arrays whose names are their paths in the pytree. Loading one runs no code
-of the file's maker.
+A checkpoint of a learner has two of them: the parameters, which are all that play needs, and everything else that
+training needs to continue to the bit. Each is a flat dictionary of arrays; an array's name is its path in the pytree.
+Loading runs no code from the file.
 """
 
 from pathlib import Path
@@ -18,18 +19,19 @@ TRAINING = "training"
 
 
 def save_pytree(path: Path, tree: PyTree) -> None:
-    """Write arrays to a new folder; random keys as their words."""
+    """Write arrays to a new folder; random keys are written as their words."""
     ocp.save(path.absolute(), _flatten(tree))
 
 
 def load_pytree(path: Path, like: PyTree) -> PyTree:
-    """Read what `save_pytree` wrote into the structure of `like`: arrays, which say where to put it, or shapes.
+    """Read what `save_pytree` wrote into the structure of `like`.
 
-    On how many devices or by how many processes it was saved does not matter. What `like` gives no place goes to the
-    first device of this process.
+    `like` holds arrays or their shapes. A leaf with a sharding is loaded with that sharding, any other leaf to the
+    first device of this process. The numbers of devices and of processes may differ from those that saved.
 
     Raises:
-        ValueError: the folder is missing, damaged, or holds other arrays than the config's; one line that says which.
+        ValueError: the folder is missing or damaged, or its arrays are not those of the config; one line names the
+            difference.
     """
     first = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
     names, shapes = _names(like), jax.eval_shape(_flatten, like)
@@ -44,7 +46,7 @@ def load_pytree(path: Path, like: PyTree) -> PyTree:
         difference = _difference(saved, expected)
         if not difference:
             loaded = ocp.load(path.absolute(), expected)
-    except Exception as error:  # orbax and tensorstore raise many kinds for one cause: the files are not right
+    except Exception as error:  # orbax and tensorstore raise many types for one cause: wrong files
         wrong = "does not fit the memory" if "RESOURCE_EXHAUSTED" in str(error) else "is missing or damaged"
         raise ValueError(f"{path} {wrong}: {_first_line(error)}") from error
     if difference:
@@ -71,7 +73,7 @@ def _flatten(tree: PyTree) -> dict[str, Any]:
 
 
 def _difference(saved: dict[str, Any], expected: dict[str, jax.ShapeDtypeStruct]) -> str:
-    """The first array that differs, or nothing."""
+    """Describe the first array that differs; empty if none does."""
     for name in sorted(saved.keys() | expected.keys()):
         shapes = [tuple(arrays[name].shape) if name in arrays else "none" for arrays in (saved, expected)]
         if shapes[0] != shapes[1]:

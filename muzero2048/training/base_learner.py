@@ -1,6 +1,7 @@
-"""What the learners on the device have in common: counts of their progress, and checkpoints of their state."""
+"""What the learners on the device have in common: calls to the device, counts of progress, checkpoints."""
 
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,16 +9,26 @@ from typing import Any
 import jax
 import numpy as np
 
+from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.training.array_files import PARAMETERS, TRAINING, load_pytree, save_pytree
 from muzero2048.training.config import TrainingConfig
 
-CALL_SECONDS = 1.5  # of a call to the device, between two of which a stop is heard and progress is shown
+CALL_SECONDS = 1.5  # aim for a call to the device; stops and the progress line are handled between two calls
+SATURATION_WARNING = 0.001  # warn if more than this share of the value targets lies beyond the support
 
 
 def state_memory(config: TrainingConfig, state: Any, devices: int = 1) -> dict[str, int]:
-    """Bytes of a training state, real or of shapes alone, on each of the devices among which play and replay are cut.
+    """Compute the bytes of a training state on each device.
 
-    What a program needs while it runs comes on top.
+    The temporary memory of the compiled programs is not included.
+
+    Args:
+        config: config of the learner.
+        state: the training state, or its shapes.
+        devices: number of devices among which games and replay are divided.
+
+    Returns:
+        Bytes by part; a key describes its part.
     """
     parts = {
         name: sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(part)) for name, part in state._asdict().items()
@@ -32,7 +43,7 @@ def state_memory(config: TrainingConfig, state: Any, devices: int = 1) -> dict[s
 
 
 class DeviceLearner:
-    """A training state, a NamedTuple with a field `params`, that a subclass advances."""
+    """A learner around a training state: a NamedTuple with a field `params`. A subclass adds `advance` and `player`."""
 
     def __init__(self, config: TrainingConfig, state: Any):
         self._config = config
@@ -42,22 +53,22 @@ class DeviceLearner:
 
     @property
     def env_steps_total(self) -> int:
-        """The training budget in moves."""
+        """Return the training budget in moves."""
         return self._config.env_steps
 
     @property
     def progress(self) -> dict[str, int]:
-        """Moves played, games from normal starts finished, updates made."""
+        """Return the counts so far: moves played, games from normal starts finished, updates made."""
         return dict(zip(("env_steps", "games", "updates"), self._progress.tolist(), strict=True))
 
     def _next_report(self) -> int:
-        """The next multiple of `report_env_steps`, or the end of the budget."""
+        """Return the next multiple of `report_env_steps`, or the end of the budget."""
         every = self._config.report_env_steps
         return min((int(self._progress[0]) // every + 1) * every, self._config.env_steps)
 
     @property
     def within_report(self) -> bool:
-        """Whether the last `advance` was ended by its `tick`: no multiple of `report_env_steps` in the last chunk."""
+        """Return whether `tick` ended the last `advance`: its last chunk holds no multiple of `report_env_steps`."""
         env_steps, every = int(self._progress[0]), self._config.report_env_steps
         before = max(0, env_steps - self._config.chunk_moves)
         return 0 < env_steps < self._config.env_steps and env_steps // every == before // every
@@ -67,17 +78,17 @@ class DeviceLearner:
     ) -> tuple[int, Any]:
         """Make rounds in calls of about CALL_SECONDS.
 
-        The first call has one round, and each has at most twice the rounds of the call before. Several processes must
-        make the same calls, whatever their clocks say, so they make one.
+        The first call makes one round. Each further call makes at most twice the rounds of the call before it. Several
+        processes must make the same calls although their clocks differ, so they make all rounds in one call.
 
         Args:
-            rounds: to be made.
+            rounds: number of rounds to make.
             call: (state, report, number of rounds) -> state and report after these rounds.
-            report: of no rounds.
-            tick: called between two calls with the rounds made; if it returns True, no more are made.
+            report: the report of no rounds.
+            tick: called between two calls with the number of rounds made; True ends the rounds.
 
         Returns:
-            The rounds made, and their report.
+            The number of rounds made, and their report.
         """
         made = 0
         while made < rounds:
@@ -91,7 +102,7 @@ class DeviceLearner:
         return made, report
 
     def _count(self, moves: int, games: float, updates: int, seconds: float) -> dict[str, float]:
-        """Add to the progress what was done in so many seconds; the metrics of its speed."""
+        """Add to the progress what was done in `seconds`; return the metrics of speed."""
         self._progress += np.array([moves, int(games), updates])
         return {
             "perf/moves_per_second": moves / seconds,
@@ -100,25 +111,25 @@ class DeviceLearner:
         }
 
     def _acting(self, state: Any) -> Any:
-        """The parameters that play."""
+        """Return the parameters that play."""
         return state.params
 
     def _with_acting(self, state: Any, params: Any) -> Any:
-        """The state with others, or with nothing (None), in their place."""
+        """Return `state` with the acting parameters replaced, or removed if `params` is None."""
         return state._replace(params=params)
 
     def save(self, folder: Path) -> None:
-        """Write the parameters, and all else that training needs, into an empty folder."""
+        """Write the parameters, and everything else that training needs, into an empty folder."""
         save_pytree(folder / PARAMETERS, self._acting(self._state))
         save_pytree(folder / TRAINING, self._training())
 
     def restore(self, folder: Path) -> None:
-        """Go on from `save`.
+        """Load the state that `save` wrote; training then continues to the bit.
 
         Raises:
             ValueError: a part is damaged or was made with another config.
         """
-        # Shapes in place of the arrays, which are let go first: both together may be more than a device holds.
+        # The arrays are replaced by their shapes first: old and new state together may exceed the memory of a device.
         self._state = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding), self._state)
         params = load_pytree(folder / PARAMETERS, self._acting(self._state))
         training = load_pytree(folder / TRAINING, self._training())
@@ -126,13 +137,23 @@ class DeviceLearner:
         self._progress = np.array(training["progress"]).view(np.int64)
 
     def _training(self) -> dict[str, Any]:
-        """What is saved beside the parameters.
+        """Return what is saved in addition to the parameters.
 
-        The counts go as 32-bit words: JAX would cut int64, and runs are longer than 2^31 moves.
+        The counts are saved as 32-bit words: JAX truncates int64 to int32, and runs are longer than 2^31 moves.
         """
         return {"progress": self._progress.view(np.uint32), "state": self._with_acting(self._state, None)}
 
 
 def rounds_a_call(rounds: int, seconds: float) -> int:
-    """The rounds of the next call, of about CALL_SECONDS, after a call of so many rounds took so long."""
+    """Return how many rounds take about CALL_SECONDS, if `rounds` took `seconds`; at most twice as many as before."""
     return min(2 * rounds, max(1, int(rounds * CALL_SECONDS / seconds)))
+
+
+def warn_of_saturation(share: float, value: ValueCodec) -> None:
+    """Warn if too many value targets lie beyond the support. Python shows the same warning only once."""
+    if share > SATURATION_WARNING:
+        warnings.warn(
+            f"more than {SATURATION_WARNING:.1%} of the value targets lie beyond the support (metric "
+            f"model/saturated): raise value.h_max, now {value.h_max:g}",
+            stacklevel=3,
+        )

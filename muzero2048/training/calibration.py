@@ -1,10 +1,13 @@
-"""Values against what came of them: one marked position of each game, its value and the return from there on.
+"""Calibration: compare predicted values with the returns that were achieved, at one marked position of each game.
 
-All positions of a game share its end, so their errors are nearly the same. One a game, drawn uniformly over its moves
-(reservoir sampling: at move t = 1, 2, .. the mark moves to it with probability 1 / t), gives as much and is unbiased.
-
-    V  the value that targets bootstrap from (search/read_out.py), at the marked position
+    V  the value that targets bootstrap from (search/policy_output.py), at the marked position
     G  = sum_k gamma^k r_{t+k}, the return from the marked move to the end of the game, as it was played
+
+All positions of a game share its end, so their errors are nearly the same. One position of each game gives almost as
+much information as all of them. It is drawn uniformly over the moves of the game, so the estimates are unbiased.
+Reservoir sampling does this without knowing the length: at move t = 1, 2, .. the mark moves there with probability 1/t.
+
+Shapes: `E` games in progress, one in each environment.
 """
 
 from typing import NamedTuple
@@ -20,24 +23,25 @@ class Mark(NamedTuple):
     """The marked positions of E games in progress."""
 
     value: Float[Array, "*E"]  # V, in points
-    gain: Float[Array, "*E"]  # the discounted rewards since
-    weight: Float[Array, "*E"]  # gamma^k, of the next reward
+    gain: Float[Array, "*E"]  # discounted sum of the rewards from the marked move on
+    weight: Float[Array, "*E"]  # gamma^k of the next reward
 
 
 class Pairs(NamedTuple):
-    """Pairs (V, G) of the games that ended in a chunk: means and sums around the means."""
+    """Pairs (V, G) of the games that ended in a chunk: their means, and sums about the means."""
 
     games: Int[Array, ""]
     value_mean: Float[Array, ""]
     return_mean: Float[Array, ""]
     error_sum: Float[Array, ""]  # sum |V - G|
-    value_square: Float[Array, ""]  # sum (V - mean V)^2: centred, as float32 cannot subtract the squares of 10^5
-    return_square: Float[Array, ""]
+    # The sums are centred: at values of 10^5 float32 is too coarse to subtract sums of squares.
+    value_square: Float[Array, ""]  # sum (V - mean V)^2
+    return_square: Float[Array, ""]  # sum (G - mean G)^2
     product: Float[Array, ""]  # sum (V - mean V) (G - mean G)
 
 
 def init_mark(num_envs: int) -> Mark:
-    """Before the first move, whose position is marked whatever stands here."""
+    """Return marks for new games; `follow` always marks the first position of a game."""
     return Mark(*(jnp.zeros((num_envs,)) for _ in Mark._fields))
 
 
@@ -49,24 +53,27 @@ def follow(
     reward: Int[Array, "E"],
     discount: float,
 ) -> Mark:
-    """The marks after one more move.
+    """Update the marks by one more move of each game.
 
     Args:
-        mark: before the move.
-        bits: one random draw a game.
-        number: t, the number of the move in its game, from 1 on.
+        mark: the marks before the move.
+        bits: one random draw for each game.
+        number: t, the number of the move in its game, counted from 1.
         value: V of the position before the move.
-        reward: of the move.
+        reward: reward of the move, in points.
         discount: gamma.
+
+    Returns:
+        The marks after the move.
     """
-    moves_here = bits <= LAST_WORD // number.astype(jnp.uint32)  # 1 / t, to t / 2^32
+    moves_here = bits <= LAST_WORD // number.astype(jnp.uint32)  # probability 1 / t, exact to t / 2^32
     weight = jnp.where(moves_here, 1.0, mark.weight)
     gain = jnp.where(moves_here, 0.0, mark.gain) + weight * reward
     return Mark(jnp.where(moves_here, value, mark.value), gain, discount * weight)
 
 
 def count_pairs(mark: Mark, ended: Bool[Array, "*E"]) -> Pairs:
-    """The pairs of the games that ended."""
+    """Summarise the pairs of the games that ended."""
     games = ended.sum()
 
     def total(x: Float[Array, "*E"]) -> Float[Array, ""]:
@@ -86,10 +93,11 @@ def count_pairs(mark: Mark, ended: Bool[Array, "*E"]) -> Pairs:
 
 
 def add_pairs(one: Pairs, other: Pairs) -> Pairs:
-    """The pairs of both.
+    """Merge the pairs of n and of m games.
 
-    The sums around the common means are those around the two means and, of the distances of these, the product times
-    n m / (n + m) (Chan et al. 1983).
+    With d_x and d_y the differences of the two means of x and of y, a sum about the common means is (Chan et al. 1983)
+
+        sum (x - mean x) (y - mean y) = its two parts, each about its own means, + d_x d_y n m / (n + m).
     """
     games = one.games + other.games
     share = other.games / jnp.maximum(games, 1)
@@ -107,7 +115,7 @@ def add_pairs(one: Pairs, other: Pairs) -> Pairs:
 
 
 def calibration_metrics(pairs: Pairs) -> dict[str, float]:
-    """Metrics of the pairs; none without a game, no correlation where V or G is one number."""
+    """Compute the metrics of the pairs: none without a game, no correlation if all V or all G are equal."""
     if not pairs.games:
         return {}
     metrics = {

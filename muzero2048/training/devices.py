@@ -1,8 +1,11 @@
-"""How training spreads over the devices of all processes: environments, replay and batches are cut, parameters copied.
+"""How training is divided among the devices of all processes.
 
-A mesh with the single axis "data"; one device is a mesh of one. The programs are those of one device: XLA partitions
-them by the shardings of what goes in and out, so that the number of devices changes nothing but rounding. The search
-alone is told where the cut is: XLA would have every device search all the boards.
+Environments, replay and batches are cut among the devices; parameters are copied to all of them. The devices form a
+mesh with the single axis "data"; one device is a mesh of one.
+
+The programs are those of one device. XLA partitions them by the shardings of their arguments and results, so the number
+of devices changes only rounding. The search is the exception: XLA would let every device search all boards, so
+`by_device` states the cut explicitly.
 """
 
 from collections.abc import Callable
@@ -11,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
-from muzero2048.muzero.config import MuZeroConfig
+from muzero2048.training.config import TrainingConfig
 
 Devices = tuple[jax.Device, ...]
 
@@ -19,15 +22,15 @@ Devices = tuple[jax.Device, ...]
 class Shardings(NamedTuple):
     """Where arrays lie."""
 
-    copied: NamedSharding  # whole on every device
-    cut: NamedSharding  # along the first axis, of environments or of a batch
+    copied: NamedSharding  # the whole array on every device
+    cut: NamedSharding  # cut along the first axis, of environments or of a batch
 
 
-def make_shardings(config: MuZeroConfig, devices: Devices | None = None) -> Shardings:
-    """Shardings over devices, or over all of all processes (None).
+def make_shardings(config: TrainingConfig, devices: Devices | None = None) -> Shardings:
+    """Return the shardings over `devices`, or over all devices of all processes (None).
 
     Raises:
-        ValueError: if environments, batch, or what of it is searched anew cannot be cut evenly.
+        ValueError: if environments, batch, or the reanalysed part of the batch cannot be divided evenly.
     """
     devices, replay = devices or tuple(jax.devices()), config.replay
     count = len(devices)
@@ -43,13 +46,16 @@ def make_shardings(config: MuZeroConfig, devices: Devices | None = None) -> Shar
 
 
 def by_device(function: Callable[[Any, Any], Any], rows: NamedSharding) -> Callable[[Any, Any], Any]:
-    """The function of (parameters, batch) that treats each row by itself, run by each device on its own rows."""
+    """Let each device run a function of (parameters, batch) on its own rows of the batch.
+
+    The function must treat each row by itself.
+    """
     return jax.shard_map(
         function, mesh=rows.mesh, in_specs=(PartitionSpec(), rows.spec), out_specs=rows.spec, check_vma=False
     )
 
 
 def local_copy(copied: Any) -> Any:
-    """A copy of whole arrays on the first device of this process, which the others need not know of."""
+    """Copy arrays that every device holds whole to the first device of this process; other processes take no part."""
     own = jax.tree.map(lambda x: x.addressable_data(0), copied)
     return jax.device_put(own, jax.local_devices()[0], may_alias=False)

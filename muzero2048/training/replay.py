@@ -1,19 +1,23 @@
-"""A ring buffer of moves on the device: [environments, capacity] of whatever pytree play produces.
+"""The replay buffer: a ring of moves on the device, [environments, capacity] of any pytree that play produces.
 
-A row is an environment, and time runs along it, so any stretch of a row that does not cross the write position is a
-stretch of real play. States are frozen, functions pure.
+A row is an environment and time runs along the row. So any part of a row that does not cross the write position is a
+sequence of consecutive moves. States are frozen and functions are pure; their first argument gives the sizes.
 
-Sampling is stratified over environments: with G = gcd(environments, batch size), stratum g of environments / G rows
-gives batch size / G sequences, rows g * batch size / G and on of the batch. So a device that holds some of the strata
-samples from its own memory, and a batch does not depend on the number of devices.
+Sampling is stratified over environments. With G = gcd(environments, batch size) there are G strata, each of
+environments / G rows. Stratum g gives batch size / G sequences: the rows of the batch from g * batch size / G on. So a
+device that holds some of the strata samples from its own memory, and the number of devices does not change the batch.
 
 A sequence is drawn in proportion to the priority of its first move (Schaul et al. 2016, sec. 3.3 and 3.4):
 
     P(i) = p_i^alpha / sum_j p_j^alpha,     p_i = |error_i| + epsilon,     w_i = (N P(i))^-beta / max_batch w
 
-where j and N run over the stratum. alpha = 0 is uniform sampling, and stores no priorities.
+where j and N run over the stratum. alpha = 0 is uniform sampling and stores no priorities.
+
+Shapes: `T` moves of a chunk, `E` environments, `B` sequences of a batch, `G` strata, `R` environments of a stratum,
+`n` = B / G sequences of a stratum.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -22,16 +26,27 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-PRIORITY_EPSILON = 1e-3  # points; a move without error is still drawn now and then
+PRIORITY_EPSILON = 1e-3  # points; so that a move without error can still be drawn
 
 Chunk = Any  # pytree of [T, E, ...], T moves of E environments
+
+
+class ReplaySizes(NamedTuple):
+    """The sizes of a buffer and the exponents of its priorities."""
+
+    capacity: int  # columns: moves of each environment
+    chunk: int  # T, columns written at a time
+    batch_size: int  # B
+    sequence: int  # moves of a sampled sequence
+    priority_exponent: float = 0.0  # alpha
+    importance_exponent: float = 0.0  # beta
 
 
 class ReplayState(NamedTuple):
     """Contents of the buffer."""
 
     storage: Any  # pytree of [E, capacity, ...]
-    priority: Float[Array, "E capacity"] | None  # p^alpha; None: uniform
+    priority: Float[Array, "E capacity"] | None  # p^alpha; None: uniform sampling
     position: Int[Array, ""]  # next column to write
     size: Int[Array, ""]  # columns filled
 
@@ -53,100 +68,135 @@ class Sample(NamedTuple):
 
 
 class Replay(NamedTuple):
-    """The functions of a buffer whose sizes are bound."""
+    """The functions of a buffer with its sizes bound."""
 
-    init: Callable[[Chunk], ReplayState]  # from the shapes of one chunk
-    # with the error of each move; the error is not read where sampling is uniform
+    init: Callable[[Chunk], ReplayState]  # argument: a chunk, or the shapes of one
     add: Callable[[ReplayState, Chunk, Float[Array, "T E"]], ReplayState]
     sample: Callable[[PRNGKeyArray, ReplayState], Sample]
-    # the new errors of sampled moves
     prioritize: Callable[[ReplayState, Place, Float[Array, "B"]], ReplayState]
 
 
-def make_replay(
-    capacity: int,
-    chunk: int,
-    batch_size: int,
-    sequence: int,
-    *,
-    priority_exponent: float = 0.0,
-    importance_exponent: float = 0.0,
-) -> Replay:
-    """A buffer of `capacity` columns, written `chunk` columns at a time, read as `batch_size` sequences.
+def make_replay(sizes: ReplaySizes) -> Replay:
+    """Bind the sizes of a buffer.
 
     Raises:
         ValueError: if the capacity is no multiple of the chunk or shorter than a sequence.
     """
+    capacity, chunk, sequence = sizes.capacity, sizes.chunk, sizes.sequence
     if capacity % chunk or capacity < sequence or chunk < sequence:
         raise ValueError(
             f"replay of {capacity} rows in chunks of {chunk}: the capacity must be a multiple of the chunk, "
             f"and the chunk hold a sequence of {sequence}"
         )
+    bind = functools.partial
+    return Replay(bind(init, sizes), bind(add, sizes), bind(sample, sizes), bind(prioritize, sizes))
 
-    def init(example: Chunk) -> ReplayState:
-        storage = jax.tree.map(lambda x: jnp.zeros((x.shape[1], capacity, *x.shape[2:]), x.dtype), example)
-        environments = len(jax.tree.leaves(storage)[0])
-        priority = jnp.zeros((environments, capacity)) if priority_exponent else None
-        return ReplayState(storage, priority, jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
 
-    def add(state: ReplayState, moves: Chunk, error: Float[Array, "T E"]) -> ReplayState:
-        def write(stored: Array, new: Array) -> Array:
-            return jax.lax.dynamic_update_slice_in_dim(stored, new.swapaxes(0, 1), state.position, axis=1)
+def init(sizes: ReplaySizes, example: Chunk) -> ReplayState:
+    """Return an empty buffer for chunks with the shapes and dtypes of `example`."""
+    storage = jax.tree.map(lambda x: jnp.zeros((x.shape[1], sizes.capacity, *x.shape[2:]), x.dtype), example)
+    environments = len(jax.tree.leaves(storage)[0])
+    priority = jnp.zeros((environments, sizes.capacity)) if sizes.priority_exponent else None
+    return ReplayState(storage, priority, jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
 
-        return ReplayState(
-            storage=jax.tree.map(write, state.storage, moves),
-            priority=None if state.priority is None else write(state.priority, to_priority(error)),
-            position=(state.position + chunk) % capacity,
-            size=jnp.minimum(state.size + chunk, capacity),
-        )
 
-    def sample(key: PRNGKeyArray, state: ReplayState) -> Sample:
-        choose = choose_uniformly if state.priority is None else choose_by_priority
-        start, row, weight = choose(key, state)
-        column = (state.position - state.size + start) % capacity
-        columns = jnp.add.outer(column, jnp.arange(sequence)) % capacity
+def add(sizes: ReplaySizes, state: ReplayState, moves: Chunk, error: Float[Array, "T E"]) -> ReplayState:
+    """Write a chunk over the oldest columns.
 
-        def read(stored: Array) -> Array:
-            found = jax.vmap(lambda x, row, columns: x[row[:, None], columns])(by_strata(stored), row, columns)
-            return found.reshape(batch_size, *found.shape[2:])
+    Args:
+        sizes: sizes of the buffer.
+        state: the buffer before the chunk.
+        moves: the chunk.
+        error: error of the value of each move, in points; not read where sampling is uniform.
 
-        age = (state.size - 1 - start).reshape(batch_size)
-        return Sample(jax.tree.map(read, state.storage), Place(row, column), weight.reshape(batch_size), age)
+    Returns:
+        The buffer with the chunk.
+    """
 
-    def choose_uniformly(key: PRNGKeyArray, state: ReplayState) -> tuple[Array, Array, Array]:
-        """Starts, counted from the oldest column, rows and weights, each [G, n]."""
-        strata, rows = by_strata(jax.tree.leaves(state.storage)[0]).shape[:2]
-        shape = strata, batch_size // strata
-        start_key, row_key = jax.random.split(key)
-        start = jax.random.randint(start_key, shape, 0, state.size - sequence + 1)
-        return start, jax.random.randint(row_key, shape, 0, rows), jnp.ones(shape)
+    def write(stored: Array, new: Array) -> Array:
+        return jax.lax.dynamic_update_slice_in_dim(stored, new.swapaxes(0, 1), state.position, axis=1)
 
-    def choose_by_priority(key: PRNGKeyArray, state: ReplayState) -> tuple[Array, Array, Array]:
-        """The same in proportion to the priorities."""
-        assert state.priority is not None
-        priority = by_strata(state.priority)
-        uniform = jax.random.uniform(key, (len(priority), 2, batch_size // len(priority)))
-        oldest, starts = state.position - state.size, state.size - sequence + 1
-        start, row, share = jax.vmap(draw_by_priority, in_axes=(0, 0, None, None))(uniform, priority, oldest, starts)
-        weight = share**-importance_exponent
-        return start, row, weight / weight.max()
+    return ReplayState(
+        storage=jax.tree.map(write, state.storage, moves),
+        priority=None if state.priority is None else write(state.priority, _to_priority(sizes, error)),
+        position=(state.position + sizes.chunk) % sizes.capacity,
+        size=jnp.minimum(state.size + sizes.chunk, sizes.capacity),
+    )
 
-    def prioritize(state: ReplayState, place: Place, error: Float[Array, "B"]) -> ReplayState:
-        if state.priority is None:
-            return state
-        new = to_priority(error).reshape(place.row.shape)
-        write = jax.vmap(lambda x, row, column, new: x.at[row, column].set(new))
-        priority = write(by_strata(state.priority), place.row, place.column, new)
-        return state._replace(priority=priority.reshape(state.priority.shape))
 
-    def to_priority(error: Array) -> Array:
-        return (jnp.abs(error) + PRIORITY_EPSILON) ** priority_exponent
+def sample(sizes: ReplaySizes, key: PRNGKeyArray, state: ReplayState) -> Sample:
+    """Draw a batch of sequences.
 
-    def by_strata(x: Array) -> Array:
-        strata = math.gcd(len(x), batch_size)
-        return x.reshape(strata, len(x) // strata, *x.shape[1:])
+    Args:
+        sizes: sizes of the buffer.
+        key: random key.
+        state: the buffer; at least `sequence` columns are filled.
 
-    return Replay(init, add, sample, prioritize)
+    Returns:
+        The batch, in the order of the strata.
+    """
+    choose = _choose_uniformly if state.priority is None else _choose_by_priority
+    start, row, weight = choose(sizes, key, state)
+    column = (state.position - state.size + start) % sizes.capacity
+    columns = jnp.add.outer(column, jnp.arange(sizes.sequence)) % sizes.capacity
+
+    def read(stored: Array) -> Array:
+        found = jax.vmap(lambda x, row, columns: x[row[:, None], columns])(_by_strata(sizes, stored), row, columns)
+        return found.reshape(sizes.batch_size, *found.shape[2:])
+
+    age = (state.size - 1 - start).reshape(sizes.batch_size)
+    moves = jax.tree.map(read, state.storage)
+    return Sample(moves, Place(row, column), weight.reshape(sizes.batch_size), age)
+
+
+def prioritize(sizes: ReplaySizes, state: ReplayState, place: Place, error: Float[Array, "B"]) -> ReplayState:
+    """Replace the priorities of sampled moves; without effect where sampling is uniform.
+
+    Args:
+        sizes: sizes of the buffer.
+        state: the buffer before the change.
+        place: where the sequences of the batch begin.
+        error: new errors of their first moves, in points.
+
+    Returns:
+        The buffer with the new priorities.
+    """
+    if state.priority is None:
+        return state
+    new = _to_priority(sizes, error).reshape(place.row.shape)
+    write = jax.vmap(lambda x, row, column, new: x.at[row, column].set(new))
+    priority = write(_by_strata(sizes, state.priority), place.row, place.column, new)
+    return state._replace(priority=priority.reshape(state.priority.shape))
+
+
+def _choose_uniformly(sizes: ReplaySizes, key: PRNGKeyArray, state: ReplayState) -> tuple[Array, Array, Array]:
+    """Return starts (columns counted from the oldest), rows within the strata, and weights, each [G, n]."""
+    strata, rows = _by_strata(sizes, jax.tree.leaves(state.storage)[0]).shape[:2]
+    shape = strata, sizes.batch_size // strata
+    start_key, row_key = jax.random.split(key)
+    start = jax.random.randint(start_key, shape, 0, state.size - sizes.sequence + 1)
+    return start, jax.random.randint(row_key, shape, 0, rows), jnp.ones(shape)
+
+
+def _choose_by_priority(sizes: ReplaySizes, key: PRNGKeyArray, state: ReplayState) -> tuple[Array, Array, Array]:
+    """Return the same as `_choose_uniformly`, drawn in proportion to the priorities."""
+    assert state.priority is not None
+    priority = _by_strata(sizes, state.priority)
+    uniform = jax.random.uniform(key, (len(priority), 2, sizes.batch_size // len(priority)))
+    oldest, starts = state.position - state.size, state.size - sizes.sequence + 1
+    start, row, share = jax.vmap(draw_by_priority, in_axes=(0, 0, None, None))(uniform, priority, oldest, starts)
+    weight = share**-sizes.importance_exponent
+    return start, row, weight / weight.max()
+
+
+def _to_priority(sizes: ReplaySizes, error: Array) -> Array:
+    return (jnp.abs(error) + PRIORITY_EPSILON) ** sizes.priority_exponent
+
+
+def _by_strata(sizes: ReplaySizes, x: Array) -> Array:
+    """Reshape [E, ...] to [G, R, ...]."""
+    strata = math.gcd(len(x), sizes.batch_size)
+    return x.reshape(strata, len(x) // strata, *x.shape[1:])
 
 
 def draw_by_priority(
@@ -155,7 +205,13 @@ def draw_by_priority(
     oldest: Int[Array, ""],
     starts: Int[Array, ""],
 ) -> tuple[Int[Array, "n"], Int[Array, "n"], Float[Array, "n"]]:
-    """Draw among the first `starts` columns from the oldest on, in proportion to p: first the column, then the row.
+    """Draw moves of one stratum in proportion to their priorities: first the column, then the row.
+
+    Args:
+        uniform: random numbers in [0, 1): the first row draws columns, the second rows.
+        priority: p^alpha.
+        oldest: the oldest column.
+        starts: number of columns, from the oldest on, that may be drawn.
 
     Returns:
         Columns, counted from the oldest; rows; and N P, the priorities in units of their mean.
@@ -163,7 +219,7 @@ def draw_by_priority(
     rows, capacity = priority.shape
     order = jnp.arange(capacity)
     by_column = jnp.where(order < starts, priority.sum(axis=0)[(oldest + order) % capacity], 0.0)
-    # Where rounding leads beyond the last column, the last one is meant.
+    # Rounding can give a column after the last one; then the last one is taken.
     start = jnp.minimum(invert(uniform[0], by_column), starts - 1)
     in_column = priority[:, (oldest + start) % capacity].T
     row = jax.vmap(invert)(uniform[1], in_column)
@@ -172,6 +228,6 @@ def draw_by_priority(
 
 
 def invert(uniform: Float[Array, "*n"], weight: Float[Array, "m"]) -> Int[Array, "*n"]:
-    """The first index at which the cumulative weight is above uniform * the total, uniform in [0, 1)."""
+    """Return the first index whose cumulative weight is above uniform * the total weight, uniform in [0, 1)."""
     cumulative = jnp.cumsum(weight)
     return jnp.searchsorted(cumulative, uniform * cumulative[-1], side="right").astype(jnp.int32)

@@ -41,7 +41,7 @@ from ntuple.game.bitboard import (
     max_cell,
 )
 from ntuple.game.jit import inline, kernel
-from ntuple.learning.config import available_cores
+from ntuple.tables.placement import available_cores
 
 ACTIONS = ("up", "right", "down", "left")
 CHUNK = 1 << 11  # states of one task

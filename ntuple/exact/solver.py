@@ -43,7 +43,7 @@ from ntuple.game.bitboard import (
     transposed,
 )
 from ntuple.game.jit import inline, kernel
-from ntuple.learning.config import available_cores
+from ntuple.tables.placement import available_cores
 
 Codes = NDArray[np.uint64]  # canonical boards, ascending
 

@@ -31,7 +31,9 @@ from ntuple.game.bitboard import (
 )
 from ntuple.game.jit import inline, kernel
 from ntuple.players.greedy import ILLEGAL, valued_afterstate
-from ntuple.tables.network import Network, find_entries, prefetch_entries, value_at
+from ntuple.tables.entries import find_entries, prefetch_entries
+from ntuple.tables.network import Network
+from ntuple.tables.values import value_at
 
 
 @inline

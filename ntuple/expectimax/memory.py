@@ -14,7 +14,8 @@ from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.game.bitboard import DOWN, LEFT, RIGHT, U32, UP, ZERO, Board, Rules, flip, mirror, transposed
 from ntuple.game.jit import inline
 from ntuple.game.rng import GAMMA
-from ntuple.tables.network import Lookup, Network, make_lookup
+from ntuple.tables.entries import Lookup, make_lookup
+from ntuple.tables.network import Network
 
 HASH_SHIFT = np.uint64(36)  # 28 bits of a product remain, enough for the largest table
 NO_BOARD = np.uint64(2**64 - 1)  # word of an empty slot: sixteen tiles of 32768, which is no afterstate

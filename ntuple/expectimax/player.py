@@ -19,9 +19,10 @@ from ntuple.game.bitboard import Board, Rules, has_move, make_rules
 from ntuple.game.episode import BOARD_HI, BOARD_LO, COLUMNS
 from ntuple.game.interfaces import Analysis, Games
 from ntuple.game.rollout import PlayedGame, close_game, open_game
-from ntuple.learning.config import NTupleConfig, available_cores
+from ntuple.learning.config import NTupleConfig
 from ntuple.players.analysis import NO_BEST_MOVE, words_of
 from ntuple.tables.network import Network
+from ntuple.tables.placement import available_cores
 
 # Moves made by one call of the kernel; a game can be stopped between calls. Deeper or timed searches make one.
 TRACE_MOVES = 256  # for searches of up to QUICK_PLIES: 20 ms

@@ -13,9 +13,10 @@ from ntuple.learning.config import NTupleConfig
 from ntuple.learning.step_sizes import FIRST, SECOND, TD_RECORD_BITS, THIRD
 from ntuple.lists import list_text
 from ntuple.tables.folding import fold
-from ntuple.tables.network import Network, initial_weight, make_network, read_field, write_field
+from ntuple.tables.network import Network, initial_weight, make_network
 from ntuple.tables.patterns import Pattern, count_levels, network_texts, parse_network, table_sizes, view_cells
 from ntuple.tables.promotion import promoted
+from ntuple.tables.record_fields import read_field, write_field
 from ntuple.tables.stages import count_stages, make_stages
 
 WEIGHTS_FILE = "weights.safetensors"

@@ -1,1 +1,1 @@
-"""The game on bitboards: rules, games, random numbers, rollouts, and the options of the compiler."""
+"""The game on bitboards: rules, episodes, random numbers, rollouts, and the options of the compiler."""

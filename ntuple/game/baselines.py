@@ -1,4 +1,4 @@
-"""Moves that need no network, for scale: drawn among all legal ones, or among those of the largest reward."""
+"""Baselines without a network: random moves among all legal ones, or among those with the largest reward."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,16 @@ from ntuple.game.rng import bounded, mix, step, stream
 
 @inline
 def draw_move(rules: Rules, greedy: bool, row: Row) -> tuple[np.uint64, Board, np.uint64]:
-    """A uniformly random move of a row's game: how many it was drawn from, 0 if none is legal, afterstate and reward.
+    """Draw a move of a game uniformly.
 
-    If `greedy`, it is drawn only among those of the largest reward. Keeping the action too would cost a tenth of the
-    speed of play; the afterstate tells it.
+    Args:
+        rules: the game.
+        greedy: draw only among the moves with the largest reward.
+        row: a game in progress; its random stream advances.
+
+    Returns:
+        The number of moves that it was drawn from (0: no move is legal), the afterstate and the reward. The action is
+        not returned: to keep it costs a tenth of the speed of play, and the afterstate determines it.
     """
     board = board_of(row)
     after, best, count = board, ZERO, ZERO
@@ -26,7 +32,7 @@ def draw_move(rules: Rules, greedy: bool, row: Row) -> tuple[np.uint64, Board, n
             count = ZERO
         count += ONE
         row[RNG] = step(row[RNG])
-        # The n-th candidate replaces the one before it with probability 1/n: uniform over all.
+        # The n-th candidate replaces the earlier choice with probability 1/n, so all have the same probability.
         if bounded(mix(row[RNG]), count) == ZERO:
             after, best = candidate, reward
     return count, after, best
@@ -36,7 +42,16 @@ def draw_move(rules: Rules, greedy: bool, row: Row) -> tuple[np.uint64, Board, n
 def play_at_random(
     rules: Rules, greedy: bool, games: NDArray[np.uint64], seed: np.uint64, start: int, results: Results
 ) -> None:
-    """Play games start, start + 1, ... of a seed by `draw_move` and fill `results`."""
+    """Play games with the moves of `draw_move`.
+
+    Args:
+        rules: the game.
+        greedy: see `draw_move`.
+        games: uint64[1 or more, 16], memory of which the first row is used.
+        seed: seed of the random streams.
+        start: number of the first game; game i depends on (seed, i) alone.
+        results: int64[G, 3], filled with the results of games start .. start + G - 1.
+    """
     row = games[0]
     for game in range(results.shape[0]):
         begin_game(rules, row, stream(seed, np.uint64(start + game)))

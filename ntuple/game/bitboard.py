@@ -1,10 +1,11 @@
 """Boards of H x W <= 4 x 4 cells as two 64-bit words, and the rules of 2048 on them.
 
-Cell (r, c) lies at bits 4(4r + c) .. 4(4r + c) + 3, whatever the width: a smaller board sits in the top left
-corner and the cells outside stay empty. `lo` holds the low 4 bits of log2(tile), `hi` its 5th bit at bit 0 of
-the same nibble, so that tiles up to 2^31 are exact and one set of mirror and transpose functions serves both.
-Boards whose tiles stay below 65536 slide row by row by one table, the others by plain arithmetic. Up, right and
-down are left moves of the transposed or mirrored board.
+Layout: cell (r, c) has bits 4(4r + c) .. 4(4r + c) + 3 for any width. A smaller board is in the top left corner, and
+the cells outside of it stay empty. `lo` holds the low 4 bits of log2(tile). `hi` holds the 5th bit, at bit 0 of the
+same nibble. So tiles up to 2^31 are exact, and the same mirror and transpose functions serve both words.
+
+Moves: a board whose tiles stay below 65536 slides row by row with a table, any other board by plain arithmetic. Up,
+right and down are left moves of the transposed or mirrored board.
 """
 
 from typing import NamedTuple
@@ -22,7 +23,7 @@ U12, U15, U16, U24, U30, U32, U48, U56 = (np.uint64(n) for n in (12, 15, 16, 24,
 NIBBLE_BITS = np.uint64(0x1111111111111111)  # bit 0 of each cell
 ROW = np.uint64(0xFFFF)
 LOW_32 = np.uint64(0xFFFFFFFF)
-FOUR_SHARE = 0.1  # of the spawns; the others are 2
+FOUR_SHARE = 0.1  # probability that a spawn is a 4; else it is a 2
 FOUR_BELOW = np.uint64(round(FOUR_SHARE * 2**32))  # a 4 spawns if 32 random bits are below this
 
 
@@ -34,33 +35,33 @@ class Board(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What the kernels need to know of the game on an H x W board; made by `make_rules`."""
+    """Constants of the game on an H x W board, for kernels; made by `make_rules`."""
 
     slide: NDArray[np.uint32]  # [65536] left move of a row: the row in bits 0..15, reward / 4 in bits 16..31
     cells: np.uint64  # bit 0 of each cell of the board
-    mirror_shift: np.uint64  # bits that bring a mirrored board back to the left edge: 4(4 - W)
-    flip_shift: np.uint64  # bits that bring a flipped board back to the top edge: 16(4 - H)
+    mirror_shift: np.uint64  # right shift that returns a mirrored board to the left edge: 4(4 - W) bits
+    flip_shift: np.uint64  # right shift that returns a flipped board to the top edge: 16(4 - H) bits
     rows: int  # H
     columns: int  # W
 
 
 @inline
 def mirror4(x: np.uint64) -> np.uint64:
-    """The 4 x 4 word with left and right exchanged."""
+    """Return the 4 x 4 word with left and right exchanged."""
     x = ((x >> U4) & np.uint64(0x0F0F0F0F0F0F0F0F)) | ((x & np.uint64(0x0F0F0F0F0F0F0F0F)) << U4)
     return ((x >> U8) & np.uint64(0x00FF00FF00FF00FF)) | ((x & np.uint64(0x00FF00FF00FF00FF)) << U8)
 
 
 @inline
 def flip4(x: np.uint64) -> np.uint64:
-    """The 4 x 4 word with top and bottom exchanged."""
+    """Return the 4 x 4 word with top and bottom exchanged."""
     x = ((x >> U16) & np.uint64(0x0000FFFF0000FFFF)) | ((x & np.uint64(0x0000FFFF0000FFFF)) << U16)
     return (x >> U32) | (x << U32)
 
 
 @inline
 def transpose(x: np.uint64) -> np.uint64:
-    """The word with rows and columns exchanged: first inside each 2 x 2 block, then the blocks."""
+    """Return the word with rows and columns exchanged: first inside each 2 x 2 block, then the blocks."""
     x = (
         (x & np.uint64(0xF0F00F0FF0F00F0F))
         | ((x & np.uint64(0x0000F0F00000F0F0)) << U12)
@@ -75,10 +76,10 @@ def transpose(x: np.uint64) -> np.uint64:
 
 @inline
 def slide_row(lo: np.uint64, hi: np.uint64) -> tuple[np.uint64, np.uint64, np.uint64]:
-    """Slide one row of four cells to the left: the row's two words and the reward, by plain arithmetic."""
+    """Slide a row of four cells to the left by plain arithmetic; return its two words and the reward."""
     out_lo, out_hi, reward = ZERO, ZERO, ZERO
     place = ZERO  # bit position of the next free cell
-    waiting = ZERO  # the last tile, while it may still merge; 0 = none
+    waiting = ZERO  # the last tile, if the next one may merge with it; else 0
     for column in range(4):
         at = np.uint64(4 * column)
         tile = ((lo >> at) & U15) | (((hi >> at) & ONE) << U4)
@@ -113,13 +114,13 @@ def _move_left_exact(board: Board) -> tuple[Board, np.uint64]:
 
 @inline
 def move_left(rules: Rules, board: Board) -> tuple[Board, np.uint64]:
-    """The board after a left move, and its reward; the same board if the move is not legal."""
+    """Return the board after a left move and the reward; the same board if the move is not legal."""
     x = board.lo
     a = np.uint64(rules.slide[x & ROW])
     b = np.uint64(rules.slide[(x >> U16) & ROW])
     c = np.uint64(rules.slide[(x >> U32) & ROW])
     d = np.uint64(rules.slide[x >> U48])
-    # Every merge to 65536 has a reward of at least 4 * 2^14 in its row, so bits 30 and 31 tell that `hi` matters.
+    # A merge to 65536 needs `hi`. The reward / 4 of its row is at least 2^14, so bit 30 or 31 is set.
     if board.hi | ((a | b | c | d) >> U30):
         return _move_left_exact(board)
     lo = (a & ROW) | ((b & ROW) << U16) | ((c & ROW) << U32) | ((d & ROW) << U48)
@@ -128,28 +129,37 @@ def move_left(rules: Rules, board: Board) -> tuple[Board, np.uint64]:
 
 @inline
 def mirror(rules: Rules, board: Board) -> Board:
-    """The H x W board with left and right exchanged."""
+    """Return the H x W board with left and right exchanged."""
     hi = mirror4(board.hi) >> rules.mirror_shift if board.hi else ZERO
     return Board(mirror4(board.lo) >> rules.mirror_shift, hi)
 
 
 @inline
 def flip(rules: Rules, board: Board) -> Board:
-    """The H x W board with top and bottom exchanged."""
+    """Return the H x W board with top and bottom exchanged."""
     hi = flip4(board.hi) >> rules.flip_shift if board.hi else ZERO
     return Board(flip4(board.lo) >> rules.flip_shift, hi)
 
 
 @inline
 def transposed(board: Board) -> Board:
-    """The W x H board with rows and columns exchanged."""
+    """Return the W x H board with rows and columns exchanged."""
     hi = transpose(board.hi) if board.hi else ZERO
     return Board(transpose(board.lo), hi)
 
 
 @kernel
 def afterstate(rules: Rules, board: Board, action: int) -> tuple[Board, np.uint64]:
-    """The board after the move and before the spawn, and the reward; the same board if it is not legal."""
+    """Compute the afterstate of an action: the board after the move and before the spawn.
+
+    Args:
+        rules: the game.
+        board: the board to move on.
+        action: up, right, down, left = 0..3.
+
+    Returns:
+        The afterstate and the reward; the same board if the move is not legal.
+    """
     if action == LEFT:
         return move_left(rules, board)
     if action == RIGHT:
@@ -164,10 +174,19 @@ def afterstate(rules: Rules, board: Board, action: int) -> tuple[Board, np.uint6
 
 @inline
 def turned_afterstate(rules: Rules, board: Board, action: int) -> tuple[Board, Board, np.uint64]:
-    """The afterstate of an action up to a symmetry of the board, the board turned likewise, and the reward.
+    """Compute the afterstate of an action up to a symmetry of the board.
 
-    Turning back costs as much as turning, and neither the spawns nor a V of all symmetries needs it; the move is legal
-    if the two differ.
+    To turn the afterstate back would cost as much as the first turn. Spawns do not need it, nor does a value function
+    V that has all symmetries.
+
+    Args:
+        rules: the game.
+        board: the board to move on.
+        action: up, right, down, left = 0..3.
+
+    Returns:
+        The board and its afterstate, both turned in the same way, and the reward. The move is legal if the two boards
+        differ.
     """
     source = board
     if action == RIGHT:
@@ -178,19 +197,19 @@ def turned_afterstate(rules: Rules, board: Board, action: int) -> tuple[Board, B
         source = transposed(flip(rules, board))
     after, reward = move_left(rules, source)
     if rules.rows != rules.columns and action in (UP, DOWN):
-        return transposed(source), transposed(after), reward  # a W x H board is none of the game's
+        return transposed(source), transposed(after), reward  # the game has no W x H boards
     return source, after, reward
 
 
 @inline
 def is_same(one: Board, other: Board) -> bool:
-    """Whether two boards are equal: an afterstate equal to its board comes from a move that is not legal."""
+    """Return whether two boards are equal. If an afterstate equals its board, the move is not legal."""
     return one.lo == other.lo and one.hi == other.hi
 
 
 @inline
 def empty_cells(rules: Rules, board: Board) -> np.uint64:
-    """Bit 0 of each empty cell of the board."""
+    """Return a word with bit 0 of each empty cell of the board set."""
     occupied = board.lo | (board.lo >> U2)
     occupied |= (occupied >> ONE) | board.hi
     return rules.cells & ~occupied
@@ -198,14 +217,14 @@ def empty_cells(rules: Rules, board: Board) -> np.uint64:
 
 @inline
 def count_cells(cells: np.uint64) -> np.uint64:
-    """How many cells, 0..16, have bit 0 set."""
+    """Count the cells, 0..16, whose bit 0 is set."""
     pairs = (cells + (cells >> U4)) & np.uint64(0x0303030303030303)
     return (pairs * np.uint64(0x0101010101010101)) >> U56
 
 
 @inline
 def kth_cell(cells: np.uint64, k: np.uint64) -> np.uint64:
-    """The k-th (from 0) of the cells whose bit 0 is set, as that one bit."""
+    """Return bit 0 of the k-th cell, from 0, among the cells whose bit 0 is set."""
     for _ in range(k):
         cells &= cells - ONE
     return cells & (~cells + ONE)
@@ -213,7 +232,16 @@ def kth_cell(cells: np.uint64, k: np.uint64) -> np.uint64:
 
 @inline
 def spawn(rules: Rules, board: Board, bits: np.uint64) -> Board:
-    """Place a 2 (probability 0.9) or a 4 in an empty cell drawn uniformly, by 64 random bits; one must be empty."""
+    """Place a 2 (probability 0.9) or a 4 in a uniformly drawn empty cell.
+
+    Args:
+        rules: the game.
+        board: a board with at least one empty cell.
+        bits: 64 random bits.
+
+    Returns:
+        The board after the spawn.
+    """
     empty = empty_cells(rules, board)
     cell = kth_cell(empty, bounded(bits, count_cells(empty)))
     is_four = np.uint64((bits & LOW_32) < FOUR_BELOW)
@@ -222,7 +250,7 @@ def spawn(rules: Rules, board: Board, bits: np.uint64) -> Board:
 
 @kernel
 def has_move(rules: Rules, board: Board) -> bool:
-    """Whether a move is legal on a board."""
+    """Return whether any move is legal on a board."""
     for action in range(4):
         after, _ = afterstate(rules, board, action)
         if not is_same(after, board):
@@ -232,14 +260,14 @@ def has_move(rules: Rules, board: Board) -> bool:
 
 @inline
 def level_at(board: Board, cell: int) -> np.uint64:
-    """Log2 of the tile in one of the word's sixteen cells, 0 = empty."""
+    """Return log2 of the tile in one of the sixteen cells of the word, 0 = empty."""
     at = np.uint64(4 * cell)
     return ((board.lo >> at) & U15) | (((board.hi >> at) & ONE) << U4)
 
 
 @inline
 def max_cell(board: Board) -> np.int64:
-    """Log2 of the largest tile."""
+    """Return log2 of the largest tile."""
     largest = ZERO
     for cell in range(16):
         largest = max(largest, level_at(board, cell))
@@ -248,7 +276,7 @@ def max_cell(board: Board) -> np.int64:
 
 @inline
 def index_word(board: Board) -> np.uint64:
-    """The board as n-tuples see it: a nibble a cell, tiles above 32768 taken for 32768."""
+    """Return the board as the index of an n-tuple uses it: one nibble for each cell, with larger tiles as 32768."""
     return board.lo | (board.hi * U15)
 
 
@@ -260,7 +288,7 @@ def _fill_slide_table(table: NDArray[np.uint32]) -> None:
 
 
 def make_rules(rows: int, columns: int) -> Rules:
-    """The rules of 2048 on a board of `rows` x `columns`.
+    """Make the rules of 2048 on a board of `rows` x `columns`.
 
     Raises:
         ValueError: a side is outside 1..4, or the board has one cell only.
@@ -274,12 +302,12 @@ def make_rules(rows: int, columns: int) -> Rules:
 
 
 def word_shifts(rules: Rules) -> NDArray[np.uint64]:
-    """The bits [H, W] at which the nibbles of the board's cells begin in a word."""
+    """Return the bits uint64[H, W] at which the nibbles of the cells begin in a word."""
     return np.add.outer(16 * np.arange(rules.rows), 4 * np.arange(rules.columns)).astype(np.uint64)
 
 
 def encode(cells: NDArray[np.integer]) -> Board:
-    """The board of log2 tiles `cells` int[H, W]."""
+    """Return the board of log2 tiles `cells` int[H, W]."""
     tiles = {4 * (4 * r + c): int(tile) for (r, c), tile in np.ndenumerate(cells)}
     lo = sum((tile & 15) << at for at, tile in tiles.items())
     hi = sum((tile >> 4) << at for at, tile in tiles.items())
@@ -287,7 +315,7 @@ def encode(cells: NDArray[np.integer]) -> Board:
 
 
 def decode(rules: Rules, board: Board) -> NDArray[np.int64]:
-    """The log2 tiles int64[H, W] of a board."""
+    """Return the log2 tiles int64[H, W] of a board."""
     lo, hi = int(board.lo), int(board.hi)
     tile = [(lo >> 4 * i & 15) | (hi >> 4 * i & 1) << 4 for i in range(16)]
     return np.array(tile, np.int64).reshape(4, 4)[: rules.rows, : rules.columns]

@@ -1,4 +1,7 @@
-"""Games move by move: what was played, and games of any player that gives analysis on boards."""
+"""Rollouts: whole games of any player that chooses moves for a batch of boards, with a record of each move.
+
+Spawn codes are 2 * cell + (1 if the tile is a 4 else 0) (ntuple.game.episode.spawn_code).
+"""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +28,7 @@ from ntuple.game.episode import (
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
 
-LANES = 256  # games side by side: so many that a call for analysis costs little a game
+LANES = 256  # games in parallel: enough that the cost of a call of the player is small for each game
 
 
 class PlayedGame(NamedTuple):
@@ -36,17 +39,27 @@ class PlayedGame(NamedTuple):
     max_tile: int
     opening: tuple[int, int]  # codes of the first two spawns
     actions: NDArray[np.int8]  # [T]
-    spawns: NDArray[np.int16]  # [T] code of the spawn behind each move
+    spawns: NDArray[np.int16]  # [T] code of the spawn after each move
     rewards: NDArray[np.int64]  # [T] points
-    milliseconds: NDArray[np.float64]  # [T] of each move
+    milliseconds: NDArray[np.float64]  # [T] time of the player for each move
 
 
-# (boards uint8[B, H, W], a seed for each uint32[B]) -> actions int8[B], -1 where no move is legal
+# (boards uint8[B, H, W], seeds uint32[B]) -> actions int8[B], -1 if no move is legal
 Choose = Callable[[NDArray[np.uint8], NDArray[np.uint32]], NDArray[np.int8]]
 
 
 def open_game(rules: Rules, seed: int, number: int, row: Row) -> tuple[int, int]:
-    """Begin game `number` of a seed in a row; return the codes of its two spawns."""
+    """Begin a game.
+
+    Args:
+        rules: the game.
+        seed: seed of the random streams.
+        number: number of the game, which selects its stream.
+        row: uint64[16], overwritten with the game.
+
+    Returns:
+        Codes of its two spawns, in the order of cells.
+    """
     begin_game(rules, row, np.uint64(stream(np.uint64(seed), np.uint64(number))))
     levels = decode(rules, board_of(row)).ravel()
     first, second = (int(2 * cell + levels[cell] - 1) for cell in np.flatnonzero(levels))
@@ -54,7 +67,18 @@ def open_game(rules: Rules, seed: int, number: int, row: Row) -> tuple[int, int]
 
 
 def close_game(rules: Rules, row: Row, number: int, opening: tuple[int, int], moves: NDArray[np.float64]) -> PlayedGame:
-    """What was played; `moves` float64[T, 4] has a row a move: action, spawn, points, milliseconds."""
+    """Return the record of a finished game.
+
+    Args:
+        rules: the game.
+        row: uint64[16], the game.
+        number: number of the game.
+        opening: codes of the first two spawns.
+        moves: float64[T, 4], one row for each move: action, spawn, points, milliseconds.
+
+    Returns:
+        The record.
+    """
     action, spawn, reward, milliseconds = np.ascontiguousarray(moves.T)
     max_tile = 2 ** int(decode(rules, board_of(row)).max())
     kept = (action.astype(np.int8), spawn.astype(np.int16), reward.astype(np.int64), milliseconds)
@@ -69,7 +93,15 @@ def make_moves(
     spawns: NDArray[np.int64],
     points: NDArray[np.int64],
 ) -> None:
-    """Make a legal move in each of the games [B, 16], and fill in the spawn behind it and its points."""
+    """Make one legal move in each game.
+
+    Args:
+        rules: the game.
+        rows: uint64[B, 16], the games, which are changed.
+        actions: int8[B], legal moves.
+        spawns: int64[B], filled with the codes of the spawns after the moves.
+        points: int64[B], filled with the rewards.
+    """
     for i in range(rows.shape[0]):
         after, reward = afterstate(rules, board_of(rows[i]), actions[i])
         go_on(rules, rows[i], after, reward)
@@ -77,7 +109,17 @@ def make_moves(
 
 
 def play_by_analysis(rules: Rules, choose: Choose, numbers: Iterable[int], seed: int) -> Iterator[PlayedGame]:
-    """Play the games of these numbers side by side, and hand over each as it ends; (seed, number) tells its draws."""
+    """Play games in parallel and yield each one when it ends.
+
+    Args:
+        rules: the game.
+        choose: the player.
+        numbers: numbers of the games. The random numbers of a game depend on (seed, number) alone.
+        seed: seed of the random streams.
+
+    Yields:
+        Finished games, in the order in which they end.
+    """
     waiting = iter(numbers)
     rows, free = np.zeros((LANES, COLUMNS), np.uint64), list(range(LANES))
     games: dict[int, tuple[int, tuple[int, int], list[tuple[float, ...]]]] = {}  # by lane: number, opening, moves
@@ -105,7 +147,7 @@ def play_by_analysis(rules: Rules, choose: Choose, numbers: Iterable[int], seed:
 
 
 def boards_of(rules: Rules, rows: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    """The boards uint8[B, H, W] of games [B, 16]."""
+    """Return the boards uint8[B, H, W], log2 of the tiles, of games uint64[B, 16]."""
     shifts = word_shifts(rules)
     lo, hi = (
         rows[:, column, None, None] >> shifts & mask for column, mask in ((BOARD_LO, U15), (BOARD_HI, np.uint64(1)))
@@ -133,7 +175,17 @@ def _states(
 def states_of(
     rules: Rules, opening: tuple[int, int], actions: NDArray[np.int8], spawns: NDArray[np.int16]
 ) -> NDArray[np.uint64]:
-    """The boards before each move of a game, uint64[T, 2], by the codes of its spawns."""
+    """Return the board before each move of a recorded game.
+
+    Args:
+        rules: the game.
+        opening: codes of the first two spawns.
+        actions: int8[T].
+        spawns: int16[T], codes of the spawns after the moves.
+
+    Returns:
+        uint64[T, 2], the words `lo` and `hi` of the boards.
+    """
     words = np.zeros((actions.size, 2), np.uint64)
     _states(rules, np.array(opening, np.int16), actions, spawns, words)
     return words

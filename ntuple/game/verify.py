@@ -1,4 +1,4 @@
-"""A recorded game replayed by the rules, up to the first move or spawn that breaks them."""
+"""Check a recorded game: replay it by the rules up to the first move or spawn that breaks them."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,16 +7,16 @@ from ntuple.game.bitboard import ONE, U15, ZERO, Board, Rules, afterstate, has_m
 from ntuple.game.episode import place_spawn, spawn_place
 from ntuple.game.jit import inline, kernel
 
-# What is wrong with a move or a spawn.
+# Faults of a move or a spawn.
 NOTHING, ILLEGAL, AFTER_END, OFF_BOARD, OCCUPIED, REWARD = range(6)
-# Columns of what `replay` finds; EARNED is the reward by the rules of the move whose claimed one is wrong.
+# Columns of the findings of `replay`. EARNED: with the fault REWARD, the correct reward of the move.
 SCORE, MAX_TILE, MOVES, IS_OVER, FAULT, NUMBER, EARNED = range(7)
 FINDINGS = 7
 
 
 @inline
 def _place(rules: Rules, board: Board, code: int) -> tuple[Board, int]:
-    """The board after the spawn of a code, and what is wrong with it."""
+    """Return the board after a spawn, and the fault of the spawn."""
     if code >> 1 >= rules.rows * rules.columns:
         return board, OFF_BOARD
     at = spawn_place(rules, code)
@@ -34,10 +34,16 @@ def replay(
     rewards: NDArray[np.int64],
     findings: NDArray[np.int64],
 ) -> None:
-    """Replay a game and fill `findings`, int64[7], with what came out before the first mistake.
+    """Replay a game up to its first fault.
 
-    `opening` has up to two spawn codes, `rewards` one claim a move or none at all. There may be one spawn less than
-    moves: of a game cut off. NUMBER counts spawns and moves from 1, those of the opening included.
+    Args:
+        rules: the game.
+        opening: int16[0..2], codes of the first spawns.
+        actions: int8[T].
+        spawns: int16[T], codes of the spawns after the moves; int16[T - 1] if the record ends after a move.
+        rewards: int64[T], points that the record claims for the moves; int64[0] if it claims none.
+        findings: int64[7], filled: score, largest tile and moves before the first fault, whether the game is over, the
+            fault, its NUMBER, and EARNED. NUMBER counts spawns and moves from 1, those of the opening included.
     """
     findings[:] = 0
     board = Board(ZERO, ZERO)

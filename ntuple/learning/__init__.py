@@ -1,1 +1,1 @@
-"""The n-tuple learner: configuration, training kernel, targets, step sizes, exploration and starts."""
+"""The n-tuple learner: learner.py names the parts."""

@@ -1,12 +1,12 @@
 """The configuration of an n-tuple learner."""
 
-import os
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from ntuple.game.bitboard import make_rules
 from ntuple.settings import Settings, group, setting
 from ntuple.tables.patterns import parse_network, table_sizes
+from ntuple.tables.placement import available_cores
 from ntuple.tables.stages import count_stages, make_stages
 
 MOST_PLACES = 2**32  # of a tuple: a place is 32 bits
@@ -19,11 +19,6 @@ SOME_TD = "step_size.adaptive_fraction!=1.0"
 SOME_ADAPTIVE = "step_size.adaptive_fraction!=0.0"
 SOME_TC, AUTOSTEP = "step_size.adaptive=tc", "step_size.adaptive=autostep"
 RESTART, CAROUSEL, JUMP = "start.kind=restart", "start.kind=carousel", "start.kind=jump_start"
-
-
-def available_cores() -> int:
-    """The cores that this process may use, where the system tells: a batch job has a few of many."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -65,7 +60,7 @@ class TargetConfig(Settings, prefix="target"):
 
 @dataclass(frozen=True)
 class TCConfig(Settings, prefix="step_size.tc"):
-    """Temporal coherence (Jaskowski 2017, sec. V-B)."""
+    """Temporal coherence (Jaskowski 2017, algorithm 2)."""
 
     alpha: float = setting(1.0, "Learning rate before it is multiplied by the coherence.", above=0, at_most=2)
     sums: Literal["errors", "steps"] = setting(
@@ -75,7 +70,7 @@ class TCConfig(Settings, prefix="step_size.tc"):
 
 @dataclass(frozen=True)
 class AutostepConfig(Settings, prefix="step_size.autostep"):
-    """Autostep (Jaskowski 2017, sec. IV-D)."""
+    """Autostep (Jaskowski 2017, sec. V-B)."""
 
     mu: float = setting(0.1, "Meta step size.", above=0, at_most=1)
     tau: float = setting(1e-4, "Rate at which the normalisers decay.", above=0, at_most=1)

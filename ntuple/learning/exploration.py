@@ -1,12 +1,14 @@
 """Exploration in training: epsilon-greedy and softmax (Guei 2023, appendix C). Players never explore.
 
-A temperature T is in points: a move whose r + V is T points below that of the best one has odds of 1 to e against it.
-Guei's T = 0.1 and 1 (appendix C, table 42) are in another unit, which the text does not give: at 0.1 points play would
-be all but greedy, and his 0.1 costs 31% of the score. TDL2048+ has no softmax, in commit a99f620 nor in any before. If
-his unit is u points, his T is T u here.
+The temperature T is in points: a move whose r + V is T points below that of the best move has odds of 1 to e against
+the best move. Guei's T = 0.1 and 1 (appendix C, table 42) are in another unit, which the text does not give. With 0.1
+points play would be almost greedy, but 0.1 costs 31% of the score in that table. TDL2048+ has no softmax in commit
+a99f620 or earlier ones. If the unit of the table is u points, its T is T u here.
 
-Learning is off-policy, as in Q-learning: targets have the value of the best move, whichever is made. Those of several
-steps have the rewards of the moves that were made, backward ones their values too, and so have the values of states.
+Learning is off-policy, as in Q-learning: a target has the value of the best move, whichever move is made. Exceptions:
+
+- Targets of several steps have the rewards of the moves that were made.
+- Backward targets and the targets of state values have the rewards and values of the moves that were made.
 """
 
 import math
@@ -24,22 +26,33 @@ U11 = np.uint64(11)
 
 
 class Exploration(NamedTuple):
-    """Chances of another move than the best one; both 0 is greedy play."""
+    """Parameters of exploration; both 0 is greedy play."""
 
-    epsilon: float  # of a uniformly random legal move
-    temperature: float  # points: a move has odds exp((r + V) / temperature); 0: the best move
+    epsilon: float  # probability of a uniformly random legal move
+    temperature: float  # points; a move has odds exp((r + V) / temperature); 0: the best move
 
 
 @inline
 def _uniform(row: Row) -> np.float64:
-    """A number in [0, 1) from the game's stream."""
+    """Draw a number in [0, 1) from the random stream of a game."""
     row[RNG] = step(row[RNG])
     return np.float64(mix(row[RNG]) >> U11) * UNIT
 
 
 @kernel
 def explore(scratch: Scratch, game: int, row: Row, exploration: Exploration, best: Move) -> Move:
-    """The best move of a game, which `best_move` just found, or another one."""
+    """Choose the best move of a game or explore another one.
+
+    Args:
+        scratch: memory of the thread, with the values that `best_move` has computed.
+        game: number of the game in `scratch`.
+        row: the game; its random stream advances.
+        exploration: parameters.
+        best: the move that `best_move` has returned.
+
+    Returns:
+        The move to make.
+    """
     is_random = bool(_uniform(row) < exploration.epsilon)
     if not is_random and exploration.temperature == 0:
         return best

@@ -1,4 +1,7 @@
-"""The kernel of training: a thread plays its games in turn and learns from them."""
+"""The kernel of training: a thread plays its games in turn and learns from them.
+
+While the thread works on one game, the table entries of its other games arrive from memory (ntuple.players.greedy).
+"""
 
 from typing import NamedTuple
 
@@ -22,28 +25,21 @@ from ntuple.game.episode import (
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
 from ntuple.learning.exploration import Exploration, explore
+from ntuple.learning.history import History, remember
 from ntuple.learning.starts import Starts, begin_next, watch
 from ntuple.learning.step_sizes import StepSize
-from ntuple.learning.targets import (
-    History,
-    Learning,
-    Target,
-    learn_end,
-    learn_forward,
-    learn_one_step,
-    rectify,
-    remember,
-)
+from ntuple.learning.targets import Learning, Target, learn_end, learn_forward, learn_one_step, rectify
 from ntuple.players.greedy import LEARN, ROWS, Scratch, best_move, expected_return, has_legal_move, look_ahead
 from ntuple.tables.network import Network
 
-# Columns of a thread's counts since the last report. Scores and tiles are of games from two tiles alone.
+# Columns of the counts of a thread since the last report. WHOLE_GAMES, scores, lengths and tiles count only games that
+# began with two tiles. COUNTS_SIZE is 128 bytes, so that two threads never write to the same cache line.
 UPDATES, ERROR_SUM, GAMES, WHOLE_GAMES, SCORE_SUM, SCORE_MAX, MOVES_SUM = range(7)
-REACH_2048, REACH_8192, REACH_32768, COUNTS_SIZE = (*range(7, 10), 16)  # 128 bytes, see ntuple.game
+REACH_2048, REACH_8192, REACH_32768, COUNTS_SIZE = (*range(7, 10), 16)
 
 
 class Method(NamedTuple):
-    """How a thread learns, until the next report."""
+    """The learning rule of one stretch (ntuple.learning.schedule)."""
 
     target: Target
     size: StepSize
@@ -51,7 +47,13 @@ class Method(NamedTuple):
 
 @kernel
 def start_games(rules: Rules, seed: np.uint64, games: NDArray[np.uint64]) -> None:
-    """Fill the rows uint64[G, 16] of the games of all threads with fresh streams and first boards."""
+    """Start the games of all threads.
+
+    Args:
+        rules: the game.
+        seed: seed of the random streams.
+        games: uint64[G, 16], filled; game g has stream g.
+    """
     for game in range(games.shape[0]):
         begin_game(rules, games[game], stream(seed, np.uint64(game)))
 
@@ -70,22 +72,23 @@ def train(
     scratch: Scratch,
     counts: NDArray[np.float64],
 ) -> None:
-    """Learn for `num_moves` moves of one thread, of its games in turn.
+    """Play and learn for `num_moves` moves of one thread, with its games in turn.
 
-    What is None costs no time, neither in training nor in compiling: numba leaves those branches out.
+    An argument that is None costs no time in training or compilation, because numba removes its branches.
 
     Args:
         rules: the game.
-        network: its weights are learned in place, with what their step sizes need in its records.
-        method: the rule of learning.
-        num_moves: how many moves to make.
-        games: uint64[G, 16], the thread's games, read and written back.
-        history: their last moves, likewise; None if forward TD learns from one step.
-        exploration: chances of other moves than the best one; None: none.
-        starts: how games begin, read and written back; None: from two tiles.
-        expecting: `scratch` once more if the target is EXPECTED; None: another one.
+        network: its records (weights and the values of the step size rule) are updated in place.
+        method: the learning rule.
+        num_moves: number of moves to make.
+        games: uint64[G, 16], the games of the thread, changed in place.
+        history: the last moves of the games, changed in place; None if the target needs one step only.
+        exploration: parameters of exploration; None: greedy play.
+        starts: how games begin, changed in place; None: with two tiles.
+        expecting: `scratch` if the target is EXPECTED, else None.
         scratch: memory of the thread.
-        counts: float64[16], what happened; the errors are nan if values were no numbers, where it stops.
+        counts: float64[16], to which the counts are added. If values are NaN, ERROR_SUM becomes NaN and the kernel
+            returns.
     """
     for game in range(games.shape[0]):
         look_ahead(rules, network, board_of(games[game]), scratch, game)
@@ -113,7 +116,7 @@ def train(
                 elif not method.target.is_backward:
                     learn_forward(rules, learning, history, game, first, last, returned)
             if is_over:
-                if has_legal_move(scratch, game):  # so its value is no number
+                if has_legal_move(scratch, game):  # its value is NaN
                     counts[ERROR_SUM] = np.nan
                     return
                 count_game(row, counts)
@@ -135,7 +138,7 @@ def train(
 
 @kernel
 def count_game(row: Row, counts: NDArray[np.float64]) -> None:
-    """Add a game that is over to the counts."""
+    """Add a finished game to the counts of the thread."""
     counts[GAMES] += 1
     if row[IS_WHOLE] == ZERO:
         return

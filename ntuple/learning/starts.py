@@ -1,13 +1,14 @@
-"""Where the games of training begin: from two tiles, or deeper in the game, where positions are rare.
+"""Starts of training games: with two tiles, or later in a game, where positions are rare.
 
     normal       two spawns on an empty board
-    restart      the middle of the game that just ended, as long as more than L moves lie behind it (Matsuzaki 2017,
-                 algorithm 3); the tile that had spawned there is drawn anew
-    carousel     an afterstate with which an earlier game entered a stage, each stage in turn (Jaskowski 2017,
-                 algorithm 5); the stages may be those of the network or others, so that it serves one stage too
-    jump_start   a share of the games from made-up boards with given tiles (named in Guei 2023, sec. 4.2.2)
+    restart      the middle of the game that just ended, if more than L moves follow it (Matsuzaki 2017, algorithm 3).
+                 Restarted games are restarted from their own middle. The paper continues from the state; here the
+                 tile is spawned again on the afterstate.
+    carousel     an afterstate with which an earlier game entered a stage; the stages take turns (Jaskowski 2017,
+                 algorithm 5). The stages may differ from those of the network, so a network of one stage can use it.
+    jump_start   a share of the games begins on made-up boards with given tiles (named in Guei 2023, sec. 4.2.2)
 
-Players always begin from two tiles.
+Players always begin with two tiles.
 """
 
 from typing import NamedTuple
@@ -31,33 +32,45 @@ from ntuple.game.episode import (
 )
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import bounded, mix, step
-from ntuple.learning.targets import History
+from ntuple.learning.history import History
 from ntuple.tables.stages import Stages, stage_of
 
 NORMAL, RESTART, CAROUSEL_OF_STAGES, JUMP = range(4)
-KINDS = {"normal": NORMAL, "restart": RESTART, "carousel": CAROUSEL_OF_STAGES, "jump_start": JUMP}
+START_KINDS = {"normal": NORMAL, "restart": RESTART, "carousel": CAROUSEL_OF_STAGES, "jump_start": JUMP}
 ONE_IN_32_BITS = 2.0**32
 
 
 class Starts(NamedTuple):
-    """How a thread's games begin, and the boards it has seen for that; made by `make_starts`."""
+    """How the games of a thread begin, and the boards that it keeps for this; made by `make_starts`."""
 
     kind: int
     restart_moves: int  # L
     stages: Stages  # of the carousel
-    pools: NDArray[np.uint64]  # [stages, kept, 2] carousel: afterstates that entered the stage
-    seen: NDArray[np.int64]  # [stages] how many there have been; the last ones are kept
-    jump_share: np.uint64  # of 2^32
+    pools: NDArray[np.uint64]  # [stages, kept, 2] carousel: the last afterstates that entered each stage
+    seen: NDArray[np.int64]  # [stages] number of such afterstates so far, those no longer kept included
+    jump_share: np.uint64  # probability of a made-up board, times 2^32
     jump_tiles: NDArray[np.uint64]  # log2
 
 
 def make_starts(
     kind: str, restart_moves: int, stages: Stages, kept: int, jump_fraction: float, jump_tiles: tuple[int, ...]
 ) -> Starts:
-    """A thread's starts, with nothing seen yet; the tiles are log2."""
+    """Make the starts of a thread, with no boards kept so far.
+
+    Args:
+        kind: a key of START_KINDS.
+        restart_moves: L of `restart`.
+        stages: stages of the carousel.
+        kept: afterstates kept for each stage of the carousel.
+        jump_fraction: share of the games that begin on a made-up board.
+        jump_tiles: log2 of the tiles of a made-up board.
+
+    Returns:
+        The starts.
+    """
     count = stages.thresholds.size + 1 if kind == "carousel" else 1
     return Starts(
-        KINDS[kind],
+        START_KINDS[kind],
         restart_moves,
         stages,
         np.zeros((count, kept if kind == "carousel" else 1, 2), np.uint64),
@@ -69,7 +82,13 @@ def make_starts(
 
 @inline
 def watch(starts: Starts, before: Board, after: Board) -> None:
-    """Keep an afterstate that enters the next stage."""
+    """Keep an afterstate for the carousel if it enters the next stage.
+
+    Args:
+        starts: changed in place.
+        before: the previous afterstate of the game.
+        after: the afterstate.
+    """
     if starts.kind == CAROUSEL_OF_STAGES:
         stage = stage_of(starts.stages, after)
         if stage == stage_of(starts.stages, before) + np.uint64(1):
@@ -80,12 +99,20 @@ def watch(starts: Starts, before: Board, after: Board) -> None:
 
 @kernel
 def begin_next(rules: Rules, starts: Starts, history: History | None, game: int, row: Row) -> None:
-    """Put the board of the next episode into the row of a game that is over; FIRST is its first move."""
+    """Begin the next episode of a game that is over.
+
+    Args:
+        rules: the game.
+        starts: how games begin.
+        history: moves of the games; `restart` needs whole games.
+        game: number of the game in `history`.
+        row: the game, overwritten. Column FIRST is the number of the first move of the episode.
+    """
     if history is not None and starts.kind == RESTART:
         middle = (row[FIRST] + row[MOVES]) >> ONE
         if row[MOVES] - middle > np.uint64(starts.restart_moves) and middle > ZERO:
             at = np.int64(middle - ONE) & history.mask
-            _begin_behind(rules, row, Board(history.boards[game, at, 0], history.boards[game, at, 1]), middle)
+            _begin_from_afterstate(rules, row, Board(history.boards[game, at, 0], history.boards[game, at, 1]), middle)
             return
     if starts.kind == CAROUSEL_OF_STAGES:
         stage = row[CAROUSEL] + ONE
@@ -93,7 +120,9 @@ def begin_next(rules: Rules, starts: Starts, history: History | None, game: int,
             kept = min(starts.seen[stage], starts.pools.shape[1])
             row[RNG] = step(row[RNG])
             drawn = bounded(mix(row[RNG]), np.uint64(kept))
-            _begin_behind(rules, row, Board(starts.pools[stage, drawn, 0], starts.pools[stage, drawn, 1]), ZERO)
+            _begin_from_afterstate(
+                rules, row, Board(starts.pools[stage, drawn, 0], starts.pools[stage, drawn, 1]), ZERO
+            )
             row[CAROUSEL] = stage
             return
     begin_game(rules, row, row[RNG])
@@ -105,8 +134,8 @@ def begin_next(rules: Rules, starts: Starts, history: History | None, game: int,
 
 
 @inline
-def _begin_behind(rules: Rules, row: Row, after: Board, first: np.uint64) -> None:
-    """Begin with a spawn behind an afterstate."""
+def _begin_from_afterstate(rules: Rules, row: Row, after: Board, first: np.uint64) -> None:
+    """Begin an episode with a spawn on an afterstate; `first` is the number of its first move."""
     row[RNG] = step(row[RNG])
     set_board(row, spawn(rules, after, mix(row[RNG])))
     row[AFTER_LO], row[AFTER_HI] = after.lo, after.hi
@@ -115,7 +144,7 @@ def _begin_behind(rules: Rules, row: Row, after: Board, first: np.uint64) -> Non
 
 @inline
 def _make_up(rules: Rules, starts: Starts, row: Row) -> None:
-    """Place the first k of the given tiles, k drawn uniformly, on empty cells, and a spawn on one that is left."""
+    """Place the first k of the given tiles on random empty cells, k drawn uniformly, and spawn a tile."""
     row[RNG] = step(row[RNG])
     count = bounded(mix(row[RNG]), np.uint64(starts.jump_tiles.size)) + np.uint64(1)
     lo = hi = ZERO

@@ -1,12 +1,14 @@
-"""Networks that value states or actions in place of afterstates, for comparison (Szubert and Jaskowski 2014).
+"""Networks that value states or actions instead of afterstates, for comparison (Szubert and Jaskowski 2014).
 
-    state      a move counts r + the sum over spawns of p V(s'');     V(s) learns r + V(s'')
-    action     a move counts Q(s, a);                  Q(s, a) learns r + max over a' of Q(s'', a')  (Guei 2023, eq. 13)
+    network   value of a move                    target
+    state     r + sum over spawns of p V(s'')    V(s) learns r + V(s'')
+    action    Q(s, a)                            Q(s, a) learns r + max over a' of Q(s'', a')   (Guei 2023, eq. 13)
 
-s'' is the board after the spawn; one without a legal move counts 0. With action values every tuple has four tables. A
-view of the board uses that of the action's image on it, so that symmetric positions value symmetric actions alike.
+s'' is the board after the spawn. A board without a legal move has value 0. With action values every tuple has four
+tables. On each view of a board, an action uses the table of its image on that view, so symmetric positions have equal
+values of symmetric actions.
 
-They are here to be compared in points, not in speed: games are not interleaved and nothing is loaded ahead of time.
+These networks are compared in points, not in speed: games are not interleaved and nothing is prefetched.
 """
 
 import numpy as np
@@ -20,7 +22,9 @@ from ntuple.learning.exploration import Exploration, explore
 from ntuple.learning.kernel import ERROR_SUM, Method, count_game
 from ntuple.learning.targets import UNDECAYED, Learning, learn
 from ntuple.players.greedy import ILLEGAL, LEARN, ROWS, Move, Scratch, has_legal_move, highest_move
-from ntuple.tables.network import Lookup, Network, find_entries, value_at
+from ntuple.tables.entries import Lookup, find_entries
+from ntuple.tables.network import Network
+from ntuple.tables.values import value_at
 
 AFTERSTATES, STATES, ACTIONS = range(3)
 KINDS = {"afterstate": AFTERSTATES, "state": STATES, "action": ACTIONS}
@@ -28,7 +32,7 @@ KINDS = {"afterstate": AFTERSTATES, "state": STATES, "action": ACTIONS}
 
 @kernel
 def is_stuck(rules: Rules, board: Board) -> bool:
-    """Whether no action changes the board."""
+    """Return whether no action changes the board."""
     for action in range(4):
         after, _ = afterstate(rules, board, action)
         if not is_same(after, board):
@@ -38,7 +42,18 @@ def is_stuck(rules: Rules, board: Board) -> bool:
 
 @kernel
 def state_value(rules: Rules, network: Network, board: Board, lookup: Lookup, row: int) -> np.float32:
-    """V(s), 0 if the game is over; the row is overwritten."""
+    """Compute V(s), 0 if the game is over.
+
+    Args:
+        rules: the game.
+        network: a network of states.
+        board: s.
+        lookup: memory for entries.
+        row: the row of `lookup` to overwrite.
+
+    Returns:
+        V(s).
+    """
     if is_stuck(rules, board):
         return np.float32(0)
     find_entries(rules, network, board, lookup, row)
@@ -47,7 +62,18 @@ def state_value(rules: Rules, network: Network, board: Board, lookup: Lookup, ro
 
 @kernel
 def expected_value(rules: Rules, network: Network, after: Board, lookup: Lookup, row: int) -> np.float32:
-    """The mean of V over the boards that may follow an afterstate."""
+    """Compute the mean of V over the spawns after an afterstate.
+
+    Args:
+        rules: the game.
+        network: a network of states.
+        after: the afterstate.
+        lookup: memory for entries.
+        row: the row of `lookup` to overwrite.
+
+    Returns:
+        The sum over spawns of p V(s'').
+    """
     empty = empty_cells(rules, after)
     count = count_cells(empty)
     total = np.float32(0)
@@ -60,8 +86,16 @@ def expected_value(rules: Rules, network: Network, after: Board, lookup: Lookup,
 
 
 @inline
-def choose_action(network: Network, lookup: Lookup, source: int, target: int, action: int) -> None:
-    """Write the entries of an action, given those of its board in row `source`, to row `target`."""
+def find_action_entries(network: Network, lookup: Lookup, source: int, target: int, action: int) -> None:
+    """Find the entries of an action from those of the board.
+
+    Args:
+        network: a network of actions.
+        lookup: entries of boards, changed in place.
+        source: row with the entries of the board.
+        target: row to overwrite with the entries of the action.
+        action: 0..3.
+    """
     first, at = np.uint64(source) * lookup.row_size, np.uint64(target) * lookup.row_size
     for i in range(lookup.row_size):
         lookup.entries[at + i] = lookup.entries[first + i] + network.action_places[action, i]
@@ -70,7 +104,16 @@ def choose_action(network: Network, lookup: Lookup, source: int, target: int, ac
 
 @kernel
 def look(rules: Rules, network: Network, kind: int, board: Board, scratch: Scratch, game: int) -> None:
-    """Find the four afterstates of a game's board and what its actions count."""
+    """Compute afterstates, rewards and values of the four moves of a board.
+
+    Args:
+        rules: the game.
+        network: the network.
+        kind: STATES or ACTIONS.
+        board: the board to move on.
+        scratch: memory of the thread, filled.
+        game: number of the game in `scratch`.
+    """
     state, row = ROWS * game, ROWS * game + LEARN
     if kind == ACTIONS:
         find_entries(rules, network, board, scratch.lookup, state)
@@ -82,7 +125,7 @@ def look(rules: Rules, network: Network, kind: int, board: Board, scratch: Scrat
             continue
         scratch.rewards[game, action] = np.float32(reward)
         if kind == ACTIONS:
-            choose_action(network, scratch.lookup, state, row, action)
+            find_action_entries(network, scratch.lookup, state, row, action)
             scratch.values[game, action] = value_at(network, scratch.lookup, row)
         else:
             expected = expected_value(rules, network, after, scratch.lookup, row)
@@ -93,7 +136,18 @@ def look(rules: Rules, network: Network, kind: int, board: Board, scratch: Scrat
 def learn_move(
     rules: Rules, learning: Learning, kind: int, scratch: Scratch, game: int, board: Board, move: Move, spawned: Board
 ) -> None:
-    """Learn from a move on a board and the spawn behind it; the scratch is overwritten."""
+    """Learn from a move and the spawn after it.
+
+    Args:
+        rules: the game.
+        learning: the network and the learning rule.
+        kind: STATES or ACTIONS.
+        scratch: memory of the thread, overwritten.
+        game: number of the game in `scratch`.
+        board: s, the board before the move.
+        move: the move.
+        spawned: s'', the board after the spawn.
+    """
     network, lookup, row = learning.network, learning.lookup, learning.row
     if kind == ACTIONS:
         look(rules, network, kind, spawned, scratch, game)
@@ -101,7 +155,7 @@ def learn_move(
         if has_legal_move(scratch, game):
             returned += highest_move(scratch, game).value
         find_entries(rules, network, board, lookup, ROWS * game)
-        choose_action(network, lookup, ROWS * game, row, move.action)
+        find_action_entries(network, lookup, ROWS * game, row, move.action)
     else:
         returned = move.reward + state_value(rules, network, spawned, lookup, row)
         find_entries(rules, network, board, lookup, row)
@@ -121,18 +175,18 @@ def train_values(
     scratch: Scratch,
     counts: NDArray[np.float64],
 ) -> None:
-    """Learn for `num_moves` moves of one thread; see `ntuple.training.train` for the arguments and for what is counted.
+    """Play and learn for `num_moves` moves of one thread; the counterpart of `ntuple.learning.kernel.train`.
 
     Args:
         rules: the game.
-        network: its weights are learned in place.
+        network: its records are updated in place.
         kind: STATES or ACTIONS.
-        method: the rule of learning; its target is one step, forward.
-        num_moves: how many moves to make.
-        games: uint64[G, 16], the thread's games, read and written back.
-        exploration: chances of other moves than the best one; None: none.
+        method: the learning rule; its target is one step, forward.
+        num_moves: number of moves to make.
+        games: uint64[G, 16], the games of the thread, changed in place.
+        exploration: parameters of exploration; None: greedy play.
         scratch: memory of the thread.
-        counts: float64[16].
+        counts: float64[16], see `train`.
     """
     made = 0
     while made < num_moves:
@@ -144,7 +198,7 @@ def train_values(
             look(rules, network, kind, board, scratch, game)
             move = highest_move(scratch, game)
             if move.action < 0:
-                if has_legal_move(scratch, game):  # so its value is no number
+                if has_legal_move(scratch, game):  # its value is NaN
                     counts[ERROR_SUM] = np.nan
                     return
                 count_game(row, counts)
@@ -162,7 +216,19 @@ def train_values(
 def play_values(
     rules: Rules, network: Network, kind: int, scratch: Scratch, row: Row, seed: np.uint64, start: int, results: Results
 ) -> None:
-    """Play games start, start + 1, ... of a seed by the best of the four moves; see `ntuple.player.play_network`."""
+    """Play games with the best of the four moves; the counterpart of `ntuple.players.player.play_network`.
+
+    Args:
+        rules: the game.
+        network: the network.
+        kind: STATES or ACTIONS.
+        scratch: memory of the thread.
+        row: uint64[16], memory for a game.
+        seed: seed of the random streams.
+        start: number of the first game; game i depends on (seed, i) alone.
+        results: int64[G, 3], filled with the results of games start .. start + G - 1. If values are NaN, the result is
+            BROKEN and play stops.
+    """
     for game in range(results.shape[0]):
         begin_game(rules, row, stream(seed, np.uint64(start + game)))
         while True:

@@ -1,21 +1,29 @@
-"""How much an error moves each weight: TD, temporal coherence (TC), or Autostep.
+"""Step sizes: how much an error changes each weight, by TD, temporal coherence (TC) or Autostep.
 
-With delta = target - V(afterstate), every one of the afterstate's S M entries i (an entry met twice counts twice; M are
-the tuples that learn):
+delta = target - V(afterstate). Each of the S M entries i of the afterstate is updated, where M counts only the tuples
+that learn. TD and TC update an entry twice if the board has it twice.
 
     TD         w_i += alpha / (S M) * delta
-    TC         w_i += alpha / (S M) * delta * beta_i,   beta_i = |E_i| / A_i, or 1 where A_i = 0,
-               then E_i += delta and A_i += |delta|     (Guei et al. 2022, eq. 7-9; Jaskowski 2017, algorithm 2)
-               or E_i += d and A_i += |d| with d = what w_i was moved by   (Matsuzaki 2017, algorithm 1)
-    Autostep   v_i = max(|g_i|, v_i + tau a_i x_i^2 (|g_i| - v_i)) with g_i = delta x_i h_i,
-               a_i *= exp(mu g_i / v_i) if v_i > 0,  a_i /= max(1, sum of a_j x_j^2),  w_i += a_i delta x_i,
-               h_i = h_i (1 - a_i x_i^2) + a_i delta x_i;  x_i is how often the board has the entry
-               (Mahmood et al. 2012, table 1; Jaskowski 2017, sec. V-B, whose tau is the paper's 1 / tau)
-               and at the start a_i = first / (S M), v_i = h_i = 0. A rate that is not divided by S M, like the
-               alpha of TD (Jaskowski 2017, sec. IV-D), makes the sum exceed 1 whenever a board has new entries, and
-               the division then shrinks the rates of all its old ones. Entries that the board lacks keep their rates.
 
-An error that was made later counts `decay` = lambda^k times: it moves w_i so much less, while E and A take it whole.
+    TC         w_i += alpha / (S M) * delta * beta_i,  with beta_i = |E_i| / A_i, or 1 if A_i = 0
+               then E_i += delta and A_i += |delta|  (Guei et al. 2022, eq. 7-9; Jaskowski 2017, algorithm 2)
+               or   E_i += d and A_i += |d|, where d is the change of w_i  (Matsuzaki 2017, algorithm 1)
+
+    Autostep   g_i  = delta x_i h_i,  where x_i is the number of times that the board has the entry
+               v_i  = max(|g_i|, v_i + tau a_i x_i^2 (|g_i| - v_i))
+               a_i *= exp(mu g_i / v_i)  if v_i > 0
+               a_i /= max(1, sum of a_j x_j^2)
+               w_i += a_i delta x_i
+               h_i  = h_i (1 - a_i x_i^2) + a_i delta x_i
+               At the start a_i = first / (S M) and v_i = h_i = 0.
+               (Mahmood et al. 2012, table 1; Jaskowski 2017, sec. V-B, whose tau is the paper's 1 / tau)
+
+Autostep divides the first rates by S M, as TD divides alpha (Jaskowski 2017, sec. IV-D). Without this division the sum
+exceeds 1 whenever a board has new entries, and the division by the sum then decreases the rates of all old entries of
+the board. Entries that the board does not have keep their rates.
+
+With traces, an error of k moves later has the factor `decay` = lambda^k. TD and Autostep multiply delta by it. TC
+multiplies the change of w_i by it, while sums of errors E and A take the whole error.
 """
 
 import math
@@ -25,34 +33,45 @@ import numpy as np
 
 from ntuple.game.bitboard import ONE, U2, U3
 from ntuple.game.jit import inline, kernel
-from ntuple.tables.network import VIEWS, Lookup, Network, weight_of
+from ntuple.tables.entries import Lookup
+from ntuple.tables.network import VIEWS, Network
+from ntuple.tables.promotion import weight_of
 
 TD, TC, AUTOSTEP = range(3)
 RULES = {"td": TD, "tc": TC, "autostep": AUTOSTEP}
 TD_RECORD_BITS, ADAPTIVE_RECORD_BITS = 0, 2
-# The floats of a record after its weight: E and A of TC; h, v and log(a S M / first) of Autostep.
+# Fields of a record. After the weight, TC has E and A, and Autostep has h, v and log(a S M / first).
 WEIGHT, FIRST, SECOND, THIRD = range(4)
 
 
 class StepSize(NamedTuple):
-    """How an error moves the weights; fields of other rules than `rule` are not read."""
+    """How an error changes the weights; only the fields of `rule` are read."""
 
-    rule: int
+    rule: int  # TD, TC or AUTOSTEP
     alpha: np.float32  # TD, TC: learning rate of all S M entries together
-    takes_steps: bool  # TC: E and A sum the steps of the weight in place of the errors
-    mu: np.float32  # Autostep: rate of the rates
-    tau: np.float32  # Autostep: rate at which v forgets
-    first: np.float32  # Autostep: rate of all S M entries together at the start
+    takes_steps: bool  # TC: E and A sum the changes of the weight instead of the errors
+    mu: np.float32  # Autostep: meta step size
+    tau: np.float32  # Autostep: rate at which v decays
+    first: np.float32  # Autostep: first rate of all S M entries together
 
 
 def forget(network: Network) -> None:
-    """Forget what the adaptive rule has learned: all but the weights of a network of ADAPTIVE_RECORD_BITS."""
+    """Set all fields of the adaptive rule to 0; the network has ADAPTIVE_RECORD_BITS."""
     network.weights.reshape(-1, 1 << ADAPTIVE_RECORD_BITS)[:, FIRST:] = 0
 
 
 @inline
 def update(network: Network, lookup: Lookup, row: int, delta: np.float32, decay: np.float32, size: StepSize) -> None:
-    """Move V of the board of a row by the error `delta`."""
+    """Update the weights of a board by an error.
+
+    Args:
+        network: its records are updated in place.
+        lookup: entries of the board.
+        row: row of the board in `lookup`.
+        delta: error of V.
+        decay: lambda^k for an error of k moves later, else 1.
+        size: the step size rule.
+    """
     if size.rule == TD:
         _td(network, lookup, row, delta * decay, size)
     elif size.rule == TC:
@@ -104,7 +123,7 @@ def _tc(network: Network, lookup: Lookup, row: int, delta: np.float32, decay: np
 
 @kernel
 def _autostep(network: Network, lookup: Lookup, row: int, delta: np.float32, size: StepSize) -> None:
-    """Two passes: all rates first, since they are divided by their sum. Feature x is how often an entry occurs."""
+    """Update by Autostep in two passes: first all rates, because they are divided by their sum, then the weights."""
     weights = network.weights
     base = lookup.bases[row]
     initial = _share(network, size.first)
@@ -136,7 +155,7 @@ def _autostep(network: Network, lookup: Lookup, row: int, delta: np.float32, siz
 
 @inline
 def _occurrences(network: Network, lookup: Lookup, row: int, m: int, view: int) -> tuple[np.uint32, np.float32]:
-    """An entry's place and how often the board has it; 0 times for all but the first of the views that share it."""
+    """Return the place of an entry and x, its number of views; x = 0 if an earlier view has the same entry."""
     first = np.uint64(row) * lookup.row_size + np.uint64(VIEWS * m)
     place = lookup.entries[first + np.uint64(view)]
     count = np.float32(0)

@@ -1,22 +1,29 @@
-"""What an afterstate learns from: one step, n steps, or a lambda-weighted sum of steps, forward or backward.
+"""Targets: from which error an afterstate learns, forward during a game or backward after it.
 
-Move t leads to the afterstate as_t with the reward r_t. With delta_t = r_{t+1} + V(as_{t+1}) - V(as_t), and r = V = 0
-behind the end of a game:
+Move t leads to the afterstate as_t with the reward r_t. After the end of a game r = V = 0. Notation:
 
-    td          as_t learns delta_t
-    n_step      as_t learns r_{t+1} + .. + r_{t+n} + V(as_{t+n}) - V(as_t)              (Guei 2023, eq. 5-6)
-    lambda_return   as_t learns G_t - V(as_t) with G_t = (1 - lambda) sum over k = 1..n-1 of lambda^{k-1} R_t^(k)
-                + lambda^{n-1} R_t^(n), where R_t^(k) = r_{t+1} + .. + r_{t+k} + V(as_{t+k}), all V of the moment when
-                as_t learns   ("n-step TD(lambda)", Guei 2023, eq. 7-8; TDL2048+, optimize:lambda-forward, -backward)
-    trace       delta_t is learned by as_{t-k} too, times lambda^k, k = 0..h            (Jaskowski 2017, algorithm 1)
-    delayed     as_t learns the sum over k = 0..h of lambda^k delta_{t+k}, h moves late   (Jaskowski 2017, algorithm 3)
-    expected    as_t learns the sum over spawns of p max_a (r + V(as)) - V(as_t), of which td has one sample   (an
-                expected update, Sutton and Barto 2018, sec. 8.5: slow, but without noise)
+    delta_t = r_{t+1} + V(as_{t+1}) - V(as_t)
+    R_t^(k) = r_{t+1} + .. + r_{t+k} + V(as_{t+k})
 
-These learn forward, during the game. Backward learning waits for its end and goes from the last afterstate to the first
-with the values of then: td, n_step and lambda_return, or for trace the untruncated
-G_t = r_{t+1} + (1 - lambda) V(as_{t+1}) + lambda G_{t+1} with V(as_{t+1}) as it has just been learned (Matsuzaki 2017,
-algorithm 2, has lambda = 0).
+Errors from which as_t learns:
+
+    td              delta_t
+    n_step          R_t^(n) - V(as_t)   (Guei 2023, eq. 5-6)
+    lambda_return   G_t - V(as_t)   ("n-step TD(lambda)", Guei 2023, eq. 7-8; TDL2048+ optimize:lambda-forward,
+                    -backward), with
+                    G_t = (1 - lambda) sum over k = 1..n-1 of lambda^{k-1} R_t^(k) + lambda^{n-1} R_t^(n)
+                    and all V taken when as_t learns
+    trace           lambda^k delta_{t+k} for k = 0..h, each one at move t+k   (Jaskowski 2017, algorithm 1)
+    delayed         sum over k = 0..h of lambda^k delta_{t+k}, h moves later   (Jaskowski 2017, algorithm 3)
+    expected        sum over spawns of p max_a (r + V(as)) - V(as_t)   (expected update, Sutton and Barto 2018, sec.
+                    8.5); td is one sample of it; slow, but without the noise of the spawns
+
+Forward learning updates during the game. Backward learning (td, n_step, lambda_return, trace) begins after the game and
+goes from the last afterstate to the first, with the values at that time. Backward, `trace` is not truncated:
+
+    G_t = r_{t+1} + (1 - lambda) V(as_{t+1}) + lambda G_{t+1},  with V(as_{t+1}) after its update
+
+Matsuzaki 2017, algorithm 2, is the case lambda = 0.
 """
 
 from typing import NamedTuple
@@ -26,8 +33,11 @@ from numpy.typing import NDArray
 
 from ntuple.game.bitboard import Board, Rules
 from ntuple.game.jit import inline, kernel
+from ntuple.learning.history import LONGEST_GAME, History, afterstate_at
 from ntuple.learning.step_sizes import StepSize, update
-from ntuple.tables.network import Lookup, Network, find_entries, value_at
+from ntuple.tables.entries import Lookup, find_entries
+from ntuple.tables.network import Network
+from ntuple.tables.values import value_at
 
 TD, N_STEP, TRACE, DELAYED, EXPECTED, LAMBDA_RETURN = range(6)
 METHODS = {
@@ -40,32 +50,22 @@ METHODS = {
 }
 PLAIN, RECTIFIED, RELU = range(3)
 RECTIFICATIONS = {"none": PLAIN, "target": RECTIFIED, "relu": RELU}
-LONGEST_GAME = 1 << 17  # moves: the sum of all tiles, at most 2^18 - 4, grows by 2 or 4 with each
 UNDECAYED = np.float32(1)
 
 
 class Target(NamedTuple):
-    """What an afterstate learns from; fields of other methods than `method` are not read."""
+    """The rule that computes the error of an afterstate; only the fields of `method` are read."""
 
-    method: int
+    method: int  # a value of METHODS
     is_backward: bool
     steps: int  # n_step, lambda_return: n
     decay: np.float32  # trace, delayed, lambda_return: lambda
-    horizon: int  # trace, delayed, forward: h
-    rectified: int  # PLAIN; RECTIFIED: V below 0 counts 0 in targets; RELU: and is not learned from
-
-
-class History(NamedTuple):
-    """The last moves of a thread's games; move t of a game lies at t & mask."""
-
-    boards: NDArray[np.uint64]  # [G, length, 2] afterstates
-    rewards: NDArray[np.float32]  # [G, length] of the moves that led to them
-    deltas: NDArray[np.float32]  # [G, length] delayed: their errors
-    mask: int  # length - 1; the length is a power of 2
+    horizon: int  # trace and delayed, forward: h
+    rectified: int  # PLAIN; RECTIFIED: V < 0 counts as 0 in targets; RELU: also an afterstate with V < 0 does not learn
 
 
 def history_length(target: Target, needs_games: bool) -> int:
-    """Moves to be remembered, 0 or a power of 2: those that one update looks back on, or whole games."""
+    """Return the number of moves to store, 0 or a power of 2: those that one update needs, or whole games."""
     if target.is_backward or needs_games:
         return LONGEST_GAME
     if target.method in (TD, EXPECTED):
@@ -74,47 +74,49 @@ def history_length(target: Target, needs_games: bool) -> int:
     return 1 << (moves - 1).bit_length()
 
 
-def make_history(games: int, length: int) -> History:
-    """An empty history of so many games."""
-    rewards, deltas = np.zeros((games, length), np.float32), np.zeros((games, length), np.float32)
-    return History(np.zeros((games, length, 2), np.uint64), rewards, deltas, length - 1)
-
-
-@inline
-def remember(history: History, game: int, move: int, after: Board, reward: np.float32) -> None:
-    """Write down the afterstate that a game's move number `move` led to."""
-    at = move & history.mask
-    history.boards[game, at, 0], history.boards[game, at, 1] = after.lo, after.hi
-    history.rewards[game, at] = reward
-
-
 class Learning(NamedTuple):
-    """All that the functions below need beside the game and the move."""
+    """Arguments that all functions below share."""
 
     network: Network
     lookup: Lookup
-    row: int  # of the lookup, free to be written
+    row: int  # row of the lookup that updates overwrite
     target: Target
     size: StepSize
-    counts: NDArray[np.float64]  # the first two: updates, and the sum of |delta|
+    counts: NDArray[np.float64]  # the first two: number of updates, and sum of |delta|
 
 
 @inline
 def rectify(target: Target, value: np.float32) -> np.float32:
-    """V as targets see it."""
+    """Return V as it counts in targets."""
     return max(value, np.float32(0)) if target.rectified != PLAIN else value
 
 
 @inline
 def value_of(rules: Rules, learning: Learning, after: Board) -> np.float32:
-    """V of an afterstate, whose entries then lie in the learning row."""
+    """Compute V of an afterstate; its entries are then in the row of `learning`.
+
+    Args:
+        rules: the game.
+        learning: the network and the learning rule.
+        after: the afterstate.
+
+    Returns:
+        V.
+    """
     find_entries(rules, learning.network, after, learning.lookup, learning.row)
     return value_at(learning.network, learning.lookup, learning.row)
 
 
 @inline
 def learn(learning: Learning, value: np.float32, delta: np.float32, decay: np.float32) -> None:
-    """Let the afterstate of the learning row, whose value is `value`, learn an error, if it learns at all."""
+    """Update the afterstate in the row of `learning` by an error, unless it is in a frozen stage or RELU excludes it.
+
+    Args:
+        learning: the network and the learning rule.
+        value: V of the afterstate.
+        delta: the error.
+        decay: lambda^k for an error of k moves later, else 1.
+    """
     if learning.target.rectified == RELU and value < 0:
         return
     if learning.lookup.bases[learning.row] < learning.network.frozen:
@@ -126,26 +128,27 @@ def learn(learning: Learning, value: np.float32, delta: np.float32, decay: np.fl
 
 @inline
 def learn_one_step(rules: Rules, learning: Learning, after: Board, returned: np.float32) -> None:
-    """An afterstate learns r + V of the next move."""
+    """Update an afterstate towards a return.
+
+    Args:
+        rules: the game.
+        learning: the network and the learning rule.
+        after: the afterstate.
+        returned: the return, such as r + V of the next move.
+    """
     value = value_of(rules, learning, after)
     learn(learning, value, returned - value, UNDECAYED)
 
 
-@inline
-def _remembered(history: History, game: int, move: int) -> Board:
-    at = move & history.mask
-    return Board(history.boards[game, at, 0], history.boards[game, at, 1])
-
-
 @kernel
 def _learn_error(rules: Rules, learning: Learning, after: Board, delta: np.float32, decay: np.float32) -> None:
-    """An afterstate learns an error."""
+    """Update an afterstate by an error."""
     learn(learning, value_of(rules, learning, after), delta, decay)
 
 
 @kernel
 def _learn_return(rules: Rules, learning: Learning, after: Board, returned: np.float32) -> np.float32:
-    """An afterstate learns a return; its value from now on."""
+    """Update an afterstate towards a return; return its new value."""
     learn_one_step(rules, learning, after, returned)
     return value_at(learning.network, learning.lookup, learning.row)
 
@@ -154,30 +157,30 @@ def _learn_return(rules: Rules, learning: Learning, after: Board, returned: np.f
 def learn_forward(
     rules: Rules, learning: Learning, history: History, game: int, first: int, last: int, returned: np.float32
 ) -> None:
-    """Learn, during the game, from the move behind afterstate `last`.
+    """Learn during the game from the move after afterstate `last`.
 
     Args:
         rules: the game.
-        learning: the network and the rule.
-        history: the game's moves.
-        game: which of the thread's.
-        first: the first move of this episode.
+        learning: the network and the learning rule.
+        history: moves of the games.
+        game: number of the game in `history`.
+        first: number of the first move of the episode.
         last: number of the last move.
-        returned: r_{last + 1} + V(as_{last + 1}), or 0 behind the end; the mean of it with the target EXPECTED.
+        returned: r_{last + 1} + V(as_{last + 1}), or 0 at the end of the game; its mean if the target is EXPECTED.
     """
     target = learning.target
     if target.method == TD or target.method == EXPECTED:
-        _learn_return(rules, learning, _remembered(history, game, last), returned)
+        _learn_return(rules, learning, afterstate_at(history, game, last), returned)
         return
     if target.method == N_STEP or target.method == LAMBDA_RETURN:
         if last + 1 - target.steps >= first:
             _learn_n_steps(rules, learning, history, game, last + 1 - target.steps, last, returned)
         return
-    delta = returned - value_of(rules, learning, _remembered(history, game, last))
+    delta = returned - value_of(rules, learning, afterstate_at(history, game, last))
     if target.method == TRACE:
         decay = UNDECAYED
         for k in range(min(target.horizon, last - first) + 1):
-            _learn_error(rules, learning, _remembered(history, game, last - k), delta, decay)
+            _learn_error(rules, learning, afterstate_at(history, game, last - k), delta, decay)
             decay *= target.decay
     else:
         history.deltas[game, last & history.mask] = delta
@@ -189,27 +192,29 @@ def learn_forward(
 def _learn_n_steps(
     rules: Rules, learning: Learning, history: History, game: int, move: int, last: int, rest: np.float32
 ) -> None:
-    """as_move learns from what as_last learns, `rest`, and the moves in between; see `_return_of_steps`."""
+    """Update as_move towards the return of `_return_of_steps`."""
     returned = _return_of_steps(rules, learning, history, game, move, last, rest)
-    _learn_return(rules, learning, _remembered(history, game, move), returned)
+    _learn_return(rules, learning, afterstate_at(history, game, move), returned)
 
 
 @inline
 def _return_of_steps(
     rules: Rules, learning: Learning, history: History, game: int, move: int, last: int, rest: np.float32
 ) -> np.float32:
-    """The n-step return or the truncated lambda-return of as_move.
+    """Compute the n-step return or the truncated lambda-return of as_move.
 
-        G_last = rest,  G_{k-1} = r_k + G_k  or  r_k + (1 - lambda) V(as_k) + lambda G_k,  k = last .. move + 1
+        G_last  = rest
+        G_{k-1} = r_k + G_k                                  for k = last .. move + 1   (n_step)
+        G_{k-1} = r_k + (1 - lambda) V(as_k) + lambda G_k    for k = last .. move + 1   (lambda_return)
 
     Args:
         rules: the game.
-        learning: the network and the rule.
-        history: the game's moves.
-        game: which of the thread's.
-        move: number of the move to learn from.
-        last: number of the last move that counts, n - 1 moves later or the last of the game.
-        rest: what as_last learns: r_{last + 1} + V(as_{last + 1}), or 0 at the end of the game.
+        learning: the network and the learning rule.
+        history: moves of the games.
+        game: number of the game in `history`.
+        move: number of the move whose afterstate is updated.
+        last: number of the last move that counts: n - 1 moves later, or the last of the game.
+        rest: return of as_last: r_{last + 1} + V(as_{last + 1}), or 0 at the end of the game.
 
     Returns:
         G_move.
@@ -217,7 +222,7 @@ def _return_of_steps(
     target, returned = learning.target, rest
     for k in range(last, move, -1):
         if target.method == LAMBDA_RETURN:
-            value = rectify(target, value_of(rules, learning, _remembered(history, game, k)))
+            value = rectify(target, value_of(rules, learning, afterstate_at(history, game, k)))
             returned = (UNDECAYED - target.decay) * value + target.decay * returned
         returned += history.rewards[game, k & history.mask]
     return returned
@@ -225,19 +230,29 @@ def _return_of_steps(
 
 @kernel
 def _learn_delayed(rules: Rules, learning: Learning, history: History, game: int, move: int, last: int) -> None:
-    """as_move learns the sum of lambda^k delta_{move + k} up to delta_last."""
+    """Update as_move by the sum of lambda^k delta_{move + k} up to delta_last."""
     total, decay = np.float32(0), UNDECAYED
     for k in range(move, last + 1):
         total += decay * history.deltas[game, k & history.mask]
         decay *= learning.target.decay
-    _learn_error(rules, learning, _remembered(history, game, move), total, UNDECAYED)
+    _learn_error(rules, learning, afterstate_at(history, game, move), total, UNDECAYED)
 
 
 @kernel
 def learn_end(
     rules: Rules, learning: Learning, history: History, game: int, first: int, last: int, returned: np.float32
 ) -> None:
-    """Learn what is left when a game is over; see `learn_forward` for the arguments."""
+    """Make the remaining updates of a game that is over.
+
+    Args:
+        rules: the game.
+        learning: the network and the learning rule.
+        history: moves of the games.
+        game: number of the game in `history`.
+        first: number of the first move of the episode.
+        last: number of the last move.
+        returned: return of the last afterstate, see `learn_forward`.
+    """
     target = learning.target
     nothing = np.float32(0)
     if target.is_backward:
@@ -256,20 +271,21 @@ def learn_end(
 def _lambda_return_backward(
     rules: Rules, learning: Learning, history: History, game: int, move: int, last: int
 ) -> np.float32:
-    """The truncated lambda-return of as_move in a game whose last move is `last`."""
+    """Compute the truncated lambda-return of as_move in a finished game whose last move is `last`."""
     end, rest = move + learning.target.steps, np.float32(0)
     if end <= last:
-        rest = rectify(learning.target, value_of(rules, learning, _remembered(history, game, end)))
+        rest = rectify(learning.target, value_of(rules, learning, afterstate_at(history, game, end)))
         rest += history.rewards[game, end & history.mask]
     return _return_of_steps(rules, learning, history, game, move, min(end - 1, last), rest)
 
 
 @inline
 def _learn_backward(rules: Rules, learning: Learning, history: History, game: int, first: int, last: int) -> None:
+    """Update all afterstates of a finished game, from the last one to the first."""
     target = learning.target
-    returned = after_value = np.float32(0)  # G and V of the afterstate behind
+    returned = after_value = np.float32(0)  # G and V of the next afterstate
     decay = target.decay if target.method == TRACE else np.float32(0)
-    rewards = np.float32(0)  # n_step: of the n moves behind
+    rewards = np.float32(0)  # n_step: sum of the rewards of the next n moves
     for move in range(last, first - 1, -1):
         reward = history.rewards[game, (move + 1) & history.mask] if move < last else np.float32(0)
         if target.method == N_STEP:
@@ -279,9 +295,9 @@ def _learn_backward(rules: Rules, learning: Learning, history: History, game: in
                 rewards -= history.rewards[game, (end + 1) & history.mask]
             returned = rewards
             if end <= last:
-                returned += rectify(target, value_of(rules, learning, _remembered(history, game, end)))
+                returned += rectify(target, value_of(rules, learning, afterstate_at(history, game, end)))
         elif target.method == LAMBDA_RETURN:
             returned = _lambda_return_backward(rules, learning, history, game, move, last)
         else:
             returned = reward + (UNDECAYED - decay) * rectify(target, after_value) + decay * returned
-        after_value = _learn_return(rules, learning, _remembered(history, game, move), returned)
+        after_value = _learn_return(rules, learning, afterstate_at(history, game, move), returned)

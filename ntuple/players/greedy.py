@@ -23,7 +23,9 @@ from ntuple.game.bitboard import (
     turned_afterstate,
 )
 from ntuple.game.jit import inline, kernel
-from ntuple.tables.network import Lookup, Network, find_entries, make_lookup, prefetch_entries, value_at
+from ntuple.tables.entries import Lookup, find_entries, make_lookup, prefetch_entries
+from ntuple.tables.network import Network
+from ntuple.tables.values import value_at
 
 ILLEGAL = np.float32(-1)  # reward of an illegal move
 ROWS = 5  # rows of the lookup for each game: four afterstates, and one to learn from

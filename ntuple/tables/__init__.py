@@ -1,1 +1,1 @@
-"""n-tuple networks: patterns, memory layout, stages, and operations on whole networks."""
+"""n-tuple networks: their tables, the entries and value of a board, stages, and operations on whole networks."""

@@ -1,4 +1,4 @@
-"""Averages of networks: one that plays as fast as each of them, and better (Guei 2023, sec. 4.2, eq. 34)."""
+"""Averages of networks (Guei 2023, sec. 4.2, eq. 34). The average plays better than each network, at the same speed."""
 
 from collections.abc import Iterable
 
@@ -9,14 +9,14 @@ Weights = NDArray[np.float32]
 
 
 class WeightMean:
-    """LUT[i] = 1/k sum over j of LUT_j[i], of k networks that come one by one."""
+    """Running mean of networks: LUT[i] = 1/k sum over j = 1..k of LUT_j[i]."""
 
     def __init__(self, weights: Weights | None = None, count: int = 0) -> None:
-        """The mean of nothing yet, or one of `count` networks that was kept; its array is written to."""
+        """Begin an empty mean, or continue the mean `weights` of `count` networks, whose array is changed in place."""
         self.weights, self.count = weights, count
 
     def add(self, weights: Weights) -> None:
-        """Take in one more network."""
+        """Add one network to the mean."""
         self.count += 1
         if self.weights is None:
             self.weights = weights.copy()
@@ -25,10 +25,10 @@ class WeightMean:
 
 
 def average(networks: Iterable[Weights]) -> Weights:
-    """The mean of weights float32[N] of one shape; two networks are in memory at a time.
+    """Return the mean of weights float32[N]; if `networks` is an iterator, two networks are in memory at a time.
 
     Raises:
-        ValueError: there are none.
+        ValueError: there are no networks.
     """
     mean = WeightMean()
     for weights in networks:

@@ -1,11 +1,11 @@
-"""Folding redundant tuples: what a tuple inside another one says can be added to the other's table.
+"""Folding of redundant tuples: a tuple inside a larger one is added to the table of the larger one.
 
-Redundant encoding helps a network to learn and slows it down (Jaskowski 2017, sec. V-E2). The entries of a small tuple
-are a function of those of a larger one that has all its cells in some view, so after training
+Redundant tuples help a network to learn but make it slower (Jaskowski 2017, sec. V-E2). If a larger tuple contains, in
+some view, all cells of a small tuple, its index determines the index of the small tuple. So after training
 
-    w_large[index] += w_small[the digits of index that are cells of the small one]
+    w_large[index] += w_small[digits of index at the cells of the small tuple]
 
-and the small table goes: V stays what it was, with fewer entries to look up.
+and the small table is removed. V stays the same, with fewer look-ups.
 """
 
 import numpy as np
@@ -17,15 +17,16 @@ from ntuple.tables.patterns import Pattern
 def containing(
     pattern: Pattern, others: tuple[Pattern, ...], views: list[tuple[int, ...]]
 ) -> tuple[int, Pattern] | None:
-    """The first larger pattern that has all cells of `pattern` in some view, and where.
+    """Find the first larger pattern that contains all cells of `pattern` in some view.
 
     Args:
         pattern: the small tuple.
         others: tuples to choose from.
-        views: the symmetries that the network shares tables over: view v has cell v[c] of the board in place of c.
+        views: symmetries of the network (`view_cells`): view v has the board's cell v[c] at cell c.
 
     Returns:
-        The number of the larger tuple, and for each cell of the small one its place in the larger one; or None.
+        The number of the larger tuple, and for each cell of the small tuple its position in the larger one; None if no
+        pattern contains it.
     """
     for number, other in enumerate(others):
         if len(other) > len(pattern):
@@ -39,16 +40,16 @@ def containing(
 def fold(
     patterns: tuple[Pattern, ...], tables: list[NDArray[np.float32]], views: list[tuple[int, ...]], levels: int
 ) -> tuple[tuple[Pattern, ...], list[NDArray[np.float32]]]:
-    """Fold every tuple that lies inside a larger one, the smallest first.
+    """Fold every tuple that a larger one contains, the smallest first.
 
     Args:
         patterns: [M] the tuples.
-        tables: [M] their weights float32[stages, R^n] in the plain order.
+        tables: [M] their weights float32[stages, R^n], in the order of files.
         views: see `containing`.
         levels: R, the base of an index.
 
     Returns:
-        The tuples that are left, in their order, and their new tables. V of every board is the same to rounding.
+        The remaining tuples, in their order, and their new tables. V of every board is the same except for rounding.
     """
     kept = {number: tables[number].astype(np.float64) for number in range(len(patterns))}
     for number in sorted(kept, key=lambda number: len(patterns[number])):

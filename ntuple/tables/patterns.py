@@ -1,4 +1,4 @@
-"""The n-tuples of a network: names of the literature, or any list of cells in hex.
+"""The n-tuples of a network: named networks of the literature, or any list of tuples with cells in hex.
 
 Cells are numbered row by row of the H x W board from the top left. The first cell of a pattern is the lowest digit of
 its index: index = sum of cell[pattern[i]] * R^i, with R = 16 on the 4 x 4 board (`count_levels`).
@@ -12,14 +12,18 @@ MOST_LEVELS = 16
 
 YEH = ("012345", "456789", "012456", "45689a")
 MATSUZAKI = ("012456", "456789", "012345", "234569", "01259a", "345678", "134567", "01489a")
-LINES = ("0123", "4567")  # with their views all rows and columns, and so on
+LINES = ("0123", "4567")  # their views are all rows and columns; likewise for the groups below
 BOXES = ("0145", "1256", "569a")
 THREES = ("012", "456")
 RECTANGLES = ("012456", "45689a")
 
-# Sources: Guei 2023, figure 4 (Yeh's 4x6, and the 5x6 of Jaskowski), figure 5 (Matsuzaki, in his order) and figure 37
-# (lines and what goes with them); Jaskowski 2017, figure 3, whose names are the shapes of the tuples, row by row;
-# Horban 2022, figure 8, to be used with symmetry = false; the others are aliases of TDL2048+.
+# Sources:
+#   4x6 (Yeh), 5x6 (Jaskowski)      Guei 2023, figure 4
+#   4x6-matsuzaki .. 8x6            Guei 2023, figure 5, tuples in Matsuzaki's order
+#   lines .. axes+rects             Guei 2023, figure 37
+#   42-33 .. 43-421                 Jaskowski 2017, figure 3; a name gives the shapes of the tuples, row by row
+#   17x4                            Horban 2022, figure 8, to be used with symmetry = false
+#   others                          aliases of TDL2048+
 NETWORKS = {
     "4x6": YEH,
     "5x6": (*YEH, "89abcd"),
@@ -59,6 +63,9 @@ def parse_network(network: str | Sequence[str], rows: int, columns: int) -> tupl
         rows: H of the board.
         columns: W of the board.
 
+    Returns:
+        [M] patterns, each a tuple of 1 to 8 cells.
+
     Raises:
         ValueError: an unknown name, or a pattern with a cell twice, none, more than 8, or one off the board.
     """
@@ -86,7 +93,7 @@ def _parse_pattern(text: str, network: str, rows: int, columns: int) -> Pattern:
 
 
 def pattern_text(pattern: Pattern) -> str:
-    """The hex cells of a pattern, as `parse_network` reads them."""
+    """Return the hex cells of a pattern, as `parse_network` reads them."""
     return "".join(f"{cell:x}" for cell in pattern)
 
 
@@ -96,9 +103,18 @@ def network_texts(patterns: Iterable[Pattern]) -> tuple[str, ...]:
 
 
 def view_cells(rows: int, columns: int, symmetry: bool = True) -> list[tuple[int, ...]]:
-    """The views of a board that share tables: view v has the board's cell v[c] in place of cell c.
+    """Return the views of a board that share tables.
 
-    The board itself, mirrored, flipped, and both; then, if it is square, these four with rows and columns exchanged.
+    The views are the board itself, mirrored, flipped, and both. On a square board the same four with rows and columns
+    exchanged follow.
+
+    Args:
+        rows: H of the board.
+        columns: W of the board.
+        symmetry: False: the first view alone.
+
+    Returns:
+        [S] views; view v has the board's cell v[c] at cell c.
     """
     grid = [list(range(row * columns, (row + 1) * columns)) for row in range(rows)]
     upright = [grid, [row[::-1] for row in grid], grid[::-1], [row[::-1] for row in grid[::-1]]]
@@ -110,7 +126,16 @@ def view_cells(rows: int, columns: int, symmetry: bool = True) -> list[tuple[int
 
 
 def view_actions(rows: int, columns: int, symmetry: bool = True) -> list[tuple[int, ...]]:
-    """What the actions up, right, down and left become on each view of `view_cells`."""
+    """Return the image of each action on each view of `view_cells`.
+
+    Args:
+        rows: H of the board.
+        columns: W of the board.
+        symmetry: False: the first view alone.
+
+    Returns:
+        [S] tuples of four actions: what up, right, down and left become on the view.
+    """
     mirrored, flipped, exchanged = (0, 3, 2, 1), (2, 1, 0, 3), (3, 2, 1, 0)
     upright = [(0, 1, 2, 3), mirrored, flipped, tuple(flipped[action] for action in mirrored)]
     if not symmetry:
@@ -120,28 +145,39 @@ def view_actions(rows: int, columns: int, symmetry: bool = True) -> list[tuple[i
 
 
 def count_levels(rows: int, columns: int) -> int:
-    """R, the values of a cell that an index tells apart: empty, and the tiles that fit on the board, at most 16 in all.
+    """Return R, the number of different values of a cell in an index, at most 16.
 
-    The largest tile of a board of H W cells is 2^(H W + 1), so R = H W + 2 on boards below 4x4.
+    The values are empty and the tiles that are possible on the board. The largest tile on H W cells is 2^(H W + 1), so
+    R = H W + 2 on boards below 4x4.
     """
     return min(MOST_LEVELS, rows * columns + 2)
 
 
 def count_actions(values: str) -> int:
-    """A, the tables of a tuple: one an action if the network values actions."""
+    """Return A, the number of tables of a tuple: one for each action if the network values actions, else 1."""
     return 4 if values == "action" else 1
 
 
 def table_sizes(patterns: Iterable[Pattern], rows: int, columns: int, values: str = "afterstate") -> list[int]:
-    """The weights of each tuple in a stage, A R^n."""
+    """Return the number of weights of each tuple in one stage, A R^n.
+
+    Args:
+        patterns: [M] the tuples.
+        rows: H of the board.
+        columns: W of the board.
+        values: what the network values: "afterstate", "state" or "action".
+
+    Returns:
+        [M] sizes.
+    """
     return [count_actions(values) * count_levels(rows, columns) ** len(pattern) for pattern in patterns]
 
 
 def cell_runs(pattern: Pattern, columns: int) -> list[tuple[int, int, int]]:
-    """Cut a pattern into runs of cells that lie side by side in the board's word, to be moved as one.
+    """Cut a pattern into runs of cells that are adjacent in the word of the board, so that each run moves in one step.
 
     Returns:
-        (right, mask, left) a run: its share of the index is ((word >> right) & mask) << left.
+        (right, mask, left) for each run: its part of the index is ((word >> right) & mask) << left.
     """
     nibbles = [4 * (cell // columns) + cell % columns for cell in pattern]
     starts = [i for i, nibble in enumerate(nibbles) if i == 0 or nibble != nibbles[i - 1] + 1]

@@ -1,8 +1,12 @@
-"""Where threads run and tables lie: a core for each thread, and the pages of the tables on all sockets in turn.
+"""Placement on cores and sockets: one core for each thread, and the pages of the tables on all sockets in turn.
 
-One process uses all sockets: its threads share the tables through whatever memory they are in, as processes with shared
-memory would. What costs on several sockets is a thread that moves away from its games, and tables that lie on one
-socket, whose memory then serves all. Elsewhere than on Linux both are left to the system.
+One process with threads uses all sockets. A second process with shared tables would gain nothing. Two things cost speed
+on several sockets, and this module prevents both on Linux:
+
+- a thread that moves to another socket, away from the memory of its games;
+- tables in the memory of one socket, which then serves the loads of all threads.
+
+On other systems the operating system decides.
 """
 
 import contextlib
@@ -20,26 +24,32 @@ MBIND, GET_MEMPOLICY = {"x86_64": (237, 239), "aarch64": (235, 236)}.get(platfor
 DEFAULT, INTERLEAVE = 0, 3  # MPOL_DEFAULT, MPOL_INTERLEAVE
 
 
-def pin(thread: int, threads: int) -> None:
-    """Keep the calling thread on a core of its own, if there are as many threads as cores for this process.
+def available_cores() -> int:
+    """Return the number of cores that this process may use (a batch job often has fewer than the machine has)."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
-    Where they are fewer the system places them: two processes would else put their first threads on one core.
+
+def pin(thread: int, threads: int) -> None:
+    """Bind the calling thread to a core of its own, if the number of threads equals the number of available cores.
+
+    With fewer threads the operating system places them. Otherwise two processes would put their first threads on the
+    same core.
 
     Args:
         thread: number of this thread, from 0.
-        threads: that run together.
+        threads: number of threads that run together.
     """
     if not hasattr(os, "sched_setaffinity"):
         return
     cores = sorted(os.sched_getaffinity(0))
     if threads == len(cores):
-        with contextlib.suppress(OSError):  # the cores of a job may change at any time
+        with contextlib.suppress(OSError):  # the available cores may change at any time
             os.sched_setaffinity(0, {cores[thread]})
 
 
 def zeros(count: int) -> NDArray[np.float32]:
-    """Zeros, untouched: their pages come into being with the first write, on the sockets in turn."""
-    weights = np.zeros(count, np.float32)  # asks for huge pages
+    """Return float32[count] of zeros whose pages are allocated at the first write, on the sockets in turn."""
+    weights = np.zeros(count, np.float32)  # numpy requests huge pages
     nodes = own_nodes()
     if len(nodes) > 1 and _policy() in (DEFAULT, None) and not interleave(weights, nodes):
         warnings.warn(
@@ -49,7 +59,7 @@ def zeros(count: int) -> NDArray[np.float32]:
 
 
 def own_nodes() -> list[int]:
-    """The memory nodes, mostly sockets, of the cores that this process may use; none where the system does not tell."""
+    """Return the memory nodes (usually sockets) of the available cores; empty if the system does not report them."""
     if not hasattr(os, "sched_getaffinity") or not NODES.is_dir():
         return []
     cores = os.sched_getaffinity(0)
@@ -58,22 +68,26 @@ def own_nodes() -> list[int]:
 
 
 def interleave(array: NDArray[np.float32], nodes: list[int]) -> bool:
-    """Let pages that are not there yet lie on the nodes in turn; False if the system does not allow it.
+    """Ask the system to allocate the pages of an array on the nodes in turn.
 
-    The first and the last page, which other memory may share, are left out.
+    It applies to pages without a write so far. The first and the last page are left out, since other memory may use
+    them too.
+
+    Returns:
+        False if the system does not allow it.
     """
     size = os.sysconf("SC_PAGESIZE")
     begin, end = -(-array.ctypes.data // size) * size, (array.ctypes.data + array.nbytes) // size * size
     mask = (ctypes.c_ulong * (max(nodes) // 64 + 1))()
     for node in nodes:
         mask[node // 64] |= 1 << node % 64
-    bits = ctypes.c_ulong(64 * len(mask) + 1)  # the kernel takes one off
+    bits = ctypes.c_ulong(64 * len(mask) + 1)  # the Linux kernel subtracts one
     where = ctypes.c_void_p(begin), ctypes.c_ulong(max(end - begin, 0))
     return MBIND > 0 and _libc().syscall(MBIND, *where, INTERLEAVE, mask, bits, 0) == 0
 
 
 def _policy() -> int | None:
-    """Where the memory of this process shall lie, as numactl may have said; None if the system does not tell."""
+    """Return the memory policy of this process, which numactl may have set; None if the system does not report it."""
     mode = ctypes.c_int(DEFAULT)
     failed = MBIND == 0 or _libc().syscall(GET_MEMPOLICY, ctypes.byref(mode), None, 0, None, 0)
     return None if failed else mode.value
@@ -84,6 +98,6 @@ def _libc() -> ctypes.CDLL:
 
 
 def _listed(text: str) -> set[int]:
-    """The numbers of a list such as 0-3,8-11."""
+    """Return the numbers of a list such as 0-3,8-11."""
     ends = [part.partition("-") for part in text.strip().split(",") if part]
     return {number for first, _, last in ends for number in range(int(first), int(last or first) + 1)}

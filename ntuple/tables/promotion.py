@@ -1,7 +1,7 @@
-"""Promoted weights written out: the same values by weights alone, for what reads weights and not kernels.
+"""Promotion: the weight of an entry before its first update is that of a related entry.
 
-A file of other programs, a folded network and a mean of networks have no promotion. Their weights are P_k[i] of
-`ntuple.network.weight_of`.
+`weight_of` looks such a weight up, so play changes nothing. `promoted` writes all of them out, for uses that have no
+promotion: files of other programs, folded networks and means of networks.
 """
 
 import itertools
@@ -10,10 +10,81 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.jit import kernel
-from ntuple.learning.config import available_cores
+from ntuple.game.bitboard import ZERO
+from ntuple.game.jit import inline, kernel
 from ntuple.tables import placement
-from ntuple.tables.network import PROMOTIONS, Network, num_weights, weight_of
+from ntuple.tables.layout import scramble, smaller_index, unscramble
+from ntuple.tables.network import INTER, INTRA, PROMOTIONS, Network, num_weights
+from ntuple.tables.placement import available_cores
+
+
+@kernel
+def weight_of(network: Network, base: np.uint64, m: int, place: np.uint32) -> np.float32:
+    """Return the weight of an entry; before its first update, the weight that it is promoted to.
+
+        P_k[i] = w_k[i]        if entry i of stage k has been updated, else
+                 w_k[half(i)]  if that entry has been updated (intra), else
+                 P_{k-1}[i]    if k > 0 (inter), else
+                 the initial weight
+
+    k is the stage and half(i) is the entry with all tiles halved. An entry counts as not updated while it has the
+    initial weight. Source: Jaskowski 2017, sec. V-D2 (inter); Matsuzaki 2017, sec. 4.2 (intra; "both" tries intra
+    first).
+
+    The papers copy a weight when it is first evaluated, so a copy of a copy is possible. Here a weight is written at
+    its first update, and the look-up goes back stage by stage instead. Tiles are halved only once. Repeated halving
+    would end at the entry of empty cells, which always has an update, and "both" would never reach the previous stage.
+
+    Args:
+        network: its `promotion` selects which of these rules apply.
+        base: the first record of the entry's stage.
+        m: number of the tuple.
+        place: place of the entry in its table.
+
+    Returns:
+        P_k[i].
+    """
+    weight = _raw_weight(network, base, m, place)
+    if weight != network.initial:
+        return weight
+    smaller = smaller_place(network, place, network.salts[m]) if network.promotion & INTRA else place
+    while True:
+        if network.promotion & INTRA:
+            weight = _raw_weight(network, base, m, smaller)
+        if weight != network.initial or not network.promotion & INTER or base == ZERO:
+            return weight
+        base -= network.stage_size
+        weight = _raw_weight(network, base, m, place)
+        if weight != network.initial:
+            return weight
+
+
+@kernel
+def smaller_place(network: Network, place: np.uint32, salt: np.uint32) -> np.uint32:
+    """Return the place of the entry with all tiles halved.
+
+    Args:
+        network: the network.
+        place: place of an entry in its table.
+        salt: salt of the table.
+
+    Returns:
+        half(i) of `weight_of`.
+    """
+    if network.digits.size == 0:
+        return scramble(smaller_index(unscramble(place, salt)), salt)
+    smaller, unit = np.uint32(0), np.uint32(1)
+    while place > 0:
+        digit = place % network.levels
+        smaller += unit * (digit - np.uint32(digit > 0))
+        place //= network.levels
+        unit *= network.levels
+    return np.uint32(smaller)
+
+
+@inline
+def _raw_weight(network: Network, base: np.uint64, m: int, place: np.uint32) -> np.float32:
+    return network.weights[(base + network.tables[m] + np.uint64(place)) << network.record_bits]
 
 
 @kernel
@@ -24,9 +95,9 @@ def _write_out(network: Network, base: np.uint64, m: int, out: NDArray[np.float3
 
 
 def promoted(network: Network) -> Network:
-    """The network of the same values without promotion, of records of one float; itself if it has none.
+    """Return a network with the same values, without promotion and with records of one float.
 
-    It takes 4 bytes a weight more.
+    A network without promotion is returned unchanged. Else the new network takes 4 bytes for each weight.
     """
     if not network.promotion:
         return network

@@ -1,8 +1,10 @@
-"""Vector instructions for the kernels, and the hint that loads memory ahead of its use.
+"""Vector instructions for kernels, and the prefetch of memory.
 
-Finding a board's entries and waiting for them is what training and playing are made of. On x86 with AVX2 `index_views`
-finds the entries of all eight views of one tuple in about ten instructions; `AVAILABLE` says whether this processor
-has it, and ntuple.network then takes it in place of its plain form. `prefetch` exists everywhere.
+Training and play spend most of their time on finding the entries of a board and on waiting for them.
+
+    index_views   finds the entries of all eight views of one tuple in about ten instructions, on x86 with AVX2
+    AVAILABLE     whether this processor has AVX2; else ntuple.tables.entries uses plain arithmetic
+    prefetch      begins to load memory before it is used, on all processors
 """
 
 import platform
@@ -27,7 +29,7 @@ LOW_NIBBLES = ir.Constant(LONG, 0x0F0F0F0F0F0F0F0F)
 
 
 def _has_avx2() -> bool:
-    """Whether numba compiles for a processor with AVX2: this one, unless NUMBA_CPU_NAME names another."""
+    """Return whether numba compiles for a processor with AVX2: for this one, or for that of NUMBA_CPU_NAME if set."""
     config: Any = numba.config
     if config.CPU_NAME is not None or platform.machine().lower() not in ("x86_64", "amd64"):
         return False
@@ -38,7 +40,7 @@ AVAILABLE = _has_avx2()
 
 
 def _address(context: Any, builder: Any, array: Any, value: Any, index: Any) -> Any:
-    """The byte address of array[index], of an array of one axis."""
+    """Return the address of array[index], for an array with one axis."""
     data = context.make_array(array)(context, builder, value).data
     size = ir.Constant(LONG, context.get_abi_sizeof(context.get_data_type(array.dtype)))
     return builder.gep(builder.bitcast(data, BYTE.as_pointer()), [builder.mul(index, size)])
@@ -49,7 +51,7 @@ def _splat(value: int) -> ir.Constant:
 
 
 def _prefetch(typing_context: Any, array: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
-    """prefetch(array, index): begin to load the cache line of array[index], without waiting for it."""
+    """prefetch(array, index): begin to load the cache line of array[index] and return at once."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         hint = builder.module.declare_intrinsic(
@@ -63,17 +65,22 @@ def _prefetch(typing_context: Any, array: Any, index: Any) -> tuple[Any, Callabl
 
 
 def _everywhere(builder: Any, value: Any) -> Any:
-    """A number of 32 bits in all eight lanes."""
+    """Copy a number of 32 bits into all eight lanes of a vector."""
     lane = builder.insert_element(ir.Constant(INDICES, ir.Undefined), value, ir.Constant(WORD, 0))
     return builder.shuffle_vector(lane, ir.Constant(INDICES, ir.Undefined), _splat(0))
 
 
 def _cells_of_views(context: Any, builder: Any, word: Any, shuffles_type: Any, shuffles: Any, m: Any) -> list[Any]:
-    """The cells of tuple m on the eight views, a byte each: those of even place, four an index, and those of odd."""
+    """Load the cells of tuple m on the eight views, one byte each.
+
+    Returns:
+        Two vectors of 32 bytes, four bytes for each view: the cells at even positions of the tuple, and those at odd
+        positions.
+    """
     even = builder.and_(word, LOW_NIBBLES)
     odd = builder.and_(builder.lshr(word, ir.Constant(LONG, 4)), LOW_NIBBLES)
     eight_bytes = ir.VectorType(BYTE, 8)
-    in_order = [cell // 2 + 8 * (cell % 2) for cell in range(16)] * 2  # a byte a cell, in both halves
+    in_order = [cell // 2 + 8 * (cell % 2) for cell in range(16)] * 2  # one byte for each cell, in both halves
     cells = builder.shuffle_vector(
         builder.bitcast(even, eight_bytes),
         builder.bitcast(odd, eight_bytes),
@@ -92,7 +99,7 @@ def _cells_of_views(context: Any, builder: Any, word: Any, shuffles_type: Any, s
 
 
 def _least_bytes(builder: Any, one: Any, other: Any) -> Any:
-    """The smaller of each pair of bytes."""
+    """Return the smaller of each pair of bytes."""
     a, b = builder.bitcast(one, BYTES), builder.bitcast(other, BYTES)
     return builder.bitcast(builder.select(builder.icmp_unsigned("<", a, b), a, b), INDICES)
 
@@ -108,8 +115,9 @@ def _index_views(
 ) -> tuple[Any, Callable[..., Any]]:
     """index_views(word, shuffles, salts, m, out, at): out[at + v] = scrambled index of tuple m on view v, v = 0..7.
 
-    word is a board, a nibble a cell. shuffles uint8[64 M] holds for tuple m first the cells whose values become the
-    even nibbles of the eight indices, four bytes an index, then those of the odd nibbles. The rest is layout.scramble.
+    `word` is a board with one nibble for each cell. For tuple m, `shuffles`, uint8[64 M], has 32 bytes with the cells
+    of the even nibbles of the eight indices, four bytes for each index, then 32 bytes for the odd nibbles. The
+    remaining arithmetic is that of layout.scramble.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -131,9 +139,9 @@ def _index_views(
 def _index_views_in_base(
     typing_context: Any, word: Any, shuffles: Any, levels: Any, tuple_number: Any, out: Any, at: Any
 ) -> tuple[Any, Callable[..., Any]]:
-    """index_views_in_base(word, shuffles, levels, m, out, at): the same in base `levels`, a uint32, not scrambled.
+    """index_views_in_base(word, shuffles, levels, m, out, at): `index_views` in base `levels`, uint32, not scrambled.
 
-    Larger cells count as levels - 1.
+    Cells larger than levels - 1 count as levels - 1.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -144,7 +152,7 @@ def _index_views_in_base(
         largest = builder.mul(_everywhere(builder, builder.sub(levels, ir.Constant(WORD, 1))), _splat(0x01010101))
         even, odd = (_least_bytes(builder, half, largest) for half in (even, odd))
         indices = _splat(0)
-        for byte in (3, 2, 1, 0):  # Horner's rule from the last cell on
+        for byte in (3, 2, 1, 0):  # Horner's rule, from the last cell to the first
             for half in (odd, even):
                 cell = builder.and_(builder.lshr(half, _splat(8 * byte)), _splat(0xFF))
                 indices = builder.add(builder.mul(indices, base), cell)

@@ -1,6 +1,7 @@
 """A model given as tables, small random ones of each kind, and positions, for the tests of search and losses."""
 
 import functools
+import operator
 from typing import NamedTuple
 
 import jax
@@ -20,7 +21,7 @@ from muzero2048.networks.config import NetworkConfig
 from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.search.base import ILLEGAL, Dynamics, Root
 from muzero2048.search.config import SearchConfig
-from muzero2048.search.dynamics import LearnedDynamics, NetworkEvaluator, SimulatorDynamics, flat_cells
+from muzero2048.search.dynamics import LearnedDynamics, NetworkEvaluator, SimulatorDynamics
 from muzero2048.training.config import ReplayConfig
 from tests.settings import configured
 
@@ -157,7 +158,8 @@ def plain_position(root: Root, row: int) -> Position:
 
 def plain_settings(config: SearchConfig, discount: float) -> Settings:
     """The settings of the plain search."""
-    return Settings(discount, *(getattr(config, name) for name in Settings._fields[1:]))
+    former = {former: operator.attrgetter(present)(config) for former, present in SearchConfig.former_keys.items()}
+    return Settings(discount, *(former.get(name, getattr(config, name, None)) for name in Settings._fields[1:]))
 
 
 def toy_dynamics(model: ToyModel) -> LearnedDynamics:
@@ -177,7 +179,7 @@ def plain_value(board: rules.Board) -> float:
 
 def fast_value(board: Board) -> jax.Array:
     """The same of packed ones."""
-    return jnp.einsum("...n,n->...", flat_cells(GAME, board).astype(jnp.float32), jnp.arange(1.0, 7.0))
+    return jnp.einsum("...n,n->...", GAME.flat_cells(board).astype(jnp.float32), jnp.arange(1.0, 7.0))
 
 
 class PlainEvaluator:

@@ -18,8 +18,10 @@ from ntuple.game.bitboard import (
 )
 from ntuple.game.jit import kernel
 from ntuple.game.rng import mix, step
+from ntuple.tables.entries import Lookup, _find_plainly, find_entries, make_lookup
 from ntuple.tables.layout import scramble
-from ntuple.tables.network import VIEWS, Lookup, _find_plainly, find_entries, make_lookup, num_weights, value_at
+from ntuple.tables.network import VIEWS, num_weights
+from ntuple.tables.values import value_at
 
 
 def to_board(board: reference.Board) -> Board:

@@ -8,8 +8,9 @@ from flax import nnx
 
 from launch.learners.interfaces import Player
 from muzero2048.game.env import Game2048
+from muzero2048.muzero.player import NetworkSetting
 from muzero2048.players.ntuple_player import NTupleSetting
-from muzero2048.players.player import NetworkSetting, SearchPlayer
+from muzero2048.players.player import SearchPlayer
 from muzero2048.search.config import SearchConfig
 from ntuple import ExpectimaxConfig, GreedyPlayer, NTupleConfig, NTupleLearner, NTuplePlayer, RandomPlayer, make_rules
 from ntuple.exact.solution import Solution
@@ -18,7 +19,8 @@ from ntuple.expectimax.player import ExpectimaxPlayer
 from ntuple.game.bitboard import Board, decode
 from ntuple.game.rollout import play_by_analysis, states_of
 from ntuple.learning.config import ExplorationConfig, StepSizeConfig
-from ntuple.tables.network import Network, make_network, write_field
+from ntuple.tables.network import Network, make_network
+from ntuple.tables.record_fields import write_field
 from tests.muzero2048.toy_model import random_model, small_config
 from tests.settings import configured
 

@@ -15,7 +15,7 @@ from soak import soak, start
 
 from launch.run.checkpoints import find_checkpoint, read_checkpoint, verify
 from launch.run.tracking import METRICS_FILE, read_metrics
-from ntuple.learning.learner import SLICE_MOVES
+from ntuple.learning.threads import SLICE_MOVES
 
 ROOT = Path(__file__).parents[3]
 

@@ -141,7 +141,7 @@ def test_another_network_is_refused(run: Run, change: dict[str, str]) -> None:
 
 
 def test_targets_beyond_the_support_are_worth_a_word(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("muzero2048.muzero.learner.SATURATION_WARNING", -1.0)
+    monkeypatch.setattr("muzero2048.training.base_learner.SATURATION_WARNING", -1.0)
     with pytest.warns(UserWarning, match=r"raise value\.h_max"):
         run[0].advance()
 

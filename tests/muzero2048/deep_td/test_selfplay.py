@@ -16,7 +16,8 @@ from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.network import q_values
 from muzero2048.deep_td.selfplay import Experience, play_chunk
 from muzero2048.game.env import Game2048
-from muzero2048.muzero.selfplay import GameStatistics, init_actor
+from muzero2048.training.actor import init_actor
+from muzero2048.training.game_metrics import GameStatistics
 from tests.muzero2048.deep_td.toy_network import METHODS, random_network, small_config, values_of
 
 GAME = Game2048(2, 3)

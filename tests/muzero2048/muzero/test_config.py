@@ -83,13 +83,6 @@ def test_search(changes: dict[str, float | str]) -> None:
     assert all(name.removeprefix("pb_") in str(error.value) for name in changes)
 
 
-def test_one_step() -> None:
-    assert configured(SearchConfig, simulations=3, considered_actions=3).one_step
-    assert not configured(SearchConfig, simulations=4, considered_actions=3).one_step
-    # PUCT follows visits and has no top m.
-    assert not configured(SearchConfig, simulations=3, considered_actions=3, root="puct").one_step
-
-
 @pytest.mark.parametrize(
     "changes", [{"capacity": 0}, {"batch_size": 0}, {"ratio": 0.0}, {"priority_exponent": -1.0},
                 {"importance_exponent": -1.0}, {"importance_exponent": 1.0}, {"ratio": math.inf}, {"reanalyse": -0.1},

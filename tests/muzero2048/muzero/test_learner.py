@@ -13,8 +13,8 @@ from muzero2048.game.config import StartConfig
 from muzero2048.muzero import learner as learner_module
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.learner import MuZeroLearner
+from muzero2048.muzero.player import load_player
 from muzero2048.networks.config import NetworkConfig
-from muzero2048.players.player import load_player
 from muzero2048.training import base_learner
 from tests.muzero2048.toy_model import shared_learner, small_config
 from tests.settings import configured
@@ -250,6 +250,6 @@ def test_it_learns_2x2() -> None:
 def test_targets_beyond_the_support_are_worth_a_word(
     run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(learner_module, "SATURATION_WARNING", -1.0)
+    monkeypatch.setattr(base_learner, "SATURATION_WARNING", -1.0)
     with pytest.warns(UserWarning, match=r"raise value\.h_max"):
         run[0].advance()

@@ -10,9 +10,9 @@ from reference import positions
 
 from muzero2048.game.env import Game2048
 from muzero2048.muzero.reanalyse import reanalyse
-from muzero2048.muzero.selfplay import search_move
 from muzero2048.muzero.targets import Sequence
 from muzero2048.search.dynamics import make_dynamics
+from muzero2048.search.policies import make_root, plan
 from muzero2048.training.devices import make_shardings
 from tests.muzero2048.toy_model import random_model, small_config
 
@@ -42,12 +42,11 @@ def test_targets_of_the_share_are_searched_anew(share: float, renewed: range) ->
 
     dynamics = make_dynamics(model, GAME, config.search)
     seeds = jnp.zeros(len(boards), jnp.uint32)  # the search of one batch draws nothing
-    _, plan = search_move(
-        dynamics, GAME, GAME.from_cells(jnp.asarray(boards)), seeds, None, config.search, config.discount
-    )
+    root = make_root(dynamics, GAME, GAME.from_cells(jnp.asarray(boards)), seeds, None, config.search)
+    expected = plan(dynamics, root, config.search, config.discount)
     policy, value = np.array(sequence.policy), np.array(sequence.value)
-    policy[renewed] = plan.policy_target.reshape(B, K + 1, 4)[np.array(renewed)]
-    searched = plan.value.reshape(B, K + 1)
+    policy[renewed] = expected.policy_target.reshape(B, K + 1, 4)[np.array(renewed)]
+    searched = expected.value.reshape(B, K + 1)
     for row in renewed:
         for k in range(K):
             value[row, k] = reward[row, k] + (0.0 if done[row, k] else config.discount * searched[row, k + 1])

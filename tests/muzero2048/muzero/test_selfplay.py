@@ -11,8 +11,9 @@ from reference.targets import lambda_return
 
 from muzero2048.game.config import StartConfig
 from muzero2048.game.env import Game2048
-from muzero2048.muzero.selfplay import ActorState, PlayStatistics, init_actor, play_chunk
+from muzero2048.muzero.selfplay import PlayStatistics, play_chunk
 from muzero2048.muzero.targets import Sequence
+from muzero2048.training.actor import ActorState, init_actor
 from muzero2048.training.devices import make_shardings
 from tests.muzero2048.toy_model import random_model, small_config
 from tests.settings import configured
@@ -216,15 +217,3 @@ def test_pairs_of_value_and_return(
     np.testing.assert_allclose(statistics.ended.pairs.value_mean, value.mean(), rtol=1e-5)
     np.testing.assert_allclose(statistics.ended.pairs.return_mean, gain.mean(), rtol=1e-5)
     np.testing.assert_allclose(statistics.ended.pairs.error_sum, np.abs(value - gain).sum(), rtol=1e-5)
-
-
-def test_the_first_games_begin_where_the_rule_says() -> None:
-    config = dataclasses.replace(
-        small_config(), num_envs=1024,
-        start=configured(StartConfig, kind="jump_start", jump_tiles="64 32", jump_fraction=0.25),
-        replay=dataclasses.replace(small_config().replay, capacity=1024 * 32),
-    )  # fmt: skip
-    actor = init_actor(Game2048(2, 3), jax.random.key(0), config)
-    largest = np.asarray(Game2048(2, 3).to_cells(actor.board)).max(axis=(1, 2))
-    np.testing.assert_array_equal(actor.normal, largest < 5)
-    assert 0.7 < actor.normal.mean() < 0.8

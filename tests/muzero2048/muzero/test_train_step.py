@@ -9,17 +9,9 @@ import pytest
 from flax import nnx
 
 from muzero2048.models.make import make_model
-from muzero2048.muzero.train_step import (
-    Average,
-    Learner,
-    LearnerState,
-    acting_params,
-    add_play,
-    extend_average,
-    make_learner,
-    make_optimizer,
-    norms_by_part,
-)
+from muzero2048.muzero.learner_state import LearnerState, acting_params
+from muzero2048.muzero.selfplay import add_play
+from muzero2048.muzero.train_step import Learner, norms_by_part
 from tests.muzero2048.toy_model import KINDS, shared_learner, small_config
 
 CONFIG = small_config(rows=2, columns=2)
@@ -69,20 +61,6 @@ def test_same_seed_same_bits(learner: Learner) -> None:
     assert not equal(one.replay, other.replay)
 
 
-def test_the_rate_falls_linearly_over_the_planned_updates() -> None:
-    config = dataclasses.replace(CONFIG, env_steps=CONFIG.chunk_moves * 5)
-    optimizer = make_optimizer(config)
-    steps = config.total_updates
-    assert steps == 10
-    params = jnp.zeros(1)
-    state = optimizer.init(params)
-    sizes = []
-    for _ in range(steps + 1):  # a constant gradient: each step of Adam is as large as the rate
-        update, state = optimizer.update(jnp.ones(1), state, params)
-        sizes.append(float(-update[0]))
-    np.testing.assert_allclose(sizes, np.linspace(1e-3, 1e-4, steps + 1), rtol=1e-3)
-
-
 def test_rounds_in_one_call_are_rounds_one_by_one(learner: Learner) -> None:
     together, report = learner.rounds(learner.fill(learner.init(5))[0], learner.empty(), 3)
     state, reports = learner.fill(learner.init(5))[0], []
@@ -119,21 +97,15 @@ def test_the_age_of_samples(learner: Learner) -> None:
     np.testing.assert_allclose(report.update.age, 16 * 4.5, rtol=0.15)
 
 
-def test_extend_average() -> None:
-    """d = min(decay, (1 + t) / (10 + t)), by hand."""
-    average = Average(jnp.array([4.0]), jnp.int32(0))
-    expected = 4.0
-    for t, params in enumerate([1.0, 2.0, -3.0]):
-        average = extend_average(average, jnp.array([params]), 0.15)
-        share = min(0.15, (1 + t) / (10 + t))
-        expected = share * expected + (1 - share) * params
-        np.testing.assert_allclose(average.params, [expected], rtol=1e-6)
-    assert int(average.updates) == 3
+# Averaged parameters and priorities in one program; a round has one update.
+WITH_OPTIONS = dataclasses.replace(
+    CONFIG, ema_decay=0.9,
+    replay=dataclasses.replace(CONFIG.replay, ratio=0.5, priority_exponent=1.0, importance_exponent=1.0),
+)  # fmt: skip
 
 
 def test_averaged_parameters_follow_and_play() -> None:
-    replay = dataclasses.replace(CONFIG.replay, ratio=0.5)  # one update a round
-    learner = make_learner(dataclasses.replace(CONFIG, ema_decay=0.9, replay=replay))
+    learner = shared_learner(WITH_OPTIONS)
     state, _ = learner.fill(learner.init(0))
     expected = [np.array(x) for x in jax.tree.leaves(state.params)]
     for t in range(2):
@@ -154,8 +126,7 @@ def test_averaged_parameters_follow_and_play() -> None:
 
 def test_priorities_follow_the_error_of_the_value() -> None:
     """A batch larger than the buffer's places renews nearly all priorities; those of updates differ from play's."""
-    replay = dataclasses.replace(CONFIG.replay, priority_exponent=1.0, importance_exponent=1.0)
-    learner = make_learner(dataclasses.replace(CONFIG, replay=replay))
+    learner = shared_learner(WITH_OPTIONS)
     state, _ = learner.fill(learner.init(0))
     before = np.array(state.replay.priority)
     assert (before[:, : CONFIG.chunk] > 0).all()
@@ -175,12 +146,12 @@ def test_every_parameter_is_of_one_part(kind: str) -> None:
     config = small_config(kind)
     weights = {} if kind.startswith("grounded") else {"consistency": 1.0}
     config = dataclasses.replace(config, losses=dataclasses.replace(config.losses, **weights))
-    model = make_model(config, seed=0)
+    model = nnx.eval_shape(lambda: make_model(config, seed=0))
     params = nnx.state(model, nnx.Param)
     names = [name for part in model.parts.values() for name in part]
     assert len(names) == len(set(names))
     assert set(params) <= set(names)
-    ones = jax.tree.map(jnp.ones_like, params)
+    ones = jax.tree.map(lambda x: jnp.ones(x.shape, x.dtype), params)
     norms = norms_by_part(ones, model.parts)
     assert set(norms) == {"representation", "dynamics", "prediction", "encoder"}
     sizes = {name: sum(x.size for x in jax.tree.leaves(params[name])) for name in params}

@@ -13,12 +13,13 @@ from reference import positions, rules
 
 from muzero2048.deep_td.player import AfterstateSearch, OnePlySetting
 from muzero2048.game.env import Board, Game2048
-from muzero2048.muzero.selfplay import search_move
+from muzero2048.muzero.player import NetworkSetting
 from muzero2048.players.analysis import Judge, Judgement, make_analyse
 from muzero2048.players.ntuple_player import NTupleSetting
-from muzero2048.players.player import NetworkSetting, Params, SearchPlayer, SearchSetting, Setting
+from muzero2048.players.player import Params, SearchPlayer, SearchSetting, Setting
 from muzero2048.search.base import Plan
 from muzero2048.search.config import SearchConfig
+from muzero2048.search.policies import make_root, plan
 from ntuple.game.interfaces import Analysis
 from tests.muzero2048.deep_td.toy_network import random_network, values_of
 from tests.muzero2048.deep_td.toy_network import small_config as deep_config
@@ -99,9 +100,9 @@ def search_directly(case: Case, boards: np.ndarray, seeds: np.ndarray) -> Plan:
     @jax.jit
     def search(params: Params) -> Plan:
         words = GAME.from_cells(jnp.asarray(boards))
-        return search_move(
-            setting.dynamics(params), GAME, words, jnp.asarray(seeds), None, setting.search, setting.discount
-        )[1]
+        dynamics = setting.dynamics(params)
+        root = make_root(dynamics, GAME, words, jnp.asarray(seeds), None, setting.search)
+        return plan(dynamics, root, setting.search, setting.discount)
 
     return jax.device_get(search(case.params))
 

@@ -11,15 +11,16 @@ from reference import rules as reference_rules
 from reference.positions import random_board
 
 from muzero2048.game.env import Board, Game2048
-from muzero2048.muzero.selfplay import search_move
 from muzero2048.players import ntuple_player
 from muzero2048.players.ntuple_player import NTupleSetting, afterstate_values, load_player
 from muzero2048.search.config import SearchConfig
+from muzero2048.search.policies import make_root, plan
 from ntuple import NTupleConfig, NTupleLearner, make_rules
 from ntuple.game.jit import kernel
 from ntuple.players.greedy import best_move, look_ahead, make_scratch
-from ntuple.tables.network import Network, make_network, num_weights, read_field, write_field
+from ntuple.tables.network import Network, make_network, num_weights
 from ntuple.tables.patterns import parse_network
+from ntuple.tables.record_fields import read_field, write_field
 from tests.ntuple.drivers import to_board, value
 from tests.settings import configured
 
@@ -101,7 +102,8 @@ def test_four_simulations_at_a_gumbel_root_are_the_1ply_search(rows: int, column
     setting = NTupleSetting(game, ONE_PLY, 1.0, parse_network(text, rows, columns))
     seeds = jnp.zeros(len(boards), jnp.uint32)
     dynamics = setting.dynamics(jnp.asarray(read_field(network)))
-    _, found = search_move(dynamics, game, pack(game, boards), seeds, None, ONE_PLY, setting.discount)
+    root = make_root(dynamics, game, pack(game, boards), seeds, None, ONE_PLY)
+    found = plan(dynamics, root, ONE_PLY, setting.discount)
     chosen = found.action.tolist()
     expected = [_best_move(rules, network, to_board(board), make_scratch(network)) for board in boards]
     for board, action, (best, q) in zip(boards, chosen, expected, strict=True):

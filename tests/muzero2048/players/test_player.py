@@ -7,8 +7,9 @@ import pytest
 from flax import nnx
 
 from muzero2048.game.env import Game2048
+from muzero2048.muzero.player import NetworkSetting, make_player
 from muzero2048.players import player
-from muzero2048.players.player import NetworkSetting, SearchPlayer, make_player
+from muzero2048.players.player import SearchPlayer
 from muzero2048.search.config import SearchConfig
 from ntuple.game.interfaces import Games
 from tests.muzero2048.toy_model import random_model, small_config

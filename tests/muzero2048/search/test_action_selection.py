@@ -12,7 +12,6 @@ from mctx._src import seq_halving
 
 from muzero2048.search.action_selection import (
     argmax,
-    halving_schedule,
     inverse_cdf,
     mix,
     node_seed,
@@ -22,6 +21,7 @@ from muzero2048.search.action_selection import (
 )
 from muzero2048.search.base import ILLEGAL
 from muzero2048.search.config import SearchConfig
+from muzero2048.search.root_rules import halving_schedule
 from tests.muzero2048.toy_model import nodes_of_mctx, random_nodes
 from tests.settings import configured
 

@@ -15,7 +15,6 @@ from muzero2048.search.dynamics import (
     LearnedDynamics,
     NetworkEvaluator,
     SimulatorDynamics,
-    flat_cells,
     make_dynamics,
 )
 
@@ -149,7 +148,7 @@ def test_the_learned_world_is_the_models(encoder: str, boards: Boards) -> None:
 
     @jax.jit
     def expected() -> tuple[Decision, Afterstate, Decision]:
-        state = model.representation(flat_cells(GAME, boards.words))
+        state = model.representation(GAME.flat_cells(boards.words))
         afterstate, reward = model.afterstate_dynamics(state, action)
         behind = model.afterstate_prediction(afterstate)
         value, chances = model.codec.decode(behind.value_logits), jax.nn.softmax(behind.chance_logits)

@@ -15,8 +15,9 @@ from muzero2048.search import policies as plan_module
 from muzero2048.search.base import ILLEGAL, Plan, Root
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import SimulatorDynamics
-from muzero2048.search.policies import add_dirichlet_noise, make_root, plan, plan_one_step
+from muzero2048.search.policies import make_root, plan, plan_one_step
 from muzero2048.search.policy_output import read_out, root_statistics
+from muzero2048.search.root_rules import GUMBEL, ROOT_RULES, add_dirichlet_noise
 from muzero2048.search.tree_search import grow_tree
 from tests.muzero2048.toy_model import (
     GAME,
@@ -40,10 +41,9 @@ DISCOUNT = 0.97
 def both_plans(model: Model | None, board: Board, config: SearchConfig, simulator: bool) -> tuple[Plan, Plan]:
     dynamics = network_dynamics(model, simulator) if model else SimulatorDynamics(GAME, PlainEvaluator())
     root = make_root(dynamics, GAME, board, jnp.zeros(board[0].shape, jnp.uint32), jax.random.key(4), config)
-    tree = grow_tree(dynamics, root, config, DISCOUNT)
-    return plan_one_step(dynamics, root, config, DISCOUNT), read_out(
-        root, root_statistics(tree, config, DISCOUNT), config
-    )
+    tree = grow_tree(dynamics, root, GUMBEL, config, DISCOUNT)
+    found = root_statistics(tree, config, DISCOUNT)
+    return plan_one_step(dynamics, root, GUMBEL, config, DISCOUNT), read_out(root, found, GUMBEL, config)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_depth_1_equals_mctx(n: int) -> None:
     prediction = TOY.prediction(state)
     logits = jnp.where(legal, prediction.policy_logits, ILLEGAL)
     root = Root(state, logits, prediction.value_logits[:, 0], legal, gumbel, jnp.zeros(batch, jnp.uint32))
-    ours = jax.jit(lambda root: plan_one_step(toy_dynamics(TOY), root, config, 0.9))(root)
+    ours = jax.jit(lambda root: plan_one_step(toy_dynamics(TOY), root, GUMBEL, config, 0.9))(root)
 
     def recurrent(params: None, key: jax.Array, action: jax.Array, state: jax.Array):
         afterstate, reward = TOY.afterstate_dynamics(state, action)
@@ -160,7 +160,8 @@ def test_illegal_and_dead(config: SearchConfig) -> None:
     assert (found.value[~live] == 0).all()
     assert (found.visits[live][~legal[live]] == 0).all()
     # In one step no action is visited twice; else the tree spends all its simulations.
-    counts = np.minimum(legal.sum(axis=1), n) if config.one_step else np.full(len(legal), n)
+    one_batch = ROOT_RULES[config.root].is_one_batch(config)
+    counts = np.minimum(legal.sum(axis=1), n) if one_batch else np.full(len(legal), n)
     np.testing.assert_array_equal(found.visits.sum(axis=1)[live], counts[live])
     single = legal.sum(axis=1) == 1
     np.testing.assert_array_equal(found.action[single], legal[single].argmax(axis=1))
@@ -181,7 +182,7 @@ def test_the_noise_decides_what_is_considered() -> None:
     """Gumbel top-m samples actions by their prior without replacement: the first place follows the policy itself."""
     draws, config = 20_000, configured(SearchConfig, simulations=1, considered_actions=1)
     root = roots_of_one_board(draws, jax.random.key(0), config)
-    visits = jax.jit(lambda root: plan_one_step(toy_dynamics(TOY), root, config, 0.9))(root).visits
+    visits = jax.jit(lambda root: plan_one_step(toy_dynamics(TOY), root, GUMBEL, config, 0.9))(root).visits
     logits = np.where([False, True, True, False], TOY.tables.policy_logits[1], ILLEGAL)
     np.testing.assert_allclose(visits.mean(axis=0), jax.nn.softmax(logits), atol=0.015)
     np.testing.assert_array_equal(root.policy_logits[0], logits)

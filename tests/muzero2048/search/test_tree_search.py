@@ -14,10 +14,12 @@ from muzero2048.game.env import Board
 from muzero2048.models.base import Model
 from muzero2048.search.base import ILLEGAL, Plan, Root
 from muzero2048.search.config import SearchConfig
+from muzero2048.search.expansion import BLOCKS, LEAST_BLOCK, sort_into_blocks
 from muzero2048.search.policies import make_root, plan
 from muzero2048.search.policy_output import read_out, root_statistics
+from muzero2048.search.root_rules import GUMBEL, ROOT_RULES
 from muzero2048.search.tree import UNVISITED, Tree
-from muzero2048.search.tree_search import BLOCKS, LEAST_BLOCK, grow_tree, sort_into_blocks
+from muzero2048.search.tree_search import grow_tree
 from tests.muzero2048.toy_model import (
     GAME,
     ToyModel,
@@ -41,9 +43,10 @@ READ_OUTS = ("mean", "expectimax")
 @functools.partial(jax.jit, static_argnums=2)
 def tree_and_plans(model: ToyModel, root: Root, config: SearchConfig) -> tuple[Tree, list[Plan]]:
     """What `plan` does, with both read-outs of one tree."""
-    tree = grow_tree(toy_dynamics(model), root, config, DISCOUNT)
+    rule = ROOT_RULES[config.root]
+    tree = grow_tree(toy_dynamics(model), root, rule, config, DISCOUNT)
     configs = [dataclasses.replace(config, read_out=name) for name in READ_OUTS]
-    return tree, [read_out(root, root_statistics(tree, config, DISCOUNT), config) for config in configs]
+    return tree, [read_out(root, root_statistics(tree, config, DISCOUNT), rule, config) for config in configs]
 
 
 # What mctx has no like of; test_mctx_engine.py has the plain search agree on the other options.
@@ -136,7 +139,7 @@ def test_one_discount_a_move() -> None:
 
     @jax.jit
     def q_values(model: ToyModel, root: Root) -> list[jax.Array]:
-        tree = grow_tree(toy_dynamics(model), root, config, 0.5)
+        tree = grow_tree(toy_dynamics(model), root, GUMBEL, config, 0.5)
         configs = [dataclasses.replace(config, read_out=name) for name in READ_OUTS]
         return [root_statistics(tree, config, 0.5).q_values[0, 2] for config in configs]
 
@@ -212,7 +215,7 @@ def test_an_accelerator_grows_the_trees_of_a_cpu(considered: int, monkeypatch: p
     def grow(model: Model, board: Board) -> Tree:
         dynamics = network_dynamics(model, simulator=False)
         root = make_root(dynamics, GAME, board, jnp.arange(len(boards.legal), dtype=jnp.uint32), None, config)
-        return grow_tree(dynamics, root, config, DISCOUNT)
+        return grow_tree(dynamics, root, GUMBEL, config, DISCOUNT)
 
     on_cpu = grow(model, boards.words)
     jax.clear_caches()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from muzero2048.training.replay import PRIORITY_EPSILON, Place, Replay, ReplayState, invert, make_replay
+from muzero2048.training.replay import PRIORITY_EPSILON, Place, Replay, ReplaySizes, ReplayState, invert, make_replay
 
 CAPACITY, CHUNK, ENVIRONMENTS, SEQUENCE, BATCH = 12, 4, 6, 4, 3000
 STRATA = 6  # gcd(6, 3000)
@@ -29,8 +29,8 @@ def errors(chunk: int) -> np.ndarray:
 
 
 def make(batch: int = BATCH, alpha: float = 0.0, beta: float = 0.0) -> Replay:
-    sizes = CAPACITY, CHUNK, batch, SEQUENCE
-    return Replay(*map(jax.jit, make_replay(*sizes, priority_exponent=alpha, importance_exponent=beta)))
+    sizes = ReplaySizes(CAPACITY, CHUNK, batch, SEQUENCE, priority_exponent=alpha, importance_exponent=beta)
+    return Replay(*map(jax.jit, make_replay(sizes)))
 
 
 UNIFORM, PRIORITISED = make(), make(alpha=ALPHA, beta=BETA)
@@ -139,4 +139,4 @@ def test_the_ring_overwrites_the_oldest() -> None:
 def test_refused_sizes(sizes: tuple[int, int, int]) -> None:
     capacity, chunk, sequence = sizes
     with pytest.raises(ValueError, match="replay of"):
-        make_replay(capacity, chunk, 1, sequence, priority_exponent=0.0, importance_exponent=0.0)
+        make_replay(ReplaySizes(capacity, chunk, 1, sequence))

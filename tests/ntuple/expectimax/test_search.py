@@ -17,7 +17,9 @@ from ntuple.expectimax.player import ExpectimaxPlayer, make_heuristic_player
 from ntuple.expectimax.search import downgraded
 from ntuple.game.bitboard import Board
 from ntuple.game.rollout import states_of
-from ntuple.tables.network import Network, make_lookup, make_network, num_weights, write_field
+from ntuple.tables.entries import make_lookup
+from ntuple.tables.network import Network, make_network, num_weights
+from ntuple.tables.record_fields import write_field
 from tests.ntuple.drivers import plain_moves, to_board, to_reference, value
 
 

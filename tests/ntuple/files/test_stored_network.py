@@ -13,7 +13,8 @@ from ntuple.files.tdl_network import from_w, to_w
 from ntuple.learning.config import StepSizeConfig
 from ntuple.learning.step_sizes import FIRST, SECOND
 from ntuple.tables.averaging import average
-from ntuple.tables.network import num_weights, read_field
+from ntuple.tables.network import num_weights
+from ntuple.tables.record_fields import read_field
 from tests.ntuple.drivers import value
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "tdl2048"

@@ -10,8 +10,8 @@ from ntuple.game.bitboard import Board, make_rules
 from ntuple.game.episode import CAROUSEL, COLUMNS, FIRST, IS_WHOLE, MOVES, RNG, board_of, last_afterstate
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
+from ntuple.learning.history import LONGEST_GAME, make_history, remember
 from ntuple.learning.starts import Starts, begin_next, make_starts, watch
-from ntuple.learning.targets import LONGEST_GAME, make_history, remember
 from ntuple.tables.stages import make_stages
 from tests.ntuple.drivers import to_board, to_reference
 

@@ -18,8 +18,9 @@ from ntuple.learning.step_sizes import ADAPTIVE_RECORD_BITS, TC, TD, WEIGHT, Ste
 from ntuple.learning.targets import PLAIN, Learning, Target
 from ntuple.learning.targets import TD as ONE_STEP
 from ntuple.players.greedy import LEARN, Move, make_scratch
-from ntuple.tables.network import make_network, read_field
+from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network, view_actions, view_cells
+from ntuple.tables.record_fields import read_field
 from tests.ntuple.drivers import to_board
 
 PATTERNS, V_INIT, ALPHA = "012,0134", 40.0, 0.5

@@ -22,8 +22,10 @@ from ntuple.learning.step_sizes import (
     StepSize,
     update,
 )
-from ntuple.tables.network import make_network, read_field, value_at
+from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network
+from ntuple.tables.record_fields import read_field
+from ntuple.tables.values import value_at
 from tests.ntuple.drivers import entries, positions
 
 PATTERNS = "012,0134"

@@ -12,12 +12,12 @@ from reference import rules, td_methods
 
 from ntuple.game.bitboard import Board, make_rules
 from ntuple.game.jit import kernel
+from ntuple.learning.history import LONGEST_GAME, make_history, remember
 from ntuple.learning.step_sizes import ADAPTIVE_RECORD_BITS, AUTOSTEP, FIRST, SECOND, TC, WEIGHT, StepSize
 from ntuple.learning.step_sizes import TD as TD_RULE
 from ntuple.learning.targets import (
     DELAYED,
     LAMBDA_RETURN,
-    LONGEST_GAME,
     N_STEP,
     PLAIN,
     RECTIFIED,
@@ -29,12 +29,13 @@ from ntuple.learning.targets import (
     history_length,
     learn_end,
     learn_forward,
-    make_history,
     rectify,
-    remember,
 )
-from ntuple.tables.network import find_entries, make_lookup, make_network, read_field, value_at
+from ntuple.tables.entries import find_entries, make_lookup
+from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network
+from ntuple.tables.record_fields import read_field
+from ntuple.tables.values import value_at
 from tests.ntuple.drivers import to_board
 
 PATTERNS = "012,0134"

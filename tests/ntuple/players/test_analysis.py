@@ -12,8 +12,9 @@ from ntuple.game.episode import COLUMNS, RNG, begin_game, board_of, go_on, set_b
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
 from ntuple.learning.state_and_q import AFTERSTATES, KINDS
-from ntuple.tables.network import Network, make_network, num_weights, read_field, write_field
+from ntuple.tables.network import Network, make_network, num_weights
 from ntuple.tables.patterns import parse_network
+from ntuple.tables.record_fields import read_field, write_field
 from tests.ntuple.drivers import to_board, to_reference
 from tests.ntuple.learning.test_state_and_q import ActionNetwork, move_value
 

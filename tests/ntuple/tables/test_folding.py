@@ -7,8 +7,9 @@ from ntuple.files.stored_network import StoredNetwork
 from ntuple.game.bitboard import make_rules
 from ntuple.learning.config import NTupleConfig
 from ntuple.tables.folding import containing
-from ntuple.tables.network import make_network, num_weights, read_field, write_field
+from ntuple.tables.network import make_network, num_weights
 from ntuple.tables.patterns import parse_network, view_cells
+from ntuple.tables.record_fields import read_field, write_field
 from tests.ntuple.drivers import value
 
 
@@ -31,7 +32,7 @@ def test_values_are_the_same_before_and_after(
     before = make_network(network, rows, columns, 0.0, stages=stages, symmetry=symmetry)
     write_field(before, np.random.default_rng(1).standard_normal(num_weights(before), np.float32))
     folded = StoredNetwork(config, read_field(before)).folded()
-    assert folded.config.network == left
+    assert folded.config.network == tuple(left.split(","))
     after = make_network(left, rows, columns, 0.0, stages=stages, symmetry=symmetry)
     write_field(after, folded.weights)
     rng = random.Random(2)

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ntuple.learning import learner as learner_module
-from ntuple.learning.config import NTupleConfig, available_cores
+from ntuple import NTupleLearner
+from ntuple.learning import threads
+from ntuple.learning.config import NTupleConfig
 from ntuple.tables import placement
-from ntuple.tables.placement import DEFAULT, _listed, _policy, interleave, own_nodes, pin
+from ntuple.tables.placement import DEFAULT, _listed, _policy, available_cores, interleave, own_nodes, pin
 
 BIND = 2  # MPOL_BIND
 
@@ -28,10 +29,10 @@ def cores_of_threads(count: int) -> list[set[int]]:
         pin(i, count)
         found[i] = os.sched_getaffinity(0)
 
-    threads = [threading.Thread(target=run, args=(i,)) for i in range(count)]
-    for thread in threads:
+    running = [threading.Thread(target=run, args=(i,)) for i in range(count)]
+    for thread in running:
         thread.start()
-    for thread in threads:
+    for thread in running:
         thread.join()
     return found
 
@@ -91,10 +92,10 @@ def test_what_numactl_says_is_heard():
 
 def test_the_learner_pins_its_threads_and_spreads_its_tables(monkeypatch: pytest.MonkeyPatch):
     pinned, spread = [], []
-    monkeypatch.setattr(learner_module, "pin", lambda thread, threads: pinned.append((thread, threads)))
+    monkeypatch.setattr(threads, "pin", lambda thread, threads: pinned.append((thread, threads)))
     monkeypatch.setattr(placement, "zeros", lambda count: spread.append(count) or np.zeros(count, np.float32))
     config = NTupleConfig(rows=2, columns=2, network="01", threads=3, env_steps=400, report_env_steps=200)
-    learner = learner_module.NTupleLearner(config, seed=1)
+    learner = NTupleLearner(config, seed=1)
     learner.advance()
     assert sorted(pinned) == [(0, 3), (1, 3), (2, 3)]
     weights = learner.network.weights.size

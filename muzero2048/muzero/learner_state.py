@@ -1,0 +1,80 @@
+"""The training state of the MuZero learner. Its field names are the names of the arrays in checkpoints."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from flax import nnx
+from jaxtyping import Array, Int, PRNGKeyArray
+
+from muzero2048.muzero.table_learning import Params, Tables, with_tables
+from muzero2048.networks.value_tables import Table
+from muzero2048.training.actor import ActorState
+from muzero2048.training.devices import Shardings
+from muzero2048.training.replay import ReplayState
+
+
+class Average(NamedTuple):
+    """Averaged parameters e <- d e + (1 - d) p, with d = min(decay, (1 + t) / (10 + t)) after update t = 0, 1, ...
+
+    The average starts at the initial parameters; the small d of the first updates makes it forget them.
+    """
+
+    params: Params
+    updates: Int[Array, ""]  # t
+
+
+class LearnerState(NamedTuple):
+    """Everything that training needs to continue, on the devices."""
+
+    params: Params  # moved by the optimizer
+    tables: Tables | None  # None: the model has no value tables
+    average: Average | None  # average of params; None: ema_decay is 0
+    optimizer: optax.OptState
+    actor: ActorState
+    replay: ReplayState
+    key: PRNGKeyArray
+
+
+def acting_params(state: LearnerState) -> Any:
+    """Return the parameters that play, reanalyse and are evaluated: averaged ones if there are any, with the tables."""
+    return with_tables(state.params if state.average is None else state.average.params, state.tables)
+
+
+def with_acting_params(state: LearnerState, params: Any) -> LearnerState:
+    """Return `state` with the acting parameters replaced, or removed if `params` is None."""
+    if state.tables is not None:
+        params, weights = (None, None) if params is None else nnx.split_state(params, nnx.Param, Table)
+        state = state._replace(tables=state.tables._replace(weights=weights))
+    if state.average is None:
+        return state._replace(params=params)
+    return state._replace(average=state.average._replace(params=params))
+
+
+def extend_average(average: Average, params: Params, decay: float) -> Average:
+    """Return the average after one more update.
+
+    Args:
+        average: the average before the update.
+        params: the parameters after the update.
+        decay: upper bound of d.
+
+    Returns:
+        The average that includes `params`.
+    """
+    t = average.updates.astype(jnp.float32)
+    share = jnp.minimum(decay, (1.0 + t) / (10.0 + t))
+    mixed = jax.tree.map(lambda e, p: share * e + (1.0 - share) * p, average.params, params)
+    return Average(mixed, average.updates + 1)
+
+
+def state_shardings(shardings: Shardings) -> LearnerState:
+    """Return where the parts of the state lie: games and replay are cut among the devices, the rest is copied."""
+    copied, cut = shardings
+    places = {
+        # The state of the rule of starts is shared by all environments.
+        "actor": ActorState._make(copied if name == "starts" else cut for name in ActorState._fields),
+        "replay": ReplayState._make((cut, cut, copied, copied)),
+    }
+    return LearnerState._make(places.get(name, copied) for name in LearnerState._fields)

@@ -1,0 +1,62 @@
+"""The player of a MuZero model: tree search in its learned dynamics, or in the simulator with its values."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from flax import nnx
+
+from muzero2048.game.env import Game2048
+from muzero2048.models.make import make_model
+from muzero2048.muzero.config import MuZeroConfig
+from muzero2048.players.player import Params, SearchPlayer, SearchSetting
+from muzero2048.search.base import Dynamics
+from muzero2048.search.config import SearchConfig
+from muzero2048.search.dynamics import make_dynamics
+from muzero2048.training.array_files import PARAMETERS, load_pytree
+
+
+@dataclass(frozen=True)
+class NetworkSetting(SearchSetting):
+    """Search with a MuZero model; its parameters are those of the model."""
+
+    graphdef: nnx.GraphDef[Any]
+
+    def dynamics(self, params: Params) -> Dynamics:
+        """Return the learned model or the simulator, according to `search.model`."""
+        return make_dynamics(nnx.merge(self.graphdef, params), self.game, self.search)
+
+
+def make_player(config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: Params) -> SearchPlayer:
+    """Return the player of a model, with the search of its config.
+
+    Args:
+        config: config of the learner.
+        graphdef: structure of the model.
+        params: parameters of the model.
+
+    Returns:
+        The player; it keeps `params`.
+    """
+    game = Game2048(config.rows, config.columns)
+    return SearchPlayer(NetworkSetting(game, config.search, config.discount, graphdef), params)
+
+
+def load_player(folder: Path, config: MuZeroConfig, search: SearchConfig | None = None) -> SearchPlayer:
+    """Load the player of a checkpoint; only the parameters are read.
+
+    Args:
+        folder: folder of the checkpoint.
+        config: config of the saved learner.
+        search: search to play with; None: that of the config.
+
+    Returns:
+        The player.
+
+    Raises:
+        ValueError: the parameters are damaged or belong to another network.
+    """
+    graphdef, like = nnx.split(nnx.eval_shape(lambda: make_model(config, seed=0)))
+    if search is not None:
+        config = replace(config, search=search)
+    return make_player(config, graphdef, load_pytree(folder / PARAMETERS, like))

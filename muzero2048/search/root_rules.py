@@ -1,0 +1,184 @@
+"""Rules at the root of the search: noise, action selection, and the read-out of move and policy target.
+
+    gumbel   Sequential Halving over actions sampled by Gumbel top-m (Gumbel MuZero, sec. 3)
+    puct     PUCT with Dirichlet noise in the prior; the move is drawn by the visits (MuZero)
+
+The search receives a rule as an argument, as mctx receives its selection functions. A further rule needs its functions
+and a row of ROOT_RULES in this file, and its name in `SearchConfig.root`.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import mctx
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from muzero2048.search.action_selection import argmax, possible, select_puct
+from muzero2048.search.base import ILLEGAL, Root, Statistics
+from muzero2048.search.config import SearchConfig
+from muzero2048.search.qtransforms import complete_q, scale_q
+
+
+class RootRule(NamedTuple):
+    """The functions of a rule."""
+
+    # (key, root, config) -> the root with the noise of self-play
+    add_noise: Callable[[PRNGKeyArray, Root, SearchConfig], Root]
+    # (root, statistics, backed-up value of the root [B], number of the simulation, config)
+    # -> the action that each board's next simulation follows
+    select: Callable[[Root, Statistics, Float[Array, "B"], Int[Array, ""], SearchConfig], Int[Array, "B"]]
+    # (root, statistics, config) -> the move, and the policy target (0 on illegal actions)
+    read_out: Callable[[Root, Statistics, SearchConfig], tuple[Int[Array, "B"], Float[Array, "B A"]]]
+    # config -> whether the search visits, once each, the n legal actions of largest gumbel + policy_logits. The search
+    # is then one batch of afterstates (policies.plan_one_step).
+    is_one_batch: Callable[[SearchConfig], bool]
+    # (key, tree of one board with the A slots of the actions, node, config) -> action. `select` as a function of mctx;
+    # if None, the mctx engine calls `select` itself.
+    select_with_mctx: Callable[[Array, mctx.Tree, Int[Array, ""], SearchConfig], Int[Array, ""]] | None = None
+
+
+def halving_schedule(considered: int, simulations: int) -> list[int]:
+    """Sequential Halving: return, for each simulation, the visit count of the actions among which it selects.
+
+    The ceil(log2 m) phases share the simulations. In each phase the remaining actions are visited equally often; after
+    it the worse half of them is dropped (Gumbel MuZero, sec. 3.4 and algorithm 2).
+    """
+    if considered <= 1:
+        return list(range(simulations))
+    phases = math.ceil(math.log2(considered))
+    schedule: list[int] = []
+    left, visits = considered, 0
+    while len(schedule) < simulations:
+        for _ in range(max(1, simulations // (phases * left))):
+            schedule += [visits] * left
+            visits += 1
+        left = max(2, left // 2)
+    return schedule[:simulations]
+
+
+def _select_gumbel_root(
+    root: Root, found: Statistics, node_value: Float[Array, "B"], simulation: Int[Array, ""], config: SearchConfig
+) -> Int[Array, "B"]:
+    """Select the best action of the current phase of Sequential Halving; arguments as in `RootRule.select`."""
+    del node_value
+    most = config.gumbel.considered_actions
+    table = np.array([halving_schedule(considered, config.simulations) for considered in range(most + 1)], np.int32)
+    considered = jnp.minimum(root.legal.sum(axis=-1), most)
+    visits = jnp.asarray(table)[considered, simulation]
+    return best_of_considered(root, found, visits, config)
+
+
+def best_of_considered(root: Root, found: Statistics, visits: Int[Array, "B"], config: SearchConfig) -> Int[Array, "B"]:
+    """Select argmax g + logits + sigma(completed q) among the legal actions with a given visit count.
+
+    Args:
+        root: the positions, with the Gumbel noise g.
+        found: statistics of the root.
+        visits: the visit count of the actions to choose from.
+        config: the search.
+
+    Returns:
+        An action for each board (Gumbel MuZero, sec. 3).
+    """
+    completed = complete_q(found.q_values, found.visits, root.policy_logits, root.value)
+    sigma = scale_q(completed, found.visits, found.bounds, config)
+    considered = root.legal & (found.visits == visits[:, None])
+    return argmax(jnp.where(considered, root.gumbel + root.policy_logits + sigma, -jnp.inf))
+
+
+def _read_out_gumbel(
+    root: Root, found: Statistics, config: SearchConfig
+) -> tuple[Int[Array, "B"], Float[Array, "B A"]]:
+    """Choose the best of the most visited actions; the target is softmax(logits + sigma(completed q)) (eq. 11)."""
+    completed = complete_q(found.q_values, found.visits, root.policy_logits, root.value)
+    action = best_of_considered(root, found, found.visits.max(axis=-1), config)
+    logits = root.policy_logits + scale_q(completed, found.visits, found.bounds, config)
+    return action, jax.nn.softmax(jnp.where(root.legal, logits, ILLEGAL), axis=-1) * root.legal
+
+
+def _select_gumbel_with_mctx(key: Array, tree: mctx.Tree, node: Int[Array, ""], config: SearchConfig) -> Int[Array, ""]:
+    return mctx.gumbel_muzero_root_action_selection(
+        key,
+        tree,
+        node,
+        num_simulations=config.simulations,
+        max_num_considered_actions=config.gumbel.considered_actions,
+        qtransform=functools.partial(_sigma, config),
+    )
+
+
+def _sigma(config: SearchConfig, tree: mctx.Tree, node: Int[Array, ""]) -> Float[Array, "A"]:
+    visits, value = tree.children_visits[node], tree.raw_values[node]
+    completed = complete_q(tree.qvalues(node), visits, tree.children_prior_logits[node], value)
+    return scale_q(completed, visits, jnp.stack([value, value], axis=-1), config)  # mctx has no bounds of the tree
+
+
+def _add_gumbel_noise(key: PRNGKeyArray, root: Root, config: SearchConfig) -> Root:
+    gumbel_key, _ = jax.random.split(key)
+    return root._replace(gumbel=_gumbel(gumbel_key, root, config))
+
+
+def _gumbel(key: PRNGKeyArray, root: Root, config: SearchConfig) -> Float[Array, "B A"]:
+    return config.gumbel_scale * jax.random.gumbel(key, root.policy_logits.shape)
+
+
+def _select_puct_root(
+    root: Root, found: Statistics, node_value: Float[Array, "B"], simulation: Int[Array, ""], config: SearchConfig
+) -> Int[Array, "B"]:
+    del simulation
+    return select_puct(found.q_values, found.visits, root.policy_logits, node_value, found.bounds, config)
+
+
+def _read_out_puct(root: Root, found: Statistics, config: SearchConfig) -> tuple[Int[Array, "B"], Float[Array, "B A"]]:
+    """Draw the move from N^(1/T), with T the scale of the Gumbel noise (T = 0: the most visited); target N / sum N."""
+    share = found.visits * root.legal / jnp.maximum(found.visits.sum(axis=-1, keepdims=True), 1)
+    # Gumbel-max trick: argmax of log N + T g is a draw from N^(1/T).
+    action = argmax(jnp.where(root.legal & (found.visits > 0), jnp.log(share) + root.gumbel, -jnp.inf))
+    return action, share
+
+
+def _add_puct_noise(key: PRNGKeyArray, root: Root, config: SearchConfig) -> Root:
+    """Add Dirichlet noise to the prior, and the Gumbel noise that draws the move from the visits."""
+    gumbel_key, dirichlet_key = jax.random.split(key)
+    logits = add_dirichlet_noise(dirichlet_key, root.policy_logits, config)
+    return root._replace(policy_logits=logits, gumbel=_gumbel(gumbel_key, root, config))
+
+
+def add_dirichlet_noise(key: PRNGKeyArray, logits: Float[Array, "B A"], config: SearchConfig) -> Float[Array, "B A"]:
+    """Mix Dirichlet noise into a policy (AlphaZero, 2018, methods).
+
+    Args:
+        key: key of the noise.
+        logits: of the policy P; ILLEGAL on illegal actions.
+        config: fraction f and alpha.
+
+    Returns:
+        log((1 - f) P + f eta) with eta ~ Dirichlet(alpha) over the legal actions, ILLEGAL on the others.
+    """
+    allowed = possible(logits)
+    # Normalised gamma variates are Dirichlet distributed; their logarithms do not underflow at small alpha.
+    gammas = jnp.where(allowed, jax.random.loggamma(key, config.puct.dirichlet_alpha, logits.shape), ILLEGAL)
+    fraction = config.puct.dirichlet_fraction
+    mixed = (1 - fraction) * jax.nn.softmax(logits) + fraction * jax.nn.softmax(gammas)
+    return jnp.where(allowed, jnp.log(jnp.maximum(mixed, jnp.finfo(jnp.float32).tiny)), ILLEGAL)
+
+
+GUMBEL = RootRule(
+    add_noise=_add_gumbel_noise,
+    select=_select_gumbel_root,
+    read_out=_read_out_gumbel,
+    is_one_batch=lambda config: config.simulations <= config.gumbel.considered_actions,
+    select_with_mctx=_select_gumbel_with_mctx,
+)
+PUCT = RootRule(
+    add_noise=_add_puct_noise,
+    select=_select_puct_root,
+    read_out=_read_out_puct,
+    is_one_batch=lambda config: False,
+)
+ROOT_RULES = {"gumbel": GUMBEL, "puct": PUCT}

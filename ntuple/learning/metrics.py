@@ -1,0 +1,53 @@
+"""Metrics of a report, computed from what the threads counted (launch/run/metrics.py has their units)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ntuple.learning.kernel import (
+    ERROR_SUM,
+    MOVES_SUM,
+    REACH_2048,
+    REACH_8192,
+    REACH_32768,
+    SCORE_MAX,
+    SCORE_SUM,
+    UPDATES,
+    WHOLE_GAMES,
+)
+
+
+def report_metrics(
+    counts: NDArray[np.float64], num_moves: int, seconds: float, learning_rate: float, is_adaptive: bool
+) -> dict[str, float]:
+    """Return the metrics of a report.
+
+    Args:
+        counts: float64[T, 16] of all threads, see ntuple.learning.kernel.
+        num_moves: moves since the last report.
+        seconds: wall time of these moves.
+        learning_rate: alpha of the updates.
+        is_adaptive: whether the adaptive rule has begun.
+
+    Returns:
+        Values by the name of the metric. Scores and tiles are those of finished games that began with two tiles; they
+        are left out if there is none. The mean error is not finite if the network diverged.
+    """
+    total = counts.sum(axis=0)
+    metrics = {
+        "td/error_abs_mean": total[ERROR_SUM] / max(total[UPDATES], 1),
+        "td/learning_rate": learning_rate,
+        "td/coherence": float(is_adaptive),
+        "perf/moves_per_second": num_moves / seconds,
+        "perf/updates_per_second": total[UPDATES] / seconds,
+        "train/games": total[WHOLE_GAMES],
+    }
+    if games := total[WHOLE_GAMES]:
+        metrics |= {
+            "train/score_mean": total[SCORE_SUM] / games,
+            "train/score_max": np.max(counts[:, SCORE_MAX]),
+            "train/moves_mean": total[MOVES_SUM] / games,
+            "train/reach_2048": total[REACH_2048] / games,
+            "train/reach_8192": total[REACH_8192] / games,
+            "train/reach_32768": total[REACH_32768] / games,
+        }
+    return {name: float(value) for name, value in metrics.items()}

@@ -1,0 +1,91 @@
+"""Which learning rule applies at which move of the training budget.
+
+A *stretch* is a range of moves with one rule. It ends at the next report, at the next network of the mean, where the
+rate of TD changes, where the adaptive rule begins, or where the adaptive rule forgets its rates.
+"""
+
+import numpy as np
+
+from ntuple.learning.config import NTupleConfig
+from ntuple.learning.exploration import Exploration
+from ntuple.learning.kernel import Method
+from ntuple.learning.step_sizes import RULES, TD, StepSize
+from ntuple.learning.targets import METHODS, RECTIFICATIONS, Target
+
+
+def stretch_of(config: NTupleConfig, env_steps: int) -> tuple[int, int]:
+    """Return the first move of the stretch that contains move `env_steps`, and the first move after the stretch."""
+    points = [0, config.env_steps, config.adaptive_starts]
+    points += [round(share * config.env_steps) for share, _ in config.step_size.alpha_steps]
+    grids = [(0, config.report_env_steps), (0, config.average.env_steps)]
+    if env_steps >= config.adaptive_starts:
+        grids.append((config.adaptive_starts, config.step_size.reset_env_steps))
+    for first, every in grids:
+        if every:
+            last = first + (env_steps - first) // every * every
+            points += [last, last + every]
+    return max(point for point in points if point <= env_steps), min(point for point in points if point > env_steps)
+
+
+def forgets_rates(config: NTupleConfig, env_steps: int) -> bool:
+    """Return whether the adaptive rule forgets its rates before move `env_steps` (`step_size.reset_env_steps`)."""
+    reset, adaptive_moves = config.step_size.reset_env_steps, env_steps - config.adaptive_starts
+    return reset > 0 and adaptive_moves > 0 and adaptive_moves % reset == 0
+
+
+def make_target(config: NTupleConfig) -> Target:
+    """Return the target of the kernel's updates."""
+    target = config.target
+    return Target(
+        METHODS[target.method],
+        target.direction == "backward",
+        target.steps,
+        np.float32(target.decay),
+        target.horizon,
+        RECTIFICATIONS[target.rectified],
+    )
+
+
+def method_at(config: NTupleConfig, env_steps: int, is_adaptive: bool) -> Method:
+    """Return the learning rule of the stretch that begins with a move.
+
+    Args:
+        config: the training.
+        env_steps: first move of a stretch.
+        is_adaptive: whether the adaptive rule has begun.
+
+    Returns:
+        Target and step size.
+    """
+    size = config.step_size
+    step_size = StepSize(
+        RULES[size.adaptive] if is_adaptive else TD,
+        np.float32(learning_rate_at(config, env_steps, is_adaptive)),
+        size.tc.sums == "steps",
+        np.float32(size.autostep.mu),
+        np.float32(size.autostep.tau),
+        np.float32(size.autostep.first),
+    )
+    return Method(make_target(config), step_size)
+
+
+def learning_rate_at(config: NTupleConfig, env_steps: int, is_adaptive: bool) -> float:
+    """Return the learning rate alpha of a board at move `env_steps`.
+
+    Args:
+        config: the training.
+        env_steps: number of a move.
+        is_adaptive: whether the adaptive rule has begun.
+
+    Returns:
+        alpha, before it is divided by the number of entries and multiplied by the coherence of TC.
+    """
+    return config.step_size.tc.alpha if is_adaptive else config.alpha_at(env_steps)
+
+
+def exploration_at(config: NTupleConfig, env_steps: int) -> Exploration | None:
+    """Return the exploration from move `env_steps` on; None if the training never explores."""
+    exploration, left = config.exploration, config.exploration_at(env_steps)
+    if not (exploration.epsilon or exploration.temperature):
+        return None
+    return Exploration(exploration.epsilon * left, exploration.temperature * left)

@@ -1,0 +1,144 @@
+"""Threads that learn one shared network without locks, each with its own games.
+
+The games go on from call to call, so one thread continues from a checkpoint to the bit. Several threads sometimes
+overwrite each other's updates, so their results cannot be reproduced.
+
+Each thread makes its share of the moves in slices of SLICE_MOVES. A request to stop takes effect between two slices.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from threading import Event
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ntuple.files.safetensors import Tensors
+from ntuple.game.bitboard import Rules
+from ntuple.game.episode import COLUMNS
+from ntuple.learning.config import NTupleConfig
+from ntuple.learning.exploration import Exploration
+from ntuple.learning.history import History, make_history
+from ntuple.learning.kernel import COUNTS_SIZE, ERROR_SUM, Method, start_games, train
+from ntuple.learning.schedule import make_target
+from ntuple.learning.starts import Starts, make_starts
+from ntuple.learning.state_and_q import AFTERSTATES, train_values
+from ntuple.learning.targets import EXPECTED, history_length
+from ntuple.players.greedy import GAMES_A_THREAD, make_scratch
+from ntuple.tables.network import Network
+from ntuple.tables.placement import pin
+from ntuple.tables.stages import make_stages
+
+# Moves of a thread between two checks whether to stop, about 0.25 s with 4x6 tuples. The number is fixed: each call of
+# the kernel begins with the thread's first game, so a resumed training must have the same slices to give the same bits.
+SLICE_MOVES = 250_000
+TICK_SECONDS = 0.5  # between two calls of `tick`
+
+
+class ThreadGames(NamedTuple):
+    """The games of T threads, G games each, and what the threads remember of them; made by `make_thread_games`."""
+
+    rows: NDArray[np.uint64]  # [T, G, 16] games in progress, see ntuple.game.episode
+    histories: list[History | None]  # [T]
+    starts: list[Starts | None]  # [T]
+
+
+class Task(NamedTuple):
+    """What all threads do during one stretch."""
+
+    rules: Rules
+    network: Network
+    kind: int  # what the network values, see ntuple.learning.state_and_q
+    method: Method
+    exploration: Exploration | None
+
+
+def make_thread_games(config: NTupleConfig, rules: Rules, seed: int) -> ThreadGames:
+    """Start the games of all threads.
+
+    Args:
+        config: the training.
+        rules: the game.
+        seed: seed of all random streams.
+
+    Returns:
+        Games with two tiles on the board, empty histories, and starts that have seen no board.
+    """
+    threads, kind = config.num_threads, config.start.kind
+    rows = np.zeros((threads, GAMES_A_THREAD, COLUMNS), np.uint64)
+    start_games(rules, np.uint64(seed), rows.reshape(-1, COLUMNS))
+    length = history_length(make_target(config), kind == "restart")
+    histories = [make_history(GAMES_A_THREAD, length) if length else None for _ in range(threads)]
+    return ThreadGames(rows, histories, [None if kind == "normal" else _make_starts(config) for _ in range(threads)])
+
+
+def _make_starts(config: NTupleConfig) -> Starts:
+    start = config.start
+    stages = make_stages(start.carousel.stages or config.stages)
+    numbers = (start.carousel.size, start.jump_start.fraction, start.jump_start.levels)
+    return make_starts(start.kind, start.restart.moves, stages, *numbers)
+
+
+def memory_arrays(games: ThreadGames) -> Tensors:
+    """Return what the threads remember of their games, by the names in checkpoints, such as "boards.0"."""
+    arrays: Tensors = {}
+    for i, (history, starts) in enumerate(zip(games.histories, games.starts, strict=True)):
+        if history:
+            arrays |= {f"boards.{i}": history.boards, f"rewards.{i}": history.rewards, f"deltas.{i}": history.deltas}
+        if starts:
+            arrays |= {f"pools.{i}": starts.pools, f"seen.{i}": starts.seen}
+    return arrays
+
+
+def run_threads(
+    task: Task, games: ThreadGames, num_moves: int, tick: Callable[[int], bool]
+) -> tuple[NDArray[np.float64], int]:
+    """Learn for a number of moves, shared equally among the threads.
+
+    Args:
+        task: what the threads do. The weights of its network change in place.
+        games: games of the threads, which change in place.
+        num_moves: moves of all threads together.
+        tick: called every TICK_SECONDS with the moves made so far. If it returns True, each thread stops at the end of
+            its slice.
+
+    Returns:
+        Counts float64[T, 16] of the threads (ntuple.learning.kernel), and the number of moves made.
+    """
+    threads = len(games.rows)
+    shares = [num_moves // threads + (i < num_moves % threads) for i in range(threads)]
+    counts, made, stop = np.zeros((threads, COUNTS_SIZE)), np.zeros(threads, np.int64), Event()
+
+    def learn(i: int) -> None:
+        pin(i, threads)
+        learn_slice = _make_learn_slice(task, games, i, counts[i])
+        while made[i] < shares[i] and not stop.is_set():
+            moves = min(SLICE_MOVES, shares[i] - int(made[i]))
+            learn_slice(moves)
+            made[i] += moves
+            if np.isnan(counts[i, ERROR_SUM]):  # the network diverged
+                stop.set()
+
+    with ThreadPoolExecutor(threads) as pool:
+        learning = [pool.submit(learn, i) for i in range(threads)]
+        try:
+            while wait(learning, TICK_SECONDS).not_done:
+                if tick(int(made.sum())):
+                    stop.set()
+        finally:
+            stop.set()  # an exception must not wait for the end of the stretch
+    for thread in learning:
+        thread.result()
+    return counts, int(made.sum())
+
+
+def _make_learn_slice(task: Task, games: ThreadGames, i: int, counts: NDArray[np.float64]) -> Callable[[int], None]:
+    """Return the function that lets thread i learn for a number of moves, with scratch memory of its own."""
+    rules, network, kind, method, exploration = task
+    rows, scratch = games.rows[i], make_scratch(network)
+    if kind == AFTERSTATES:
+        expecting = scratch if method.target.method == EXPECTED else None
+        memory = (rows, games.histories[i], exploration, games.starts[i], expecting, scratch)
+        return lambda moves: train(rules, network, method, moves, *memory, counts)
+    return lambda moves: train_values(rules, network, kind, method, moves, rows, exploration, scratch, counts)

@@ -1,0 +1,163 @@
+"""The state of a training: all that changes while it runs, and how a checkpoint stores it.
+
+A checkpoint folder has two files. WEIGHTS_FILE holds the network to play with; TRAINING_FILE holds the rest:
+
+    games, progress          the games of all threads; moves, games and updates so far
+    boards.i, rewards.i, ..  what thread i remembers of its games (ntuple.learning.threads)
+    first, second, log_rate  what the adaptive rule keeps for each weight, once it has begun
+    averaged, learned        with a mean of networks: the number of networks in it, and the weights in training
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ntuple.files.safetensors import Tensors, fill, load_tensors, save_tensors, take
+from ntuple.files.stored_network import (
+    MEMORY_FIELDS,
+    TRAINING_FILE,
+    UNDIVIDED_RATE,
+    WEIGHTS_FILE,
+    StoredNetwork,
+    check_beginning,
+    filled_network,
+    load_weights,
+    new_network,
+    read_memory,
+    read_weights,
+)
+from ntuple.learning.config import NTupleConfig
+from ntuple.learning.step_sizes import ADAPTIVE_RECORD_BITS, TD_RECORD_BITS
+from ntuple.learning.threads import ThreadGames, memory_arrays
+from ntuple.tables.averaging import WeightMean
+from ntuple.tables.network import PROMOTIONS, Network
+from ntuple.tables.record_fields import read_field, write_field
+from ntuple.tables.stages import count_stages
+
+
+@dataclass
+class TrainingState:
+    """All that changes in training."""
+
+    network: Network
+    mean: WeightMean  # its weights are in the order of the records
+    games: ThreadGames
+    progress: NDArray[np.int64]  # [3] env_steps, games, updates
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether the adaptive rule has begun."""
+        return int(self.network.record_bits) == ADAPTIVE_RECORD_BITS
+
+    @property
+    def played_network(self) -> Network:
+        """The network to play with: the mean of networks if there is one, else the network in training."""
+        if self.mean.weights is None:
+            return self.network
+        weights, bits = self.mean.weights, np.uint64(TD_RECORD_BITS)
+        return self.network._replace(weights=weights, record_bits=bits, promotion=PROMOTIONS["none"])
+
+
+def begin_from(state: TrainingState, config: NTupleConfig, stored: StoredNetwork) -> None:
+    """Replace the new network of a training by a stored one.
+
+    - The stored network may have fewer tuples. The other tuples keep their initial weights.
+    - It may have fewer stages. The later stages begin as copies of its last stage if weights are promoted from stage to
+      stage, else with their initial weights.
+    - If its untouched weights would have other values in this training, its promoted weights are written out.
+    - What its adaptive rule keeps is taken over if this training has the same rule from the first move on.
+
+    Args:
+        state: the state at the start of the training.
+        config: the training.
+        stored: the network to begin with.
+
+    Raises:
+        ValueError: see `check_beginning`.
+    """
+    check_beginning(stored.config, config)
+    if (stored.config.promotion, stored.initial) != (config.promotion, state.network.initial):
+        stored = stored.promoted()
+    stored = stored.as_part_of(config.network, float(state.network.initial))
+    keeps_memory = config.adaptive_starts == 0 and stored.memory.keys() == adaptive_fields(config).keys()
+    state.network = new_network(config, ADAPTIVE_RECORD_BITS if keeps_memory else TD_RECORD_BITS)
+    write_field(state.network, stored.weights)
+    if config.promotion in ("inter", "both"):
+        first, stages = count_stages(stored.config.stages), count_stages(config.stages)
+        for stage in range(first, stages):
+            write_field(state.network, stored.weights.reshape(first, -1)[-1], stage=stage)
+    for name, values in stored.memory.items() if keeps_memory else ():
+        write_field(state.network, values, MEMORY_FIELDS[name])
+
+
+def adaptive_fields(config: NTupleConfig) -> dict[str, int]:
+    """Return the fields of a record that the adaptive rule uses, by their names in files; TC uses only two."""
+    names = ("first", "second") if config.step_size.adaptive == "tc" else tuple(MEMORY_FIELDS)
+    return {name: MEMORY_FIELDS[name] for name in names}
+
+
+def save_state(state: TrainingState, config: NTupleConfig, folder: Path) -> None:
+    """Write a checkpoint.
+
+    Args:
+        state: what to write.
+        config: the training.
+        folder: an existing folder.
+    """
+    played = state.played_network
+    promotion = config.promotion if played.promotion else "none"
+    weights_config = dataclasses.replace(config, promotion=promotion)
+    save_tensors(folder / WEIGHTS_FILE, {"weights": read_field(played)}, weights_config)
+    training: Tensors = {"games": state.games.rows, "progress": state.progress, **memory_arrays(state.games)}
+    if state.mean.count:
+        training |= {"averaged": np.array([state.mean.count]), "learned": read_field(state.network)}
+    if state.is_adaptive:
+        training |= {name: read_field(state.network, field) for name, field in adaptive_fields(config).items()}
+    save_tensors(folder / TRAINING_FILE, training, config)
+
+
+def restore_state(state: TrainingState, config: NTupleConfig, folder: Path) -> None:
+    """Read a checkpoint into the state of a new training.
+
+    Args:
+        state: the state to overwrite.
+        config: the training.
+        folder: what `save_state` wrote.
+
+    Raises:
+        ValueError: a file is missing or damaged, or of another board, network or number of threads, or an older
+            version's Autostep wrote it, whose first rates were not divided by S M.
+    """
+    path = folder / TRAINING_FILE
+    training = load_tensors(path, config)
+    if UNDIVIDED_RATE in training:
+        raise ValueError(
+            f"{path}: an older version's Autostep, whose rates began with step_size.first, not divided by S M: "
+            "begin a new run with its weights by run.begin_from"
+        )
+    fill(state.progress, training, "progress", path)
+    _restore_games(state.games, training, path)
+    memory = read_memory(training, config, path)
+    bits = ADAPTIVE_RECORD_BITS if memory else TD_RECORD_BITS
+    weights = load_weights(folder, config)
+    if "averaged" in training:
+        count = int(take(training, "averaged", (1,), np.int64, path)[0])
+        state.mean = WeightMean(filled_network(config, weights).weights, count)
+        weights = read_weights(training, "learned", config, path)
+    del state.network  # else two networks would be in memory
+    state.network = filled_network(config, weights, bits)
+    for name, values in memory.items():
+        write_field(state.network, values, MEMORY_FIELDS[name])
+
+
+def _restore_games(games: ThreadGames, training: Tensors, path: Path) -> None:
+    """Fill the arrays of the threads from a file; ValueError if it has another number of threads."""
+    saved_threads, threads = len(training["games"]) if "games" in training else 0, len(games.rows)
+    if saved_threads != threads:
+        raise ValueError(f"{path}: saved by {saved_threads} threads: set threads to that, not {threads}")
+    fill(games.rows, training, "games", path)
+    for name, array in memory_arrays(games).items():
+        fill(array, training, name, path)

@@ -1,0 +1,126 @@
+"""The entries of a board: for each of M tuples and S views, the place in the tuple's table.
+
+Memory latency limits training and play. So a kernel finds the entries of a board, begins to load their records
+(`prefetch_entries`), works on something else, and reads the values later (ntuple.tables.values).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ntuple.game.bitboard import ONE, U2, U3, U8, ZERO, Board, Rules, flip, index_word, mirror, transpose
+from ntuple.game.jit import inline
+from ntuple.tables import simd
+from ntuple.tables.layout import scramble
+from ntuple.tables.network import VIEWS, Network
+from ntuple.tables.stages import stage_of
+
+U16, U16_MASK = np.uint32(16), np.uint32(0xFFFF)
+
+
+class Lookup(NamedTuple):
+    """Memory for the entries of some boards, one row for each board; made by `make_lookup`."""
+
+    entries: NDArray[np.uint32]  # [rows * 8 M] entry (m, view) of a row lies at 8 m + view: its place in table m
+    row_size: np.uint64  # 8 M
+    bases: NDArray[np.uint64]  # [rows] the first record of the board's stage
+
+
+def make_lookup(network: Network, rows: int) -> Lookup:
+    """Make the memory for the entries of `rows` boards."""
+    row_size = VIEWS * network.tables.size
+    return Lookup(np.zeros(rows * row_size, np.uint32), np.uint64(row_size), np.zeros(rows, np.uint64))
+
+
+@inline
+def _find_by_vectors(rules: Rules, network: Network, board: Board, entries: NDArray[np.uint32], at: np.uint64) -> None:
+    word = index_word(board)
+    for m in range(network.tables.size):
+        tuple_number = np.uint64(m)
+        place = at + tuple_number * U8
+        if network.digits.size == 0:
+            simd.index_views(word, network.shuffles, network.salts, tuple_number, entries, place)
+        else:
+            simd.index_views_in_base(word, network.shuffles, network.levels, tuple_number, entries, place)
+
+
+@inline
+def place_of(network: Network, nibbles: np.uint32, salt: np.uint32) -> np.uint32:
+    """Return the place of an index in its table: scrambled, or in base R on a board below 4x4.
+
+    Args:
+        network: the network.
+        nibbles: the index, one nibble for each cell.
+        salt: salt of the table.
+
+    Returns:
+        The place.
+    """
+    if network.digits.size == 0:
+        return scramble(nibbles, salt)
+    high = network.digits[nibbles >> U16] * network.levels**4
+    return np.uint32(network.digits[nibbles & U16_MASK] + high)
+
+
+@inline
+def _find_plainly(rules: Rules, network: Network, board: Board, entries: NDArray[np.uint32], at: np.uint64) -> None:
+    """Find the entries with plain arithmetic, four views at once, which LLVM keeps in one vector register."""
+    v0 = index_word(board)
+    v1 = index_word(mirror(rules, board))
+    v2 = index_word(flip(rules, board))
+    v3 = index_word(mirror(rules, flip(rules, board)))
+    for half in range((len(network.symmetries) + 3) >> 2):
+        place = at + np.uint64(4 * half)
+        for m in range(network.tables.size):
+            i0 = i1 = i2 = i3 = ZERO
+            for r in range(network.masks.shape[1]):
+                right, mask, left = network.rights[m, r], network.masks[m, r], network.lefts[m, r]
+                i0 |= ((v0 >> right) & mask) << left
+                i1 |= ((v1 >> right) & mask) << left
+                i2 |= ((v2 >> right) & mask) << left
+                i3 |= ((v3 >> right) & mask) << left
+            salt = network.salts[m]
+            entries[place] = place_of(network, np.uint32(i0), salt)
+            entries[place + ONE] = place_of(network, np.uint32(i1), salt)
+            entries[place + U2] = place_of(network, np.uint32(i2), salt)
+            entries[place + U3] = place_of(network, np.uint32(i3), salt)
+            place += U8
+        v0, v1, v2, v3 = transpose(v0), transpose(v1), transpose(v2), transpose(v3)
+
+
+# The only place that chooses between vector instructions and plain arithmetic; tests compare the two.
+_find = _find_by_vectors if simd.AVAILABLE else _find_plainly
+
+
+@inline
+def find_entries(rules: Rules, network: Network, board: Board, lookup: Lookup, row: int) -> None:
+    """Find the S M entries of a board.
+
+    Args:
+        rules: the game.
+        network: the network.
+        board: the board.
+        lookup: memory for the result.
+        row: the row of `lookup` to overwrite.
+    """
+    _find(rules, network, board, lookup.entries, np.uint64(row) * lookup.row_size)
+    stage = stage_of(network.stages, board) if network.stages.thresholds.size else ZERO
+    lookup.bases[row] = stage * network.stage_size
+
+
+@inline
+def prefetch_entries(network: Network, lookup: Lookup, row: int) -> None:
+    """Begin to load the records of a board.
+
+    Args:
+        network: the network.
+        lookup: entries of the board.
+        row: row of the board in `lookup`.
+    """
+    first = np.uint64(row) * lookup.row_size
+    for m in range(network.tables.size):
+        table = lookup.bases[row] + network.tables[m]
+        for view in range(len(network.symmetries)):
+            place = table + np.uint64(lookup.entries[first + np.uint64(VIEWS * m + view)])
+            simd.prefetch(network.weights, place << network.record_bits)

@@ -1,0 +1,51 @@
+"""The value of a board: the sum of the weights of its S M entries, which `find_entries` has found before."""
+
+import numpy as np
+
+from ntuple.game.bitboard import ONE, U2, U3
+from ntuple.game.jit import inline, kernel
+from ntuple.tables.entries import Lookup
+from ntuple.tables.network import VIEWS, Network
+from ntuple.tables.promotion import weight_of
+
+
+@inline
+def value_at(network: Network, lookup: Lookup, row: int) -> np.float32:
+    """Compute V of a board in four independent sums, so that no addition waits for the previous one.
+
+    Args:
+        network: the network.
+        lookup: entries of the board.
+        row: row of the board in `lookup`.
+
+    Returns:
+        V. With promotion, entries without an update count as in `weight_of`.
+    """
+    if network.promotion:
+        return _promoted_value(network, lookup, row)
+    first = np.uint64(row) * lookup.row_size
+    a = b = c = d = np.float32(0)
+    for m in range(network.tables.size):
+        table = lookup.bases[row] + network.tables[m]
+        if len(network.symmetries) == 1:
+            place = table + np.uint64(lookup.entries[first + np.uint64(VIEWS * m)])
+            a += network.weights[place << network.record_bits]
+            continue
+        for view in range(0, len(network.symmetries), 4):
+            at = first + np.uint64(VIEWS * m + view)
+            a += network.weights[(table + np.uint64(lookup.entries[at])) << network.record_bits]
+            b += network.weights[(table + np.uint64(lookup.entries[at + ONE])) << network.record_bits]
+            c += network.weights[(table + np.uint64(lookup.entries[at + U2])) << network.record_bits]
+            d += network.weights[(table + np.uint64(lookup.entries[at + U3])) << network.record_bits]
+    return (a + b) + (c + d)
+
+
+@kernel
+def _promoted_value(network: Network, lookup: Lookup, row: int) -> np.float32:
+    """Compute V of a network with promotion; nothing is written."""
+    first = np.uint64(row) * lookup.row_size
+    total = np.float32(0)
+    for m in range(network.tables.size):
+        for view in range(len(network.symmetries)):
+            total += weight_of(network, lookup.bases[row], m, lookup.entries[first + np.uint64(VIEWS * m + view)])
+    return total

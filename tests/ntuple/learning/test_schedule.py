@@ -1,0 +1,43 @@
+from dataclasses import replace
+
+import numpy as np
+
+from ntuple import NTupleLearner
+from ntuple.learning.config import StepSizeConfig
+from ntuple.learning.step_sizes import SECOND
+from ntuple.tables.record_fields import read_field
+from tests.ntuple.learning.trainings import CAROUSEL, METHODS, SMALL, TC, TD, learn
+
+
+def test_rates_fall_and_memory_is_lost_on_time() -> None:
+    config = METHODS[CAROUSEL]
+    learner = NTupleLearner(config, seed=1)
+    stops, rates, touched = [], [], []
+    while learner.progress["env_steps"] < config.env_steps:
+        stops.append(learner.progress["env_steps"])
+        rates.append(learner.advance()["td/learning_rate"])
+        touched.append(np.count_nonzero(read_field(learner.network, SECOND)) if rates[-1] == 1 else 0)
+    # Reports every 1000 moves; rates at 400 and 1200; TC from 2000 on, without memory at 2700 and 3400.
+    assert stops == [0, 400, 1000, 1200, 2000, 2700, 3000, 3400]
+    assert rates == [0.1, 0.05, 0.05, 0.01, 1.0, 1.0, 1.0, 1.0]
+    assert touched[4] > touched[5] < touched[6]  # 300 moves after the loss touch fewer entries than 700
+
+
+def test_otd_tc_switches_once_and_with_fresh_memory() -> None:
+    learner = NTupleLearner(
+        replace(SMALL, step_size=StepSizeConfig(adaptive_fraction=0.625)), seed=3
+    )  # TC begins at move 1500
+    reports = learn(learner)
+    assert [(r["td/coherence"], r["td/learning_rate"]) for r in reports] == [(0, 0.1)] * 2 + [(1, 1.0)] * 3
+    # Up to the switch it is TD(0) with any longer budget; at the switch |E| and A hold TC's updates alone.
+    td = NTupleLearner(replace(SMALL, step_size=TD), seed=3)
+    np.testing.assert_equal([r["td/error_abs_mean"] for r in reports[:1]], [td.advance()["td/error_abs_mean"]])
+    assert td.network.record_bits == 0
+    assert np.count_nonzero(read_field(learner.network, SECOND)) < np.count_nonzero(read_field(learner.network))
+
+
+def test_pure_tc_has_no_td_phase_and_pure_td_no_memory() -> None:
+    assert all(r["td/coherence"] == 1 for r in learn(NTupleLearner(replace(SMALL, step_size=TC), 1)))
+    learner = NTupleLearner(replace(SMALL, step_size=TD), 1)
+    assert all(r["td/coherence"] == 0 for r in learn(learner))
+    assert learner.network.record_bits == 0

@@ -1,0 +1,198 @@
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ntuple import NTupleLearner, NTuplePlayer, load_player, load_weights
+from ntuple.files.safetensors import FORMAT, load_tensors, save_tensors, write_safetensors
+from ntuple.files.stored_network import TRAINING_FILE, StoredNetwork, filled_network, load_stored
+from ntuple.game.bitboard import make_rules
+from ntuple.learning.config import StartConfig, StepSizeConfig
+from ntuple.tables.record_fields import read_field
+from tests.ntuple.learning.trainings import METHODS, SMALL, TC, TD, learn
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_save_and_restore_continue_to_the_bit(tmp_path: Path, name: str) -> None:
+    config = METHODS[name]
+    for stop in (1, 3):  # in the first half of the budget and in the second
+        whole = NTupleLearner(config, seed=2)
+        reports = learn(whole)
+        first = NTupleLearner(config, seed=2)
+        for _ in range(stop):
+            first.advance()
+        folder = tmp_path / str(stop)
+        folder.mkdir()
+        first.save(folder)
+        assert sorted(path.name for path in folder.iterdir()) == ["training.safetensors", "weights.safetensors"]
+        second = NTupleLearner(config, seed=99)
+        second.restore(folder)
+        rest = learn(second)
+        np.testing.assert_array_equal(second.network.weights, whole.network.weights)
+        np.testing.assert_array_equal(second._state.games.rows, whole._state.games.rows)
+        assert second.progress == whole.progress
+        np.testing.assert_array_equal(second.player().play(20, 1).score, whole.player().play(20, 1).score)
+        for report, same in zip(reports[stop:], rest, strict=True):
+            same = {key: metric for key, metric in same.items() if not key.startswith("perf/")}
+            assert same.items() <= report.items()
+
+
+@pytest.mark.parametrize("name", ["averaged", "averaged, promoted"])
+def test_the_mean_of_the_networks_on_the_way_is_played_and_saved(tmp_path: Path, name: str) -> None:
+    config = METHODS[name]
+    learner, networks = NTupleLearner(config, seed=1), []
+    while learner.progress["env_steps"] < config.env_steps:
+        learner.advance()
+        if learner.progress["env_steps"] in (600, 1200, 1800, 2400, 3000, 3600, 4000):  # the last of all counts too
+            networks.append(StoredNetwork(config, read_field(learner.network)).promoted().weights)
+    learner.save(tmp_path)
+    mean = load_weights(tmp_path, config)
+    np.testing.assert_allclose(mean, np.mean(networks, axis=0), rtol=1e-5, atol=1e-3)
+    assert not np.array_equal(mean, networks[-1])
+    plain = replace(config, promotion="none")
+    played = NTuplePlayer(make_rules(3, 3), filled_network(plain, mean), 1).play(20, 3)
+    np.testing.assert_array_equal(learner.player().play(20, 3).score, played.score)
+    np.testing.assert_array_equal(load_player(tmp_path, config).play(20, 3).score, played.score)
+
+
+def test_load_player_plays_like_the_learner(tmp_path: Path) -> None:
+    learner = NTupleLearner(SMALL, seed=4)
+    learn(learner)
+    learner.save(tmp_path)
+    (tmp_path / "training.safetensors").unlink()  # the weights are all that playing needs
+    saved, own = load_player(tmp_path, SMALL).play(50, 3), learner.player().play(50, 3)
+    np.testing.assert_array_equal(saved.score, own.score)
+
+
+def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    learner = NTupleLearner(SMALL, seed=4)
+    learner.save(tmp_path)
+    with pytest.raises(ValueError, match="network = '012,0134', but the config says '012'"):
+        load_player(tmp_path, replace(SMALL, network="012"))
+    with pytest.raises(ValueError, match="saved by 1 threads"):
+        NTupleLearner(replace(SMALL, threads=2), 1).restore(tmp_path)
+    weights = tmp_path / "weights.safetensors"
+    whole = weights.read_bytes()
+    for damaged in (whole[: len(whole) // 2], whole[:5], b"", b"not a checkpoint at all"):
+        weights.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"weights\.safetensors: missing or damaged") as caught:
+            learner.restore(tmp_path)
+        assert "\n" not in str(caught.value)
+    for config in ("[1]", "3", "null", '"rows"'):
+        write_safetensors(weights, {"weights": np.zeros(3)}, {"format": FORMAT, "config": config})
+        with pytest.raises(ValueError, match=r"weights\.safetensors: missing or damaged") as caught:
+            learner.restore(tmp_path)
+        assert "\n" not in str(caught.value)
+    weights.unlink()
+    with pytest.raises(ValueError, match="missing or damaged"):
+        load_player(tmp_path, SMALL)
+
+
+def test_undivided_rates_of_autostep_are_refused_and_their_weights_are_not(tmp_path: Path) -> None:
+    config = replace(SMALL, step_size=StepSizeConfig(adaptive="autostep"))
+    learner = NTupleLearner(config, seed=4)
+    learner.advance()
+    learner.save(tmp_path)
+    tensors = load_tensors(tmp_path / TRAINING_FILE, config)
+    tensors["third"] = tensors.pop("log_rate")  # as older versions named it
+    save_tensors(tmp_path / TRAINING_FILE, tensors, config)
+    with pytest.raises(ValueError, match=r"training\.safetensors: .* by run\.begin_from") as caught:
+        NTupleLearner(config, 1).restore(tmp_path)
+    assert "\n" not in str(caught.value)
+    again = NTupleLearner(config, 1)
+    again.begin_with(load_stored(tmp_path, config, with_memory=True))
+    np.testing.assert_array_equal(read_field(again.network), read_field(learner.network))
+    assert again.network.record_bits == 0  # no memory came along
+
+
+def test_a_later_stage_is_trained_alone_behind_a_trained_one(tmp_path: Path) -> None:
+    first = NTupleLearner(SMALL, seed=1)
+    learn(first)
+    first.save(tmp_path)
+    config = replace(
+        SMALL, stages="0,32", frozen_stages=1, v_init=5.0, start=StartConfig("carousel"), step_size=TC
+    )  # fmt: skip
+    learner = NTupleLearner(config, seed=2)
+    learner.begin_with(load_stored(tmp_path, SMALL, with_memory=True))
+    before = read_field(learner.network).reshape(2, -1)
+    np.testing.assert_array_equal(before[0], read_field(first.network))
+    assert (before[1] == np.float32(5 / 16)).all()
+    learn(learner)
+    after = read_field(learner.network).reshape(2, -1)
+    np.testing.assert_array_equal(after[0], before[0])
+    assert np.count_nonzero(after[1] != before[1]) > 200
+
+
+def test_promoted_stages_begin_as_copies_of_the_last_one(tmp_path: Path) -> None:
+    first = NTupleLearner(replace(SMALL, stages="0,32"), seed=1)
+    learn(first)
+    first.save(tmp_path)
+    learner = NTupleLearner(replace(SMALL, stages="0,32,64,64+32", promotion="inter"), seed=2)
+    learner.begin_with(load_stored(tmp_path, first.config))
+    before, after = read_field(first.network).reshape(2, -1), read_field(learner.network).reshape(4, -1)
+    np.testing.assert_array_equal(after, before[[0, 1, 1, 1]])
+
+
+def test_step_sizes_go_on_where_they_were_if_the_rule_is_the_same(tmp_path: Path) -> None:
+    first = NTupleLearner(replace(SMALL, step_size=TC), seed=1)
+    learn(first)
+    first.save(tmp_path)
+    stored = load_stored(tmp_path, first.config, with_memory=True)
+    again = NTupleLearner(first.config, seed=2)
+    again.begin_with(stored)
+    np.testing.assert_array_equal(again.network.weights, first.network.weights)
+    for size in (TD, StepSizeConfig(adaptive="autostep")):
+        other = NTupleLearner(replace(SMALL, step_size=size), seed=2)
+        other.begin_with(stored)
+        assert other.network.record_bits == 0
+        np.testing.assert_array_equal(read_field(other.network), read_field(first.network))
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"rows": 2, "network": "012,01"}, "rows = 3, the config 2"),
+        ({"network": "012,0135"}, "network = 012,0134"),
+        ({"symmetry": False}, "symmetry = True"),
+        ({"values": "state"}, "values = 'afterstate'"),
+        ({"stages": "64"}, "stages = 32, which are not the first ones of 64"),
+        ({"stages": "turn4"}, "which are not the first ones"),
+    ],
+)
+def test_a_network_that_does_not_fit_is_no_beginning(changes: dict[str, object], says: str) -> None:
+    config = replace(SMALL, **changes)
+    stored = StoredNetwork(replace(SMALL, stages="32"), np.zeros(0, np.float32))
+    with pytest.raises(ValueError, match=says):
+        NTupleLearner(config, seed=1).begin_with(stored)
+
+
+@pytest.mark.parametrize("size", [TD, TC])
+def test_new_tuples_learn_what_frozen_ones_leave(tmp_path: Path, size: StepSizeConfig) -> None:
+    first = NTupleLearner(SMALL, seed=1)
+    learn(first)
+    first.save(tmp_path)
+    config = replace(SMALL, network="0124,012,0134,01245", v_init=24.0)
+    learner = NTupleLearner(config, seed=2)
+    learner.begin_with(load_stored(tmp_path, SMALL))  # wherever its tuples stand; the others begin new
+    old, new = read_field(first.network), read_field(learner.network)
+    start = 11**4
+    np.testing.assert_array_equal(new[start : start + old.size], old)
+    assert (new[:start] == np.float32(24 / 32)).all()
+    assert (new[start + old.size :] == np.float32(24 / 32)).all()
+
+    config = replace(SMALL, network="012,0134,01245", frozen_tuples=2, step_size=size)
+    learner = NTupleLearner(config, seed=2)
+    learner.begin_with(load_stored(tmp_path, SMALL))
+    learn(learner)
+    after = read_field(learner.network)
+    np.testing.assert_array_equal(after[: old.size], old)
+    assert np.count_nonzero(after[old.size :]) > 200
+
+
+def test_a_beginning_with_other_tuples_is_refused(tmp_path: Path) -> None:
+    first = NTupleLearner(SMALL, seed=1)
+    learner = NTupleLearner(replace(SMALL, network="012"), seed=2)
+    first.save(tmp_path)
+    with pytest.raises(ValueError, match="it has network"):
+        learner.begin_with(load_stored(tmp_path, SMALL))

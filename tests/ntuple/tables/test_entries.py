@@ -1,0 +1,97 @@
+import random
+
+import numpy as np
+import pytest
+from reference import ntuple as reference
+from reference import rules as reference_rules
+
+from ntuple.game.bitboard import make_rules
+from ntuple.tables.entries import make_lookup
+from ntuple.tables.layout import make_salts
+from ntuple.tables.network import VIEWS, index_parts, make_network, num_weights
+from ntuple.tables.patterns import parse_network
+from ntuple.tables.record_fields import read_field, write_field
+from tests.ntuple.drivers import entries, find_plainly, positions, to_board, value
+
+# The last one lists cells out of order and apart: every cell is a run of its own.
+CASES = [
+    (4, 4, "0123,4567,0145,048c"),
+    (4, 4, "f1a3,59,7"),
+    (3, 3, "0134,012,258"),
+    (2, 3, "0123,14"),
+    (3, 2, "0123,14"),
+    (2, 2, "0123"),
+]
+
+
+def random_board(rng: random.Random, rows: int, columns: int) -> reference_rules.Board:
+    return tuple(tuple(rng.randrange(18) for _ in range(columns)) for _ in range(rows))
+
+
+def random_network(network: str, rows: int, columns: int):
+    made = make_network(network, rows, columns, 0.0)
+    write_field(made, np.random.default_rng(1).standard_normal(num_weights(made), np.float32))
+    return made
+
+
+@pytest.mark.parametrize(("rows", "columns", "text"), CASES)
+def test_positions_and_values_equal_the_reference(rows: int, columns: int, text: str) -> None:
+    rules = make_rules(rows, columns)
+    network = random_network(text, rows, columns)
+    weights = read_field(network)
+    truth = reference.Network(list(parse_network(text, rows, columns)), len(network.symmetries))
+    starts = network.tables.tolist()
+    rng = random.Random(2)
+    for _ in range(20):
+        board = random_board(rng, rows, columns)
+        found = positions(network, entries(rules, network, board).entries)
+        expected = [starts[m] + index for _, m, index in truth.entries(board)]
+        assert sorted(found) == sorted(expected)
+        assert value(rules, network, board) == pytest.approx(weights[expected].sum(), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "text"), [*CASES, (4, 4, "01234567,4567"), (4, 4, "8x6"), (3, 4, "0123456b")]
+)
+def test_vector_instructions_and_their_plain_form_agree(rows: int, columns: int, text: str) -> None:
+    rules = make_rules(rows, columns)
+    network = make_network("0", rows, columns, 0.0)._replace(**index_parts(text, rows, columns))
+    if network.levels == 16:
+        sizes = [16 ** len(pattern) for pattern in parse_network(text, rows, columns)]
+        assert network.salts.tolist() == make_salts(sizes).tolist()
+    rng = random.Random(7)
+    for _ in range(50):
+        board = random_board(rng, rows, columns)
+        plain = make_lookup(network, 1).entries
+        find_plainly(rules, network, to_board(board), plain)
+        used = np.arange(plain.size) % VIEWS < len(network.symmetries)
+        np.testing.assert_array_equal(entries(rules, network, board).entries[used], plain[used])
+
+
+@pytest.mark.parametrize(("rows", "columns", "text"), CASES)
+def test_value_is_equal_on_all_views(rows: int, columns: int, text: str) -> None:
+    rules = make_rules(rows, columns)
+    network = random_network(text, rows, columns)
+    board = random_board(random.Random(3), rows, columns)
+    views = reference_rules.symmetries(board)
+    assert len(views) == len(network.symmetries) == (8 if rows == columns else 4)
+    values = [value(rules, network, view) for view in views]
+    assert max(values) - min(values) < 1e-4
+    assert np.ptp([value(rules, network, random_board(random.Random(s), rows, columns)) for s in range(9)]) > 0.1
+
+
+@pytest.mark.parametrize(("rows", "columns", "text"), [(4, 4, "f1a3,59,7"), (2, 3, "0123,14")])
+def test_without_symmetry_a_table_serves_one_view(rows: int, columns: int, text: str) -> None:
+    rules, patterns = make_rules(rows, columns), list(parse_network(text, rows, columns))
+    network = make_network(text, rows, columns, 0.0, symmetry=False)
+    write_field(network, np.random.default_rng(1).standard_normal(num_weights(network), np.float32))
+    weights = read_field(network)
+    rng = random.Random(8)
+    for _ in range(20):
+        board = random_board(rng, rows, columns)
+        indices = [reference.index(pattern, board) for pattern in patterns]
+        expected = sum(weights[int(start) + i] for start, i in zip(network.tables, indices, strict=True))
+        assert value(rules, network, board) == pytest.approx(expected, abs=1e-5)
+        plain = make_lookup(network, 1).entries
+        find_plainly(rules, network, to_board(board), plain)
+        np.testing.assert_array_equal(plain[::VIEWS], entries(rules, network, board).entries[::VIEWS])
