@@ -1,19 +1,19 @@
-"""The faults of `python tests/mutants.py`: errors that a developer could make, spread over the rules of the code.
+"""The faults of `python tests/mutants.py`: typical programming errors in all parts of the code.
 
-An `old` text is of code alone, not of comments, and occurs once in its file.
+An `old` text consists of code without comments, and occurs once in its file.
 """
 
 from typing import NamedTuple
 
 
 class Mutant(NamedTuple):
-    """One fault and the fast tests that must catch it."""
+    """One fault, and the fast tests that must catch it."""
 
     name: str
-    file: str  # from the root of the repository
+    file: str  # path from the root of the repository
     old: str  # occurs once in the file
     new: str
-    tests: tuple[str, ...]  # files, from tests/
+    tests: tuple[str, ...]  # test files, paths from tests/
 
 
 RULES = (
@@ -25,7 +25,7 @@ RULES = (
         ("ntuple/game/test_bitboard.py",),
     ),
     Mutant(
-        "bitboard-table-merges-32768",  # the fifth bit is lost
+        "bitboard-table-merges-32768",  # loses the fifth bit
         "ntuple/game/bitboard.py",
         "if board.hi | ((a | b | c | d) >> U30):",
         "if board.hi:",

@@ -11,7 +11,7 @@ from ntuple.players.greedy import best_move, look_ahead, make_scratch
 from ntuple.tables.network import make_network
 from tests.ntuple.drivers import to_board
 
-BOARD = ((1, 2, 1, 2), (2, 1, 2, 1), (1, 2, 3, 3), (0, 1, 2, 1))  # every move but up
+BOARD = ((1, 2, 1, 2), (2, 1, 2, 1), (1, 2, 3, 3), (0, 1, 2, 1))  # all moves except up are legal
 
 
 @kernel
