@@ -71,14 +71,14 @@ NTUPLE = (
     ),
     Mutant(
         "tc-sums-decayed-error",
-        "ntuple/learning/step_sizes.py",
+        "ntuple/td/step_sizes.py",
         "summed = moved if size.takes_steps else delta\n",
         "summed = moved if size.takes_steps else delta * decay\n",
         ("ntuple/learning/test_step_sizes.py", "ntuple/learning/test_targets.py"),
     ),
     Mutant(
         "autostep-rates-without-limit",
-        "ntuple/learning/step_sizes.py",
+        "ntuple/td/step_sizes.py",
         "weights[at + U3] -= excess",
         "weights[at + U3] -= np.float32(0)",
         ("ntuple/learning/test_step_sizes.py", "ntuple/learning/test_targets.py"),
@@ -92,14 +92,14 @@ NTUPLE = (
     ),
     Mutant(
         "delayed-last-moves-learned-too-few",
-        "ntuple/learning/targets.py",
+        "ntuple/td/targets.py",
         "range(max(first, last + 1 - target.horizon), last + 1)",
         "range(max(first, last + 2 - target.horizon), last + 1)",
         ("ntuple/learning/test_targets.py",),
     ),
     Mutant(
         "lambda-return-weights-exchanged",
-        "ntuple/learning/targets.py",
+        "ntuple/td/targets.py",
         "returned = (UNDECAYED - target.decay) * value + target.decay * returned",
         "returned = target.decay * value + (UNDECAYED - target.decay) * returned",
         ("ntuple/learning/test_targets.py",),

@@ -11,10 +11,10 @@ from ntuple.files.stored_network import StoredNetwork, filled_network, load_stor
 from ntuple.files.tdl import read_w, write_w
 from ntuple.files.tdl_network import from_w, to_w
 from ntuple.learning.config import StepSizeConfig
-from ntuple.learning.step_sizes import FIRST, SECOND
 from ntuple.tables.averaging import average
 from ntuple.tables.network import num_weights
 from ntuple.tables.record_fields import read_field
+from ntuple.td.step_sizes import FIRST, SECOND
 from tests.ntuple.drivers import value
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "tdl2048"

@@ -7,7 +7,7 @@ import pytest
 from ntuple import NTupleConfig, NTupleLearner
 from ntuple.game.episode import MOVES
 from ntuple.learning import threads
-from ntuple.learning.kernel import train
+from ntuple.td.kernel import train
 from tests.ntuple.learning.trainings import CAROUSEL, METHODS, SMALL, learn
 
 

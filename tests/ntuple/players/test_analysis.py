@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from reference import ntuple as reference
 from reference import positions, rules
+from tests.ntuple.learning.test_state_and_q import ActionNetwork, move_value
 
 from ntuple import Analysis, GreedyPlayer, NTuplePlayer, RandomPlayer, make_rules
 from ntuple.game.baselines import draw_move
@@ -11,12 +12,11 @@ from ntuple.game.bitboard import afterstate, decode, turned_afterstate
 from ntuple.game.episode import COLUMNS, RNG, begin_game, board_of, go_on, set_board, write_result
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
-from ntuple.learning.state_and_q import AFTERSTATES, KINDS
 from ntuple.tables.network import Network, make_network, num_weights
 from ntuple.tables.patterns import parse_network
 from ntuple.tables.record_fields import read_field, write_field
+from ntuple.td.state_and_q import AFTERSTATES, KINDS
 from tests.ntuple.drivers import to_board, to_reference
-from tests.ntuple.learning.test_state_and_q import ActionNetwork, move_value
 
 TEXT = "012,0134"
 OVER = ((1, 2, 1), (2, 1, 2), (1, 2, 1))

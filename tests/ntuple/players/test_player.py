@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from ntuple import GreedyPlayer, NTupleConfig, NTupleLearner, NTuplePlayer, RandomPlayer, make_rules
-from ntuple.learning.state_and_q import KINDS
 from ntuple.tables.network import make_network
+from ntuple.td.state_and_q import KINDS
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from ntuple.game.bitboard import Board, make_rules
 from ntuple.game.episode import CAROUSEL, COLUMNS, FIRST, IS_WHOLE, MOVES, RNG, board_of, last_afterstate
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
-from ntuple.learning.history import LONGEST_GAME, make_history, remember
-from ntuple.learning.starts import Starts, begin_next, make_starts, watch
 from ntuple.tables.stages import make_stages
+from ntuple.td.history import LONGEST_GAME, make_history, remember
+from ntuple.td.starts import Starts, begin_next, make_starts, watch
 from tests.ntuple.drivers import to_board, to_reference
 
 RULES = make_rules(4, 4)

@@ -13,14 +13,14 @@ from ntuple import NTupleConfig, NTupleLearner, load_player
 from ntuple.game.bitboard import make_rules
 from ntuple.game.jit import kernel
 from ntuple.learning.config import ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
-from ntuple.learning.state_and_q import KINDS, STATES, learn_move, look
-from ntuple.learning.step_sizes import ADAPTIVE_RECORD_BITS, TC, TD, WEIGHT, StepSize
-from ntuple.learning.targets import PLAIN, Learning, Target
-from ntuple.learning.targets import TD as ONE_STEP
 from ntuple.players.greedy import LEARN, Move, make_scratch
 from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network, view_actions, view_cells
 from ntuple.tables.record_fields import read_field
+from ntuple.td.state_and_q import KINDS, STATES, learn_move, look
+from ntuple.td.step_sizes import ADAPTIVE_RECORD_BITS, TC, TD, WEIGHT, StepSize
+from ntuple.td.targets import PLAIN, Learning, Target
+from ntuple.td.targets import TD as ONE_STEP
 from tests.ntuple.drivers import to_board
 
 PATTERNS, V_INIT, ALPHA = "012,0134", 40.0, 0.5

@@ -10,7 +10,11 @@ from reference import rules
 
 from ntuple.game.bitboard import make_rules
 from ntuple.game.jit import kernel
-from ntuple.learning.step_sizes import (
+from ntuple.tables.network import make_network
+from ntuple.tables.patterns import parse_network
+from ntuple.tables.record_fields import read_field
+from ntuple.tables.values import value_at
+from ntuple.td.step_sizes import (
     ADAPTIVE_RECORD_BITS,
     AUTOSTEP,
     FIRST,
@@ -22,10 +26,6 @@ from ntuple.learning.step_sizes import (
     StepSize,
     update,
 )
-from ntuple.tables.network import make_network
-from ntuple.tables.patterns import parse_network
-from ntuple.tables.record_fields import read_field
-from ntuple.tables.values import value_at
 from tests.ntuple.drivers import entries, positions
 
 PATTERNS = "012,0134"
