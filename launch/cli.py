@@ -10,7 +10,7 @@ from launch.commands import bench, compare, config, evaluate, judge, moves, netw
 from launch.commands.parser import Parser
 from launch.config import completion
 from launch.errors import LaunchError, UserError
-from launch.run.signals import INTERRUPTED
+from launch.machine.signals import INTERRUPTED
 
 COMMANDS = (
     train,
@@ -72,7 +72,7 @@ class _Version(argparse.Action):
     """Print the version, which is looked up only now."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from launch.run.environment import project_version
+        from launch.machine.environment import project_version
 
         print(f"muzero2048 {project_version()}")
         parser.exit()

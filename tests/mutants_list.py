@@ -301,7 +301,7 @@ LAUNCH = (
     ),
     Mutant(
         "signal-before-call-ignored",
-        "launch/run/signals.py",
+        "launch/machine/signals.py",
         "return None if self.requested else call()",
         "return call()",
         ("launch/run/test_signals.py",),

@@ -18,10 +18,10 @@ from rich.table import Table
 
 from launch.config.experiment import Experiment, RunConfig
 from launch.errors import UserError
+from launch.machine.environment import project_version
+from launch.machine.processes import Processes
 from launch.run import checkpoints
 from launch.run.checkpoints import State
-from launch.run.environment import project_version
-from launch.run.processes import Processes
 from ntuple import NTupleConfig
 from ntuple.files.safetensors import differences, shape_of
 from ntuple.files.stored_network import StoredNetwork, load_stored, save_stored

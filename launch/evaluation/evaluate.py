@@ -24,8 +24,8 @@ from launch.evaluation.result import (
 from launch.evaluation.search_options import Options, Search, expectimax, resolve
 from launch.evaluation.seeds import BASELINE_SEED, final_evaluation_seed
 from launch.learners import registry
+from launch.machine.signals import STOPPED
 from launch.run import checkpoints
-from launch.run.signals import STOPPED
 from ntuple.learner_spec import EXPECTIMAX
 
 BASELINES = {"random": "RandomPlayer", "greedy": "GreedyPlayer"}  # classes of ntuple: players for comparison

@@ -16,7 +16,7 @@ import numpy as np
 
 from launch.errors import UserError
 from launch.evaluation.result import Evaluation, OutputOptions
-from launch.run.signals import StopSignals
+from launch.machine.signals import StopSignals
 from ntuple.game.interfaces import Games
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from launch.evaluation.search_options import Search
 from launch.evaluation.summary import Summary, statistics_block, summarize, summary_line
 from launch.files import write_json, write_text
 from launch.learners import registry
+from launch.machine.environment import command_line, machine, project_version
 from launch.run.checkpoints import State
-from launch.run.environment import command_line, machine, project_version
 from ntuple.game.interfaces import Games
 
 if TYPE_CHECKING:

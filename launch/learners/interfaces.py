@@ -64,7 +64,7 @@ class Learner(Protocol):
     def memory(config: Any) -> dict[str, int]:
         """Return a lower bound of the bytes that a training takes on one device, by the name of each part.
 
-        Nothing is allocated. launch/run/memory.py prints the parts and refuses a training that cannot fit.
+        Nothing is allocated. launch/machine/memory.py prints the parts and refuses a training that cannot fit.
         """
 
     @property

@@ -1,1 +1,1 @@
-"""One training from its start to its end: loop, checkpoints, metrics, signals, processes."""
+"""The training loop: checkpoints, evaluation, metrics, tracking and progress."""

@@ -23,7 +23,7 @@ from launch.config.experiment import CONFIG_FILE, Experiment, load_experiment
 from launch.errors import UserError, warn
 from launch.files import sync, write_json
 from launch.learners.interfaces import Learner
-from launch.run.processes import Processes
+from launch.machine.processes import Processes
 
 FOLDER = "checkpoints"
 SNAPSHOTS = "snapshots"  # folder of a run with checkpoints that are never deleted

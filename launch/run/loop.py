@@ -17,9 +17,9 @@ from pathlib import Path
 from launch.config.experiment import Experiment, load_experiment, warn_without_effect
 from launch.errors import UserError
 from launch.learners import registry
-from launch.run.processes import Processes, join
+from launch.machine.processes import Processes, join
+from launch.machine.signals import STOPPED, StopSignals
 from launch.run.resume import agree_on_start, in_folder, is_finished, is_run_folder, refuse_changes
-from launch.run.signals import STOPPED, StopSignals
 from launch.run.training_run import TrainingRun
 
 OUT_OF_MEMORY = "RESOURCE_EXHAUSTED.*(memory|allocat)"  # in JAX's error when a program does not fit

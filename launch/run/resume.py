@@ -11,9 +11,9 @@ from launch.config.experiment import CONFIG_FILE, Experiment, changes
 from launch.errors import UserError
 from launch.learners import registry
 from launch.learners.interfaces import Learner, LearnerConfig
+from launch.machine.processes import Processes
 from launch.run import checkpoints
 from launch.run.evaluations import final_evaluation, own_search
-from launch.run.processes import Processes
 
 BUDGET = ("env_steps", "report_env_steps")  # settings of a learner that change nothing it has learned
 

@@ -13,17 +13,17 @@ from launch.evaluation.summary import summarize
 from launch.files import write_text
 from launch.learners import registry
 from launch.learners.interfaces import Learner
+from launch.machine.environment import project_version, record_environment
+from launch.machine.memory import check_memory
+from launch.machine.processes import Processes
+from launch.machine.profile import recording
+from launch.machine.signals import StopSignals
 from launch.run import checkpoints, tracking
 from launch.run.checkpoints import State
-from launch.run.environment import project_version, record_environment
 from launch.run.evaluations import evaluation_in_training, final_evaluation, own_search, play_with_probes
 from launch.run.journal import Journal, WrittenJournal
-from launch.run.memory import check_memory
 from launch.run.metrics import Row
-from launch.run.processes import Processes
-from launch.run.profile import recording
 from launch.run.resume import begin_from
-from launch.run.signals import StopSignals
 from ntuple.game.interfaces import Games
 
 

@@ -16,8 +16,8 @@ from launch.config.experiment import CONFIG_FILE, Experiment, RunConfig, load_ex
 from launch.errors import UserError
 from launch.evaluation.search_options import NOISE, Options, Search, resolve
 from launch.evaluation.seeds import final_evaluation_seed
+from launch.machine.processes import Processes
 from launch.run.checkpoints import State, save_checkpoint
-from launch.run.processes import Processes
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.search.config import SearchConfig
 from muzero2048.training.config import ReplayConfig

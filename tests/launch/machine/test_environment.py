@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from launch.run import environment
+from launch.machine import environment
 
 
 def _git(*words: str) -> str:

@@ -15,8 +15,8 @@ import pytest
 
 from launch.cli import main
 from launch.errors import UserError
+from launch.machine.processes import Processes, join
 from launch.run.checkpoints import find_checkpoint, read_checkpoint, verify
-from launch.run.processes import Processes, join
 from launch.run.tracking import METRICS_FILE, read_metrics
 
 ROOT = Path(__file__).parents[3]
@@ -29,7 +29,7 @@ TOY_PROGRAM = """
 import os, sys, time
 import jax
 import toy
-from launch.run import processes
+from launch.machine import processes
 from launch.learners import registry
 from launch.cli import main
 from toy import ToyLearner, ToyPlayer

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from launch.errors import LaunchError, UserError
 from launch.learners import registry
-from launch.run.signals import StopSignals
+from launch.machine.signals import StopSignals
 
 BEAT_SECONDS = 2.0  # between two heartbeats
 LOST_SECONDS = 30.0  # without a heartbeat until a process counts as lost; a process that compiles sends heartbeats
@@ -222,7 +222,7 @@ def join(learner: str) -> Processes:
     import jax
     from jax._src.distributed import global_state  # JAX has no public way to its key-value store
 
-    jax.config.update("jax_enable_preemption_service", False)  # launch/run/signals.py handles signals
+    jax.config.update("jax_enable_preemption_service", False)  # launch/machine/signals.py handles signals
     by_hand: dict[str, Any] = {}
     if source == NUM_PROCESSES:
         if not os.environ.get(ADDRESS, "").rpartition(":")[2].isdecimal():

@@ -9,8 +9,8 @@ import pytest
 from launch.cli import main
 from launch.config.experiment import load_experiment
 from launch.learners import registry
-from launch.run import memory
-from launch.run.memory import available_bytes, check_memory, device_bytes, size_text
+from launch.machine import memory
+from launch.machine.memory import available_bytes, check_memory, device_bytes, size_text
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 TINY = CONFIGS / "muzero" / "tiny.yaml"
