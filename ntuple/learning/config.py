@@ -23,7 +23,7 @@ RESTART, CAROUSEL, JUMP = "start.kind=restart", "start.kind=carousel", "start.ki
 
 @dataclass(frozen=True)
 class TargetConfig(Settings, prefix="target"):
-    """What an afterstate learns from (targets.py)."""
+    """What an afterstate learns from (td/targets.py)."""
 
     method: Literal["td", "n_step", "lambda_return", "trace", "delayed", "expected"] = setting(
         "td", "Rule that computes the target."
@@ -81,7 +81,7 @@ class AutostepConfig(Settings, prefix="step_size.autostep"):
 
 @dataclass(frozen=True)
 class StepSizeConfig(Settings, prefix="step_size"):
-    """How an error changes the weights (step_sizes.py): TD first, then an adaptive rule for the last part."""
+    """How an error changes the weights (td/step_sizes.py): TD first, then an adaptive rule for the last part."""
 
     alpha: float = setting(
         0.1, "TD: learning rate of a board, shared by its entries.", above=0, at_most=2, only_if=SOME_TD
@@ -123,7 +123,7 @@ class ExplorationConfig(Settings, prefix="exploration"):
     epsilon: float = setting(0.0, "Probability of a random move at the start.", at_least=0, at_most=1)
     temperature: float = setting(
         0.0,
-        "Temperature of softmax moves at the start, in points, unlike Guei's (ntuple/learning/exploration.py).",
+        "Temperature of softmax moves at the start, in points, unlike Guei's (ntuple/td/exploration.py).",
         at_least=0,
         below=1e9,
     )
@@ -178,7 +178,7 @@ class JumpStartConfig(Settings, prefix="start.jump_start"):
 
 @dataclass(frozen=True)
 class StartConfig(Settings, prefix="start"):
-    """Where the games of training begin (starts.py). Evaluation always plays from normal starts."""
+    """Where the games of training begin (td/starts.py). Evaluation always plays from normal starts."""
 
     kind: Literal["normal", "restart", "carousel", "jump_start"] = setting("normal", "Rule that chooses the start.")
     restart: RestartConfig = group(RestartConfig, only_if=RESTART)
@@ -224,7 +224,7 @@ class NTupleConfig(Settings):
     symmetry: bool = setting(True, "All views of a tuple share one table (8; 4 on oblong boards).")
     values: Literal["afterstate", "state", "action"] = setting(
         "afterstate",
-        "What the network values; states and actions are there for comparison (ntuple/learning/state_and_q.py).",
+        "What the network values; states and actions are there for comparison (ntuple/td/state_and_q.py).",
     )
     stages: tuple[int | str, ...] = setting(
         (),

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.learning.kernel import (
+from ntuple.td.kernel import (
     ERROR_SUM,
     MOVES_SUM,
     REACH_2048,
