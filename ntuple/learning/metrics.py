@@ -22,7 +22,7 @@ def report_metrics(
     """Return the metrics of a report.
 
     Args:
-        counts: float64[T, 16] of all threads, see ntuple.learning.kernel.
+        counts: float64[T, 16] of all threads, see ntuple.td.kernel.
         num_moves: moves since the last report.
         seconds: wall time of these moves.
         learning_rate: alpha of the updates.

@@ -49,7 +49,7 @@ class Task(NamedTuple):
 
     rules: Rules
     network: Network
-    kind: int  # what the network values, see ntuple.learning.state_and_q
+    kind: int  # what the network values, see ntuple.td.state_and_q
     method: Method
     exploration: Exploration | None
 
@@ -104,7 +104,7 @@ def run_threads(
             its slice.
 
     Returns:
-        Counts float64[T, 16] of the threads (ntuple.learning.kernel), and the number of moves made.
+        Counts float64[T, 16] of the threads (ntuple.td.kernel), and the number of moves made.
     """
     threads = len(games.rows)
     shares = [num_moves // threads + (i < num_moves % threads) for i in range(threads)]

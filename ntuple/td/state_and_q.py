@@ -175,7 +175,7 @@ def train_values(
     scratch: Scratch,
     counts: NDArray[np.float64],
 ) -> None:
-    """Play and learn for `num_moves` moves of one thread; the counterpart of `ntuple.learning.kernel.train`.
+    """Play and learn for `num_moves` moves of one thread; the counterpart of `ntuple.td.kernel.train`.
 
     Args:
         rules: the game.
