@@ -108,7 +108,7 @@ def random_tables(
 ) -> Tables:
     """Return random tables with rewards and values of the order of `scale`.
 
-    If the model knows the rules, some actions are illegal, some states are over, and some codes are impossible; every
+    With `knows_the_rules`, some actions are illegal, some states are over, and some codes are impossible; every
     fifth afterstate has only one possible code. All values of the other states are positive, so a state that is over,
     with value 0, is the worst.
     """
