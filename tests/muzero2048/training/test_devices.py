@@ -61,7 +61,7 @@ for x in jax.tree.leaves((state.params, state.tables, state.average, state.optim
 learner.save(other)
 learner.restore(one)
 second = learner.advance()
-scores = learner.player().play(10, seed=0).score.tolist() if index == 0 else []  # the others need not know of it
+scores = learner.player().play(10, seed=0).score.tolist() if index == 0 else []  # only the first process plays
 print(json.dumps([first, second, scores]))
 """
 
