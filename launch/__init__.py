@@ -1,1 +1,1 @@
-"""Everything that starts, follows, evaluates and compares runs of either learner."""
+"""Commands that train, evaluate and compare the learners."""

@@ -1,4 +1,4 @@
-"""`python -m launch` is the command line `muzero2048`."""
+"""`python -m launch` runs the command line `muzero2048`."""
 
 import sys
 

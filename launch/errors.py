@@ -1,16 +1,16 @@
-"""The errors that end a command with one clear line, and the warnings that do not."""
+"""Errors that end a command with one line, and warnings."""
 
 import sys
 
 
 class LaunchError(Exception):
-    """Ends a command: the command line prints its one line to stderr and exits with `exit_code`."""
+    """An error that ends a command: the command line prints its one line to stderr and exits with `exit_code`."""
 
     exit_code = 1
 
 
 class UserError(LaunchError):
-    """The user's mistake. The line says what is wrong, where, and how to mend it."""
+    """A mistake of the user. The line says what is wrong, where, and how to correct it."""
 
     exit_code = 2
 
@@ -20,5 +20,5 @@ class DivergedError(LaunchError):
 
 
 def warn(line: str) -> None:
-    """Print one line of warning to stderr."""
+    """Print a warning of one line to stderr."""
     print(f"warning: {line}", file=sys.stderr, flush=True)

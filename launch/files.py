@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: temporary name, fsync, rename."""
+"""Write files atomically: under a temporary name, with fsync, then rename."""
 
 import json
 import os
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace a file in one step: a reader, or a machine that stops, sees the old or the new one."""
+    """Write a text file in one step: readers, also after a crash of the machine, see the old or the new file."""
     temporary = path.with_name(f".{path.name}.tmp")
     with temporary.open("w", encoding="utf-8") as file:
         file.write(text)
@@ -18,12 +18,12 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """`write_text` of one JSON value; NaN and infinity, which JSON does not have, raise ValueError."""
+    """Write one JSON value by `write_text`; NaN and infinity, which JSON does not have, raise ValueError."""
     write_text(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
 
 
 def sync(path: Path) -> None:
-    """Force a file or the entries of a folder to the disk."""
+    """Force a file, or the list of entries of a folder, to the disk (fsync)."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

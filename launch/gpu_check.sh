@@ -43,7 +43,7 @@ import json, sys
 from pathlib import Path
 
 import jax
-from launch.run.environment import environment
+from launch.machine.environment import environment
 
 work, file = Path(sys.argv[1]), Path(sys.argv[2])
 result = {**environment(), "devices": [f"{d.platform} {d.device_kind}" for d in jax.devices()], "parts": {}}

@@ -1,4 +1,4 @@
-"""Settings for the whole suite. Those of JAX are set in the environment: tests which need no JAX do not load it."""
+"""Settings for all tests. JAX is configured by environment variables, so that tests without JAX do not import it."""
 
 import os
 import sys
@@ -10,10 +10,10 @@ import pytest
 from hypothesis import settings
 
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
-# Compiled programs outlive the process: a second run of the suite spends its time in tests.
+# Compiled programs are kept on disk, so that a second run of the tests compiles nothing.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
-# Tests compile many programs and compute little: with these flags XLA compiles a round of training in 5 s, not 24.
+# Compilation takes most of the time. With these flags XLA compiles a training round in 5 s instead of 24 s.
 FLAGS = (
     "--xla_backend_optimization_level=0",
     "--xla_llvm_disable_expensive_passes=true",
@@ -21,20 +21,23 @@ FLAGS = (
 )
 os.environ.setdefault("XLA_FLAGS", " ".join(FLAGS))
 
-# The same examples in every run, and no limit of time for the first one, which compiles.
+# Hypothesis: the same examples in every run, and no time limit, because the first example compiles.
 settings.register_profile("suite", deadline=None, derandomize=True)
 settings.load_profile("suite")
 
 
 @pytest.fixture
 def rng() -> np.random.Generator:
-    """Random numbers of a test, the same in every run."""
+    """Return a random generator with the same seed in every run."""
     return np.random.default_rng(0)
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _forget_programs() -> Iterator[None]:
-    """Drop what a file of tests compiled: a process may hold 65,530 memory maps, and beyond them XLA crashes."""
+    """Clear the caches of compiled programs after each test file.
+
+    A process can hold 65,530 memory maps. XLA crashes beyond this number.
+    """
     yield
     if "jax" in sys.modules:
         if "muzero2048.players.player" in sys.modules:

@@ -1,14 +1,18 @@
-"""Put faults into the code, one at a time, and run the tests that must catch each of them.
+"""Mutation test: put one fault at a time into the code, and run the tests that must fail.
 
 python tests/mutants.py [--only NAME ...] [--root DIR]
 
-The faults are in tests/mutants_list.py, each with the fast tests that must fail under it. The tracked files of the
-repository are copied to a temporary folder, where one text of one file is replaced, the tests run until the first
-failure, and the file is written back. A fault is caught if a test fails; an error of import or collection does not
-count. The tests are not run without a fault: the suite must be green first, since a test that fails anyway seems to
-catch everything.
+tests/mutants_list.py lists the faults, each with the fast tests that must catch it. The tracked files of the repository
+are copied to a temporary folder. The steps for each fault are:
 
-The exit code is 1 if a fault survives, cannot be applied, or ends the tests in another way than by a failure.
+1. Replace one text in one file of the copy.
+2. Run the tests until the first failure.
+3. Restore the file.
+
+A fault is caught if a test fails. An error of import or collection does not count. The tests are not run without a
+fault, so run the whole suite first: a test that always fails seems to catch every fault.
+
+The exit code is 1 if a fault survives, cannot be applied, or ends the tests in another way than by a failed test.
 """
 
 import argparse
@@ -26,14 +30,14 @@ from typing import NamedTuple
 from mutants_list import MUTANTS, Mutant
 
 ROOT = Path(__file__).parents[1]
-SECONDS = 600  # of one fault, after which its tests count as tests that hang
+SECONDS = 600  # time limit of the tests of one fault; a longer run is reported as an error
 FAILED = 1  # pytest's exit code if tests ran and some failed
 PASSED = 0
 CAUGHT, SURVIVED, NOT_FOUND = "caught", "SURVIVED", "old text not found"
 
 
 class Outcome(NamedTuple):
-    """What came of a fault."""
+    """The result of one fault."""
 
     result: str
     seconds: float
@@ -41,7 +45,7 @@ class Outcome(NamedTuple):
 
 
 def copy_tracked(root: Path, copy: Path) -> None:
-    """Copy the files that git tracks, as they are in the work tree."""
+    """Copy the files that git tracks, with the uncommitted changes of the work tree."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True).stdout
     for name in listed.split("\0"):
         if name and (root / name).is_file():
@@ -50,16 +54,26 @@ def copy_tracked(root: Path, copy: Path) -> None:
 
 
 def environment(root: Path, copy: Path) -> dict[str, str]:
-    """The variables under which the tests import the copy.
+    """Return the environment variables with which the tests import the copy.
 
-    The caches of compiled code are those of every other run, so that code without the fault is not compiled again.
-    Their keys are the content of the code. If a key missed a fault, the fault would survive, which shows that mistake.
+    The caches of compiled code are shared with all other runs, so that code without the fault is not compiled again.
+    Their keys depend on the content of the code. If a fault did not change the key, it would survive, and so reveal
+    the error in the key.
     """
     return {"JAX_COMPILATION_CACHE_DIR": str(root / ".cache" / "jax"), **os.environ, "PYTHONPATH": str(copy)}
 
 
 def run_tests(root: Path, copy: Path, mutant: Mutant) -> Outcome:
-    """Run the tests of a fault that is in the copy."""
+    """Run the tests of a fault that has been applied to the copy.
+
+    Args:
+        root: the repository, for the caches of compiled code.
+        copy: folder with the fault.
+        mutant: the fault.
+
+    Returns:
+        The result and the name of the failed test.
+    """
     files = [f"tests/{name}" for name in mutant.tests]
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *files]
     began = time.monotonic()
@@ -80,7 +94,16 @@ def run_tests(root: Path, copy: Path, mutant: Mutant) -> Outcome:
 
 
 def try_mutant(root: Path, copy: Path, mutant: Mutant) -> Outcome:
-    """Apply a fault to the copy, run its tests, and write the file back."""
+    """Apply a fault to the copy, run its tests, and restore the file.
+
+    Args:
+        root: the repository, for the caches of compiled code.
+        copy: folder with the files of the repository.
+        mutant: the fault.
+
+    Returns:
+        The result.
+    """
     file = copy / mutant.file
     text = file.read_text(encoding="utf-8") if file.is_file() else ""
     if text.count(mutant.old) != 1:
@@ -93,7 +116,16 @@ def try_mutant(root: Path, copy: Path, mutant: Mutant) -> Outcome:
 
 
 def try_all(root: Path, mutants: Sequence[Mutant], tell: Callable[[str], None] = print) -> bool:
-    """Try the faults one after the other and tell of each; whether all were caught."""
+    """Try the faults one after the other.
+
+    Args:
+        root: the repository.
+        mutants: the faults.
+        tell: prints one line of the report.
+
+    Returns:
+        Whether all faults were caught.
+    """
     width = max(len(mutant.name) for mutant in mutants)
     tell(f"{'fault':{width}}  {'seconds':>7}  result")
     outcomes = []
@@ -111,7 +143,7 @@ def try_all(root: Path, mutants: Sequence[Mutant], tell: Callable[[str], None] =
 
 
 def main() -> int:
-    """Try the faults that the command line names."""
+    """Try the faults given on the command line, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=[mutant.name for mutant in MUTANTS], default=[])
     parser.add_argument("--root", type=Path, default=ROOT, metavar="DIR", help="the repository; default: this one")

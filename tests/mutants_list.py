@@ -1,19 +1,19 @@
-"""The faults of `python tests/mutants.py`: errors that a developer could make, spread over the rules of the code.
+"""The faults of `python tests/mutants.py`: typical programming errors in all parts of the code.
 
-An `old` text is of code alone, not of comments, and occurs once in its file.
+An `old` text consists of code without comments, and occurs once in its file.
 """
 
 from typing import NamedTuple
 
 
 class Mutant(NamedTuple):
-    """One fault and the fast tests that must catch it."""
+    """One fault, and the fast tests that must catch it."""
 
     name: str
-    file: str  # from the root of the repository
+    file: str  # path from the root of the repository
     old: str  # occurs once in the file
     new: str
-    tests: tuple[str, ...]  # files, from tests/
+    tests: tuple[str, ...]  # test files, paths from tests/
 
 
 RULES = (
@@ -25,7 +25,7 @@ RULES = (
         ("ntuple/game/test_bitboard.py",),
     ),
     Mutant(
-        "bitboard-table-merges-32768",  # the fifth bit is lost
+        "bitboard-table-merges-32768",  # loses the fifth bit
         "ntuple/game/bitboard.py",
         "if board.hi | ((a | b | c | d) >> U30):",
         "if board.hi:",
@@ -71,14 +71,14 @@ NTUPLE = (
     ),
     Mutant(
         "tc-sums-decayed-error",
-        "ntuple/learning/step_sizes.py",
+        "ntuple/td/step_sizes.py",
         "summed = moved if size.takes_steps else delta\n",
         "summed = moved if size.takes_steps else delta * decay\n",
         ("ntuple/learning/test_step_sizes.py", "ntuple/learning/test_targets.py"),
     ),
     Mutant(
         "autostep-rates-without-limit",
-        "ntuple/learning/step_sizes.py",
+        "ntuple/td/step_sizes.py",
         "weights[at + U3] -= excess",
         "weights[at + U3] -= np.float32(0)",
         ("ntuple/learning/test_step_sizes.py", "ntuple/learning/test_targets.py"),
@@ -92,14 +92,14 @@ NTUPLE = (
     ),
     Mutant(
         "delayed-last-moves-learned-too-few",
-        "ntuple/learning/targets.py",
+        "ntuple/td/targets.py",
         "range(max(first, last + 1 - target.horizon), last + 1)",
         "range(max(first, last + 2 - target.horizon), last + 1)",
         ("ntuple/learning/test_targets.py",),
     ),
     Mutant(
         "lambda-return-weights-exchanged",
-        "ntuple/learning/targets.py",
+        "ntuple/td/targets.py",
         "returned = (UNDECAYED - target.decay) * value + target.decay * returned",
         "returned = target.decay * value + (UNDECAYED - target.decay) * returned",
         ("ntuple/learning/test_targets.py",),
@@ -301,7 +301,7 @@ LAUNCH = (
     ),
     Mutant(
         "signal-before-call-ignored",
-        "launch/run/signals.py",
+        "launch/machine/signals.py",
         "return None if self.requested else call()",
         "return call()",
         ("launch/run/test_signals.py",),

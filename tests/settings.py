@@ -1,4 +1,4 @@
-"""Configs for tests, from flat names of keys."""
+"""Configs for tests, built from flat key names."""
 
 import dataclasses
 from typing import Any
@@ -7,11 +7,14 @@ from ntuple.plain_values import in_present_form
 
 
 def configured(base: Any, **changes: Any) -> Any:
-    """A config with some keys changed.
+    """Return a config with some keys changed.
 
     Args:
-        base: a Settings class, whose defaults count, or one of its instances.
-        changes: values by the present or a former name of a key: `considered_actions` is `gumbel.considered_actions`.
+        base: a Settings class, which gives its defaults, or an instance.
+        changes: values by the present or a former name of a key; `considered_actions` is `gumbel.considered_actions`.
+
+    Returns:
+        The config.
     """
     start = base() if isinstance(base, type) else base
     return _changed(start, in_present_form(type(start), changes))

@@ -1,4 +1,4 @@
-"""The arrows of docs/architecture.md: launch -> muzero2048 -> ntuple, and nothing back."""
+"""Imports go in one direction, launch -> muzero2048 -> ntuple, as docs/architecture.md describes."""
 
 import ast
 import subprocess
@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from launch.learners.registry import LEARNERS
 
 ROOT = Path(__file__).parent.parent
 
@@ -24,6 +26,7 @@ def imported_packages(file: Path) -> set[str]:
     ("package", "forbidden"), [("ntuple", {"jax", "muzero2048", "launch"}), ("muzero2048", {"launch"})]
 )
 def test_a_learner_imports_nothing_from_above_it(package, forbidden):
+    """No file imports a forbidden package."""
     files = list((ROOT / package).rglob("*.py"))
     assert files
     for file in files:
@@ -40,16 +43,17 @@ def test_a_learner_imports_nothing_from_above_it(package, forbidden):
     ],
 )
 def test_what_learners_share_is_in_the_room_of_none_of_them(room, forbidden):
+    """Shared code imports no learner, and no learner imports another learner."""
     names = tuple(f"muzero2048.{other}." for other in forbidden)
     for file in (ROOT / "muzero2048" / room).rglob("*.py"):
         assert not [name for name in imported_modules(file) if name.startswith(names)], file
 
 
-SHARED = {"ntuple.settings", "ntuple.game.interfaces"}  # need no more than numpy
+SHARED = {"ntuple.settings", "ntuple.game.interfaces", "ntuple.learner_spec"}  # these modules need numpy at most
 
 
 def test_one_file_of_muzero_imports_the_networks_of_ntuple():
-    """The two allowed arrows: settings and interfaces for all files, networks for one."""
+    """All files of muzero2048 may import the SHARED modules; only one file imports the networks."""
     files = (ROOT / "muzero2048").rglob("*.py")
     found = {file.relative_to(ROOT).as_posix(): imported_modules(file) - SHARED for file in files}
     users = {file for file, modules in found.items() if any(m.split(".")[0] == "ntuple" for m in modules)}
@@ -57,7 +61,7 @@ def test_one_file_of_muzero_imports_the_networks_of_ntuple():
 
 
 def test_files_import_each_other_in_no_circle():
-    """Imports within functions count too; those for type checkers alone do not."""
+    """Imports inside functions count as well; imports under TYPE_CHECKING do not."""
     files = {file for package in ("launch", "muzero2048", "ntuple") for file in (ROOT / package).rglob("*.py")}
     graph = {file: imported_files(file) & files - {file} for file in files}
     while graph:
@@ -67,7 +71,7 @@ def test_files_import_each_other_in_no_circle():
 
 
 def imported_files(file: Path) -> set[Path]:
-    """Modules that a file imports, and submodules that it imports by `from package import module`."""
+    """Return the files that a file imports, with the submodules in `from package import module`."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
@@ -87,6 +91,12 @@ def test_settings_load_no_numba(module):
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
+@pytest.mark.parametrize("module", LEARNERS.values())
+def test_what_a_learner_declares_loads_no_learner(module):
+    code = f"import sys, {module}; sys.exit(not {{'numba', 'jax', 'numpy'}}.isdisjoint(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
 @pytest.mark.parametrize("module", ["ntuple", "launch.cli"])
 def test_jax_is_not_loaded_where_it_is_not_needed(module):
     code = f"import sys, {module}; sys.exit('jax' in sys.modules)"
@@ -94,6 +104,7 @@ def test_jax_is_not_loaded_where_it_is_not_needed(module):
 
 
 def test_no_file_that_is_shipped_can_run_code_from_a_file_that_is_read():
+    """No package uses pickle or a similar format, which runs code while a file is loaded."""
     for package in ("launch", "muzero2048", "ntuple"):
         for file in (ROOT / package).rglob("*.py"):
             assert not imported_packages(file) & {"pickle", "joblib", "dill", "cloudpickle", "marshal"}, file

@@ -1,4 +1,4 @@
-"""Every experiment in configs/ loads, and its header is a lab note whose command names the file."""
+"""Every experiment in configs/ loads. Its header states the command, machine, time and expected result."""
 
 import re
 from pathlib import Path

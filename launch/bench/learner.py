@@ -21,14 +21,15 @@ import jax.numpy as jnp
 
 from launch.bench.rows import Row, best_seconds
 from launch.bench.work import Work, count_work
+from launch.config.examples import examples_folder
 from launch.config.experiment import load_experiment
 from launch.errors import UserError
-from launch.run.environment import device_bytes
+from launch.machine.memory import device_bytes
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.train_step import Learner, make_learner
 from muzero2048.search.expansion import block_size
 
-CONFIGS = Path(__file__).parents[2] / "configs" / "muzero"
+CONFIGS = examples_folder() / "muzero"
 SMALL, LARGE = ("grounded", "latent"), ("dissertation", "deepmind")  # large configs are not run on a CPU
 CHUNK = 32  # moves of a game in a chunk, so that large configs run briefly; see `shortened`
 REPEATS = 3  # fewer than launch.bench.rows.REPEATS, since a chunk is long enough for precise timing

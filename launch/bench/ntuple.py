@@ -26,9 +26,9 @@ from launch.errors import UserError
 from launch.learners.interfaces import Player
 from ntuple import NTupleConfig, NTupleLearner
 from ntuple.learning.config import StepSizeConfig
-from ntuple.learning.step_sizes import SECOND, forget
 from ntuple.lists import list_text
 from ntuple.tables.record_fields import read_field
+from ntuple.td.step_sizes import SECOND, forget
 
 PEER = "TDL2048+"
 PEER_VARIABLE = "TDL2048"

@@ -1,6 +1,6 @@
 """Completion in the shell (argcomplete): commands, options, and the keys and values of configs.
 
-eval "$(register-python-argcomplete muzero2048)"      in bash or zsh; docs/train.md says more
+eval "$(register-python-argcomplete muzero2048)"      in bash or zsh; see docs/train.md
 """
 
 import argparse
@@ -13,23 +13,51 @@ from launch.errors import LaunchError
 if TYPE_CHECKING:
     from ntuple.settings import Key
 
-VARIABLE = "_ARGCOMPLETE"  # set by the shell's function when it asks
+VARIABLE = "_ARGCOMPLETE"  # set by the shell when it wants completions
 
 
 def complete(parser: argparse.ArgumentParser) -> None:
-    """Answer the shell and exit if it asks for completions; else do nothing."""
+    """Print completions and exit if the shell wants them; else do nothing."""
     if VARIABLE in os.environ:
         import argcomplete
 
         argcomplete.autocomplete(parser)
 
 
-def complete_override(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
-    """The overrides that begin with `prefix`: keys, and after the "=" the values of a key that is a choice."""
+def complete_config_override(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+    """Return the overrides of the config `parsed_args.config` that begin with `prefix`: keys, and values of choices."""
+    from launch.config.describe import learner_keys
+    from launch.config.experiment import load_experiment
+
     try:
-        known = _keys(parsed_args)
-    except (LaunchError, TypeError):
-        return []  # no config is named, or one that cannot be read
+        keys = learner_keys(load_experiment(Path(parsed_args.config)).learner)
+    except (LaunchError, TypeError):  # no config is named, or it cannot be read
+        return []
+    return _matching(prefix, keys)
+
+
+def complete_search_override(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+    """Return the overrides of a search that begin with `prefix`: keys, and values of choices."""
+    from launch.learners import registry
+    from ntuple.learner_spec import EXPECTIMAX
+    from ntuple.settings import keys_of
+
+    is_expectimax = parsed_args.search == EXPECTIMAX or parsed_args.path == "heuristic"
+    config = registry.expectimax_config() if is_expectimax else registry.search_config()
+    return _matching(prefix, keys_of(config, "search."))
+
+
+def complete_learner(prefix: str, **_: Any) -> list[str]:
+    """Return the names of learners, and paths as the shell completes them."""
+    from argcomplete.completers import FilesCompleter
+
+    from launch.learners.registry import LEARNERS
+
+    paths = FilesCompleter()(prefix)
+    return [*(name for name in LEARNERS if name.startswith(prefix)), *paths]
+
+
+def _matching(prefix: str, known: "list[Key]") -> list[str]:
     name, has_value, _value = prefix.partition("=")
     keys = [key for key in known if key.name.startswith(name)]
     if not has_value:
@@ -37,30 +65,7 @@ def complete_override(prefix: str, parsed_args: argparse.Namespace, **_: Any) ->
     return [f"{name}={value}" for key in keys if key.name == name for value in _values(key)]
 
 
-def _keys(arguments: argparse.Namespace) -> "list[Key]":
-    """The keys of the config that a command names, or of its search."""
-    from launch.config.describe import learner_keys
-    from launch.config.experiment import load_experiment
-    from launch.learners import registry
-    from ntuple.settings import keys_of
-
-    if hasattr(arguments, "config"):
-        return learner_keys(load_experiment(Path(arguments.config)).learner)
-    is_expectimax = arguments.search == "expectimax" or arguments.path == "heuristic"
-    return keys_of(registry.expectimax_config() if is_expectimax else registry.search_config(), "search.")
-
-
 def _values(key: "Key") -> list[str]:
     if key.type == "bool":
         return ["true", "false"]
     return key.accepts.removeprefix("one of: ").split(", ") if key.type == "choice" else []
-
-
-def complete_learner(prefix: str, **_: Any) -> list[str]:
-    """Names of learners, and paths as the shell completes them."""
-    from argcomplete.completers import FilesCompleter
-
-    from launch.learners.registry import LEARNERS
-
-    paths = FilesCompleter()(prefix)
-    return [*(name for name in LEARNERS if name.startswith(prefix)), *paths]

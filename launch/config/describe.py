@@ -1,4 +1,4 @@
-"""`muzero2048 config`: every key of an experiment or a learner, with its type, value, range and meaning."""
+"""`muzero2048 config`: print every key of an experiment or a learner: type, value, range and meaning."""
 
 import dataclasses
 import functools
@@ -15,10 +15,10 @@ INDENT = "    "
 
 
 class Entry(NamedTuple):
-    """A key, and its value in an experiment."""
+    """A key and its value."""
 
     key: Key
-    value: Any  # that of an experiment, or the default; dataclasses.MISSING: neither is there
+    value: Any  # in an experiment, or the default; dataclasses.MISSING: a required key without a value
 
 
 def describe(target: str, overrides: Sequence[str], as_json: bool) -> None:
@@ -26,8 +26,8 @@ def describe(target: str, overrides: Sequence[str], as_json: bool) -> None:
 
     Args:
         target: name of a learner, or path of a config, a run or a checkpoint.
-        overrides: "key=value" of an experiment.
-        as_json: print one object in the last line.
+        overrides: "key=value", which change the experiment.
+        as_json: print all keys as one JSON object in the last line, too.
 
     Raises:
         UserError: the config cannot be read.
@@ -45,7 +45,7 @@ def describe(target: str, overrides: Sequence[str], as_json: bool) -> None:
 
 
 def learner_keys(learner: str) -> list[Key]:
-    """All keys of an experiment with that learner, but for `learner` itself."""
+    """Return all keys of an experiment with that learner, except the key `learner`."""
     return keys_of(RunConfig, "run.") + keys_of(registry.config_class(learner), f"{learner}.")
 
 

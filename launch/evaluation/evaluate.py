@@ -9,7 +9,7 @@ from typing import Any
 from launch.config.experiment import MOST_GAMES, SEEDS
 from launch.errors import UserError, warn
 from launch.evaluation.notation import parse_board
-from launch.evaluation.play import PlayRequest, is_long, parse_part, play_evaluation
+from launch.evaluation.play import PlayRequest, parse_part, play_evaluation
 from launch.evaluation.result import (
     FOLDER,
     Evaluation,
@@ -21,11 +21,12 @@ from launch.evaluation.result import (
     save_result,
     write_outputs,
 )
-from launch.evaluation.search_options import EXPECTIMAX, Options, Search, expectimax, resolve
+from launch.evaluation.search_options import Options, Search, expectimax, resolve
 from launch.evaluation.seeds import BASELINE_SEED, final_evaluation_seed
 from launch.learners import registry
+from launch.machine.signals import STOPPED
 from launch.run import checkpoints
-from launch.run.signals import STOPPED
+from ntuple.learner_spec import EXPECTIMAX
 
 BASELINES = {"random": "RandomPlayer", "greedy": "GreedyPlayer"}  # classes of ntuple: players for comparison
 HEURISTIC = "heuristic"  # expectimax with a heuristic leaf value, without training
@@ -63,7 +64,7 @@ def evaluate_path(path: Path, games: int, seed: int | None, options: Options, ou
     board = f"{settings.rows}x{settings.columns}"
     header = {"board": board, "seed": evaluation.seed, "run": experiment.run.name, **state.progress, **search.record()}
     # Games played move by move have other spawns than games played whole, so their results get another name.
-    name = search.name if not outputs.need_moves or is_long(player) else f"{search.name}-by_moves"
+    name = search.name if not outputs.need_moves or player.plays_one_by_one else f"{search.name}-by_moves"
     env_steps = state.progress["env_steps"]
     run_log = run_folder and run_folder / FOLDER / f"{env_steps}-{name}-seed{evaluation.seed}.games.jsonl"
     log_file = outputs.keep or run_log

@@ -3,7 +3,7 @@
 | way | players and outputs | what a signal leaves |
 |---|---|---|
 | whole, by `play` | players with fast games, where no output needs the moves | nothing |
-| move by move, into a game log | long players (`is_long`); records, regret, `--keep` | the finished games, in the log |
+| move by move, into a game log | `plays_one_by_one`; or records, regret, `--keep` | the finished games, in the log |
 
 Games that are played move by move have other random spawns than games that are played whole.
 """
@@ -16,7 +16,7 @@ import numpy as np
 
 from launch.errors import UserError
 from launch.evaluation.result import Evaluation, OutputOptions
-from launch.run.signals import StopSignals
+from launch.machine.signals import StopSignals
 from ntuple.game.interfaces import Games
 
 if TYPE_CHECKING:
@@ -53,14 +53,9 @@ def play_evaluation(request: PlayRequest) -> Played | None:
         UserError: a file cannot be used, or the player computed NaN.
         KeyboardInterrupt: a signal stopped games that are not logged in a file.
     """
-    if is_long(request.player) or request.outputs.need_moves:
+    if request.player.plays_one_by_one or request.outputs.need_moves:
         return _play_by_moves(request)
     return _play_whole(request)
-
-
-def is_long(player: Any) -> bool:
-    """Whether a player thinks so long that its games are played and kept one by one."""
-    return hasattr(player, "play_each")
 
 
 def parse_part(part: str) -> tuple[int, int]:
@@ -122,7 +117,7 @@ def _play_each(request: PlayRequest) -> Callable[[Iterable[int], int], Iterator[
     from ntuple.game.rollout import play_by_analysis
 
     player = request.player
-    if is_long(player):
+    if player.plays_one_by_one:
         return lambda numbers, seed: player.play_each(numbers, seed)
     rules = make_rules(request.rows, request.columns)
     return lambda numbers, seed: play_by_analysis(
@@ -135,7 +130,7 @@ def _compile(request: PlayRequest) -> None:
     from ntuple.game.rollout import LANES
 
     player = request.player
-    if is_long(player):
+    if player.plays_one_by_one:
         player.prepare()
     else:
         lanes = min(request.evaluation.games, LANES)

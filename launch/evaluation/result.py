@@ -4,6 +4,7 @@ import json
 import tempfile
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,8 +13,9 @@ from launch.errors import UserError
 from launch.evaluation.search_options import Search
 from launch.evaluation.summary import Summary, statistics_block, summarize, summary_line
 from launch.files import write_json, write_text
+from launch.learners import registry
+from launch.machine.environment import command_line, machine, project_version
 from launch.run.checkpoints import State
-from launch.run.environment import command_line, machine, project_version
 from ntuple.game.interfaces import Games
 
 if TYPE_CHECKING:
@@ -167,8 +169,8 @@ def report(
         "wall_hours": state.wall_hours,
     }
     # Where the games of training started. Games of an evaluation always have the normal start.
-    if hasattr(settings, "start"):
-        record["training_start"] = settings.start.kind
+    if start_key := registry.spec_of(experiment.learner).start_key:
+        record["training_start"] = attrgetter(start_key)(settings)
     trained = f"{state.progress['env_steps']:,} moves"
     if record.get("training_start", "normal") != "normal":
         trained += f" from {record['training_start']} starts"

@@ -19,11 +19,9 @@ from typing import Any
 from launch.config.experiment import Experiment, override_settings
 from launch.errors import UserError
 from launch.learners import registry
-from launch.learners.registry import LearnerEntry
+from ntuple.learner_spec import EXPECTIMAX, ONE_PLY, TREE, LearnerSpec
 from ntuple.settings import keys_of
 
-ONE_PLY = "1ply"
-EXPECTIMAX = "expectimax"
 HOLDS = {"learned": "a learned model", "network": "a value network", "ntuple": "an n-tuple network"}
 PLACE = "options of the search"  # label used in error messages
 LONGEST_NAME = 160  # characters; the name is part of a file name. The end of a longer name is replaced by a digest.
@@ -72,7 +70,7 @@ class Search:
 
     name: str  # in results and file names; differs for every setting that can change a move
     config: Any  # SearchConfig, ExpectimaxConfig, or None for 1ply
-    player: str = "tree_player"  # the field of LearnerEntry that loads the player
+    player: str = TREE  # kind of search: key of LearnerSpec.players
 
     def record(self) -> dict[str, Any]:
         """Return the search as entries of a result file."""
@@ -93,23 +91,23 @@ def resolve(experiment: Experiment, options: Options, place: Path) -> Search:
     Raises:
         UserError: the checkpoint cannot serve the options; the message has the reason and the remedy.
     """
-    able = registry.entry(experiment.learner)
+    able = registry.spec_of(experiment.learner)
     if options.search == EXPECTIMAX:
-        if not able.expectimax_player:
+        if EXPECTIMAX not in able.players:
             raise UserError(f"{place}: {experiment.learner} has no expectimax; give --search gumbel or puct")
         if given := [word for word in options.overrides if word.startswith("search.heuristic")]:
             raise UserError(f"{place}: a network values its boards; leave out {' '.join(given)}")
         return expectimax(options, place)
     if options.plies is not None:
         raise UserError(f"{place}: --plies {options.plies} is of expectimax; add --search {EXPECTIMAX}")
-    if able.tree_player:
+    if TREE in able.players:
         _check_holds(able, options.value, (able.value,), f"--value {able.value}", place)
         _check_holds(able, options.model, able.models, f"--model {able.models[-1]}", place)
-    if options.search == ONE_PLY and not able.one_ply_player:
+    if options.search == ONE_PLY and ONE_PLY not in able.players:
         raise UserError(f"{place}: {experiment.learner} plays by tree search alone; give --search gumbel or puct")
-    if options.search == ONE_PLY or (options.search is None and able.one_ply_player):
+    if options.search == ONE_PLY or (options.search is None and ONE_PLY in able.players):
         return _one_ply(able, options, place)
-    if not able.tree_player:
+    if TREE not in able.players:
         raise UserError(f"{place}: {experiment.learner} has no tree search; leave out {' '.join(options.words())}")
     config = override_settings("search", _base(able, experiment, options), options.assignments(), PLACE)
     _check_holds(able, config.model, able.models, f"--model {able.models[-1]}", place)
@@ -135,18 +133,18 @@ def expectimax(options: Options, place: Path | str) -> Search:
     words += [word for key, word in _changed(config, default) if key != "plies" and not key.startswith("heuristic.")]
     if config.heuristic != default.heuristic:
         words.append(f"heuristic={hashlib.sha256(repr(config.heuristic).encode()).hexdigest()[:8]}")
-    return Search(_shortened("-".join(words)), config, "expectimax_player")
+    return Search(_shortened("-".join(words)), config, EXPECTIMAX)
 
 
-def tree_name(config: Any, able: LearnerEntry) -> str:
+def tree_name(config: Any, able: LearnerSpec) -> str:
     """Return a name: root rule, simulations, and settings that are not default.
 
     An example is gumbel-n16-simulator-ntuple-chance=weighted.
     """
-    default = type(config)() if _names_its_search(able) else value_search()
+    default = type(config)() if able.has_search_settings else value_search()
     words = [config.root, f"n{config.simulations}"]
     words += ["simulator"] if config.model == "simulator" else []
-    words += ["ntuple"] if able.value == "ntuple" else []
+    words += [able.value] if able.value != "network" else []
     words += [word for key, word in _changed(config, default) if key not in NAMED | NOISE]
     return _shortened("-".join(words))
 
@@ -186,17 +184,17 @@ def _shortened(name: str) -> str:
     return f"{name[: LONGEST_NAME - len(digest) - 1]}-{digest}"
 
 
-def _one_ply(able: LearnerEntry, options: Options, place: Path) -> Search:
+def _one_ply(able: LearnerSpec, options: Options, place: Path) -> Search:
     settings = [word for word in options.words() if word != f"--search {ONE_PLY}"]
     if settings:
-        mend = " or give --search gumbel or puct" if able.tree_player else ""
+        mend = " or give --search gumbel or puct" if TREE in able.players else ""
         raise UserError(f"{place}: 1ply has no settings; leave out {' '.join(settings)}{mend}")
-    return Search(ONE_PLY, None, "one_ply_player")
+    return Search(ONE_PLY, None, ONE_PLY)
 
 
-def _base(able: LearnerEntry, experiment: Experiment, options: Options) -> Any:
+def _base(able: LearnerSpec, experiment: Experiment, options: Options) -> Any:
     """Return the SearchConfig that the options override."""
-    if not _names_its_search(able):
+    if not able.has_search_settings:
         config = value_search()
         asked = override_settings("search", config, options.assignments(), PLACE)
         if asked.simulations > 4:
@@ -208,11 +206,6 @@ def _base(able: LearnerEntry, experiment: Experiment, options: Options) -> Any:
     return settings.search
 
 
-def _names_its_search(able: LearnerEntry) -> bool:
-    """Return whether the learner trains by tree search, so that its config has a search."""
-    return "learned" in able.models
-
-
-def _check_holds(able: LearnerEntry, asked: str | None, there: tuple[str, ...], mend: str, place: Path) -> None:
+def _check_holds(able: LearnerSpec, asked: str | None, there: tuple[str, ...], mend: str, place: Path) -> None:
     if asked is not None and asked not in there:
         raise UserError(f"{place}: the checkpoint holds {HOLDS[able.value]}, not {HOLDS[asked]}; give {mend}")

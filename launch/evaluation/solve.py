@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from launch.errors import UserError
 from launch.evaluation.notation import format_position, parse_board, parse_position
 from launch.evaluation.result import check_new_file
-from launch.run.environment import available_bytes, project_version
+from launch.machine.environment import project_version
+from launch.machine.memory import available_bytes
 from ntuple.exact.solution import ACTIONS, Solution, Worth
 from ntuple.exact.solver import LEVELS, MOST_CELLS, solve
 

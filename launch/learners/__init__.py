@@ -1,1 +1,1 @@
-"""The learners that can be trained, and the interfaces that they implement."""
+"""The registry of learners, and the protocols that they implement."""

@@ -1,16 +1,19 @@
-"""What launch asks of a learner: structural types, so that neither learner has to import launch.
+"""The protocols that a learner implements. They are structural types, so a learner imports nothing of launch.
 
 Shapes: `G` games, `B` boards of `H, W` cells. Actions: up, right, down, left = 0..3.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import UInt8, UInt32
 
 from ntuple.game.interfaces import Analysis, Games
+
+if TYPE_CHECKING:
+    from ntuple.game.rollout import PlayedGame
 
 
 @runtime_checkable
@@ -19,78 +22,96 @@ class Player(Protocol):
 
     @property
     def effort_unit(self) -> str:
-        """Unit of the effort behind its analysis: "ply" or "visits"."""
+        """Unit of the search effort in its analysis: "ply" or "visits"."""
+
+    @property
+    def plays_one_by_one(self) -> bool:
+        """Whether an evaluation plays its games one by one and keeps each as it ends: then it is a `SlowPlayer`."""
 
     def play(self, num_games: int, seed: int) -> Games:
-        """Play whole games; the result of game i depends on (seed, i) only, not on threads or batch."""
+        """Play whole games. The result of game i depends on (seed, i) alone, not on threads or batch size."""
 
     def analyse(self, boards: UInt8[np.ndarray, "B H W"], seeds: UInt32[np.ndarray, " B"]) -> Analysis:
-        """What it makes of B boards, which it would move next.
+        """Choose a move on each of B boards and value all four.
 
         Args:
             boards: cells hold log2 of the tile, 0 = empty, up to 17 (131072).
-            seeds: of the random numbers for each board, of players that draw.
+            seeds: of the random numbers for each board; only players that draw random numbers use them.
+
+        Returns:
+            The chosen moves, and reward, value and search effort of all moves.
 
         Raises:
-            ValueError: a cell is not 0..17, or a shape is another.
+            ValueError: a cell is not in 0..17, or a shape is wrong.
         """
+
+
+class SlowPlayer(Player, Protocol):
+    """A player with `plays_one_by_one`: a game takes long, so an evaluation must survive a stop between games."""
+
+    def prepare(self) -> None:
+        """Compile, so that the clocks of games measure play alone."""
+
+    def play_each(self, numbers: Iterable[int], seed: int) -> "Iterator[PlayedGame]":
+        """Play the games of these numbers and yield each when it ends. Games under way end when the caller stops."""
 
 
 @runtime_checkable
 class Learner(Protocol):
-    """A training state that the loop of launch/run/loop.py drives: constructed as `XLearner(config, seed)`."""
+    """A training that the loop of launch/run/loop.py drives; constructed as `XLearner(config, seed)`."""
 
     @staticmethod
     def memory(config: Any) -> dict[str, int]:
-        """Bytes that a training takes by what takes them, in words, at least; of several devices those of one.
+        """Return a lower bound of the bytes that a training takes on one device, by the name of each part.
 
-        Nothing is allocated. launch/run/memory.py prints the parts, and refuses a training that cannot fit.
+        Nothing is allocated. launch/machine/memory.py prints the parts and refuses a training that cannot fit.
         """
 
     @property
     def env_steps_total(self) -> int:
-        """The training budget in moves; training ends at `progress["env_steps"] >= env_steps_total`."""
+        """The training budget in moves: training ends when `progress["env_steps"] >= env_steps_total`."""
 
     @property
     def progress(self) -> dict[str, int]:
-        """The counts so far: env_steps (moves), games (finished), updates (of the weights)."""
+        """The counts so far: env_steps (moves), games (finished games), updates (of the weights)."""
 
     @property
     def within_report(self) -> bool:
-        """Whether `tick` ended the last `advance`: an uninterrupted training would have gone on to its next report."""
+        """Whether `tick` ended the last `advance` before the end of its report."""
 
     def advance(self, tick: Callable[[int], bool] = ...) -> dict[str, float]:
-        """Train until the next report, or until `tick` ends it, and return the metrics of that stretch.
+        """Train until the next report, or until `tick` returns true.
 
-        Weights and games after the report have the same bits wherever it was ended and taken up again, with one thread
-        or one device.
+        With one thread or one device, an interruption changes nothing: when the report is complete, weights and games
+        are bit for bit those of a report in one call.
 
         Args:
-            tick: called now and then with the moves made since the call began; True asks for a return within seconds.
+            tick: called from time to time with the moves made since the call began. When it returns True, `advance`
+                returns within seconds.
 
         Returns:
-            Metrics registered in launch/run/metrics.py; one without data in the stretch is left out.
+            The metrics of this call, with names of launch/run/metrics.py. Metrics without data are left out.
         """
 
     def save(self, folder: Path) -> None:
-        """Write all that is needed to go on bit for bit into the empty folder."""
+        """Write the whole state of the training into the empty folder: a restored training goes on bit for bit."""
 
     def restore(self, folder: Path) -> None:
-        """Take up what `save` wrote. Raises ValueError, one line, if a file is damaged or does not fit."""
+        """Restore what `save` wrote; ValueError, of one line, if a file is damaged or does not fit the config."""
 
     def player(self) -> Player:
-        """A player with the current weights."""
+        """Return a player with the current weights."""
 
     def probes(self) -> Mapping[str, Player]:
-        """Players with the current weights that show what was learned; their metrics are probe/<name>_*.
+        """Return players with the current weights that diagnose the training; their metrics are probe/<name>_*.
 
-        "swap": the true dynamics of the game in place of learned ones.
+        "swap": plans in the true dynamics of the game in place of the learned ones.
         """
 
 
 @runtime_checkable
 class LearnerConfig(Protocol):
-    """What the configs of all learners share."""
+    """The settings that the configs of all learners have."""
 
     @property
     def rows(self) -> int:

@@ -1,142 +1,142 @@
-"""The registry of learners. Nothing of a learner is imported before it is asked for by name."""
+"""The registry of learners, by name. A learner is imported when it is used.
+
+A further learner needs its package with a `LearnerSpec` (ntuple/learner_spec.py), and one line in `LEARNERS`.
+"""
 
 import os
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from launch.errors import UserError
-from launch.learners.interfaces import Learner, LearnerConfig, Player
+from ntuple.learner_spec import TREE, LearnerSpec, Reference
 
+if TYPE_CHECKING:
+    from launch.learners.interfaces import Learner, LearnerConfig, Player
 
-class LearnerEntry(NamedTuple):
-    """Where the parts of one learner are, as "module:attribute"."""
-
-    config: str
-    learner: str
-    one_ply_player: str  # (folder, config) -> Player that takes the best of the four moves; "": there is none
-    tree_player: str  # (folder, config, SearchConfig) -> Player by tree search, which runs in JAX; "": there is none
-    expectimax_player: str  # (folder, config, ExpectimaxConfig) -> Player by expectimax; "": there is none
-    value: str  # what a tree search evaluates positions with: network, ntuple
-    models: tuple[str, ...]  # what it can plan in: learned, simulator
-    uses_jax: bool  # in training
-    several_processes: bool  # can train it together
-    memory_keys: str  # the settings that decide how much memory a training takes, as words of a sentence
-
-
+# Module of each learner's spec, which is named SPEC there.
 LEARNERS = {
-    "ntuple": LearnerEntry(
-        config="ntuple:NTupleConfig",
-        learner="ntuple:NTupleLearner",
-        one_ply_player="ntuple:load_player",
-        tree_player="muzero2048.players.ntuple_player:load_player",
-        expectimax_player="ntuple:load_expectimax_player",
-        value="ntuple",
-        models=("simulator",),
-        uses_jax=False,
-        several_processes=False,
-        memory_keys="ntuple.stages or ntuple.network",
-    ),
-    "muzero": LearnerEntry(
-        config="muzero2048.muzero.config:MuZeroConfig",
-        learner="muzero2048.muzero.learner:MuZeroLearner",
-        one_ply_player="",
-        tree_player="muzero2048.muzero.player:load_player",
-        expectimax_player="",
-        value="network",
-        models=("learned", "simulator"),
-        uses_jax=True,
-        several_processes=True,
-        memory_keys="muzero.replay.capacity, muzero.replay.batch_size, muzero.num_envs or muzero.network",
-    ),
-    "deep_td": LearnerEntry(
-        config="muzero2048.deep_td.config:DeepTDConfig",
-        learner="muzero2048.deep_td.learner:DeepTDLearner",
-        one_ply_player="muzero2048.deep_td.player:load_player",
-        tree_player="muzero2048.deep_td.player:load_tree_player",
-        expectimax_player="",
-        value="network",
-        models=("simulator",),
-        uses_jax=True,
-        several_processes=False,
-        memory_keys="deep_td.replay.capacity, deep_td.replay.batch_size, deep_td.num_envs or deep_td.network",
-    ),
+    "ntuple": "ntuple.learning.spec",
+    "muzero": "muzero2048.muzero.spec",
+    "deep_td": "muzero2048.deep_td.spec",
 }
 
 
-def entry(name: str) -> LearnerEntry:
-    """The registered learner of that name; UserError if there is none."""
+def spec_of(name: str) -> LearnerSpec:
+    """Return the spec of the learner of that name; UserError if there is none."""
     if name not in LEARNERS:
         raise UserError(f"there is no learner '{name}'; give one of: {', '.join(LEARNERS)}")
-    return LEARNERS[name]
+    return cast(LearnerSpec, import_module(LEARNERS[name]).SPEC)
 
 
 def config_class(name: str) -> type[Any]:
-    """The frozen dataclass, a LearnerConfig, that a learner is configured with."""
-    return _part(name, "config")
+    """Return the frozen dataclass, a LearnerConfig, that a learner is configured with."""
+    spec = spec_of(name)
+    return cast(type[Any], _load(spec.config, spec.uses_jax))
 
 
-def make_learner(name: str, config: LearnerConfig, seed: int) -> Learner:
-    """A learner at the start of its training.
+def make_learner(name: str, config: "LearnerConfig", seed: int) -> "Learner":
+    """Construct a learner at the start of its training.
 
-    Raises:
-        UserError: the config does not fit the machine.
-    """
-    try:
-        return _part(name, "learner")(config, seed)
-    except ValueError as error:
-        raise UserError(str(error)) from error
+    Args:
+        name: of the learner.
+        config: its settings.
+        seed: of all its random numbers.
 
-
-def memory(name: str, config: LearnerConfig) -> dict[str, int]:
-    """What a training will take, in bytes on each device: Learner.memory.
+    Returns:
+        The learner.
 
     Raises:
         UserError: the config does not fit the machine.
     """
     try:
-        return _part(name, "learner").memory(config)
+        return cast("Learner", _learner_class(name)(config, seed))
     except ValueError as error:
         raise UserError(str(error)) from error
 
 
-def search_config() -> type[Any]:
-    """The class SearchConfig, for searches that no learner's config holds."""
-    _set_compilation_cache()
-    return cast(type[Any], import_module("muzero2048.search.config").SearchConfig)
+def memory(name: str, config: "LearnerConfig") -> dict[str, int]:
+    """Return the bytes that a training takes on each device, by what takes them: `Learner.memory`.
+
+    Raises:
+        UserError: the config does not fit the machine.
+    """
+    try:
+        return cast(dict[str, int], _learner_class(name).memory(config))
+    except ValueError as error:
+        raise UserError(str(error)) from error
 
 
-def expectimax_config() -> type[Any]:
-    """The class ExpectimaxConfig."""
-    return cast(type[Any], import_module("ntuple").ExpectimaxConfig)
+def begin_from(name: str, learner: "Learner", path: Path, config: "LearnerConfig | None") -> None:
+    """Let a new learner begin with the network of a checkpoint or of a file: `LearnerSpec.begin_from`.
+
+    Args:
+        name: of the learner; its spec has `begin_from`.
+        learner: at the start of its training.
+        path: folder of a checkpoint of the same learner, or a file with a suffix of `LearnerSpec.network_files`.
+        config: of the checkpoint; None for a file.
+
+    Raises:
+        UserError: the network cannot be read or does not fit.
+    """
+    spec = spec_of(name)
+    try:
+        _load(spec.begin_from, spec.uses_jax)(learner, path, config)
+    except ValueError as error:
+        raise UserError(f"run.begin_from = {path}: {error}") from error
 
 
-def load_player(name: str, folder: Path, config: LearnerConfig, kind: str, search: Any) -> Player:
-    """The player alone from a checkpoint: `kind` is its field of LearnerEntry, `search` the config, None for 1ply.
+def load_player(name: str, folder: Path, config: "LearnerConfig", kind: str, search: Any) -> "Player":
+    """Load the player alone from a checkpoint.
+
+    Args:
+        name: of the learner.
+        folder: of the checkpoint.
+        config: of the checkpoint.
+        kind: of search, a key of `LearnerSpec.players`.
+        search: SearchConfig or ExpectimaxConfig; None for the kind 1ply.
+
+    Returns:
+        The player.
 
     Raises:
         UserError: the checkpoint does not fit the config.
     """
+    spec = spec_of(name)
+    load = _load(spec.players[kind], spec.uses_jax or kind == TREE)
     try:
-        if search is None:
-            return _part(name, kind)(folder, config)
-        return _part(name, kind)(folder, config, search)
+        return cast("Player", load(folder, config) if search is None else load(folder, config, search))
     except ValueError as error:
         raise UserError(f"{folder}: {error}") from error
 
 
-def _part(name: str, part: str) -> Any:
-    learner = entry(name)
-    if learner.uses_jax or part == "tree_player":
+def search_config() -> type[Any]:
+    """Return the class SearchConfig, for tree searches that no learner's config holds."""
+    return cast(type[Any], _load("muzero2048.search.config:SearchConfig", uses_jax=True))
+
+
+def expectimax_config() -> type[Any]:
+    """Return the class ExpectimaxConfig."""
+    return cast(type[Any], _load("ntuple.expectimax.config:ExpectimaxConfig", uses_jax=False))
+
+
+def _learner_class(name: str) -> Any:
+    spec = spec_of(name)
+    return _load(spec.learner, spec.uses_jax)
+
+
+def _load(reference: Reference, uses_jax: bool) -> Any:
+    if uses_jax:
         _set_compilation_cache()
-    module, attribute = getattr(learner, part).split(":")
+    module, attribute = reference.split(":")
     return getattr(import_module(module), attribute)
 
 
 def _set_compilation_cache() -> None:
-    """Keep what jax compiles for the next run, unless the user has said where or how; before jax is imported.
+    """Keep compiled JAX programs on the disk for the next process. Call it before jax is imported.
 
-    From 0.3 s of compiling on, since jax's default of 1 s leaves out most programs of a small network.
+    Variables that the user has set stay. Programs that took 0.3 s or more to compile are kept: jax's default of 1 s
+    leaves out most programs of a small network.
     """
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "muzero2048" / "jax"
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))

@@ -1,1 +1,1 @@
-"""The training loop: checkpoints, metrics, tracking, signals, processes and memory."""
+"""The training loop: checkpoints, evaluation, metrics, tracking and progress."""

@@ -1,8 +1,14 @@
-"""Checkpoints: runs/<name>/checkpoints/<env_steps>/, each complete, checked and enough for evaluation.
+"""Checkpoints: runs/<name>/checkpoints/<env_steps>/. One alone is enough to resume and to evaluate.
 
-A checkpoint holds the learner's own files, config.yaml (the experiment), state.json (`State`) and
-manifest.json (size and SHA-256 of every other file). It is written under a temporary name, forced to
-the disk and renamed, so a folder with a number for its name is whole unless someone damaged it.
+| file | content |
+|---|---|
+| files of the learner | `Learner.save` |
+| config.yaml | the experiment |
+| state.json | `State` |
+| manifest.json | size and SHA-256 of every other file |
+
+A checkpoint is written under a temporary name, forced to the disk and renamed. So a folder whose name is a number is
+complete, unless it was damaged later.
 """
 
 import hashlib
@@ -17,38 +23,46 @@ from launch.config.experiment import CONFIG_FILE, Experiment, load_experiment
 from launch.errors import UserError, warn
 from launch.files import sync, write_json
 from launch.learners.interfaces import Learner
-from launch.run.processes import Processes
+from launch.machine.processes import Processes
 
 FOLDER = "checkpoints"
-SNAPSHOTS = "snapshots"  # a run's folder of checkpoints that are never deleted
+SNAPSHOTS = "snapshots"  # folder of a run with checkpoints that are never deleted
 STATE_FILE = "state.json"
 MANIFEST_FILE = "manifest.json"
 
 
 @dataclass(frozen=True)
 class State:
-    """What the loop, not the learner, knows at a checkpoint."""
+    """The state of the loop at a checkpoint."""
 
-    learner: str  # the learner's registered name
+    learner: str  # its name in the registry
     progress: dict[str, int]  # env_steps, games, updates
     wall_hours: float  # time of training so far
-    evaluated_env_steps: int  # when the last evaluation during training was made
-    version: str  # of this project
+    evaluated_env_steps: int  # moves at the last evaluation during training
+    version: str  # version of this project
 
 
 def save_checkpoint(
     run_folder: Path, learner: Learner, experiment: Experiment, state: State, processes: Processes
 ) -> Path:
-    """Write a checkpoint, replacing one of the same step, and delete all but the newest `keep_checkpoints`.
+    """Write a checkpoint and delete all but the newest `keep_checkpoints`.
 
-    One more than these, which is being written, is the most that is there at any time.
+    An old checkpoint of the same step is replaced. At any time there are at most `keep_checkpoints` complete
+    checkpoints and the one that is being written.
+
+    Args:
+        run_folder: folder of the run.
+        learner: the training to save.
+        experiment: its experiment.
+        state: of the loop.
+        processes: those that train together.
 
     Returns:
         The checkpoint's folder.
     """
     parent, keep = run_folder / FOLDER, experiment.run.keep_checkpoints
     if processes.is_first:
-        for left in (*_numbered(parent)[keep:], *parent.glob(".*.tmp")):  # by a run that was killed
+        for left in (*_numbered(parent)[keep:], *parent.glob(".*.tmp")):  # left by a run that was killed
             shutil.rmtree(left)
     folder = _save(parent, learner, experiment, state, processes)
     if processes.is_first:
@@ -61,7 +75,15 @@ def save_checkpoint(
 def save_snapshot(
     run_folder: Path, learner: Learner, experiment: Experiment, state: State, processes: Processes
 ) -> None:
-    """Write a checkpoint that stays."""
+    """Write a checkpoint that is never deleted.
+
+    Args:
+        run_folder: folder of the run.
+        learner: the training to save.
+        experiment: its experiment.
+        state: of the loop.
+        processes: those that train together.
+    """
     _save(run_folder / SNAPSHOTS, learner, experiment, state, processes)
 
 
@@ -76,20 +98,21 @@ def _save(parent: Path, learner: Learner, experiment: Experiment, state: State, 
 def write_checkpoint(
     folder: Path, save: Callable[[Path], None], experiment: Experiment, state: State, processes: Processes
 ) -> None:
-    """Write a checkpoint, whole or not at all, in place of an old one.
+    """Write a checkpoint completely or not at all; an old one in its place is replaced.
 
-    Of several processes each writes its part of the learner and the first all else; it is whole when this returns.
+    Each process writes its part of the learner, and the first process writes all else. The checkpoint is complete when
+    this returns.
 
     Args:
-        folder: to be written.
-        save: puts a learner's files into a folder.
+        folder: of the checkpoint.
+        save: writes the learner's files into a folder.
         experiment: what is trained.
-        state: of the training.
-        processes: those that train.
+        state: of the loop.
+        processes: those that train together.
     """
     temporary = folder.with_name(f".{folder.name}.tmp")
     if processes.is_first:
-        shutil.rmtree(temporary, ignore_errors=True)  # what a killed run left
+        shutil.rmtree(temporary, ignore_errors=True)  # left by a run that was killed
         temporary.mkdir()
     processes.wait()
     save(temporary)
@@ -106,18 +129,21 @@ def write_checkpoint(
 
 
 def find_checkpoint(path: Path, set_aside: bool = False) -> Path:
-    """The checkpoint that a path means: a checkpoint itself, or the newest good one of a run.
+    """Return the checkpoint that a path names: the checkpoint itself, or the newest good one of a run.
 
-    A damaged checkpoint named itself is an error; under a run it is refused by name in a warning and
-    the one before it is used.
+    If the path is a checkpoint and it is damaged, that is an error. Of a run, a damaged checkpoint gives a warning, and
+    the one before it is tried.
 
     Args:
         path: the checkpoint, or the run's folder.
-        set_aside: rename the damaged ones to <env_steps>.damaged once a good one is found, so that they do
-            not count as checkpoints any more; without it nothing on the disk changes.
+        set_aside: rename damaged checkpoints to <env_steps>.damaged when a good one is found, so that they no longer
+            count as checkpoints. If false, nothing on the disk changes.
+
+    Returns:
+        The checkpoint's folder.
 
     Raises:
-        UserError: nothing is there, or nothing good.
+        UserError: there is no checkpoint, or no good one.
     """
     if not path.exists():
         raise UserError(f"there is no {path}; give a run folder or a checkpoint in its {FOLDER}/ folder")
@@ -140,29 +166,29 @@ def find_checkpoint(path: Path, set_aside: bool = False) -> Path:
 
 
 def has_checkpoints(run_folder: Path) -> bool:
-    """Whether a run has saved anything, good or damaged."""
+    """Return whether a run has a checkpoint, good or damaged."""
     return bool(_numbered(run_folder / FOLDER))
 
 
 def run_folder_of(checkpoint: Path) -> Path | None:
-    """The run that a checkpoint belongs to; None for one that was copied elsewhere."""
+    """Return the run folder of a checkpoint; None for a checkpoint outside of a run."""
     parent = checkpoint.resolve().parent
     in_a_run = parent.name in (FOLDER, SNAPSHOTS) and (parent.parent / CONFIG_FILE).is_file()
     return parent.parent if in_a_run else None
 
 
 def read_checkpoint(checkpoint: Path) -> tuple[Experiment, State]:
-    """The experiment and the state of a good checkpoint; UserError if they cannot be read."""
+    """Return the experiment and the state of a good checkpoint; UserError if they cannot be read."""
     file = checkpoint / STATE_FILE
     try:
         state = State(**json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:  # TypeError: JSON, but not a state
+    except (OSError, ValueError, TypeError) as error:  # TypeError: JSON of another form
         raise UserError(f"{file} cannot be read: use another checkpoint") from error
     return load_experiment(checkpoint), state
 
 
 def verify(checkpoint: Path) -> None:
-    """Compare a checkpoint's files with its manifest; UserError names the first that differs."""
+    """Compare a checkpoint's files with its manifest; UserError names the first file that differs."""
     for name, expected in _read_manifest(checkpoint / MANIFEST_FILE).items():
         file = checkpoint / name
         if not file.is_file():
@@ -195,7 +221,7 @@ def _set_aside(damaged: Sequence[Path]) -> None:
     for checkpoint in damaged:
         aside = checkpoint.with_name(f"{checkpoint.name}.damaged")
         try:
-            shutil.rmtree(aside, ignore_errors=True)  # an earlier one of the same step
+            shutil.rmtree(aside, ignore_errors=True)  # from an earlier damage at the same step
             checkpoint.rename(aside)
         except OSError as error:
             raise UserError(f"cannot rename {checkpoint}: {error.strerror}; make its folder writable") from error
@@ -223,7 +249,7 @@ def _is_checkpoint(path: Path) -> bool:
 
 
 def _numbered(parent: Path) -> list[Path]:
-    """The checkpoints in a folder, newest first; none if there is no such folder."""
+    """Return the checkpoints in a folder, newest first; none if there is no such folder."""
     if not parent.is_dir():
         return []
     return sorted((path for path in parent.iterdir() if path.name.isdecimal()), key=_env_steps, reverse=True)

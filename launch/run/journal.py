@@ -1,4 +1,4 @@
-"""What a run tells as it goes: rows in metrics.jsonl and wandb, and progress on the screen."""
+"""The outputs of a training while it runs: rows in metrics.jsonl and wandb, and progress on the screen."""
 
 from contextlib import AbstractContextManager, nullcontext
 
@@ -9,36 +9,36 @@ from launch.run.tracking import MetricsFile, WandbSink
 
 
 class Journal:
-    """Of a run on several processes only the first keeps one; this is that of the others, who tell nothing."""
+    """A journal that writes nothing, for all processes of a run but the first."""
 
     def record(self, row: Row) -> None:
-        """Keep a row."""
+        """Write a row of metrics."""
 
     def show(self, row: Row) -> None:
-        """Show the progress that it tells."""
+        """Show the progress by a row of metrics."""
 
     def begin(self) -> None:
-        """Training begins, or goes on after an evaluation or a checkpoint."""
+        """Note that training begins, or goes on after an evaluation or a checkpoint."""
 
     def moved(self, env_steps: int) -> None:
-        """Show that so many moves are made, within a report."""
+        """Show the moves made so far, within a report."""
 
     def evaluating(self, games: int) -> AbstractContextManager[None]:
-        """Show that an evaluation of so many games is played in the `with` block."""
+        """Show that an evaluation of this number of games is played in the `with` block."""
         return nullcontext()
 
     def end_display(self) -> None:
-        """What is printed from here on stands below the progress."""
+        """End the progress display: later text is printed below it."""
 
     def close(self, exit_code: int) -> None:
-        """Nothing more comes."""
+        """Close all outputs."""
 
 
 class WrittenJournal(Journal):
-    """In the run's folder, which is there."""
+    """The journal in an existing run folder."""
 
     def __init__(self, experiment: Experiment, total: int, done: int, memory: str) -> None:
-        """Go on at `done` of `total` moves; `memory` is a line that says what they take."""
+        """Start at `done` of `total` moves; `memory` is the line of `check_memory`, which is printed."""
         folder = experiment.run.folder
         self._metrics = MetricsFile(folder)
         self._wandb = WandbSink(folder, experiment)

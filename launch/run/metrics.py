@@ -1,16 +1,16 @@
-"""Every metric of the project: name, unit, meaning. A name that is not here is an error.
+"""Every metric of the project: name, unit, meaning. Other names are an error.
 
-All rows carry the four axes, so any two runs compare on any of them.
+Each row has the four axes, so that runs can be compared on any of them.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-Row = Mapping[str, int | float]  # metrics by name, at one moment of a run
+Row = Mapping[str, int | float]  # values of metrics by name, at one point of a run
 
 
 class Metric(NamedTuple):
-    """One metric and how to read it."""
+    """One metric."""
 
     name: str
     unit: str
@@ -21,7 +21,7 @@ AXES = (
     Metric("env_steps", "moves", "moves of the environment made in training"),
     Metric("games", "games", "games from normal starts that were finished in training"),
     Metric("updates", "updates", "updates of the weights: one move's TD update, or one gradient step"),
-    Metric("wall_hours", "hours", "time in advance(), compiling included, over all resumes; no evaluation, no saving"),
+    Metric("wall_hours", "hours", "time in advance() with compiling, over all resumes; without evaluation and saving"),
 )
 
 TILES = (2048, 4096, 8192, 16384, 32768, 65536, 131072)
@@ -30,7 +30,11 @@ TRAINING = (
     Metric("train/score_mean", "points", "mean score of the games finished since the last report"),
     Metric("train/score_max", "points", "best score of the games finished since the last report"),
     Metric("train/moves_mean", "moves", "mean length of the games finished since the last report"),
-    Metric("train/games", "games", "games finished since the last report; like all of train/, from normal starts"),
+    Metric(
+        "train/games",
+        "games",
+        "games finished since the last report; train/ counts games from normal starts alone",
+    ),
     Metric("train/reach_2048", "fraction", "of these games, those that reached 2048"),
     Metric("train/reach_8192", "fraction", "of these games, those that reached 8192"),
     Metric("train/reach_32768", "fraction", "of these games, those that reached 32768"),
@@ -40,56 +44,72 @@ TRAINING = (
 
 NTUPLE = (
     Metric("td/error_abs_mean", "points", "mean absolute TD error since the last report"),
-    Metric("td/learning_rate", "1", "alpha, before it is divided among the tuples"),
-    Metric("td/coherence", "flag", "1 while the rates adapt by temporal coherence, else 0"),
+    Metric("td/learning_rate", "1", "alpha, before the division by the number of tuples"),
+    Metric("td/coherence", "flag", "1 while the learning rates adapt by temporal coherence, else 0"),
 )
 
-DEEP_TD = (Metric("td/epsilon", "fraction", "moves drawn at random, mean since the last report"),)
+DEEP_TD = (Metric("td/epsilon", "fraction", "fraction of random moves, mean since the last report"),)
 
 MUZERO = (
-    Metric("perf/samples_per_second", "samples/s", "sequences learned from since the last report"),
+    Metric("perf/samples_per_second", "samples/s", "sampled sequences per second in training since the last report"),
     Metric("loss/total", "1", "weighted sum of the terms below (muzero2048/muzero/losses.py)"),
     Metric(
         "loss/value",
         "nats",
-        "cross-entropy of values against their targets (deep_td, output scalar: Huber of h)",
+        "cross-entropy of values against their targets (deep_td with scalar output: Huber loss of h)",
     ),
     Metric("loss/afterstate_value", "nats", "cross-entropy of afterstate values against their targets"),
     Metric("loss/policy", "nats", "cross-entropy of policies against the improved policies of the search"),
     Metric("loss/chance", "nats", "cross-entropy of chance distributions against the codes"),
-    Metric("loss/reward", "1", "reward loss: cross-entropy (latent models) or Huber of h (grounded)"),
+    Metric("loss/reward", "1", "reward loss: cross-entropy (latent models) or Huber loss of h (grounded)"),
     Metric("loss/commitment", "1", "squared distance of the chance encoder's output from its code"),
-    Metric("loss/reconstruction", "nats", "cross-entropy of decoded cells (grounded model; else 0)"),
-    Metric("loss/consistency", "1", "1 - cosine between predicted next latents and those of the true boards"),
+    Metric("loss/reconstruction", "nats", "cross-entropy of decoded cells (grounded model; 0 for others)"),
+    Metric("loss/consistency", "1", "1 - cosine similarity of predicted next latents and those of the true boards"),
     Metric("model/reward_error", "points", "mean absolute error of the predicted reward of the move played"),
-    Metric("model/saturated", "fraction", "value targets beyond the support; above 0.001 the support is too small"),
-    Metric("model/code_entropy", "nats", "entropy of the use of the chance codes; 0 means one code for everything"),
-    Metric("model/code_information", "nats", "mutual information of chance codes and true spawns, up to their entropy"),
-    Metric("model/afterstate_accuracy", "fraction", "afterstates of moves played, decoded right in every cell"),
-    Metric("model/next_state_accuracy", "fraction", "next boards, given the chance code, decoded right in every cell"),
-    Metric("model/afterstate_accuracy_all", "fraction", "the same over all legal moves of some boards of the buffer"),
-    Metric("model/afterstate_accuracy_unplayed", "fraction", "the same over their legal moves that were not played"),
-    Metric("model/afterstate_accuracy_late", "fraction", "the same over all legal moves of those with a 2048 or more"),
-    Metric("model/reward_error_all", "points", "mean absolute error of the predicted reward over all legal moves"),
-    Metric("model/chance_distance", "fraction", "total variation of predicted and true chances (oracle codes)"),
-    Metric("swap/q_error", "points", "mean |Q with learned dynamics - Q with true ones| over all legal moves"),
-    Metric("swap/agreement", "fraction", "boards on which both Q have their maximum at the same move"),
-    Metric("search/target_entropy", "nats", "mean entropy of the policy targets; near 0 they carry one move only"),
-    Metric("search/q_range", "points", "mean of max q - min q at the root, what normalisation stretches to 1"),
-    Metric("search/late_positions", "fraction", "training positions with a tile of 2048 or more"),
+    Metric("model/saturated", "fraction", "value targets outside the support; above 0.001 the support is too small"),
+    Metric("model/code_entropy", "nats", "entropy of the distribution of chance codes; 0: one code for all spawns"),
     Metric(
-        "replay/age", "moves", "mean age of the sampled positions: moves of all environments since they were played"
+        "model/code_information", "nats", "mutual information of chance codes and true spawns, at most their entropy"
     ),
-    Metric("train/normal_start_share", "fraction", "training positions in games from normal starts (start.kind)"),
-    Metric("value/bias", "points", "mean of search value - return, of one random position of each finished game"),
-    Metric("value/error", "points", "mean of |search value - return| there"),
-    Metric("value/return_mean", "points", "mean discounted return there"),
-    Metric("value/correlation", "1", "of search value and return there; left out where one of them is constant"),
+    Metric("model/afterstate_accuracy", "fraction", "afterstates of played moves whose decoded cells are all correct"),
+    Metric("model/next_state_accuracy", "fraction", "next boards, given the chance code, with all cells correct"),
+    Metric("model/afterstate_accuracy_all", "fraction", "afterstate_accuracy over all legal moves of sampled boards"),
+    Metric(
+        "model/afterstate_accuracy_unplayed",
+        "fraction",
+        "afterstate_accuracy over legal moves that were not played",
+    ),
+    Metric(
+        "model/afterstate_accuracy_late",
+        "fraction",
+        "afterstate_accuracy over all legal moves of boards with a 2048 or more",
+    ),
+    Metric("model/reward_error_all", "points", "mean absolute error of the predicted reward over all legal moves"),
+    Metric(
+        "model/chance_distance",
+        "fraction",
+        "total variation of predicted and true chance distributions (oracle codes)",
+    ),
+    Metric("swap/q_error", "points", "mean |Q with learned dynamics - Q with true dynamics| over all legal moves"),
+    Metric("swap/agreement", "fraction", "boards on which both Q have the same best move"),
+    Metric("search/target_entropy", "nats", "mean entropy of the policy targets; near 0 they contain one move only"),
+    Metric("search/q_range", "points", "mean of max q - min q at the root; normalisation scales this range to 1"),
+    Metric("search/late_positions", "fraction", "training positions with a tile of 2048 or more"),
+    Metric("replay/age", "moves", "mean age of sampled positions: moves of all environments since they were played"),
+    Metric("train/normal_start_share", "fraction", "training positions of games from normal starts (start.kind)"),
+    Metric("value/bias", "points", "mean of search value - return, at one random position of each finished game"),
+    Metric("value/error", "points", "mean of |search value - return| at these positions"),
+    Metric("value/return_mean", "points", "mean discounted return at these positions"),
+    Metric(
+        "value/correlation",
+        "1",
+        "of search value and return at these positions; left out if one is constant",
+    ),
     Metric("optimizer/gradient_norm", "1", "global norm of the gradient before clipping"),
-    Metric("optimizer/gradient_norm_representation", "1", "of it, the parameters of h (grounded: and of the decoder)"),
-    Metric("optimizer/gradient_norm_dynamics", "1", "of it, the parameters of phi, g and the reward"),
-    Metric("optimizer/gradient_norm_prediction", "1", "of it, the parameters of f and psi (grounded: and their trunk)"),
-    Metric("optimizer/gradient_norm_encoder", "1", "of it, the parameters of the chance encoder, where it is learned"),
+    Metric("optimizer/gradient_norm_representation", "1", "the same, parameters of h (grounded: and the decoder)"),
+    Metric("optimizer/gradient_norm_dynamics", "1", "the same, parameters of phi, g and the reward"),
+    Metric("optimizer/gradient_norm_prediction", "1", "the same, parameters of f and psi (grounded: and their trunk)"),
+    Metric("optimizer/gradient_norm_encoder", "1", "the same, parameters of the chance encoder if it is learned"),
 )
 
 EVALUATION = (
@@ -100,15 +120,15 @@ EVALUATION = (
     Metric("eval/score_max", "points", "best score"),
     Metric("eval/moves_mean", "moves", "mean length of a game"),
     Metric("eval/games", "games", "games played"),
-    Metric("eval/moves_per_second", "moves/s", "speed of playing, all games together"),
+    Metric("eval/moves_per_second", "moves/s", "speed of play, all games together"),
     *(Metric(f"eval/reach_{tile}", "fraction", f"games that reached the tile {tile}") for tile in TILES),
 )
 
 PROBES = (
-    Metric("probe/swap_score_mean", "points", "mean score with the true dynamics in place of the learned ones"),
+    Metric("probe/swap_score_mean", "points", "mean score with the true dynamics in place of the learned dynamics"),
     Metric("probe/swap_score_low", "points", "lower end of the 95% interval of that mean"),
     Metric("probe/swap_score_high", "points", "upper end of the 95% interval of that mean"),
-    Metric("probe/swap_gap", "points", "that mean less eval/score_mean: what the learned dynamics cost in play"),
+    Metric("probe/swap_gap", "points", "that mean minus eval/score_mean: the points lost by the learned dynamics"),
 )
 
 REGISTRY = {metric.name: metric for metric in (*AXES, *TRAINING, *NTUPLE, *DEEP_TD, *MUZERO, *EVALUATION, *PROBES)}

@@ -1,4 +1,4 @@
-"""Progress of training: a bar in a terminal, a line now and then anywhere else."""
+"""Progress of training: a bar in a terminal, otherwise a line every LINE_SECONDS."""
 
 import time
 from collections.abc import Iterator
@@ -10,16 +10,15 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from launch.run.metrics import Row
 from launch.run.pace import Pace
 
-LINE_SECONDS = 10.0  # between two lines of a log, which someone may read by the hour
-REACHED = (32768, 8192, 2048)  # tiles whose rates are told, the largest that occurs
+LINE_SECONDS = 10.0  # between two lines of a log
+REACHED = (32768, 8192, 2048)  # the rate of the first of these tiles that was reached is shown
 COMPILING = "compiling ..."
 
 
 class ProgressDisplay:
-    """Shows moves done, moves/s, games/s, the last scores, the last tiles and the time left. Prints to stdout.
+    """Print moves done, moves/s, games/s, the last scores, the last tiles and the time left to stdout.
 
-    The speed, and the time that is left of training by it, are those of launch/run/pace.py: compiling, evaluation and
-    saving do not count.
+    Speed and time left come from launch/run/pace.py: compiling, evaluation and saving do not count.
     """
 
     def __init__(self, name: str, total: int, done: int) -> None:
@@ -45,13 +44,13 @@ class ProgressDisplay:
         self._bar.start()
 
     def begin(self) -> None:
-        """Training begins, or goes on after an evaluation or a checkpoint."""
+        """Note that training begins, or goes on after an evaluation or a checkpoint."""
         if self._reports == 0 and self._bar.disable:
             print(self._line(), flush=True)
         self._pace.begin()
 
     def moved(self, done: int) -> None:
-        """`done` moves are made, within a report."""
+        """Show that `done` moves are made, within a report."""
         if done > self._done:
             self._done, self._status = done, ""
         self._pace.mark(done)
@@ -67,7 +66,7 @@ class ProgressDisplay:
 
     @contextmanager
     def evaluating(self, games: int) -> Iterator[None]:
-        """Say so while an evaluation of so many games is played."""
+        """Show that an evaluation of this number of games is played in the `with` block."""
         before, self._status = self._status, f"evaluating {games:,} games"
         self._show()
         try:
@@ -76,7 +75,7 @@ class ProgressDisplay:
             self._status = before
 
     def close(self) -> None:
-        """End the display; what is printed from here on stands below it."""
+        """End the display: later text is printed below it."""
         self._bar.stop()
 
     def _report(self, row: Row) -> None:
@@ -88,7 +87,7 @@ class ProgressDisplay:
         self._games_a_move = row.get("train/games", 0) / max(1, done - self._reported)
         self._done, self._reported, self._status = done, done, ""
         self._reports += 1
-        if self._reports == 1:  # what a report needs was compiled at its end
+        if self._reports == 1:  # it ended with compiling, so its time gives no speed
             self._pace.restart(done)
         else:
             self._pace.mark(done)
@@ -116,7 +115,7 @@ class ProgressDisplay:
 
 
 def clock(seconds: float) -> str:
-    """Seconds as minutes:seconds, from an hour on as hours:minutes:seconds."""
+    """Format seconds as minutes:seconds, from one hour on as hours:minutes:seconds."""
     minutes, rest = divmod(max(0, round(seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -1,4 +1,4 @@
-"""Where metrics go: metrics.jsonl, which is the truth, and wandb, a sink whose failure stops nothing."""
+"""Where metrics are written: metrics.jsonl is authoritative; wandb is a copy, whose failure stops nothing."""
 
 import contextlib
 import json
@@ -15,11 +15,11 @@ from launch.run import metrics
 from launch.run.metrics import Row
 
 METRICS_FILE = "metrics.jsonl"
-WANDB_TIMEOUT_SECONDS = 20  # with a key and without a network, wandb's own default holds a run for 100 s
+WANDB_TIMEOUT_SECONDS = 20  # with wandb's default a run with a key and without a network waits for 100 s
 
 
 class MetricsFile:
-    """One JSON object a line, appended and flushed a row at a time: a killed run loses no finished row."""
+    """metrics.jsonl: one JSON object a line. Each row is flushed, so a killed run loses no finished row."""
 
     def __init__(self, folder: Path) -> None:
         self._file = (folder / METRICS_FILE).open("a", encoding="utf-8")
@@ -36,10 +36,10 @@ class MetricsFile:
 
 
 def read_metrics(folder: Path) -> list[Row]:
-    """All rows of a run, in order. A last line that a kill cut short is left out.
+    """Return all rows of a run in order. An incomplete last line, of a killed run, is left out.
 
     Raises:
-        UserError: a line is not a row; names the file and the line.
+        UserError: a line is not a row; the message names the file and the line.
     """
     file = folder / METRICS_FILE
     lines = file.read_bytes().split(b"\n")[:-1]
@@ -47,12 +47,12 @@ def read_metrics(folder: Path) -> list[Row]:
 
 
 def drop_rows_after(folder: Path, env_steps: int, evaluate_again: bool = False) -> None:
-    """Cut metrics.jsonl back to a checkpoint: the rows after it will be made again. Atomic.
+    """Remove the rows of metrics.jsonl after a checkpoint, since they will be written again. The change is atomic.
 
     Args:
         folder: the run's folder.
         env_steps: the moves of the checkpoint.
-        evaluate_again: whether the evaluation at the checkpoint itself will be made again too.
+        evaluate_again: whether the evaluation at the checkpoint will be repeated, so that its row is removed too.
     """
     if not (folder / METRICS_FILE).exists():
         return
@@ -63,40 +63,46 @@ def drop_rows_after(folder: Path, env_steps: int, evaluate_again: bool = False) 
 
 
 class WandbSink:
-    """A wandb run that shows the same comparison as `compare` without hand work.
+    """A wandb run with the same curves as `compare`.
 
-    Group = the experiment, job type = the learner, seed in the config, and every family of metrics drawn
-    against env_steps (games and wall_hours are in every row, to choose on the page). Offline unless a
-    key is known; WANDB_MODE is respected.
+    | in wandb | here |
+    |---|---|
+    | group | the group of the experiment |
+    | job type | the learner |
+    | config | the experiment and its seed |
+    | x axis of all metrics | env_steps; games and wall_hours are in every row and can be chosen on the page |
+    | mode | WANDB_MODE if it is set; else online with a key, and offline without |
 
-    An offline run begins with all rows of metrics.jsonl, and what wandb kept before is set aside: two offline folders
-    of one id would both count their steps from 0. So does a run that goes online for the first time. A run that is
-    resumed online goes on under the same id; the rows between its checkpoint and its end are then in wandb twice, as
-    wandb takes none back.
+    What happens when a run starts:
+
+    - Offline, and online for the first time: the wandb run begins with all rows of metrics.jsonl. Earlier offline
+      folders are set aside, because two offline folders of one id would both count their steps from 0.
+    - Online, resumed: the wandb run continues under the same id. The rows between the checkpoint and the end of the
+      earlier process are then in wandb twice, because wandb cannot delete rows.
     """
 
     def __init__(self, folder: Path, experiment: Experiment, mode: str | None = None) -> None:
-        """Start the wandb run; a failure costs a warning.
+        """Start the wandb run; a failure gives a warning.
 
         Args:
             folder: of the run.
             experiment: what is trained.
-            mode: "offline", or None for that of the environment.
+            mode: "offline", or None for the mode by environment and key.
         """
         self._run: Any = None
         if mode is None and os.environ.get("WANDB_MODE") == "disabled":
             return
-        # Artifacts and tables are staged outside the run unless told otherwise.
+        # By default wandb stages artifacts and tables outside the run folder.
         os.environ.setdefault("WANDB_DATA_DIR", str((folder / "wandb").resolve()))
         self._guard("start", lambda: self._start(folder, experiment, mode or _wandb_mode()))
 
     @property
     def works(self) -> bool:
-        """Whether wandb has taken all so far."""
+        """Whether no call of wandb has failed."""
         return self._run is not None
 
     def log(self, row: Row) -> None:
-        """Send one row; the axes are in it, so wandb's own step is never set."""
+        """Send one row. The row holds the axes, so wandb's own step is never set."""
         if self._run is not None:
             self._guard("log", lambda: self._run.log(row))
 
@@ -127,7 +133,7 @@ class WandbSink:
             self._run.log(row)
 
     def _guard(self, what: str, call: Callable[[], None]) -> None:
-        """Do something with wandb; if it fails in any way, warn once and go on without it."""
+        """Call wandb; if the call fails in any way, warn once and stop using wandb."""
         try:
             call()
         except Exception as error:
@@ -139,10 +145,10 @@ class WandbSink:
 
 
 def rebuild(folder: Path) -> None:
-    """Write the wandb run of a run folder anew, offline and whole, from its metrics.jsonl.
+    """Write the complete wandb run of a run folder again, offline, from its metrics.jsonl.
 
-    Its config, group and axes are those of the training, and its id too unless rows of it are on a server already.
-    What wandb kept before is set aside.
+    Config, group and axes are those of the training. So is the id, unless rows of it are on a server already. Earlier
+    folders of wandb are set aside.
 
     Raises:
         UserError: the folder is not a run, a row is damaged, or wandb fails.
@@ -155,7 +161,7 @@ def rebuild(folder: Path) -> None:
     sink.finish(exit_code=0)
     if not sink.works:
         raise UserError(
-            f"the wandb run of {folder} is not written; mend what the warning says, and give the command again"
+            f"the wandb run of {folder} is not written; correct what the warning names, and repeat the command"
         )
     print(f"{len(rows):,} rows of {folder / METRICS_FILE} are in the wandb run {_wandb_id(folder)}")
 
@@ -177,7 +183,7 @@ def _wandb_mode() -> Any:
 
 
 def _wandb_error() -> type[Exception]:
-    """The base of wandb's errors: CommError without a network, UsageError without a key, and so on."""
+    """Return the base class of wandb's errors, such as CommError without a network and UsageError without a key."""
     from wandb.errors import Error
 
     return Error
@@ -196,7 +202,7 @@ def _init(folder: Path, experiment: Experiment, mode: Any) -> Any:
         dir=folder.resolve(),
         mode=mode,
         config={"seed": experiment.run.seed, **read_yaml(experiment.to_yaml())},
-        # console: a progress bar would fill wandb's log with its own redrawing
+        # console off: else every redrawing of the progress bar is a line in wandb's log
         settings=wandb.Settings(init_timeout=WANDB_TIMEOUT_SECONDS, console="off", silent=mode == "offline"),
     )
     if mode == "offline":
@@ -205,13 +211,13 @@ def _init(folder: Path, experiment: Experiment, mode: Any) -> Any:
 
 
 def _is_uploaded(folder: Path) -> bool:
-    """Whether rows of the run's present id are on a server: it was online, or `wandb sync` left its mark."""
+    """Return whether rows of the present id are on a server: the run was online, or `wandb sync` left its mark."""
     wandb = folder / "wandb"
     return any(wandb.glob("run-*")) or any(wandb.glob("offline-run-*/*.synced"))
 
 
 def _renew_id(folder: Path) -> None:
-    """Give the run another id in wandb; an upload under the old one would add rows to those that are there."""
+    """Give the run a new id in wandb; an upload under the old id would add rows to those on the server."""
     old = _wandb_id(folder)
     (folder / "wandb" / "id").unlink()
     new = _wandb_id(folder)
@@ -219,7 +225,7 @@ def _renew_id(folder: Path) -> None:
 
 
 def _set_aside(folder: Path, pattern: str) -> None:
-    """Move what wandb kept of a run to wandb/replaced/, where `wandb sync wandb/offline-run-*` does not find it."""
+    """Move folders of wandb to wandb/replaced/, where `wandb sync wandb/offline-run-*` does not find them."""
     replaced = folder / "wandb" / "replaced"
     for old in sorted((folder / "wandb").glob(pattern)):
         replaced.mkdir(exist_ok=True)
@@ -227,7 +233,7 @@ def _set_aside(folder: Path, pattern: str) -> None:
 
 
 def _forget_service() -> None:
-    """Let wandb end without its service, which is gone: at exit it would print a traceback of the lost connection."""
+    """Disconnect wandb from its service, which has ended; else it prints a traceback of the lost connection at exit."""
     import wandb
 
     with contextlib.suppress(Exception):
@@ -235,7 +241,7 @@ def _forget_service() -> None:
 
 
 def _wandb_id(folder: Path) -> str:
-    """The run's id in wandb, kept in the run folder so that a resumed run goes on under it."""
+    """Return the run's id in wandb. It is kept in the run folder, so that a resumed run continues under it."""
     file = folder / "wandb" / "id"
     if not file.exists():
         file.parent.mkdir(exist_ok=True)

@@ -90,6 +90,8 @@ class SearchSetting(Setting):
 class SearchPlayer:
     """Plays with fixed parameters, without exploration, from normal starts."""
 
+    plays_one_by_one = False
+
     def __init__(self, setting: Setting, params: Params):
         self.effort_unit = setting.effort_unit
         self._compile = _make_play(setting)

@@ -36,6 +36,7 @@ class ExpectimaxPlayer:
     """
 
     effort_unit = "ply"
+    plays_one_by_one = True
 
     def __init__(self, rules: Rules, values: Network | Heuristic, config: ExpectimaxConfig, threads: int) -> None:
         """Make a player.

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from ntuple.files.safetensors import Tensors, differences, load_tensors, save_tensors, saved_promotion, shape_of, take
 from ntuple.learning.config import NTupleConfig
-from ntuple.learning.step_sizes import FIRST, SECOND, TD_RECORD_BITS, THIRD
 from ntuple.lists import list_text
 from ntuple.tables.folding import fold
 from ntuple.tables.network import Network, initial_weight, make_network
@@ -18,6 +17,7 @@ from ntuple.tables.patterns import Pattern, count_levels, network_texts, parse_n
 from ntuple.tables.promotion import promoted
 from ntuple.tables.record_fields import read_field, write_field
 from ntuple.tables.stages import count_stages, make_stages
+from ntuple.td.step_sizes import FIRST, SECOND, TD_RECORD_BITS, THIRD
 
 WEIGHTS_FILE = "weights.safetensors"
 TRAINING_FILE = "training.safetensors"

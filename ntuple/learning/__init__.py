@@ -1,1 +1,1 @@
-"""The n-tuple learner: learner.py names the parts."""
+"""The n-tuple learner: configuration, schedule, threads, training state and metrics."""

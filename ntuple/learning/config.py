@@ -23,10 +23,10 @@ RESTART, CAROUSEL, JUMP = "start.kind=restart", "start.kind=carousel", "start.ki
 
 @dataclass(frozen=True)
 class TargetConfig(Settings, prefix="target"):
-    """The target of an afterstate (ntuple/learning/targets.py)."""
+    """The target of an afterstate (ntuple/td/targets.py)."""
 
     method: Literal["td", "n_step", "lambda_return", "trace", "delayed", "expected"] = setting(
-        "td", "Rule that computes the target (equations in ntuple/learning/targets.py)."
+        "td", "Rule that computes the target (equations in ntuple/td/targets.py)."
     )
     direction: Literal["forward", "backward"] = setting(
         "forward", "Learn during the game, or from its end to its start (Matsuzaki 2017, algorithm 2)."
@@ -81,7 +81,7 @@ class AutostepConfig(Settings, prefix="step_size.autostep"):
 
 @dataclass(frozen=True)
 class StepSizeConfig(Settings, prefix="step_size"):
-    """How an error changes the weights: first by TD, then by an adaptive rule (ntuple/learning/step_sizes.py)."""
+    """How an error changes the weights: first by TD, then by an adaptive rule (ntuple/td/step_sizes.py)."""
 
     alpha: float = setting(
         0.1, "TD: learning rate of a board, shared by its entries.", above=0, at_most=2, only_if=SOME_TD
@@ -125,7 +125,7 @@ class ExplorationConfig(Settings, prefix="exploration"):
     epsilon: float = setting(0.0, "Probability of a random move at the start.", at_least=0, at_most=1)
     temperature: float = setting(
         0.0,
-        "Temperature of softmax moves at the start, in points. Guei's unit differs (ntuple/learning/exploration.py).",
+        "Temperature of softmax moves at the start, in points. Guei's unit differs (ntuple/td/exploration.py).",
         at_least=0,
         below=1e9,
     )
@@ -180,7 +180,7 @@ class JumpStartConfig(Settings, prefix="start.jump_start"):
 
 @dataclass(frozen=True)
 class StartConfig(Settings, prefix="start"):
-    """Where training games start (ntuple/learning/starts.py). Evaluation always uses normal starts."""
+    """Where training games start (ntuple/td/starts.py). Evaluation always uses normal starts."""
 
     kind: Literal["normal", "restart", "carousel", "jump_start"] = setting(
         "normal",
@@ -232,7 +232,7 @@ class NTupleConfig(Settings):
     )
     values: Literal["afterstate", "state", "action"] = setting(
         "afterstate",
-        "What the network evaluates; state and action serve for comparison (ntuple/learning/state_and_q.py).",
+        "What the network evaluates; state and action serve for comparison (ntuple/td/state_and_q.py).",
     )
     stages: tuple[int | str, ...] = setting(
         (),

@@ -19,11 +19,8 @@ import numpy as np
 from ntuple.files.stored_network import StoredNetwork, new_network
 from ntuple.game.bitboard import make_rules
 from ntuple.learning.config import NTupleConfig
-from ntuple.learning.kernel import GAMES, UPDATES
 from ntuple.learning.metrics import report_metrics
 from ntuple.learning.schedule import exploration_at, forgets_rates, learning_rate_at, method_at, stretch_of
-from ntuple.learning.state_and_q import KINDS
-from ntuple.learning.step_sizes import ADAPTIVE_RECORD_BITS, TD_RECORD_BITS, forget
 from ntuple.learning.threads import Task, make_thread_games, run_threads
 from ntuple.learning.training_state import TrainingState, begin_from, restore_state, save_state
 from ntuple.players.player import NTuplePlayer
@@ -33,6 +30,9 @@ from ntuple.tables.patterns import parse_network, table_sizes
 from ntuple.tables.promotion import promoted
 from ntuple.tables.record_fields import widen
 from ntuple.tables.stages import count_stages
+from ntuple.td.kernel import GAMES, UPDATES
+from ntuple.td.state_and_q import KINDS
+from ntuple.td.step_sizes import ADAPTIVE_RECORD_BITS, TD_RECORD_BITS, forget
 
 
 class NTupleLearner:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.learning.kernel import (
+from ntuple.td.kernel import (
     ERROR_SUM,
     MOVES_SUM,
     REACH_2048,
@@ -22,7 +22,7 @@ def report_metrics(
     """Return the metrics of a report.
 
     Args:
-        counts: float64[T, 16] of all threads, see ntuple.learning.kernel.
+        counts: float64[T, 16] of all threads, see ntuple.td.kernel.
         num_moves: moves since the last report.
         seconds: wall time of these moves.
         learning_rate: alpha of the updates.

@@ -7,10 +7,10 @@ rate of TD changes, where the adaptive rule begins, or where the adaptive rule f
 import numpy as np
 
 from ntuple.learning.config import NTupleConfig
-from ntuple.learning.exploration import Exploration
-from ntuple.learning.kernel import Method
-from ntuple.learning.step_sizes import RULES, TD, StepSize
-from ntuple.learning.targets import METHODS, RECTIFICATIONS, Target
+from ntuple.td.exploration import Exploration
+from ntuple.td.kernel import Method
+from ntuple.td.step_sizes import RULES, TD, StepSize
+from ntuple.td.targets import METHODS, RECTIFICATIONS, Target
 
 
 def stretch_of(config: NTupleConfig, env_steps: int) -> tuple[int, int]:

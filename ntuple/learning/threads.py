@@ -18,17 +18,17 @@ from ntuple.files.safetensors import Tensors
 from ntuple.game.bitboard import Rules
 from ntuple.game.episode import COLUMNS
 from ntuple.learning.config import NTupleConfig
-from ntuple.learning.exploration import Exploration
-from ntuple.learning.history import History, make_history
-from ntuple.learning.kernel import COUNTS_SIZE, ERROR_SUM, Method, start_games, train
 from ntuple.learning.schedule import make_target
-from ntuple.learning.starts import Starts, make_starts
-from ntuple.learning.state_and_q import AFTERSTATES, train_values
-from ntuple.learning.targets import EXPECTED, history_length
 from ntuple.players.greedy import GAMES_A_THREAD, make_scratch
 from ntuple.tables.network import Network
 from ntuple.tables.placement import pin
 from ntuple.tables.stages import make_stages
+from ntuple.td.exploration import Exploration
+from ntuple.td.history import History, make_history
+from ntuple.td.kernel import COUNTS_SIZE, ERROR_SUM, Method, start_games, train
+from ntuple.td.starts import Starts, make_starts
+from ntuple.td.state_and_q import AFTERSTATES, train_values
+from ntuple.td.targets import EXPECTED, history_length
 
 # Moves of a thread between two checks whether to stop, about 0.25 s with 4x6 tuples. The number is fixed: each call of
 # the kernel begins with the thread's first game, so a resumed training must have the same slices to give the same bits.
@@ -49,7 +49,7 @@ class Task(NamedTuple):
 
     rules: Rules
     network: Network
-    kind: int  # what the network values, see ntuple.learning.state_and_q
+    kind: int  # what the network values, see ntuple.td.state_and_q
     method: Method
     exploration: Exploration | None
 
@@ -104,7 +104,7 @@ def run_threads(
             its slice.
 
     Returns:
-        Counts float64[T, 16] of the threads (ntuple.learning.kernel), and the number of moves made.
+        Counts float64[T, 16] of the threads (ntuple.td.kernel), and the number of moves made.
     """
     threads = len(games.rows)
     shares = [num_moves // threads + (i < num_moves % threads) for i in range(threads)]

@@ -30,12 +30,12 @@ from ntuple.files.stored_network import (
     read_weights,
 )
 from ntuple.learning.config import NTupleConfig
-from ntuple.learning.step_sizes import ADAPTIVE_RECORD_BITS, TD_RECORD_BITS
 from ntuple.learning.threads import ThreadGames, memory_arrays
 from ntuple.tables.averaging import WeightMean
 from ntuple.tables.network import PROMOTIONS, Network
 from ntuple.tables.record_fields import read_field, write_field
 from ntuple.tables.stages import count_stages
+from ntuple.td.step_sizes import ADAPTIVE_RECORD_BITS, TD_RECORD_BITS
 
 
 @dataclass

@@ -9,9 +9,9 @@ from ntuple.game.episode import COLUMNS, RNG, Row, set_board
 from ntuple.game.interfaces import Analysis, check_boards
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
-from ntuple.learning.state_and_q import AFTERSTATES, look
 from ntuple.players.greedy import Scratch, best_move, highest_move, look_ahead, make_scratch
 from ntuple.tables.network import Network
+from ntuple.td.state_and_q import AFTERSTATES, look
 
 NO_BEST_MOVE = "the values are no numbers: none of the legal moves is the best; use an earlier checkpoint"
 
@@ -82,7 +82,7 @@ def analyse_values(
     Args:
         rules: the game.
         network: values of states or of actions.
-        kind: STATES or ACTIONS, see ntuple/learning/state_and_q.py.
+        kind: STATES or ACTIONS, see ntuple/td/state_and_q.py.
         scratch: memory of this thread.
         words: [B, 2] boards.
         action: see `analyse_afterstates`.

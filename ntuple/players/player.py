@@ -16,11 +16,11 @@ from ntuple.game.interfaces import Analysis, Games
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
 from ntuple.learning.config import NTupleConfig
-from ntuple.learning.state_and_q import AFTERSTATES, KINDS, play_values
 from ntuple.players.analysis import NO_BEST_MOVE, analyse_at_random, analyse_by_network, words_of
 from ntuple.players.greedy import GAMES_A_THREAD, Scratch, best_move, has_legal_move, look_ahead, make_scratch
 from ntuple.tables.network import Network
 from ntuple.tables.placement import available_cores
+from ntuple.td.state_and_q import AFTERSTATES, KINDS, play_values
 
 TASKS_A_THREAD = 16  # tasks for each thread of the pool: enough that all threads finish at about the same time
 
@@ -111,6 +111,7 @@ class NTuplePlayer:
     """Plays the best of the four moves. It shares the arrays of the network and plays with their current weights."""
 
     effort_unit = "ply"
+    plays_one_by_one = False
 
     def __init__(self, rules: Rules, network: Network, threads: int, kind: int = AFTERSTATES) -> None:
         """Make a player.
@@ -154,6 +155,7 @@ class RandomPlayer:
     """Plays uniformly random legal moves."""
 
     effort_unit = "ply"
+    plays_one_by_one = False
     greedy = False
 
     def __init__(self, rules: Rules, threads: int) -> None:

@@ -9,7 +9,7 @@ On boards below 4x4 a cell has R < 16 values (ntuple.tables.patterns.count_level
 and is not scrambled. For 3x3 boards this makes the tables of 6-tuples a tenth as large, those of 7-tuples a fourteenth.
 
 A record has 1 or 4 floats: the weight alone, or the weight and the values that the step size rule keeps for it
-(ntuple.learning.step_sizes). So all that an update needs is in one cache line.
+(ntuple.td.step_sizes). So all that an update needs is in one cache line.
 """
 
 import numpy as np

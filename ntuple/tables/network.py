@@ -60,7 +60,7 @@ class Network(NamedTuple):
     lefts: NDArray[np.uint64]  # [M, runs]
     symmetries: tuple[int, ...]  # 0..S-1; a tuple, because the compiler knows its length and unrolls loops over it
     action_places: NDArray[np.uint32]  # [A, 8 M] place of an action's entry minus place of the board's entry;
-    # A = 4 if the network values actions (ntuple.learning.state_and_q), else A = 1 and all are 0
+    # A = 4 if the network values actions (ntuple.td.state_and_q), else A = 1 and all are 0
 
 
 def make_network(

@@ -16,19 +16,6 @@ WANDB_FAST = {
     "WANDB_X_SAVE_REQUIREMENTS": "false",
 }
 
-TOY = registry.LearnerEntry(
-    config="toy:ToyConfig",
-    learner="toy:ToyLearner",
-    one_ply_player="toy:load_player",
-    tree_player="",
-    expectimax_player="",
-    value="",
-    models=(),
-    uses_jax=False,
-    several_processes=False,
-    memory_keys="toy.rate",
-)
-
 TOY_YAML = """\
 learner: toy
 run:
@@ -46,7 +33,7 @@ toy:
 @pytest.fixture(autouse=True)
 def _workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(registry.LEARNERS, "toy", TOY)
+    monkeypatch.setitem(registry.LEARNERS, "toy", "toy")
     monkeypatch.setenv("WANDB_MODE", "disabled")
     monkeypatch.delenv("WANDB_API_KEY", raising=False)
     monkeypatch.setenv("WANDB_DATA_DIR", "")

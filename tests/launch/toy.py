@@ -9,6 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from ntuple.game.interfaces import Analysis, Games
+from ntuple.learner_spec import ONE_PLY, LearnerSpec
+
+SPEC = LearnerSpec(
+    config="toy:ToyConfig",
+    learner="toy:ToyLearner",
+    players={ONE_PLY: "toy:load_player"},
+    uses_jax=False,
+    memory_keys="toy.rate",
+)
 
 
 @dataclass(frozen=True)
@@ -27,6 +36,7 @@ class ToyConfig:
 
 class ToyPlayer:
     effort_unit = "ply"
+    plays_one_by_one = False
 
     def __init__(self, weight: float) -> None:
         self.weight = weight

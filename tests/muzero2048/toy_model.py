@@ -1,4 +1,4 @@
-"""A model given as tables, small random ones of each kind, and positions, for the tests of search and losses."""
+"""Models and positions for tests of search and losses: models given as tables, small random models of each kind."""
 
 import functools
 import operator
@@ -37,7 +37,7 @@ GAME = Game2048(2, 3)
 
 
 def small_config(kind: str = "residual_mlp", rows: int = 2, columns: int = 3, **changes: object) -> MuZeroConfig:
-    """A config whose model and training steps are as small as they get."""
+    """Return a config with a model and training steps as small as possible."""
     settings = {
         "env_steps": 640,
         "report_env_steps": 200,
@@ -56,26 +56,26 @@ def small_config(kind: str = "residual_mlp", rows: int = 2, columns: int = 3, **
     return MuZeroConfig(**{**settings, **changes})
 
 
-# One compilation for all tests of one config.
+# One compilation of each config, shared by all tests.
 shared_learner = functools.cache(make_learner)
 
 
 def random_model(config: MuZeroConfig, seed: int) -> Model:
-    """The model of the config with random parameters, heads and tables that begin at zero too."""
+    """Return the model of the config with random parameters, also in heads and tables that are initially 0."""
     rng = np.random.default_rng(seed)
     graphdef, shapes = nnx.split(nnx.eval_shape(lambda: make_model(config, seed=0)))
     return nnx.merge(graphdef, jax.tree.map(lambda x: jnp.asarray(0.5 * rng.normal(size=x.shape), x.dtype), shapes))
 
 
 class PlainCodec:
-    """Values as they are."""
+    """A codec whose logits are the values."""
 
     def decode(self, logits: jax.Array) -> jax.Array:
         return logits[..., 0]
 
 
 class ToyModel(Model):
-    """The functions as rows of `Tables`; a latent is the number of its row."""
+    """A model whose functions are look-ups in `Tables`; a latent is a row number."""
 
     def __init__(self, tables: Tables):
         self.tables = nnx.data(jax.tree.map(jnp.asarray, tables))
@@ -106,10 +106,11 @@ class ToyModel(Model):
 def random_tables(
     seed: int, states: int = 30, codes: int = 5, scale: float = 10.0, knows_the_rules: bool = False
 ) -> Tables:
-    """Rewards and values of the size `scale`.
+    """Return random tables with rewards and values of the order of `scale`.
 
-    Where the model knows the rules, some actions are illegal, some states over, some codes impossible, at every fifth
-    afterstate all but one; and values are positive, so that an end, worth 0, is the worst there is.
+    With `knows_the_rules`, some actions are illegal, some states are over, and some codes are impossible; every
+    fifth afterstate has only one possible code. All values of the other states are positive, so a state that is over,
+    with value 0, is the worst.
     """
     rng = np.random.default_rng(seed)
     afterstates = 2 * states
@@ -136,7 +137,7 @@ def random_tables(
 
 
 def roots_of(tables: Tables, seed: int = 0) -> Root:
-    """Every state of the tables as a root with noise; one is over, one has a single move, whatever the model knows."""
+    """Return every state of the tables as a root with noise; state 1 is always over, state 2 has one legal move."""
     rng, states = np.random.default_rng(seed), len(tables.value)
     legal = (rng.random((states, 4)) < 0.7) & (tables.policy_logits > ILLEGAL)
     legal[1], legal[2] = False, np.arange(4) == tables.policy_logits[2].argmax()
@@ -151,39 +152,39 @@ def roots_of(tables: Tables, seed: int = 0) -> Root:
 
 
 def plain_position(root: Root, row: int) -> Position:
-    """A root of the tables, for the plain search."""
+    """Return a root of the tables in the form of the plain search."""
     gumbel = np.asarray(root.gumbel[row], float)
     return Position(int(root.state[row]), np.asarray(root.legal[row]).tolist(), gumbel, int(root.seeds[row]))
 
 
 def plain_settings(config: SearchConfig, discount: float) -> Settings:
-    """The settings of the plain search."""
+    """Return the settings of the plain search that correspond to the config."""
     former = {former: operator.attrgetter(present)(config) for former, present in SearchConfig.former_keys.items()}
     return Settings(discount, *(former.get(name, getattr(config, name, None)) for name in Settings._fields[1:]))
 
 
 def toy_dynamics(model: ToyModel) -> LearnedDynamics:
-    """The tables as a learned model."""
+    """Return the dynamics of the tables, used as a learned model."""
     return LearnedDynamics(model, GAME)
 
 
 def network_dynamics(model: Model, simulator: bool) -> Dynamics:
-    """A network's own dynamics, or the simulator with the network's values."""
+    """Return the network's own dynamics, or the simulator with the network's values."""
     return SimulatorDynamics(GAME, NetworkEvaluator(model, GAME)) if simulator else LearnedDynamics(model, GAME)
 
 
 def plain_value(board: rules.Board) -> float:
-    """Any function of a board."""
+    """Compute an arbitrary function of a board: sum_i (i + 1) cell_i."""
     return float(sum((i + 1) * cell for i, cell in enumerate(rules.cells(board))))
 
 
 def fast_value(board: Board) -> jax.Array:
-    """The same of packed ones."""
+    """Compute `plain_value` of packed boards."""
     return jnp.einsum("...n,n->...", GAME.flat_cells(board).astype(jnp.float32), jnp.arange(1.0, 7.0))
 
 
 class PlainEvaluator:
-    """Any values and policies of boards; it does not mind what is illegal or over."""
+    """An evaluator with arbitrary values and policies; it does not mask illegal moves or ended games."""
 
     def states(self, board: Board, legal: jax.Array) -> tuple[jax.Array, jax.Array]:
         value = fast_value(board)
@@ -194,7 +195,7 @@ class PlainEvaluator:
 
 
 class Boards(NamedTuple):
-    """2x3 boards by the rules, and packed."""
+    """2x3 boards, in plain Python and packed."""
 
     plain: list[rules.Board]
     words: Board
@@ -202,7 +203,7 @@ class Boards(NamedTuple):
 
 
 def boards_with(*legal_moves: range, count: int, seed: int = 3) -> Boards:
-    """`count` boards for each range of the number of legal moves, from nearly empty to full."""
+    """Return `count` boards for each range of the number of legal moves, from nearly empty to full."""
     rng = np.random.default_rng(seed)
     plain: list[rules.Board] = []
     for allowed in legal_moves:
@@ -215,7 +216,7 @@ def boards_with(*legal_moves: range, count: int, seed: int = 3) -> Boards:
 
 
 def packed(plain: list[rules.Board]) -> Boards:
-    """The boards as the game holds them."""
+    """Return the boards with their packed form and their legal moves."""
     words = GAME.from_cells(jnp.asarray(np.array(plain, np.uint8)))
     return Boards(plain, words, np.array([rules.legal_actions(board) for board in plain]))
 
@@ -230,7 +231,7 @@ class Nodes(NamedTuple):
 
 
 def random_nodes(rng: np.random.Generator, least_visits: int, batch: int = 256) -> Nodes:
-    """Nodes of any statistics, at least so many visits an action."""
+    """Return nodes with random statistics and at least `least_visits` visits of each action."""
     return Nodes(
         jnp.asarray(rng.normal(size=(batch, 4)), jnp.float32),
         jnp.asarray(rng.normal(100.0, 50.0, (batch, 4)), jnp.float32),
@@ -240,7 +241,7 @@ def random_nodes(rng: np.random.Generator, least_visits: int, batch: int = 256) 
 
 
 def nodes_of_mctx(nodes: Nodes) -> mctx.Tree:
-    """The same as trees of one node, for the functions of mctx under vmap."""
+    """Return the nodes as mctx trees of one node each, for functions of mctx under vmap."""
 
     def tree(logits: jax.Array, q: jax.Array, value: jax.Array, visits: jax.Array) -> mctx.Tree:
         zeros = jnp.zeros((1, 4))

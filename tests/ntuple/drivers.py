@@ -1,4 +1,4 @@
-"""Kernels that run the package's inlined functions over arrays, and conversions to the reference's boards."""
+"""Kernels that run the inlined functions of ntuple over arrays, and conversions to and from the reference's boards."""
 
 import numpy as np
 from reference import rules as reference
@@ -65,7 +65,7 @@ def value_of(rules, network, board, lookup):
 
 @kernel
 def plain_chance(rules, network, lookup, after, plies):
-    """Vchance of an afterstate by plain recursion in doubles (Guei 2023, eq. 20-22), V with 0 plies."""
+    """Return Vchance of an afterstate by plain recursion in float64 (Guei 2023, eq. 20-22), or V with 0 plies."""
     if plies == 0:
         find_entries(rules, network, after, lookup, 0)
         return np.float64(value_at(network, lookup, 0))
@@ -75,7 +75,7 @@ def plain_chance(rules, network, lookup, after, plies):
         tile = ONE << np.uint64(4 * (code // 2))
         if empty & tile:
             board, best = Board(after.lo | tile << np.uint64(code % 2), after.hi), -np.inf
-            # Not in a function of its own: two that call each other crash when numba reads them from its cache.
+            # Not a separate function: two kernels that call each other crash when numba loads them from its cache.
             for action in range(4):
                 below, reward = afterstate(rules, board, action)
                 if not is_same(below, board):
@@ -86,7 +86,7 @@ def plain_chance(rules, network, lookup, after, plies):
 
 @kernel
 def plain_moves(rules, network, lookup, boards, plies, values):
-    """r + Vchance(as, plies - 1) of each move [B, 4] of boards [B, 2], -inf where it is not legal."""
+    """Write r + Vchance(as, plies - 1) of the moves of boards [B, 2] to `values` [B, 4], -inf for an illegal move."""
     for i in range(boards.shape[0]):
         board = Board(boards[i, 0], boards[i, 1])
         for action in range(4):
@@ -103,14 +103,14 @@ def scrambled(indices, salt, out):
 
 
 def entries(rules: Rules, network, board: reference.Board) -> Lookup:
-    """The entries of a board, in row 0."""
+    """Return a look-up with the entries of a board in row 0."""
     lookup = make_lookup(network, 1)
     find(rules, network, to_board(board), lookup)
     return lookup
 
 
 def positions(network, entries) -> list[int]:
-    """Where the S M entries lie in a file's order of all weights."""
+    """Return the positions of the S M entries in the order in which a file stores the weights."""
     starts = [*network.tables.tolist(), num_weights(network)]
     found = []
     for m in range(len(network.tables)):

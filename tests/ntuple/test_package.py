@@ -15,7 +15,7 @@ def test_import_leaves_jax_alone() -> None:
 
 
 def test_no_kernel_bypasses_the_decorators() -> None:
-    """jit.py compiles, simd.py and clock.py define instructions; no other file names numba."""
+    """Only jit.py (compilation), simd.py and clock.py (low-level instructions) import numba."""
     importers = [p.name for p in SOURCES if "numba" in _imports(p)]
     assert importers == ["clock.py", "jit.py", "simd.py"]
     assert "njit" not in (Path(ntuple.__file__).parent / "tables" / "simd.py").read_text()

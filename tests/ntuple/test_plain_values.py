@@ -1,4 +1,4 @@
-"""Lists, former names of keys, and mistakes that only plain values show."""
+"""Plain values of configs: lists, former names of keys, and mistakes that can be found only in plain values."""
 
 import math
 from dataclasses import dataclass

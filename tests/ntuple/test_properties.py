@@ -1,4 +1,4 @@
-"""What holds for any board, pattern and index."""
+"""Properties of any board, pattern and index, checked on generated examples."""
 
 import functools
 import struct
@@ -24,7 +24,7 @@ WORDS = st.integers(0, 2**32 - 1)
 
 @st.composite
 def boards(draw: st.DrawFn) -> rules.Board:
-    """A board of any size, with tiles up to 131072."""
+    """Draw a board of any size, with tiles up to 131072."""
     rows, columns = draw(st.sampled_from([(4, 4), (3, 3), (2, 3), (3, 2), (2, 2), (1, 4), (4, 1)]))
     return tuple(tuple(draw(TILES) for _ in range(columns)) for _ in range(rows))
 
@@ -72,7 +72,7 @@ def test_a_turned_move_is_the_move_up_to_symmetry(board: rules.Board, action: in
     source, turned, points = turned_move(game, to_board(board), action)
     source, turned = to_reference(game, source), to_reference(game, turned)
     views = zip(rules.symmetries(board), rules.symmetries(after), strict=True)
-    assert (source, turned) in list(views)  # one and the same view of both
+    assert (source, turned) in list(views)  # the same view of the board and of the afterstate
     assert points == reward
 
 
@@ -88,6 +88,7 @@ def test_any_pattern_finds_the_entries_of_the_reference(order: list[int], size: 
 
 @given(WORDS, WORDS)
 def test_places_are_found_back_and_halved(index: int, salt: int) -> None:
+    """`unscramble` inverts `scramble`, which keeps the low 4 bits; `smaller_index` halves all tiles of an index."""
     place, back, smaller = layout(np.uint32(index), np.uint32(salt & ~15))
     assert back == index
     assert place % 16 == index % 16

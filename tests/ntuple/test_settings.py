@@ -1,4 +1,4 @@
-"""The check of settings: every key of every config refuses what is no number of its range."""
+"""Checks of settings: every numeric key of every config rejects values outside its range."""
 
 import dataclasses
 import functools
@@ -28,7 +28,7 @@ def _kind(make: Any) -> Any:
 
 
 def _changed(settings: Any, path: list[str], value: Any) -> Any:
-    """The settings with one key changed, of nested ones too."""
+    """Return the settings with one key changed, which may be nested."""
     name, *rest = path
     return dataclasses.replace(settings, **{name: _changed(getattr(settings, name), rest, value) if rest else value})
 
@@ -44,6 +44,7 @@ def test_there_are_many_numbers() -> None:
 
 @pytest.mark.parametrize(("config", "key"), NUMBERS, ids=[f"{config}.{key.name}" for config, key in NUMBERS])
 def test_no_number_of_the_range(config: str, key: Any) -> None:
+    """Every numeric key rejects NaN, infinity, very large numbers and booleans, in a message of one line."""
     good, path = CONFIGS[config](), key.name.split(".")
     for value in WRONG[key.type]:
         with pytest.raises(ValueError, match=rf"{key.name} is .*; give ") as error:
@@ -54,7 +55,7 @@ def test_no_number_of_the_range(config: str, key: Any) -> None:
 @pytest.mark.parametrize(("config", "key"), KEYS, ids=[f"{config}.{key.name}" for config, key in KEYS])
 def test_every_key_says_what_it_is(config: str, key: Any) -> None:
     assert key.meaning.endswith(".")
-    applies(key.only_if, CONFIGS[config]())  # its condition names keys that are there
+    applies(key.only_if, CONFIGS[config]())  # raises if the condition names a key that does not exist
 
 
 @dataclass(frozen=True)

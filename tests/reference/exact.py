@@ -1,11 +1,11 @@
-"""Exact values of all boards of up to six cells, in plain numpy: a dense table, independent of ntuple/exact.
+"""Exact values of all boards of up to six cells, as a dense table in plain numpy, independent of ntuple/exact.
 
     V(s)  = max over legal a of r + V(as),  0 if the game is over
     V(as) = sum over spawns c of p(c) V(as + c)
 
-in points, without discount (Guei 2023, eq. 20-22, to the end of the game). The index of a board in the tables is its
-number in base L, the cells being the digits. A move keeps the sum of the tiles and a spawn adds to it. One pass over
-the sums in falling order therefore fills the tables.
+Values are in points, without discount, to the end of the game (Guei 2023, eq. 20-22). The number of a board in base L,
+with the cells as digits, is its index in the tables. A move keeps the sum of the tiles, and a spawn increases it. One
+pass over the sums in decreasing order therefore fills the tables.
 """
 
 import functools
@@ -19,37 +19,41 @@ SPAWNS = ((1, 0.9), (2, 0.1))  # level of the new tile, probability
 
 
 class Exact(NamedTuple):
-    """Values of all boards of one size, by their number."""
+    """Values of all boards of one size, indexed by board number."""
 
     rows: int
     columns: int
-    states: np.ndarray  # float64[boards] V(s), without meaning where play cannot come
+    states: np.ndarray  # float64[boards] V(s), meaningless for unreachable boards
     afterstates: np.ndarray  # float64[boards] V(as)
-    reachable: np.ndarray  # bool[boards] play can come to this state, to move on or to end
+    reachable: np.ndarray  # bool[boards] play can reach this state, which may be a final one
 
     def number(self, cells: np.ndarray) -> np.ndarray:
-        """Numbers of boards [B, H, W]."""
+        """Return the numbers of boards [B, H, W]."""
         return cells.reshape(len(cells), -1).astype(np.int64) @ base_of(cells[0].size) ** np.arange(cells[0].size)
 
     def boards(self, numbers: np.ndarray) -> np.ndarray:
-        """Boards [B, H, W] of these numbers."""
+        """Return the boards [B, H, W] with these numbers."""
         return digits(numbers, self.rows * self.columns).reshape(-1, self.rows, self.columns)
 
 
 def base_of(num_cells: int) -> int:
-    """L: one more than the level of the largest tile that play can reach, 2^(cells + 1)."""
+    """Return L, one more than the level of the largest reachable tile 2^(cells + 1)."""
     return num_cells + 2
 
 
 def digits(numbers: np.ndarray, num_cells: int) -> np.ndarray:
-    """Cells [B, cells] of boards."""
+    """Return the cells [B, cells] of boards with these numbers."""
     base = base_of(num_cells)
     return (numbers[:, None] // base ** np.arange(num_cells)) % base
 
 
 @functools.cache
 def solve(rows: int, columns: int) -> Exact:
-    """Solve a board."""
+    """Compute the values of all boards of one size.
+
+    Raises:
+        ValueError: the board has more than MOST_CELLS cells.
+    """
     num_cells = rows * columns
     if num_cells > MOST_CELLS:
         raise ValueError(f"board {rows}x{columns}: the tables are for up to {MOST_CELLS} cells")
@@ -59,7 +63,7 @@ def solve(rows: int, columns: int) -> Exact:
     states, afterstates, reachable = np.zeros(len(cells)), np.zeros(len(cells)), np.zeros(len(cells), bool)
 
     def spawns(layer: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, float]]:
-        """(possible, next board, probability times the number of empty cells) of each spawn."""
+        """Return (possible, next board, probability times the number of empty cells) of each spawn."""
         return [
             (cells[layer, cell] == 0, layer + level * base**cell, probability)
             for cell in range(num_cells)
@@ -84,13 +88,22 @@ def solve(rows: int, columns: int) -> Exact:
 
 
 def moves(cells: np.ndarray, rows: int, columns: int) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """(number of the afterstate, reward, legal) of each action, for boards [B, cells]."""
+    """Compute the moves of boards.
+
+    Args:
+        cells: [B, cells] the boards.
+        rows: H.
+        columns: W.
+
+    Returns:
+        (number of the afterstate, reward, legal), each [B], for each action.
+    """
     base = base_of(rows * columns)
     grid = np.arange(rows * columns).reshape(rows, columns)
     lines_of = {rules.UP: grid.T, rules.RIGHT: grid[:, ::-1], rules.DOWN: grid.T[:, ::-1], rules.LEFT: grid}
     found = []
     for action in rules.ACTIONS:
-        lines = lines_of[action]  # [lines, n] cells, the one at the wall first
+        lines = lines_of[action]  # [lines, n] cells; the first cell of a line is at the wall
         slid, points, fits = slides(base, lines.shape[1])
         after, reward, inside = np.zeros(len(cells), np.int64), np.zeros(len(cells)), np.ones(len(cells), bool)
         for line in lines:
@@ -104,9 +117,12 @@ def moves(cells: np.ndarray, rows: int, columns: int) -> list[tuple[np.ndarray, 
 
 
 def slides(base: int, length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Lines by number: cells [lines, n] after a slide to the first cell, reward, and whether the tiles stay below L.
+    """Slide all lines towards their first cell.
 
-    Two tiles of level L - 1 would merge into a tile beyond the table; play never comes to them.
+    Two tiles of level L - 1 merge into a tile that the table does not hold. Play never reaches such a line.
+
+    Returns:
+        Indexed by the number of the line: cells [lines, n] after the slide, reward, and whether all tiles are below L.
     """
     lines = (np.arange(base**length)[:, None] // base ** np.arange(length)) % base
     slid, points = zip(*(rules.slide(tuple(line)) for line in lines.tolist()), strict=True)
@@ -114,12 +130,12 @@ def slides(base: int, length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def openings(num_cells: int) -> np.ndarray:
-    """Numbers of the boards with which a game begins: two tiles."""
+    """Return the numbers of the boards with two tiles, with which a game begins."""
     tiles = [level * base_of(num_cells) ** cell for cell in range(num_cells) for level, _ in SPAWNS]
     return np.array([a + b for i, a in enumerate(tiles) for j, b in enumerate(tiles) if i // 2 < j // 2])
 
 
 def by_sum(sums: np.ndarray) -> list[np.ndarray]:
-    """Numbers of the boards of each sum of tiles, the largest sum first."""
+    """Return the numbers of the boards grouped by the sum of their tiles, the largest sum first."""
     order = np.argsort(-sums, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(sums[order])) + 1)

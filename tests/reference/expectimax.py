@@ -1,4 +1,4 @@
-"""Expectimax in plain recursion (Guei 2023, eq. 20-22 and 39-41): no tables, nothing remembered but given values."""
+"""Expectimax by plain recursion, without a transposition table (Guei 2023, eq. 20-22 and 39-41)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,13 +11,18 @@ ILLEGAL = float("-inf")
 
 @dataclass(frozen=True)
 class Expectimax:
-    value: Callable[[Board], float]  # of an afterstate
+    """A search with the options of ExpectimaxConfig.
+
+    `most_plies` limits the plies below an afterstate by its number of empty cells; the ply of its move counts too.
+    """
+
+    value: Callable[[Board], float]  # V of an afterstate, at the leaves
     rectified: bool = False
-    most_plies: dict[int, int] = field(default_factory=dict)  # by empty cells, in all
-    least_probability: float = 0.0
+    most_plies: dict[int, int] = field(default_factory=dict)  # limits of plies, by empty cells
+    least_probability: float = 0.0  # a chance node below this cumulative probability is a leaf
 
     def moves(self, board: Board, plies: int) -> list[float]:
-        """r + Vchance(as, plies - 1) of each action."""
+        """Return r + Vchance(as, plies - 1) of each action, -inf for an illegal one."""
         return self._moves(board, plies, 1.0)
 
     def _moves(self, board: Board, plies: int, probability: float) -> list[float]:
@@ -46,7 +51,10 @@ class Expectimax:
 
 
 def downgraded(board: Board, threshold: int) -> Board:
-    """Guei 2023, eq. 33: halve the tiles above the largest missing one, if the board's tiles reach the threshold."""
+    """Halve the tiles above the largest missing one, if the distinct tiles sum to the threshold or more.
+
+    Source: Guei 2023, eq. 33.
+    """
     present = {cell for cell in rules.cells(board) if cell}
     missing = [level for level in range(1, max(present)) if level not in present]
     if sum(2**level for level in present) < threshold or not missing:

@@ -1,7 +1,7 @@
-"""n-tuple networks in plain Python: slow, readable, and the truth that the kernels are tested against.
+"""n-tuple networks in plain Python: the slow, readable reference for the kernels.
 
-A table is a dict from entries to weights; an entry that is not there has never been touched. Numbers are Python floats;
-the kernels agree to float32 rounding.
+A table is a dict from entries to weights. An entry that is not in the dict has never been updated. Numbers are Python
+floats; the kernels agree with them up to float32 rounding.
 """
 
 import math
@@ -16,19 +16,21 @@ Move = tuple[Board, float]  # an afterstate, and the reward of the move that led
 
 
 def index(pattern: Pattern, view: Board) -> int:
-    """sum of cell[pattern[i]] * R^i; larger tiles than the R - 1 levels of the board are taken for the last one."""
+    """Return sum_i cell[pattern[i]] * R^i for R levels of tiles; a tile above level R - 1 counts as level R - 1."""
     tiles = cells(view)
     levels = min(16, len(tiles) + 2)  # the largest tile of k cells is 2^(k + 1)
     return sum(min(tiles[cell], levels - 1) * levels**i for i, cell in enumerate(pattern))
 
 
 def halved(number: int, levels: int = 16) -> int:
-    """An index whose tiles are all halved: every digit one less, but for zeros."""
+    """Return the index with all tiles halved: every digit decreases by one, and 0 stays 0."""
     digits = [number // levels**i % levels for i in range(8)]
     return sum(max(digit - 1, 0) * levels**i for i, digit in enumerate(digits))
 
 
 class Network:
+    """An n-tuple network with the updates of TD, TC and Autostep."""
+
     def __init__(
         self,
         patterns: list[Pattern],
@@ -38,25 +40,28 @@ class Network:
         promotion: str = "none",
     ) -> None:
         self.patterns, self.num_symmetries = patterns, num_symmetries
-        self.levels = 16  # of the boards, once they are known
+        self.levels = 16  # R, set from the size of the boards that are looked up
         self.share = 1 / (num_symmetries * len(patterns))
         self.initial = v_init * self.share
         self.stage, self.promotion = stage, promotion
         self.weights: dict[Entry, float] = {}
         self.errors: dict[Entry, float] = {}
         self.absolutes: dict[Entry, float] = {}
-        self.rates: dict[Entry, float] = {}  # Autostep: a, h and v
+        self.rates: dict[Entry, float] = {}  # Autostep: rates a, traces h, scales v
         self.traces: dict[Entry, float] = {}
         self.scales: dict[Entry, float] = {}
 
     def entries(self, board: Board) -> list[Entry]:
         stage = self.stage(board)
-        views = symmetries(board)[: self.num_symmetries]  # one: the board as it stands
+        views = symmetries(board)[: self.num_symmetries]  # a single view is the board itself
         self.levels = min(16, len(cells(board)) + 2)
         return [(stage, m, index(pattern, view)) for m, pattern in enumerate(self.patterns) for view in views]
 
     def weight(self, entry: Entry) -> float:
-        """The weight, or what Matsuzaki 2017 promotes to it (sec. 4.2), where the weight before may be promoted too."""
+        """Return the weight, or the weight that is promoted to an untouched entry (Matsuzaki 2017, sec. 4.2).
+
+        A weight promoted from the previous stage may itself be a promoted one.
+        """
         stage, m, number = entry
         if entry in self.weights:
             return self.weights[entry]
@@ -95,9 +100,10 @@ class Network:
             self.absolutes[entry] = absolute + abs(summed)
 
     def autostep_error(self, board: Board, delta: float, mu: float, tau: float, first: float) -> None:
-        """Mahmood et al. 2012, table 1; feature x of an entry is how often the board has it.
+        """Update the weights by Autostep (Mahmood et al. 2012, table 1).
 
-        Rates begin with first / (S M), as the alpha of TD is divided (Jaskowski 2017, sec. IV-D).
+        The feature x of an entry is the number of times that it occurs on the board. Rates begin with first / (S M), as
+        the alpha of TD is divided by S views times M tuples (Jaskowski 2017, sec. IV-D).
         """
         features = Counter(self.entries(board))
         for entry, x in features.items():

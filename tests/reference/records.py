@@ -1,6 +1,6 @@
-"""A judge of game records in plain Python: the line is cut into tokens by hand, the game replayed by the plain rules.
+"""A judge of game records in plain Python. It splits a record into tokens by hand, and replays it by the plain rules.
 
-Spawns and moves are numbered together from 1. The first mistake is (number, what), with `what` one of text, tile,
+Spawns and moves are numbered together from 1. The first mistake is (number, kind), where kind is one of text, tile,
 missing spawn, missing move, illegal, after end, off board, occupied, reward.
 """
 
@@ -33,7 +33,7 @@ def is_time(text: str) -> bool:
 
 
 def tokens(line: str) -> list[str]:
-    """Spawns, moves, (times) and [rewards] in order; what is none of these is a token "?", the last one."""
+    """Return spawns, moves, (times) and [rewards] in order; other text becomes the last token, "?"."""
     line = line.rstrip(" \t\r\n")
     found = []
     while line := line.lstrip(" \t"):
@@ -51,7 +51,7 @@ def tokens(line: str) -> list[str]:
 
 
 def plies(line: str) -> tuple[list[tuple[str, int | None]], str | None]:
-    """Spawns and moves in turn, each with its reward if it has one, up to what is wrong with the text."""
+    """Return spawns and moves in turn, each with its reward or None, up to the first mistake; and its kind or None."""
     words = tokens(line)
     found: list[tuple[str, int | None]] = []
     while True:
@@ -73,6 +73,16 @@ def plies(line: str) -> tuple[list[tuple[str, int | None]], str | None]:
 
 
 def judge(line: str, rows: int, columns: int) -> Verdict:
+    """Replay a game record and find its first mistake.
+
+    Args:
+        line: the record.
+        rows: H.
+        columns: W.
+
+    Returns:
+        The first mistake or None, the score, largest tile and number of moves up to it, and whether the game is over.
+    """
     game, wrong_text = plies(line)
     gives_rewards = any(reward is not None for _, reward in game)
     board: rules.Board = ((0,) * columns,) * rows

@@ -1,8 +1,8 @@
-"""The rules of 2048 in plain Python: slow, readable, and the truth that every fast version is tested against.
+"""The rules of 2048 in plain Python: the slow, readable reference for all fast versions.
 
-A board is a tuple of rows, a row a tuple of cells, a cell the log2 of its tile (0 = empty).
-Actions: 0 up, 1 right, 2 down, 3 left. A spawn is coded 2 * cell + (1 if the tile is a 4 else 0),
-cells numbered row by row from the top left. The score is the sum of the merged tiles.
+A board is a tuple of rows, a row is a tuple of cells, and a cell is the log2 of its tile (0 = empty).
+Actions: 0 up, 1 right, 2 down, 3 left. The code of a spawn is 2 * cell + (1 if the tile is a 4, else 0);
+cells are numbered row by row from the top left. The score is the sum of all tiles made by merges.
 """
 
 from fractions import Fraction
@@ -15,7 +15,10 @@ Board = tuple[Row, ...]
 
 
 def slide(row: Row) -> tuple[Row, int]:
-    """Slide one row towards its first cell; a tile merges once a move, the pair nearest the wall first."""
+    """Slide one row towards its first cell; return the row and the reward.
+
+    A tile merges at most once in a move. The pair nearest the wall merges first.
+    """
     tiles = [cell for cell in row if cell]
     merged: list[int] = []
     reward = 0
@@ -40,7 +43,7 @@ def mirror(board: Board) -> Board:
 
 
 def afterstate(board: Board, action: int) -> tuple[Board, int]:
-    """The board after the move and before the spawn, with the reward of the move."""
+    """Return the board after the move and before the spawn, and the reward of the move."""
     if action in (UP, DOWN):
         turned, reward = afterstate(transpose(board), LEFT if action == UP else RIGHT)
         return transpose(turned), reward
@@ -52,7 +55,7 @@ def afterstate(board: Board, action: int) -> tuple[Board, int]:
 
 
 def legal_actions(board: Board) -> tuple[bool, bool, bool, bool]:
-    """A move is legal if it changes the board."""
+    """Return whether each action is legal, which means that it changes the board."""
     return tuple(afterstate(board, action)[0] != board for action in ACTIONS)  # type: ignore[return-value]
 
 
@@ -65,7 +68,7 @@ def cells(board: Board) -> list[int]:
 
 
 def chance_probabilities(board: Board) -> dict[int, Fraction]:
-    """Probability of each spawn code: an empty cell uniformly, then a 2 with 0.9 and a 4 with 0.1."""
+    """Return the probability of each spawn code: a uniformly drawn empty cell, with a 2 (0.9) or a 4 (0.1)."""
     empty = [i for i, cell in enumerate(cells(board)) if cell == 0]
     return {
         2 * i + is_four: Fraction(1, len(empty)) * Fraction(1 if is_four else 9, 10)
@@ -75,7 +78,7 @@ def chance_probabilities(board: Board) -> dict[int, Fraction]:
 
 
 def spawn(board: Board, code: int) -> Board:
-    """The board with the tile of the code placed; the cell must be empty."""
+    """Return the board with the tile of the code placed; the cell must be empty."""
     width = len(board[0])
     row, column = divmod(code // 2, width)
     assert board[row][column] == 0, f"spawn code {code} falls on an occupied cell"
@@ -85,6 +88,6 @@ def spawn(board: Board, code: int) -> Board:
 
 
 def symmetries(board: Board) -> list[Board]:
-    """The 8 views of a square board, the 4 of an oblong one that keep its shape."""
+    """Return the 8 views of a square board, or the 4 views of an oblong board that keep its shape."""
     flips = [board, mirror(board), board[::-1], mirror(board[::-1])]
     return flips + [transpose(view) for view in flips] if len(board) == len(board[0]) else flips

@@ -1,10 +1,14 @@
-"""The tree search in plain Python, one board, one node after the other, in float64, on a model given as tables.
+"""Tree search in plain Python, in float64: one board, one node at a time, on a model given as tables.
 
-Root: Gumbel top-m with Sequential Halving (Danihelka et al. 2022), or PUCT (Schrittwieser et al. 2020, appendix B).
-Inside: either's rule at decision nodes, one of five at chance nodes. A node's value is the mean of its own evaluation
-and of what its later visits brought; with the rule `weighted` a chance node's is the expectation over its visited
-outcomes. The reward belongs to the move, which alone discounts. A state without a legal action is over: worth 0 as
-often as it is visited.
+    root                     Gumbel top-m with Sequential Halving (Danihelka et al. 2022), or PUCT (Schrittwieser et al.
+                             2020, appendix B)
+    decision nodes inside    the rule of Gumbel MuZero, or PUCT
+    chance nodes             one of five rules
+
+- The value of a node is the mean of its own evaluation and the values that later visits back up. With the rule
+  `weighted`, the value of a chance node is the expectation over its visited outcomes.
+- The reward belongs to the move, and only moves discount.
+- The game is over in a state without a legal action. Every visit of such a state backs up 0.
 """
 
 import math
@@ -19,7 +23,7 @@ GOLDEN_RATIO = 0x9E3779B9
 
 
 class Tables(NamedTuple):
-    """A model of S states and F afterstates, each a row."""
+    """A model of S states and F afterstates; each of them is a row of the arrays."""
 
     policy_logits: np.ndarray  # [S, A]
     value: np.ndarray  # [S]
@@ -31,7 +35,7 @@ class Tables(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What SearchConfig sets, by the same names, and the discount."""
+    """The discount, and the options of SearchConfig by their names there."""
 
     discount: float
     simulations: int
@@ -50,7 +54,7 @@ class Settings(NamedTuple):
 
 
 class Position(NamedTuple):
-    """A root: a row of the tables, and what the search is told beside it."""
+    """The root of a search: its row in the tables, and the other inputs."""
 
     row: int
     legal: list[bool]
@@ -59,7 +63,7 @@ class Position(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a search returns."""
+    """The output of a search."""
 
     action: int
     policy_target: np.ndarray
@@ -70,15 +74,15 @@ class Result(NamedTuple):
 
 @dataclass
 class Node:
-    """A decision or a chance node; edges by action or code."""
+    """A decision node, with actions as edges, or a chance node, with spawn codes as edges."""
 
     row: int
     number: int
     is_chance: bool
-    logits: np.ndarray  # of the actions or the codes
+    logits: np.ndarray  # [A] of the actions, or [C] of the codes
     raw_value: float  # the model's evaluation
-    value: float = 0.0  # of now
-    count: int = 1  # evaluations in the value
+    value: float = 0.0  # current value
+    count: int = 1  # number of values averaged in `value`
     children: dict[int, "Node"] = field(default_factory=dict)
     visits: dict[int, int] = field(default_factory=dict)
 
@@ -108,20 +112,20 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 
 
 class Search:
-    """The tree of one position."""
+    """The search tree of one position."""
 
     def __init__(self, tables: Tables, position: Position, settings: Settings):
         self.tables, self.position, self.settings = tables, position, settings
         logits = np.where(position.legal, tables.policy_logits[position.row], ILLEGAL)
         self.root = Node(position.row, 0, False, logits, float(tables.value[position.row]))
-        self.low = self.high = self.root.value  # the least and the greatest Q met in the tree
+        self.low = self.high = self.root.value  # smallest and largest Q in the tree so far
         schedule = halving(min(settings.considered_actions, sum(position.legal)), settings.simulations)
-        for self.number, visits in enumerate(schedule, start=1):  # the number is that of the node to be added
+        for self.number, visits in enumerate(schedule, start=1):  # number of the node to add
             gumbel = settings.root == "gumbel" and not self.root.is_over
             self.visit(self.root, self.best_of_considered(visits) if gumbel else None)
 
     def visit(self, node: Node, slot: int | None = None) -> float:
-        """One more visit of a node, through the slot or the one of its rule; returns what it brought."""
+        """Visit a node through `slot`, or through the slot that its rule selects; return the value to back up."""
         if node.is_over:
             slot, brought = 0, 0.0
         else:
@@ -170,12 +174,12 @@ class Search:
         return unit + node.prior * math.sqrt(node.count) / (1 + visits) * rate
 
     def lead(self, node: Node) -> np.ndarray:
-        """Gumbel inside: how far an action's visits lag behind the improved policy."""
+        """Return the score of Gumbel MuZero at inner nodes: improved policy - N(a) / (1 + sum_b N(b))."""
         improved = softmax(node.logits + self.sigma(node, self.completed_q(node)))
         return improved - np.array([node.visited(a) for a in range(4)]) / (1 + node.total)
 
     def completed_q(self, node: Node) -> np.ndarray:
-        """Q of the visited actions, the mixed value for the others (Gumbel MuZero, appendix D)."""
+        """Return Q of the visited actions, and the mixed value for the others (Gumbel MuZero, appendix D)."""
         return self.complete(node, {action: self.q(node, action) for action in node.children})
 
     def complete(self, node: Node, found: dict[int, float]) -> np.ndarray:
@@ -216,7 +220,7 @@ class Search:
                 return inverse_cdf(node.prior, mix(step % WORDS))
         raise ValueError(self.settings.chance)
 
-    # The root's.
+    # Rules at the root, and the result.
 
     def best_of_considered(self, visits: int, q: np.ndarray | None = None) -> int:
         completed = self.completed_q(self.root) if q is None else q
@@ -224,7 +228,7 @@ class Search:
         return max((a for a in self.root.possible if self.root.visited(a) == visits), key=lambda a: score[a])
 
     def swept(self, node: Node) -> float:
-        """Expectimax over what was visited, the model's evaluation where nothing was."""
+        """Return expectimax over the visited part of the tree; a node without children has the model's evaluation."""
         if not node.children:
             return node.raw_value
         behind = {slot: self.swept(child) for slot, child in node.children.items()}
@@ -256,12 +260,12 @@ def search(tables: Tables, position: Position, settings: Settings) -> Result:
 
 
 def expectation(node: Node, values: dict[int, float]) -> float:
-    """Over the outcomes that are there."""
+    """Return the mean of the values of visited outcomes, weighted by their probabilities."""
     return sum(node.prior[code] * value for code, value in values.items()) / sum(node.prior[code] for code in values)
 
 
 def halving(considered: int, simulations: int) -> list[int]:
-    """How often an action must have been visited to be up next, for each simulation."""
+    """Return, for each simulation, the number of visits that an action must have to be selected."""
     if considered <= 1:
         return list(range(simulations))
     phases = math.ceil(math.log2(considered))
@@ -276,7 +280,7 @@ def halving(considered: int, simulations: int) -> list[int]:
 
 
 def inverse_cdf(probabilities: np.ndarray, draw: int) -> int:
-    """The code whose interval holds the draw, of which the 23 upper bits count."""
+    """Return the code whose interval of cumulative probability contains the draw; only its 23 upper bits count."""
     place = (draw >> 9) / 2**23 * float(np.sum(probabilities))
     behind = 0.0
     for code, probability in enumerate(probabilities):
@@ -291,7 +295,7 @@ def node_seed(seed: int, number: int) -> int:
 
 
 def mix(word: int) -> int:
-    """The finalizer of MurmurHash3 (32 bits)."""
+    """Apply the finalizer of MurmurHash3 (32 bits)."""
     word = (word ^ (word >> 16)) * 0x85EBCA6B % WORDS
     word = (word ^ (word >> 13)) * 0xC2B2AE35 % WORDS
     return word ^ (word >> 16)

@@ -1,4 +1,4 @@
-"""Value targets in plain Python: the recursion as the books write it, one number at a time."""
+"""Value targets in plain Python, by the textbook recursion, one number at a time."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,20 @@ def lambda_return(
     td_lambda: float,
     steps: int,
 ) -> float:
-    """The lambda-return of time t that looks at most `steps` moves ahead, and not beyond the last value."""
+    """Return the lambda-return at time t.
+
+    Args:
+        t: time.
+        rewards: [T] reward of the move at each time.
+        dones: [T] whether this move ended the game.
+        values: [T + 1].
+        discount: gamma.
+        td_lambda: lambda.
+        steps: number of moves to look ahead at most; the return also ends at the last value.
+
+    Returns:
+        The lambda-return.
+    """
     if steps == 0 or t == len(rewards):
         return values[t]
     if dones[t]:

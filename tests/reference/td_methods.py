@@ -1,7 +1,11 @@
-"""The learning methods of the papers on a recorded episode, in plain Python, each as its paper writes it down.
+"""The learning methods of the papers on a recorded episode, in plain Python, each written as in its paper.
 
-An episode is a list of moves: the afterstate and the reward that led to it. `learn(board, error, decay)` moves the
-value of a board by an error; `value(board)` is V, and `target_value` what a target takes it for (V, or max(V, 0)).
+All functions have these arguments:
+
+    episode                      list of moves: the afterstate, and the reward of the move that led to it
+    value(board)                 V
+    target_value(board)          the value used in targets: V, or max(V, 0)
+    learn(board, error, decay)   update the value of a board by an error; `decay` scales the step
 """
 
 import itertools
@@ -14,14 +18,17 @@ Value = Callable[[Board], float]
 
 
 def td(episode: list[Move], value: Value, target_value: Value, learn: Learn) -> None:
-    """Guei 2023, eq. 11: delta_t = r_{t+1} + V(as_{t+1}) - V(as_t), at the end -V(as_t)."""
+    """Learn by TD(0) (Guei 2023, eq. 11): delta_t = r_{t+1} + V(as_{t+1}) - V(as_t), and -V(as_t) at the end."""
     for (board, _), (after, reward) in itertools.pairwise(episode):
         learn(board, reward + target_value(after) - value(board), 1.0)
     learn(episode[-1][0], -value(episode[-1][0]), 1.0)
 
 
 def n_step(episode: list[Move], value: Value, target_value: Value, learn: Learn, n: int) -> None:
-    """Guei 2023, eq. 5-6: the return of n rewards and the value behind them, as soon as they are there."""
+    """Learn n-step returns, the sum of n rewards and the value after them (Guei 2023, eq. 5-6).
+
+    A return is learned as soon as it is known.
+    """
     boards, rewards = zip(*episode, strict=True)
     end = len(episode)
     for now in range(1, end):
@@ -35,7 +42,10 @@ def n_step(episode: list[Move], value: Value, target_value: Value, learn: Learn,
 def truncated_lambda_return(
     episode: list[Move], t: int, steps: int, decay: float, target_value: Value, end: int
 ) -> float:
-    """Guei 2023, eq. 8, of at most `steps` n-step returns (eq. 6); the game is over after move `end`."""
+    """Return the lambda-return (Guei 2023, eq. 8), truncated to `steps` n-step returns (eq. 6).
+
+    The game is over after move `end`.
+    """
     boards, rewards = zip(*episode, strict=True)
 
     def n_step_return(n: int) -> float:
@@ -48,7 +58,7 @@ def truncated_lambda_return(
 
 
 def lambda_return(episode: list[Move], value: Value, target_value: Value, learn: Learn, n: int, decay: float) -> None:
-    """n-step TD(lambda): as in `n_step`, with the truncated lambda-return in place of the n-step one."""
+    """Learn by n-step TD(lambda): the truncated lambda-return replaces the n-step return."""
     end = len(episode) - 1
     for t in range(len(episode)):
         returned = truncated_lambda_return(episode, t, n, decay, target_value, end)
@@ -58,7 +68,7 @@ def lambda_return(episode: list[Move], value: Value, target_value: Value, learn:
 def backward_lambda_return(
     episode: list[Move], value: Value, target_value: Value, learn: Learn, n: int, decay: float
 ) -> None:
-    """The same from the last board to the first one."""
+    """Learn truncated lambda-returns from the last board to the first."""
     end = len(episode) - 1
     for t in range(end, -1, -1):
         returned = truncated_lambda_return(episode, t, n, decay, target_value, end)
@@ -66,7 +76,7 @@ def backward_lambda_return(
 
 
 def trace(episode: list[Move], value: Value, target_value: Value, learn: Learn, decay: float, horizon: int) -> None:
-    """Jaskowski 2017, algorithm 1 (TD(lambda)Update): delta_t is learned by the last h + 1 boards."""
+    """Learn by TD(lambda)Update (Jaskowski 2017, algorithm 1): delta_t updates the last h + 1 boards."""
     for t, (board, _) in enumerate(episode):
         after, reward = episode[t + 1] if t + 1 < len(episode) else (None, 0.0)
         delta = reward + (target_value(after) if after else 0.0) - value(board)
@@ -75,7 +85,11 @@ def trace(episode: list[Move], value: Value, target_value: Value, learn: Learn, 
 
 
 def delayed(episode: list[Move], value: Value, target_value: Value, learn: Learn, decay: float, horizon: int) -> None:
-    """Jaskowski 2017, algorithm 3: the sum of h + 1 errors, h moves late; Finally learns the last ones."""
+    """Learn by delayed TD(lambda) (Jaskowski 2017, algorithm 3).
+
+    A board learns the decayed sum of h + 1 errors, h moves later. The last boards learn after the end of the episode
+    (procedure Finally of the paper).
+    """
     deltas: list[float] = []
 
     def actual(t: int) -> None:
@@ -92,7 +106,10 @@ def delayed(episode: list[Move], value: Value, target_value: Value, learn: Learn
 
 
 def backward(episode: list[Move], value: Value, target_value: Value, learn: Learn, decay: float) -> None:
-    """Matsuzaki 2017, algorithm 2, for decay = 0; else lambda-returns (Guei 2023, eq. 8) from the last move on."""
+    """Learn from the last move to the first.
+
+    With decay = 0 this is TD (Matsuzaki 2017, algorithm 2), otherwise lambda-returns (Guei 2023, eq. 8).
+    """
     returned = 0.0
     for t in range(len(episode) - 1, -1, -1):
         board = episode[t][0]
@@ -103,7 +120,10 @@ def backward(episode: list[Move], value: Value, target_value: Value, learn: Lear
 
 
 def backward_n_step(episode: list[Move], value: Value, target_value: Value, learn: Learn, n: int) -> None:
-    """The n-step return (Guei 2023, eq. 6) with the values that the boards behind have learned by then."""
+    """Learn n-step returns (Guei 2023, eq. 6) from the last move to the first.
+
+    The returns use the updated values of later boards.
+    """
     boards, rewards = zip(*episode, strict=True)
     for t in range(len(episode) - 1, -1, -1):
         rest = target_value(boards[t + n]) if t + n < len(episode) else 0.0

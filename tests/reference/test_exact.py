@@ -1,4 +1,4 @@
-"""The dense solver of the tests: known optima, known numbers of positions, and the Bellman equations by plain rules."""
+"""The dense reference solver: known optima, known numbers of positions, and the Bellman equations by plain rules."""
 
 import functools
 
@@ -29,7 +29,7 @@ def test_the_number_of_positions_up_to_symmetry(size: tuple[int, int], count: in
 
 @functools.cache
 def value(board: rules.Board) -> float:
-    """V(s) by recursion over the plain rules."""
+    """Return V(s) by recursion over the plain rules."""
     moves = [rules.afterstate(board, action) for action in rules.ACTIONS]
     return max((reward + expectation(after) for after, reward in moves if after != board), default=0.0)
 

@@ -16,8 +16,8 @@ from launch.config.experiment import CONFIG_FILE, Experiment, RunConfig, load_ex
 from launch.errors import UserError
 from launch.evaluation.search_options import NOISE, Options, Search, resolve
 from launch.evaluation.seeds import final_evaluation_seed
+from launch.machine.processes import Processes
 from launch.run.checkpoints import State, save_checkpoint
-from launch.run.processes import Processes
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.search.config import SearchConfig
 from muzero2048.training.config import ReplayConfig
@@ -49,8 +49,8 @@ TREE = configured(
 @pytest.mark.parametrize(
     ("experiment", "options", "search"),
     [
-        (NTUPLE, Options(), Search("1ply", None, "one_ply_player")),
-        (NTUPLE, Options("1ply"), Search("1ply", None, "one_ply_player")),
+        (NTUPLE, Options(), Search("1ply", None, "1ply")),
+        (NTUPLE, Options("1ply"), Search("1ply", None, "1ply")),
         (NTUPLE, Options("gumbel"), Search("gumbel-n16-simulator-ntuple", TREE)),
         # With 4 simulations each move is evaluated once, whether an option or an override sets them; an explicit
         # considered_actions is kept.
@@ -91,7 +91,7 @@ TREE = configured(
             Options(overrides=("search.c_scale=1e-1", "search.simulations=2_0", "search.gumbel_scale=0")),
             Search("gumbel-n20", configured(OWN, c_scale=0.1, simulations=20, gumbel_scale=0.0)),
         ),
-        (DEEP_TD, Options(), Search("1ply", None, "one_ply_player")),
+        (DEEP_TD, Options(), Search("1ply", None, "1ply")),
         (DEEP_TD, Options("gumbel"), Search("gumbel-n16-simulator", TREE)),
         (
             DEEP_TD,
@@ -101,7 +101,7 @@ TREE = configured(
                 configured(TREE, root="puct", simulations=4, considered_actions=4),
             ),
         ),
-        (TOY, Options(), Search("1ply", None, "one_ply_player")),
+        (TOY, Options(), Search("1ply", None, "1ply")),
     ],
 )
 def test_what_is_asked_for(experiment: Experiment, options: Options, search: Search):

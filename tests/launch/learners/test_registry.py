@@ -1,4 +1,7 @@
+from importlib import import_module
+
 import pytest
+import toy
 from flax import nnx
 
 import ntuple
@@ -10,16 +13,29 @@ from muzero2048.game.env import Game2048
 from muzero2048.players.ntuple_player import NTupleSetting
 from muzero2048.players.player import SearchPlayer
 from muzero2048.search.config import SearchConfig
+from ntuple.learner_spec import EXPECTIMAX, ONE_PLY, TREE
+from ntuple.settings import keys_of
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones():
     with pytest.raises(UserError, match=r"there is no learner 'sarsa'; give one of: ntuple, muzero"):
-        registry.entry("sarsa")
+        registry.spec_of("sarsa")
+
+
+@pytest.mark.parametrize("name", ["ntuple", "muzero", "deep_td", "toy"])
+def test_all_that_a_spec_names_is_there(name):
+    spec = registry.spec_of(name)
+    for reference in filter(None, (spec.config, spec.learner, *spec.players.values(), spec.begin_from)):
+        module, attribute = reference.split(":")
+        assert callable(getattr(import_module(module), attribute))
+    assert spec.players.keys() <= {ONE_PLY, EXPECTIMAX, TREE}
+    if spec.start_key:
+        defaults = {key.name: key.default for key in keys_of(registry.config_class(name), "")}
+        assert defaults[spec.start_key] == "normal"
 
 
 def test_jax_gets_a_cache_unless_the_user_chose_one(monkeypatch):
-    jax_toy = registry.LEARNERS["toy"]._replace(uses_jax=True)
-    monkeypatch.setitem(registry.LEARNERS, "toy", jax_toy)
+    monkeypatch.setattr(toy, "SPEC", toy.SPEC._replace(uses_jax=True))
     monkeypatch.setenv("XDG_CACHE_HOME", "caches")
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "mine")
     registry.config_class("toy")
@@ -46,3 +62,4 @@ def test_every_player_gives_analysis():
     for player, unit in players.items():
         assert isinstance(player, Player)
         assert player.effort_unit == unit
+        assert not player.plays_one_by_one

@@ -7,8 +7,8 @@ from toy import ToyLearner
 
 from launch.config.experiment import Experiment, load_experiment
 from launch.errors import UserError
+from launch.machine.processes import Processes
 from launch.run.checkpoints import State, find_checkpoint, read_checkpoint, run_folder_of, save_checkpoint, verify
-from launch.run.processes import Processes
 
 
 @pytest.fixture

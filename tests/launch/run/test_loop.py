@@ -16,8 +16,8 @@ from launch.cli import main
 from launch.config.experiment import load_experiment
 from launch.evaluation.seeds import final_evaluation_seed, training_evaluation_seed
 from launch.run.checkpoints import find_checkpoint, read_checkpoint
-from launch.run.loop import TrainingRun
 from launch.run.tracking import MetricsFile, read_metrics
+from launch.run.training_run import TrainingRun
 
 RUN = Path("runs/one")
 UNREPEATABLE = {"wall_hours"}
@@ -301,17 +301,19 @@ def test_a_signal_splits_no_evaluation_from_the_note_of_it(toy_yaml: Path, monke
     assert _rows() == _rows(Path("runs/whole"))
 
 
-@pytest.mark.parametrize("place", ["launch.run.loop.TrainingRun._record", "launch.run.loop.save_result"])
+@pytest.mark.parametrize(
+    "place", ["launch.run.training_run.TrainingRun._record", "launch.run.training_run.save_result"]
+)
 def test_a_kill_within_the_last_evaluation_loses_no_row_and_doubles_none(toy_yaml: Path, monkeypatch, place: str):
     def killed(*arguments) -> None:
-        if place == "launch.run.loop.save_result" or "eval/score_mean" in arguments[-1]:
+        if place == "launch.run.training_run.save_result" or "eval/score_mean" in arguments[-1]:
             raise KeyboardInterrupt
 
     _train(toy_yaml, "run.name=whole", "run.evaluate_env_steps=0")
     _train(toy_yaml, "run.evaluate_env_steps=0", "toy.env_steps=90")
     record = TrainingRun._record
     with monkeypatch.context() as context:
-        if place == "launch.run.loop.save_result":
+        if place == "launch.run.training_run.save_result":
             context.setattr(place, killed)
         else:
             context.setattr(place, lambda self, values: killed(values) or record(self, values))

@@ -195,7 +195,7 @@ def test_rebuild_says_what_is_wrong(toy_yaml: Path, monkeypatch, capsys):
     monkeypatch.setattr(tracking, "_init", lambda *_: _Recorder(fails=True))
     assert main(["wandb", "rebuild", "runs/one"]) == 2
     assert capsys.readouterr().err.splitlines()[-1] == (
-        "error: the wandb run of runs/one is not written; mend what the warning says, and give the command again"
+        "error: the wandb run of runs/one is not written; correct what the warning names, and repeat the command"
     )
 
 

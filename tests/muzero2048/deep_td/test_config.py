@@ -1,4 +1,4 @@
-"""Every check of the config."""
+"""Tests of the checks of the config."""
 
 import dataclasses
 import math

@@ -1,4 +1,4 @@
-"""The learner as the training loop sees it: metrics, checkpoints to the bit, players, and that it learns."""
+"""Tests of the learner through the interface of the training loop: metrics, checkpoints, players, learning."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from tests.muzero2048.deep_td.toy_network import METHODS, small_config, values_o
 from tests.settings import configured
 
 CONFIG = small_config(rows=2, columns=2, exploration=ExplorationConfig(0.4, 0.1, 0.6))
-OPTIMUM = 66.964149  # of the 2x2 board
+OPTIMUM = 66.964149  # mean score of optimal play on 2x2
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -41,7 +41,7 @@ Run = tuple[DeepTDLearner, Path, dict[str, float], dict[str, float]]
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A learner, its checkpoint after one report, and the metrics of the reports around it."""
+    """Return a learner after two reports, its checkpoint after the first, and the metrics of both."""
     learner = DeepTDLearner(CONFIG, seed=1)
     assert learner.env_steps_total == 640
     first = learner.advance()
@@ -49,7 +49,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("checkpoint")
     learner.save(folder)
     second = learner.advance()
-    assert learner.progress["env_steps"] == 512  # 400 is passed in the second round
+    assert learner.progress["env_steps"] == 512  # two more rounds of 128 moves pass 400, the end of the second report
     return learner, folder, first, second
 
 
@@ -92,7 +92,7 @@ def test_a_stop_within_a_report_changes_no_bit(tmp_path: Path) -> None:
 
 
 def test_players_of_a_checkpoint(run: Run) -> None:
-    """A tree search that looks at every move once plays as 1-ply does, from the same checkpoint."""
+    """A tree search that visits every move once plays the same games as 1-ply, from the same checkpoint."""
     learner = DeepTDLearner(CONFIG, seed=99)
     learner.restore(run[1])
     one_ply = configured(SearchConfig, simulations=4, considered_actions=4, model="simulator")
@@ -106,7 +106,7 @@ def test_players_of_a_checkpoint(run: Run) -> None:
 
 
 def test_the_move_is_the_best_of_the_four(rng: np.random.Generator) -> None:
-    """By the network's value of each board that a move leads to, one at a time."""
+    """Compare the chosen move with the network's values of the boards after each move, one board at a time."""
     game = Game2048(2, 3)
     config = small_config("td_afterstate")
     network = make_network(config, seed=3)
@@ -148,7 +148,7 @@ def test_targets_beyond_the_support_are_worth_a_word(run: Run, monkeypatch: pyte
 
 @pytest.mark.parametrize("method", METHODS)
 def test_it_learns_2x2(method: str) -> None:
-    """Four fifths of the optimum; random play has 19.66 points, greedy play 24.04."""
+    """The mean score exceeds 80% of the optimum; random play scores 19.66, greedy play 24.04."""
     config = small_config(
         method,
         rows=2,
@@ -156,7 +156,7 @@ def test_it_learns_2x2(method: str) -> None:
         env_steps=60_000,
         report_env_steps=60_000,
         discount=1.0,
-        optimistic_value=60.0 if method == "q_learning" else 0.0,  # it learns of a move only by making it
+        optimistic_value=60.0 if method == "q_learning" else 0.0,  # it learns the value of a move only by playing it
         num_envs=64,
         chunk=16,
         network=NetworkConfig(blocks=1, width=32, tile_levels=8),

@@ -1,4 +1,4 @@
-"""Values of the four moves against one move at a time by the plain rules; every trunk on boards that it takes."""
+"""Tests of the values of the four moves against the plain rules, one move at a time, and of every trunk."""
 
 import jax
 import jax.numpy as jnp
@@ -53,7 +53,7 @@ def test_every_trunk(trunk: str) -> None:
 
 
 def test_a_scalar_is_the_transformed_value() -> None:
-    """h(8) = sqrt(9) - 1 + 0.008, and the Huber loss of a difference d is d^2 / 2 up to 1, then d - 1/2."""
+    """h(8) = sqrt(9) - 1 + 0.008. The Huber loss of a difference d is d^2 / 2 if d <= 1, otherwise d - 1/2."""
     codec = small_config(output="scalar").codec
     assert codec.decode(jnp.array([[2.008]])).tolist() == pytest.approx([8.0], rel=1e-5)
     assert codec.loss(jnp.array([[2.508]]), jnp.array([8.0])).tolist() == pytest.approx([0.125], rel=1e-5)

@@ -1,4 +1,4 @@
-"""A chunk of play is real play, its targets are those of plain Python, and its random moves are as many as asked."""
+"""Tests of a chunk of self-play: moves obey the rules, targets equal plain Python, epsilon sets the random moves."""
 
 import dataclasses
 import functools
@@ -26,10 +26,10 @@ T, E = 30, 5
 
 
 class Chunk(NamedTuple):
-    """Compiled play."""
+    """Compiled functions of one method."""
 
-    of: Callable[[float], tuple[Experience, GameStatistics]]  # of an epsilon
-    best: Callable[[np.ndarray], jax.Array]  # the best moves of boards [B, H, W]
+    of: Callable[[float], tuple[Experience, GameStatistics]]  # epsilon -> a chunk of self-play
+    best: Callable[[np.ndarray], jax.Array]  # boards [B, H, W] -> greedy moves [B]
 
 
 def config_of(method: str) -> DeepTDConfig:
@@ -41,7 +41,7 @@ Values = Callable[[list[rules.Board]], np.ndarray]
 
 
 def plain_q(values_of_boards: Values, method: str, board: rules.Board) -> list[float]:
-    """Q of the four moves; nothing of an illegal one."""
+    """Compute Q of the four moves; -inf for illegal moves."""
     moves = [rules.afterstate(board, action) for action in range(4)]
     boards = [after for after, _ in moves] if method == "td_afterstate" else [board]
     values = values_of_boards(boards).ravel()
@@ -51,7 +51,7 @@ def plain_q(values_of_boards: Values, method: str, board: rules.Board) -> list[f
 
 
 def recorded_games(rng: np.random.Generator, values: Values, method: str) -> list[positions.Step]:
-    """One game after the other by the plain rules, half of the moves at random."""
+    """Play games one after the other by the plain rules, half of the moves random; return the first T + 1 moves."""
     steps: list[positions.Step] = []
     while len(steps) <= T:
         board, done = positions.opening(rng, 2, 3), False
@@ -70,13 +70,13 @@ def recorded_games(rng: np.random.Generator, values: Values, method: str) -> lis
 
 
 def plain_targets(steps: list[positions.Step], q: list[list[float]], method: str) -> list[float]:
-    """What the value of each of the first T moves is trained towards; lambda falls to 0 before a random move."""
+    """Compute the value targets of the first T moves; the return is cut before a random move."""
     values, rewards, dones = [max(row) for row in q], [s.reward for s in steps], [s.done for s in steps]
     greedy = [row[s.action] == max(row) for row, s in zip(q, steps, strict=True)]
     assert 3 < sum(greedy) < T - 3
     found = []
     for t in range(T):
-        # The next random move cuts the return: so many steps, and then the value.
+        # The return contains the rewards up to the next random move, at most STEPS, and then the value.
         cut = next((k for k in range(t + 1, T) if not greedy[k]), T)
         total = targets.lambda_return(
             0, rewards[t:cut], dones[t:cut], values[t : cut + 1], DISCOUNT, LAMBDA, min(STEPS, cut - t)
@@ -107,7 +107,7 @@ def test_targets_of_recorded_games(rng: np.random.Generator, method: str) -> Non
 
 @functools.cache
 def chunk_of(method: str) -> Chunk:
-    """Chunks of play with any epsilon."""
+    """Compile self-play, with epsilon as an argument, and the greedy moves."""
     config = config_of(method)
     network = random_network(config)
 
@@ -141,12 +141,12 @@ def test_every_move_is_the_best_of_a_real_game(method: str) -> None:
                 new_games += 1
                 assert any(rules.is_over(board) for board in spawned)
                 assert sum(2**tile for tile in rules.cells(following) if tile) <= 8
-    assert 3 < new_games <= ended.games <= new_games + E  # the last move of an environment may have ended one more
+    assert 3 < new_games <= ended.games <= new_games + E  # the last move of each environment can end one more game
 
 
 def test_random_moves_are_as_many_as_asked() -> None:
-    """Half of the moves are drawn, and one of n legal moves is the best by chance with 1/n."""
-    chunk = chunk_of("q_learning")  # of td_afterstate replay keeps the boards behind the moves
+    """With epsilon = 0.5 and n legal moves, the move differs from the best one with probability (1 - 1/n) / 2."""
+    chunk = chunk_of("q_learning")  # it stores the boards before the moves; td_afterstate stores those after
     played, _ = chunk.of(0.5)
     boards = [positions.as_board(cells.reshape(2, 3)) for cells in played.cells.reshape(-1, 6)]
     legal = np.array([rules.legal_actions(board) for board in boards])

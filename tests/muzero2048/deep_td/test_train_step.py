@@ -1,4 +1,4 @@
-"""The loss of the moves made, the views of a move, and rounds that repeat to the bit however they are grouped."""
+"""Tests of the loss, of the views of a move, and of rounds: any grouping into calls gives the same bits."""
 
 import functools
 
@@ -14,7 +14,7 @@ from muzero2048.deep_td.train_step import make_learner, value_loss, view_experie
 from muzero2048.game.symmetry import symmetries, view_cells
 from tests.muzero2048.deep_td.toy_network import random_network, small_config
 
-shared_learner = functools.cache(make_learner)  # one compilation for all tests of one config
+shared_learner = functools.cache(make_learner)  # one compilation of each config, shared by all tests
 
 
 def experience(rng: np.random.Generator, rows: int, columns: int, count: int = 20) -> Experience:
@@ -37,7 +37,8 @@ def test_the_loss_is_of_the_moves_made(rng: np.random.Generator, method: str, ou
     np.testing.assert_allclose(
         error, np.abs(network.codec.decode(jnp.asarray(chosen)) - batch.target).mean(), rtol=1e-5
     )
-    # h(x) = 14 at x = 217: a third of the targets up to 300 are beyond the support, and none of a scalar.
+    # The support ends at h(217) = 14, so about a third of the targets (up to 300) lie beyond it. A scalar output has no
+    # support.
     beyond = (np.sqrt(np.array(batch.target) + 1) - 1 + 0.001 * np.array(batch.target) > 14.0).mean()
     assert float(saturated) == pytest.approx(0.0 if output == "scalar" else beyond)
     assert 0 < beyond < 1
@@ -59,7 +60,7 @@ def test_views_keep_moves_and_boards_together(rng: np.random.Generator) -> None:
 
 
 def test_rounds_are_the_same_in_one_call_and_in_two() -> None:
-    config = small_config(rows=2, columns=2, exploration=ExplorationConfig(0.4, 0.1, 0.6))  # falls in 3 of 5 rounds
+    config = small_config(rows=2, columns=2, exploration=ExplorationConfig(0.4, 0.1, 0.6))  # falls during 3 of 5 rounds
     learner = shared_learner(config)
     one, whole = learner.advance(learner.init(0), learner.empty(), 3)
     first, some = learner.advance(learner.init(0), learner.empty(), 2)
@@ -75,7 +76,7 @@ def test_rounds_are_the_same_in_one_call_and_in_two() -> None:
     assert whole.ended.games == some.ended.games + rest.ended.games
     assert whole.ended.score_max == max(some.ended.score_max, rest.ended.score_max)
     np.testing.assert_allclose(whole.loss.value, some.loss.value + rest.loss.value, rtol=1e-5)
-    np.testing.assert_allclose([some.epsilon, rest.epsilon], [0.7, 0.2], rtol=1e-5)  # 0.4 + 0.3, 0.2
+    np.testing.assert_allclose([some.epsilon, rest.epsilon], [0.7, 0.2], rtol=1e-5)  # 0.4 + 0.3, and 0.2
 
 
 def test_the_seed_decides() -> None:

@@ -1,4 +1,4 @@
-"""Small networks of values with random parameters, and a config of each method."""
+"""Small value networks with random parameters, and small configs of both methods."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ METHODS = ("td_afterstate", "q_learning")
 
 
 def small_config(method: str = "td_afterstate", rows: int = 2, columns: int = 3, **changes: object) -> DeepTDConfig:
-    """A config whose network and training steps are as small as they get."""
+    """Return a config with a network and training steps as small as possible."""
     config = DeepTDConfig(
         env_steps=640,
         report_env_steps=200,
@@ -37,13 +37,13 @@ def small_config(method: str = "td_afterstate", rows: int = 2, columns: int = 3,
 
 
 def values_of(network: ValueNetwork) -> Callable[[Sequence[rules.Board]], np.ndarray]:
-    """The network's values [B, outputs] of plain boards, compiled for each number of them."""
+    """Return the function from B plain boards to the network's values [B, outputs]; it compiles once for each B."""
     values = jax.jit(network.values)
     return lambda boards: np.array(values(jnp.asarray(np.array(boards, np.uint8).reshape(len(boards), -1))))
 
 
 def random_network(config: DeepTDConfig, seed: int = 0) -> ValueNetwork:
-    """The network of the config with random parameters, large enough for values to differ."""
+    """Return the network of the config with random parameters, large enough for values to differ."""
     rng = np.random.default_rng(seed)
     graphdef, shapes = nnx.split(nnx.eval_shape(lambda: make_network(config, seed=0)))
     return nnx.merge(graphdef, jax.tree.map(lambda x: jnp.asarray(0.5 * rng.normal(size=x.shape), x.dtype), shapes))

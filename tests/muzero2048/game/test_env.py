@@ -1,4 +1,4 @@
-"""The environment against the plain rules, against two other implementations, and against chance itself."""
+"""Tests of the environment against the plain rules and two other implementations; of random draws by chi-square."""
 
 import functools
 import itertools
@@ -15,12 +15,12 @@ from reference import positions, rules
 from muzero2048.game.env import STEP_DRAWS, Game2048, where
 
 SHAPES = [(4, 4), (3, 3), (2, 3), (3, 2), (2, 2)]
-BATCH = 1024  # of all checks board by board: one shape, one compilation a board size
+BATCH = 1024  # boards per call in most tests: one shape, so one compilation for each board size
 
 
 @functools.cache
 def jitted(rows: int, columns: int) -> dict[str, Callable[..., Any]]:
-    """The functions of the game on cells uint8[B, H, W]."""
+    """Compile the functions of the game on cells uint8[B, H, W]."""
     game = Game2048(rows, columns)
 
     def moves(cells: jax.Array) -> tuple[jax.Array, ...]:
@@ -53,7 +53,7 @@ def jitted(rows: int, columns: int) -> dict[str, Callable[..., Any]]:
 
 
 def check_moves(boards: list[rules.Board]) -> None:
-    """All four actions on each board, in batches of BATCH."""
+    """Check all four actions on each board against the plain rules, in batches of BATCH."""
     rows, columns = len(boards[0]), len(boards[0][0])
     for some in (boards[i : i + BATCH] for i in range(0, len(boards), BATCH)):
         padded = [*some, *[some[0]] * (BATCH - len(some))]
@@ -69,7 +69,7 @@ def check_moves(boards: list[rules.Board]) -> None:
                 expected = np.zeros(2 * rows * columns)
                 for code, probability in rules.chance_probabilities(after).items():
                     expected[code] = float(probability)
-                # Two roundings to float32 and one product.
+                # Three rounding errors: two numbers rounded to float32 and their product.
                 np.testing.assert_allclose(chance[i, action], expected, rtol=3 * 2.0**-24, atol=0)
 
 
@@ -80,7 +80,7 @@ def test_every_row_in_both_directions_and_every_column() -> None:
     rewards = np.array([reward for _, reward in slides.values()]).reshape(-1, 4).sum(axis=1)
     boards = rows.reshape(-1, 4, 4)
     expected = slid.reshape(-1, 4, 4)
-    orientations = {  # turns a slide to the left into a slide of the action
+    orientations = {  # turn a slide to the left into a slide in the direction of the action
         rules.LEFT: lambda cells: cells,
         rules.RIGHT: lambda cells: cells[:, :, ::-1],
         rules.UP: lambda cells: cells.transpose(0, 2, 1),
@@ -102,7 +102,7 @@ def test_random_boards(rng: np.random.Generator, shape: tuple[int, int]) -> None
 @pytest.mark.parametrize("shape", SHAPES)
 def test_whole_games_move_by_move(rng: np.random.Generator, shape: tuple[int, int]) -> None:
     steps: list[positions.Step] = []
-    while len(steps) < BATCH - 300:  # the longest random game of 4x4 ends below 300 moves
+    while len(steps) < BATCH - 300:  # the longest random game on 4x4 has fewer than 300 moves
         steps += positions.random_game(rng, *shape)
     steps = steps[:BATCH]
     check_moves([step.board for step in steps] + [step.next_board for step in steps if step.done])
@@ -204,16 +204,16 @@ def test_spawn_frequencies(cells: list[list[int]]) -> None:
 
 
 def test_random_actions_are_legal_and_uniform() -> None:
-    cells = np.broadcast_to(np.array([[1, 2, 3], [0, 0, 0]], np.uint8), (30_000, 2, 3))  # down alone
+    cells = np.broadcast_to(np.array([[1, 2, 3], [0, 0, 0]], np.uint8), (30_000, 2, 3))  # only down is legal
     assert set(np.asarray(jitted(2, 3)["random_action"](jax.random.key(0), cells)).tolist()) == {rules.DOWN}
-    cells = np.broadcast_to(np.array([[1, 1, 2], [0, 0, 0]], np.uint8), (30_000, 2, 3))  # right, down, left
+    cells = np.broadcast_to(np.array([[1, 1, 2], [0, 0, 0]], np.uint8), (30_000, 2, 3))  # all but up are legal
     counts = np.bincount(jitted(2, 3)["random_action"](jax.random.key(1), cells), minlength=4)
     assert counts[rules.UP] == 0
     assert scipy.stats.chisquare(counts[1:]).pvalue > 1e-3
 
 
 def test_the_spawn_that_fills_the_last_cell() -> None:
-    # One empty cell. A 2 beside the 2 leaves a move; a 4 ends the game.
+    # One cell is empty, next to a 2. A spawned 2 leaves a legal move; a spawned 4 ends the game.
     cells = np.broadcast_to(np.array([[0, 3], [1, 4]], np.uint8), (2000, 2, 2))
     spawned, codes = map(np.asarray, jitted(2, 2)["spawn"](jax.random.key(0), cells))
     assert set(codes.tolist()) == {0, 1}
@@ -222,8 +222,8 @@ def test_the_spawn_that_fills_the_last_cell() -> None:
 
 
 def test_the_move_that_frees_the_only_cell_of_a_full_board() -> None:
-    # Left merges the two 2s and frees cell 3 alone: the spawn must land there and the game goes on
-    # (the new tile, 2 or 4, stands beside an 8 and above a 256; the two 4s in the first row can merge).
+    # Left merges the two 2s, and only cell 3 becomes empty. The new tile, 2 or 4, must appear there, next to an 8 and
+    # above a 256. The game goes on: the two 4s in the first row can merge.
     cells = np.array([[1, 1, 2, 3], [4, 5, 6, 8], [8, 9, 10, 11], [12, 13, 14, 15]], np.uint8)
     assert rules.legal_actions(positions.as_board(cells)) == (False, True, False, True)
     boards = np.broadcast_to(cells, (2000, 4, 4))
@@ -242,7 +242,7 @@ def test_the_move_that_frees_the_only_cell_of_a_full_board() -> None:
 
 @pytest.mark.parametrize("shape", [(2, 2), (3, 2), (3, 3)])
 def test_steps_and_auto_reset(shape: tuple[int, int]) -> None:
-    """Each step of random play, checked against the rules; a finished game gives way to a fresh one."""
+    """Check each step of random play against the rules; a new game follows each finished game."""
     batch, functions = 64, jitted(*shape)
     cells = np.asarray(Game2048(*shape).to_cells(Game2048(*shape).init(jax.random.key(0), (batch,))))
     finished = 0
@@ -278,7 +278,7 @@ def test_an_illegal_move_leaves_the_board() -> None:
 
 @pytest.fixture(scope="module")
 def live_boards() -> np.ndarray:
-    """Boards on which the peers agree to play: not over, below 65536."""
+    """Return boards that jumanji and pgx accept: not over, tiles below 65536."""
     rng = np.random.default_rng(7)
     boards = [positions.random_board(rng, 4, 4) for _ in range(2 * BATCH)]
     return np.array([board for board in boards if not rules.is_over(board)][:BATCH], np.uint8)
@@ -289,7 +289,7 @@ def test_afterstates_equal_jumanji(live_boards: np.ndarray) -> None:
         from jumanji.environments.logic.game_2048.utils import move
 
         peer = jax.jit(jax.vmap(jax.vmap(move, in_axes=(None, 0)), in_axes=(0, None)))
-        their_boards, their_rewards = peer(jnp.asarray(live_boards, jnp.int32), jnp.arange(4))  # actions as ours
+        their_boards, their_rewards = peer(jnp.asarray(live_boards, jnp.int32), jnp.arange(4))  # same actions as ours
     afterstates, rewards, *_ = jitted(4, 4)["moves"](live_boards)
     np.testing.assert_array_equal(afterstates, their_boards)
     np.testing.assert_array_equal(rewards, their_rewards)
@@ -305,7 +305,7 @@ def test_steps_equal_pgx(live_boards: np.ndarray) -> None:
         state = fresh.replace(_board=jnp.asarray(live_boards.reshape(-1, 16), jnp.int32))
         step = jax.jit(jax.vmap(env.step))
         keys = jax.random.split(jax.random.key(1), len(live_boards))
-        order = (rules.LEFT, rules.UP, rules.RIGHT, rules.DOWN)  # of its actions
+        order = (rules.LEFT, rules.UP, rules.RIGHT, rules.DOWN)  # the order of actions in pgx
         state = state.replace(legal_action_mask=jnp.asarray(legal[:, order]))
         for theirs, ours in enumerate(order):
             moved = step(state, jnp.full(len(live_boards), theirs), keys)

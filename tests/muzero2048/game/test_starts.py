@@ -1,4 +1,4 @@
-"""Each rule of starts against the same in plain Python, on recorded random numbers and games made up for it."""
+"""Tests of each start rule against plain Python, with the same random numbers, on artificial games."""
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ def bits_of(starts: Starts, rng: np.random.Generator, num_envs: int = E) -> jax.
 
 
 def words(numbers: np.ndarray) -> Board:
-    """Boards that are nothing but a number, in two words that must stay together."""
+    """Return artificial boards of two words: the number and its complement. So a test sees if words are mixed up."""
     return jnp.asarray(numbers, jnp.uint32), ~jnp.asarray(numbers, jnp.uint32)
 
 
@@ -36,7 +36,7 @@ def test_normal_starts_are_the_openings(rng: np.random.Generator) -> None:
 
 
 def test_restart_in_the_middle(rng: np.random.Generator) -> None:
-    """The whole history against the few boards kept: equal up to KEPT moves, then within 1 / KEPT of the game."""
+    """Compare with the whole history: the middle is exact up to KEPT moves, then within length / KEPT moves."""
     least = 20
     starts = make_starts(GAME, configured(StartConfig, kind="restart", restart_moves=least))
     step = jax.jit(starts.step)
@@ -72,7 +72,7 @@ def test_restart_in_the_middle(rng: np.random.Generator) -> None:
 
 
 def leveled(levels: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Boards uint8[E, 4, 4] with the given largest level; the other cells are the digits of a number."""
+    """Return boards uint8[E, 4, 4]: the first cell is the level, the others are the base-3 digits of the number."""
     digits = numbers[:, None] // 3 ** np.arange(15) % 3
     return np.concatenate([levels[:, None], digits], axis=1).astype(np.uint8).reshape(-1, 4, 4)
 
@@ -99,7 +99,7 @@ def test_carousel(size: int, rng: np.random.Generator) -> None:
             before, now = (sum(int(x[i].max()) >= limit for limit in limits) for x in (cells, after))
             if not done[i] and now > before:
                 stage, here[now - 1] = now - 1, here[now - 1] + 1
-                if here[stage] > size:  # no more than a whole ring in one move
+                if here[stage] > size:  # one move of all environments stores at most `size` boards of a stage
                     crowded = True
                     continue
                 place, added[stage] = added[stage] % size, added[stage] + 1
@@ -153,12 +153,12 @@ def test_jump_start(fraction: float, rng: np.random.Generator) -> None:
     for row in made_up:
         large = sorted((tile for tile in row if tile > 2), reverse=True)
         assert large == tiles[: len(large)]
-        assert sum(row > 0) == len(large) + 2  # two spawns
+        assert sum(row > 0) == len(large) + 2  # and two spawned tiles
         counts[len(large) - 1] += 1
     assert not game.is_over(board).any()
     if fraction:
         np.testing.assert_allclose(counts / len(made_up), 1 / 3, atol=0.03)
-        assert {int(row.argmax()) for row in made_up} == {0, 2, 3, 5}  # all corners
+        assert {int(row.argmax()) for row in made_up} == {0, 2, 3, 5}  # the largest tile occurs in all four corners
 
 
 @pytest.mark.parametrize(

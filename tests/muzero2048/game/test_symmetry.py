@@ -1,4 +1,4 @@
-"""Views of a board: playing and viewing commute."""
+"""Tests of the views (symmetries) of a board: playing and viewing commute."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +11,7 @@ SHAPES = [(4, 4), (3, 3), (2, 2), (2, 3), (3, 2), (3, 4)]
 
 
 def turn(board: rules.Board, view: int) -> rules.Board:
-    """The board in a view, through the function under test."""
+    """Return the board in a view, computed by the function under test."""
     shape = (len(board), len(board[0]))
     cells = jnp.asarray(np.array(board, np.uint8).reshape(1, -1))
     return positions.as_board(view_cells(symmetries(*shape), jnp.array([view]), cells).reshape(shape))

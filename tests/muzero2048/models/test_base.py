@@ -1,4 +1,4 @@
-"""All kinds of models: shapes, independence of the batch, chance codes; the symmetry of the grounded dynamics."""
+"""Tests of all kinds of models: shapes, independence of the batch, chance codes, symmetry of grounded dynamics."""
 
 import dataclasses
 import functools
@@ -22,13 +22,13 @@ from tests.muzero2048.toy_model import KINDS, random_model, small_config
 from tests.settings import configured
 
 B, BINS, CODES = 6, 16, 12
-# The moves of a random grounded model do not keep the sum of the tiles, so they earn nothing.
+# A random grounded model predicts moves that change the sum of the tiles. Their reward is 0 by definition.
 NO_REWARD = [(kind, name) for kind in ("grounded", "grounded_se_resnet") for name in ("reward", "reward_loss")]
 
 
 @jax.jit
 def outputs(model: Model, cells: jax.Array, action: jax.Array, code: jax.Array) -> dict[str, jax.Array]:
-    """Everything that the model says along one move."""
+    """Compute all outputs of the model along one move."""
     state = model.representation(cells)
     afterstate, reward_head = model.afterstate_dynamics(state, action)
     next_state = model.dynamics(afterstate, code)
@@ -73,14 +73,14 @@ def test_shapes(kind: str) -> None:
 @pytest.mark.parametrize("decoding", ["inverse_of_mean", "mean_of_inverse"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_optimistic_values(kind: str, decoding: Literal["inverse_of_mean", "mean_of_inverse"]) -> None:
-    """A new network says the same value of every board and afterstate, and differs in nothing else."""
+    """A new network predicts `optimistic_value` for all boards and afterstates; its other outputs do not change."""
     config = small_config(kind, value=ValueCodec(16, 30.0, decoding))
     model, plain = make_model(dataclasses.replace(config, optimistic_value=500.0), 0), make_model(config, 0)
     _, inputs, _ = some_outputs(kind)
     found, ordinary = outputs(model, *inputs), outputs(plain, *inputs)
     for name in ("value", "afterstate_value", "next_value"):
         np.testing.assert_allclose(config.value.decode(found[name]), 500.0, rtol=1e-3)
-        # Without it, h^-1 of a twentieth of the support: h = 1.5 is 5.2 points (by bisection of h in plain Python).
+        # By default the value is h^-1 of 1/20 of the support: h = 1.5 is 5.2 points (bisection of h in plain Python).
         np.testing.assert_allclose(config.value.decode(ordinary[name]), 5.23, atol=0.02)
     for name in ("policy", "chance", "reward"):
         np.testing.assert_array_equal(found[name], ordinary[name])
@@ -88,9 +88,9 @@ def test_optimistic_values(kind: str, decoding: Literal["inverse_of_mean", "mean
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_true_afterstates(kind: str) -> None:
-    """A grounded latent is that of the afterstate's cells; others know an afterstate only as phi of board and move."""
+    """`represent_afterstate` is h(afterstate cells) in grounded models, phi(h(cells), action) in all others."""
     model, (cells, action, _), _ = some_outputs(kind)
-    after_cells = cells[::-1]  # of whatever board: the kinds differ in what they read
+    after_cells = cells[::-1]  # not the true afterstates: the result shows which input the model reads
 
     @jax.jit
     def latents() -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -117,7 +117,7 @@ def test_bfloat16_is_for_the_layers_alone(kind: str) -> None:
     assert {output.dtype for output in found.values()} == {jnp.dtype("float32")}
     reference = some_outputs(kind)[2]
     for name in ("value", "policy"):
-        assert not np.array_equal(found[name], reference[name])  # the layers did compute in bfloat16
+        assert not np.array_equal(found[name], reference[name])  # the layers compute in bfloat16
         assert np.corrcoef(found[name].ravel(), reference[name].ravel())[0, 1] > 0.98
 
 
@@ -170,7 +170,7 @@ def test_grounded_dynamics_are_symmetric(shape: tuple[int, int], rng: np.random.
 
 
 def test_grounded_reward_is_the_gain_of_the_score(rng: np.random.Generator) -> None:
-    """With u_k = k - 1 the potential is the score: every real move earns what the rules say."""
+    """With u_k = k - 1 the potential is the score, so the reward of every true move equals that of the rules."""
     model = random_model(small_config("grounded"), seed=0)
     model.potential_steps[...] = jnp.full(10, 1 / REWARD_SCALE).at[0].set(-1 / REWARD_SCALE)
     moves = [
@@ -184,14 +184,14 @@ def test_grounded_reward_is_the_gain_of_the_score(rng: np.random.Generator) -> N
     assert jnp.unique(reward).size > 5
     np.testing.assert_allclose(model.reward(Move(tiles, moved)), reward, atol=1e-3)
     np.testing.assert_allclose(model.reward_loss(Move(tiles, moved), reward), 0.0, atol=1e-6)
-    # A move that makes tiles out of nothing is wrong: it earns nothing, and teaches nothing.
+    # A move that changes the sum of the tiles is wrong: its reward and its loss are 0.
     wrong = moved.at[:, 0].add(1)
     assert not model.reward(Move(tiles, wrong)).any()
     assert not model.reward_loss(Move(tiles, wrong), reward).any()
 
 
 def test_grounded_code_writes_one_place() -> None:
-    """g changes nothing but by its gate: a closed one keeps the afterstate, an open one writes the content."""
+    """g changes a cell only through its gate: a closed gate keeps the afterstate, an open gate writes the content."""
     model, (cells, _, code), _ = some_outputs("grounded")
     latent = model.representation(cells)
     model = nnx.clone(model)
@@ -204,7 +204,7 @@ def test_grounded_code_writes_one_place() -> None:
 
 @pytest.mark.parametrize("kind", ["residual_mlp", "se_resnet"])
 def test_outer_actions_have_weights_of_their_own(kind: str) -> None:
-    """The stem of phi sees state and action only as W_a x: other rows of W change nothing."""
+    """The stem of phi computes W_a x: only the rows of W that belong to the action a have an effect."""
     config = small_config(kind)
     network = configured(config.network, action_input="outer")
     model = random_model(dataclasses.replace(config, network=network), seed=3)

@@ -1,4 +1,4 @@
-"""Every check of the config, and the sizes that follow from it."""
+"""Tests of the checks of the config, and of the sizes computed from it."""
 
 import dataclasses
 import math
@@ -20,7 +20,7 @@ GOOD = MuZeroConfig(
 def test_sizes_that_follow() -> None:
     assert GOOD.chunk_moves == 128
     assert GOOD.updates_per_chunk == 2
-    assert GOOD.total_updates == 156  # 78 whole chunks
+    assert GOOD.total_updates == 156  # 2 in each of 78 whole chunks
     assert dataclasses.replace(GOOD, env_steps=1).total_updates == 1
 
 
@@ -100,6 +100,6 @@ def test_sequences_that_are_searched_anew(share: float, sequences: int) -> None:
 
 
 def test_a_ratio_that_floats_miss_by_a_hair() -> None:
-    """100 moves * 1.1 / 10 is 11 updates, though not in floating point."""
+    """100 moves * 1.1 / 10 is exactly 11 updates; in floating point the result differs slightly from 11."""
     replay = ReplayConfig(capacity=1000, batch_size=10, ratio=1.1)
     assert dataclasses.replace(GOOD, num_envs=10, chunk=10, replay=replay).updates_per_chunk == 11

@@ -1,4 +1,4 @@
-"""What the model knows, against models whose mistakes are known and a plain computation over the rules."""
+"""Tests of the diagnostics of the model: models with known errors, and a computation in plain Python."""
 
 import functools
 from collections.abc import Callable
@@ -17,15 +17,18 @@ from muzero2048.muzero.targets import Sequence
 from muzero2048.training.replay import ReplayState
 from tests.muzero2048.toy_model import GAME, PlainCodec, random_model, shared_learner, small_config
 
-Wrong = Callable[[jax.Array, jax.Array], jax.Array]  # (cells [M, N], action [M]) -> bool [M]; plain Python takes it too
+Wrong = Callable[[jax.Array, jax.Array], jax.Array]  # (cells [M, N], action [M]) -> bool [M], or of one move
 
 CONFIG = small_config(discount=0.5)
-CODES, LEVELS, BONUS = 14, 12, 500.0  # two codes too many, and tiles beyond the last level
+CODES, LEVELS, BONUS = 14, 12, 500.0  # two unused codes; boards have tiles beyond the last level
 WEIGHTS = np.arange(1.0, 7.0)
 
 
 class RulesModel(Model):
-    """The rules themselves, a latent is a board; where `wrong`, the first cell gains a level and the reward a bonus."""
+    """The rules as a model; a latent is a board.
+
+    Where `wrong` is true, one level is added to the first cell of the afterstate and `BONUS` to the reward.
+    """
 
     grounded, oracle = True, True
     codes, tile_levels = CODES, LEVELS
@@ -64,7 +67,7 @@ class RulesModel(Model):
 
 @functools.cache
 def boards() -> tuple[list[rules.Board], np.ndarray]:
-    """Boards that are not over, from empty to full, some late, and a legal action played on each."""
+    """Return boards that are not over, from empty to full, some with late tiles, and a random legal action of each."""
     rng = np.random.default_rng(4)
     plain = []
     while len(plain) < 60:
@@ -90,7 +93,7 @@ def diagnosed(model: Model, plain: list[rules.Board], played: np.ndarray) -> dic
 
 
 def plainly(wrong: Wrong, plain: list[rules.Board], played: np.ndarray) -> dict[str, float]:
-    """The same figures move by move."""
+    """Compute the same metrics in plain Python, move by move."""
     right: dict[str, list[bool]] = {"all": [], "unplayed": [], "late": []}
     reward_errors, q_errors, agreements, distances = [], [], [], []
     for board, action_played in zip(plain, played, strict=True):
@@ -141,7 +144,7 @@ def test_a_model_that_knows_the_rules() -> None:
 
 
 def test_one_move_that_was_not_played_shows() -> None:
-    """Wrong on one of the L legal moves, by a cell and by a bonus that makes it look best."""
+    """The model is wrong at one of all L legal moves: in one cell, and by a bonus that makes this move the best."""
     plain, played = boards()
     legal = np.array([rules.legal_actions(board) for board in plain])
     row = next(
@@ -164,7 +167,7 @@ def test_one_move_that_was_not_played_shows() -> None:
             "model/afterstate_accuracy_unplayed": 1 - 1 / (moves - len(plain)),
             "model/afterstate_accuracy_late": 1.0,
             "model/reward_error_all": BONUS / moves,
-            "swap/q_error": (BONUS + CONFIG.discount * WEIGHTS[0]) / moves,  # the first cell counts once in V
+            "swap/q_error": (BONUS + CONFIG.discount * WEIGHTS[0]) / moves,  # V gains one level of the first cell
             "swap/agreement": 1 - 1 / len(plain),
         },
     )
@@ -181,7 +184,7 @@ def test_figures_equal_a_plain_computation() -> None:
 
 
 def test_a_latent_model_is_swapped_in_its_rewards_alone() -> None:
-    """Rewards against the rules; the value of its afterstate is the same on either side of the swap."""
+    """Both Q of the swap test contain the same afterstate value, so their difference is the error of the reward."""
     plain, played = boards()
     model = random_model(CONFIG, seed=5)
     found = diagnosed(model, plain, played)
@@ -208,7 +211,7 @@ def test_a_random_grounded_model_decodes_few_boards() -> None:
 
 
 def filled(size: int, position: int) -> ReplayState:
-    """Eight columns of three environments; the first cell of a board tells its column, the second its environment."""
+    """Return a buffer of three environments and eight columns; the cells of a board are its column and environment."""
     env, column = np.meshgrid(np.arange(3), np.arange(8), indexing="ij")
     cells = np.stack([column, env], axis=-1).astype(np.uint8)
     blank = jnp.zeros((3, 8))
@@ -220,8 +223,8 @@ def filled(size: int, position: int) -> ReplayState:
     ("size", "position", "count", "columns"),
     [
         (8, 3, 3, [2]),  # the newest column
-        (8, 3, 7, [2, 0, 5]),  # whole environments; 2 and 5 columns before it, past the end of the ring
-        (4, 4, 6, [3, 1]),  # nothing beyond what is filled
+        (8, 3, 7, [2, 0, 5]),  # the same columns of all environments: the newest, 2 and 5 columns before it (modulo 8)
+        (4, 4, 6, [3, 1]),  # filled columns only
         (2, 2, 12, [1, 1, 0, 0]),
     ],
 )
@@ -237,7 +240,7 @@ def test_a_learner_is_measured_on_its_buffer(kind: str) -> None:
     learner = shared_learner(config)
     state, _ = learner.fill(learner.init(0))
     found = measure(config, learner.graphdef, state.params, state.replay)
-    accuracies = {"model/afterstate_accuracy_all", "model/afterstate_accuracy_unplayed"}  # no board of 2x2 is late
+    accuracies = {"model/afterstate_accuracy_all", "model/afterstate_accuracy_unplayed"}  # no 2x2 board is late
     every = {"model/reward_error_all", "model/chance_distance", "swap/q_error", "swap/agreement"}
     assert found.keys() == (every | accuracies if kind == "grounded" else every)
     assert all(type(value) is float and np.isfinite(value) for value in found.values())

@@ -1,4 +1,4 @@
-"""The learner as the training loop sees it: progress, metrics, checkpoints to the bit, damaged ones refused."""
+"""Tests of the learner through the interface of the training loop: progress, metrics, (damaged) checkpoints."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -34,13 +34,13 @@ def weights(learner: MuZeroLearner) -> list[np.ndarray]:
 
 
 def trained(metrics: dict[str, float]) -> dict[str, float]:
-    """What does not depend on the clock."""
+    """Return the metrics that do not depend on the clock."""
     return {name: value for name, value in metrics.items() if not name.startswith("perf/")}
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]]:
-    """A learner, its checkpoint after one report, and the metrics of the reports around it."""
+    """Return a learner after two reports, its checkpoint after the first, and the metrics of both."""
     learner = MuZeroLearner(CONFIG, seed=1)
     assert learner.progress == {"env_steps": 0, "games": 0, "updates": 0}
     assert learner.env_steps_total == 640
@@ -82,14 +82,14 @@ def test_a_checkpoint_continues_to_the_bit(
 
 
 def test_a_stop_within_a_report_changes_no_bit(tmp_path: Path) -> None:
-    """Stopped after a round, saved and resumed: the parameters are those of a training without the stop."""
+    """A training that is stopped after a round, saved and resumed gives the same parameters as one without the stop."""
     config = dataclasses.replace(CONFIG, report_env_steps=600)
     whole, first, second = (MuZeroLearner(config, seed) for seed in (1, 1, 99))
     whole.advance()
     assert whole.progress["env_steps"] == 640
     told: list[int] = []
     metrics = first.advance(lambda moves: told.append(moves) or moves >= 256)
-    assert told == [256]  # the first chunk fills the buffer, and a call begins with one round
+    assert told == [256]  # the first chunk fills the buffer; the first call runs one round
     assert first.progress["env_steps"] == 256
     assert first.within_report
     assert metrics["train/games"] == first.progress["games"] > 0
@@ -115,7 +115,7 @@ def test_metrics_do_not_depend_on_the_calls(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_several_processes_make_one_call_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their clocks and signals differ, and calls that differ would wait for each other for ever."""
+    """Clocks and signals differ between processes; processes that make different calls would wait forever."""
     learner = MuZeroLearner(CONFIG, seed=1)
     learner.advance()
     monkeypatch.setattr(jax, "process_count", lambda: 2)
@@ -135,7 +135,7 @@ def test_calls_take_a_second_and_a_half(rounds: int, seconds: float, following: 
 def test_starts_tables_averages_and_priorities_continue_to_the_bit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The checkpoint holds all optional parts of the state; one program for all of them, since compiling is slow."""
+    """The checkpoint contains all optional parts of the state. They share one program, because compilation is slow."""
     monkeypatch.setattr("muzero2048.muzero.table_learning.MODEL_IS_RIGHT", 0.0)
     network = configured(small_config("grounded").network, value_tuples="lines squares", table_bits=16)
     config = dataclasses.replace(
@@ -151,7 +151,7 @@ def test_starts_tables_averages_and_priorities_continue_to_the_bit(
 
 
 def continues_to_the_bit(config: MuZeroConfig, folder: Path) -> tuple[MuZeroLearner, dict[str, float]]:
-    """Two reports in a row equal those of two learners, the second restored from the first; the learner, its first."""
+    """Check that a restored learner gives the same second report; return the first learner and its first metrics."""
     learner, other = MuZeroLearner(config, seed=1), MuZeroLearner(config, seed=99)
     first = learner.advance()
     learner.save(folder)
@@ -187,7 +187,7 @@ def test_the_swap_test_plays_in_the_simulator(
 
 def test_progress_beyond_32_bits(tmp_path: Path) -> None:
     learner = MuZeroLearner(CONFIG, seed=1)
-    learner._progress[:] = [10**10, 10**7, 10**7]  # the budget of the published runs
+    learner._progress[:] = [10**10, 10**7, 10**7]  # training budget of the published runs
     learner.save(tmp_path)
     learner.restore(tmp_path)
     assert learner.progress["env_steps"] == 10**10
@@ -230,7 +230,7 @@ def test_another_network_is_refused(
 
 @pytest.mark.slow
 def test_it_learns_2x2() -> None:
-    """The optimum of 2x2 is 66.96, random play 19.66, greedy play 24.04."""
+    """Mean scores on 2x2: optimum 66.96, random play 19.66, greedy play 24.04."""
     config = dataclasses.replace(
         small_config(rows=2, columns=2),
         env_steps=300_000,

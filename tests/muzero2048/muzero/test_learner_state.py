@@ -1,4 +1,4 @@
-"""The averaged parameters."""
+"""Tests of the averaged parameters."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +7,7 @@ from muzero2048.muzero.learner_state import Average, extend_average
 
 
 def test_extend_average() -> None:
-    """d = min(decay, (1 + t) / (10 + t)), by hand."""
+    """Compare with the average by hand, with d = min(decay, (1 + t) / (10 + t))."""
     average = Average(jnp.array([4.0]), jnp.int32(0))
     expected = 4.0
     for t, params in enumerate([1.0, 2.0, -3.0]):

@@ -1,4 +1,4 @@
-"""The loss against a plain unroll, its masks, its gradients, and what it reports of the chance codes."""
+"""Tests of the loss: terms against a plain unroll, masks, gradients, and statistics of the chance codes."""
 
 import dataclasses
 import functools
@@ -23,7 +23,7 @@ SHAPE, B, K = (2, 3), 32, 2
 
 @functools.cache
 def batch() -> Batch:
-    """Stretches of random games, many of which end inside."""
+    """Return a batch of sequences of random games; in many of them a game ends."""
     rng = np.random.default_rng(0)
     steps: list[positions.Step] = []
     while len(steps) < 400:
@@ -133,7 +133,7 @@ def test_absorbing_states_have_no_policy_and_no_chance() -> None:
 
 
 def test_absorbing_states_teach_no_boards() -> None:
-    """The code of a move of the next game writes nothing on the last board of this one."""
+    """The spawn code of a move of the next game does not change the last board of this game."""
     config = small_config("grounded", chance=ChanceConfig("oracle", 12))
     data, model = batch(), model_of(config)
     shuffled = data._replace(spawn_code=jnp.where(data.alive[:, :-1], data.spawn_code, 11 - data.spawn_code))
@@ -145,7 +145,7 @@ def test_absorbing_states_teach_no_boards() -> None:
 
 
 def test_consistency_by_hand() -> None:
-    """1 - cos of the predictor's guess and h of the true next board, over the moves made."""
+    """The loss is 1 - cos(q(s^{k+1}), h(o_{k+1})), with q the predictor, as a mean over the moves made."""
     config = small_config(losses=LossWeights(consistency=2.0))
     data, model = batch(), model_of(config)
     assert isinstance(model, LatentModel)
@@ -171,7 +171,10 @@ def test_consistency_by_hand() -> None:
 
 
 def test_the_target_of_consistency_learns_nothing() -> None:
-    """Where the dynamics say the same of every board, the loss could fall through h of the next one alone."""
+    """No gradient flows through the target h(o_{k+1}).
+
+    The predictor's output is constant here (its last kernel is 0), so h could only get a gradient through the target.
+    """
     silent = dict.fromkeys(LossWeights.__dataclass_fields__, 0.0)
     config = small_config(losses=LossWeights(**{**silent, "consistency": 1.0}))
     model = random_model(config, seed=7)
@@ -187,7 +190,7 @@ def test_gradients_are_finite_and_reach_everything(config: MuZeroConfig) -> None
     found = gradient(model_of(config), batch(), config)
     for path, leaf in jax.tree.leaves_with_path(found):
         assert jnp.isfinite(leaf).all(), path
-        # Random grounded moves do not keep the sum of the tiles, so their rewards teach nothing.
+        # Moves of a random grounded model change the sum of the tiles, so the loss of their reward is 0.
         assert jnp.any(leaf) or "potential_steps" in jax.tree_util.keystr(path), path
 
 
@@ -200,7 +203,7 @@ def test_only_dead_boards() -> None:
 
 
 def test_grounded_dynamics_learn_from_boards_alone() -> None:
-    """Value, policy and chance losses leave no gradient on h, phi, g and the decoder."""
+    """Value, policy and chance losses give no gradient to h, phi, g and the decoder."""
     weights = LossWeights(reward=0.0, reconstruction=0.0, commitment=0.0)
     config = dataclasses.replace(GROUNDED, losses=weights)
     found = gradient(model_of(GROUNDED), batch(), config)
@@ -212,22 +215,22 @@ def test_grounded_dynamics_learn_from_boards_alone() -> None:
 
 
 def test_reconstruction_and_accuracy() -> None:
-    """Accuracies by hand from the decoded boards."""
+    """Accuracy is in [0, 1]; with equal embeddings, loss and accuracies are computed by hand."""
     model, data = model_of(GROUNDED), batch()
     report = loss(model, data, GROUNDED)[1]
     assert 0 <= report.afterstate_accuracy <= 1
-    # All embeddings alike: cross-entropy of every cell is the log of the number of levels.
+    # All embeddings are equal: the cross-entropy of every cell is the log of the number of levels, 10.
     flat = nnx.clone(model)
     flat.embedding.embedding[...] *= 0.0
     report = loss(flat, data, GROUNDED)[1]
     np.testing.assert_allclose(report.reconstruction, np.log(10), rtol=1e-5)
-    # It decodes every cell as empty (the first of equals), and no board of the game is empty.
+    # Every cell is decoded as empty (argmax takes the first of equal logits), and no board of the game is empty.
     assert report.afterstate_accuracy == report.next_state_accuracy == 0
 
 
 def test_information_of_perfect_codes() -> None:
     data = batch()
-    uniform = jnp.arange(B * K).reshape(B, K) % 8  # eight spawns, all as often
+    uniform = jnp.arange(B * K).reshape(B, K) % 8  # eight spawns, equally frequent
     data = data._replace(alive=jnp.ones_like(data.alive), spawn_code=uniform)
     report = loss(model_of(ORACLE), data, ORACLE)[1]
     np.testing.assert_allclose(report.code_entropy, np.log(8), rtol=1e-5)
@@ -246,9 +249,9 @@ def test_information_of_a_constant_code() -> None:
 
 @pytest.mark.parametrize("config", [LEARNED, GROUNDED], ids=["residual_mlp", "grounded"])
 def test_weights_multiply_the_losses_of_samples(config: MuZeroConfig) -> None:
-    """A sample of weight w among others of weight 0 counts w / B of what it counts alone."""
+    """If all other samples have weight 0, the loss of a sample of weight w is w / B times its loss alone."""
     model, data = model_of(config), batch()
-    whole = np.flatnonzero(np.asarray(data.alive).all(axis=1))  # every term has as many samples of these
+    whole = np.flatnonzero(np.asarray(data.alive).all(axis=1))  # no position is masked in these samples
     living = jax.tree.map(lambda x: x[whole], data)
     alone = loss(model, jax.tree.map(lambda x: x[:1], living), config)[1]
     found = loss(model, living._replace(weight=jnp.zeros(len(whole)).at[0].set(0.5)), config)[1]

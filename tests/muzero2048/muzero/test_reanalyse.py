@@ -1,4 +1,4 @@
-"""Fresh targets are those of a search on the stored boards, and the other sequences stay as they are."""
+"""Tests of reanalysis: new targets are those of a search on the stored boards; other sequences do not change."""
 
 import dataclasses
 
@@ -41,7 +41,7 @@ def test_targets_of_the_share_are_searched_anew(share: float, renewed: range) ->
     found = jax.jit(lambda model, key: reanalyse(model, key, GAME, sequence, config, rows))(model, jax.random.key(0))
 
     dynamics = make_dynamics(model, GAME, config.search)
-    seeds = jnp.zeros(len(boards), jnp.uint32)  # the search of one batch draws nothing
+    seeds = jnp.zeros(len(boards), jnp.uint32)  # a search of depth 1 uses no random numbers
     root = make_root(dynamics, GAME, GAME.from_cells(jnp.asarray(boards)), seeds, None, config.search)
     expected = plan(dynamics, root, config.search, config.discount)
     policy, value = np.array(sequence.policy), np.array(sequence.value)

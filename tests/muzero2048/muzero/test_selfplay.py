@@ -1,4 +1,4 @@
-"""A chunk of self-play is real play with finished targets."""
+"""Tests of a chunk of self-play: moves obey the rules, targets are returns, statistics count the games."""
 
 import dataclasses
 
@@ -46,7 +46,7 @@ RESTARTING = dataclasses.replace(CONFIG, start=RESTART, bootstrap="network", td_
 
 @pytest.fixture(scope="module")
 def restarted() -> tuple[ActorState, Sequence, PlayStatistics, np.ndarray]:
-    """Play with restarts whose targets bootstrap from the network; and the values of the network, [T + 1, E]."""
+    """Play with restarts and targets that bootstrap from the network; also return its values [T + 1, E]."""
     model = random_model(RESTARTING, seed=0)
 
     @jax.jit
@@ -86,7 +86,7 @@ def test_every_move_obeys_the_rules(played: tuple[ActorState, Sequence, PlayStat
 
 
 def test_values_are_returns(played: tuple[ActorState, Sequence, PlayStatistics]) -> None:
-    """With lambda = 1 and no limit of steps, a move of a game that ends in the chunk is worth its rewards alone."""
+    """With lambda = 1 and no limit of steps, targets of games that end in the chunk are discounted sums of rewards."""
     _, sequence, _ = played
     checked = 0
     for i in range(CONFIG.num_envs):
@@ -128,7 +128,7 @@ def test_statistics(played: tuple[ActorState, Sequence, PlayStatistics]) -> None
 
 
 def test_errors_are_search_values_less_returns() -> None:
-    """With n = 1 the target is r + gamma times the next search value, 0 at an end."""
+    """With n = 1 the target is r + gamma V', with V' the next search value, or 0 at the end of a game."""
     config = dataclasses.replace(CONFIG, td_steps=1, td_lambda=0.0)
     model = random_model(config, seed=0)
     play = jax.jit(
@@ -141,11 +141,11 @@ def test_errors_are_search_values_less_returns() -> None:
     assert np.abs(error).mean() > 1.0
 
 
-Game = list[int]  # the moves t of one game of one environment
+Game = list[int]  # times t of the moves of one game in one environment
 
 
 def games_of(sequence: Sequence, i: int) -> list[Game]:
-    """The finished games of an environment, then the one in progress."""
+    """Return the finished games of environment i, then the game in progress."""
     games: list[Game] = [[]]
     for t in range(CONFIG.chunk):
         games[-1].append(t)
@@ -157,7 +157,10 @@ def games_of(sequence: Sequence, i: int) -> list[Game]:
 def test_restarts_and_the_games_that_count(
     restarted: tuple[ActorState, Sequence, PlayStatistics, np.ndarray],
 ) -> None:
-    """The whole history by hand: games of n moves go on at move n // 2 if more than 4 lie behind it."""
+    """After a game of n moves the next game begins at its move n // 2, if more than 4 moves follow that board.
+
+    Games that begin so are not counted in the statistics.
+    """
     actor, sequence, statistics, _ = restarted
     last = GAME.to_cells(jax.tree.map(jnp.asarray, actor.board))
     counted, normal_moves, restarts = [], 0, 0
@@ -202,7 +205,7 @@ def test_targets_bootstrap_from_what_the_config_says(
 def test_pairs_of_value_and_return(
     restarted: tuple[ActorState, Sequence, PlayStatistics, np.ndarray],
 ) -> None:
-    """Of each finished game, restarted or not, the position that its random numbers mark."""
+    """Each finished game, restarted or not, gives one pair, at the position that its random numbers mark."""
     _, sequence, statistics, values = restarted
     keys = jax.random.split(jax.random.key(0), CONFIG.chunk + 1)[:-1]
     bits = [jax.random.bits(jax.random.split(key)[1], (3, CONFIG.num_envs), jnp.uint32)[2] for key in keys]

@@ -1,4 +1,4 @@
-"""Batches by the games that they were cut from."""
+"""Tests of batches against the games that their sequences come from."""
 
 import functools
 
@@ -16,7 +16,7 @@ batch_of = jax.jit(make_batch, static_argnums=(0, 2))
 
 
 def sequences(rng: np.random.Generator, shape: tuple[int, int], moves: int, count: int) -> tuple[Sequence, list]:
-    """Sequences of `moves` consecutive moves, one game after the other, and the steps that they are made of."""
+    """Return sequences of `moves` consecutive moves, in which one game follows the other, and their steps."""
     steps: list[positions.Step] = []
     while len(steps) < moves + count:
         steps += positions.random_game(rng, *shape)
@@ -45,7 +45,7 @@ def test_batches_equal_the_games(rng: np.random.Generator, shape: tuple[int, int
     batch = jax.device_get(batch_of(Game2048(*shape), sequence, 0.9))
     value = np.asarray(sequence.value)
     assert batch.cells.dtype == batch.afterstate_cells.dtype == np.uint8
-    assert shape == (4, 4) or (~batch.alive).any()  # games end inside the sequences of the small boards
+    assert shape == (4, 4) or (~batch.alive).any()  # on small boards, games end inside the sequences
     for i, row in enumerate(rows):
         alive, last = True, None
         for k, step in enumerate(row):
@@ -69,7 +69,7 @@ def test_batches_equal_the_games(rng: np.random.Generator, shape: tuple[int, int
 
 
 def test_views_and_batches_commute(rng: np.random.Generator) -> None:
-    """The batch of a viewed sequence is the viewed batch: every action, spawn, policy and board moves along."""
+    """The batch of a viewed sequence equals the view of the batch: boards, actions, spawns and policies agree."""
     shape, views = (3, 3), symmetries(3, 3)
     sequence, _ = sequences(rng, shape, 4, 64)
     view = jnp.arange(64) % views.num_views

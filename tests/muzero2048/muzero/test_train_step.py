@@ -1,4 +1,4 @@
-"""Rounds of training as pure functions: they learn, count and repeat to the bit."""
+"""Tests of training rounds: parameters change, reports count, and the same seed gives the same bits."""
 
 import dataclasses
 
@@ -91,13 +91,13 @@ def test_a_report_of_several_calls_has_the_bits_of_one(learner: Learner, calls: 
 
 
 def test_the_age_of_samples(learner: Learner) -> None:
-    """With one chunk of 8 moves and sequences of 3, samples begin 2 to 7 moves ago, in 16 environments."""
+    """Sequences of 3 moves in a chunk of 8 begin 2 to 7 moves ago; the age counts moves of all 16 environments."""
     _, report = learner.rounds(learner.fill(learner.init(0))[0], learner.empty(), 1)
     assert 16 * 2 < report.update.age < 16 * 7
     np.testing.assert_allclose(report.update.age, 16 * 4.5, rtol=0.15)
 
 
-# Averaged parameters and priorities in one program; a round has one update.
+# Averaged parameters and priorities share one program. A round has one update.
 WITH_OPTIONS = dataclasses.replace(
     CONFIG, ema_decay=0.9,
     replay=dataclasses.replace(CONFIG.replay, ratio=0.5, priority_exponent=1.0, importance_exponent=1.0),
@@ -125,7 +125,7 @@ def test_averaged_parameters_follow_and_play() -> None:
 
 
 def test_priorities_follow_the_error_of_the_value() -> None:
-    """A batch larger than the buffer's places renews nearly all priorities; those of updates differ from play's."""
+    """An update of 64 samples from 96 places changes many priorities: its errors differ from those of self-play."""
     learner = shared_learner(WITH_OPTIONS)
     state, _ = learner.fill(learner.init(0))
     before = np.array(state.replay.priority)

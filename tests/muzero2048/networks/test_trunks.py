@@ -1,4 +1,4 @@
-"""Trunks and their layers: shapes, norms by hand, what the convolutions see."""
+"""Tests of the trunks and their layers: shapes, precision, norms and convolutions by hand."""
 
 import dataclasses
 
@@ -50,7 +50,7 @@ def test_bfloat16_computes_nearly_the_same_features_and_gradients(trunk: str, rn
         assert {leaf.dtype for leaf in leaves} == {jnp.dtype("float32")}
         return np.asarray(found).ravel(), np.concatenate([np.asarray(leaf).ravel() for leaf in leaves])
 
-    # Gradients are further apart than features: here and there rounding puts a relu on the other side of 0.
+    # Gradients differ more than features: rounding moves some inputs of a relu to the other side of 0.
     for exact, rounded, distance in zip(gradient("float32"), gradient("bfloat16"), (0.02, 0.15), strict=True):
         assert np.isfinite(rounded).all()
         assert 0 < np.linalg.norm(rounded - exact) < distance * np.linalg.norm(exact)
@@ -67,7 +67,7 @@ def test_norms_by_hand() -> None:
 
 @pytest.mark.parametrize("trunk", ["cnn_2x2", "cnn_3x3"])
 def test_convolutions_by_hand(trunk: str) -> None:
-    """The whole network in numpy: filters over the one-hot planes, relu, one layer."""
+    """Compute the whole network in numpy: convolutions over the one-hot planes with relu, then one linear layer."""
     size, count = (2, 2) if trunk == "cnn_2x2" else (3, 3)
     network = dataclasses.replace(SMALL, trunk=trunk, width=3)
     model = make_trunk(network, (3, 3), nnx.Rngs(1))

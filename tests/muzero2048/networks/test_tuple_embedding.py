@@ -1,4 +1,4 @@
-"""Placements by their published cells and by symmetry; entries by plain Python."""
+"""Tests of placements against their published cells and by symmetry, and of entries against plain Python."""
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ def test_placements_of_4x4() -> None:
     assert lines[1].tolist() == [*np.arange(16).reshape(4, 4).tolist(), *np.arange(16).reshape(4, 4).T.tolist()]
     assert squares[1][0].tolist() == [0, 1, 4, 5]
     assert len(squares[1]) == 9
-    # 012456 and 45689a, 012345 and 456789 (Yeh's 4x6): a table each, eight views of each.
+    # 012456 and 45689a, 012345 and 456789 (Yeh's 4x6): each has its own table and eight views.
     for (table, cells), bases in ((rects, ("012456", "45689a")), (axes, ("012345", "456789"))):
         assert cells.shape == (16, 6)
         for number, base in enumerate(bases):
@@ -34,7 +34,7 @@ def test_every_cell_is_read_and_views_read_the_same_entries(shape: tuple[int, in
     cells = jnp.asarray(rng.integers(0, 12, (20, shape[0] * shape[1])), jnp.uint8)
     found = np.sort(table_entries(cells, placements, bits), axis=1)
     for view in views.cell_from:
-        # Lines and squares are read in one order each: only tuples of six cells are closed under all views.
+        # Lines and squares are read in one order only. So only tuples of six cells have the same entries in all views.
         six = [part for part in placements if part[1].shape[1] == 6]
         if six:
             seen, plain = (np.sort(table_entries(x, six, bits), axis=1) for x in (cells[:, view], cells))
@@ -73,4 +73,4 @@ def test_features_are_the_entries_side_by_side() -> None:
     entries = table_entries(cells, tuple_placements(("lines", "squares"), (2, 3)), 16)[0]
     features.tables[...] = features.tables[...].at[entries[3]].set(jnp.array([7.0, 8.0]))
     assert features(cells)[0, 6:8].tolist() == [7.0, 8.0]
-    assert features.features == features(cells).shape[1] == 14  # five lines and two squares
+    assert features.features == features(cells).shape[1] == 14  # five lines and two squares, width 2

@@ -1,4 +1,4 @@
-"""The transform by hand, the two-hot code by its mean, HL-Gauss by the normal distribution of scipy."""
+"""Tests of the transform by hand, of the two-hot code by its mean, of HL-Gauss against scipy's normal distribution."""
 
 import jax
 import jax.numpy as jnp
@@ -36,7 +36,7 @@ def test_reach_of_a_support(h: float, x: float) -> None:
 
 def test_inverse_to_float32_over_all_scores() -> None:
     x = jnp.concatenate([jnp.arange(0.0, 2000.0, 0.5), jnp.linspace(2000.0, 4e5, 20_001)])
-    # h(x) near 0 is sqrt(x + 1) - 1: its absolute error is that of a number near 1.
+    # Near 0, h(x) = sqrt(x + 1) - 1 has the absolute rounding error of a number near 1.
     np.testing.assert_allclose(inverse_transform(transform(x)), x, rtol=2e-6, atol=2e-6)
     y = jnp.linspace(-1100.0, 1100.0, 4401)
     np.testing.assert_allclose(transform(inverse_transform(y)), y, rtol=2e-6, atol=2e-6)
@@ -52,7 +52,7 @@ def test_two_hot_code() -> None:
     first = used.argmax(axis=-1)
     second = used.shape[1] - 1 - used[:, ::-1].argmax(axis=-1)
     assert set((second - first).tolist()) <= {0, 1}  # neighbours
-    # By hand: h(3) = 1.003 on points 0, 1, 2: 0.997 of 1 and 0.003 of 2.
+    # By hand: h(3) = 1.003, so point 1 has weight 0.997 and point 2 has weight 0.003.
     np.testing.assert_allclose(CODEC.encode(jnp.array(3.0))[:3], [0.0, 0.997, 0.003], atol=1e-6)
 
 
@@ -80,7 +80,7 @@ def test_decoding_inverts_the_code_of_a_bin() -> None:
 def test_both_decodings() -> None:
     codec, other = ValueCodec(3, 2.0), ValueCodec(3, 2.0, decoding="mean_of_inverse")
     logits = jnp.log(jnp.array([0.5, 1e-30, 0.5]))
-    # With u = sqrt(x + 1), h(x) = y is 0.001 u^2 + u = y + 1.001: h^-1(1) = 2.98806 and h^-1(2) = 7.95235.
+    # With u = sqrt(x + 1), h(x) = y is 0.001 u^2 + u = y + 1.001. So h^-1(1) = 2.98806 and h^-1(2) = 7.95235.
     np.testing.assert_allclose(codec.decode(logits), 2.98806, atol=1e-4)
     np.testing.assert_allclose(other.decode(logits), 7.95235 / 2, atol=1e-4)
 
@@ -105,7 +105,7 @@ def test_the_loss_is_least_at_the_target(codec: ValueCodec) -> None:
 
 
 def test_hl_gauss_by_hand() -> None:
-    """Points 0, 2, 4, 6; h(8) = 2.008; sigma = 0.75 * 2; each point has the mass of the interval of 2 around it."""
+    """Points 0, 2, 4, 6; h(8) = 2.008; sigma = 0.75 * 2; a point gets the mass of the interval of width 2 around it."""
     codec = ValueCodec(bins=4, h_max=6.0, coding="hl_gauss")
     below = norm.cdf([-1.0, 1.0, 3.0, 5.0, 7.0], loc=2.008, scale=1.5)  # 0.0225 0.2508 0.7457 0.9770 0.9996
     expected = np.diff(below) / (below[-1] - below[0])
@@ -120,7 +120,8 @@ def test_hl_gauss_is_a_distribution_around_the_value() -> None:
     np.testing.assert_allclose(code.sum(axis=-1), 1.0, atol=1e-5)
     h = np.asarray(transform(x))
     inside = (h > 4) & (h < 596)
-    # An evenly sampled normal of 0.75 spacings has the mean of the normal up to exp(-2 pi^2 0.75^2) / pi = 5e-6.
+    # With sigma = 0.75 spacings, the mean of the code differs from the mean of the normal distribution by at most
+    # exp(-2 pi^2 0.75^2) / pi = 5e-6.
     np.testing.assert_allclose(np.asarray(code @ GAUSS.support)[inside], h[inside], rtol=2e-6, atol=1e-4)
     np.testing.assert_allclose(code[-1], GAUSS.encode(jnp.array(1e6)), atol=1e-6)  # saturated
 
@@ -129,7 +130,8 @@ def test_hl_gauss_at_an_end_is_drawn_inwards() -> None:
     masses = np.diff(norm.cdf(np.arange(-0.5, 8), scale=0.75))
     code = GAUSS.encode(jnp.array(0.0))
     np.testing.assert_allclose(code[:8], masses / (1 - norm.cdf(-0.5 / 0.75)), atol=1e-6)
-    # The mean is 0.3688 spacings: h^-1(0.3688) = 0.87 points; with points 450 / 95 apart h^-1(1.747) = 6.5.
+    # The mean is 0.3688 spacings. With spacing 1 the value is h^-1(0.3688) = 0.87 points; with spacing 450 / 95 it is
+    # h^-1(1.747) = 6.5.
     for codec, points in ((GAUSS, 0.87), (ValueCodec(96, 450.0, coding="hl_gauss"), 6.5)):
         logits = jnp.log(jnp.maximum(codec.encode(jnp.array(0.0)), 1e-30))
         np.testing.assert_allclose(codec.decode(logits), points, rtol=5e-3)

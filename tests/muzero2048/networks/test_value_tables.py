@@ -1,4 +1,4 @@
-"""TC on batches against plain Python; the tables inside a model."""
+"""Tests of TC on batches against plain Python, and of the value tables inside a model."""
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ TABLES = configured(NETWORKS["grounded"], value_tuples="rects", table_bits=16)
 def plain_learn(
     w: np.ndarray, error: np.ndarray, absolute: np.ndarray, entries: np.ndarray, delta: np.ndarray, rate: float
 ) -> None:
-    """The formulas of the module, entry by entry."""
+    """Update the arrays in place by the formulas of networks/value_tables.py, entry by entry."""
     met: dict[int, list[float]] = {}
     for row, d in zip(entries.tolist(), delta.tolist(), strict=True):
         for entry in row:
@@ -43,7 +43,7 @@ def test_batches_of_tc_equal_plain_python(rng: np.random.Generator) -> None:
         plain_learn(*plain, entries, delta, 0.5)
     for found, expected in zip((w, *coherence), plain, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-    assert (np.abs(plain[1]) < plain[2]).sum() > 20  # errors cancelled: the rates did fall
+    assert (np.abs(plain[1]) < plain[2]).sum() > 20  # errors cancelled, so the rates fell
 
 
 def test_one_visit_closes_the_error() -> None:
@@ -67,7 +67,8 @@ def test_the_value_of_an_afterstate_is_its_sum(decoding: str, rng: np.random.Gen
     share = config.value.to_centre(value) / entries.shape[1]
     model.value_tables.weights[...] = weights.at[entries].set(share[:, None])
     found = config.value.decode(model.afterstate_prediction(model.representation(cells)).value_logits)
-    # One bin of width: the mean in points lies (bin / 2)^2 above that of h, whatever the value.
+    # The predicted distribution is one bin wide. So with mean_of_inverse the value is about (bin / 2)^2 points higher,
+    # for all values.
     np.testing.assert_allclose(found, value, atol=0.1 if decoding == "inverse_of_mean" else 1.5)
 
 
@@ -83,7 +84,7 @@ def report(afterstate_accuracy: float) -> LossReport:
 
 
 def test_tables_are_moved_by_the_first_afterstates_of_a_batch_if_that_is_allowed(rng: np.random.Generator) -> None:
-    """They are allowed to once the model decodes 99% of the afterstates of a batch; a weight of 0 moves nothing."""
+    """Tables learn once the model decodes 99% of a batch's afterstates right; a sample of weight 0 changes nothing."""
     config = small_config("grounded", network=TABLES)
     assert not model_is_right(report(0.98))
     assert model_is_right(report(0.99))

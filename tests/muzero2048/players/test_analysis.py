@@ -1,4 +1,4 @@
-"""Analysis is what play does: the same moves in whole games, and what the search says when it is called directly."""
+"""Tests that analysis gives the moves of whole games, and the results of the search when it is called directly."""
 
 import dataclasses
 import functools
@@ -28,7 +28,7 @@ from tests.settings import configured
 
 GAME = Game2048(2, 3)
 OVER = ((1, 2, 1), (2, 1, 2))
-PATTERNS = ((0, 1, 2, 3), (1, 4))  # of n-tuples; 8 levels a cell on 2x3
+PATTERNS = ((0, 1, 2, 3), (1, 4))  # of the n-tuple network; 8 levels per cell on 2x3
 GUMBEL = SearchConfig(simulations=6)
 PUCT = SearchConfig(simulations=5, root="puct", chance="sampled", model="simulator")
 ONE_STEP = configured(SearchConfig, simulations=2, considered_actions=2, model="simulator")
@@ -81,7 +81,7 @@ def case_of(name: str) -> Case:
 
 
 def some_boards(count: int = 7) -> np.ndarray:
-    """Boards on which a move is legal, and one on which the game is over."""
+    """Return `count` boards on which a move is legal, then one on which the game is over."""
     rng, boards = np.random.default_rng(2), []
     while len(boards) < count:
         board = positions.random_board(rng, 2, 3, largest=6)
@@ -112,7 +112,7 @@ def search_directly(case: Case, boards: np.ndarray, seeds: np.ndarray) -> Plan:
     *(pytest.param(name, marks=pytest.mark.slow) for name in ("puct", "n-tuples", "q_learning")),
 ])  # fmt: skip
 def test_games_by_analysis_are_those_of_play(name: str) -> None:
-    """The random numbers of a move come from the seed, the game and the number of the move, as in play."""
+    """Play games by analysis; the random numbers depend on seed, game and number of the move, as in `play`."""
     player, count = case_of(name).player, 8
 
     def draw(number: jax.Array, move: jax.Array) -> jax.Array:
@@ -144,7 +144,7 @@ def test_games_by_analysis_are_those_of_play(name: str) -> None:
     *(pytest.param(name, marks=pytest.mark.slow) for name in ("one step", "mctx", "ties")),
 ])  # fmt: skip
 def test_analysis_is_what_the_search_says(name: str) -> None:
-    case, boards = case_of(name), some_boards()[1:]  # seven, filled up to eight
+    case, boards = case_of(name), some_boards()[1:]  # seven boards, padded to eight
     found, expected = case.player.analyse(boards, seeds_of(boards)), search_directly(case, boards, seeds_of(boards))
     for i, board in enumerate(boards):
         legal = np.array(rules.legal_actions(positions.as_board(board)))
@@ -208,7 +208,7 @@ def test_a_search_that_draws_goes_by_the_seeds() -> None:
     player, boards = case_of("puct").player, np.repeat(some_boards(), 16, axis=0)
     many, one = (player.analyse(boards, seeds) for seeds in (seeds_of(boards), np.full(len(boards), 5)))
     found = [len(np.unique(np.nan_to_num(analysis.value), axis=0)) for analysis in (one, many)]
-    assert found[0] == 8  # one for each board
+    assert found[0] == 8  # one result for each board
     assert found[1] > 16
 
 
@@ -228,7 +228,7 @@ def test_batches_of_a_size_share_a_program() -> None:
         boards = some_boards()[:size]
         assert len(analyse(jnp.float32(size), boards, seeds_of(boards)).action) == size
     assert sorted(traced) == [1, 2, 4, 8]
-    boards = np.concatenate([some_boards()] * 9)[:19]  # more than 8: blocks of 8, 8 and 3
+    boards = np.concatenate([some_boards()] * 9)[:19]  # more than 8 boards: blocks of 8, 8 and 3
     in_blocks = analyse(jnp.float32(1), boards, seeds_of(boards))
     assert sorted(traced) == [1, 2, 4, 8]
     assert_same(in_blocks, make_analyse(GAME, judge, 32)(jnp.float32(1), boards, seeds_of(boards)))

@@ -1,4 +1,4 @@
-"""The n-tuple values of the tree search equal those of ntuple's kernels, and so do the moves of a 1-ply search."""
+"""Tests that the n-tuple values in the tree search and the moves of its 1-ply case equal those of ntuple's kernels."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from ntuple.tables.record_fields import read_field, write_field
 from tests.ntuple.drivers import to_board, value
 from tests.settings import configured
 
-# Cells in order and out of it, side by side and apart, runs over the ends of rows, one tuple and several.
+# Cells in and out of order, adjacent and apart, tuples that continue in the next row; one tuple and several.
 CASES = [
     (4, 4, "4x6"),
     (4, 4, "4x6-matsuzaki"),
@@ -57,7 +57,7 @@ def test_values_equal_the_kernels_and_the_reference(rows: int, columns: int, tex
     network = random_network(text, rows, columns)
     rng = np.random.default_rng(2)
     boards = [random_board(rng, rows, columns, largest=17) for _ in range(200)]
-    assert max(max(reference_rules.cells(board)) for board in boards) == 17  # 131072, beyond the index
+    assert max(max(reference_rules.cells(board)) for board in boards) == 17  # 131072, beyond the levels of the index
     plain = read_field(network)
     weights = jnp.asarray(plain)
     found = jax.jit(afterstate_values, static_argnums=(0, 1))(game, patterns, weights, pack(game, boards))
@@ -107,7 +107,7 @@ def test_four_simulations_at_a_gumbel_root_are_the_1ply_search(rows: int, column
     chosen = found.action.tolist()
     expected = [_best_move(rules, network, to_board(board), make_scratch(network)) for board in boards]
     for board, action, (best, q) in zip(boards, chosen, expected, strict=True):
-        assert action == best or _q(rules, network, board, action) == pytest.approx(q, rel=1e-5)  # a tie
+        assert action == best or _q(rules, network, board, action) == pytest.approx(q, rel=1e-5)  # or a tie
     assert len(boards) > 300
     assert min(np.bincount(chosen, minlength=4)) > 30
 
@@ -132,7 +132,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     learner = NTupleLearner(SMALL, seed=1)
     learner.advance()
     learner.save(folder)
-    (folder / "training.safetensors").unlink()  # the weights are all that playing needs
+    (folder / "training.safetensors").unlink()  # a player needs the weights only
     return folder
 
 
@@ -142,7 +142,7 @@ def test_one_ply_games_score_like_those_of_ntuple(checkpoint: Path) -> None:
     own, games = learner.player().play(4000, 5), load_player(checkpoint, SMALL, ONE_PLY).play(4000, 5)
     error = np.hypot(own.score.std(), games.score.std()) / 4000**0.5
     assert games.score.mean() == pytest.approx(own.score.mean(), abs=4 * error)
-    assert games.score.mean() > 40  # greedy play scores 24: it is the learned values that play
+    assert games.score.mean() > 40  # greedy play scores 24, so the learned values are used
 
 
 @pytest.mark.parametrize("root", ["gumbel", "puct"])
@@ -158,7 +158,7 @@ def test_games_by_tree_search_are_reproducible(checkpoint: Path, root: str) -> N
 
 
 def test_weights_are_an_argument_of_a_shared_program(checkpoint: Path, tmp_path: Path) -> None:
-    NTupleLearner(SMALL, seed=1).save(tmp_path)  # untrained: every value the same
+    NTupleLearner(SMALL, seed=1).save(tmp_path)  # untrained: all values are equal
     trained, untrained = load_player(checkpoint, SMALL, ONE_PLY), load_player(tmp_path, SMALL, ONE_PLY)
     assert trained._compile is untrained._compile
     assert trained.play(500, 3).score.mean() > untrained.play(500, 3).score.mean() + 5

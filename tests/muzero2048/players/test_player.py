@@ -1,4 +1,4 @@
-"""Whole games: reproducible by (seed, number), whatever lane plays them; scores that the rules allow."""
+"""Tests of whole games: they depend on (seed, number) and not on the lane, and their scores are possible."""
 
 import dataclasses
 
@@ -35,10 +35,11 @@ def test_games(games: Games) -> None:
     assert len(np.unique(games.score)) > 10
     level = np.log2(games.max_tile)
     assert (level == level.round()).all()
-    # A tile 2^k takes (k - 1) 2^k points of merges from 2s, (k - 2) 2^k from 4s, and four of them are the most.
+    # The merges up to a tile 2^k give (k - 1) 2^k points if all spawns are 2s, (k - 2) 2^k if all are 4s. A 2x2 board
+    # has at most four such tiles.
     assert (games.score >= (level - 2) * games.max_tile).all()
     assert (games.score <= 4 * (level - 1) * games.max_tile).all()
-    # Every spawn, two before the first move, adds 2 or 4 to the sum of the tiles.
+    # Every spawn adds 2 or 4 to the sum of the tiles; two spawns precede the first move.
     assert (2 * (games.moves + 2) <= 4 * games.max_tile).all()
     assert (4 * (games.moves + 2) >= games.max_tile).all()
 
@@ -54,7 +55,7 @@ def test_a_game_depends_on_seed_and_number(plays: SearchPlayer, games: Games) ->
     assert same(plays.play(50, seed=7), games, 50)
     assert same(plays.play(200, seed=7), games, 200)
     assert not same(plays.play(200, seed=8), games, 200)
-    assert len({tuple(row) for row in np.stack([games.score, games.moves], axis=1)}) > 10  # not one game 200 times
+    assert len({tuple(row) for row in np.stack([games.score, games.moves], axis=1)}) > 10  # the games differ
 
 
 def test_the_trees_of_all_lanes_are_bounded() -> None:
@@ -82,4 +83,4 @@ def test_it_plays_with_the_tree_too(search: SearchConfig) -> None:
     found = plays.play(20, seed=7)
     assert (found.score >= 4).all()
     assert (found.moves > 1).all()
-    assert same(plays.play(20, seed=7), found, 20)  # what the search draws comes from the seed too
+    assert same(plays.play(20, seed=7), found, 20)  # random draws of the search depend on the seed only

@@ -1,4 +1,4 @@
-"""The rules at root, decision and chance nodes by hand, against mctx, and in their long run."""
+"""Tests of the rules at root, decision and chance nodes: by hand, against mctx, and over many visits."""
 
 import dataclasses
 import functools
@@ -36,7 +36,7 @@ def test_sequential_halving_equals_mctx(simulations: int) -> None:
 
 
 def test_sequential_halving_by_hand() -> None:
-    # Two phases of 8: four actions twice, then the best two four times more.
+    # Two phases of 8 simulations: four actions twice each, then the best two four more times each.
     assert halving_schedule(4, 16) == [0] * 4 + [1] * 4 + [2, 2, 3, 3, 4, 4, 5, 5]
     assert halving_schedule(1, 3) == [0, 1, 2]
 
@@ -49,24 +49,24 @@ def test_puct_by_hand() -> None:
     def puct(q: list[float], visits: jax.Array, prior: jax.Array, value: float, config: SearchConfig) -> int:
         return int(select_puct(jnp.array(q), visits, jnp.log(prior), jnp.array(value), NO_BOUNDS, config))
 
-    # Before any visit of a child the prior alone decides.
+    # Before any child is visited, the action of the largest prior is selected.
     assert puct([0.0] * 4, none, prior, 3.0, config) == 2
-    # Node of value 15: q (10, 20, 15, 15) becomes (0, 1, 1/2, 1/2). After 3 visits and its own, sqrt(4) * 1.2502 is
-    # 2.5004: 0.1 / 3 + 0, 0.2 / 2 + 1, 0.6 + 1/2, 0.1 + 1/2 in these units:
-    # 0.083, 1.250, 2.000, 0.750.
+    # The node's value is 15, so q = (10, 20, 15, 15) is normalised to (0, 1, 1/2, 1/2). With 3 visits and the
+    # node's own evaluation, the factor of the prior is c = sqrt(4) * 1.2502 = 2.5004. The scores are
+    # 0.1 c / 3 + 0, 0.2 c / 2 + 1, 0.6 c + 1/2, 0.1 c + 1/2 = 0.083, 1.250, 2.000, 0.750.
     q, visits = [10.0, 20.0, 0.0, 0.0], jnp.array([2, 1, 0, 0])
     assert puct(q, visits, prior, 15.0, config) == 2
-    # With a prior of 0.28 action 2 has 0.700 + 0.5 = 1.200 and action 1 1 + 0.250 = 1.250.
+    # With prior 0.28 the score of action 2 is 0.700 + 0.5 = 1.200, and that of action 1 is 1 + 0.250 = 1.250.
     prior = jnp.array([0.42, 0.2, 0.28, 0.1])
     assert puct(q, visits, prior, 15.0, config) == 1
-    # A floor of 100 points on the range makes the difference of 10 points small: prior 0.28 wins again.
+    # If the range is at least 100 points, the difference of 10 points is small, and prior 0.28 is selected again.
     assert puct(q, visits, prior, 15.0, dataclasses.replace(config, range_floor=100.0)) == 2
-    # What is illegal is not chosen, however well it did.
+    # An illegal action is never selected, even with a large Q.
     assert puct([0.0, 1e6, 0.0, 0.0], visits, jnp.array([0.9, 0.0, 0.05, 0.05]), 0.0, config) != 1
 
 
 def test_puct_equals_mctx(rng: np.random.Generator) -> None:
-    """Where every action was visited; mctx takes the least Q for the others, this the node's value."""
+    """Compare where all actions are visited. For unvisited ones mctx uses the least Q, this rule the node's value."""
     nodes = random_nodes(rng, least_visits=1)
     logits, q, value, visits = nodes
     ours = select_puct(q, visits, logits, value, jnp.zeros((len(value), 2)), SearchConfig(range_floor=1e-8))
@@ -84,10 +84,10 @@ def test_gumbel_inside_by_hand() -> None:
     logits, value = jnp.log(jnp.array([0.4, 0.3, 0.2, 0.1])), jnp.array(0.0)
     none = jnp.zeros(4, jnp.int32)
     assert int(select_gumbel(jnp.zeros(4), none, logits, value, NO_BOUNDS, config)) == 0
-    # One visit of action 0 that brought 0 changes no value: 0.4 - 1/2 < 0.3.
+    # One visit of action 0 with result 0 changes no value: 0.4 - 1/2 < 0.3.
     once = jnp.array([1, 0, 0, 0])
     assert int(select_gumbel(jnp.zeros(4), once, logits, value, NO_BOUNDS, config)) == 1
-    # It brought 20, the mixed value is (0 + 20) / 2 and sigma (1 + 1) * (20 - 10) / 10 = 2 above the others:
+    # With result 20, the mixed value is (0 + 20) / 2, and sigma is (1 + 1) * (20 - 10) / 10 = 2 above the others:
     # 0.4 e^2 / (0.4 e^2 + 0.6) - 1/2 = 0.33 against 0.3 / (0.4 e^2 + 0.6) = 0.08.
     assert int(select_gumbel(jnp.array([20.0, 0, 0, 0]), once, logits, value, NO_BOUNDS, config)) == 0
     illegal = logits.at[1].set(ILLEGAL)
@@ -112,7 +112,7 @@ def test_gumbel_inside_equals_mctx(rng: np.random.Generator) -> None:
 
 @functools.partial(jax.jit, static_argnums=(2, 3))
 def visit_codes(probabilities: jax.Array, seed: jax.Array, chance: str, count: int) -> jax.Array:
-    """The codes of the first visits of a node."""
+    """Return the codes of the first `count` visits of a node."""
     config = SearchConfig(chance=chance)
 
     def visit(visits: jax.Array, _: None) -> tuple[jax.Array, jax.Array]:
@@ -125,11 +125,13 @@ def visit_codes(probabilities: jax.Array, seed: jax.Array, chance: str, count: i
 @pytest.mark.parametrize(
     ("chance", "codes"),
     [
+        # p / (n + 1) before each visit:
         # .5, .312, .188; .25, .312, .188; .25, .156, .188; .167, .156, .188; .167, .156, .094; .125, .156, .094
         ("ratio", [0, 1, 0, 2, 0, 1]),
+        # p (N + 1) - n before each visit:
         # .5, .312, .188; 0, .625, .375; .5, -.062, .562; 1, .25, -.25; .5, .562, -.062; 1, -.125, .125
         ("deficit", [0, 1, 2, 0, 1, 0]),
-        # Each once, then as above.
+        # Each possible code once, then the code of largest p (N + 1) - n.
         ("weighted", [0, 1, 2, 0, 1, 0]),
     ],
 )
@@ -154,7 +156,10 @@ def test_only_possible_codes(chance: str, rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("chance", ["deficit", "quasi_random"])
 def test_visits_follow_the_probabilities_closely(chance: str, rng: np.random.Generator) -> None:
-    """Shares converge like 1 / n: the visits of a code stay within a few of n p. Sampling is sqrt(n) off."""
+    """After n visits of a node, the visits of a code differ from n p by at most a few.
+
+    So their share converges like 1 / n. With sampling the difference is of the order of sqrt(n).
+    """
     count = np.arange(1, 501)[:, None]
     for _ in range(5):
         probabilities = rng.dirichlet(np.ones(12)).astype(np.float32)
@@ -167,7 +172,7 @@ def test_visits_follow_the_probabilities_closely(chance: str, rng: np.random.Gen
 
 @pytest.mark.parametrize("chance", ["quasi_random", "sampled"])
 def test_draws_follow_the_distribution(chance: str) -> None:
-    """Over the seeds every visit of a node is without bias, the 1st as the 8th; chi-square of 5 degrees."""
+    """Over many seeds, the 1st, 2nd and 8th visit of a node are unbiased: chi-square with 5 degrees of freedom."""
     probabilities, draws = jnp.array([0.3, 0.0, 0.05, 0.25, 0.1, 0.1, 0.2]), 20_000
     seeds = node_seed(jnp.arange(draws, dtype=jnp.uint32), jnp.full(draws, 7))
     codes = jax.vmap(lambda seed: visit_codes(probabilities, seed, chance, 8))(seeds)
@@ -176,13 +181,13 @@ def test_draws_follow_the_distribution(chance: str) -> None:
         counts = np.bincount(np.asarray(codes[:, visit]), minlength=7)
         assert counts[1] == 0
         expected = draws * np.asarray(probabilities)[possible]
-        assert np.sum((counts[possible] - expected) ** 2 / expected) < 20.5  # exceeded once in 1000
+        assert np.sum((counts[possible] - expected) ** 2 / expected) < 20.5  # exceeded with probability 0.001
     if chance == "sampled":  # visits are independent of each other
         joint = np.histogram2d(codes[:, 0], codes[:, 1], bins=(7, 7), range=((0, 7), (0, 7)))[0][
             np.ix_(possible, possible)
         ]
         expected = draws * np.outer(probabilities, probabilities)[np.ix_(possible, possible)]
-        assert np.sum((joint - expected) ** 2 / expected) < 67  # 35 degrees, once in 1000
+        assert np.sum((joint - expected) ** 2 / expected) < 67  # 35 degrees of freedom, exceeded with probability 0.001
 
 
 def test_inverse_cdf_at_the_ends() -> None:
@@ -191,7 +196,7 @@ def test_inverse_cdf_at_the_ends() -> None:
         ([0.0, 0.25, 0.0, 0.75, 0.0], [1, 1, 3, 3]),
         ([0.0, 0.0, 1.0, 0.0, 0.0], [2] * 4),
         ([0.5, 0.0, 0.0, 0.0, 0.5], [0, 0, 4, 4]),
-        ([0.1, 0.1, 0.1, 0.1, 0.1], [0, 0, 2, 4]),  # sums need not be 1
+        ([0.1, 0.1, 0.1, 0.1, 0.1], [0, 0, 2, 4]),  # the sum need not be 1
     ):
         assert inverse_cdf(jnp.tile(jnp.array(probabilities), (4, 1)), draws).tolist() == codes
 
@@ -200,7 +205,7 @@ def test_inverse_cdf_at_the_ends() -> None:
 def test_inverse_cdf_never_picks_the_impossible(
     parallel: bool, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At draws beside the steps, where rounding decides, also where a backend adds prefix sums as a tree."""
+    """Test draws next to the steps of the CDF, where rounding matters; also with prefix sums added as a tree."""
     if parallel:
         monkeypatch.setattr(jnp, "cumsum", lambda x, axis: jax.lax.associative_scan(jnp.add, x, axis=x.ndim + axis))
     probabilities = rng.random((500, 32)) * (rng.random((500, 32)) < 0.5)
@@ -223,12 +228,12 @@ def test_seeds_of_nodes_differ() -> None:
 
 def test_argmax_equals_numpy(rng: np.random.Generator) -> None:
     scores = rng.normal(size=(500, 7)).astype(np.float32)
-    scores[:100] = scores[:100].round()  # ties, zeros of either sign
+    scores[:100] = scores[:100].round()  # ties, and zeros of both signs
     scores[100:200] = -np.abs(scores[100:200])
     scores[200:300][rng.random((100, 7)) < 0.5] = -np.inf
     scores[300:310] = -np.inf
     scores[310:320, 3] = np.inf
     scores[320:330] = -(10.0 ** rng.uniform(-40, 38, (10, 7)))
-    scores[scores == 0] = 0.0  # of one sign: +0 and -0 differ as integers
+    scores[scores == 0] = 0.0  # zeros of one sign: +0 and -0 differ as integers
     np.testing.assert_array_equal(argmax(jnp.asarray(scores)), scores.argmax(axis=1))
     np.testing.assert_array_equal(argmax(jnp.asarray(scores.reshape(5, 100, 7))), scores.argmax(axis=1).reshape(5, 100))

@@ -1,4 +1,4 @@
-"""The simulator against the plain rules, its evaluators against plain Python, the learned model against itself."""
+"""Tests of the dynamics: simulator and evaluators against plain Python, learned model against its own functions."""
 
 import jax
 import jax.numpy as jnp
@@ -35,7 +35,7 @@ from ..toy_model import (
 @pytest.fixture(scope="module")
 def boards() -> Boards:
     found = boards_with(range(1), range(1, 2), range(2, 5), count=12).plain
-    # Any spawn after a move to the right of the first ends the game; the second has ended.
+    # On the first of these boards, any spawn after a move to the right ends the game. The second is over.
     return packed([*found, ((3, 4, 5), (5, 3, 0)), ((3, 4, 5), (4, 3, 6))])
 
 
@@ -90,7 +90,7 @@ def check_afterstates(found: Afterstate, boards: Boards, action: int) -> None:
 
 @pytest.mark.parametrize("kind", KINDS[::2])
 def test_networks_evaluate_true_boards(kind: str, boards: Boards) -> None:
-    """States through h and f; afterstates through psi, of h of themselves or of phi as the kind of model has it."""
+    """States are evaluated by f(h(s)); afterstates by psi(h(as)) if the model is grounded, else psi(phi(h(s), a))."""
     model = random_model(small_config(kind), seed=1)
     evaluator = NetworkEvaluator(model, GAME)
     value, logits = jax.jit(evaluator.states)(boards.words, jnp.asarray(boards.legal))
@@ -116,7 +116,7 @@ def test_networks_evaluate_true_boards(kind: str, boards: Boards) -> None:
 
 
 def test_a_board_function_looks_one_move_ahead(boards: Boards) -> None:
-    """V(s) = max_a r + gamma V(as), and softmax(q / temperature), against plain Python."""
+    """Compare V(s) = max_a r + gamma V(as), and the policy softmax(q / temperature), with plain Python."""
     evaluator = BoardEvaluator(GAME, fast_value, 0.9, 2.0)
     value, logits = jax.jit(evaluator.states)(boards.words, jnp.asarray(boards.legal))
     for i, board in enumerate(boards.plain):
@@ -133,7 +133,10 @@ def test_a_board_function_looks_one_move_ahead(boards: Boards) -> None:
 
 @pytest.mark.parametrize("encoder", ["learned", "oracle"])
 def test_the_learned_world_is_the_models(encoder: str, boards: Boards) -> None:
-    """C codes of the model, oracle or not, and its functions in a row; the board is read at the root alone."""
+    """Learned dynamics apply the functions of the model one after the other; the board is read only at the root.
+
+    They have the C codes of the model's config, also with an oracle encoder.
+    """
     model = random_model(small_config(chance=ChanceConfig(encoder, 14)), seed=2)
     dynamics = LearnedDynamics(model, GAME)
     assert dynamics.codes == 14

@@ -1,4 +1,7 @@
-"""The own search, the one composed of mctx's parts and the plain one agree; with one code so does mctx's own policy."""
+"""Tests that three searches agree: ours, the one built from parts of mctx, and the plain one.
+
+With one chance code mctx's own Gumbel MuZero policy agrees too.
+"""
 
 import dataclasses
 import functools
@@ -34,7 +37,7 @@ from ..toy_model import (
 
 DISCOUNT = 0.9
 BASE = SearchConfig(simulations=40, value_scale=10.0)
-# Every option occurs in the first four, and every pair of options of two fields in all eight.
+# The first four contain every option. All eight contain every pair of options of two fields.
 CONFIGS = [
     ("gumbel", "puct", "ratio", "node"),
     ("gumbel", "gumbel", "deficit", "fixed"),
@@ -55,7 +58,7 @@ def plan_on_tables(model: ToyModel, root: Root, config: SearchConfig, discount: 
 def assert_same(one: Plan, other: Plan) -> None:
     np.testing.assert_array_equal(one.visits, other.visits)
     np.testing.assert_array_equal(one.action, other.action)
-    # atol: what is left where points cancel
+    # atol: the rounding error that remains where large values cancel
     size = np.abs(other.q_values).max()
     np.testing.assert_allclose(one.q_values, other.q_values, rtol=1e-5, atol=1e-6 * size)
     np.testing.assert_allclose(one.value, other.value, rtol=1e-5, atol=1e-6 * size)
@@ -70,7 +73,7 @@ def plain_plans(tables: Tables, root: Root, config: SearchConfig) -> Plan:
 
 @pytest.mark.parametrize(("root_rule", "inside", "chance", "normalization"), CONFIGS)
 def test_own_mctx_and_plain_search_agree(root_rule: str, inside: str, chance: str, normalization: str) -> None:
-    """32 codes; the second tables with values of a million points, illegal actions, impossible codes and ends."""
+    """All tables have 32 codes. The second have values of 10^6 points, illegal actions, impossible codes and ends."""
     config = dataclasses.replace(BASE, root=root_rule, inside=inside, chance=chance, normalization=normalization)
     for tables in (
         random_tables(3, states=20, codes=32),
@@ -86,7 +89,7 @@ def test_own_mctx_and_plain_search_agree(root_rule: str, inside: str, chance: st
         for found in (own, theirs):
             assert all(np.isfinite(field).all() for field in found)
             assert (found.visits.sum(axis=1) == config.simulations).all()
-            # A dead root has no Q to speak of.
+            # The Q-values of a root that is over have no meaning.
             np.testing.assert_array_equal(found.value[~live], 0.0)
             assert not found.policy_target[~live].any()
             assert_same(*(Plan(*(field[live] for field in p)) for p in (found, plain)))
@@ -105,7 +108,7 @@ def plan_in_simulator(model: Model, board: Board, seeds: jax.Array, config: Sear
                  marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_they_agree_in_the_simulator(config: SearchConfig) -> None:
-    """Illegal moves and ends of games inside the tree; dead roots and roots of one move among the boards."""
+    """Trees contain illegal moves and ends of games; some roots are over, and some have one legal move."""
     boards = boards_with(range(1), range(1, 2), range(2, 5), count=12)
     model, seeds = random_model(small_config(), seed=1), jnp.arange(36, dtype=jnp.uint32)
     own, theirs = (
@@ -123,10 +126,11 @@ def test_they_agree_in_the_simulator(config: SearchConfig) -> None:
 
 @pytest.mark.parametrize(("considered", "simulations"), [pytest.param(4, 32, marks=pytest.mark.slow), (3, 50)])
 def test_one_code_makes_it_gumbel_muzero(considered: int, simulations: int) -> None:
-    """With one code nothing is stochastic, and Gumbel MuZero by its authors searches the same tree.
+    """With one code nothing is stochastic, and mctx's Gumbel MuZero policy searches the same tree.
 
-    A chance node becomes a node of their one kind with a single possible action, of reward 0 and discount 1. Their rule
-    inside gives that action 1 - n / (1 + n) > 0 and the impossible ones 0, so it adds nothing of its own.
+    mctx has one kind of node. A chance node becomes a node with a single possible action, of reward 0 and discount 1.
+    mctx's rule inside the tree gives this action the score 1 - n / (1 + n) > 0 and the impossible actions 0. So it
+    always selects the possible action.
     """
     config = configured(
         SearchConfig,
@@ -139,7 +143,7 @@ def test_one_code_makes_it_gumbel_muzero(considered: int, simulations: int) -> N
     key = jax.random.key(11)
     tables = random_tables(8, codes=1)
     model, root = ToyModel(tables), roots_of(tables)
-    # The noise that mctx draws from this key. Rows without a legal action are not defined there.
+    # The noise that mctx draws from this key. mctx defines no result for rows without a legal action.
     batch = len(root.value)
     legal = root.legal.at[1].set(True)
     prediction = model.prediction(root.state)

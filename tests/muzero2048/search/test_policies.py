@@ -1,4 +1,4 @@
-"""The search of depth 1 against the tree and mctx; noise at the root; dead boards and single moves in every search."""
+"""Tests of the search of depth 1 against the tree and mctx, of root noise, and of boards with no or one legal move."""
 
 import dataclasses
 import functools
@@ -65,7 +65,7 @@ def test_depth_1_equals_the_tree(n: int, kind: str | None, simulator: bool, norm
     np.testing.assert_array_equal(one_step.action, tree.action)
     np.testing.assert_array_equal(one_step.visits, tree.visits)
     np.testing.assert_array_equal(np.sort(one_step.visits, axis=-1), [[0] * (4 - n) + [1] * n] * 48)
-    # Without a network to 1e-6. Matrix products of another batch size round otherwise, and sigma(q) magnifies that.
+    # Without a network: 1e-6. Matrix products of another batch size round differently, and sigma(q) amplifies this.
     rtol, atol = (2e-6, 1e-5) if kind else (1e-6, 1e-6)
     np.testing.assert_allclose(one_step.policy_target, tree.policy_target, rtol=1e-4 if kind else rtol, atol=1e-6)
     np.testing.assert_allclose(one_step.q_values, tree.q_values, rtol=rtol, atol=atol)
@@ -97,7 +97,7 @@ def test_plan_takes_the_cheaper_of_two_equal_ways(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("n", [3, 4])
 def test_depth_1_equals_mctx(n: int) -> None:
-    """Gumbel MuZero by its authors, to which an afterstate is just the next state; roots of 4 and 3 legal moves."""
+    """Compare with mctx's Gumbel MuZero, where an afterstate is the next state; roots have 4 or 3 legal moves."""
     batch = 30
     key, config = jax.random.key(11), configured(SearchConfig, simulations=n, considered_actions=n, range_floor=1e-8)
     state = jnp.arange(batch)
@@ -136,9 +136,9 @@ def test_depth_1_equals_mctx(n: int) -> None:
     SearchConfig(simulations=16, root="puct", inside="gumbel", read_out="expectimax"),
 ])  # fmt: skip
 def test_illegal_and_dead(config: SearchConfig) -> None:
-    """Illegal actions get neither visits nor target; the only legal one is chosen; a dead board is worth 0.
+    """Illegal actions get no visits and no target; a single legal action is chosen; a board that is over has value 0.
 
-    Nor do they in test_mctx_engine.py, whose roots are of all these kinds too.
+    The roots in test_mctx_engine.py are of all these kinds too.
     """
     boards = boards_with(range(1, 5), range(1), range(1, 2), count=16)
     legal, n = boards.legal, config.simulations
@@ -159,7 +159,7 @@ def test_illegal_and_dead(config: SearchConfig) -> None:
     assert (found.policy_target[~live] == 0).all()
     assert (found.value[~live] == 0).all()
     assert (found.visits[live][~legal[live]] == 0).all()
-    # In one step no action is visited twice; else the tree spends all its simulations.
+    # The one-step search visits no action twice; the tree uses all its simulations.
     one_batch = ROOT_RULES[config.root].is_one_batch(config)
     counts = np.minimum(legal.sum(axis=1), n) if one_batch else np.full(len(legal), n)
     np.testing.assert_array_equal(found.visits.sum(axis=1)[live], counts[live])
@@ -174,12 +174,12 @@ def equal_boards(count: int) -> Board:
 
 @functools.partial(jax.jit, static_argnums=(0, 2))
 def roots_of_one_board(count: int, key: jax.Array | None, config: SearchConfig) -> Root:
-    """Row 1 of the tables; right and down are legal."""
+    """Return `count` roots at row 1 of the tables; right and down are legal."""
     return make_root(toy_dynamics(TOY), GAME, equal_boards(count), jnp.zeros(count, jnp.uint32), key, config)
 
 
 def test_the_noise_decides_what_is_considered() -> None:
-    """Gumbel top-m samples actions by their prior without replacement: the first place follows the policy itself."""
+    """Gumbel top-m samples actions without replacement; the first one is distributed as the prior policy."""
     draws, config = 20_000, configured(SearchConfig, simulations=1, considered_actions=1)
     root = roots_of_one_board(draws, jax.random.key(0), config)
     visits = jax.jit(lambda root: plan_one_step(toy_dynamics(TOY), root, GUMBEL, config, 0.9))(root).visits
@@ -203,7 +203,7 @@ def test_noise_of_the_root(root_rule: str) -> None:
 
 
 def test_dirichlet_noise() -> None:
-    """Mean (1 - f) P + f / k and variance f^2 (1/k) (1 - 1/k) / (k alpha + 1) on k legal actions."""
+    """On k legal actions, the mean is (1 - f) P + f / k, the variance f^2 (1/k) (1 - 1/k) / (k alpha + 1)."""
     draws, config = 40_000, configured(SearchConfig, root="puct", dirichlet_fraction=0.25, dirichlet_alpha=0.3)
     prior = np.array([0.5, 0.0, 0.3, 0.2])
     logits = jnp.where(jnp.asarray(prior) > 0, jnp.log(jnp.asarray(prior)), ILLEGAL)
@@ -217,7 +217,7 @@ def test_dirichlet_noise() -> None:
     variance = 0.25**2 * (1 / 3) * (2 / 3) / (3 * 0.3 + 1)
     np.testing.assert_allclose(found.var(axis=0)[legal], variance, rtol=0.03)
     assert (found[:, legal] > 0.75 * prior[legal] - 1e-6).all()
-    # One legal action stays certain, none stays none, and tiny alphas underflow to nothing worse than a floor.
+    # A single legal action keeps probability 1, and ILLEGAL logits stay. A tiny alpha underflows to a finite floor.
     few = jnp.array([[ILLEGAL, 0.0, ILLEGAL, ILLEGAL], [ILLEGAL] * 4])
     found = add_noise(jax.random.key(1), few, configured(config, dirichlet_alpha=1e-3))
     np.testing.assert_allclose(found, few, atol=1e-6)

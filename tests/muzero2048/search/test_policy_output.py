@@ -1,4 +1,4 @@
-"""Action, policy target and value by hand; the sweep by hand on a small tree."""
+"""Tests by hand of action, policy target and value, and of the expectimax back-up on a small tree."""
 
 import dataclasses
 
@@ -38,12 +38,12 @@ def read_out(root: Root, found: Statistics, config: SearchConfig) -> Plan:
 def test_gumbel_root_by_hand() -> None:
     root = root_of([True, True, True, False], [0.0, 0.0, -1.0, 0.0])
     found = read_out(root, found_of([1.0, 3.0, 2.0, 50.0], [2, 1, 2, 0]), GUMBEL)
-    # Only the most visited actions 0 and 2 compete: sigma is 3 q, so 2 leads by 3 - 1.
+    # Only the most visited actions 0 and 2 compete. sigma is 3 q, so action 2 leads by 3 - 1 (sigma and noise).
     assert found.action.tolist() == [2]
-    # The target is free of the noise and ranges over all legal actions: softmax of 3 * (1, 3, 2).
+    # The target is computed without the noise and over all legal actions: softmax of 3 * (1, 3, 2).
     weights = np.exp([3.0, 9.0, 6.0, -np.inf])
     np.testing.assert_allclose(found.policy_target[0], weights / weights.sum(), rtol=1e-5)
-    assert found.value.tolist() == [3.0]  # the best visited
+    assert found.value.tolist() == [3.0]  # the largest visited Q
     assert found.visits.tolist() == [[2, 1, 2, 0]]
 
 
@@ -53,7 +53,7 @@ def test_the_noise_decides_near_ties() -> None:
 
 
 def test_puct_root_by_hand() -> None:
-    """The most visited action, not the best; the target is the share of the visits, the value the best Q."""
+    """The most visited action is chosen, not the best. The target is the share of visits, the value the best Q."""
     root = root_of([True, True, True, False], [0.0] * 4)
     found = read_out(root, found_of([1.0, 3.0, 2.0, 50.0], [5, 1, 2, 0]), PUCT)
     assert found.action.tolist() == [0]
@@ -61,8 +61,8 @@ def test_puct_root_by_hand() -> None:
     assert found.value.tolist() == [3.0]
 
 
-# Q is 1, 3, 2 on actions visited 2, 1, 2 times; the fourth is legal and not visited: v_mix = (2 + 5 * 2) / 6 = 2 with
-# V(s) = 2 and a uniform prior. Action 2 is played: of the most visited, 0 and 2, the better one.
+# Actions 0, 1, 2 have Q = 1, 3, 2 and 2, 1, 2 visits. Action 3 is legal and not visited; with V(s) = 2 and a uniform
+# prior its Q is v_mix = (2 + 5 * 2) / 6 = 2. Action 2 is played: the better of the most visited actions, 0 and 2.
 WEIGHTS = np.exp(3.0 * np.array([1.0, 3.0, 2.0, 2.0]))
 BOOTSTRAP = {
     "best_child": 3.0,
@@ -109,7 +109,7 @@ def test_a_dead_board(config: SearchConfig) -> None:
 
 
 def test_the_sweep_by_hand() -> None:
-    """Root 0 - afterstates 1 and 2; below 1 the states 3 (leaf) and 4, below 4 the afterstate 5."""
+    """Root 0 has the afterstates 1 and 2; afterstate 1 has the states 3 (leaf) and 4; state 4 has the afterstate 5."""
     root = root_of([True] * 4, [0.0] * 4)
     tree = plant(root, simulations=5, codes=3)
     slots = jnp.full((6, 4), UNVISITED)
@@ -120,10 +120,10 @@ def test_the_sweep_by_hand() -> None:
         prior=prior[:, None],
         rewards=jnp.array([0.0, 4.0, 8.0, 0.0, 0.0, 16.0])[:, None],
         raw_values=jnp.array([1.0, 10.0, 20.0, 30.0, 40.0, 50.0])[:, None],
-        values=jnp.full((6, 1), 999.0),  # the means over the visits have no part in it
+        values=jnp.full((6, 1), 999.0),  # means over visits, which expectimax does not use
         is_chance=jnp.array([False, True, True, False, False, True])[:, None],
     )
-    # State 4: 16 + 50 / 2 = 41, the move visited, not the model's 40. Afterstate 1: (0.5 * 30 + 0.3 * 41) / 0.8.
+    # State 4: 16 + 50 / 2 = 41 by its visited move, not the model's 40. Afterstate 1: (0.5 * 30 + 0.3 * 41) / 0.8.
     q = expectimax_q(tree, 0.5)[0]
     np.testing.assert_allclose(q[1], 4 + 0.5 * (0.5 * 30 + 0.3 * 41) / 0.8, rtol=1e-6)
     np.testing.assert_allclose(q[3], 8 + 0.5 * 20, rtol=1e-6)

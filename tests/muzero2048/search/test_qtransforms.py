@@ -1,4 +1,4 @@
-"""Completed Q-values, normalisation and sigma by hand and against mctx."""
+"""Tests of completed Q-values, normalisation and sigma, by hand and against mctx."""
 
 import jax
 import jax.numpy as jnp
@@ -15,8 +15,8 @@ BOUNDS = jnp.array([5.0, 45.0])
 
 
 def test_completed_q_by_hand() -> None:
-    # Visited: action 0 (3 visits, q 10) and 2 (1 visit, q 30) of prior 1/2 and 1/4; weighted q (5 + 7.5) / 0.75;
-    # mixed value (20 + 4 * 50/3) / 5.
+    # Visited are action 0 (3 visits, q = 10, prior 1/2) and action 2 (1 visit, q = 30, prior 1/4). The q weighted by
+    # the prior is (5 + 7.5) / 0.75 = 50 / 3, the mixed value (20 + 4 * 50 / 3) / 5.
     logits = jnp.log(jnp.array([0.5, 0.125, 0.25, 0.125]))
     q = complete_q(jnp.array([10.0, 99.0, 30.0, 99.0]), jnp.array([3, 0, 1, 0]), logits, jnp.array(20.0))
     mixed = (20 + 4 * 50 / 3) / 5
@@ -29,7 +29,7 @@ def test_nothing_visited_is_worth_the_value() -> None:
 
 
 def test_a_visited_action_of_prior_zero() -> None:
-    """A prior that underflows, as with logits 200 apart, leaves the mixed value finite: the mean of what is there."""
+    """If the prior underflows, as with logits 200 apart, the mixed value stays finite: here it is (4 + 8) / 2."""
     q = complete_q(jnp.array([0.0, 8.0, 0, 0]), jnp.array([0, 1, 0, 0]), jnp.array([200.0, 0, 0, 0]), jnp.array(4.0))
     np.testing.assert_allclose(q, [6.0, 8.0, 6.0, 6.0])
 
@@ -66,7 +66,7 @@ def test_bounds_widen_where_a_value_was_met() -> None:
 
 
 def test_sigma_equals_mctx(rng: np.random.Generator) -> None:
-    """Against the transform that Gumbel MuZero's authors published, on nodes with some actions visited."""
+    """Compare with the transform published by the authors of Gumbel MuZero, on nodes with some actions visited."""
     config, nodes = SearchConfig(range_floor=1e-8), random_nodes(rng, least_visits=0)
     logits, q, value, visits = nodes
     bounds = jnp.zeros((len(value), 2))

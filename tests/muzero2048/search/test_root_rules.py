@@ -1,4 +1,4 @@
-"""A rule defined here is used by both engines; which rules plan in one batch."""
+"""Tests that both engines use a root rule that is defined here, and of the rules that plan in one batch."""
 
 import functools
 from typing import get_args, get_type_hints
@@ -19,14 +19,14 @@ from tests.settings import configured
 def select_in_turn(
     root: Root, found: Statistics, node_value: jax.Array, simulation: jax.Array, config: SearchConfig
 ) -> jax.Array:
-    """Round-robin: simulation i follows the legal action number i modulo their count."""
+    """Select by round-robin: simulation i follows the legal action number i modulo the number of legal actions."""
     legal = root.legal
     turn = simulation % jnp.maximum(legal.sum(axis=-1), 1)
     return jnp.argmax(legal & (jnp.cumsum(legal, axis=-1) - 1 == turn[:, None]), axis=-1)
 
 
 def read_out_worst(root: Root, found: Statistics, config: SearchConfig) -> tuple[jax.Array, jax.Array]:
-    """The action of the least Q, and a uniform target."""
+    """Return the visited action of least Q, and a uniform policy target."""
     worst = jnp.argmin(jnp.where(root.legal & (found.visits > 0), found.q_values, jnp.inf), axis=-1)
     return worst, root.legal / jnp.maximum(root.legal.sum(axis=-1, keepdims=True), 1)
 
@@ -63,7 +63,7 @@ def test_which_rules_plan_in_one_batch() -> None:
     three_of_three = configured(SearchConfig, simulations=3, considered_actions=3)
     assert GUMBEL.is_one_batch(three_of_three)
     assert not GUMBEL.is_one_batch(configured(SearchConfig, simulations=4, considered_actions=3))
-    assert not PUCT.is_one_batch(three_of_three)  # PUCT follows visits and has no top m
+    assert not PUCT.is_one_batch(three_of_three)  # PUCT selects by visits; it has no top-m actions
 
 
 def test_every_rule_of_the_config_is_there() -> None:

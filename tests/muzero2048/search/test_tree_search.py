@@ -1,4 +1,4 @@
-"""The tree against the plain one and by hand, its rows alone, and the blocks of rows that are evaluated together."""
+"""Tests of the tree against the plain search and by hand, of single rows, and of rows evaluated in blocks."""
 
 import dataclasses
 import functools
@@ -42,14 +42,14 @@ READ_OUTS = ("mean", "expectimax")
 
 @functools.partial(jax.jit, static_argnums=2)
 def tree_and_plans(model: ToyModel, root: Root, config: SearchConfig) -> tuple[Tree, list[Plan]]:
-    """What `plan` does, with both read-outs of one tree."""
+    """Return the tree that `plan` grows, and its plans with both read-outs."""
     rule = ROOT_RULES[config.root]
     tree = grow_tree(toy_dynamics(model), root, rule, config, DISCOUNT)
     configs = [dataclasses.replace(config, read_out=name) for name in READ_OUTS]
     return tree, [read_out(root, root_statistics(tree, config, DISCOUNT), rule, config) for config in configs]
 
 
-# What mctx has no like of; test_mctx_engine.py has the plain search agree on the other options.
+# Options that mctx lacks, and others. test_mctx_engine.py compares the remaining ones with the plain search.
 @pytest.mark.parametrize(("root_rule", "inside", "chance", "normalization", "considered", "knows_the_rules"), [
     ("gumbel", "puct", "weighted", "node", 4, True),
     ("puct", "gumbel", "weighted", "tree", 4, False),
@@ -84,7 +84,7 @@ def test_the_tree_equals_the_plain_search(
 
 
 def check_tree(tree: Tree, config: SearchConfig) -> None:
-    """Parents before children; every visit counted at every node on its way; nothing behind what is impossible."""
+    """Check that parents precede children, that nodes count all visits through them, and that edges are possible."""
     nodes = config.simulations + 1
     for row in range(len(tree.seeds)):
         parents = {}
@@ -100,14 +100,15 @@ def check_tree(tree: Tree, config: SearchConfig) -> None:
         reached = [0, *parents]
         assert (tree.counts[reached, row] == 1 + tree.visits[reached, row].sum(axis=-1)).all()
         over = tree.is_over[:, row]
-        assert set(range(nodes)) - set(reached) == set() or over.any()  # a visit of an end adds nothing
+        assert set(range(nodes)) - set(reached) == set() or over.any()  # a visit of an ended game adds no node
         assert not tree.values[over, row].any() or over[0]
 
 
 def chain() -> Tables:
-    """States 0, 1, 2 in a row: action 2 of state i earns 4, 8, 16 and leads to afterstate i, whose only code leads on.
+    """Return the tables of a chain of states 0, 1, 2, 3.
 
-    Other actions lead to afterstate 3, which is far worse and stays where it is.
+    Action 2 of states 0, 1, 2 has reward 4, 8, 16 and leads from state i to afterstate i; the only code leads on to
+    state i + 1. All other actions lead to afterstate 3, which is much worse and leads to state 3.
     """
     afterstate = np.full((4, 4), 3, np.int32)
     afterstate[:3, 2] = [0, 1, 2]
@@ -125,7 +126,7 @@ def chain() -> Tables:
 
 
 def test_one_discount_a_move() -> None:
-    # Four evaluations: V(as_0); V(s_1), which the chance event earns and discounts nothing for; r_1 + gamma V(as_1);
+    # Four evaluations: V(as_0); V(s_1), as the chance event has no reward and no discount; r_1 + gamma V(as_1);
     # r_1 + gamma V(s_2).
     mean = 4 + 0.5 * (20 + 30 + (8 + 0.5 * 60) + (8 + 0.5 * 80)) / 4
     expectimax = 4 + 0.5 * (8 + 0.5 * 80)
@@ -162,7 +163,7 @@ def plan_boards(model: Model, board: Board, noise: tuple, config: SearchConfig, 
     ),
 ])  # fmt: skip
 def test_a_row_is_the_search_of_its_board_alone(simulator: bool, config: SearchConfig) -> None:
-    """38 boards, not a whole number of blocks: ends, single moves, nearly empty and full ones."""
+    """The 38 boards do not fill whole blocks; some are over, some have one legal move, from nearly empty to full."""
     boards = boards_with(range(1), range(1, 2), range(2, 4), range(4, 5), count=10)
     words, (batch, _) = boards.words, boards.legal.shape
     words = tuple(word[:-2] for word in words)
@@ -206,7 +207,7 @@ def test_blocks_hold_every_row_once_and_one_kind_each(batch: int, rng: np.random
 
 @pytest.mark.parametrize("considered", [pytest.param(4, marks=pytest.mark.slow), 2])
 def test_an_accelerator_grows_the_trees_of_a_cpu(considered: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways of evaluating, the accelerator's run here: more boards than a block holds, some of them over."""
+    """Run both ways of evaluation on this machine, with more boards than a block holds; some of them are over."""
     config = configured(BASE, simulations=12, considered_actions=considered)
     boards = boards_with(range(1), range(1, 2), range(2, 4), count=20)
     model = random_model(small_config(), seed=2)

@@ -1,4 +1,4 @@
-"""The first games of the actor; that its moves are real play is tested with the self-play of both learners."""
+"""Test of the actor's first games. The self-play tests of both learners check that its moves obey the rules."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Marked positions against plain Python, and their statistics against numpy."""
+"""Tests of the marked positions against plain Python, and of their statistics against numpy."""
 
 import functools
 
@@ -20,7 +20,7 @@ def test_the_mark_is_a_uniform_position_and_its_return(rng: np.random.Generator)
     step = jax.jit(lambda mark, t, *inputs: follow(mark, inputs[0], jnp.full(games, t), *inputs[1:], DISCOUNT))
     for t in range(length):
         mark = step(mark, t + 1, bits[t], values[t], rewards[t])
-    # In plain Python: the last move whose draw was below 1 / t.
+    # In plain Python: the mark is at the last move t whose draw is below 1 / t.
     at = np.array([max(t for t in range(length) if int(bits[t, i]) * (t + 1) < 2**32) for i in range(games)])
     returns = [sum(DISCOUNT**k * reward for k, reward in enumerate(rewards[t:, i].tolist())) for i, t in enumerate(at)]
     np.testing.assert_array_equal(mark.value, values[at, np.arange(games)])
@@ -42,7 +42,7 @@ def metrics_of(chunks: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> dict[
 
 
 def test_metrics_of_several_chunks(rng: np.random.Generator) -> None:
-    """Also of values whose spread is 10^-4 of their size, and with a chunk in which no game ended."""
+    """Compare with numpy, also if the spread of the values is 10^-4 of their size; in one chunk no game ends."""
     for size, spread in ((0.0, 100.0), (50_000.0, 5.0)):
         gain = rng.normal(size + 10.0, spread, (3, 4, 50)).astype(np.float32)
         value = (0.5 * gain + rng.normal(0.5 * size, spread, gain.shape)).astype(np.float32)

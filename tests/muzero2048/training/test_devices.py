@@ -1,4 +1,4 @@
-"""Training on many devices, of one process or of two, is training on one: the same losses, the same checkpoints."""
+"""Tests that several devices, in one process or two, give the losses and checkpoints of training on one device."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from muzero2048.training.devices import make_shardings
 from tests.muzero2048.toy_model import small_config
 from tests.settings import configured
 
-# A search in trees, value tables and all that replay can do; strata of three environments and eight sequences.
+# Tree search, value tables and all options of replay; each stratum has three environments and eight sequences.
 TABLES = configured(small_config("grounded").network, value_tuples="lines squares", table_bits=16)
 CONFIG = small_config(
     network=TABLES, rows=2, columns=2, num_envs=24, report_env_steps=24 * 8 * 2, env_steps=24 * 8 * 6, ema_decay=0.9,
@@ -27,9 +27,9 @@ CONFIG = small_config(
     replay=ReplayConfig(24 * 32, 64, priority_exponent=0.5, importance_exponent=1.0, reanalyse=0.5),
 )  # fmt: skip
 
-AGREEMENT = "swap/agreement"  # a share of 528 positions: where two moves tie within rounding, either may be chosen
+AGREEMENT = "swap/agreement"  # a share of 528 positions: if two moves are equal up to rounding, either can be chosen
 
-# One of the processes that train together: restores what one device saved, and saves for it to restore.
+# The program of each process. It restores a checkpoint of training on one device, and saves one for that training.
 PROGRAM = f"""
 import json, sys
 from pathlib import Path
@@ -39,7 +39,12 @@ port, index, processes, devices = (int(word) for word in sys.argv[1:5])
 one, other = (Path(word) for word in sys.argv[5:])
 if processes > 1:
     jax.distributed.initialize(f"127.0.0.1:{{port}}", num_processes=processes, process_id=index)
+from muzero2048.game.config import *
 from muzero2048.muzero.config import *
+from muzero2048.networks.config import *
+from muzero2048.networks.value_codec import *
+from muzero2048.search.config import *
+from muzero2048.training.config import *
 from muzero2048.muzero import table_learning
 from muzero2048.muzero.learner import MuZeroLearner
 
@@ -56,13 +61,13 @@ for x in jax.tree.leaves((state.params, state.tables, state.average, state.optim
 learner.save(other)
 learner.restore(one)
 second = learner.advance()
-scores = learner.player().play(10, seed=0).score.tolist() if index == 0 else []  # the others need not know of it
+scores = learner.player().play(10, seed=0).score.tolist() if index == 0 else []  # only the first process plays
 print(json.dumps([first, second, scores]))
 """
 
 
 class OneDevice(NamedTuple):
-    """What one device makes of `CONFIG`."""
+    """Results of training `CONFIG` on one device."""
 
     learner: MuZeroLearner
     saved: Path  # after the first report
@@ -76,7 +81,7 @@ def one_device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OneDevice]:
     with pytest.MonkeyPatch.context() as context:
         context.setattr(
             "muzero2048.muzero.table_learning.MODEL_IS_RIGHT", 0.0
-        )  # the tables move from the first update on
+        )  # the tables learn from the first update on
         learner = MuZeroLearner(CONFIG, seed=1)
         saved = tmp_path_factory.mktemp("one")
         first = learner.advance()
@@ -126,7 +131,7 @@ def free_port() -> int:
 
 
 def run_together(commands: list[list[str]], environment: dict[str, str]) -> list[str]:
-    """Run programs side by side and return what they print; all are gone when this returns or fails."""
+    """Run programs at the same time and return their output; no program still runs when this returns or fails."""
     running = [
         subprocess.Popen(
             command, env=environment, cwd=Path(__file__).parents[3], text=True,

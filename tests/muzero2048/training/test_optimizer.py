@@ -1,4 +1,4 @@
-"""The optimizer's learning rate."""
+"""Test of the optimizer's learning rate."""
 
 import dataclasses
 
@@ -19,7 +19,7 @@ def test_the_rate_falls_linearly_over_the_planned_updates() -> None:
     params = jnp.zeros(1)
     state = optimizer.init(params)
     sizes = []
-    for _ in range(steps + 1):  # a constant gradient: each step of Adam is as large as the rate
+    for _ in range(steps + 1):  # with a constant gradient, the size of Adam's step is the learning rate
         update, state = optimizer.update(jnp.ones(1), state, params)
         sizes.append(float(-update[0]))
     np.testing.assert_allclose(sizes, np.linspace(1e-3, 1e-4, steps + 1), rtol=1e-3)

@@ -1,4 +1,4 @@
-"""A buffer filled with running counters: every sample must be a stretch of them, drawn by its priority."""
+"""Tests on a buffer of counters: every sample must be a sequence of consecutive counters, drawn by its priority."""
 
 import math
 
@@ -16,7 +16,7 @@ ALPHA, BETA = 0.5, 0.75
 
 
 def play(chunk: int) -> dict[str, jax.Array]:
-    """The counters of chunk number `chunk`: time + 1 (0 is never written), and the environment."""
+    """Return the counters of chunk number `chunk`: time + 1 (so 0 is never written), and the environment."""
     time = chunk * CHUNK + 1 + jnp.arange(CHUNK)
     time = jnp.broadcast_to(time[:, None], (CHUNK, ENVIRONMENTS))
     environment = jnp.broadcast_to(jnp.arange(ENVIRONMENTS), (CHUNK, ENVIRONMENTS))
@@ -24,7 +24,7 @@ def play(chunk: int) -> dict[str, jax.Array]:
 
 
 def errors(chunk: int) -> np.ndarray:
-    """Errors of either sign of its moves."""
+    """Return random errors, positive and negative, of the moves of chunk number `chunk`."""
     return np.random.default_rng(chunk).normal(0.0, 10.0, (CHUNK, ENVIRONMENTS)).astype(np.float32)
 
 
@@ -34,7 +34,7 @@ def make(batch: int = BATCH, alpha: float = 0.0, beta: float = 0.0) -> Replay:
 
 
 UNIFORM, PRIORITISED = make(), make(alpha=ALPHA, beta=BETA)
-# Strata of two environments, 1501 of their sequences in each.
+# Each of the three strata has two environments and gives 1501 sequences.
 PAIRED = make(batch=3 * 1501, alpha=ALPHA, beta=1.0)
 
 
@@ -58,11 +58,11 @@ def test_samples_are_stretches_of_play(replay: Replay, chunks: int) -> None:
     assert pair.dtype == np.int16
     np.testing.assert_array_equal(np.diff(time, axis=1), 1)  # consecutive moves
     np.testing.assert_array_equal(pair[..., 0], time)  # leaves stay together
-    np.testing.assert_array_equal(np.diff(pair[..., 1], axis=1), 0)  # of one environment
-    # Of each stratum, here one environment, as many.
+    np.testing.assert_array_equal(np.diff(pair[..., 1], axis=1), 0)  # all from one environment
+    # Every stratum, here one environment, gives the same number of sequences.
     np.testing.assert_array_equal(pair[:, 0, 1], np.repeat(np.arange(STRATA), BATCH // STRATA))
     newest = chunks * CHUNK
-    assert time.min() >= newest - held + 1  # the oldest move still held; nothing before it was written
+    assert time.min() >= newest - held + 1  # at or after the oldest stored move, so never an unwritten place
     assert time.max() <= newest
     np.testing.assert_array_equal(sample.age, newest - time[:, 0])
 
@@ -80,7 +80,7 @@ def test_uniform(chunks: int) -> None:
 @pytest.mark.parametrize("chunks", [1, 3, 5])
 @pytest.mark.parametrize(("replay", "beta"), [(PRIORITISED, BETA), (PAIRED, 1.0)], ids=["single", "paired"])
 def test_prioritised(replay: Replay, beta: float, chunks: int) -> None:
-    """Frequencies and weights by hand: P = p^alpha / sum over the stratum, w = (N P)^-beta, divided by the largest."""
+    """Compare with P = p^alpha / sum p^alpha over the stratum and w = (N P)^-beta / max w, computed by hand."""
     sample = jax.device_get(replay.sample(jax.random.key(chunks), filled(replay, chunks)))
     batch = len(sample.weight)
     strata = math.gcd(batch, ENVIRONMENTS)
@@ -105,7 +105,7 @@ def test_new_errors_reach_the_sampled_moves_alone() -> None:
     before = np.array(state.priority)
     place = jax.device_get(PAIRED.sample(jax.random.key(0), state).place)
     rng = np.random.default_rng(0)
-    new = rng.normal(0.0, 5.0, before.shape).astype(np.float32)  # one error a cell, so that duplicates agree
+    new = rng.normal(0.0, 5.0, before.shape).astype(np.float32)  # one error for each place, so that duplicates agree
     environment = 2 * np.arange(3)[:, None] + place.row
     error = new[environment, place.column].ravel()
     after = np.asarray(PAIRED.prioritize(state, Place(*place), error).priority)

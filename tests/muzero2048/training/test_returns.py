@@ -1,4 +1,4 @@
-"""Lambda-returns by the plain recursion and by hand."""
+"""Tests of lambda-returns against the plain recursion and by hand."""
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +27,7 @@ def test_lambda_returns_equal_the_recursion(rng: np.random.Generator, td_lambda:
 
 
 def returns(td_lambda: float, steps: int, done: list[bool]) -> list[float]:
-    """Rewards 4, 8, 16; values 10, 20, 30, 40; discount 0.5."""
+    """Compute the returns of rewards 4, 8, 16 with values 10, 20, 30, 40 and discount 0.5."""
     reward, value = jnp.array([4.0, 8.0, 16.0]), jnp.array([10.0, 20.0, 30.0, 40.0])
     return returns_of(reward, jnp.array(done), value, 0.5, td_lambda, steps).tolist()
 
@@ -38,14 +38,14 @@ def test_returns_by_hand() -> None:
     assert returns(1.0, 2, on) == [15.5, 26.0, 36.0]
     # lambda = 1, all steps: 4 + 4 + 4 + 40/8.
     assert returns(1.0, 10, on) == [17.0, 26.0, 36.0]
-    # lambda = 0, whatever n: r + V/2. The discount falls once a move.
+    # lambda = 0, any n: r + V/2, with one discount per move.
     assert returns(0.0, 1, on) == returns(0.0, 10, on) == returns(1.0, 1, on) == [14.0, 23.0, 36.0]
     # lambda = 1/2: G_2 = 36, G_1 = 8 + (30 + 36)/4 = 24.5, G_0 = 4 + (20 + 24.5)/4.
     assert returns(0.5, 10, on) == [15.125, 24.5, 36.0]
 
 
 def test_nothing_crosses_the_end_of_a_game() -> None:
-    # Move 1 ends the game: its return is its reward, and move 0 sees no further.
+    # Move 1 ends the game: its return is its reward, and the return of move 0 contains no later reward.
     assert returns(1.0, 10, [False, True, False]) == [8.0, 8.0, 36.0]
     assert returns(0.0, 10, [False, True, False]) == [14.0, 8.0, 36.0]
     other = returns_of(jnp.array([4.0, 8.0, 1e6]), jnp.array([False, True, True]), jnp.full(4, 1e6), 0.5, 1.0, 10)

@@ -1,4 +1,4 @@
-"""What a solution says, against plain Python that expands the same game without symmetry, and against a dense table."""
+"""Look-ups in a solution, compared with plain Python that expands the game without symmetry, and with a dense table."""
 
 import functools
 import json
@@ -21,7 +21,7 @@ GAMES = [(2, 2, NO_TILE, 4), (2, 3, 5, 4), (3, 2, 4, NO_TILE), (2, 4, 4, 4)]  # 
 
 
 class Plain(NamedTuple):
-    """All positions of a game in all their views."""
+    """All positions of a game, in all their views, and their values."""
 
     states: dict[rules.Board, Worth]
     afters: dict[rules.Board, Worth]
@@ -30,7 +30,7 @@ class Plain(NamedTuple):
 
 @functools.cache
 def plain(rows: int, columns: int, until: int, tile: int) -> Plain:
-    """A game by the definition: expanded from the empty board, two spawns first."""
+    """Expand a game by the definition: two spawns on the empty board, then moves and spawns."""
     states: dict[rules.Board, Worth] = {}
     afters: dict[rules.Board, Worth] = {}
 
@@ -74,7 +74,7 @@ def words(boards: list[rules.Board]) -> np.ndarray:
 
 
 def pick(boards, count: int) -> list[rules.Board]:
-    """A sample, the same in every run."""
+    """Return a random sample of boards, the same in every run."""
     boards = sorted(boards)
     rng = np.random.default_rng(0)
     return [boards[i] for i in rng.permutation(len(boards))[:count]]
@@ -105,7 +105,7 @@ def test_positions_in_all_their_views(game) -> None:
         kinds.add((answer.state is not None, answer.afterstate is not None))
         for view in rules.symmetries(board)[1:]:
             assert asked.look_up(np.array(view)) == answer
-    assert kinds == {(True, False), (False, True), (True, True)}  # a position may be both
+    assert kinds == {(True, False), (False, True), (True, True)}  # a board may be a state and an afterstate
 
 
 def test_positions_out_of_reach() -> None:
@@ -119,7 +119,7 @@ def test_positions_out_of_reach() -> None:
             board in truth.states,
             board in truth.afters,
         )
-    # No board at all; all tiles the largest; tiles that a word does not hold.
+    # The empty board; the largest tile in all cells; a tile too large for a word; negative cells.
     for levels in (
         np.zeros((2, 3), int),
         np.full((2, 3), 15),
@@ -156,6 +156,7 @@ def test_moves_and_losses(game) -> None:
 
 
 def test_the_best_move_is_worth_the_state_to_the_bit() -> None:
+    """The value of the best move equals V(s) bit for bit."""
     asked = solution(2, 3)
     best = asked.move_values(asked.solved.states).max(axis=1)
     np.testing.assert_array_equal(np.maximum(best, 0), asked.solved.values.expected)
@@ -217,7 +218,7 @@ def test_a_file_gives_back_the_same(game, tmp_path: Path) -> None:
         assert loaded.look_up(np.array(board)) == asked.look_up(np.array(board))
     states = asked.solved.states
     np.testing.assert_array_equal(loaded.move_values(states), asked.move_values(states))
-    assert ("reach" in load_file(path)) == (game[3] <= LEVELS)  # nothing is kept that nobody asked for
+    assert ("reach" in load_file(path)) == (game[3] <= LEVELS)  # `reach` is saved only if a tile was given
 
 
 def test_a_write_that_fails_leaves_the_old_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -335,7 +336,7 @@ def test_a_file_without_a_digest_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_three_by_three(tmp_path: Path) -> None:
-    """A minute on two cores, 2.6 GB of memory, 1.4 GB of disk."""
+    """Takes one minute on two cores, 2.6 GB of memory and 1.4 GB of disk."""
     path = tmp_path / "game.solution"
     nine = Solution(3, 3, NO_TILE, NO_TILE, solve(3, 3))
     nine.save(path)

@@ -1,4 +1,4 @@
-"""The exact solver against plain recursion, an independent solver, and the numbers that two others found."""
+"""The exact solver, compared with plain recursion, an independent solver, and the results of two other solvers."""
 
 import functools
 
@@ -28,7 +28,7 @@ def start_value(solved: Solved, shape: tuple[int, int], measure: str) -> float:
 
 
 def recursion(until: int, tile: int):
-    """(expected, best, worst, reach) of a board that waits for a move, by the definition."""
+    """Return a function that computes (expected, best, worst, reach) of a state by the definition."""
 
     @functools.cache
     def state(board: rules.Board) -> tuple[float, int, int, float]:

@@ -24,7 +24,7 @@ from tests.ntuple.drivers import plain_moves, to_board, to_reference, value
 
 
 def random_network(rows: int = 3, columns: int = 3, network: str = "01,034,0124", **settings: Any) -> Network:
-    """Weights of all signs, so that some values are below 0."""
+    """Return a network of positive and negative weights, so that some values are below 0."""
     made = make_network(network, rows, columns, 0.0, **settings)
     rng = np.random.default_rng(1)
     write_field(made, rng.normal(20.0, 40.0, num_weights(made)).astype(np.float32))
@@ -32,7 +32,7 @@ def random_network(rows: int = 3, columns: int = 3, network: str = "01,034,0124"
 
 
 def positions(rows: int, columns: int, count: int, seed: int = 3) -> list[game.Board]:
-    """Boards of random games, from all parts of them."""
+    """Return boards from all parts of random games."""
     rng = np.random.default_rng(seed)
     boards: list[game.Board] = []
     while len(boards) < count:
@@ -53,7 +53,7 @@ def assert_equal_moves(
     config: ExpectimaxConfig,
     truth: dict[str, object] | None = None,
 ) -> None:
-    """The kernels value the moves as plain recursion does, to float32 rounding, and choose the best of them."""
+    """Check that the kernels value moves as plain recursion does, up to float32 rounding, and select the best move."""
     rules = make_rules(rows, columns)
 
     @cache
@@ -110,7 +110,7 @@ def test_tiny_tables_change_no_value() -> None:
 
 
 def test_rectified() -> None:
-    """Many of the values are below 0."""
+    """Many values of this network are below 0."""
     config = ExpectimaxConfig(plies=2, rectified=True)
     network = random_network()
     network.weights[:] -= 20
@@ -128,7 +128,10 @@ def test_limits_by_empty_cells() -> None:
 
 
 def test_least_probability_leaves_out_unlikely_spawns() -> None:
-    """Of two ways to one node one may be likely enough and the other not, so such nodes are not remembered."""
+    """Nodes below the least cumulative probability are leaves.
+
+    The probability of a node depends on the path to it, so the search remembers only values of the last layer.
+    """
     boards = [board for board in positions(2, 2, 20) if not game.is_over(board)]
     config = ExpectimaxConfig(plies=3, least_probability=0.03)
     assert_equal_moves(2, 2, random_network(2, 2, "01,0123"), boards, config, {"least_probability": 0.03})
@@ -137,6 +140,7 @@ def test_least_probability_leaves_out_unlikely_spawns() -> None:
 
 
 def test_what_is_left_out_does_not_depend_on_the_tables() -> None:
+    """With pruning by probability, the values are the same for small and large transposition tables."""
     boards, rules, network = positions(3, 3, 60), make_rules(3, 3), random_network()
     small, large = (ExpectimaxConfig(plies=6, least_probability=0.002, node_bits=bits) for bits in (4, 20))
     one, other = (analyse(ExpectimaxPlayer(rules, network, config, threads=2), boards)[1] for config in (small, large))
@@ -152,7 +156,7 @@ def test_networks_of_several_stages(settings: dict[str, str]) -> None:
 
 
 def test_boards_with_the_largest_tiles() -> None:
-    """From 65536 on a cell has a fifth bit, and boards are not remembered."""
+    """Tiles of 65536 and more need a fifth bit, and the search does not remember such boards."""
     board = ((16, 16, 3, 2), (1, 17, 2, 1), (2, 1, 4, 15), (15, 3, 2, 1))
     turned = as_board(np.array(board).T)
     for symmetry in (True, False):
@@ -161,7 +165,7 @@ def test_boards_with_the_largest_tiles() -> None:
 
 
 def test_deep_enough_is_optimal() -> None:
-    """With no values at all, late boards of 2x2 are searched to the end of their games: the exact optimum."""
+    """With all weights 0, a search of late 2x2 boards to the end of the game gives the exact optimum."""
     rules, empty_network = make_rules(2, 2), make_network("0123", 2, 2, 0.0)
     player = ExpectimaxPlayer(rules, empty_network, ExpectimaxConfig(plies=16), threads=1)
 
@@ -184,7 +188,7 @@ def test_deep_enough_is_optimal() -> None:
 
 def test_downgrading_halves_the_tiles_above_the_largest_missing_one() -> None:
     rules = make_rules(4, 4)
-    # Guei 2023, figure 15, as described there: the largest missing tile is the 256, the largest one a 32768.
+    # Guei 2023, figure 15 and its description: the largest missing tile is 256, and the largest tile is 32768.
     board = ((15, 14, 13, 12), (11, 10, 9, 7), (6, 5, 4, 3), (2, 1, 0, 0))
     smaller = ((14, 13, 12, 11), (10, 9, 8, 7), (6, 5, 4, 3), (2, 1, 0, 0))
     threshold = np.uint64(32768)
@@ -210,6 +214,7 @@ def test_downgrading_searches_the_smaller_board() -> None:
 
 
 def test_deeper_values_serve_on_request() -> None:
+    """With `takes_deeper`, remembered values of deeper searches are used, so some values differ."""
     rules, network = make_rules(3, 3), random_network()
     boards = positions(3, 3, 12)
     exact = analyse(ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=4), 1), boards)[1]
@@ -227,7 +232,7 @@ def test_a_time_limit_deepens_while_there_is_time() -> None:
     analyse(timed, boards[:1])
     began = time.perf_counter()
     _, values, effort = analyse(timed, boards)
-    assert time.perf_counter() - began < 0.01 * len(boards) + 2  # a loaded machine may be late, not by much
+    assert time.perf_counter() - began < 0.01 * len(boards) + 2  # 2 s of tolerance for a loaded machine
     for i, board in enumerate(boards):
         reached = effort[i].max()
         assert 1 <= reached <= 12
@@ -281,6 +286,7 @@ def test_a_game_under_way_stops_when_asked_to() -> None:
 
 
 def test_games_end_when_nobody_asks_on() -> None:
+    """Closing the iterator of games ends its threads."""
     games = ExpectimaxPlayer(make_rules(2, 3), make_network("0123", 2, 3, 0.0), ExpectimaxConfig(), 2).play_each(
         itertools.count(), seed=1
     )
@@ -290,6 +296,7 @@ def test_games_end_when_nobody_asks_on() -> None:
 
 
 def test_values_that_are_no_numbers_end_no_game() -> None:
+    """Values of NaN raise an error; they do not count as the end of a game."""
     network = make_network("0123", 2, 3, 0.0)
     network.weights[:] = np.nan
     player = ExpectimaxPlayer(make_rules(2, 3), network, ExpectimaxConfig(plies=1), 1)
@@ -302,16 +309,16 @@ def test_values_that_are_no_numbers_end_no_game() -> None:
 def test_heuristic_values() -> None:
     config = HeuristicConfig(empty=100, merges=10, monotonicity=1, monotonicity_power=1, sum=0.5, sum_power=2)
     lines = make_heuristic(config, 2, 3)
-    word = 1 | 1 << 4 | 3 << 8  # 2 2 8: one merge; falls by 0, rises by 2; 0.5 (1 + 1 + 9)
+    word = 1 | 1 << 4 | 3 << 8  # 2 2 8: one merge; decreases by 0 and increases by 2; 0.5 (1 + 1 + 9)
     assert lines.rows[word] == 10 - 5.5
-    assert lines.rows[3 | 1 << 4 | 3 << 8] == -2 - 9.5  # 8 2 8: rises by 2 and falls by 2
-    assert lines.rows[1 | 1 << 8] == 100 + 10 - 1 - 1  # 2 . 2: an empty cell between, which falls and rises
+    assert lines.rows[3 | 1 << 4 | 3 << 8] == -2 - 9.5  # 8 2 8: decreases by 2 and increases by 2
+    assert lines.rows[1 | 1 << 8] == 100 + 10 - 1 - 1  # 2 . 2: decreases by 1 and increases by 1
     assert lines.columns[2 | 2 << 4] == 10 - 4
     assert lines.columns[0] == 200
 
 
 def test_the_heuristic_searches() -> None:
-    """Its values are the leaves of the same search."""
+    """The search is the same, with heuristic values at its leaves."""
     config = ExpectimaxConfig(plies=2)
     player = make_heuristic_player(3, 3, config)
     heuristic = make_heuristic(config.heuristic, 3, 3)
@@ -362,7 +369,7 @@ def test_weights_that_no_heuristic_can_have(name: str, weight: float) -> None:
 
 @pytest.fixture(scope="module")
 def trained() -> Network:
-    """4x6 after a short training."""
+    """Return the network 4x6 after a short training."""
     learner = NTupleLearner(NTupleConfig(env_steps=3_000_000, report_env_steps=3_000_000, threads=1), seed=1)
     learner.advance()
     return learner.network
@@ -373,7 +380,7 @@ def trained() -> Network:
     [(3, 200), *(pytest.param(plies, 10_000, marks=pytest.mark.slow) for plies in (1, 2, 3))],
 )
 def test_the_moves_of_plain_recursion_in_recorded_games(trained: Network, plies: int, count: int) -> None:
-    """In the game's own positions, from all parts of twenty games."""
+    """The positions come from all parts of twenty games of the trained network."""
     rules = make_rules(4, 4)
     greedy = ExpectimaxPlayer(rules, trained, ExpectimaxConfig(plies=1), threads=2)
     played = sorted(greedy.play_each(range(20), seed=2), key=lambda one: one.number)

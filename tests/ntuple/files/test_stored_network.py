@@ -11,10 +11,10 @@ from ntuple.files.stored_network import StoredNetwork, filled_network, load_stor
 from ntuple.files.tdl import read_w, write_w
 from ntuple.files.tdl_network import from_w, to_w
 from ntuple.learning.config import StepSizeConfig
-from ntuple.learning.step_sizes import FIRST, SECOND
 from ntuple.tables.averaging import average
 from ntuple.tables.network import num_weights
 from ntuple.tables.record_fields import read_field
+from ntuple.td.step_sizes import FIRST, SECOND
 from tests.ntuple.drivers import value
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "tdl2048"
@@ -46,12 +46,15 @@ def test_a_trained_network_goes_there_and_back(tmp_path: Path) -> None:
         np.testing.assert_array_equal(again.memory[name][touched], stored.memory[name][touched])
         assert not again.memory[name][~touched].any()
     blocks = [table.blocks[1].reshape(2, -1) for table in read_w(path).tables]
-    tiny = np.finfo(np.float32).tiny  # of TDL2048+, for |E| / A = 1 there
+    tiny = np.finfo(np.float32).tiny  # TDL2048+ writes this for an untouched entry, so that |E| / A = 1
     assert sum(int((block == tiny).all(axis=0).sum()) for block in blocks) == (~touched).sum()
 
 
 def test_errors_are_on_the_scale_of_tdl2048() -> None:
-    """While its errors have one sign a weight is their sum over S M: what E / (S M) is here, and E is there."""
+    """If all errors of a weight w have one sign, w is their sum divided by S M.
+
+    w = E / (S M) here, and w = E in TDL2048+, so E and A are scaled by S M.
+    """
     theirs = from_w(read_w(GOLDEN / "tc.w"), CONFIG)
     learner = NTupleLearner(CONFIG, seed=1)
     learner.advance()
@@ -71,7 +74,7 @@ STAGED = replace(CONFIG, network="012,01,45", stages="16,64,256", v_init=2400.0)
 
 
 def _partly_touched(config: NTupleConfig) -> StoredNetwork:
-    """Random weights, of which most were never touched; the later the stage, the fewer were."""
+    """Return a network of random weights. Most are untouched, and later stages have fewer touched ones."""
     rng = np.random.default_rng(5)
     stored = StoredNetwork(config, np.zeros(4 * (4096 + 256 + 256), np.float32))
     stored.weights[:] = stored.initial
@@ -93,7 +96,7 @@ def _values(stored: StoredNetwork) -> list[float]:
 def test_promoted_weights_are_written_out_wherever_nothing_promotes(promotion: str) -> None:
     stored = _partly_touched(replace(STAGED, promotion=promotion))
     expected = _values(stored)
-    assert np.abs(np.subtract(expected, _values(replace(stored, config=STAGED)))).max() > 100  # it promotes
+    assert np.abs(np.subtract(expected, _values(replace(stored, config=STAGED)))).max() > 100  # values change
     plain, folded = stored.promoted(), stored.folded()
     again = from_w(to_w(stored), NTupleConfig(), STAGED.stages)
     for made in (plain, folded, again):
@@ -103,7 +106,7 @@ def test_promoted_weights_are_written_out_wherever_nothing_promotes(promotion: s
         plain.weights[stored.weights != stored.initial], stored.weights[stored.weights != stored.initial]
     )
     assert folded.config.network == ("012", "45")
-    # What no part has touched and nothing is promoted to is known as such.
+    # An entry that is untouched and has no promoted weight keeps the initial weight.
     for made in (plain, folded):
         assert made.initial == np.float32(2400 / 8 / len(made.patterns))
         assert 0 < np.count_nonzero(made.weights == made.initial) < 0.9 * made.weights.size

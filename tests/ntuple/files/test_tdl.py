@@ -1,4 +1,4 @@
-"""Files of TDL2048+: bytes put together by hand, and those of golden/tdl2048, which the program itself wrote."""
+"""Files of TDL2048+: bytes composed by hand, and the files in golden/tdl2048, which TDL2048+ wrote."""
 
 import re
 import struct
@@ -116,14 +116,17 @@ def test_files_of_the_program_itself(
 
 
 def test_its_weights_play_here_as_they_play_there() -> None:
-    """The same cells, order of cells and symmetries: a mean score that another reading of the file would not reach."""
+    """The mean score equals that of TDL2048+.
+
+    It would be lower if the cells, their order or the symmetries were read in another way.
+    """
     tables = read_w(GOLDEN / "tc.w").tables
     network = make_network("15,012", 4, 4, 0.0)
     write_field(network, np.concatenate([table.blocks[0] for table in tables]))
     games = NTuplePlayer(make_rules(4, 4), network, 2).play(20_000, seed=1)
     theirs = re.search(r"avg=(\d+)", (GOLDEN / "scores.txt").read_text())
     assert theirs
-    error = games.score.std() * (2 / 20_000) ** 0.5  # both are means over 20,000 games
+    error = games.score.std() * (2 / 20_000) ** 0.5  # both scores are means over 20,000 games
     assert games.score.mean() == pytest.approx(float(theirs[1]), abs=4 * error)
 
 

@@ -16,7 +16,7 @@ SHAPES = [(4, 4), (3, 3), (2, 3), (3, 2), (2, 2), (1, 4), (4, 3)]
 def test_all_rows_in_both_directions(action: int) -> None:
     rules = make_rules(4, 4)
     rows = np.arange(65536, dtype=np.uint64)
-    # The row stands third, under two empty rows.
+    # The row is the third row of the board; all other rows are empty.
     boards = np.stack([rows << np.uint64(32), np.zeros_like(rows)], axis=1)
     after, rewards = np.zeros_like(boards), np.zeros(65536, np.uint64)
     afterstates(rules, boards, action, after, rewards)
@@ -30,7 +30,7 @@ def test_all_rows_in_both_directions(action: int) -> None:
 
 
 def _equal_moves(rules, board: reference.Board) -> list[tuple[reference.Board, int]]:
-    """The reference's afterstates and rewards, having compared all four with the kernel's."""
+    """Compare all four moves with the reference, and return its afterstates and rewards."""
     expected = [reference.afterstate(board, action) for action in reference.ACTIONS]
     for action, (after, reward) in zip(reference.ACTIONS, expected, strict=True):
         moved, points = afterstate(rules, to_board(board), action)

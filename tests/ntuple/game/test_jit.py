@@ -1,4 +1,4 @@
-"""The cache of compiled kernels: what makes a kernel compile again, and what does not."""
+"""The cache of compiled kernels: which edits compile a kernel again, and which do not."""
 
 import os
 import subprocess
@@ -65,7 +65,7 @@ def test_digest_follows_the_code_alone(tmp_path, digest, file, old, new, changes
 
 
 def test_a_comment_compiles_nothing_and_an_edit_of_a_callee_does(tmp_path):
-    """In processes of their own, as a user would edit and run again."""
+    """Each run is a separate process, as when a user edits a file and runs again."""
     (tmp_path / "pkg" / "inner").mkdir(parents=True)
     caller, callee = tmp_path / "pkg" / "caller.py", tmp_path / "pkg" / "inner" / "callee.py"
     program = (

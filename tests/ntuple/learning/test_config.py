@@ -76,7 +76,7 @@ def test_where_the_adaptive_rule_starts() -> None:
 
 
 def test_rates_fall_by_steps_and_exploration_linearly() -> None:
-    # The decay of Guei 2023, sec. 3.3.1.
+    # The step-size decay of Guei 2023, sec. 3.3.1.
     size = StepSizeConfig(alpha=0.1, alpha_steps="0.5:0.01 0.75:0.001", adaptive_fraction=0.0)
     config = NTupleConfig(env_steps=1000, step_size=size, exploration=ExplorationConfig(epsilon=0.1, decay=0.5))
     assert [config.alpha_at(move) for move in (0, 499, 500, 749, 750, 999)] == [0.1, 0.1, 0.01, 0.01, 0.001, 0.001]

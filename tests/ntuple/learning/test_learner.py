@@ -18,7 +18,7 @@ from tests.settings import configured
 
 
 def _mean_of_the_best(truth: reference.Network, after: rules.Board) -> float:
-    """The sum over spawns of p max_a (r + V)."""
+    """Return the sum over spawns of p max_a (r + V)."""
     total = 0.0
     for code, p in rules.chance_probabilities(after).items():
         board = rules.spawn(after, code)
@@ -34,7 +34,7 @@ def _mean_of_the_best(truth: reference.Network, after: rules.Board) -> float:
         (True, 0.0, "td", "normal", {}),
         (False, 0.5, "td", "normal", {}),
         (False, 0.5, "expected", "normal", {}),
-        (True, 0.0, "expected", "restart", {}),  # whose games are remembered
+        (True, 0.0, "expected", "restart", {}),  # restarts need the history of whole games
         (False, 0.5, "td", "normal", {"symmetry": False}),
         (True, 0.0, "expected", "restart", {"symmetry": False}),
         (False, 0.0, "td", "normal", {"symmetry": False, "rows": 2, "network": "012,0134"}),
@@ -50,7 +50,7 @@ def test_learning_move_by_move_equals_the_reference(
         start=configured(StartConfig, kind=start, restart_moves=10_000),
     )  # fmt: skip
     learner = NTupleLearner(config, seed=1)
-    every_game = learner._state.games  # one game at a time, to be followed
+    every_game = learner._state.games  # keep only one game, which the test follows
     learner._state.games = every_game._replace(rows=every_game.rows[:, :1].copy())
     game, views = make_rules(config.rows, 3), len(learner.network.symmetries)
     truth = reference.Network(list(parse_network(config.network, config.rows, 3)), views, 30.0)
@@ -73,12 +73,12 @@ def test_learning_move_by_move_equals_the_reference(
         else:
             moves = [rules.afterstate(board, action) for action in rules.ACTIONS]
             values = [r + truth.value(a) for a, r in moves if a != board]
-            # The learner leaves boards turned where V has symmetries: its afterstate is a view of the true one.
+            # With symmetries the learner continues on a view of the board, so its afterstate is a view of the true one.
             chosen = next((r, r + truth.value(a)) for a, r in moves if after in rules.symmetries(a)[:views])
             others += chosen[1] < max(values) - 1e-2
             score += chosen[0]
             if last is not None:
-                # What the best move promises, even if another one is made.
+                # The target uses the best move, even if another move is made.
                 update(last, mean if method == "expected" else max(values), alpha)
         last = after
     assert learner.progress["games"] == games > 3
@@ -103,7 +103,7 @@ def test_a_diverged_network_shows_in_the_mean_error() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_two_by_two_reaches_the_optimum(seed: int) -> None:
-    # One 4-tuple on a 2x2 board is a full table; the optimal policy's mean score is 66.964149 (exact solution).
+    # On 2x2 one 4-tuple is a table of all boards. The optimal policy has mean score 66.964149 (exact solution).
     size = StepSizeConfig(alpha=0.1, alpha_steps="0.3:0.02 0.6:0.005 0.85:0.001", adaptive_fraction=0.0)
     config = NTupleConfig(rows=2, columns=2, network="0123", env_steps=1_500_000, threads=1, v_init=100, step_size=size)
     learner = NTupleLearner(config, seed)

@@ -4,8 +4,8 @@ import numpy as np
 
 from ntuple import NTupleLearner
 from ntuple.learning.config import StepSizeConfig
-from ntuple.learning.step_sizes import SECOND
 from ntuple.tables.record_fields import read_field
+from ntuple.td.step_sizes import SECOND
 from tests.ntuple.learning.trainings import CAROUSEL, METHODS, SMALL, TC, TD, learn
 
 
@@ -17,10 +17,10 @@ def test_rates_fall_and_memory_is_lost_on_time() -> None:
         stops.append(learner.progress["env_steps"])
         rates.append(learner.advance()["td/learning_rate"])
         touched.append(np.count_nonzero(read_field(learner.network, SECOND)) if rates[-1] == 1 else 0)
-    # Reports every 1000 moves; rates at 400 and 1200; TC from 2000 on, without memory at 2700 and 3400.
+    # Reports every 1000 moves; the rate falls at 400 and 1200; TC starts at 2000; E and A are reset at 2700 and 3400.
     assert stops == [0, 400, 1000, 1200, 2000, 2700, 3000, 3400]
     assert rates == [0.1, 0.05, 0.05, 0.01, 1.0, 1.0, 1.0, 1.0]
-    assert touched[4] > touched[5] < touched[6]  # 300 moves after the loss touch fewer entries than 700
+    assert touched[4] > touched[5] < touched[6]  # entries touched 300, not 700, moves after a reset
 
 
 def test_otd_tc_switches_once_and_with_fresh_memory() -> None:
@@ -29,7 +29,7 @@ def test_otd_tc_switches_once_and_with_fresh_memory() -> None:
     )  # TC begins at move 1500
     reports = learn(learner)
     assert [(r["td/coherence"], r["td/learning_rate"]) for r in reports] == [(0, 0.1)] * 2 + [(1, 1.0)] * 3
-    # Up to the switch it is TD(0) with any longer budget; at the switch |E| and A hold TC's updates alone.
+    # Before the switch, training equals TD(0) without a switch. After it, E and A hold the updates of TC only.
     td = NTupleLearner(replace(SMALL, step_size=TD), seed=3)
     np.testing.assert_equal([r["td/error_abs_mean"] for r in reports[:1]], [td.advance()["td/error_abs_mean"]])
     assert td.network.record_bits == 0

@@ -7,7 +7,7 @@ import pytest
 from ntuple import NTupleConfig, NTupleLearner
 from ntuple.game.episode import MOVES
 from ntuple.learning import threads
-from ntuple.learning.kernel import train
+from ntuple.td.kernel import train
 from tests.ntuple.learning.trainings import CAROUSEL, METHODS, SMALL, learn
 
 
@@ -20,9 +20,10 @@ def test_games_in_turn_share_one_network() -> None:
 
 
 def _advance_to_a_slice(learner: NTupleLearner, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Advance in slices of 100 moves, and ask for a stop once `at` moves of the stretch are made.
+    """Advance in slices of 100 moves, and request a stop after `at` moves of this call.
 
-    A slice waits until `tick` has been told of all before it, so that the threads need no luck.
+    A slice begins only after `tick` was called with the moves of all earlier slices. The result therefore does not
+    depend on the timing of threads.
     """
     told, made = {0}, [0]
 
@@ -45,7 +46,10 @@ def _advance_to_a_slice(learner: NTupleLearner, at: int, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_stop_within_a_report_changes_no_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Stopped some 200 moves past move 3000, between two reports, changes of the rule and networks of the mean."""
+    """The training stops about 200 moves after move 3000.
+
+    This is between two reports, between two changes of the step-size rule, and between two networks of the average.
+    """
     monkeypatch.setattr(threads, "SLICE_MOVES", 100)
     config = METHODS[name]
     whole, first = NTupleLearner(config, seed=2), NTupleLearner(config, seed=2)
@@ -77,5 +81,5 @@ def test_two_threads_share_the_budget_and_learn() -> None:
     learner = NTupleLearner(config, seed=1)
     reports = learn(learner)
     assert learner.progress["env_steps"] == 600_001
-    assert reports[-2]["train/score_mean"] > 6_000  # random play scores 1,100
+    assert reports[-2]["train/score_mean"] > 6_000  # random play has a mean score of 1,100
     assert np.isfinite(learner.network.weights).all()

@@ -16,7 +16,7 @@ from tests.ntuple.learning.trainings import METHODS, SMALL, TC, TD, learn
 @pytest.mark.parametrize("name", METHODS)
 def test_save_and_restore_continue_to_the_bit(tmp_path: Path, name: str) -> None:
     config = METHODS[name]
-    for stop in (1, 3):  # in the first half of the budget and in the second
+    for stop in (1, 3):  # in the first and in the second half of the budget
         whole = NTupleLearner(config, seed=2)
         reports = learn(whole)
         first = NTupleLearner(config, seed=2)
@@ -44,7 +44,7 @@ def test_the_mean_of_the_networks_on_the_way_is_played_and_saved(tmp_path: Path,
     learner, networks = NTupleLearner(config, seed=1), []
     while learner.progress["env_steps"] < config.env_steps:
         learner.advance()
-        if learner.progress["env_steps"] in (600, 1200, 1800, 2400, 3000, 3600, 4000):  # the last of all counts too
+        if learner.progress["env_steps"] in (600, 1200, 1800, 2400, 3000, 3600, 4000):  # the final network counts too
             networks.append(StoredNetwork(config, read_field(learner.network)).promoted().weights)
     learner.save(tmp_path)
     mean = load_weights(tmp_path, config)
@@ -60,7 +60,7 @@ def test_load_player_plays_like_the_learner(tmp_path: Path) -> None:
     learner = NTupleLearner(SMALL, seed=4)
     learn(learner)
     learner.save(tmp_path)
-    (tmp_path / "training.safetensors").unlink()  # the weights are all that playing needs
+    (tmp_path / "training.safetensors").unlink()  # a player needs only the weights
     saved, own = load_player(tmp_path, SMALL).play(50, 3), learner.player().play(50, 3)
     np.testing.assert_array_equal(saved.score, own.score)
 
@@ -95,7 +95,7 @@ def test_undivided_rates_of_autostep_are_refused_and_their_weights_are_not(tmp_p
     learner.advance()
     learner.save(tmp_path)
     tensors = load_tensors(tmp_path / TRAINING_FILE, config)
-    tensors["third"] = tensors.pop("log_rate")  # as older versions named it
+    tensors["third"] = tensors.pop("log_rate")  # the name in older versions
     save_tensors(tmp_path / TRAINING_FILE, tensors, config)
     with pytest.raises(ValueError, match=r"training\.safetensors: .* by run\.begin_from") as caught:
         NTupleLearner(config, 1).restore(tmp_path)
@@ -103,10 +103,11 @@ def test_undivided_rates_of_autostep_are_refused_and_their_weights_are_not(tmp_p
     again = NTupleLearner(config, 1)
     again.begin_with(load_stored(tmp_path, config, with_memory=True))
     np.testing.assert_array_equal(read_field(again.network), read_field(learner.network))
-    assert again.network.record_bits == 0  # no memory came along
+    assert again.network.record_bits == 0  # the step-size memory was not loaded
 
 
 def test_a_later_stage_is_trained_alone_behind_a_trained_one(tmp_path: Path) -> None:
+    """The first stage is loaded and frozen; only the second stage changes."""
     first = NTupleLearner(SMALL, seed=1)
     learn(first)
     first.save(tmp_path)
@@ -174,7 +175,7 @@ def test_new_tuples_learn_what_frozen_ones_leave(tmp_path: Path, size: StepSizeC
     first.save(tmp_path)
     config = replace(SMALL, network="0124,012,0134,01245", v_init=24.0)
     learner = NTupleLearner(config, seed=2)
-    learner.begin_with(load_stored(tmp_path, SMALL))  # wherever its tuples stand; the others begin new
+    learner.begin_with(load_stored(tmp_path, SMALL))  # in another order, with two new tuples
     old, new = read_field(first.network), read_field(learner.network)
     start = 11**4
     np.testing.assert_array_equal(new[start : start + old.size], old)

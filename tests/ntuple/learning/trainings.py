@@ -1,4 +1,4 @@
-"""Trainings of small networks, shared by the tests of the learner."""
+"""Configs of small trainings, shared by the tests of the learner."""
 
 from dataclasses import replace
 
@@ -40,6 +40,7 @@ METHODS = {
 
 
 def learn(learner: NTupleLearner) -> list[dict[str, float]]:
+    """Train to the end of the budget and return the reports."""
     reports = []
     while learner.progress["env_steps"] < learner.env_steps_total:
         reports.append(learner.advance())

@@ -1,9 +1,10 @@
-"""Analysis is what play does: the same moves in whole games, and the values of plain Python."""
+"""`analyse` selects the same moves as `play` in whole games, and its values equal those of plain Python."""
 
 import numpy as np
 import pytest
 from reference import ntuple as reference
 from reference import positions, rules
+from tests.ntuple.learning.test_state_and_q import ActionNetwork, move_value
 
 from ntuple import Analysis, GreedyPlayer, NTuplePlayer, RandomPlayer, make_rules
 from ntuple.game.baselines import draw_move
@@ -11,12 +12,11 @@ from ntuple.game.bitboard import afterstate, decode, turned_afterstate
 from ntuple.game.episode import COLUMNS, RNG, begin_game, board_of, go_on, set_board, write_result
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
-from ntuple.learning.state_and_q import AFTERSTATES, KINDS
 from ntuple.tables.network import Network, make_network, num_weights
 from ntuple.tables.patterns import parse_network
 from ntuple.tables.record_fields import read_field, write_field
+from ntuple.td.state_and_q import AFTERSTATES, KINDS
 from tests.ntuple.drivers import to_board, to_reference
-from tests.ntuple.learning.test_state_and_q import ActionNetwork, move_value
 
 TEXT = "012,0134"
 OVER = ((1, 2, 1), (2, 1, 2), (1, 2, 1))
@@ -42,7 +42,7 @@ def some_boards(rows: int = 3, columns: int = 3, count: int = 100, largest: int 
 
 
 def analysis_of(player: NTuplePlayer | RandomPlayer, boards: list[rules.Board]) -> Analysis:
-    """With the seeds 0, 1, 2, ..."""
+    """Analyse boards with the seeds 0, 1, 2, ..."""
     return player.analyse(np.array(boards, np.uint8), np.arange(len(boards), dtype=np.uint32))
 
 
@@ -53,7 +53,7 @@ def begin(rules, row, seed, game):
 
 @kernel
 def make_move(rules, row, action, turned):
-    """As the player's kernel goes on: on a view of the board, where it looks ahead on views."""
+    """Make a move as the kernel of play does; with `turned` the game continues on a view of the board."""
     if turned:
         _, after, reward = turned_afterstate(rules, board_of(row), action)
     else:
@@ -126,7 +126,7 @@ def test_values_equal_the_reference(kind: str, symmetry: bool) -> None:
     starts = [*network.tables.tolist(), num_weights(network)]
 
     def weight(entry: reference.Entry) -> float:
-        first, m, number = entry  # with action values the first is the action, else the stage, 0
+        first, m, number = entry  # `first` is the action for action values, otherwise the stage, which is 0
         size = (starts[m + 1] - starts[m]) // (4 if kind == "action" else 1)
         return float(plain[starts[m] + first * size + number])
 
@@ -149,7 +149,7 @@ def test_moves_of_equal_value_leave_the_lowest() -> None:
     player = NTuplePlayer(make_rules(2, 2), make_network("01", 2, 2, 0.0), 1)
     boards = [((1, 0), (0, 0)), ((0, 0), (0, 1)), ((1, 1), (1, 1))]
     found = analysis_of(player, boards)
-    assert found.action.tolist() == [1, 0, 0]  # of right and down, up and left, all four
+    assert found.action.tolist() == [1, 0, 0]  # the lowest of: right and down; up and left; all four
     assert found.value.tolist() == [[-np.inf, 0, 0, -np.inf], [0, -np.inf, -np.inf, 0], [8] * 4]
 
 
@@ -166,12 +166,12 @@ def test_drawn_moves_are_those_of_the_kernel_of_play(kind: type[RandomPlayer]) -
         assert found.reward[i].tolist() == rewards
         assert np.isnan(found.value[i]).tolist() == legal.tolist()
         assert (found.value[i][~legal] == -np.inf).all()
-    assert (found.effort == 0).all()  # nothing went into values that are not known
+    assert (found.effort == 0).all()  # the values are unknown, so nothing was computed for them
 
 
 @pytest.mark.parametrize(("kind", "shares"), [(RandomPlayer, [1 / 4] * 4), (GreedyPlayer, [0, 1 / 2, 0, 1 / 2])])
 def test_moves_are_drawn_evenly_by_their_seeds(kind: type[RandomPlayer], shares: list[float]) -> None:
-    board = ((0, 0, 0), (0, 2, 2), (0, 0, 0))  # only sideways two tiles merge
+    board = ((0, 0, 0), (0, 2, 2), (0, 0, 0))  # two tiles merge by right and left only
     found = analysis_of(kind(make_rules(3, 3), 1), [board] * 4000)
     np.testing.assert_allclose(np.bincount(found.action, minlength=4) / 4000, shares, atol=0.03)
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from ntuple import GreedyPlayer, NTupleConfig, NTupleLearner, NTuplePlayer, RandomPlayer, make_rules
-from ntuple.learning.state_and_q import KINDS
 from ntuple.tables.network import make_network
+from ntuple.td.state_and_q import KINDS
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from ntuple.tables.network import make_network
 )
 def test_scores_of_the_simple_players(player: type[RandomPlayer], shape: tuple[int, int], mean: float) -> None:
     games = player(make_rules(*shape), threads=2).play(100_000, seed=1)
-    # Three standard errors of the sample and half a unit of the last digit of the known mean.
+    # Tolerance: three standard errors of the sample, and half a unit in the last digit of the known mean.
     assert games.score.mean() == pytest.approx(mean, abs=3 * games.score.std() / 100_000**0.5 + 0.005)
 
 
@@ -45,6 +45,7 @@ def test_games_depend_on_seed_and_number_alone() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("weight", [np.nan, -np.inf])
 def test_a_network_of_no_numbers_ends_no_game(kind: str, weight: float) -> None:
+    """Values of NaN or -inf raise an error; they do not count as the end of a game."""
     network = make_network("0123", 2, 3, 0.0, values=kind)
     network.weights[:] = weight
     player = NTuplePlayer(make_rules(2, 3), network, 1, KINDS[kind])
@@ -53,7 +54,7 @@ def test_a_network_of_no_numbers_ends_no_game(kind: str, weight: float) -> None:
     boards = np.array([[[0, 0, 1], [0, 1, 0]]], np.uint8)
     with pytest.raises(ValueError, match="the values are no numbers"):
         player.analyse(boards, np.zeros(1, np.uint32))
-    over = np.array([[[1, 2, 1], [2, 1, 2]]], np.uint8)  # no legal move: nothing is to be chosen
+    over = np.array([[[1, 2, 1], [2, 1, 2]]], np.uint8)  # no legal move, so no values are compared
     assert player.analyse(over, np.zeros(1, np.uint32)).action.tolist() == [-1]
 
 

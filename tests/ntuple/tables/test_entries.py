@@ -13,7 +13,7 @@ from ntuple.tables.patterns import parse_network
 from ntuple.tables.record_fields import read_field, write_field
 from tests.ntuple.drivers import entries, find_plainly, positions, to_board, value
 
-# The last one lists cells out of order and apart: every cell is a run of its own.
+# The second network lists scattered cells in any order, so that every cell is a run of its own.
 CASES = [
     (4, 4, "0123,4567,0145,048c"),
     (4, 4, "f1a3,59,7"),

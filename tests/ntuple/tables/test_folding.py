@@ -17,11 +17,11 @@ from tests.ntuple.drivers import value
     ("rows", "columns", "network", "left", "stages", "symmetry"),
     [
         (4, 4, "01245,0123,0145,12,4", "01245,0123", "", True),
-        (4, 4, "0124,0145,04", "0124,0145", "", True),  # 04 lies in both, and goes to one
-        (4, 4, "04,01", "04,01", "", True),  # the same two cells in two views: neither is larger
+        (4, 4, "0124,0145,04", "0124,0145", "", True),  # 04 is part of both larger tuples, and is added to one of them
+        (4, 4, "04,01", "04,01", "", True),  # the same two cells in two views: neither is larger, so both stay
         (3, 3, "0134,01,258", "0134,258", "8,32", True),
-        (2, 3, "014,12,25", "014,25", "", True),  # on 2x3 no view turns the upright pair 25 into cells of 014
-        (4, 4, "0123,12,48", "0123,48", "", False),  # without symmetry only what lies in it as it stands
+        (2, 3, "014,12,25", "014,25", "", True),  # on 2x3 no view maps the vertical pair 25 to cells of 014
+        (4, 4, "0123,12,48", "0123,48", "", False),  # without symmetry only a subset of its cells
     ],
 )
 def test_values_are_the_same_before_and_after(
@@ -45,7 +45,7 @@ def test_the_redundant_tuples_of_jaskowski_fold_into_the_six_tuples() -> None:
     patterns = parse_network("42-33-4-22-3", 4, 4)
     large, small = patterns[:5], patterns[5:]
     assert all(containing(pattern, large, view_cells(4, 4)) for pattern in small)
-    # A corner square of the board is no part of a 4+2 or 3+3 of the middle rows, but of one at the edge, mirrored.
+    # A 2x2 square in the corner is not part of a 4+2 or 3+3 of the middle rows, but of a mirrored one at the edge.
     found = containing((0, 1, 4, 5), large, view_cells(4, 4))
     assert found is not None
     number, places = found

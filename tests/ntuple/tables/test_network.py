@@ -16,6 +16,6 @@ def test_optimistic_value_is_v_init_everywhere() -> None:
 
 
 def test_weight_of_the_papers() -> None:
-    # ntuple networks of 4 and 8 tuples start with 10,000 and 5,000 a weight for a V_init of 320k.
+    # With V_init = 320,000 each weight starts at 10,000 for 4 tuples, and at 5,000 for 8 tuples.
     assert make_network("01,23,45,67", 4, 4, 320_000.0).weights[0] == 10_000
     assert make_network("01,23,45,67,89,ab,cd,ef", 4, 4, 320_000.0).weights[0] == 5_000

@@ -23,7 +23,7 @@ def test_named_networks() -> None:
         views = [{frozenset(view[cell] for cell in pattern) for view in VIEWS_OF_CELLS} for pattern in parsed]
         if name != "17x4":
             assert all(views[i] != views[j] for i in range(len(views)) for j in range(i)), "one of them twice"
-    # Jaskowski 2017, table IV: tuples of the networks with redundant encoding.
+    # Jaskowski 2017, table IV: number of tuples of the networks with redundant encoding.
     sizes = [len(NETWORKS[name]) for name in ("42-33", "42-33-4-22", "42-33-4-22-3", "43-421")]
     assert sizes == [5, 10, 12, 5]
     assert len({tuple(sorted(pattern)) for pattern in parse_network("17x4", 4, 4)}) == 17

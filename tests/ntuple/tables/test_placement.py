@@ -1,4 +1,4 @@
-"""Threads on cores of their own, and pages of the tables on all sockets: what a machine with one socket shows of it."""
+"""Placement of threads on cores and of table pages on sockets, as far as a machine with one socket can show it."""
 
 import ctypes
 import os
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="th
 
 
 def cores_of_threads(count: int) -> list[set[int]]:
-    """Where threads may run that are told to be so many."""
+    """Return the cores on which each of `count` threads may run after `pin`."""
     found: list[set[int]] = [set()] * count
 
     def run(i: int) -> None:
@@ -50,7 +50,7 @@ def test_another_number_of_threads_goes_where_the_system_says():
 
 
 def test_pages_are_put_where_they_shall_be():
-    """What the kernel says of the pages, behind the first write, is in /proc/self/numa_maps."""
+    """After the first write, /proc/self/numa_maps gives the memory policy of the pages."""
     array = np.zeros(1 << 22, np.float32)
     if not interleave(array, own_nodes() or [0]):
         pytest.skip(f"the system allows no memory policy: {os.strerror(ctypes.get_errno())}")
@@ -77,6 +77,7 @@ def test_tables_are_spread_where_there_are_several_sockets(monkeypatch: pytest.M
 
 
 def test_what_numactl_says_is_heard():
+    """`_policy` returns the memory policy that the process has been given, for example by numactl."""
     if _policy() is None:
         pytest.skip("the system does not tell")
     assert _policy() == DEFAULT

@@ -7,14 +7,14 @@ from reference import rules
 
 from ntuple.game.bitboard import make_rules
 from ntuple.game.jit import kernel
-from ntuple.learning.step_sizes import TD, StepSize, update
 from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network
 from ntuple.tables.record_fields import read_field, write_field
 from ntuple.tables.stages import SCHEMES, make_stages, stage_of
+from ntuple.td.step_sizes import TD, StepSize, update
 from tests.ntuple.drivers import entries, to_board, value
 
-# Matsuzaki 2017, sec. 4.1: the sets of tiles whose first appearance divides a game, in units of 1024, in his words.
+# Matsuzaki 2017, sec. 4.1: a stage begins when a set of tiles, here in units of 1024, first appears in a game.
 CONDITIONS = {
     "top4": "16 32 32+16",
     "top8": "8 16 16+8 32 32+8 32+16 32+16+8",
@@ -48,7 +48,7 @@ def test_schemes_divide_where_the_paper_says(scheme: str) -> None:
     rng = random.Random(1)
     seen = set()
     for _ in range(500):
-        # Large tiles from the largest on, each there or not, as in a game; small ones do not count.
+        # Each large tile is present or not, in decreasing order, as in a game; small tiles do not count.
         share = rng.random()
         tiles = [tile for tile in (2**k for k in range(15, 8, -1)) if rng.random() < share]
         passed = [k for k, condition in enumerate(conditions, 1) if condition <= set(tiles)]
@@ -68,7 +68,7 @@ def test_equal_stages_of_jaskowski() -> None:
 
 
 def test_turns_are_counted_by_the_sum_of_tiles() -> None:
-    assert make_stages("turn4").thresholds.tolist() == [18022, 36045, 54067]  # 2.2 x 8192, 16384, 24576 moves
+    assert make_stages("turn4").thresholds.tolist() == [18022, 36045, 54067]  # 8192, 16384 and 24576 moves of 2.2 each
     assert make_stages("turn8").thresholds.size == 7
     boards = [[16384, 1024], [16384, 1024, 512, 64, 32, 4, 4], [16384, 1024, 512, 64, 32, 8], [32768, 4096]]
     assert [_stage("turn4", tiles) for tiles in boards] == [0, 1, 1, 2]

@@ -33,11 +33,11 @@ from numpy.typing import NDArray
 
 from ntuple.game.bitboard import Board, Rules
 from ntuple.game.jit import inline, kernel
-from ntuple.learning.history import LONGEST_GAME, History, afterstate_at
-from ntuple.learning.step_sizes import StepSize, update
 from ntuple.tables.entries import Lookup, find_entries
 from ntuple.tables.network import Network
 from ntuple.tables.values import value_at
+from ntuple.td.history import LONGEST_GAME, History, afterstate_at
+from ntuple.td.step_sizes import StepSize, update
 
 TD, N_STEP, TRACE, DELAYED, EXPECTED, LAMBDA_RETURN = range(6)
 METHODS = {

@@ -24,13 +24,13 @@ from ntuple.game.episode import (
 )
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
-from ntuple.learning.exploration import Exploration, explore
-from ntuple.learning.history import History, remember
-from ntuple.learning.starts import Starts, begin_next, watch
-from ntuple.learning.step_sizes import StepSize
-from ntuple.learning.targets import Learning, Target, learn_end, learn_forward, learn_one_step, rectify
 from ntuple.players.greedy import LEARN, ROWS, Scratch, best_move, expected_return, has_legal_move, look_ahead
 from ntuple.tables.network import Network
+from ntuple.td.exploration import Exploration, explore
+from ntuple.td.history import History, remember
+from ntuple.td.starts import Starts, begin_next, watch
+from ntuple.td.step_sizes import StepSize
+from ntuple.td.targets import Learning, Target, learn_end, learn_forward, learn_one_step, rectify
 
 # Columns of the counts of a thread since the last report. WHOLE_GAMES, scores, lengths and tiles count only games that
 # began with two tiles. COUNTS_SIZE is 128 bytes, so that two threads never write to the same cache line.

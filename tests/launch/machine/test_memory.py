@@ -9,9 +9,8 @@ import pytest
 from launch.cli import main
 from launch.config.experiment import load_experiment
 from launch.learners import registry
-from launch.run import environment, memory
-from launch.run.environment import available_bytes, device_bytes
-from launch.run.memory import check_memory, size_text
+from launch.machine import memory
+from launch.machine.memory import available_bytes, check_memory, device_bytes, size_text
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 TINY = CONFIGS / "muzero" / "tiny.yaml"
@@ -41,8 +40,7 @@ def test_a_training_says_what_it_takes(toy_yaml: Path, capsys, monkeypatch):
     ],
 )
 def test_a_training_that_cannot_fit_is_refused_and_leaves_nothing(config, override, words, capsys, monkeypatch):
-    for module in (memory, environment):
-        monkeypatch.setattr(module, "available_bytes", lambda: 16e9)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 16e9)
     assert main(["train", str(CONFIGS / f"{config}.yaml"), override]) == 2
     line = capsys.readouterr().err
     assert line.count("\n") == 1
@@ -146,8 +144,8 @@ def test_a_job_takes_no_more_than_its_control_groups_allow(groups, limits, expec
     for name, text in (files | {f"groups/{name}": text for name, text in limits.items()}).items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    monkeypatch.setattr(environment, "PROC", tmp_path / "proc")
-    monkeypatch.setattr(environment, "CGROUPS", tmp_path / "groups")
+    monkeypatch.setattr(memory, "PROC", tmp_path / "proc")
+    monkeypatch.setattr(memory, "CGROUPS", tmp_path / "groups")
     assert available_bytes() == expected
 
 

@@ -6,12 +6,12 @@ from ntuple.game.bitboard import make_rules
 from ntuple.game.episode import COLUMNS, RNG
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
-from ntuple.learning.exploration import Exploration, explore
 from ntuple.players.greedy import best_move, look_ahead, make_scratch
 from ntuple.tables.network import make_network
+from ntuple.td.exploration import Exploration, explore
 from tests.ntuple.drivers import to_board
 
-BOARD = ((1, 2, 1, 2), (2, 1, 2, 1), (1, 2, 3, 3), (0, 1, 2, 1))  # every move but up
+BOARD = ((1, 2, 1, 2), (2, 1, 2, 1), (1, 2, 3, 3), (0, 1, 2, 1))  # all moves except up are legal
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""`muzero2048 moves`: what a player makes of one board."""
+"""`muzero2048 moves`: a player's analysis of one board."""
 
 import json
 from pathlib import Path
@@ -17,41 +17,46 @@ from ntuple.game.interfaces import Analysis
 NAMES = ("up", "right", "down", "left")
 
 
-class Asked(NamedTuple):
-    """Who is asked."""
+class Analyst(NamedTuple):
+    """The player that analyses a board."""
 
     player: Player
-    name: str  # of the player, for people
+    name: str  # as it is printed
     rows: int  # H of its board
     columns: int  # W of its board
 
 
-def ask_path(path: Path, options: Options) -> Asked:
-    """The player of a checkpoint; UserError as in an evaluation."""
+def load_analyst(path: Path, options: Options) -> Analyst:
+    """Load the player of a checkpoint; UserError as in `evaluate_path`."""
     checkpoint = checkpoints.find_checkpoint(path)
     experiment, _ = checkpoints.read_checkpoint(checkpoint)
     search = resolve(experiment, options, checkpoint)
     settings = experiment.settings
     player = registry.load_player(experiment.learner, checkpoint, settings, search.player, search.config)
-    return Asked(player, f"{experiment.run.name}, {search.name}", settings.rows, settings.columns)
+    return Analyst(player, f"{experiment.run.name}, {search.name}", settings.rows, settings.columns)
 
 
-def ask_baseline(name: str, board: str, options: Options) -> Asked:
-    """A player that needs no training."""
+def baseline_analyst(name: str, board: str, options: Options) -> Analyst:
+    """Make a player that needs no training; UserError as in `load_baseline`."""
     player, search = load_baseline(name, board, options)
-    return Asked(player, name if search is None else f"{name}, {search.name}", *parse_board(board))
+    return Analyst(player, name if search is None else f"{name}, {search.name}", *parse_board(board))
 
 
-def tell(asked: Asked, position: str, as_json: bool) -> None:
+def print_moves(analyst: Analyst, position: str, as_json: bool) -> None:
     """Print the four moves of a position: reward, value, and depth or visits.
+
+    Args:
+        analyst: the player.
+        position: in the notation of `parse_position`.
+        as_json: print the analysis as one JSON object in the last line, too.
 
     Raises:
         UserError: the position cannot be read.
     """
-    levels = parse_position(position, asked.rows, asked.columns)
-    analysis = asked.player.analyse(levels[np.newaxis].astype(np.uint8), np.zeros(1, np.uint32))
-    unit, chosen = asked.player.effort_unit, int(analysis.action[0])
-    print(f"{asked.name}: {format_position(levels)}")
+    levels = parse_position(position, analyst.rows, analyst.columns)
+    analysis = analyst.player.analyse(levels[np.newaxis].astype(np.uint8), np.zeros(1, np.uint32))
+    unit, chosen = analyst.player.effort_unit, int(analysis.action[0])
+    print(f"{analyst.name}: {format_position(levels)}")
     print(f"{'':<7}{'reward':>8}{'value':>14}{unit:>8}")
     for action, name in enumerate(NAMES):
         print(_row(analysis, action, name) + ("  <- plays this" if action == chosen else ""))

@@ -32,8 +32,8 @@ from ntuple.game.episode import (
 )
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import bounded, mix, step
-from ntuple.learning.history import History
 from ntuple.tables.stages import Stages, stage_of
+from ntuple.td.history import History
 
 NORMAL, RESTART, CAROUSEL_OF_STAGES, JUMP = range(4)
 START_KINDS = {"normal": NORMAL, "restart": RESTART, "carousel": CAROUSEL_OF_STAGES, "jump_start": JUMP}

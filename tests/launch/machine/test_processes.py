@@ -15,12 +15,12 @@ import pytest
 
 from launch.cli import main
 from launch.errors import UserError
+from launch.machine.processes import Processes, join
 from launch.run.checkpoints import find_checkpoint, read_checkpoint, verify
-from launch.run.processes import Processes, join
 from launch.run.tracking import METRICS_FILE, read_metrics
 
 ROOT = Path(__file__).parents[3]
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]  # has the toy learner
 RUN = Path("runs/one")
 LOST = "the same command with --resume goes on from the last save"
 
@@ -28,8 +28,8 @@ LOST = "the same command with --resume goes on from the last save"
 TOY_PROGRAM = """
 import os, sys, time
 import jax
-from conftest import TOY
-from launch.run import processes
+import toy
+from launch.machine import processes
 from launch.learners import registry
 from launch.cli import main
 from toy import ToyLearner, ToyPlayer
@@ -38,7 +38,8 @@ def slowly(method, seconds):
     return lambda *arguments: (time.sleep(seconds), method(*arguments))[1]
 
 processes.BEAT_SECONDS, processes.LOST_SECONDS = 0.1, 3.0
-registry.LEARNERS["toy"] = TOY._replace(several_processes=True)
+registry.LEARNERS["toy"] = "toy"
+toy.SPEC = toy.SPEC._replace(several_processes=True)
 ToyLearner.advance = slowly(ToyLearner.advance, 0.05)
 init = ToyLearner.__init__
 ToyLearner.__init__ = lambda *arguments: (jax.devices(), init(*arguments))[1]  # all processes must ask for them

@@ -1,8 +1,10 @@
 """Tools for n-tuple networks: `muzero2048 network inspect|average|fold|convert`.
 
-They read checkpoints, runs (their newest checkpoint) and .w files of TDL2048+, and write checkpoints that `evaluate`
-plays, or .w files. A checkpoint that they write holds the weights alone: training cannot go on from it, but from a .w
-file that was converted with its E and A kept by TDL2048+.
+Input: a checkpoint, a run (its newest checkpoint), or a .w file of TDL2048+. Output: a checkpoint that `evaluate`
+plays, or a .w file.
+
+A written checkpoint holds the weights alone, so no training can be resumed from it. A .w file written by `convert` also
+holds E and A of TC learning if the input has them; a training can go on with these.
 """
 
 import dataclasses
@@ -16,24 +18,24 @@ from rich.table import Table
 
 from launch.config.experiment import Experiment, RunConfig
 from launch.errors import UserError
+from launch.machine.environment import project_version
+from launch.machine.processes import Processes
 from launch.run import checkpoints
 from launch.run.checkpoints import State
-from launch.run.environment import project_version
-from launch.run.processes import Processes
-from ntuple import NTupleConfig, NTupleLearner
+from ntuple import NTupleConfig
 from ntuple.files.safetensors import differences, shape_of
 from ntuple.files.stored_network import StoredNetwork, load_stored, save_stored
-from ntuple.files.tdl import count_file_stages, read_w, write_w
+from ntuple.files.tdl import read_w, write_w
 from ntuple.files.tdl_network import from_w, to_w
 from ntuple.tables.averaging import average
 from ntuple.tables.patterns import count_actions, count_levels, pattern_text
 
 W_SUFFIX = ".w"
-EXTREMES = 5  # of the largest and the smallest weights (Guei 2023, table 40)
+EXTREMES = 5  # number of the largest and of the smallest weights that are printed (Guei 2023, table 40)
 
 
 class Source(NamedTuple):
-    """A network and where it comes from."""
+    """A network and the experiment that it comes from."""
 
     network: StoredNetwork
     experiment: Experiment
@@ -43,8 +45,15 @@ class Source(NamedTuple):
 def read_source(path: Path, stages: str) -> Source:
     """Read a network from a run, a checkpoint or a .w file.
 
+    Args:
+        path: of one of them.
+        stages: thresholds of a .w file with several stages, else "".
+
+    Returns:
+        The network.
+
     Raises:
-        UserError: nothing good is there, or no n-tuple network.
+        UserError: there is no good file, or it holds no n-tuple network.
     """
     try:
         if path.suffix == W_SUFFIX:
@@ -61,28 +70,18 @@ def read_source(path: Path, stages: str) -> Source:
         raise UserError(str(error)) from error
 
 
-def begin_from(path: Path, learner: NTupleLearner) -> None:
-    """Let a learner begin with the network of a run, a checkpoint or a .w file of one stage or of all of its config's.
-
-    Raises:
-        UserError: see `read_source`; or the network does not fit the learner.
-    """
-    try:
-        if path.suffix == W_SUFFIX:
-            file = read_w(path)
-            network = from_w(file, NTupleConfig(), learner.config.stages if count_file_stages(file) > 1 else ())
-        else:
-            network = read_source(path, "").network
-        learner.begin_with(network)
-    except ValueError as error:
-        raise UserError(f"run.begin_from = {path}: {error}") from error
-
-
 def transform(tool: str, paths: list[Path], stages: str, out: Path, half: bool) -> None:
-    """Average, fold or convert networks and write what comes out.
+    """Average, fold or convert networks and write the result.
+
+    Args:
+        tool: average, fold or convert.
+        paths: networks to read; all tools but average read the first alone.
+        stages: thresholds of .w files with several stages, else "".
+        out: checkpoint or .w file to write.
+        half: write weights in half precision.
 
     Raises:
-        UserError: a source that cannot be read, networks of different shapes, or a target that is there already.
+        UserError: a source cannot be read, networks have different shapes, or the target exists.
     """
     if out.exists():
         raise UserError(f"{out} is there already: name another --out, or remove it")
@@ -95,7 +94,7 @@ def transform(tool: str, paths: list[Path], stages: str, out: Path, half: bool) 
             network = _averaged(source, paths, stages)
         elif tool == "fold":
             network = network.folded()
-        if half:  # rounded, untouched weights would not be known as such, so nothing may be left to promote
+        if half:  # a rounded weight no longer shows that it is untouched, so promoted weights are written out
             network = network.promoted()
         if out.suffix == W_SUFFIX:
             write_w(out, to_w(network, half))
@@ -110,7 +109,7 @@ def transform(tool: str, paths: list[Path], stages: str, out: Path, half: bool) 
 
 
 def _averaged(first: Source, paths: list[Path], stages: str) -> StoredNetwork:
-    """The mean of networks; entries that none of them has touched hold the mean of their initial weights."""
+    """Return the mean of networks. Entries that are untouched in all of them have the mean of the initial weights."""
     v_inits: list[float] = []
 
     def weights() -> Iterator[np.ndarray]:
@@ -133,7 +132,7 @@ def _networks(first: Source, paths: list[Path], stages: str) -> Iterator[StoredN
 
 
 def inspect(path: Path, stages: str) -> None:
-    """Print a network: a row a table, and its most extreme weights with their tiles.
+    """Print a network: one row for each table, and the most extreme weights with their tiles.
 
     Raises:
         UserError: see `read_source`.
@@ -156,7 +155,7 @@ def inspect(path: Path, stages: str) -> None:
 
 
 def _feature(network: StoredNetwork, at: int) -> str:
-    """The tiles of a weight's cells, and its tuple and stage."""
+    """Format the tiles of a weight's cells, its tuple and its stage."""
     sizes, levels = network.table_sizes, count_levels(network.config.rows, network.config.columns)
     stage, place = divmod(at, sum(sizes))
     m = int(np.searchsorted(np.cumsum(sizes), place, side="right"))

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT ask for a stop; the loop saves before it obeys. A second SIGINT ends the process at once."""
+"""SIGTERM and SIGINT request a stop, and the loop saves before it stops. A second SIGINT ends the process at once."""
 
 import contextlib
 import os
@@ -8,42 +8,45 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import TypeVar
 
-STOPPED = 75  # exit code EX_TEMPFAIL: schedulers read it as "run me again"
-INTERRUPTED = 130  # exit code of a command that Ctrl-C ended, as in shells
+STOPPED = 75  # exit code EX_TEMPFAIL, by which schedulers start a job again
+INTERRUPTED = 130  # exit code after Ctrl-C, as in shells
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
-_STDERR = 2  # its descriptor: sys.stderr may be in the middle of a write when a signal comes
-_SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides it
+_STDERR = 2  # file descriptor: sys.stderr may be in the middle of a write when a signal arrives
+_SHOW_CURSOR = "\x1b[?25h"  # a progress bar hides the cursor
 
 T = TypeVar("T")
 
 
-class _Interrupted(BaseException):  # not an Exception: nothing on its way may take it for a failure
+class _Interrupted(BaseException):  # not an Exception, so that no `except Exception` catches it
     pass
 
 
 class StopSignals:
-    """Inside the `with` block the first signal sets `requested`; the old handlers come back after it.
+    """Handlers of SIGTERM and SIGINT within a `with` block; the old handlers are restored after it.
 
-    A second SIGINT ends the process at once with exit code 130, also while the main thread waits for a compiler, a
-    kernel or a device. More SIGTERMs change nothing, since schedulers repeat them.
+    - The first signal sets `requested`.
+    - A second SIGINT ends the process at once with exit code 130, also while the main thread waits for a compiler, a
+      kernel or a device.
+    - A second SIGTERM changes nothing, since schedulers repeat SIGTERM.
     """
 
-    def __init__(self, says: str = "saving and stopping", lost: str = "nothing is saved") -> None:
-        """What is printed.
+    def __init__(self, action: str = "saving and stopping", lost: str = "nothing is saved") -> None:
+        """Set the words that are printed.
 
         Args:
-            says: at the first signal, what happens now.
-            lost: at a second SIGINT, what is lost. `explain_loss` replaces it by what is known later.
+            action: what happens after the first signal.
+            lost: what is lost by a second SIGINT; `explain_loss` replaces it.
         """
-        self._says = says
+        self._action = action
         self._lost: Callable[[], str] = lambda: lost
         self.requested = False
         self._interrupt = False
-        self._said = threading.Lock()  # held from the first signal on: the handler and the thread both hear it
+        # Held from the first signal on: the handler and the thread both get the signal, and one of them prints.
+        self._announced = threading.Lock()
 
     def __enter__(self) -> "StopSignals":
         self._old = {number: signal.signal(number, self._handle) for number in _SIGNALS}
-        # Python's handler waits for the main thread to return from C; the bytes in the pipe do not.
+        # Python runs a handler when the main thread has returned from C. The bytes in the pipe arrive at once.
         self._pipe = os.pipe()
         os.set_blocking(self._pipe[1], False)
         self._old_wakeup = signal.set_wakeup_fd(self._pipe[1], warn_on_full_buffer=False)
@@ -63,15 +66,15 @@ class StopSignals:
             os.close(end)
 
     def explain_loss(self, lost: Callable[[], str]) -> None:
-        """From here on `lost` says what a second SIGINT loses; a thread calls it."""
+        """Set the function that describes what a second SIGINT loses; another thread calls it."""
         self._lost = lost
 
     def interruptible(self, call: Callable[[], T]) -> T | None:
-        """Call and return the result; None if a stop was requested before, or a signal ended the call.
+        """Call and return the result; None if a stop was requested before, or if a signal ended the call.
 
-        For playing games, which can be repeated and may take minutes; training is never cut off within a step.
-        A signal ends Python code, so a call into a device or a kernel goes on to its return: MuZero's player
-        returns to Python about every second, and compiling, before the first move, only when it is over.
+        This is for playing games, which may take minutes and can be repeated. Training is never ended within a step.
+        A signal ends Python code alone: a call into a device or a kernel continues until it returns. MuZero's player
+        returns to Python about every second, but compiling, before the first move, is not ended.
         """
         try:
             try:
@@ -83,23 +86,23 @@ class StopSignals:
             return None
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        self._hear(number)
+        self._announce(number)
         if self._interrupt:
             self._interrupt = False
             raise _Interrupted
 
-    def _hear(self, number: int) -> None:
+    def _announce(self, number: int) -> None:
         self.requested = True
-        if self._said.acquire(blocking=False):
+        if self._announced.acquire(blocking=False):
             more = "; a second Ctrl-C ends at once" if number == signal.SIGINT else ""
-            _print(f"\n{signal.Signals(number).name}: {self._says}{more}\n")
+            _print(f"\n{signal.Signals(number).name}: {self._action}{more}\n")
 
     def _count_interrupts(self) -> None:
-        """Read the number of each signal that arrives, as a byte; 0 comes last."""
+        """Read a byte for each signal: its number. Byte 0 ends the thread."""
         interrupts = 0
         while number := os.read(self._pipe[0], 1)[0]:
             if number in _SIGNALS:
-                self._hear(number)
+                self._announce(number)
             interrupts += number == signal.SIGINT
             if interrupts == 2:
                 self._end()
@@ -113,5 +116,5 @@ class StopSignals:
 
 
 def _print(text: str) -> None:
-    with contextlib.suppress(OSError):  # nobody may be reading any more
+    with contextlib.suppress(OSError):  # the reader may have ended
         os.write(_STDERR, text.encode())

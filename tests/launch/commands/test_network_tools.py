@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from launch.cli import main
-from launch.commands.networks import read_source
+from launch.commands.network_tools import read_source
+from launch.machine.processes import Processes
 from launch.run import checkpoints
-from launch.run.processes import Processes
 from ntuple.files.stored_network import save_stored
 from ntuple.files.tdl import Table, WeightFile, make_name, read_w, write_w
 

@@ -1,8 +1,8 @@
-"""One run on several processes: joining them, what they tell each other, and what happens when one is lost.
+"""One run on several processes: how they join, exchange values, and end when one of them is lost.
 
-All of it goes through the key-value store of JAX's distributed runtime, which lives in the first process. Each process
-keeps one key there, its beat: a count that grows every `BEAT_SECONDS`, whether a signal asked it to stop, and with what
-it ended. A process alone passes through here without importing jax.
+All messages go through the key-value store of JAX's distributed runtime, which is in the first process. Each process
+keeps one key there, its heartbeat: a count that grows every `BEAT_SECONDS`, whether a signal requested a stop, and its
+exit code. A single process does not import jax for this.
 """
 
 import ctypes
@@ -21,24 +21,25 @@ from typing import Any, NoReturn
 
 from launch.errors import LaunchError, UserError
 from launch.learners import registry
-from launch.run.signals import StopSignals
+from launch.machine.signals import StopSignals
 
-BEAT_SECONDS = 2.0
-LOST_SECONDS = 30.0  # without a beat; a process that compiles still beats
-JAX_LOST_SECONDS = 50  # then JAX itself ends the others, should a thread of ours be stuck
-FAREWELL_SECONDS = 10.0  # for which the first process, who holds the keys, waits for others to read its last beat
+BEAT_SECONDS = 2.0  # between two heartbeats
+LOST_SECONDS = 30.0  # without a heartbeat until a process counts as lost; a process that compiles sends heartbeats
+JAX_LOST_SECONDS = 50  # until JAX itself ends the others; needed if the watching thread is stuck
+STORE_SECONDS = 10.0  # that process 0 keeps the store alive on exit, so that others can read its last heartbeat
 LOST = 1  # exit code
 
-JOIN_SECONDS = 300  # for which a process waits for the others to start
-_explanations: list[Any] = []  # kept, or they would be freed
+JOIN_SECONDS = 300  # that a process waits for the others to start
+_explanations: list[Any] = []  # keeps the callbacks of `_explain_abort` from being freed
 
-# What tells the number of processes, the first that is there, in the order of JAX: mpirun within a SLURM step.
+# Variables with the number of processes. The first that is set counts; the order is that of JAX, in which mpirun within
+# a SLURM step comes before the step.
 NUM_PROCESSES, PROCESS_ID, ADDRESS = "JAX_NUM_PROCESSES", "JAX_PROCESS_ID", "JAX_COORDINATOR_ADDRESS"
 COUNTS = (NUM_PROCESSES, "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 
 
 class Processes:
-    """One process alone: it is the first, agrees with itself, and waits for nobody."""
+    """A single process: it is the first, its values are those of all, and it never waits."""
 
     is_first = True
     is_alone = True
@@ -52,51 +53,51 @@ class Processes:
         pass
 
     def watch(self, stop: StopSignals) -> None:
-        """From here on end with the others, and pass signals on: the first one that any gets, all get."""
+        """Start to watch the others: end when they end, and stop when any process gets a signal."""
 
     def gather(self, value: Any) -> list[Any]:
-        """The values, of JSON, that all processes give in this call, in order; all make the same calls.
+        """Return the values of all processes in order. All processes must make the same calls.
 
-        It waits for hours if it has to, and signals are heard meanwhile.
+        The values are of JSON. The call may wait for hours; signals are handled meanwhile.
         """
         return [value]
 
     def anyone(self, flag: bool) -> bool:
-        """Whether any process says so."""
+        """Return whether the flag is true in any process."""
         return any(self.gather(flag))
 
     def of_first(self, value: Callable[[], Any]) -> Any:
-        """What the first process finds, in all; the others do not ask."""
+        """Return the value that the function has in the first process; the others do not call it."""
         return self.gather(value() if self.is_first else None)[0]
 
     def wait(self) -> None:
-        """Until all processes are here."""
+        """Wait until all processes have made this call."""
         self.gather(None)
 
 
 @dataclass
 class Beat:
-    """The last word of a process."""
+    """The last heartbeat of a process."""
 
     count: int = 0
-    stop: bool = False  # a signal asked it to stop
+    stop: bool = False  # whether a signal requested a stop
     exit_code: int | None = None  # None: it has not ended
     line: str = ""  # why it ended
 
 
 class JoinedProcesses(Processes):
-    """One of several; in a `with` block, whose error ends all of them."""
+    """One of several processes. An error in its `with` block ends all of them."""
 
     is_alone = False
 
     def __init__(self, client: Any, address: str, index: int, count: int) -> None:
-        """Make the acquaintance of the others.
+        """Exchange host names with the others.
 
         Args:
             client: of JAX's distributed runtime.
             address: host:port of the first process.
-            index: of this process.
-            count: of all.
+            index: number of this process.
+            count: number of processes.
         """
         self._client, self._address, self._index, self._count = client, address, index, count
         self.is_first = index == 0
@@ -104,10 +105,10 @@ class JoinedProcesses(Processes):
         self._beat = Beat()
         self._beats = {other: Beat() for other in range(count)}
         self._hosts = self.gather(socket.gethostname())
-        self._heard = dict.fromkeys(self._beats, time.monotonic())  # when the beat of each last changed
+        self._changed = dict.fromkeys(self._beats, time.monotonic())  # when the heartbeat of each last changed
         self._ended = threading.Event()
         self._watcher: threading.Thread | None = None
-        self._ending = threading.Lock()  # never given back: the watch and the training end one time
+        self._ending = threading.Lock()  # never released: either the watching thread or the training ends the process
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -121,8 +122,8 @@ class JoinedProcesses(Processes):
             self._end(error.exit_code, str(error))
         else:
             traceback.print_exception(error)
-            # Perhaps no fault of this process: what it computes with a lost one fails at once, and the watch, which
-            # needs longer, is yet to say so.
+            # The cause may be a lost process: a computation with it fails at once. The watching thread needs longer to
+            # notice, and then ends this process with the cause.
             time.sleep(LOST_SECONDS + 5 * BEAT_SECONDS)
             self._end(1, f"{type(error).__name__}: {_first_line(error)}")
 
@@ -133,7 +134,7 @@ class JoinedProcesses(Processes):
         began = time.monotonic()
         while len(given := self._client.key_value_dir_get(place)) < self._count:
             time.sleep(min(0.5, 0.002 + (time.monotonic() - began) / 10))
-        if self._calls > 1:  # all are here, so all have read what was given before
+        if self._calls > 1:  # all processes make this call, so all have read the values of the call before
             self._client.key_value_delete(f"muzero2048/{self._calls - 2}/{self._index}")
         return [json.loads(text) for _, text in sorted(given, key=lambda pair: int(pair[0].rpartition("/")[2]))]
 
@@ -149,13 +150,13 @@ class JoinedProcesses(Processes):
             self._beat.stop = stop.requested
             try:
                 self._exchange()
-            except Exception as error:  # of the runtime, whose keys are gone with the first process
+            except Exception as error:  # of the runtime: the store is lost with the first process
                 self._end(LOST, _loss([self._name(0)], _first_line(error)))
             now = time.monotonic()
-            lost = [other for other, heard in self._heard.items() if now - heard > LOST_SECONDS]
+            lost = [other for other, changed in self._changed.items() if now - changed > LOST_SECONDS]
             if lost:
                 names = [self._name(other) for other in lost]
-                self._end(LOST, _loss(names, f"nothing heard for {LOST_SECONDS:.0f} s"), lost)
+                self._end(LOST, _loss(names, f"no heartbeat for {LOST_SECONDS:.0f} s"), lost)
             for other, beat in self._beats.items():
                 if beat.exit_code is not None:
                     self._end(beat.exit_code, f"{self._name(other)} ended: {beat.line}")
@@ -163,21 +164,21 @@ class JoinedProcesses(Processes):
                 os.kill(os.getpid(), signal.SIGTERM)
 
     def _exchange(self) -> None:
-        """Tell this process's beat and hear those of the others."""
+        """Write the heartbeat of this process and read those of the others."""
         self._client.key_value_set(f"muzero2048/beat/{self._index}", json.dumps(vars(self._beat)), allow_overwrite=True)
         for key, text in self._client.key_value_dir_get("muzero2048/beat/"):
             other, beat = int(key.rpartition("/")[2]), Beat(**json.loads(text))
             if beat != self._beats[other]:
-                self._beats[other], self._heard[other] = beat, time.monotonic()
+                self._beats[other], self._changed[other] = beat, time.monotonic()
 
     def _end(self, exit_code: int, line: str, lost: Sequence[int] = ()) -> NoReturn:
-        """Say why and exit at once: the farewell of JAX would wait for others, who may be stuck."""
+        """Print the reason and exit at once: a normal exit of JAX would wait for others, which may be stuck."""
         self._ending.acquire()
         self._ended.set()
         print(f"error: {line}", file=sys.stderr, flush=True)
         sys.stdout.flush()
         self._beat.exit_code, self._beat.line = exit_code, line
-        until = time.monotonic() + (FAREWELL_SECONDS if self.is_first else 0)
+        until = time.monotonic() + (STORE_SECONDS if self.is_first else 0)
         try:
             self._exchange()
             while time.monotonic() < until and any(
@@ -189,7 +190,7 @@ class JoinedProcesses(Processes):
             os._exit(exit_code)
 
     def _why_abort(self) -> str:
-        """That the first process is gone, if it is; if the watch was quicker to say so, this ends the process."""
+        """Return a line if the first process is lost, else "". Exit if the watching thread is ending this process."""
         if not self._ending.acquire(timeout=1.0):
             os._exit(LOST)
         host, _, port = self._address.rpartition(":")
@@ -204,16 +205,16 @@ class JoinedProcesses(Processes):
 
 
 def join(learner: str) -> Processes:
-    """Become one of the processes that the environment tells of; see docs/scale.md for how.
+    """Join the processes that the environment variables describe (docs/scale.md).
 
     Raises:
-        UserError: the learner trains in one process, or the environment does not say enough.
+        UserError: the learner trains in one process, or the variables are not complete.
     """
     source = next((name for name in COUNTS if name in os.environ), NUM_PROCESSES)
     count = _number(source, "1")
     if count == 1:
         return Processes()
-    if not registry.entry(learner).several_processes:
+    if not registry.spec_of(learner).several_processes:
         raise UserError(
             f"{source} is {count}, but the learner '{learner}' trains in one process;"
             f" set {NUM_PROCESSES}=1, also for processes that train runs of their own"
@@ -221,7 +222,7 @@ def join(learner: str) -> Processes:
     import jax
     from jax._src.distributed import global_state  # JAX has no public way to its key-value store
 
-    jax.config.update("jax_enable_preemption_service", False)  # signals are heard by launch/run/signals.py
+    jax.config.update("jax_enable_preemption_service", False)  # launch/machine/signals.py handles signals
     by_hand: dict[str, Any] = {}
     if source == NUM_PROCESSES:
         if not os.environ.get(ADDRESS, "").rpartition(":")[2].isdecimal():
@@ -229,25 +230,25 @@ def join(learner: str) -> Processes:
             raise UserError(f"{source} is {count}, but {ADDRESS} {there}; give host:port of the first process")
         index = _number(PROCESS_ID)
         by_hand = {"num_processes": count, "process_id": index, "cluster_detection_method": "deactivate"}
-    strangers = f"{count} processes ({source}) do not find each other"
-    _explain_abort(lambda: f"{strangers} in {JOIN_SECONDS} s; are all started, is {ADDRESS} the first one's?")
+    not_joined = f"{count} processes ({source}) do not find each other"
+    _explain_abort(lambda: f"{not_joined} in {JOIN_SECONDS} s; are all started, is {ADDRESS} the first one's?")
     try:
         jax.distributed.initialize(
             initialization_timeout=JOIN_SECONDS, heartbeat_timeout_seconds=JAX_LOST_SECONDS, **by_hand
         )
     except (ValueError, RuntimeError) as error:
         raise UserError(
-            f"{strangers}: {_first_line(error)}; set {ADDRESS}, {NUM_PROCESSES} and {PROCESS_ID}"
+            f"{not_joined}: {_first_line(error)}; set {ADDRESS}, {NUM_PROCESSES} and {PROCESS_ID}"
         ) from error
     address = str(global_state.coordinator_address)
     return JoinedProcesses(global_state.client, address, global_state.process_id, global_state.num_processes)
 
 
 def _explain_abort(explain: Callable[[], str]) -> None:
-    """When JAX aborts this process, as it does from a thread of its own in which nothing can be caught, say why.
+    """Print a line when JAX aborts this process, which it does in a thread of C++ where Python can catch nothing.
 
     Args:
-        explain: the line for the user; nothing if it is not known, then the abort goes on.
+        explain: returns the line for the user. If it returns "", the abort continues.
     """
 
     def on_abort(number: int) -> None:

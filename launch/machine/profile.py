@@ -1,4 +1,4 @@
-"""A trace of what the device does during one report of a training (run.profile)."""
+"""A trace of the device during one report of a training (`run.profile`)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from pathlib import Path
 
 @contextmanager
 def recording(folder: Path) -> Iterator[None]:
-    """Record what JAX does meanwhile into the folder, and print where the trace lies."""
+    """Record a trace of JAX in the `with` block into the folder, and print the path of the trace."""
     import jax
 
     with jax.profiler.trace(folder):

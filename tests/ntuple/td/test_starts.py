@@ -10,9 +10,9 @@ from ntuple.game.bitboard import Board, make_rules
 from ntuple.game.episode import CAROUSEL, COLUMNS, FIRST, IS_WHOLE, MOVES, RNG, board_of, last_afterstate
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
-from ntuple.learning.history import LONGEST_GAME, make_history, remember
-from ntuple.learning.starts import Starts, begin_next, make_starts, watch
 from ntuple.tables.stages import make_stages
+from ntuple.td.history import LONGEST_GAME, make_history, remember
+from ntuple.td.starts import Starts, begin_next, make_starts, watch
 from tests.ntuple.drivers import to_board, to_reference
 
 RULES = make_rules(4, 4)
@@ -53,6 +53,7 @@ def _tiles(*tiles: int) -> Board:
 
 
 def _is_spawn_behind(row, after: Board) -> bool:
+    """Return whether the board of a row is an afterstate plus one spawn."""
     spawned, before = to_reference(RULES, board_of(row)), to_reference(RULES, after)
     return spawned in [reference.spawn(before, code) for code in reference.chance_probabilities(before)]
 
@@ -64,15 +65,15 @@ def test_restart_goes_on_from_the_middle() -> None:
         write_down(history, move, after)
     row[MOVES], row[IS_WHOLE] = 300, 1
     begin(RULES, starts, history, row)
-    # From move 150 on, which is made from the board behind afterstate 149; it is no whole game.
+    # The game restarts at move 150, after a spawn on afterstate 149, and does not count as a whole game.
     assert (row[FIRST], row[MOVES], row[IS_WHOLE]) == (150, 150, 0)
     assert last_afterstate(row) == afters[149]
     assert _is_spawn_behind(row, afters[149])
     row[MOVES] = 352
     begin(RULES, starts, history, row)
-    assert (row[FIRST], row[MOVES]) == (251, 251)  # 101 moves lie behind the middle
+    assert (row[FIRST], row[MOVES]) == (251, 251)  # 101 moves follow the middle
     row[MOVES] = 451
-    begin(RULES, starts, history, row)  # 100 do: a new game
+    begin(RULES, starts, history, row)  # only 100 moves follow it: a new game
     assert (row[FIRST], row[MOVES], row[IS_WHOLE]) == (0, 0, 1)
     assert len([tile for tile in reference.cells(to_reference(RULES, board_of(row))) if tile]) == 2
 
@@ -80,19 +81,19 @@ def test_restart_goes_on_from_the_middle() -> None:
 def test_carousel_takes_each_stage_in_turn() -> None:
     starts, row = _starts("carousel", stages="512,1024,2048"), _row()
     begin(RULES, starts, None, row)
-    assert (row[CAROUSEL], row[IS_WHOLE]) == (0, 1)  # nothing seen: from two tiles
+    assert (row[CAROUSEL], row[IS_WHOLE]) == (0, 1)  # no stage entered so far: start with two tiles
     entered = [_tiles(512, 2 * k) for k in (1, 2, 4, 8, 16)]
     for after in entered:
         see(starts, _tiles(256, 256), after)
     see(starts, _tiles(512, 512), _tiles(1024))
     see(starts, _tiles(512, 512), _tiles(512, 512, 2))  # the same stage
-    see(starts, _tiles(256), _tiles(1024))  # two stages at once: no entry, as in the paper
+    see(starts, _tiles(256), _tiles(1024))  # a jump over a stage is not an entry, as in the paper
     assert starts.seen.tolist() == [0, 5, 1, 0]
     boards = set()
     for _ in range(40):
         begin(RULES, starts, None, row)
         assert (row[CAROUSEL], row[MOVES], row[FIRST], row[IS_WHOLE]) == (1, 0, 0, 0)
-        assert last_afterstate(row) in entered[-3:]  # the last three are kept
+        assert last_afterstate(row) in entered[-3:]  # the last three afterstates are kept
         assert _is_spawn_behind(row, last_afterstate(row))
         boards.add(last_afterstate(row))
         begin(RULES, starts, None, row)
@@ -132,6 +133,8 @@ def test_tiles_beyond_the_index_can_be_made_up() -> None:
 
 @pytest.mark.parametrize("kind", ["restart", "carousel", "jump_start"])
 def test_nothing_is_random_but_the_row_s_stream(kind: str) -> None:
+    """The starts of a game depend only on the random stream of its row."""
+
     def boards(seed: int) -> list[Board]:
         starts, row, history = _starts(kind, stages="512"), _row(seed), make_history(1, LONGEST_GAME)
         found = []

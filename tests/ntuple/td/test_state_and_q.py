@@ -1,4 +1,4 @@
-"""Values of states and actions against plain Python on recorded games, and against the optimum of the 2x2 board."""
+"""Values of states and actions, compared with plain Python on recorded games, and with the optimum of 2x2."""
 
 import random
 from dataclasses import replace
@@ -13,24 +13,27 @@ from ntuple import NTupleConfig, NTupleLearner, load_player
 from ntuple.game.bitboard import make_rules
 from ntuple.game.jit import kernel
 from ntuple.learning.config import ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
-from ntuple.learning.state_and_q import KINDS, STATES, learn_move, look
-from ntuple.learning.step_sizes import ADAPTIVE_RECORD_BITS, TC, TD, WEIGHT, StepSize
-from ntuple.learning.targets import PLAIN, Learning, Target
-from ntuple.learning.targets import TD as ONE_STEP
 from ntuple.players.greedy import LEARN, Move, make_scratch
 from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network, view_actions, view_cells
 from ntuple.tables.record_fields import read_field
+from ntuple.td.state_and_q import KINDS, STATES, learn_move, look
+from ntuple.td.step_sizes import ADAPTIVE_RECORD_BITS, TC, TD, WEIGHT, StepSize
+from ntuple.td.targets import PLAIN, Learning, Target
+from ntuple.td.targets import TD as ONE_STEP
 from tests.ntuple.drivers import to_board
 
 PATTERNS, V_INIT, ALPHA = "012,0134", 40.0, 0.5
 FOUR = 0.1
 
-Transition = tuple[rules.Board, int, rules.Board]  # a board, the action, and the board behind the spawn
+Transition = tuple[rules.Board, int, rules.Board]  # a board, the action, and the board after the spawn
 
 
 class ActionNetwork(reference.Network):
-    """Its keys are (board, action); every view has the action that does to it what the action does to the board."""
+    """A network of action values, with keys (board, action).
+
+    On each view of the board, the action is transformed in the same way as the board.
+    """
 
     def entries(self, key):
         board, action = key
@@ -42,14 +45,14 @@ class ActionNetwork(reference.Network):
 
 
 def _does(view: int, image: int, action: int) -> bool:
-    """Whether action `image` moves the middle tile of a view as `action` moves that of the board."""
+    """Return whether `image` moves the middle tile of a view as `action` moves the middle tile of the board."""
     probe = ((0, 0, 0), (0, 1, 0), (0, 0, 0))
     moved, _ = rules.afterstate(probe, action)
     return rules.afterstate(probe, image)[0] == rules.symmetries(moved)[view]
 
 
 def games(seed: int, count: int) -> list[Transition]:
-    """Random games on 3x3 to their end."""
+    """Return the transitions of random games on 3x3, played to their end."""
     rng = random.Random(seed)
     found = []
     for _ in range(count):
@@ -124,7 +127,7 @@ def test_learning_from_recorded_games_equals_the_reference(kind: str, rule: int)
     touched = sum(abs(weight - truth.initial) > 1e-2 for weight in truth.weights.values())
     assert np.count_nonzero(abs(weights - network.initial) > 1e-2) == pytest.approx(touched, abs=2)
 
-    # What the learned network makes of the four moves.
+    # Values of the four moves after learning.
     for board, _, _ in recorded[::7]:
         look_once(game, network, KINDS[kind], to_board(board), scratch)
         for action, legal in enumerate(rules.legal_actions(board)):
@@ -206,8 +209,9 @@ def test_what_they_do_not_learn_is_refused(mistake: dict[str, object], says: str
 def test_a_board_without_a_move_counts_nothing() -> None:
     network = make_network(PATTERNS, 3, 3, V_INIT)
     scratch, game = make_scratch(network), make_rules(3, 3)
-    # One cell is left after the only move; whatever falls there ends the game.
-    board = ((1, 3, 5), (3, 5, 7), (5, 7, 0))
+    # Right and down are legal. No move is legal on any board after them and a spawn: V = 0 there, not V_INIT.
+    board = ((7, 3, 7), (5, 6, 2), (4, 8, 0))
     look_once(game, network, STATES, to_board(board), scratch)
     values = [move_value(reference.Network([(0, 1, 2), (0, 1, 3, 4)], 8, V_INIT), "state", board, a) for a in range(4)]
     np.testing.assert_allclose(scratch.values[0, 1:3], values[1:3])
+    assert values[1:3] == [0, 0]  # the rewards alone

@@ -18,13 +18,13 @@ from ntuple.game.bitboard import FOUR_SHARE, ONE, Board, Rules, afterstate, coun
 from ntuple.game.episode import BROKEN, RNG, Results, Row, begin_game, board_of, go_on, write_result
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import stream
-from ntuple.learning.exploration import Exploration, explore
-from ntuple.learning.kernel import ERROR_SUM, Method, count_game
-from ntuple.learning.targets import UNDECAYED, Learning, learn
 from ntuple.players.greedy import ILLEGAL, LEARN, ROWS, Move, Scratch, has_legal_move, highest_move
 from ntuple.tables.entries import Lookup, find_entries
 from ntuple.tables.network import Network
 from ntuple.tables.values import value_at
+from ntuple.td.exploration import Exploration, explore
+from ntuple.td.kernel import ERROR_SUM, Method, count_game
+from ntuple.td.targets import UNDECAYED, Learning, learn
 
 AFTERSTATES, STATES, ACTIONS = range(3)
 KINDS = {"afterstate": AFTERSTATES, "state": STATES, "action": ACTIONS}
@@ -175,7 +175,7 @@ def train_values(
     scratch: Scratch,
     counts: NDArray[np.float64],
 ) -> None:
-    """Play and learn for `num_moves` moves of one thread; the counterpart of `ntuple.learning.kernel.train`.
+    """Play and learn for `num_moves` moves of one thread; the counterpart of `ntuple.td.kernel.train`.
 
     Args:
         rules: the game.

@@ -1,4 +1,4 @@
-"""Every method of learning on recorded games against the plain-Python forms of the papers' algorithms."""
+"""Every learning method on recorded games, compared with the papers' algorithms in plain Python."""
 
 import random
 from collections.abc import Callable
@@ -12,10 +12,15 @@ from reference import rules, td_methods
 
 from ntuple.game.bitboard import Board, make_rules
 from ntuple.game.jit import kernel
-from ntuple.learning.history import LONGEST_GAME, make_history, remember
-from ntuple.learning.step_sizes import ADAPTIVE_RECORD_BITS, AUTOSTEP, FIRST, SECOND, TC, WEIGHT, StepSize
-from ntuple.learning.step_sizes import TD as TD_RULE
-from ntuple.learning.targets import (
+from ntuple.tables.entries import find_entries, make_lookup
+from ntuple.tables.network import make_network
+from ntuple.tables.patterns import parse_network
+from ntuple.tables.record_fields import read_field
+from ntuple.tables.values import value_at
+from ntuple.td.history import LONGEST_GAME, make_history, remember
+from ntuple.td.step_sizes import ADAPTIVE_RECORD_BITS, AUTOSTEP, FIRST, SECOND, TC, WEIGHT, StepSize
+from ntuple.td.step_sizes import TD as TD_RULE
+from ntuple.td.targets import (
     DELAYED,
     LAMBDA_RETURN,
     N_STEP,
@@ -31,11 +36,6 @@ from ntuple.learning.targets import (
     learn_forward,
     rectify,
 )
-from ntuple.tables.entries import find_entries, make_lookup
-from ntuple.tables.network import make_network
-from ntuple.tables.patterns import parse_network
-from ntuple.tables.record_fields import read_field
-from ntuple.tables.values import value_at
 from tests.ntuple.drivers import to_board
 
 PATTERNS = "012,0134"
@@ -44,7 +44,7 @@ V_INIT = 50.0
 
 @kernel
 def learn_episode(rules, learning, history, boards, rewards):
-    """Play a recorded episode to the learner, as ntuple.training does."""
+    """Learn a recorded episode move by move, as ntuple/td/kernel.py does."""
     moves = boards.shape[0]
     for t in range(moves):
         after = Board(boards[t, 0], boards[t, 1])
@@ -58,7 +58,7 @@ def learn_episode(rules, learning, history, boards, rewards):
 
 
 def episodes(seed: int, count: int, shift: float = 0.0) -> list[list[reference.Move]]:
-    """Random games on 3x3, at most 40 moves each; `shift` is added to every reward."""
+    """Return random games on 3x3 of at most 40 moves; `shift` is added to every reward."""
     rng = random.Random(seed)
     found = []
     for _ in range(count):
@@ -89,7 +89,7 @@ def step_size(rule: int = TD_RULE, alpha: float = 0.5, takes_steps: bool = False
 
 
 class Both:
-    """A network of kernels and one of the reference that learn the same."""
+    """A network of the kernels and one of the reference, which learn from the same games."""
 
     def __init__(self, v_init: float = V_INIT) -> None:
         self.rules = make_rules(3, 3)

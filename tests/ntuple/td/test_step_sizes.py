@@ -1,4 +1,4 @@
-"""The updates against the plain-Python reference, entry by entry."""
+"""The updates, compared with the plain Python reference entry by entry."""
 
 import math
 import random
@@ -10,7 +10,11 @@ from reference import rules
 
 from ntuple.game.bitboard import make_rules
 from ntuple.game.jit import kernel
-from ntuple.learning.step_sizes import (
+from ntuple.tables.network import make_network
+from ntuple.tables.patterns import parse_network
+from ntuple.tables.record_fields import read_field
+from ntuple.tables.values import value_at
+from ntuple.td.step_sizes import (
     ADAPTIVE_RECORD_BITS,
     AUTOSTEP,
     FIRST,
@@ -22,10 +26,6 @@ from ntuple.learning.step_sizes import (
     StepSize,
     update,
 )
-from ntuple.tables.network import make_network
-from ntuple.tables.patterns import parse_network
-from ntuple.tables.record_fields import read_field
-from ntuple.tables.values import value_at
 from tests.ntuple.drivers import entries, positions
 
 PATTERNS = "012,0134"
@@ -54,7 +54,7 @@ def autostep(network, lookup, delta):
 
 
 def _recorded_afterstates(moves: int) -> list[tuple[rules.Board, float]]:
-    """Afterstates of random games, symmetric openings among them, with the targets to learn."""
+    """Return afterstates of random games, which include symmetric ones, and the targets to learn."""
     rng = random.Random(1)
     record = []
     board = rules.spawn(((0,) * 3,) * 3, 9)
@@ -78,7 +78,7 @@ class _Fixture:
         return entries(self.rules, self.network, board)
 
     def fields(self):
-        """Weights, E and A in plain order."""
+        """Return the weights, E and A in plain order."""
         return [read_field(self.network, field) for field in (WEIGHT, FIRST, SECOND)]
 
     def at(self, entry: reference.Entry) -> int:
@@ -113,18 +113,18 @@ def test_tc_equals_the_reference() -> None:
         assert absolutes[at] == pytest.approx(f.truth.absolutes[entry], rel=1e-4)
     assert np.count_nonzero(absolutes) == len(f.truth.absolutes)
     betas = np.abs(errors) / np.maximum(absolutes, 1e-9)
-    assert betas[absolutes > 0].min() < 0.5  # the record has made some weights incoherent
+    assert betas[absolutes > 0].min() < 0.5  # errors of both signs have made some weights incoherent
 
 
 def test_hand_computed_tc() -> None:
     f = _Fixture()
     f.network.weights[:] = 0
-    board = ((1, 2, 3), (4, 5, 6), (7, 8, 9))  # no two of its 16 entries are the same
+    board = ((1, 2, 3), (4, 5, 6), (7, 8, 9))  # its 16 entries are all different
     found = f.entries(board)
     at = positions(f.network, found.entries)
 
     def learn(target: float) -> tuple[float, float, float, float]:
-        """delta, and then w, E and A of all entries, which are alike."""
+        """Learn, and return delta, and w, E and A, which are equal for all entries."""
         delta = tc(f.network, found, np.float32(target), np.float32(1))
         fields = [field[at] for field in f.fields()]
         assert all(np.ptp(field) == 0 for field in fields)
@@ -133,24 +133,24 @@ def test_hand_computed_tc() -> None:
     # V = 0, target 16: delta 16, each weight 16/16 = 1; then V = 16, target 0: delta -16, beta |16|/16 = 1.
     assert learn(16) == (16, 1, 16, 16)
     assert learn(0) == (-16, 0, 0, 32)
-    # E = 0 and A = 32: beta is 0, nothing moves, but E and A go on.
+    # E = 0 and A = 32: beta is 0, so w does not change, but E and A do.
     assert learn(8) == (8, 0, 8, 40)
 
 
 def test_hand_computed_autostep() -> None:
     f = _Fixture()
     f.network.weights[:] = 0
-    found = f.entries(((1, 2, 3), (4, 5, 6), (7, 8, 9)))  # no two of its 16 entries are the same
+    found = f.entries(((1, 2, 3), (4, 5, 6), (7, 8, 9)))  # its 16 entries are all different
     at = positions(f.network, found.entries)
 
     def learn(delta: float) -> list[float]:
-        """w, h, v and log(a 16) of all entries, which are alike."""
+        """Learn, and return w, h, v and log(16 a), which are equal for all entries."""
         autostep(f.network, found, np.float32(delta))
         fields = [read_field(f.network, field)[at] for field in (WEIGHT, FIRST, SECOND, THIRD)]
         assert all(np.ptp(field) == 0 for field in fields)
         return [float(field[0]) for field in fields]
 
-    # a = 1/16, the sum of the rates is 1: each w and h becomes 16/16. h was 0, so v and the rate stay.
+    # a = 1/16, and the sum of the rates is 1: each w and h becomes 16/16. h was 0, so v and the rate do not change.
     assert learn(16) == [1, 1, 0, 0]
     # g = -8 * 1, v = 8, a = exp(-0.1) / 16 and w += a * -8; h = h (1 - a) + a * -8.
     rate = math.exp(-0.1) / 16
@@ -158,7 +158,7 @@ def test_hand_computed_autostep() -> None:
 
 
 def test_new_entries_do_not_shrink_the_rates_of_autostep() -> None:
-    """Every board begins with the rate 1 for all its entries together, whatever others have learned."""
+    """The rates of the entries of a new board sum to 1, whatever other boards have learned."""
     f = _Fixture()
     one, two = ((1, 2, 3), (4, 5, 6), (7, 8, 9)), ((1, 2, 3), (4, 5, 6), (7, 8, 0))
     shared = set(f.truth.entries(one)) & set(f.truth.entries(two))
@@ -178,7 +178,7 @@ def test_first_visits_of_tc_are_td() -> None:
 
 @pytest.mark.parametrize("learn", [td, tc])
 def test_tuples_that_learn_share_the_whole_step(learn) -> None:
-    """One update moves V by alpha delta, however many tuples are frozen."""
+    """One update changes V by alpha delta for any number of frozen tuples."""
     game, board = make_rules(3, 3), ((1, 2, 3), (4, 5, 6), (0, 0, 1))
     bits = ADAPTIVE_RECORD_BITS if learn is tc else 0
     for frozen in range(3):

@@ -1,0 +1,26 @@
+"""`muzero2048 judge`."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from launch.commands.parser import add_json
+
+if TYPE_CHECKING:
+    from launch.commands.parser import Commands
+
+
+def add(commands: "Commands") -> None:
+    """Add the command."""
+    parser = commands.add_parser("judge", help="replay game records by the rules; exit code 2 if one is wrong")
+    parser.add_argument("file", type=Path, metavar="FILE", help="one game a line, in the notation of docs/records.md")
+    parser.add_argument("--board", help="rows x columns (default: that of the file's header, or 4x4)")
+    parser.add_argument("--whole", action="store_true", help="a game that stops before it is over is wrong")
+    add_json(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from launch.evaluation.judge import judge
+
+    return judge(arguments.file, arguments.board, arguments.whole, arguments.json)

@@ -1,0 +1,42 @@
+"""`muzero2048 network`."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from launch.commands.parser import Parser
+
+if TYPE_CHECKING:
+    from launch.commands.parser import Commands
+
+TOOLS = {
+    "inspect": "print a network's tables, the share of weights touched, and the most extreme weights",
+    "average": "average networks of one shape, such as the checkpoints of a run (Guei 2023, sec. 4.2)",
+    "fold": "add tuples that lie inside larger ones to these: the same values, fewer entries to look up",
+    "convert": "from a checkpoint to a .w file of TDL2048+, or from a .w file to a checkpoint",
+}
+
+
+def add(commands: "Commands") -> None:
+    """Add the command with its tools."""
+    parser = commands.add_parser("network", help="inspect, average, fold and convert n-tuple networks")
+    tools = parser.add_subparsers(required=True, metavar="TOOL", parser_class=Parser, dest="tool")
+    for name, text in TOOLS.items():
+        tool = tools.add_parser(name, help=text)
+        number = "+" if name == "average" else 1
+        tool.add_argument("paths", nargs=number, type=Path, metavar="PATH", help="a run, a checkpoint or a .w file")
+        tool.add_argument("--stages", default="", help="thresholds of a .w file of several stages, like 0,16384")
+        if name != "inspect":
+            tool.add_argument("--out", type=Path, required=True, help="checkpoint to write; for convert also a .w file")
+            tool.add_argument("--half", action="store_true", help="weights in half precision: half the file size")
+        tool.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from launch.commands import network_tools
+
+    if arguments.tool == "inspect":
+        network_tools.inspect(arguments.paths[0], arguments.stages)
+    else:
+        network_tools.transform(arguments.tool, arguments.paths, arguments.stages, arguments.out, arguments.half)
+    return 0

@@ -1,0 +1,91 @@
+"""The argument parser of all commands, and the options that several of them share."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from launch.config import completion
+from launch.errors import UserError
+
+if TYPE_CHECKING:
+    from launch.evaluation.search_options import Options
+
+    Commands = argparse._SubParsersAction["Parser"]
+
+
+class Parser(argparse.ArgumentParser):
+    """Reports a mistake in one line. Options cannot be abbreviated."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **options})
+
+    def error(self, message: str) -> NoReturn:
+        """Raise a UserError in place of printing the usage."""
+        raise UserError(f"{message}; see `{self.prog} --help`")
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add --json."""
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object in the last line")
+
+
+def add_overrides(parser: argparse.ArgumentParser, text: str, completer: Callable[..., list[str]]) -> None:
+    """Add key=value words, as many as the user gives.
+
+    Args:
+        parser: of the command.
+        text: what the words change.
+        completer: offers words to the shell, see launch/config/completion.py.
+    """
+    overrides: Any = parser.add_argument("overrides", nargs="*", default=[], metavar="key=value", help=text)
+    overrides.completer = completer
+
+
+def add_config_overrides(parser: argparse.ArgumentParser) -> None:
+    """Add key=value words that change the config of a command with the argument `config`."""
+    text = "changes a key of the config, e.g. run.seed=1"
+    add_overrides(parser, text, completion.complete_config_override)
+
+
+def add_search(parser: argparse.ArgumentParser) -> None:
+    """Add the options that `search_options` reads."""
+    kinds = ("1ply", "expectimax", "gumbel", "puct")
+    parser.add_argument("--search", choices=kinds, help="1ply, expectimax, or the rule at the root of a tree search")
+    parser.add_argument("--plies", type=int, metavar="N", help="depth of expectimax (default: 3)")
+    parser.add_argument("--simulations", type=int, metavar="N", help="simulations of a tree search per move")
+    text = "sets a field of the search, e.g. search.chance=weighted"
+    add_overrides(parser, text, completion.complete_search_override)
+    parser.add_argument("--model", choices=("learned", "simulator"), help="model that a tree search plans in")
+    parser.add_argument("--value", choices=("network", "ntuple"), help="what evaluates the positions of a tree search")
+
+
+def search_options(arguments: argparse.Namespace) -> "Options":
+    """Return the search that the options ask for; UserError if a second path is given."""
+    from launch.evaluation.search_options import Options
+
+    if paths := [word for word in arguments.overrides if "=" not in word]:
+        raise UserError(f"one PATH at a time: {arguments.path} is one, leave out {' '.join(paths)}")
+    named = (arguments.search, arguments.simulations, arguments.model, arguments.value)
+    return Options(*named, tuple(arguments.overrides), arguments.plies)
+
+
+def add_player(parser: argparse.ArgumentParser) -> None:
+    """Add PATH, which names the player, and --board."""
+    parser.add_argument("path", metavar="PATH", help="a run folder, a checkpoint, or: random, greedy, heuristic")
+    parser.add_argument("--board", help="for random, greedy and heuristic: rows x columns (default: 4x4)")
+
+
+def is_baseline(arguments: argparse.Namespace) -> bool:
+    """Return whether PATH names a player that needs no training; UserError if another player gets a board."""
+    from launch.evaluation.evaluate import BASELINES, HEURISTIC
+
+    found = arguments.path in (*BASELINES, HEURISTIC)
+    if arguments.board and not found:
+        raise UserError("--board is for random, greedy and heuristic; a checkpoint holds its own board")
+    return found
+
+
+def add_runs(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add one or more run folders."""
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help=text)

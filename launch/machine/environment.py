@@ -1,0 +1,111 @@
+"""The machine and the software, kept in environment.json to explain the numbers of a run later."""
+
+import json
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from launch.errors import warn
+from launch.files import write_json
+
+ROOT = Path(__file__).resolve().parents[2]  # of the checkout, if this file lies in one
+PACKAGES = ("numpy", "numba", "jax", "jaxlib", "flax", "optax", "mctx", "scipy", "omegaconf", "wandb")
+
+
+def project_version() -> str:
+    """Return the version of this project."""
+    return version("muzero2048")
+
+
+def record_environment(run_folder: Path) -> None:
+    """Add this process to the list in environment.json: one entry for each time the run was started."""
+    file = run_folder / "environment.json"
+    write_json(file, [*_earlier(file), environment()])
+
+
+def _earlier(file: Path) -> list[Any]:
+    """Return the entries of earlier starts; none, with a warning, if the file is damaged."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+    except (OSError, ValueError):
+        found = None
+    if isinstance(found, list):
+        return found
+    warn(f"{file} is damaged: the entries of earlier starts are lost")
+    return []
+
+
+def environment() -> dict[str, Any]:
+    """Return versions, machine, commit and command of this process."""
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": sys.argv,
+        "version": project_version(),
+        "git": _git_commit(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cpu": _cpu_model(),
+        "cpu_count": os.cpu_count(),
+        "devices": _devices(),
+        "packages": {name: found for name in PACKAGES if (found := _version_of(name))},
+    }
+
+
+def command_line() -> str:
+    """Return the command of this process as a user would write it."""
+    return shlex.join(["muzero2048", *sys.argv[1:]])
+
+
+def machine() -> str:
+    """Return the CPU cores and the accelerators in words."""
+    cores = f"{os.cpu_count()} cores of {_cpu_model() or 'an unknown CPU'}"
+    accelerators = [name for name in _devices() if not name.lower().startswith(("cpu", "tfrt_cpu"))]
+    return ", ".join([cores, *accelerators])
+
+
+def _version_of(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _cpu_model() -> str:
+    information = Path("/proc/cpuinfo")  # platform.processor() is empty on most Linux systems
+    if information.exists():
+        for line in information.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()
+
+
+def _devices() -> list[str]:
+    """Return the devices of JAX; none if jax is not loaded, since a run without it must not load it."""
+    if "jax" not in sys.modules:
+        return []
+    return [str(device) for device in sys.modules["jax"].devices()]
+
+
+def _git_commit() -> str | None:
+    """Return the commit of the code, with "+changes" if files differ from it; None outside a checkout.
+
+    The package may be installed inside the checkout of another project, whose commit is not of this code.
+    """
+    here = ["git", "-C", str(ROOT)]
+    try:
+        found = subprocess.run(
+            [*here, "rev-parse", "--show-toplevel", "HEAD"], capture_output=True, text=True, check=True
+        )
+        top, commit = found.stdout.splitlines()
+        if Path(top).resolve() != ROOT:
+            return None
+        status = subprocess.run([*here, "status", "--porcelain"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return commit + ("+changes" if status.stdout else "")

@@ -1,0 +1,17 @@
+"""TD learning with deep networks, as the registry of launch sees it."""
+
+from ntuple.learner_spec import ONE_PLY, TREE, LearnerSpec
+
+SPEC = LearnerSpec(
+    config="muzero2048.deep_td.config:DeepTDConfig",
+    learner="muzero2048.deep_td.learner:DeepTDLearner",
+    players={
+        ONE_PLY: "muzero2048.deep_td.player:load_player",
+        TREE: "muzero2048.deep_td.player:load_tree_player",
+    },
+    uses_jax=True,
+    memory_keys="deep_td.replay.capacity, deep_td.replay.batch_size, deep_td.num_envs or deep_td.network",
+    value="network",
+    models=("simulator",),
+    start_key="start.kind",
+)

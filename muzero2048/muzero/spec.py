@@ -1,0 +1,16 @@
+"""MuZero, as the registry of launch sees it."""
+
+from ntuple.learner_spec import TREE, LearnerSpec
+
+SPEC = LearnerSpec(
+    config="muzero2048.muzero.config:MuZeroConfig",
+    learner="muzero2048.muzero.learner:MuZeroLearner",
+    players={TREE: "muzero2048.muzero.player:load_player"},
+    uses_jax=True,
+    memory_keys="muzero.replay.capacity, muzero.replay.batch_size, muzero.num_envs or muzero.network",
+    several_processes=True,
+    value="network",
+    models=("learned", "simulator"),
+    has_search_settings=True,
+    start_key="start.kind",
+)

@@ -1,0 +1,20 @@
+"""The n-tuple learner, as the registry of launch sees it."""
+
+from ntuple.learner_spec import EXPECTIMAX, ONE_PLY, TREE, LearnerSpec
+
+SPEC = LearnerSpec(
+    config="ntuple:NTupleConfig",
+    learner="ntuple:NTupleLearner",
+    players={
+        ONE_PLY: "ntuple:load_player",
+        EXPECTIMAX: "ntuple:load_expectimax_player",
+        TREE: "muzero2048.players.ntuple_player:load_player",  # a name alone: ntuple imports nothing of muzero2048
+    },
+    uses_jax=False,
+    memory_keys="ntuple.stages or ntuple.network",
+    value="ntuple",
+    models=("simulator",),
+    start_key="start.kind",
+    begin_from="ntuple.learning.begin_from:begin_from",
+    network_files=(".w",),
+)
