@@ -1,4 +1,4 @@
-"""A wheel holds all that its commands need: they run from another folder, without the checkout."""
+"""A wheel contains all files that its commands need: they run in another folder, without the checkout."""
 
 import json
 import os
@@ -19,7 +19,7 @@ ntuple: {rows: 2, columns: 3, network: "012,345", env_steps: 2000, report_env_st
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the content of the wheel, as pip would install it."""
+    """Return a folder with the content of the wheel, as pip would install it."""
     folder = tmp_path_factory.mktemp("wheel")
     words = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run(words, cwd=ROOT, check=True, capture_output=True, timeout=120)
