@@ -111,7 +111,7 @@ def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
     if not file.is_file():
         raise UserError(f"there is no config {file}; give a YAML file such as those in configs/")
     _check_words(overrides, "run.seed=1")
-    return _blaming(str(file), overrides, lambda words: _experiment(_read_file(file), _parse_overrides(words)))
+    return _attributing(str(file), overrides, lambda words: _experiment(_read_file(file), _parse_overrides(words)))
 
 
 def override_settings(name: str, settings: T, overrides: Sequence[str], place: str) -> T:
@@ -140,7 +140,7 @@ def override_settings(name: str, settings: T, overrides: Sequence[str], place: s
         present = in_present_form(schema, OmegaConf.to_container(parsed))
         return OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(schema(settings)), present))
 
-    found = _blaming(place, overrides, changed)
+    found = _attributing(place, overrides, changed)
     idle = without_effect(found)
     for key in dict.fromkeys(word.partition("=")[0] for word in overrides):
         if key in idle:
@@ -155,7 +155,7 @@ def warn_without_effect(experiment: Experiment) -> None:
         warn(line)
 
 
-def _blaming(place: str, overrides: Sequence[str], build: Callable[[Sequence[str]], T]) -> T:
+def _attributing(place: str, overrides: Sequence[str], build: Callable[[Sequence[str]], T]) -> T:
     """Return `build(overrides)`.
 
     Raises:
@@ -166,10 +166,10 @@ def _blaming(place: str, overrides: Sequence[str], build: Callable[[Sequence[str
         return build(overrides)
     except MISTAKES as error:
         mistake = _mistake_text(error)
-    guilty = [
+    responsible = [
         word for i, word in enumerate(overrides) if _mistake(build, [*overrides[:i], *overrides[i + 1 :]]) != mistake
     ]
-    where = f"override{'s' if len(guilty) > 1 else ''} {' '.join(guilty)}" if guilty else place
+    where = f"override{'s' if len(responsible) > 1 else ''} {' '.join(responsible)}" if responsible else place
     raise UserError(f"{where}: {mistake}")
 
 
