@@ -74,14 +74,14 @@ NTUPLE = (
         "ntuple/td/step_sizes.py",
         "summed = moved if size.takes_steps else delta\n",
         "summed = moved if size.takes_steps else delta * decay\n",
-        ("ntuple/learning/test_step_sizes.py", "ntuple/learning/test_targets.py"),
+        ("ntuple/td/test_step_sizes.py", "ntuple/td/test_targets.py"),
     ),
     Mutant(
         "autostep-rates-without-limit",
         "ntuple/td/step_sizes.py",
         "weights[at + U3] -= excess",
         "weights[at + U3] -= np.float32(0)",
-        ("ntuple/learning/test_step_sizes.py", "ntuple/learning/test_targets.py"),
+        ("ntuple/td/test_step_sizes.py", "ntuple/td/test_targets.py"),
     ),
     Mutant(
         "otd-switch-one-report-late",
@@ -95,14 +95,14 @@ NTUPLE = (
         "ntuple/td/targets.py",
         "range(max(first, last + 1 - target.horizon), last + 1)",
         "range(max(first, last + 2 - target.horizon), last + 1)",
-        ("ntuple/learning/test_targets.py",),
+        ("ntuple/td/test_targets.py",),
     ),
     Mutant(
         "lambda-return-weights-exchanged",
         "ntuple/td/targets.py",
         "returned = (UNDECAYED - target.decay) * value + target.decay * returned",
         "returned = target.decay * value + (UNDECAYED - target.decay) * returned",
-        ("ntuple/learning/test_targets.py",),
+        ("ntuple/td/test_targets.py",),
     ),
     Mutant(
         "stage-begins-above-threshold",
@@ -304,7 +304,7 @@ LAUNCH = (
         "launch/machine/signals.py",
         "return None if self.requested else call()",
         "return call()",
-        ("launch/run/test_signals.py",),
+        ("launch/machine/test_signals.py",),
     ),
 )
 
