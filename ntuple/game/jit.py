@@ -3,8 +3,8 @@
 numba's own cache key is the time stamp of the kernel's file and the kernel's line number. It has two faults: it misses
 an edit in another file, such as in a function that the kernel calls, and a changed comment discards the kernel.
 
-Here the key is a digest of the bytecode of the kernel's module and of all modules of this source tree that it imports,
-directly or indirectly. Only these can change the machine code. Comments, docstrings, line numbers and files that no
+Here the key is a digest of the names and the bytecode of the kernel's module and of all modules of this source tree that
+it imports, directly or indirectly. Only these can change the machine code. Comments, docstrings, line numbers and files that no
 kernel imports do not change the key. Several clones of the same code share the compiled kernels.
 """
 
@@ -91,9 +91,15 @@ def source_digest(file: Path) -> str:
         found |= new
         pending += new
     digest = hashlib.sha256(sys.implementation.cache_tag.encode())
-    for one in sorted(_module(one)[0] for one in found):
-        digest.update(one)
+    for name, one in sorted((_name_of(one), one) for one in found):
+        # With its name: numba pickles argument types by the module that defines them.
+        digest.update(name.encode() + _module(one)[0])
     return digest.hexdigest()[:16]
+
+
+def _name_of(file: Path) -> str:
+    """Return a file's path below SOURCE_ROOT, the same in all clones; the whole path of a file elsewhere."""
+    return file.relative_to(SOURCE_ROOT).as_posix() if file.is_relative_to(SOURCE_ROOT) else str(file)
 
 
 @functools.cache

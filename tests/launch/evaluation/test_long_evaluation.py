@@ -119,7 +119,7 @@ def test_regret_against_the_solution(run: str, capsys: pytest.CaptureFixture[str
         assert 0 < result["regret_a_move"] < result["regret_worst"]
         assert result["regret_worst_move"] in "URDL"
     assert greedy["regret_a_game"] > learned["regret_a_game"]
-    deep = ("--search", "expectimax", "--plies", "9")
+    deep = ("--search", "expectimax", "--plies", "5")
     searched = last_json(capsys, "evaluate", run, *deep, "--games", "40", "--solution", "2x3.sol")
     assert searched["regret_a_game"] < learned["regret_a_game"]
 

@@ -135,7 +135,7 @@ def test_a_signal_to_the_second_ends_an_evaluation_of_the_first(toy_yaml: Path) 
     assert read_checkpoint(find_checkpoint(RUN))[1].evaluated_env_steps == 0
 
 
-@pytest.mark.parametrize("killed", [0, 1])
+@pytest.mark.parametrize("killed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_lost_process_ends_the_other_which_names_it(toy_yaml: Path, killed: int) -> None:
     with _toys("toy.env_steps=100_000") as running:
         _wait_for_rows(running, 4)

@@ -146,7 +146,7 @@ def test_targets_beyond_the_support_are_worth_a_word(run: Run, monkeypatch: pyte
         run[0].advance()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["td_afterstate", pytest.param("q_learning", marks=pytest.mark.slow)])
 def test_it_learns_2x2(method: str) -> None:
     """The mean score exceeds 80% of the optimum; random play scores 19.66, greedy play 24.04."""
     config = small_config(

@@ -64,6 +64,21 @@ def test_digest_follows_the_code_alone(tmp_path, digest, file, old, new, changes
     assert (digest() != before) is changes
 
 
+def test_digest_follows_the_name_of_a_module(tmp_path, digest):
+    """numba pickles the types of arguments by the name of their module."""
+    before = digest()
+    (tmp_path / "pkg" / "inner").rename(tmp_path / "pkg" / "moved")
+    caller = tmp_path / "pkg" / "caller.py"
+    caller.write_text(caller.read_text().replace("pkg.inner", "pkg.moved"))
+    assert digest() != before
+    other = tmp_path / "pkg" / "other.py"
+    moved = other.rename(tmp_path / "pkg" / "another.py")
+    assert jit.source_digest(moved) != jit.source_digest(caller)
+    found = jit.source_digest(moved)
+    moved.rename(other)
+    assert jit.source_digest(other) != found
+
+
 def test_a_comment_compiles_nothing_and_an_edit_of_a_callee_does(tmp_path):
     """Each run is a separate process, as when a user edits a file and runs again."""
     (tmp_path / "pkg" / "inner").mkdir(parents=True)
