@@ -3,9 +3,9 @@
 numba's own cache key is the time stamp of the kernel's file and the kernel's line number. It has two faults: it misses
 an edit in another file, such as in a function that the kernel calls, and a changed comment discards the kernel.
 
-Here the key is a digest of the names and the bytecode of the kernel's module and of all modules of this source tree that
-it imports, directly or indirectly. Only these can change the machine code. Comments, docstrings, line numbers and files that no
-kernel imports do not change the key. Several clones of the same code share the compiled kernels.
+Here the key is a digest of the names and the bytecode of the kernel's module and of all modules of this source tree
+that it imports, directly or indirectly. Only these can change the machine code. Comments, docstrings, line numbers and
+files that no kernel imports do not change the key. Several clones of the same code share the compiled kernels.
 """
 
 import ast

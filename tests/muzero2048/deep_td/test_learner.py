@@ -22,7 +22,7 @@ from muzero2048.networks.config import NetworkConfig
 from muzero2048.search.config import SearchConfig
 from muzero2048.training.config import OptimizerConfig, ReplayConfig
 from tests.muzero2048.deep_td.test_train_step import shared_learner
-from tests.muzero2048.deep_td.toy_network import METHODS, small_config, values_of
+from tests.muzero2048.deep_td.toy_network import small_config, values_of
 from tests.settings import configured
 
 CONFIG = small_config(rows=2, columns=2, exploration=ExplorationConfig(0.4, 0.1, 0.6))

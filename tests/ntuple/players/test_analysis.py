@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from reference import ntuple as reference
 from reference import positions, rules
-from tests.ntuple.learning.test_state_and_q import ActionNetwork, move_value
 
 from ntuple import Analysis, GreedyPlayer, NTuplePlayer, RandomPlayer, make_rules
 from ntuple.game.baselines import draw_move
@@ -17,6 +16,7 @@ from ntuple.tables.patterns import parse_network
 from ntuple.tables.record_fields import read_field, write_field
 from ntuple.td.state_and_q import AFTERSTATES, KINDS
 from tests.ntuple.drivers import to_board, to_reference
+from tests.ntuple.td.test_state_and_q import ActionNetwork, move_value
 
 TEXT = "012,0134"
 OVER = ((1, 2, 1), (2, 1, 2), (1, 2, 1))
