@@ -48,6 +48,7 @@ def test_a_wheel_has_all_files_of_the_packages_and_all_configs(site: Path):
     assert all((site / "launch" / "example_configs" / file.relative_to(ROOT / "configs")).is_file() for file in configs)
 
 
+@pytest.mark.slow
 def test_the_commands_of_a_wheel_run_in_another_folder(site: Path):
     Path("one.yaml").write_text(CONFIG)
     run = ["-m", "launch"]

@@ -24,7 +24,7 @@ TABLES = configured(small_config("grounded").network, value_tuples="lines square
 CONFIG = small_config(
     network=TABLES, rows=2, columns=2, num_envs=24, report_env_steps=24 * 8 * 2, env_steps=24 * 8 * 6, ema_decay=0.9,
     search=SearchConfig(simulations=6),
-    replay=ReplayConfig(24 * 32, 64, priority_exponent=0.5, importance_exponent=1.0, reanalyse=0.5),
+    replay=ReplayConfig(24 * 32, 64, priority_exponent=0.5, importance_exponent=1.0),
 )  # fmt: skip
 
 AGREEMENT = "swap/agreement"  # a share of 528 positions: if two moves are equal up to rounding, either can be chosen
