@@ -13,7 +13,7 @@ READY := $(VENV)/ready
 RUN := $(BIN)/muzero2048
 DEMO := runs/quick-ntuple runs/quick-muzero
 
-.PHONY: demo test test-slow test-mutants check bench lock clean
+.PHONY: demo test fast-tests test-slow test-mutants check bench lock clean
 
 demo: $(READY)
 	$(RUN) train configs/quick/ntuple.yaml --resume
@@ -21,7 +21,11 @@ demo: $(READY)
 	$(RUN) compare $(DEMO) --x wall_hours --out runs/quick-comparison
 	@echo "open runs/quick-comparison/index.html"
 
-test: check
+# The checks run beside the tests: each of them uses one core.
+test: $(READY)
+	$(MAKE) --no-print-directory -j2 check fast-tests
+
+fast-tests: $(READY)
 	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadfile --durations 20
 
 test-slow: $(READY)

@@ -118,6 +118,7 @@ def test_rows_of_the_accuracy_benchmark() -> None:
     assert all(row.unit == "points" and row.value >= 0 for row in found)
 
 
+@pytest.mark.slow
 def test_rows_of_the_search_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "BATCH", 3)
     monkeypatch.setattr(search, "SEARCHES", 2)

@@ -90,7 +90,8 @@ def test_what_xla_writes_of_loops_is_read():
     assert whole.kernels >= 8 * once.kernels > 0
 
 
-@pytest.mark.parametrize(("simulations", "waits"), [(4, False), pytest.param(8, True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("simulations", "waits"), [(4, False), (8, True)])
 def test_a_search_of_one_batch_never_waits_for_the_host(simulations: int, waits: bool):
     """The programs are compiled for the CPU, where the blocks of a deeper search are loops of unknown length too."""
     settings = load_experiment(CONFIGS / "tiny.yaml", [f"muzero.search.simulations={simulations}"]).settings

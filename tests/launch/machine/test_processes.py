@@ -187,6 +187,7 @@ def test_processes_with_different_configs_are_refused(toy_yaml: Path) -> None:
     assert not RUN.exists()
 
 
+@pytest.mark.slow
 def test_processes_that_are_not_all_started_say_so(toy_yaml: Path) -> None:
     with _toys(patch="processes.JOIN_SECONDS = 2; os.environ['JAX_PROCESS_ID'] == '1' and sys.exit(0)") as running:
         (_, first), _ = _outputs(running, [1, 0])

@@ -22,6 +22,7 @@ def _learned(name: str) -> list[dict]:
     return [{key: row[key] for key in row if not key.startswith(("perf/", "wall_", "eval/moves_per"))} for row in rows]
 
 
+@pytest.mark.slow
 def test_a_profiled_run_leaves_a_trace_and_learns_the_same(capsys):
     assert main(["train", str(CONFIG), *SMALL, "run.name=plain"]) == 0
     assert not Path("runs/plain/profile").exists()

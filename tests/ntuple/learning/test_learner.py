@@ -36,7 +36,7 @@ def _mean_of_the_best(truth: reference.Network, after: rules.Board) -> float:
         (False, 0.5, "expected", "normal", {}),
         (True, 0.0, "expected", "restart", {}),  # restarts need the history of whole games
         (False, 0.5, "td", "normal", {"symmetry": False}),
-        (True, 0.0, "expected", "restart", {"symmetry": False}),
+        pytest.param(True, 0.0, "expected", "restart", {"symmetry": False}, marks=pytest.mark.slow),
         (False, 0.0, "td", "normal", {"symmetry": False, "rows": 2, "network": "012,0134"}),
         (False, 0.0, "td", "normal", {"rows": 2, "network": "012,0134"}),
     ],
