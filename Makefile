@@ -21,7 +21,7 @@ demo: $(READY)
 	$(RUN) compare $(DEMO) --x wall_hours --out runs/quick-comparison
 	@echo "open runs/quick-comparison/index.html"
 
-# The checks run beside the tests: each of them uses one core.
+# The checks run at the same time as the tests.
 test: $(READY)
 	$(MAKE) --no-print-directory -j2 check fast-tests
 
