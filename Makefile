@@ -11,6 +11,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 RUN := $(BIN)/muzero2048
+# One worker more than cores, at most 8: some tests wait for processes and signals.
+WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, (os.cpu_count() or 1) + 1))')
 DEMO := runs/quick-ntuple runs/quick-muzero
 
 .PHONY: demo test fast-tests test-slow test-mutants check bench lock clean
@@ -26,7 +28,7 @@ test: $(READY)
 	$(MAKE) --no-print-directory -j2 check fast-tests
 
 fast-tests: $(READY)
-	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadfile --durations 20
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --durations 20
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow
