@@ -31,12 +31,12 @@ class LearnerSpec(NamedTuple):
     memory_keys: str  # settings that decide how much memory a training takes, as words of a sentence
     several_processes: bool = False  # whether several processes can train one run together
 
-    # Of tree search.
+    # Settings for tree search.
     value: str = ""  # what evaluates positions: network, ntuple
     models: tuple[str, ...] = ()  # what it can plan in: learned, simulator
     has_search_settings: bool = False  # whether it trains by tree search: its config has a SearchConfig `search`
 
-    # Of training.
+    # Settings for training.
     start_key: str = ""  # key of its config for the start of training games; "": always from normal starts
     begin_from: Reference = ""  # (learner, path, config): begin with the network of a checkpoint; "": it cannot
     network_files: tuple[str, ...] = ()  # suffixes of other files that `begin_from` reads; their config is None

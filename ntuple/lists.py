@@ -90,12 +90,9 @@ def _as_pair(kind: Any, value: Any) -> Any:
 def _from_text(kind: Any, text: str) -> tuple[Any, ...]:
     element = _element(kind)
     words = [word for word in re.split(r"[\s,+]+" if element is int else r"[\s,]+", text) if word]
-    try:
-        if get_origin(element) is tuple:
-            pairs = [word.split(":") for word in words]
-            return tuple(tuple(part(one) for part, one in zip(get_args(element), pair, strict=True)) for pair in pairs)
-        if element is int:
-            return tuple(int(word) for word in words)
-    except ValueError as error:
-        raise ValueError(f"{text!r} is no {list_words(kind).removeprefix('a ')}") from error
+    if get_origin(element) is tuple:
+        pairs = [word.split(":") for word in words]
+        return tuple(tuple(part(one) for part, one in zip(get_args(element), pair, strict=True)) for pair in pairs)
+    if element is int:
+        return tuple(int(word) for word in words)
     return tuple(int(word) if element == int | str and word.isdecimal() else word for word in cast(list[str], words))

@@ -8,9 +8,10 @@ Files and checkpoints of earlier versions have former names of keys (`Settings.f
 """
 
 import dataclasses
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args
 
 from ntuple.lists import as_tuple, is_list, list_words
+from ntuple.settings import types_of
 
 
 def in_present_form(kind: type[Any], values: Any, prefix: str = "") -> Any:
@@ -31,7 +32,7 @@ def in_present_form(kind: type[Any], values: Any, prefix: str = "") -> Any:
     if not isinstance(values, dict):
         return values
     found = _renamed(kind, values, prefix)
-    types = get_type_hints(kind)
+    types = types_of(kind)
     for name, value in found.items():
         wanted = types.get(name)
         if dataclasses.is_dataclass(wanted):

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 LARGEST = 10**15  # upper bound of an int for which none is given: sums of thousands of them fit in 64 bits
 _METADATA = "setting"
-_HINTS: dict[type[Any], dict[str, Any]] = {}  # type hints of each class; reading them takes longer than all checks
+_HINTS: dict[type[Any], dict[str, Any]] = {}  # of `types_of`
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Settings:
             ValueError: a value is out of its range or has another type; the message names the key.
         """
         for field in dataclasses.fields(self):  # type: ignore[arg-type] # subclasses are dataclasses
-            value, kind = getattr(self, field.name), _types(type(self))[field.name]
+            value, kind = getattr(self, field.name), types_of(type(self))[field.name]
             accepted = _range(field, kind)
             if is_list(kind):
                 value = self._set_list(field.name, kind, value)
@@ -180,7 +180,7 @@ def keys_of(kind: type[Any], prefix: str = "", only_if: str = "") -> list[Key]:
     found: list[Key] = []
     for field in dataclasses.fields(kind):
         type_: Any
-        type_, details = _types(kind)[field.name], setting_of(field)
+        type_, details = types_of(kind)[field.name], setting_of(field)
         condition = details.only_if or only_if
         if dataclasses.is_dataclass(type_):
             found += keys_of(cast(type[Any], type_), f"{prefix}{field.name}.", condition)
@@ -236,7 +236,8 @@ def _clause_holds(clause: str, settings: Any) -> bool:
     return (value in values.split("|")) != path.endswith("!")
 
 
-def _types(kind: type[Any]) -> dict[str, Any]:
+def types_of(kind: type[Any]) -> dict[str, Any]:
+    """Return the types of a dataclass's fields; they are found once, because that takes longer than all checks."""
     if kind not in _HINTS:
         _HINTS[kind] = get_type_hints(kind)
     return _HINTS[kind]

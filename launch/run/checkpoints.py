@@ -21,9 +21,10 @@ from typing import Any
 
 from launch.config.experiment import CONFIG_FILE, Experiment, load_experiment
 from launch.errors import UserError, warn
-from launch.files import sync, write_json
+from launch.files import write_json
 from launch.learners.interfaces import Learner
 from launch.machine.processes import Processes
+from ntuple.files.whole_file import sync
 
 FOLDER = "checkpoints"
 SNAPSHOTS = "snapshots"  # folder of a run with checkpoints that are never deleted

@@ -15,14 +15,14 @@ def whole_file(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f".{path.name}.part")
     try:
         yield temporary
-        _sync(temporary)
+        sync(temporary)
         temporary.rename(path)
     finally:
         temporary.unlink(missing_ok=True)
-    _sync(path.parent)
+    sync(path.parent)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
     """Force a file or the entries of a folder to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
