@@ -13,7 +13,6 @@ Value, policy and chance losses therefore stop at the latent. The model learns t
 value-equivalent, and for that reason has its own name.
 """
 
-import functools
 from typing import ClassVar, NamedTuple
 
 import jax
@@ -26,6 +25,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt8
 from muzero2048.game.observation import planes
 from muzero2048.models.base import AfterstatePrediction, Model, Prediction
 from muzero2048.muzero.config import MuZeroConfig
+from muzero2048.networks.board_lines import from_lines, to_lines
 from muzero2048.networks.trunks import make_norm, make_trunk, value_initializers
 from muzero2048.networks.value_codec import transform
 from muzero2048.networks.value_tables import ValueTables
@@ -113,15 +113,8 @@ class GroundedModel(Model):
         self, state: Float[Array, "B N D"], action: Int[Array, "B"]
     ) -> tuple[Float[Array, "B N D"], Move]:
         """phi: apply the line network to the lines along which the action slides."""
-        batch, _, width = state.shape
-        all_lines = _lines(*self.board_shape)
-        _, num_lines, length = all_lines.shape
-        padded = jnp.pad(state, ((0, 0), (0, 1), (0, 0)))  # cell N: missing cells of short lines
-        cells = jnp.asarray(all_lines.reshape(4, -1))[action]
-        lines = jnp.take_along_axis(padded, cells[..., None], axis=1).reshape(batch, num_lines, length, width)
-        slid = self._slide(lines).reshape(batch, num_lines * length, width)
-        places = jnp.asarray(_places(*self.board_shape))[action]
-        afterstate = jnp.take_along_axis(slid, places[..., None], axis=1)
+        slid = self._slide(to_lines(state, action, self.board_shape))
+        afterstate = from_lines(slid, action, self.board_shape)
         return afterstate, Move(self._tiles(state), self._tiles(afterstate))
 
     def _slide(self, lines: Float[Array, "B L length D"]) -> Float[Array, "B L length D"]:
@@ -232,23 +225,3 @@ class GroundedModel(Model):
 def _alike(x: Float[Array, "*B D"], y: Float[Array, "*B D"]) -> Float[Array, "*B"]:
     """Return 1 for equal cells, and nearly 0 for different ones (embeddings have a length of about 1)."""
     return jnp.exp(-ALIKE_SCALE * jnp.sum((x - y) ** 2, axis=-1))
-
-
-@functools.cache
-def _lines(rows: int, columns: int) -> np.ndarray:
-    """Return the cells of the lines of each action, wall first: int32[4, L, length]; N for missing cells."""
-    cells = np.arange(rows * columns).reshape(rows, columns)
-    size = max(rows, columns)
-    padded = []
-    for lines in (cells.T, cells[:, ::-1], cells.T[:, ::-1], cells):
-        frame = np.full((size, size), cells.size, np.int32)
-        frame[: lines.shape[0], : lines.shape[1]] = lines
-        padded.append(frame)
-    return np.stack(padded)
-
-
-@functools.cache
-def _places(rows: int, columns: int) -> np.ndarray:
-    """Return the place of each cell in the flattened lines of an action: int32[4, N]."""
-    lines = _lines(rows, columns).reshape(4, -1)
-    return np.array([[np.flatnonzero(cells == cell)[0] for cell in range(rows * columns)] for cells in lines], np.int32)

@@ -48,7 +48,10 @@ class LatentModel(Model):
         self.value_head = Head(network, places, bins, rngs, **initializers)
         self.chance_head = Head(network, places, self.codes, rngs)
         self.afterstate_value_head = Head(network, places, bins, rngs, **initializers)
-        self.reward_head = Head(network, places, bins, rngs, **value_initializers(config.value, FIRST_REWARD))
+        self.reward_codec = config.reward_codec
+        self.reward_head = Head(
+            network, places, self.reward_codec.bins, rngs, **value_initializers(self.reward_codec, FIRST_REWARD)
+        )
         if config.losses.consistency > 0:
             self.predictor = nnx.Sequential(
                 Head(network, places, network.width, rngs),
@@ -114,11 +117,11 @@ class LatentModel(Model):
 
     def reward(self, reward_head: Float[Array, "B bins"]) -> Float[Array, "B"]:
         """Decode the reward."""
-        return self.codec.decode(reward_head)
+        return self.reward_codec.decode(reward_head)
 
     def reward_loss(self, reward_head: Float[Array, "B bins"], target: Float[Array, "B"]) -> Float[Array, "B"]:
         """Compute the cross-entropy of the coded reward."""
-        return self.codec.loss(reward_head, target)
+        return self.reward_codec.loss(reward_head, target)
 
 
 def _append(x: Float[Array, "B *S width"], context: Float[Array, "B D"]) -> Float[Array, "B *S width_plus_D"]:

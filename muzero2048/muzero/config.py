@@ -1,9 +1,10 @@
 """Configuration of the MuZero learner; ntuple/settings.py checks the values and defines `only_if`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from muzero2048.networks.config import GROUNDED
+from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.search.config import SearchConfig
 from muzero2048.training.config import TrainingConfig
 from ntuple.settings import Settings, group, setting
@@ -56,6 +57,26 @@ class LossWeights(Settings, prefix="losses"):
 
 
 @dataclass(frozen=True)
+class RewardConfig(Settings, prefix="reward"):
+    """Support of the reward head of a latent model or a model of cells."""
+
+    bins: int = setting(
+        0,
+        "Points of the support of the reward; 0: the support of the value. Rewards are mostly below 30 points, which a "
+        "coarse support of the value puts into its first bin.",
+        at_least=0,
+        at_most=2**16,
+    )
+    h_max: float = setting(
+        200.0,
+        "Last point of the support, in units of h: h^-1(200) = 28,000 points.",
+        above=0,
+        at_most=1e6,
+        only_if="reward.bins!=0",
+    )
+
+
+@dataclass(frozen=True)
 class MuZeroConfig(TrainingConfig):
     """Configuration of a MuZero experiment."""
 
@@ -76,6 +97,7 @@ class MuZeroConfig(TrainingConfig):
     )
     chance: ChanceConfig = group(ChanceConfig)
     search: SearchConfig = group(SearchConfig)
+    reward: RewardConfig = group(RewardConfig)
     losses: LossWeights = group(LossWeights)
 
     def __post_init__(self) -> None:
@@ -85,6 +107,16 @@ class MuZeroConfig(TrainingConfig):
         spawns = 2 * self.rows * self.columns
         if self.chance.encoder == "oracle" and self.chance.codes < spawns:
             self.chance.refuse("codes", f"{spawns} or more: the oracle on {self.rows}x{self.columns} cells needs them")
+        cells = self.rows * self.columns
+        if self.network.model == "cells" and self.network.cells.code_input == "cell" and self.chance.codes % cells:
+            self.chance.refuse("codes", f"a multiple of {cells}, the cells of the board: network.cells.code_input=cell")
         # A chunk then holds a whole sequence, and so does the replay buffer: its capacity is a multiple of the chunk.
         if self.chunk <= self.unroll_steps:
             self.refuse("chunk", f"more than unroll_steps = {self.unroll_steps}")
+
+    @property
+    def reward_codec(self) -> ValueCodec:
+        """Code of the reward."""
+        if not self.reward.bins:
+            return self.value
+        return replace(self.value, bins=self.reward.bins, h_max=self.reward.h_max)

@@ -10,8 +10,8 @@ TUPLE_SHAPES = ("lines", "squares", "rects", "axes")  # defined in muzero2048/ne
 SHAPES = f"some of the names {', '.join(TUPLE_SHAPES)}"
 
 # Conditions under which keys have an effect.
-LATENT, GROUNDED = "network.model=latent", "network.model=grounded"
-HAS_BLOCKS = "network.model=latent or network.trunk=residual_mlp|se_resnet|tuples"
+LATENT, CELLS, GROUNDED = "network.model=latent", "network.model=cells", "network.model=grounded"
+HAS_BLOCKS = "network.model=latent|cells or network.trunk=residual_mlp|se_resnet|tuples"
 TUPLES, TABLES = "network.trunk=tuples", "network.value_tables.shapes!="
 
 
@@ -36,6 +36,22 @@ class LatentConfig(Settings, prefix="network.latent"):
         "append",
         "Input of phi. append: the state with the action appended, as published. outer: outer product of state and "
         "action, so the first layer of phi has separate weights for each action.",
+    )
+
+
+@dataclass(frozen=True)
+class CellsConfig(Settings, prefix="network.cells"):
+    """The model of cells (muzero2048/models/cells.py)."""
+
+    cell_width: int = setting(32, "Length of the latent vector of one cell.", at_least=1, at_most=4096)
+    line_width: int = setting(256, "Hidden units of phi on one line.", at_least=1, at_most=2**16)
+    tuple_width: int = setting(
+        64, "Units of the first layer of the trunk for each row, column and square.", at_least=1, at_most=2**16
+    )
+    code_input: Literal["dense", "cell"] = setting(
+        "cell",
+        "What a chance code adds before g. dense: a vector for all cells. cell: code c adds one of C / N vectors to "
+        "cell c N / C, so all cells share these vectors; C must be a multiple of N.",
     )
 
 
@@ -75,10 +91,11 @@ class ValueTablesConfig(Settings, prefix="network.value_tables"):
 class NetworkConfig(Settings, prefix="network"):
     """The model and its networks."""
 
-    model: Literal["latent", "grounded"] = setting(
+    model: Literal["latent", "cells", "grounded"] = setting(
         "latent",
-        "latent: an abstract state trained by value equivalence, as published (muzero2048/models/latent.py). grounded: "
-        "a state of H*W cells with a reconstruction loss (muzero2048/models/grounded.py).",
+        "latent: an abstract state trained by value equivalence, as published (muzero2048/models/latent.py). cells: "
+        "the same with one vector per cell (muzero2048/models/cells.py). grounded: a state of H*W cells with a "
+        "reconstruction loss (muzero2048/models/grounded.py).",
     )
     trunk: Literal["residual_mlp", "se_resnet", "tuples", "cnn_2x2", "cnn_3x3"] = setting(
         "residual_mlp",
@@ -103,6 +120,7 @@ class NetworkConfig(Settings, prefix="network"):
     )
     tuple_trunk: TupleTrunkConfig = group(TupleTrunkConfig, only_if=TUPLES)
     latent: LatentConfig = group(LatentConfig, only_if=LATENT)
+    cells: CellsConfig = group(CellsConfig, only_if=CELLS)
     grounded: GroundedConfig = group(GroundedConfig, only_if=GROUNDED)
     value_tables: ValueTablesConfig = group(ValueTablesConfig)
 

@@ -1,0 +1,181 @@
+"""The model of cells: value-equivalent MuZero whose latent state keeps the cells of the board apart.
+
+The latent is one vector per cell, normalised.
+
+    h        the embedding of the tile of each cell
+    phi      one network on lines of cells, shared by all lines and all four actions; the action selects the orientation
+             of the lines. The reward is read from its hidden units, summed over the lines
+    g        one network on the cells, shared by all cells; a code writes a vector of its own into every cell
+             (code_input: dense), or one of C / N vectors into one cell (code_input: cell)
+    f, psi   heads on one trunk that reads rows, columns and squares of the latent; rows and columns share their first
+             layer, and so do the squares
+    e        reads the predicted afterstate (without gradient) and h(o_{t+1})
+
+What the form knows about 2048 is its geometry: the board has cells, a move acts on lines, and the same way on all of
+them. It knows no rule: all functions are learned by value equivalence and a consistency loss on the latent
+(losses.consistency). There is no reconstruction and no true afterstate, in contrast to the grounded model.
+"""
+
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jaxtyping import Array, Float, Int, UInt8
+
+from muzero2048.models.base import AfterstatePrediction, Model, Prediction
+from muzero2048.muzero.config import MuZeroConfig
+from muzero2048.networks.board_lines import from_lines, rows_and_columns, squares, to_lines
+from muzero2048.networks.trunks import Head, MLPBlock, make_norm, value_initializers
+
+FIRST_REWARD = 4.0  # points of any move to a new network; values would keep a larger error for long
+STATE, AFTERSTATE = 0, 1
+
+
+class CellsTrunk(nnx.Module):
+    """Hidden units for each row, column and square, then a layer over all of them and residual blocks."""
+
+    def __init__(self, config: MuZeroConfig, rngs: nnx.Rngs):
+        network, (rows, columns) = config.network, (config.rows, config.columns)
+        dtype, cells = jnp.dtype(network.compute_dtype), network.cells
+        self.board_shape = (rows, columns)
+        self.lines = nnx.Linear(max(rows, columns) * cells.cell_width, cells.tuple_width, dtype=dtype, rngs=rngs)
+        self.squares = nnx.Linear(4 * cells.cell_width, cells.tuple_width, dtype=dtype, rngs=rngs)
+        placements = rows + columns + (rows - 1) * (columns - 1)
+        self.mix = nnx.Linear(placements * cells.tuple_width, network.width, dtype=dtype, rngs=rngs)
+        self.kind = nnx.Param(jnp.zeros((2, network.width)))
+        self.blocks = nnx.List([MLPBlock(network, rngs) for _ in range(network.blocks)])
+
+    def __call__(self, latent: Float[Array, "B N D"], kind: int) -> Float[Array, "B width"]:
+        """Compute features of states (kind 0) or afterstates (kind 1)."""
+        hidden = [
+            self.lines(rows_and_columns(latent, self.board_shape)),
+            self.squares(squares(latent, self.board_shape)),
+        ]
+        x = nnx.relu(jnp.concatenate(hidden, axis=1)).reshape(len(latent), -1)
+        x = self.mix(x) + self.kind[...][kind]
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+class CellsModel(Model):
+    """The functions on a latent float32[B, N, cell_width]."""
+
+    parts: ClassVar = {
+        "representation": ("embedding",),
+        "dynamics": (
+            "line_hidden", "line_out", "norm", "reward_head", "code_vectors", "g_hidden", "g_out", "predictor",
+        ),
+        "prediction": ("trunk", "policy_head", "value_head", "chance_head", "afterstate_value_head"),
+        "encoder": ("encoder",),
+    }  # fmt: skip
+
+    def __init__(self, config: MuZeroConfig, rngs: nnx.Rngs):
+        super().__init__(config)
+        network, num_cells = config.network, config.rows * config.columns
+        dtype = jnp.dtype(network.compute_dtype)
+        width, line_width = network.cells.cell_width, network.cells.line_width
+        self.board_shape, self.num_cells = (config.rows, config.columns), num_cells
+        length = max(self.board_shape)
+        self.embedding = nnx.Embed(self.tile_levels, width, rngs=rngs)
+        self.norm = make_norm(width, network, rngs)
+        self.line_hidden = nnx.Linear(length * width, line_width, dtype=dtype, rngs=rngs)
+        self.line_out = nnx.Linear(line_width, length * width, dtype=dtype, rngs=rngs)
+        self.reward_codec = config.reward_codec
+        self.reward_head = nnx.Linear(
+            line_width, self.reward_codec.bins, rngs=rngs, **value_initializers(self.reward_codec, FIRST_REWARD)
+        )
+        self.by_cell = network.cells.code_input == "cell"
+        self.kinds = self.codes // num_cells
+        vectors = (self.kinds, width) if self.by_cell else (self.codes, num_cells * width)
+        self.code_vectors = nnx.Param(jax.random.normal(rngs.params(), vectors) * 0.5)
+        self.g_hidden = nnx.Linear(2 * width, 2 * width, dtype=dtype, rngs=rngs)
+        self.g_out = nnx.Linear(2 * width, width, dtype=dtype, rngs=rngs)
+        self.trunk = CellsTrunk(config, rngs)
+        bins, initializers = config.value.bins, value_initializers(config.value, config.optimistic_value)
+        self.policy_head = Head(network, 1, 4, rngs)
+        self.value_head = Head(network, 1, bins, rngs, **initializers)
+        self.chance_head = Head(network, 1, self.codes, rngs)
+        self.afterstate_value_head = Head(network, 1, bins, rngs, **initializers)
+        if not self.oracle:
+            per_cell = self.by_cell
+            inputs, outputs = (2 * width, self.kinds) if per_cell else (2 * num_cells * width, self.codes)
+            self.encoder = nnx.Sequential(
+                nnx.Linear(inputs, 128, rngs=rngs), nnx.relu, nnx.Linear(128, outputs, rngs=rngs)
+            )
+        if config.losses.consistency > 0:
+            self.predictor = nnx.Sequential(
+                nnx.Linear(width, width, rngs=rngs), nnx.relu, nnx.Linear(width, width, rngs=rngs)
+            )
+
+    def representation(self, cells: UInt8[Array, "B N"]) -> Float[Array, "B N D"]:
+        """h: embed the tile of each cell."""
+        return self.norm(self.embedding(jnp.minimum(cells, self.tile_levels - 1).astype(jnp.int32)))
+
+    def prediction(self, state: Float[Array, "B N D"]) -> Prediction:
+        """f: apply the trunk and two heads."""
+        x = self.trunk(state, STATE)
+        return Prediction(self.policy_head(x), self.value_head(x))
+
+    def afterstate_dynamics(
+        self, state: Float[Array, "B N D"], action: Int[Array, "B"]
+    ) -> tuple[Float[Array, "B N D"], Float[Array, "B bins"]]:
+        """phi: apply the line network to the lines along which the action slides; second output: reward logits."""
+        lines = to_lines(state, action, self.board_shape)
+        batch, size, _, width = lines.shape
+        hidden = nnx.relu(self.line_hidden(lines.reshape(batch, size, size * width)))
+        change = self.line_out(hidden).reshape(lines.shape)
+        afterstate = self.norm(from_lines(lines + change, action, self.board_shape).astype(jnp.float32))
+        return afterstate, self.reward_head(hidden.sum(axis=1).astype(jnp.float32))
+
+    def afterstate_prediction(self, afterstate: Float[Array, "B N D"]) -> AfterstatePrediction:
+        """psi: apply the trunk and two other heads."""
+        x = self.trunk(afterstate, AFTERSTATE)
+        return AfterstatePrediction(self.chance_head(x), self.afterstate_value_head(x))
+
+    def dynamics(self, afterstate: Float[Array, "B N D"], code: Float[Array, "B C"]) -> Float[Array, "B N D"]:
+        """g: add what a network of each cell and the code's vector there computes."""
+        if self.by_cell:
+            written = code.reshape(len(code), self.num_cells, self.kinds) @ self.code_vectors[...]
+        else:
+            written = (code @ self.code_vectors[...]).reshape(afterstate.shape)
+        hidden = nnx.relu(self.g_hidden(jnp.concatenate([afterstate, written], axis=-1)))
+        return self.norm((afterstate + self.g_out(hidden)).astype(jnp.float32))
+
+    def encode(
+        self,
+        cells: UInt8[Array, "B N"],
+        action: Int[Array, "B"],
+        afterstate_cells: UInt8[Array, "B N"],
+        next_cells: UInt8[Array, "B N"],
+    ) -> Float[Array, "B C"]:
+        """e: compare the predicted afterstate with h(o_{t+1}).
+
+        Args:
+            cells: o_t, boards before the move.
+            action: the moves.
+            afterstate_cells: not read.
+            next_cells: o_{t+1}, boards after the chance event.
+
+        Returns:
+            The logits of the chance code.
+        """
+        predicted = self.afterstate_dynamics(self.representation(cells), action)[0]
+        seen = jax.lax.stop_gradient(jnp.concatenate([predicted, self.representation(next_cells)], axis=-1))
+        return self.encoder(seen if self.by_cell else seen.reshape(len(seen), -1)).reshape(len(seen), -1)
+
+    def inconsistency(self, predicted: Float[Array, "B N D"], true: Float[Array, "B N D"]) -> Float[Array, "B"]:
+        """Compute the mean over cells of 1 - cos(q(x), x'), with q a small network (SimSiam; EfficientZero, 4.1)."""
+        assert self.predictor is not None
+        guess, truth = self.predictor(predicted), true.astype(jnp.float32)
+        scale = jnp.sqrt(jnp.sum(guess**2, axis=-1) * jnp.sum(truth**2, axis=-1) + 1e-12)
+        return jnp.mean(1.0 - jnp.sum(guess * truth, axis=-1) / scale, axis=-1)
+
+    def reward(self, reward_head: Float[Array, "B bins"]) -> Float[Array, "B"]:
+        """Decode the reward."""
+        return self.reward_codec.decode(reward_head)
+
+    def reward_loss(self, reward_head: Float[Array, "B bins"], target: Float[Array, "B"]) -> Float[Array, "B"]:
+        """Compute the cross-entropy of the coded reward."""
+        return self.reward_codec.loss(reward_head, target)

@@ -1,0 +1,88 @@
+"""The lines and squares of a board as index arrays, for networks on a latent with one vector per cell.
+
+Shapes: `N` cells, `L` = max(H, W), `P` placements.
+"""
+
+import functools
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+
+@functools.cache
+def move_lines(rows: int, columns: int) -> np.ndarray:
+    """Return the cells of the lines of each action, wall first: int32[4, L, L]; N for missing cells."""
+    cells = np.arange(rows * columns).reshape(rows, columns)
+    size = max(rows, columns)
+    padded = []
+    for lines in (cells.T, cells[:, ::-1], cells.T[:, ::-1], cells):
+        frame = np.full((size, size), cells.size, np.int32)
+        frame[: lines.shape[0], : lines.shape[1]] = lines
+        padded.append(frame)
+    return np.stack(padded)
+
+
+@functools.cache
+def places_in_lines(rows: int, columns: int) -> np.ndarray:
+    """Return the place of each cell in the flattened lines of an action: int32[4, N]."""
+    lines = move_lines(rows, columns).reshape(4, -1)
+    return np.array([[np.flatnonzero(cells == cell)[0] for cell in range(rows * columns)] for cells in lines], np.int32)
+
+
+def to_lines(
+    state: Float[Array, "B N D"], action: Int[Array, "B"], board_shape: tuple[int, int]
+) -> Float[Array, "B L L D"]:
+    """Arrange the cells in the lines along which each board's action slides, wall first; missing cells are 0.
+
+    Args:
+        state: one vector per cell.
+        action: an action for each board.
+        board_shape: H, W.
+
+    Returns:
+        The vectors of L lines of L cells.
+    """
+    size = max(board_shape)
+    padded = jnp.pad(state, ((0, 0), (0, 1), (0, 0)))
+    cells = jnp.asarray(move_lines(*board_shape).reshape(4, -1))[action]
+    lines = jnp.take_along_axis(padded, cells[..., None], axis=1)
+    return lines.reshape(len(state), size, size, state.shape[-1])
+
+
+def from_lines(
+    lines: Float[Array, "B L L D"], action: Int[Array, "B"], board_shape: tuple[int, int]
+) -> Float[Array, "B N D"]:
+    """Put the cells of lines back into the order of the board: the inverse of `to_lines`.
+
+    Args:
+        lines: the vectors of the cells of the lines.
+        action: the action that arranged each board's lines.
+        board_shape: H, W.
+
+    Returns:
+        One vector per cell.
+    """
+    places = jnp.asarray(places_in_lines(*board_shape))[action]
+    flat = lines.reshape(len(lines), -1, lines.shape[-1])
+    return jnp.take_along_axis(flat, places[..., None], axis=1)
+
+
+def rows_and_columns(state: Float[Array, "B N D"], board_shape: tuple[int, int]) -> Float[Array, "B P LD"]:
+    """Return the concatenated cells of all H + W rows and columns; the missing cells of short lines are 0."""
+    rows, columns = board_shape
+    width, size = state.shape[-1], max(board_shape)
+    grid = state.reshape(len(state), rows, columns, width)
+    lines = [
+        jnp.pad(x.reshape(len(x), x.shape[1], -1), ((0, 0), (0, 0), (0, (size - x.shape[2]) * width)))
+        for x in (grid, grid.swapaxes(1, 2))
+    ]
+    return jnp.concatenate(lines, axis=1)
+
+
+def squares(state: Float[Array, "B N D"], board_shape: tuple[int, int]) -> Float[Array, "B P 4D"]:
+    """Return the concatenated cells of all (H - 1) (W - 1) squares of 2x2 cells."""
+    grid = state.reshape(len(state), *board_shape, state.shape[-1])
+    corners = grid[:, :-1, :-1], grid[:, :-1, 1:], grid[:, 1:, :-1], grid[:, 1:, 1:]
+    joined = jnp.concatenate(corners, axis=-1)
+    return joined.reshape(len(state), -1, joined.shape[-1])
