@@ -25,11 +25,17 @@ from jaxtyping import Array, Float, Int, UInt8
 
 from muzero2048.models.base import AfterstatePrediction, Model, Prediction
 from muzero2048.muzero.config import MuZeroConfig
-from muzero2048.networks.board_lines import from_lines, rows_and_columns, squares, to_lines
+from muzero2048.networks.board_lines import from_lines, rows_and_columns, squares, to_lines, with_products
 from muzero2048.networks.trunks import Head, MLPBlock, make_norm, value_initializers
 
+ENCODER_WIDTH, REWARD_WIDTH = 64, 128  # hidden units
 FIRST_REWARD = 4.0  # points of any move to a new network; values would keep a larger error for long
 STATE, AFTERSTATE = 0, 1
+
+
+def num_features(cells: int, width: int) -> int:
+    """Return the number of features that `with_products` makes of the vectors of some cells."""
+    return cells * width + cells * (cells - 1) // 2
 
 
 class CellsTrunk(nnx.Module):
@@ -39,8 +45,8 @@ class CellsTrunk(nnx.Module):
         network, (rows, columns) = config.network, (config.rows, config.columns)
         dtype, cells = jnp.dtype(network.compute_dtype), network.cells
         self.board_shape = (rows, columns)
-        self.lines = nnx.Linear(max(rows, columns) * cells.cell_width, cells.tuple_width, dtype=dtype, rngs=rngs)
-        self.squares = nnx.Linear(4 * cells.cell_width, cells.tuple_width, dtype=dtype, rngs=rngs)
+        inputs = max(rows, columns) * cells.cell_width, 4 * cells.cell_width
+        self.lines, self.squares = (nnx.Linear(n, cells.tuple_width, dtype=dtype, rngs=rngs) for n in inputs)
         placements = rows + columns + (rows - 1) * (columns - 1)
         self.mix = nnx.Linear(placements * cells.tuple_width, network.width, dtype=dtype, rngs=rngs)
         self.kind = nnx.Param(jnp.zeros((2, network.width)))
@@ -65,7 +71,8 @@ class CellsModel(Model):
     parts: ClassVar = {
         "representation": ("embedding",),
         "dynamics": (
-            "line_hidden", "line_out", "norm", "reward_head", "code_vectors", "g_hidden", "g_out", "predictor",
+            "line_hidden", "line_out", "norm", "reward_hidden", "reward_head", "code_vectors", "g_hidden", "g_out",
+            "predictor",
         ),
         "prediction": ("trunk", "policy_head", "value_head", "chance_head", "afterstate_value_head"),
         "encoder": ("encoder",),
@@ -80,11 +87,12 @@ class CellsModel(Model):
         length = max(self.board_shape)
         self.embedding = nnx.Embed(self.tile_levels, width, rngs=rngs)
         self.norm = make_norm(width, network, rngs)
-        self.line_hidden = nnx.Linear(length * width, line_width, dtype=dtype, rngs=rngs)
+        self.line_hidden = nnx.Linear(num_features(length, width), line_width, dtype=dtype, rngs=rngs)
         self.line_out = nnx.Linear(line_width, length * width, dtype=dtype, rngs=rngs)
         self.reward_codec = config.reward_codec
+        self.reward_hidden = nnx.Linear(line_width, REWARD_WIDTH, rngs=rngs)
         self.reward_head = nnx.Linear(
-            line_width, self.reward_codec.bins, rngs=rngs, **value_initializers(self.reward_codec, FIRST_REWARD)
+            REWARD_WIDTH, self.reward_codec.bins, rngs=rngs, **value_initializers(self.reward_codec, FIRST_REWARD)
         )
         self.by_cell = network.cells.code_input == "cell"
         self.kinds = self.codes // num_cells
@@ -99,10 +107,11 @@ class CellsModel(Model):
         self.chance_head = Head(network, 1, self.codes, rngs)
         self.afterstate_value_head = Head(network, 1, bins, rngs, **initializers)
         if not self.oracle:
-            per_cell = self.by_cell
-            inputs, outputs = (2 * width, self.kinds) if per_cell else (2 * num_cells * width, self.codes)
+            places, outputs = (1, self.kinds) if self.by_cell else (num_cells, self.codes)
             self.encoder = nnx.Sequential(
-                nnx.Linear(inputs, 128, rngs=rngs), nnx.relu, nnx.Linear(128, outputs, rngs=rngs)
+                nnx.Linear(places * num_features(2, width), ENCODER_WIDTH, rngs=rngs),
+                nnx.relu,
+                nnx.Linear(ENCODER_WIDTH, outputs, rngs=rngs),
             )
         if config.losses.consistency > 0:
             self.predictor = nnx.Sequential(
@@ -123,11 +132,11 @@ class CellsModel(Model):
     ) -> tuple[Float[Array, "B N D"], Float[Array, "B bins"]]:
         """phi: apply the line network to the lines along which the action slides; second output: reward logits."""
         lines = to_lines(state, action, self.board_shape)
-        batch, size, _, width = lines.shape
-        hidden = nnx.relu(self.line_hidden(lines.reshape(batch, size, size * width)))
+        hidden = nnx.relu(self.line_hidden(with_products(lines)))
         change = self.line_out(hidden).reshape(lines.shape)
         afterstate = self.norm(from_lines(lines + change, action, self.board_shape).astype(jnp.float32))
-        return afterstate, self.reward_head(hidden.sum(axis=1).astype(jnp.float32))
+        gained = nnx.relu(self.reward_hidden(hidden.sum(axis=1).astype(jnp.float32)))
+        return afterstate, self.reward_head(gained)
 
     def afterstate_prediction(self, afterstate: Float[Array, "B N D"]) -> AfterstatePrediction:
         """psi: apply the trunk and two other heads."""
@@ -162,7 +171,8 @@ class CellsModel(Model):
             The logits of the chance code.
         """
         predicted = self.afterstate_dynamics(self.representation(cells), action)[0]
-        seen = jax.lax.stop_gradient(jnp.concatenate([predicted, self.representation(next_cells)], axis=-1))
+        both = jnp.stack([predicted, self.representation(next_cells)], axis=-2)
+        seen = with_products(jax.lax.stop_gradient(both))
         return self.encoder(seen if self.by_cell else seen.reshape(len(seen), -1)).reshape(len(seen), -1)
 
     def inconsistency(self, predicted: Float[Array, "B N D"], true: Float[Array, "B N D"]) -> Float[Array, "B"]:

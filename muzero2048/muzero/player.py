@@ -38,8 +38,22 @@ def make_player(config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: Param
     Returns:
         The player; it keeps `params`.
     """
-    game = Game2048(config.rows, config.columns)
-    return SearchPlayer(NetworkSetting(game, config.search, config.discount, graphdef), params)
+    return SearchPlayer(network_setting(config, graphdef), params)
+
+
+def network_setting(config: MuZeroConfig, graphdef: nnx.GraphDef[Any]) -> NetworkSetting:
+    """Return how a model plays with the search of its config."""
+    return NetworkSetting(Game2048(config.rows, config.columns), config.search, config.discount, graphdef)
+
+
+def load_model(folder: Path, config: MuZeroConfig) -> tuple[nnx.GraphDef[Any], Params]:
+    """Load structure and parameters of the model of a checkpoint.
+
+    Raises:
+        ValueError: the parameters are damaged or belong to another network.
+    """
+    graphdef, like = nnx.split(nnx.eval_shape(lambda: make_model(config, seed=0)))
+    return graphdef, load_pytree(folder / PARAMETERS, like)
 
 
 def load_player(folder: Path, config: MuZeroConfig, search: SearchConfig | None = None) -> SearchPlayer:
@@ -56,7 +70,7 @@ def load_player(folder: Path, config: MuZeroConfig, search: SearchConfig | None 
     Raises:
         ValueError: the parameters are damaged or belong to another network.
     """
-    graphdef, like = nnx.split(nnx.eval_shape(lambda: make_model(config, seed=0)))
+    graphdef, params = load_model(folder, config)
     if search is not None:
         config = replace(config, search=search)
-    return make_player(config, graphdef, load_pytree(folder / PARAMETERS, like))
+    return make_player(config, graphdef, params)

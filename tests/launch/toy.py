@@ -96,6 +96,9 @@ class ToyLearner:
     def probes(self) -> dict[str, ToyPlayer]:
         return {"swap": ToyPlayer(self.weight + 40)}
 
+    def diagnose(self) -> dict[str, float]:
+        return {"depth1/value_error": 3.0}
+
 
 def load_player(folder: Path, config: ToyConfig) -> ToyPlayer:
     return ToyPlayer(json.loads((folder / "toy.json").read_text())["weight"])
