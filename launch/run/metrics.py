@@ -65,6 +65,7 @@ MUZERO = (
     Metric("loss/commitment", "1", "squared distance of the chance encoder's output from its code"),
     Metric("loss/reconstruction", "nats", "cross-entropy of decoded cells (grounded model; 0 for others)"),
     Metric("loss/consistency", "1", "1 - cosine similarity of predicted next latents and those of the true boards"),
+    Metric("loss/afterstate_consistency", "1", "the same of afterstates and the true boards after the chance event"),
     Metric("model/reward_error", "points", "mean absolute error of the predicted reward of the move played"),
     Metric("model/saturated", "fraction", "value targets outside the support; above 0.001 the support is too small"),
     Metric("model/code_entropy", "nats", "entropy of the distribution of chance codes; 0: one code for all spawns"),

@@ -50,9 +50,17 @@ class LossWeights(Settings, prefix="losses"):
     )
     consistency: float = setting(
         0.0,
-        "Weight of the loss between the next state of g and h of the true next board; latent model only.",
+        "Weight of the loss between the next state of g and h of the true next board; not for grounded models.",
         at_least=0,
         at_most=MOST_WEIGHT,
+    )
+    afterstate_consistency: float = setting(
+        0.0,
+        "Weight of the loss between the afterstate and h of the true next board. phi then predicts all that does not "
+        "depend on chance, and learned codes are left with the spawn; without it codes describe the errors of phi.",
+        at_least=0,
+        at_most=MOST_WEIGHT,
+        only_if="losses.consistency!=0.0",
     )
 
 
