@@ -53,7 +53,7 @@ class CellsTrunk(nnx.Module):
             self.squares(squares(latent, self.board_shape)),
         ]
         x = nnx.relu(jnp.concatenate(hidden, axis=1)).reshape(len(latent), -1)
-        x = self.mix(x) + self.kind[...][kind]
+        x = self.mix(x) + self.kind[...][kind][None]
         for block in self.blocks:
             x = block(x)
         return x
