@@ -83,6 +83,11 @@ class RewardConfig(Settings, prefix="reward"):
         only_if="reward.bins!=0",
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.bins == 1:
+            self.refuse("bins", "0, or at least 2: a support has two ends")
+
 
 @dataclass(frozen=True)
 class MuZeroConfig(TrainingConfig):

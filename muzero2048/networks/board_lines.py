@@ -81,7 +81,7 @@ def with_products(cells: Float[Array, "*B m D"]) -> Float[Array, "*B features"]:
     return jnp.concatenate([cells.reshape(*cells.shape[:-2], -1), *products], axis=-1)
 
 
-def rows_and_columns(state: Float[Array, "B N D"], board_shape: tuple[int, int]) -> Float[Array, "B P LD"]:
+def rows_and_columns(state: Float[Array, "B N D"], board_shape: tuple[int, int]) -> Float[Array, "B P D_times_L"]:
     """Return the concatenated cells of all H + W rows and columns; the missing cells of short lines are 0."""
     rows, columns = board_shape
     size = max(board_shape)
@@ -93,7 +93,7 @@ def rows_and_columns(state: Float[Array, "B N D"], board_shape: tuple[int, int])
     return jnp.concatenate(lines, axis=1)
 
 
-def squares(state: Float[Array, "B N D"], board_shape: tuple[int, int]) -> Float[Array, "B P 4D"]:
+def squares(state: Float[Array, "B N D"], board_shape: tuple[int, int]) -> Float[Array, "B P D_times_4"]:
     """Return the concatenated cells of all (H - 1) (W - 1) squares of 2x2 cells."""
     grid = state.reshape(len(state), *board_shape, state.shape[-1])
     corners = grid[:, :-1, :-1], grid[:, :-1, 1:], grid[:, 1:, :-1], grid[:, 1:, 1:]

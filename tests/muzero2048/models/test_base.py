@@ -14,7 +14,7 @@ from reference import positions, rules
 from muzero2048.game.observation import planes
 from muzero2048.game.symmetry import symmetries
 from muzero2048.models.base import Model, straight_through_code
-from muzero2048.models.grounded import REWARD_SCALE, Move
+from muzero2048.models.grounded import REWARD_SCALE, GroundedModel, Move
 from muzero2048.models.latent import LatentModel
 from muzero2048.models.make import make_model
 from muzero2048.networks.value_codec import ValueCodec
@@ -133,7 +133,36 @@ def test_codes_are_exactly_one_hot_and_pass_the_gradient(rng: np.random.Generato
     assert jnp.abs(gradient).max() > 0.01
 
 
-@pytest.mark.parametrize("kind", ["residual_mlp", "grounded"])
+def test_what_the_encoders_read() -> None:
+    """Compute both encoders with numpy: one reads both boards and the action, the other the change of the afterstate.
+
+    All boards are different, so an encoder that reads another board gives other logits.
+    """
+    rng = np.random.default_rng(6)
+    boards = [rng.integers(0, 12, (B, 6)) for _ in range(3)]  # before the move, after it, after the chance event
+    before, after, following = (np.eye(10)[np.minimum(x, 9)].reshape(B, -1) for x in boards)  # one-hot planes
+    action = np.arange(B) % 4
+
+    def encoded(model: Model) -> jax.Array:
+        cells, after_cells, next_cells = (jnp.asarray(x, jnp.uint8) for x in boards)
+        return model.encode(cells, jnp.asarray(action), after_cells, next_cells)
+
+    latent, grounded = some_outputs("residual_mlp")[0], some_outputs("grounded")[0]
+    assert isinstance(latent, LatentModel)
+    assert isinstance(grounded, GroundedModel)
+    pairs = np.concatenate([np.stack([before, following], axis=1).reshape(B, -1), np.eye(4)[action]], axis=1)
+    first, last = latent.encoder.layers[0], latent.encoder.layers[-1]
+    np.testing.assert_allclose(
+        encoded(latent), linear(last, np.maximum(linear(first, pairs), 0.0)), rtol=1e-4, atol=1e-4
+    )
+    np.testing.assert_allclose(encoded(grounded), linear(grounded.encoder, following - after), rtol=1e-4, atol=1e-4)
+
+
+def linear(layer: nnx.Linear, x: np.ndarray) -> np.ndarray:
+    return x @ np.asarray(layer.kernel[...], float) + np.asarray(layer.bias[...], float)
+
+
+@pytest.mark.parametrize("kind", ["residual_mlp", "grounded", "cells"])
 def test_the_encoder_learns_through_the_dynamics(kind: str) -> None:
     model, (cells, action, _), _ = some_outputs(kind)
 

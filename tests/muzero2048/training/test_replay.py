@@ -61,6 +61,10 @@ def test_samples_are_stretches_of_play(replay: Replay, chunks: int) -> None:
     np.testing.assert_array_equal(np.diff(pair[..., 1], axis=1), 0)  # all from one environment
     # Every stratum, here one environment, gives the same number of sequences.
     np.testing.assert_array_equal(pair[:, 0, 1], np.repeat(np.arange(STRATA), BATCH // STRATA))
+    # The place of a sample, where `prioritize` writes, holds its first move: the stratum is the environment here.
+    environment = np.arange(STRATA)[:, None] + sample.place.row
+    written = np.asarray(state.storage["time"])[environment, sample.place.column]
+    np.testing.assert_array_equal(written.ravel(), time[:, 0])
     newest = chunks * CHUNK
     assert time.min() >= newest - held + 1  # at or after the oldest stored move, so never an unwritten place
     assert time.max() <= newest
