@@ -30,6 +30,8 @@ from muzero2048.networks.trunks import Head, MLPBlock, make_norm, value_initiali
 
 ENCODER_WIDTH, REWARD_WIDTH = 64, 128  # hidden units
 FIRST_REWARD = 4.0  # points of any move to a new network; values would keep a larger error for long
+TIE = 1e-2  # weight of the fit of a vector beside the surprise at its cell
+EXPLAINED = 0.5  # a vector with a smaller distance explains a chance event
 STATE, AFTERSTATE = 0, 1
 
 
@@ -106,7 +108,7 @@ class CellsModel(Model):
         self.value_head = Head(network, 1, bins, rngs, **initializers)
         self.chance_head = Head(network, 1, self.codes, rngs)
         self.afterstate_value_head = Head(network, 1, bins, rngs, **initializers)
-        if not self.oracle:
+        if config.chance.encoder == "learned":
             places, outputs = (1, self.kinds) if self.by_cell else (num_cells, self.codes)
             self.encoder = nnx.Sequential(
                 nnx.Linear(places * num_features(2, width), ENCODER_WIDTH, rngs=rngs),
@@ -149,8 +151,30 @@ class CellsModel(Model):
             written = code.reshape(len(code), self.num_cells, self.kinds) @ self.code_vectors[...]
         else:
             written = (code @ self.code_vectors[...]).reshape(afterstate.shape)
+        return self._write(afterstate, written)
+
+    def _write(self, afterstate: Float[Array, "B N D"], written: Float[Array, "B N D"]) -> Float[Array, "B N D"]:
         hidden = nnx.relu(self.g_hidden(jnp.concatenate([afterstate, written], axis=-1)))
         return self.norm((afterstate + self.g_out(hidden)).astype(jnp.float32))
+
+    def _surprise(self, afterstate: Float[Array, "B N D"], true: Float[Array, "B N D"]) -> Float[Array, "B C"]:
+        """Score the codes: the cell where h(o_{t+1}) is farthest from the afterstate, then the vector that fits best.
+
+        The cell does not depend on what g has learned. Once phi predicts what the move does, it is the cell of the
+        chance event; a choice by the result of g alone (the nearest code) settles on codes that describe errors of phi.
+        Events that no vector explains are shared among the vectors in turn. Otherwise the vector that explains the most
+        frequent tile would be the least bad one for all tiles, and the others would never be learned.
+        """
+        surprise = self._distances(afterstate, true)
+        written = [
+            self._distances(self._write(afterstate, jnp.broadcast_to(vector[None, None], afterstate.shape)), true)
+            for vector in self.code_vectors[...]
+        ]
+        misfit = jnp.stack(written, axis=-1)
+        in_turn = jax.nn.one_hot(jnp.arange(len(true)) % self.kinds, self.kinds)[:, None]
+        unexplained = misfit.min(axis=-1, keepdims=True) > EXPLAINED
+        misfit = jnp.where(unexplained, 1.0 - in_turn, misfit)
+        return (surprise[..., None] - TIE * misfit).reshape(len(true), -1)
 
     def encode(
         self,
@@ -159,7 +183,7 @@ class CellsModel(Model):
         afterstate_cells: UInt8[Array, "B N"],
         next_cells: UInt8[Array, "B N"],
     ) -> Float[Array, "B C"]:
-        """e: compare the predicted afterstate with h(o_{t+1}).
+        """e: compare the predicted afterstate with h(o_{t+1}), by a network or by `_surprise`.
 
         Args:
             cells: o_t, boards before the move.
@@ -171,16 +195,21 @@ class CellsModel(Model):
             The logits of the chance code.
         """
         predicted = self.afterstate_dynamics(self.representation(cells), action)[0]
-        both = jnp.stack([predicted, self.representation(next_cells)], axis=-2)
-        seen = with_products(jax.lax.stop_gradient(both))
+        true = self.representation(next_cells)
+        if self.matched:
+            return jax.lax.stop_gradient(self._surprise(predicted, true))
+        seen = with_products(jax.lax.stop_gradient(jnp.stack([predicted, true], axis=-2)))
         return self.encoder(seen if self.by_cell else seen.reshape(len(seen), -1)).reshape(len(seen), -1)
 
     def inconsistency(self, predicted: Float[Array, "B N D"], true: Float[Array, "B N D"]) -> Float[Array, "B"]:
         """Compute the mean over cells of 1 - cos(q(x), x'), with q a small network (SimSiam; EfficientZero, 4.1)."""
+        return jnp.mean(self._distances(predicted, true), axis=-1)
+
+    def _distances(self, predicted: Float[Array, "B N D"], true: Float[Array, "B N D"]) -> Float[Array, "B N"]:
         assert self.predictor is not None
         guess, truth = self.predictor(predicted), true.astype(jnp.float32)
         scale = jnp.sqrt(jnp.sum(guess**2, axis=-1) * jnp.sum(truth**2, axis=-1) + 1e-12)
-        return jnp.mean(1.0 - jnp.sum(guess * truth, axis=-1) / scale, axis=-1)
+        return 1.0 - jnp.sum(guess * truth, axis=-1) / scale
 
     def reward(self, reward_head: Float[Array, "B bins"]) -> Float[Array, "B"]:
         """Decode the reward."""

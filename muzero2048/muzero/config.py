@@ -16,9 +16,10 @@ MOST_WEIGHT = 1e6  # largest weight of a term of the loss
 class ChanceConfig(Settings, prefix="chance"):
     """Chance codes: encoder and size of the codebook."""
 
-    encoder: Literal["learned", "oracle"] = setting(
+    encoder: Literal["learned", "matched", "oracle"] = setting(
         "learned",
-        "learned: straight-through one-hot codes (Stochastic MuZero, sec. 4.2). oracle: the true spawn code.",
+        "learned: straight-through one-hot codes (Stochastic MuZero, sec. 4.2). matched: the code with which g comes "
+        "closest to h of the next board, as the nearest code of a VQ-VAE. oracle: the true spawn code.",
     )
     codes: int = setting(32, "C, size of the codebook; oracle needs at least 2*H*W.", at_least=1, at_most=2**15)
 
