@@ -57,15 +57,15 @@ class Model(nnx.Module):
     value_tables: ValueTables | None = None
     # The predictor of the consistency loss, if a latent model is trained with it.
     predictor: nnx.Module | None = None
-    # Whether a code is the one with which g comes closest to h(o_{t+1}), without a network and without gradient.
-    matched = False
+    # Whether codes are found by comparing predicted afterstates with h(o_{t+1}), without a network and a gradient.
+    by_surprise = False
 
     def __init__(self, config: MuZeroConfig):
         self.codec: ValueCodec = config.value
         self.tile_levels = config.network.tile_levels
         self.codes = config.chance.codes
         self.oracle = config.chance.encoder == "oracle"
-        self.matched = config.chance.encoder == "matched"
+        self.by_surprise = config.chance.encoder == "surprise"
 
     def representation(self, cells: UInt8[Array, "B N"]) -> State:
         """h: return the latent state of boards of N = H*W cells."""

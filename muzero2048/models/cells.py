@@ -196,7 +196,7 @@ class CellsModel(Model):
         """
         predicted = self.afterstate_dynamics(self.representation(cells), action)[0]
         true = self.representation(next_cells)
-        if self.matched:
+        if self.by_surprise:
             return jax.lax.stop_gradient(self._surprise(predicted, true))
         seen = with_products(jax.lax.stop_gradient(jnp.stack([predicted, true], axis=-2)))
         return self.encoder(seen if self.by_cell else seen.reshape(len(seen), -1)).reshape(len(seen), -1)

@@ -16,10 +16,11 @@ MOST_WEIGHT = 1e6  # largest weight of a term of the loss
 class ChanceConfig(Settings, prefix="chance"):
     """Chance codes: encoder and size of the codebook."""
 
-    encoder: Literal["learned", "matched", "oracle"] = setting(
+    encoder: Literal["learned", "surprise", "oracle"] = setting(
         "learned",
-        "learned: straight-through one-hot codes (Stochastic MuZero, sec. 4.2). matched: the code with which g comes "
-        "closest to h of the next board, as the nearest code of a VQ-VAE. oracle: the true spawn code.",
+        "learned: straight-through one-hot codes of a network (Stochastic MuZero, sec. 4.2). surprise: the cell where h "
+        "of the next board is farthest from the predicted afterstate, and the learned vector that fits best there "
+        "(models/cells.py). oracle: the true spawn code.",
     )
     codes: int = setting(32, "C, size of the codebook; oracle needs at least 2*H*W.", at_least=1, at_most=2**15)
 
@@ -124,6 +125,11 @@ class MuZeroConfig(TrainingConfig):
         cells = self.rows * self.columns
         if self.network.model == "cells" and self.network.cells.code_input == "cell" and self.chance.codes % cells:
             self.chance.refuse("codes", f"a multiple of {cells}, the cells of the board: network.cells.code_input=cell")
+        if self.chance.encoder == "surprise" and (
+            self.network.model != "cells" or self.network.cells.code_input != "cell" or not self.losses.consistency
+        ):
+            needed = "network.model=cells, network.cells.code_input=cell and a losses.consistency above 0"
+            self.chance.refuse("encoder", f"learned or oracle: surprise needs {needed}")
         # A chunk then holds a whole sequence, and so does the replay buffer: its capacity is a multiple of the chunk.
         if self.chunk <= self.unroll_steps:
             self.refuse("chunk", f"more than unroll_steps = {self.unroll_steps}")

@@ -136,7 +136,7 @@ def _chance_code(model: Model, batch: Batch, k: int) -> tuple[Float[Array, "B C"
         code = jax.nn.one_hot(batch.spawn_code[:, k], model.codes)
         return code, jnp.zeros(len(code))
     logits = model.encode(batch.cells[:, k], batch.action[:, k], batch.afterstate_cells[:, k], batch.cells[:, k + 1])
-    if model.matched:
+    if model.by_surprise:
         return jax.nn.one_hot(jnp.argmax(logits, axis=-1), model.codes), jnp.zeros(len(logits))
     code = straight_through_code(logits)
     distance = jnp.sum((jax.nn.softmax(logits) - jax.lax.stop_gradient(code)) ** 2, axis=-1)
