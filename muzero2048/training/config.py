@@ -18,8 +18,9 @@ class ReplayConfig(Settings, prefix="replay"):
     ratio: float = setting(1.0, "Sequences sampled for each move of self-play.", above=0, at_most=1e6)
     priority_exponent: float = setting(
         0.0,
-        "alpha: positions are sampled in proportion to |error|^alpha; 0: uniformly (Stochastic MuZero: 1). The error "
-        "is search value - target at first, and V(s) - target after the position has been sampled.",
+        "alpha: positions of all environments are sampled in proportion to |error|^alpha; 0: uniformly (Stochastic "
+        "MuZero: 1). The error is search value - target at first, and V(s) - target after the position has been "
+        "sampled.",
         at_least=0,
         at_most=100,
     )
