@@ -243,8 +243,8 @@ MUZERO = (
     Mutant(
         "reanalyse-value-of-this-state",
         "muzero2048/muzero/reanalyse.py",
-        "going_on * searched[:, 1:]",
-        "going_on * searched[:, :-1]",
+        "returns = lambda_returns(reward, done, searched.T,",
+        "returns = lambda_returns(reward, done, jnp.roll(searched.T, 1, axis=0),",
         ("muzero2048/muzero/test_reanalyse.py",),
     ),
     Mutant(
