@@ -62,6 +62,12 @@ def linear(layer: nnx.Linear, x: np.ndarray) -> np.ndarray:
     return x @ np.asarray(layer.kernel[...], float) + np.asarray(layer.bias[...], float)
 
 
+def with_products(cells: np.ndarray) -> np.ndarray:
+    """Return the vectors [m, D] one after another, then x_i . x_j / sqrt(D) of the pairs i < j."""
+    pairs = [(i, j) for i in range(len(cells)) for j in range(i + 1, len(cells))]
+    return np.concatenate([cells.ravel(), [cells[i] @ cells[j] / np.sqrt(D) for i, j in pairs]])
+
+
 def normalised(model: CellsModel, x: np.ndarray) -> np.ndarray:
     """Compute the layer norm of each cell."""
     spread = np.sqrt(x.var(axis=-1, keepdims=True) + 1e-6)
@@ -77,16 +83,17 @@ def test_moves_equal_plain_python(shape: Shape) -> None:
     embedding, size = np.asarray(model.embedding.embedding[...], float), max(shape)
     np.testing.assert_allclose(state, normalised(model, embedding[np.asarray(cells)]), rtol=1e-4, atol=1e-5)
     for board in range(8):
-        moved, hidden = state[board].copy(), np.zeros(8)
+        moved, hidden = state[board].copy(), np.zeros(8)  # 8 units on each line
         lines = rules.lines(*shape, int(action[board]))
         for line in [*lines, *[[]] * (size - len(lines))]:  # a missing line counts as a line of missing cells
             vectors = np.zeros((size, D))
             vectors[: len(line)] = state[board, line]
-            units = np.maximum(linear(model.line_hidden, vectors.ravel()), 0.0)
+            units = np.maximum(linear(model.line_hidden, with_products(vectors)), 0.0)
             hidden += units
             moved[line] += linear(model.line_out, units).reshape(size, D)[: len(line)]
         np.testing.assert_allclose(after[board], normalised(model, moved), rtol=1e-3, atol=1e-4)
-        np.testing.assert_allclose(reward[board], linear(model.reward_head, hidden), rtol=1e-4, atol=1e-4)
+        gained = np.maximum(linear(model.reward_hidden, hidden), 0.0)
+        np.testing.assert_allclose(reward[board], linear(model.reward_head, gained), rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -173,7 +180,8 @@ def test_the_encoder_equals_plain_python(shape: Shape, code_input: str) -> None:
     np.testing.assert_array_equal(encode(model, cells, action, next_cells, next_cells), found)
     _, predicted, _ = move(model, cells, action)
     following, _, _ = move(model, next_cells, action)
-    seen = np.concatenate([predicted, following], axis=-1).astype(float)
+    pairs = np.stack([predicted, following], axis=-2).astype(float)
+    seen = np.array([[with_products(pair) for pair in board] for board in pairs])
     first, last = model.encoder.layers[0], model.encoder.layers[-1]
     for board in range(8):
         inputs = seen[board] if code_input == "cell" else seen[board].reshape(1, -1)
@@ -194,6 +202,40 @@ def test_the_encoder_teaches_the_encoder_alone() -> None:
     found = gradient(model_of((2, 3)))
     for path, leaf in jax.tree.leaves_with_path(found):
         assert jnp.any(leaf) == ("encoder" in jax.tree_util.keystr(path)), path
+
+
+def test_codes_by_surprise_equal_plain_python() -> None:
+    """The code is that of the cell where h(o_{t+1}) is farthest from the afterstate, and of the vector that fits there.
+
+    Where no vector comes within a distance of 0.5, the vectors take turns over the batch.
+    """
+    config = dataclasses.replace(config_of((2, 3)), losses=LossWeights(consistency=1.0))
+    config = dataclasses.replace(config, chance=ChanceConfig("surprise", 12))
+    model, action = random_model(config, seed=4), jnp.arange(64) % 4
+    cells, next_cells = boards_of((2, 3), 64), boards_of((2, 3), 64, seed=2)
+    found = np.asarray(encode(model, cells, action, cells, next_cells)).argmax(axis=-1)
+    _, predicted, _ = (np.asarray(x, float) for x in move(model, cells, action))
+    following = np.asarray(move(model, next_cells, action)[0], float)
+    vectors = np.asarray(model.code_vectors[...], float)
+    explained = 0
+    for board in range(64):
+        place = distance(model, predicted[board], following[board]).argmax()
+        misfits = []
+        for vector in vectors:
+            units = linear(model.g_hidden, np.concatenate([predicted[board, place], vector]))
+            written = normalised(model, predicted[board, place] + linear(model.g_out, np.maximum(units, 0.0)))
+            misfits.append(distance(model, written, following[board, place]))
+        kind = board % KINDS if min(misfits) > 0.5 else int(np.argmin(misfits))
+        explained += min(misfits) <= 0.5
+        assert found[board] == KINDS * place + kind
+    assert 5 < explained < 59  # both cases occur
+
+
+def distance(model: CellsModel, predicted: np.ndarray, true: np.ndarray) -> np.ndarray:
+    """Compute 1 - cos(q(x), x') of each cell, with q two layers."""
+    first, last = model.predictor.layers[0], model.predictor.layers[-1]
+    guess = linear(last, np.maximum(linear(first, predicted), 0.0))
+    return 1.0 - (guess * true).sum(axis=-1) / np.linalg.norm(guess, axis=-1) / np.linalg.norm(true, axis=-1)
 
 
 def test_states_and_afterstates_have_a_bias_of_their_own() -> None:
@@ -219,11 +261,8 @@ def test_consistency_by_hand() -> None:
     model = random_model(config, seed=4)
     rng = np.random.default_rng(3)
     predicted, true = rng.normal(size=(2, 5, 6, D))
-    first, last = model.predictor.layers[0], model.predictor.layers[-1]
-    guess = linear(last, np.maximum(linear(first, predicted), 0.0))
-    cosine = (guess * true).sum(axis=-1) / np.linalg.norm(guess, axis=-1) / np.linalg.norm(true, axis=-1)
     found = model.inconsistency(jnp.asarray(predicted, jnp.float32), jnp.asarray(true, jnp.float32))
-    np.testing.assert_allclose(found, (1.0 - cosine).mean(axis=-1), rtol=1e-4)
+    np.testing.assert_allclose(found, distance(model, predicted, true).mean(axis=-1), rtol=1e-4)
     assert model_of((2, 3)).predictor is None  # without the loss there is no predictor to learn
 
 
