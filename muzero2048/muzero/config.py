@@ -18,8 +18,8 @@ class ChanceConfig(Settings, prefix="chance"):
 
     encoder: Literal["learned", "surprise", "oracle"] = setting(
         "learned",
-        "learned: straight-through one-hot codes of a network (Stochastic MuZero, sec. 4.2). surprise: the cell where h "
-        "of the next board is farthest from the predicted afterstate, and the learned vector that fits best there "
+        "learned: straight-through one-hot codes of a network (Stochastic MuZero, sec. 4.2). surprise: the cell where "
+        "h of the next board is farthest from the predicted afterstate, and the learned vector that fits best there "
         "(models/cells.py). oracle: the true spawn code.",
     )
     codes: int = setting(32, "C, size of the codebook; oracle needs at least 2*H*W.", at_least=1, at_most=2**15)
