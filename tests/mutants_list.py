@@ -256,6 +256,229 @@ MUZERO = (
     ),
 )
 
+LEARNING = (
+    Mutant(
+        "unroll-gradient-not-halved",
+        "muzero2048/muzero/losses.py",
+        "lambda x: scale_gradient(x, 0.5), state)",
+        "lambda x: scale_gradient(x, 1.0), state)",
+        ("muzero2048/muzero/test_loss_gradients.py",),
+    ),
+    Mutant(
+        "chance-target-learns",
+        "muzero2048/muzero/losses.py",
+        "target = jax.lax.stop_gradient(code)",
+        "target = code",
+        ("muzero2048/muzero/test_loss_gradients.py",),
+    ),
+    Mutant(
+        "commitment-moves-the-code",
+        "muzero2048/muzero/losses.py",
+        "(jax.nn.softmax(logits) - jax.lax.stop_gradient(code)) ** 2",
+        "(jax.nn.softmax(logits) - code) ** 2",
+        ("muzero2048/muzero/test_loss_gradients.py",),
+    ),
+    Mutant(
+        "values-without-sample-weight",
+        "muzero2048/muzero/losses.py",
+        "    weight = batch.weight\n",
+        "    weight = jnp.ones_like(batch.weight)\n",
+        ("muzero2048/muzero/test_loss_gradients.py",),
+    ),
+    Mutant(
+        "consistency-without-sample-weight",
+        "muzero2048/muzero/losses.py",
+        "_mean_where(alive, weight * model.inconsistency(state, true_state))",
+        "_mean_where(alive, model.inconsistency(state, true_state))",
+        ("muzero2048/muzero/test_loss_gradients.py",),
+    ),
+    Mutant(
+        "code-statistics-of-dead-boards",
+        "muzero2048/muzero/losses.py",
+        "2 * batch.cells.shape[-1]) * batch.alive[:, :-1, None]",
+        "2 * batch.cells.shape[-1])",
+        ("muzero2048/muzero/test_losses.py",),
+    ),
+    Mutant(
+        "afterstate-target-without-discount",
+        "muzero2048/muzero/targets.py",
+        "afterstate_value=((value - reward) / discount)[:, :-1]",
+        "afterstate_value=(value - reward)[:, :-1]",
+        ("muzero2048/muzero/test_targets.py",),
+    ),
+    Mutant(
+        "tables-learn-board-before-move",
+        "muzero2048/muzero/table_learning.py",
+        "cells = batch.afterstate_cells[:, 0]",
+        "cells = batch.cells[:, 0]",
+        ("muzero2048/muzero/test_table_learning.py",),
+    ),
+    Mutant(
+        "tables-learn-the-reward-too",
+        "muzero2048/muzero/table_learning.py",
+        "to_centre(batch.afterstate_value[:, 0])",
+        "to_centre(batch.afterstate_value[:, 0] + batch.reward[:, 0])",
+        ("muzero2048/muzero/test_table_learning.py",),
+    ),
+    Mutant(
+        "reanalysis-by-raw-parameters",
+        "muzero2048/muzero/train_step.py",
+        "model = nnx.merge(setup.graphdef, acting_params(state))",
+        "model = nnx.merge(setup.graphdef, with_tables(state.params, state.tables))",
+        ("muzero2048/muzero/test_train_step.py",),
+    ),
+    Mutant(
+        "priority-of-the-next-position",
+        "muzero2048/muzero/train_step.py",
+        "jax.lax.stop_gradient(value) - batch.value[:, 0]",
+        "jax.lax.stop_gradient(value) - batch.value[:, 1]",
+        ("muzero2048/muzero/test_train_step.py",),
+    ),
+    Mutant(
+        "batch-in-one-view",
+        "muzero2048/muzero/train_step.py",
+        "view_sequence(views, view, sequence)",
+        "view_sequence(views, 0 * view, sequence)",
+        ("muzero2048/muzero/test_train_step.py",),
+    ),
+    Mutant(
+        "batch-without-sample-weight",
+        "muzero2048/muzero/train_step.py",
+        "._replace(weight=sample.weight), sample",
+        ", sample",
+        ("muzero2048/muzero/test_train_step.py",),
+    ),
+    Mutant(
+        "reanalysis-with-noise",
+        "muzero2048/muzero/reanalyse.py",
+        "search_by_device(model, game, board, seeds, None, config, rows)",
+        "search_by_device(model, game, board, seeds, key, config, rows)",
+        ("muzero2048/muzero/test_reanalyse.py",),
+    ),
+    Mutant(
+        "reanalysis-best-child-always",
+        "muzero2048/muzero/reanalyse.py",
+        "bootstrap_value(root, found, config.bootstrap)",
+        "found.value",
+        ("muzero2048/muzero/test_reanalyse.py",),
+    ),
+    Mutant(
+        "selfplay-without-noise",
+        "muzero2048/muzero/selfplay.py",
+        "search_by_device(model, game, board, seeds, noise_key, config, rows)",
+        "search_by_device(model, game, board, seeds, None, config, rows)",
+        ("muzero2048/muzero/test_selfplay.py",),
+    ),
+    Mutant(
+        "selfplay-policy-is-the-move",
+        "muzero2048/muzero/selfplay.py",
+        "policy=found.policy_target,",
+        "policy=jax.nn.one_hot(found.action, 4) * (found.policy_target > 0),",
+        ("muzero2048/muzero/test_selfplay.py",),
+    ),
+    Mutant(
+        "selfplay-one-seed-for-all",
+        "muzero2048/muzero/selfplay.py",
+        "seeds = jax.random.bits(seed_key, (config.num_envs,), jnp.uint32)",
+        "seeds = jnp.zeros((config.num_envs,), jnp.uint32)",
+        ("muzero2048/muzero/test_selfplay.py",),
+    ),
+    Mutant(
+        "selfplay-last-value-twice",
+        "muzero2048/muzero/selfplay.py",
+        "jnp.concatenate([record.value, last[None]])",
+        "jnp.concatenate([record.value, record.value[-1:]])",
+        ("muzero2048/muzero/test_selfplay.py",),
+    ),
+    Mutant(
+        "start-reads-the-draw-of-the-mark",
+        "muzero2048/training/actor.py",
+        "starts.step(bits[STEP_DRAWS + 1 :], actor.starts, step)",
+        "starts.step(bits[STEP_DRAWS:], actor.starts, step)",
+        ("muzero2048/training/test_actor.py",),
+    ),
+    Mutant(
+        "replay-place-from-the-oldest",
+        "muzero2048/training/replay.py",
+        "Sample(moves, Place(row, column), weight",
+        "Sample(moves, Place(row, start), weight",
+        ("muzero2048/training/test_replay.py",),
+    ),
+    Mutant(
+        "one-batch-bounds-without-root",
+        "muzero2048/search/policies.py",
+        "jnp.stack([jnp.minimum(met.min(axis=-1), root.value), jnp.maximum(met.max(axis=-1), root.value)], axis=-1)",
+        "jnp.stack([met.min(axis=-1), met.max(axis=-1)], axis=-1)",
+        ("muzero2048/search/test_policies.py",),
+    ),
+    Mutant(
+        "latent-encoder-without-action",
+        "muzero2048/models/latent.py",
+        "jnp.concatenate([inputs, jax.nn.one_hot(action, 4)], axis=-1)",
+        "jnp.concatenate([inputs, jnp.zeros((len(boards), 4))], axis=-1)",
+        ("muzero2048/models/test_base.py",),
+    ),
+    Mutant(
+        "grounded-encoder-reads-board-before",
+        "muzero2048/models/grounded.py",
+        "- planes(afterstate_cells, self.tile_levels)",
+        "- planes(cells, self.tile_levels)",
+        ("muzero2048/models/test_base.py",),
+    ),
+)
+
+CELLS = (
+    Mutant(
+        "cells-wall-last-for-down",
+        "muzero2048/networks/board_lines.py",
+        "cells[:, ::-1], cells.T[:, ::-1], cells)",
+        "cells[:, ::-1], cells.T, cells)",
+        ("muzero2048/networks/test_board_lines.py",),
+    ),
+    Mutant(
+        "cells-squares-mirrored",
+        "muzero2048/networks/board_lines.py",
+        "corners = grid[:, :-1, :-1], grid[:, :-1, 1:], grid",
+        "corners = grid[:, :-1, 1:], grid[:, :-1, :-1], grid",
+        ("muzero2048/networks/test_board_lines.py",),
+    ),
+    Mutant(
+        "cells-code-of-another-cell",
+        "muzero2048/models/cells.py",
+        "code.reshape(len(code), self.num_cells, self.kinds) @",
+        "code.reshape(len(code), self.kinds, self.num_cells).swapaxes(1, 2) @",
+        ("muzero2048/models/test_cells.py",),
+    ),
+    Mutant(
+        "cells-encoder-teaches-dynamics",
+        "muzero2048/models/cells.py",
+        "seen = jax.lax.stop_gradient(jnp.concatenate([predicted, self.representation(next_cells)], axis=-1))",
+        "seen = jnp.concatenate([predicted, self.representation(next_cells)], axis=-1)",
+        ("muzero2048/models/test_cells.py",),
+    ),
+    Mutant(
+        "cells-encoder-reads-true-afterstate",
+        "muzero2048/models/cells.py",
+        "predicted = self.afterstate_dynamics(self.representation(cells), action)[0]",
+        "predicted = self.representation(afterstate_cells)",
+        ("muzero2048/models/test_cells.py",),
+    ),
+    Mutant(
+        "cells-reward-of-one-line",
+        "muzero2048/models/cells.py",
+        "self.reward_head(hidden.sum(axis=1)",
+        "self.reward_head(hidden[:, 0]",
+        ("muzero2048/models/test_cells.py",),
+    ),
+    Mutant(
+        "cells-psi-as-a-state",
+        "muzero2048/models/cells.py",
+        "x = self.trunk(afterstate, AFTERSTATE)",
+        "x = self.trunk(afterstate, STATE)",
+        ("muzero2048/models/test_cells.py",),
+    ),
+)
+
 LAUNCH = (
     Mutant(
         "config-base-wins-over-file",
@@ -308,4 +531,4 @@ LAUNCH = (
     ),
 )
 
-MUTANTS = (*RULES, *NTUPLE, *MUZERO, *LAUNCH)
+MUTANTS = (*RULES, *NTUPLE, *MUZERO, *LEARNING, *CELLS, *LAUNCH)
