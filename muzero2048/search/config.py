@@ -32,6 +32,11 @@ class GumbelConfig(Settings, prefix="search.gumbel"):
         at_most=1e9,
     )
     c_scale: float = setting(0.1, "c_scale of sigma(q), see c_visit.", at_least=0, at_most=1e9)
+    completion: Literal["mixed", "value"] = setting(
+        "mixed",
+        "Q of an unvisited action in the completed Q-values. mixed: the mean of the node's value and the visited Q "
+        "(Gumbel MuZero, appendix D). value: the node's value in the model (Guei 2023, sec. 4.4.3).",
+    )
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,11 @@ class PUCTConfig(Settings, prefix="search.puct"):
 
     c_init: float = setting(1.25, "c_1 of PUCT (MuZero, appendix B).", at_least=0, at_most=1e9)
     c_base: float = setting(19652.0, "c_2 of PUCT (MuZero, appendix B).", above=0, at_most=1e12)
+    unvisited: Literal["node_value", "zero"] = setting(
+        "node_value",
+        "Q of an unvisited action. node_value: the value of the node. zero: 0 after the normalisation, the least Q of "
+        "its range; with search.normalization=tree this is the rule of Stochastic MuZero (appendix I, ucb_score).",
+    )
     dirichlet_fraction: float = setting(
         0.1,
         "Share of Dirichlet noise in the prior at a PUCT root in self-play (Stochastic MuZero, for 2048).",

@@ -85,7 +85,7 @@ def best_of_considered(root: Root, found: Statistics, visits: Int[Array, "B"], c
     Returns:
         An action for each board (Gumbel MuZero, sec. 3).
     """
-    completed = complete_q(found.q_values, found.visits, root.policy_logits, root.value)
+    completed = complete_q(found.q_values, found.visits, root.policy_logits, root.value, config)
     sigma = scale_q(completed, found.visits, found.bounds, config)
     considered = root.legal & (found.visits == visits[:, None])
     return argmax(jnp.where(considered, root.gumbel + root.policy_logits + sigma, -jnp.inf))
@@ -95,7 +95,7 @@ def _read_out_gumbel(
     root: Root, found: Statistics, config: SearchConfig
 ) -> tuple[Int[Array, "B"], Float[Array, "B A"]]:
     """Choose the best of the most visited actions; the target is softmax(logits + sigma(completed q)) (eq. 11)."""
-    completed = complete_q(found.q_values, found.visits, root.policy_logits, root.value)
+    completed = complete_q(found.q_values, found.visits, root.policy_logits, root.value, config)
     action = best_of_considered(root, found, found.visits.max(axis=-1), config)
     logits = root.policy_logits + scale_q(completed, found.visits, found.bounds, config)
     return action, jax.nn.softmax(jnp.where(root.legal, logits, ILLEGAL), axis=-1) * root.legal
@@ -114,7 +114,7 @@ def _select_gumbel_with_mctx(key: Array, tree: mctx.Tree, node: Int[Array, ""], 
 
 def _sigma(config: SearchConfig, tree: mctx.Tree, node: Int[Array, ""]) -> Float[Array, "A"]:
     visits, value = tree.children_visits[node], tree.raw_values[node]
-    completed = complete_q(tree.qvalues(node), visits, tree.children_prior_logits[node], value)
+    completed = complete_q(tree.qvalues(node), visits, tree.children_prior_logits[node], value, config)
     return scale_q(completed, visits, jnp.stack([value, value], axis=-1), config)  # mctx has no bounds of the tree
 
 
