@@ -220,6 +220,20 @@ MUZERO = (
         ("muzero2048/search/test_qtransforms.py",),
     ),
     Mutant(
+        "unvisited-zero-before-normalisation",
+        "muzero2048/search/action_selection.py",
+        "unit = jnp.where(visits > 0, unit, 0.0)",
+        "unit = jnp.where(visits > 0, unit, unit.min(axis=-1, keepdims=True))",
+        ("muzero2048/search/test_action_selection.py",),
+    ),
+    Mutant(
+        "temperature-of-the-first-round-for-ever",
+        "muzero2048/search/root_rules.py",
+        "jnp.where(share >= begin, later, temperature)",
+        "jnp.where(share > 1, later, temperature)",
+        ("muzero2048/search/test_policies.py",),
+    ),
+    Mutant(
         "back-up-without-reward",
         "muzero2048/search/tree_search.py",
         "value = jnp.where(on, reward + discount * value, value)",

@@ -157,7 +157,7 @@ def _root(network: SmallNetwork, key: Array, states: Array, config: SearchConfig
     found = network.decide(states)
     logits, seeds = found.policy_logits, jnp.zeros((len(states),), jnp.uint32)
     root = Root(states, logits, found.value, jnp.ones(logits.shape, bool), jnp.zeros_like(logits), seeds)
-    return ROOT_RULES[config.root].add_noise(key, root, config)
+    return ROOT_RULES[config.root].add_noise(key, root, 0.0, config)
 
 
 def _ours(config: SearchConfig, network: type[SmallNetwork]) -> Search:

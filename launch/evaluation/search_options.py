@@ -27,7 +27,7 @@ PLACE = "options of the search"  # label used in error messages
 LONGEST_NAME = 160  # characters; the name is part of a file name. The end of a longer name is replaced by a digest.
 NAMED = {"root", "simulations", "model"}  # fields that `tree_name` writes in a form of their own
 # Fields for the noise in self-play. Evaluation uses no noise, so names leave them out.
-NOISE = {"gumbel_scale", "puct.dirichlet_fraction", "puct.dirichlet_alpha"}
+NOISE = {"gumbel_scale", "puct.dirichlet_fraction", "puct.dirichlet_alpha", "puct.temperature_steps"}
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from muzero2048.networks.config import GROUNDED
+from muzero2048.networks.config import CELLS, GROUNDED, LATENT
 from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.search.config import SearchConfig
 from muzero2048.training.config import TrainingConfig
@@ -112,7 +112,7 @@ class MuZeroConfig(TrainingConfig):
     )
     chance: ChanceConfig = group(ChanceConfig)
     search: SearchConfig = group(SearchConfig)
-    reward: RewardConfig = group(RewardConfig)
+    reward: RewardConfig = group(RewardConfig, only_if=f"{LATENT} or {CELLS}")
     losses: LossWeights = group(LossWeights)
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ from muzero2048.game.starts import make_starts
 from muzero2048.models.base import Model
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.targets import Sequence
-from muzero2048.search.base import Plan, Root
+from muzero2048.search.base import Plan, Root, Share
 from muzero2048.search.dynamics import make_dynamics
 from muzero2048.search.policies import make_root, plan
 from muzero2048.search.policy_output import bootstrap_value
@@ -44,6 +44,7 @@ def play_chunk(
     actor: ActorState,
     config: MuZeroConfig,
     rows: NamedSharding,
+    share: Share = 0.0,
 ) -> tuple[ActorState, Sequence, Float[Array, "T E"], PlayStatistics]:
     """Play `chunk` moves in every environment.
 
@@ -54,6 +55,7 @@ def play_chunk(
         actor: the games before the chunk.
         config: config of the learner.
         rows: how the environments are cut among the devices.
+        share: share of the training that is made.
 
     Returns:
         The games after the chunk; the moves [T, E, ...] with finished value targets; the errors of the search (its
@@ -63,7 +65,7 @@ def play_chunk(
 
     def move(actor: ActorState, key: PRNGKeyArray) -> tuple[ActorState, tuple[Sequence, Outcome, Float[Array, "E"]]]:
         search_key, step_key = jax.random.split(key)
-        found, value = _search(model, search_key, game, actor.board, config, rows)
+        found, value = _search(model, search_key, game, actor.board, config, rows, share)
         bits = jax.random.bits(step_key, (draws(starts), *actor.score.shape), jnp.uint32)
         following, transition, outcome = step_actor(game, starts, bits, actor, found.action, value, config.discount)
         record = Sequence(
@@ -79,7 +81,7 @@ def play_chunk(
 
     keys = jax.random.split(key, config.chunk + 1)
     actor, (record, outcome, q_range) = jax.lax.scan(move, actor, keys[:-1])
-    _, last = _search(model, keys[-1], game, actor.board, config, rows)
+    _, last = _search(model, keys[-1], game, actor.board, config, rows, share)
     values = jnp.concatenate([record.value, last[None]])
     returns = lambda_returns(record.reward, record.done, values, config.discount, config.td_lambda, config.td_steps)
     entropy = -jnp.sum(record.policy * jnp.log(jnp.maximum(record.policy, 1e-30)), axis=-1)
@@ -105,6 +107,7 @@ def search_by_device(
     key: PRNGKeyArray | None,
     config: MuZeroConfig,
     rows: NamedSharding,
+    share: Share = 0.0,
 ) -> tuple[Root, Plan]:
     """Plan one move on each board; each device searches its own boards.
 
@@ -116,6 +119,7 @@ def search_by_device(
         key: random key of the noise of self-play; None: no noise.
         config: config of the learner.
         rows: how the boards are cut among the devices.
+        share: share of the training that is made; the noise can depend on it.
 
     Returns:
         The evaluated roots and the plans.
@@ -126,17 +130,23 @@ def search_by_device(
         dynamics = make_dynamics(nnx.merge(graphdef, params), game, config.search)
         return plan(dynamics, root, config.search, config.discount)
 
-    root = make_root(make_dynamics(model, game, config.search), game, board, seeds, key, config.search)
+    root = make_root(make_dynamics(model, game, config.search), game, board, seeds, key, config.search, share)
     return root, by_device(search, rows)(params, root)
 
 
 def _search(
-    model: Model, key: PRNGKeyArray, game: Game2048, board: Board, config: MuZeroConfig, rows: NamedSharding
+    model: Model,
+    key: PRNGKeyArray,
+    game: Game2048,
+    board: Board,
+    config: MuZeroConfig,
+    rows: NamedSharding,
+    share: Share,
 ) -> tuple[Plan, Float[Array, "E"]]:
     """Plan with noise; return the plans and the values that targets bootstrap from."""
     noise_key, seed_key = jax.random.split(key)
     seeds = jax.random.bits(seed_key, (config.num_envs,), jnp.uint32)
-    root, found = search_by_device(model, game, board, seeds, noise_key, config, rows)
+    root, found = search_by_device(model, game, board, seeds, noise_key, config, rows, share)
     return found, bootstrap_value(root, found, config.bootstrap)
 
 

@@ -28,6 +28,7 @@ from muzero2048.muzero.reanalyse import reanalyse
 from muzero2048.muzero.selfplay import PlayStatistics, add_play, play_chunk
 from muzero2048.muzero.table_learning import Params, init_tables, learn_tables, model_is_right, with_tables
 from muzero2048.muzero.targets import Batch, Sequence, make_batch, view_sequence
+from muzero2048.search.base import Share
 from muzero2048.training.actor import ActorState, init_actor
 from muzero2048.training.devices import Devices, Shardings, make_shardings
 from muzero2048.training.optimizer import make_optimizer
@@ -148,29 +149,37 @@ def _init_state(setup: Setup, key: PRNGKeyArray) -> LearnerState:
     params, tables = nnx.state(model, nnx.Param), init_tables(model)
     average = Average(params, jnp.zeros((), jnp.int32)) if setup.config.ema_decay else None
     actor = init_actor(setup.game, actor_key, setup.config)
-    moves = jax.eval_shape(functools.partial(_play, setup), with_tables(params, tables), actor_key, actor)[1]
+    moves = jax.eval_shape(functools.partial(_play, setup), with_tables(params, tables), actor_key, actor, 0.0)[1]
     optimizer = setup.optimizer.init(params)
     return LearnerState(params, tables, average, optimizer, actor, setup.replay.init(moves), key)
 
 
 def _play(
-    setup: Setup, params: Params, key: PRNGKeyArray, actor: ActorState
+    setup: Setup, params: Params, key: PRNGKeyArray, actor: ActorState, share: Share
 ) -> tuple[ActorState, Sequence, Array, PlayStatistics]:
     model = nnx.merge(setup.graphdef, params)
-    return play_chunk(model, key, setup.game, actor, setup.config, setup.shardings.cut)
+    return play_chunk(model, key, setup.game, actor, setup.config, setup.shardings.cut, share)
+
+
+def training_share(optimizer: optax.OptState, config: MuZeroConfig) -> Float[Array, ""]:
+    """Return the share of the planned updates that is made; the optimizer's state, which checkpoints hold, counts."""
+    _, made = optax.tree.get_all_with_path(optimizer, "count")[0]
+    return made / config.total_updates
 
 
 def _fill(setup: Setup, state: LearnerState) -> tuple[LearnerState, PlayStatistics]:
     """Play a chunk and add it to the buffer."""
     key, play_key = jax.random.split(state.key)
-    actor, moves, error, statistics = _play(setup, acting_params(state), play_key, state.actor)
+    share = training_share(state.optimizer, setup.config)
+    actor, moves, error, statistics = _play(setup, acting_params(state), play_key, state.actor, share)
     return state._replace(actor=actor, replay=setup.replay.add(state.replay, moves, error), key=key), statistics
 
 
 def _play_and_learn(setup: Setup, state: LearnerState) -> tuple[LearnerState, Report]:
     """Make a round: play a chunk, make the updates on the buffer, add the chunk to the buffer."""
     key, play_key, update_key = jax.random.split(state.key, 3)
-    actor, moves, error, statistics = _play(setup, acting_params(state), play_key, state.actor)
+    share = training_share(state.optimizer, setup.config)
+    actor, moves, error, statistics = _play(setup, acting_params(state), play_key, state.actor, share)
     state, report = _updates(setup, state, update_key)
     state = state._replace(actor=actor, replay=setup.replay.add(state.replay, moves, error), key=key)
     return state, Report(statistics, report)

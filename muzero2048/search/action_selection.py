@@ -49,7 +49,9 @@ def select_puct(
     argmax_a q(a) + P(a) sqrt(N) / (1 + N(a)) (c_1 + log((N + c_2 + 1) / c_2))
 
     The value of the node stands in for the q of unvisited actions. q is then normalised over all actions and the value
-    of the node. N counts the visits of all actions and the node's own evaluation.
+    of the node. With `puct.unvisited` = zero, the normalised q of unvisited actions is 0, the least of the range,
+    instead (Stochastic MuZero, appendix I, ucb_score). N counts the visits of all actions and the node's own
+    evaluation.
 
     Args:
         q_values: Q in points; not read where unvisited.
@@ -65,6 +67,8 @@ def select_puct(
     q = jnp.where(visits > 0, q_values, node_value[..., None])
     low, high = jnp.minimum(q.min(axis=-1), node_value), jnp.maximum(q.max(axis=-1), node_value)
     unit = normalize(q, low, high, bounds, config)
+    if config.puct.unvisited == "zero":
+        unit = jnp.where(visits > 0, unit, 0.0)
     total = 1 + visits.sum(axis=-1, keepdims=True)  # at least 1: with N = 0 the prior would not matter
     rate = config.puct.c_init + jnp.log((total + config.puct.c_base + 1) / config.puct.c_base)
     exploration = jax.nn.softmax(prior_logits) * jnp.sqrt(total) / (1 + visits) * rate
@@ -94,7 +98,7 @@ def select_gumbel(
     Returns:
         The action.
     """
-    completed = complete_q(q_values, visits, prior_logits, raw_value)
+    completed = complete_q(q_values, visits, prior_logits, raw_value, config)
     improved = jax.nn.softmax(prior_logits + scale_q(completed, visits, bounds, config))
     lead = improved - visits / (1 + visits.sum(axis=-1, keepdims=True))
     return argmax(jnp.where(possible(prior_logits), lead, -jnp.inf))

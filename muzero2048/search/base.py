@@ -10,6 +10,8 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 from muzero2048.game.env import Board
 from muzero2048.models.base import State
 
+Share = Float[Array, ""] | float  # of the planned updates of a training, 0 to 1
+
 ILLEGAL = -1e9  # logit of an illegal action; finite: a softmax over no legal action must not be NaN
 
 

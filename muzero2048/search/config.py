@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 from ntuple.settings import Settings, group, setting
 
 MOST_SIMULATIONS = 2**16
+MOST_TEMPERATURE = 1e6
 
 # Conditions under which keys have an effect.
 GUMBEL_ROOT, PUCT_ROOT = "search.root=gumbel", "search.root=puct"
@@ -31,6 +32,11 @@ class GumbelConfig(Settings, prefix="search.gumbel"):
         at_most=1e9,
     )
     c_scale: float = setting(0.1, "c_scale of sigma(q), see c_visit.", at_least=0, at_most=1e9)
+    completion: Literal["mixed", "value"] = setting(
+        "mixed",
+        "Q of an unvisited action in the completed Q-values. mixed: the mean of the node's value and the visited Q "
+        "(Gumbel MuZero, appendix D). value: the node's value in the model (Guei 2023, sec. 4.4.3).",
+    )
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,11 @@ class PUCTConfig(Settings, prefix="search.puct"):
 
     c_init: float = setting(1.25, "c_1 of PUCT (MuZero, appendix B).", at_least=0, at_most=1e9)
     c_base: float = setting(19652.0, "c_2 of PUCT (MuZero, appendix B).", above=0, at_most=1e12)
+    unvisited: Literal["node_value", "zero"] = setting(
+        "node_value",
+        "Q of an unvisited action. node_value: the value of the node. zero: 0 after the normalisation, the least Q of "
+        "its range; with search.normalization=tree this is the rule of Stochastic MuZero (appendix I, ucb_score).",
+    )
     dirichlet_fraction: float = setting(
         0.1,
         "Share of Dirichlet noise in the prior at a PUCT root in self-play (Stochastic MuZero, for 2048).",
@@ -47,6 +58,22 @@ class PUCTConfig(Settings, prefix="search.puct"):
         only_if=PUCT_ROOT,
     )
     dirichlet_alpha: float = setting(0.3, "alpha of the Dirichlet noise.", above=0, at_most=1e6, only_if=PUCT_ROOT)
+    temperature_steps: tuple[tuple[float, float], ...] = setting(
+        (),
+        "Later temperatures of the visit counts in self-play, as pairs [share of the planned updates, temperature from "
+        "then on]; before them search.gumbel_scale holds. Stochastic MuZero has 1, 0.5, 0.1, 0 (the most visited) with "
+        "changes after 100,000, 200,000 and 300,000 of 20 million updates: [[0.005, 0.5], [0.01, 0.1], [0.015, 0]] "
+        "(appendix C).",
+        only_if=PUCT_ROOT,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        shares, temperatures = [share for share, _ in self.temperature_steps], [t for _, t in self.temperature_steps]
+        if shares != sorted(set(shares)) or not all(0 < share < 1 for share in shares):
+            self.refuse("temperature_steps", "ascending shares between 0 and 1")
+        if not all(0 <= temperature <= MOST_TEMPERATURE for temperature in temperatures):
+            self.refuse("temperature_steps", f"temperatures from 0 to {MOST_TEMPERATURE:g}")
 
 
 @dataclass(frozen=True)
@@ -73,9 +100,10 @@ class SearchConfig(Settings, prefix="search"):
     )
     gumbel_scale: float = setting(
         1.0,
-        "Scale of the Gumbel noise in self-play, or temperature of the visit counts at a PUCT root; evaluation uses 0.",
+        "Scale of the Gumbel noise in self-play, or temperature of the visit counts at a PUCT root (later ones: "
+        "search.puct.temperature_steps); evaluation uses 0.",
         at_least=0,
-        at_most=1e6,
+        at_most=MOST_TEMPERATURE,
     )
     inside: Literal["puct", "gumbel"] = setting("puct", "Rule at the decision nodes below the root.")
     chance: Literal["ratio", "deficit", "quasi_random", "sampled", "weighted"] = setting(

@@ -14,7 +14,7 @@ from jaxtyping import Array, Int, PRNGKeyArray, UInt32
 
 from muzero2048.game.env import NUM_ACTIONS, Board, Game2048
 from muzero2048.models.base import State
-from muzero2048.search.base import ILLEGAL, Afterstate, Dynamics, Plan, Root, Statistics
+from muzero2048.search.base import ILLEGAL, Afterstate, Dynamics, Plan, Root, Share, Statistics
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.mctx_engine import search_with_mctx
 from muzero2048.search.policy_output import read_out, root_statistics
@@ -29,6 +29,7 @@ def make_root(
     seeds: UInt32[Array, "B"],
     key: PRNGKeyArray | None,
     config: SearchConfig,
+    share: Share = 0.0,
 ) -> Root:
     """Evaluate the boards, mask illegal actions and add the noise of self-play.
 
@@ -39,6 +40,7 @@ def make_root(
         seeds: of the chance rules that draw.
         key: key of the noise; None: no noise.
         config: the search.
+        share: share of the training that is made; the noise can depend on it.
 
     Returns:
         The roots.
@@ -47,7 +49,7 @@ def make_root(
     legal = game.legal_actions(board)
     logits = jnp.where(legal, found.policy_logits, ILLEGAL)
     root = Root(found.state, logits, found.value, legal, jnp.zeros_like(logits), seeds)
-    return root if key is None else ROOT_RULES[config.root].add_noise(key, root, config)
+    return root if key is None else ROOT_RULES[config.root].add_noise(key, root, share, config)
 
 
 def plan(dynamics: Dynamics, root: Root, config: SearchConfig, discount: float) -> Plan:

@@ -25,7 +25,7 @@ def read_out(root: Root, found: Statistics, rule: RootRule, config: SearchConfig
         The plan, with completed Q-values; its value is the best visited Q, 0 if the game is over.
     """
     action, target = rule.read_out(root, found, config)
-    completed = complete_q(found.q_values, found.visits, root.policy_logits, root.value)
+    completed = complete_q(found.q_values, found.visits, root.policy_logits, root.value, config)
     best = jnp.max(jnp.where(found.visits > 0, found.q_values, -jnp.inf), axis=-1)
     value = jnp.where(root.legal.any(axis=-1), best, 0.0)
     return Plan(action.astype(jnp.int32), target, completed, found.visits, value)

@@ -14,22 +14,28 @@ def complete_q(
     visits: Int[Array, "*B A"],
     prior_logits: Float[Array, "*B A"],
     value: Float[Array, "*B"],
+    config: SearchConfig,
 ) -> Float[Array, "*B A"]:
-    """Replace the Q-values of unvisited actions by the mixed value (Gumbel MuZero, eq. 33, appendix D).
+    """Replace the Q-values of unvisited actions.
 
-    v_mix = (v + N / sum_visited pi * sum_visited pi q) / (1 + N), with N the number of visits of all actions.
+    mixed:  v_mix = (v + N / sum_visited pi * sum_visited pi q) / (1 + N), with N the number of visits of all actions
+            (Gumbel MuZero, eq. 33, appendix D)
+    value:  v (Guei 2023, sec. 4.4.3)
 
     Args:
         q_values: Q in points; not read where unvisited.
         visits: visits of each action.
         prior_logits: of pi.
         value: v, the model's value of the node.
+        config: the search; `gumbel.completion` is the rule.
 
     Returns:
         The completed Q-values.
     """
-    prior = jax.nn.softmax(prior_logits, axis=-1)
     visited = visits > 0
+    if config.gumbel.completion == "value":
+        return jnp.where(visited, q_values, value[..., None])
+    prior = jax.nn.softmax(prior_logits, axis=-1)
     # The floor prevents 0 / 0; the prior of a visited action is never smaller.
     mass = jnp.where(visited, jnp.maximum(prior, jnp.finfo(jnp.float32).tiny), 0.0)
     total_visits = visits.sum(axis=-1)

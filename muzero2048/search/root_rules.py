@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from muzero2048.search.action_selection import argmax, possible, select_puct
-from muzero2048.search.base import ILLEGAL, Root, Statistics
+from muzero2048.search.base import ILLEGAL, Root, Share, Statistics
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.qtransforms import complete_q, scale_q
 
@@ -27,8 +27,8 @@ from muzero2048.search.qtransforms import complete_q, scale_q
 class RootRule(NamedTuple):
     """The functions of a rule."""
 
-    # (key, root, config) -> the root with the noise of self-play
-    add_noise: Callable[[PRNGKeyArray, Root, SearchConfig], Root]
+    # (key, root, share of the training that is made, config) -> the root with the noise of self-play
+    add_noise: Callable[[PRNGKeyArray, Root, Share, SearchConfig], Root]
     # (root, statistics, backed-up value of the root [B], number of the simulation, config)
     # -> the action that each board's next simulation follows
     select: Callable[[Root, Statistics, Float[Array, "B"], Int[Array, ""], SearchConfig], Int[Array, "B"]]
@@ -85,7 +85,7 @@ def best_of_considered(root: Root, found: Statistics, visits: Int[Array, "B"], c
     Returns:
         An action for each board (Gumbel MuZero, sec. 3).
     """
-    completed = complete_q(found.q_values, found.visits, root.policy_logits, root.value)
+    completed = complete_q(found.q_values, found.visits, root.policy_logits, root.value, config)
     sigma = scale_q(completed, found.visits, found.bounds, config)
     considered = root.legal & (found.visits == visits[:, None])
     return argmax(jnp.where(considered, root.gumbel + root.policy_logits + sigma, -jnp.inf))
@@ -95,7 +95,7 @@ def _read_out_gumbel(
     root: Root, found: Statistics, config: SearchConfig
 ) -> tuple[Int[Array, "B"], Float[Array, "B A"]]:
     """Choose the best of the most visited actions; the target is softmax(logits + sigma(completed q)) (eq. 11)."""
-    completed = complete_q(found.q_values, found.visits, root.policy_logits, root.value)
+    completed = complete_q(found.q_values, found.visits, root.policy_logits, root.value, config)
     action = best_of_considered(root, found, found.visits.max(axis=-1), config)
     logits = root.policy_logits + scale_q(completed, found.visits, found.bounds, config)
     return action, jax.nn.softmax(jnp.where(root.legal, logits, ILLEGAL), axis=-1) * root.legal
@@ -114,17 +114,14 @@ def _select_gumbel_with_mctx(key: Array, tree: mctx.Tree, node: Int[Array, ""], 
 
 def _sigma(config: SearchConfig, tree: mctx.Tree, node: Int[Array, ""]) -> Float[Array, "A"]:
     visits, value = tree.children_visits[node], tree.raw_values[node]
-    completed = complete_q(tree.qvalues(node), visits, tree.children_prior_logits[node], value)
+    completed = complete_q(tree.qvalues(node), visits, tree.children_prior_logits[node], value, config)
     return scale_q(completed, visits, jnp.stack([value, value], axis=-1), config)  # mctx has no bounds of the tree
 
 
-def _add_gumbel_noise(key: PRNGKeyArray, root: Root, config: SearchConfig) -> Root:
+def _add_gumbel_noise(key: PRNGKeyArray, root: Root, share: Share, config: SearchConfig) -> Root:
+    del share
     gumbel_key, _ = jax.random.split(key)
-    return root._replace(gumbel=_gumbel(gumbel_key, root, config))
-
-
-def _gumbel(key: PRNGKeyArray, root: Root, config: SearchConfig) -> Float[Array, "B A"]:
-    return config.gumbel_scale * jax.random.gumbel(key, root.policy_logits.shape)
+    return root._replace(gumbel=config.gumbel_scale * jax.random.gumbel(gumbel_key, root.policy_logits.shape))
 
 
 def _select_puct_root(
@@ -142,11 +139,23 @@ def _read_out_puct(root: Root, found: Statistics, config: SearchConfig) -> tuple
     return action, share
 
 
-def _add_puct_noise(key: PRNGKeyArray, root: Root, config: SearchConfig) -> Root:
+def _add_puct_noise(key: PRNGKeyArray, root: Root, share: Share, config: SearchConfig) -> Root:
     """Add Dirichlet noise to the prior, and the Gumbel noise that draws the move from the visits."""
     gumbel_key, dirichlet_key = jax.random.split(key)
     logits = add_dirichlet_noise(dirichlet_key, root.policy_logits, config)
-    return root._replace(policy_logits=logits, gumbel=_gumbel(gumbel_key, root, config))
+    noise = visit_temperature(share, config) * jax.random.gumbel(gumbel_key, logits.shape)
+    return root._replace(policy_logits=logits, gumbel=noise)
+
+
+def visit_temperature(share: Share, config: SearchConfig) -> Float[Array, ""]:
+    """Return the temperature T of the visit counts after a share of the training (Stochastic MuZero, appendix C).
+
+    T is that of the last pair of `puct.temperature_steps` whose share is reached, before the first one `gumbel_scale`.
+    """
+    temperature = jnp.asarray(config.gumbel_scale, jnp.float32)
+    for begin, later in config.puct.temperature_steps:
+        temperature = jnp.where(share >= begin, later, temperature)
+    return temperature
 
 
 def add_dirichlet_noise(key: PRNGKeyArray, logits: Float[Array, "B A"], config: SearchConfig) -> Float[Array, "B A"]:

@@ -24,6 +24,7 @@ from muzero2048.search.base import ILLEGAL, Dynamics, Root
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import LearnedDynamics, NetworkEvaluator, SimulatorDynamics
 from muzero2048.training.config import ReplayConfig
+from ntuple.settings import keys_of
 from tests.settings import configured
 
 NETWORKS = {
@@ -161,8 +162,8 @@ def plain_position(root: Root, row: int) -> Position:
 
 def plain_settings(config: SearchConfig, discount: float) -> Settings:
     """Return the settings of the plain search that correspond to the config."""
-    former = {former: operator.attrgetter(present)(config) for former, present in SearchConfig.former_keys.items()}
-    return Settings(discount, *(former.get(name, getattr(config, name, None)) for name in Settings._fields[1:]))
+    names = {key.name.rpartition(".")[2]: key.name for key in keys_of(SearchConfig)} | SearchConfig.former_keys
+    return Settings(discount, *(operator.attrgetter(names[name])(config) for name in Settings._fields[1:]))
 
 
 def toy_dynamics(model: ToyModel) -> LearnedDynamics:

@@ -46,11 +46,13 @@ class Settings(NamedTuple):
     read_out: str
     c_visit: float
     c_scale: float
+    completion: str
     normalization: str
     range_floor: float
     value_scale: float
     pb_c_init: float
     pb_c_base: float
+    unvisited: str
 
 
 class Position(NamedTuple):
@@ -168,6 +170,8 @@ class Search:
     def puct(self, node: Node) -> np.ndarray:
         q = np.array([self.q(node, a) if a in node.children else node.value for a in range(4)])
         unit = self.normalize(q, min(*q, node.value), max(*q, node.value))
+        if self.settings.unvisited == "zero":
+            unit = np.array([unit[a] if a in node.children else 0.0 for a in range(4)])
         c_base = self.settings.pb_c_base
         rate = self.settings.pb_c_init + math.log((node.count + c_base + 1) / c_base)
         visits = np.array([node.visited(a) for a in range(4)])
@@ -179,12 +183,12 @@ class Search:
         return improved - np.array([node.visited(a) for a in range(4)]) / (1 + node.total)
 
     def completed_q(self, node: Node) -> np.ndarray:
-        """Return Q of the visited actions, and the mixed value for the others (Gumbel MuZero, appendix D)."""
+        """Return Q of the visited actions; for the others the mixed value of Gumbel MuZero, appendix D, or V."""
         return self.complete(node, {action: self.q(node, action) for action in node.children})
 
     def complete(self, node: Node, found: dict[int, float]) -> np.ndarray:
         mixed = node.raw_value
-        if found:
+        if found and self.settings.completion == "mixed":
             mean = sum(node.prior[a] * q for a, q in found.items()) / sum(node.prior[a] for a in found)
             mixed = (node.raw_value + node.total * mean) / (1 + node.total)
         return np.array([found.get(a, mixed) for a in range(4)])

@@ -115,6 +115,7 @@ def test_other_settings_have_other_names():
         "engine": "mctx", "model": "learned", "simulations": 17, "root": "puct", "considered_actions": 3,
         "inside": "gumbel", "chance": "ratio", "read_out": "expectimax", "c_visit": 51.5, "c_scale": 0.1000001,
         "normalization": "fixed", "range_floor": 2, "value_scale": 3, "pb_c_init": 4, "pb_c_base": 5,
+        "puct.unvisited": "zero", "gumbel.completion": "value",
     }  # fmt: skip
     plain = SearchConfig(model="simulator", simulations=16)
     former = {present: name for name, present in SearchConfig.former_keys.items()}

@@ -108,6 +108,12 @@ def test_search(changes: dict[str, float | str]) -> None:
     assert all(name.removeprefix("pb_") in str(error.value) for name in changes)
 
 
+@pytest.mark.parametrize("steps", [[[0.0, 1.0]], [[1.0, 0.5]], [[0.5, 0.1], [0.2, 0.0]], [[0.5, -0.1]], [[0.5, 1e7]]])
+def test_steps_of_the_temperature(steps: list[list[float]]) -> None:
+    with pytest.raises(ValueError, match=r"search\.puct\.temperature_steps is .*; give (ascending|temperatures)"):
+        configured(SearchConfig, puct={"temperature_steps": steps})
+
+
 @pytest.mark.parametrize(
     "changes", [{"capacity": 0}, {"batch_size": 0}, {"ratio": 0.0}, {"priority_exponent": -1.0},
                 {"importance_exponent": -1.0}, {"importance_exponent": 1.0}, {"ratio": math.inf}, {"reanalyse": -0.1},

@@ -16,9 +16,18 @@ from muzero2048.models.make import make_model
 from muzero2048.muzero.learner_state import LearnerState, acting_params
 from muzero2048.muzero.selfplay import add_play
 from muzero2048.muzero.targets import Batch
-from muzero2048.muzero.train_step import Learner, _make_setup, _sample_batch, norms_by_part, value_error
+from muzero2048.muzero.train_step import (
+    Learner,
+    _make_setup,
+    _sample_batch,
+    norms_by_part,
+    training_share,
+    value_error,
+)
+from muzero2048.search.config import SearchConfig
 from muzero2048.training.replay import Sample
 from tests.muzero2048.toy_model import KINDS, ToyModel, random_tables, shared_learner, small_config
+from tests.settings import configured
 
 CONFIG = small_config(rows=2, columns=2)
 
@@ -94,6 +103,21 @@ def test_a_report_of_several_calls_has_the_bits_of_one(learner: Learner, calls: 
         state, report = learner.rounds(state, report, count)
     assert equal(state, whole)
     assert equal(report, expected)
+
+
+def test_self_play_is_greedy_from_the_planned_share_on() -> None:
+    """Two of 10 planned updates are made in each round, and a round plays before them; the share 0.2 is reached."""
+    steps = {"temperature_steps": [[0.2, 0.0]], "dirichlet_fraction": 0.0}
+    search = configured(SearchConfig, root="puct", simulations=6, puct=steps)
+    learner = shared_learner(dataclasses.replace(CONFIG, search=search))
+    state, _ = learner.fill(learner.init(0))
+    state, _ = learner.rounds(state, learner.empty(), 2)
+    assert float(training_share(state.optimizer, CONFIG)) == pytest.approx(0.4)
+    moves = jax.device_get(state.replay.storage)
+    played = np.take_along_axis(moves.policy, moves.action[..., None].astype(int), axis=-1)[..., 0]
+    most_visited = (played == moves.policy.max(axis=-1))[:, : 3 * CONFIG.chunk].reshape(-1, 3, CONFIG.chunk)
+    assert (most_visited.mean(axis=(0, 2))[:2] < 0.9).all()  # drawn in proportion to the visits
+    assert most_visited[:, 2].all()
 
 
 def test_the_age_of_samples(learner: Learner) -> None:

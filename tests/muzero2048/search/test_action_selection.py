@@ -65,11 +65,32 @@ def test_puct_by_hand() -> None:
     assert puct([0.0, 1e6, 0.0, 0.0], visits, jnp.array([0.9, 0.0, 0.05, 0.05]), 0.0, config) != 1
 
 
-def test_puct_equals_mctx(rng: np.random.Generator) -> None:
-    """Compare where all actions are visited. For unvisited ones mctx uses the least Q, this rule the node's value."""
-    nodes = random_nodes(rng, least_visits=1)
+def test_unvisited_actions_at_zero_by_hand() -> None:
+    """The value of the node is 15 and q = (10, 20, -, -); c = 2.5004 as above."""
+    visits, value, bounds = jnp.array([2, 1, 0, 0]), jnp.array(15.0), jnp.array([10.0, 110.0])
+
+    def puct(prior: list[float], q: list[float], normalization: str) -> int:
+        config = configured(SearchConfig, normalization=normalization, puct={"unvisited": "zero"})
+        return int(select_puct(jnp.array(q), visits, jnp.log(jnp.array(prior)), value, bounds, config))
+
+    # node: 0.2 c / 2 + 1 = 1.250 against 0.45 c = 1.125 and 0.55 c = 1.375; with the node's value, 0.45 c + 1/2.
+    assert puct([0.25, 0.2, 0.45, 0.1], [10.0, 20.0, 99.0, 99.0], "node") == 1
+    assert puct([0.15, 0.2, 0.55, 0.1], [10.0, 20.0, 99.0, 99.0], "node") == 2
+    # tree: the range is 100 points, so q = 20 is 0.1: 0.5 c / 2 + 0.1 = 0.725 against 0.28 c = 0.700 and
+    # 0.30 c = 0.750; the node's value would add 0.05 to the latter two.
+    assert puct([0.12, 0.5, 0.28, 0.1], [10.0, 20.0, 99.0, 99.0], "tree") == 1
+    assert puct([0.1, 0.5, 0.3, 0.1], [10.0, 20.0, 99.0, 99.0], "tree") == 2
+    # 0 is the least of the tree, 10, and not that of the node, 15: 0.2 c / 2 + 1 = 1.250 against 0.49 c = 1.225.
+    assert puct([0.21, 0.2, 0.49, 0.1], [60.0, 110.0, 99.0, 99.0], "tree") == 1
+
+
+@pytest.mark.parametrize(("least_visits", "unvisited"), [(1, "node_value"), (0, "zero")])
+def test_puct_equals_mctx(least_visits: int, unvisited: str, rng: np.random.Generator) -> None:
+    """For unvisited actions mctx uses the least Q, as the rule `zero`."""
+    nodes = random_nodes(rng, least_visits=least_visits)
     logits, q, value, visits = nodes
-    ours = select_puct(q, visits, logits, value, jnp.zeros((len(value), 2)), SearchConfig(range_floor=1e-8))
+    config = configured(SearchConfig, range_floor=1e-8, puct={"unvisited": unvisited})
+    ours = select_puct(q, visits, logits, value, jnp.zeros((len(value), 2)), config)
 
     def theirs(tree: mctx.Tree) -> jax.Array:
         return mctx.muzero_action_selection(jax.random.key(0), tree, jnp.array(0), jnp.array(1))

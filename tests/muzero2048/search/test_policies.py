@@ -227,6 +227,25 @@ def test_noise_of_the_root(root_rule: str) -> None:
     assert (noisy.policy_logits[:, 0] == ILLEGAL).all()
 
 
+STEPS = ((0.005, 0.5), (0.01, 0.1), (0.015, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("share", "temperature"),
+    [(0.0, 0.8), (0.00499, 0.8), (0.005, 0.5), (0.00999, 0.5), (0.01, 0.1), (0.01499, 0.1), (0.015, 0.0), (1.0, 0.0)],
+)
+def test_the_temperature_falls_with_the_training(share: float, temperature: float) -> None:
+    """A PUCT root draws the move with the temperature of the share; the Dirichlet noise does not depend on it."""
+    puct = configured(SearchConfig, root="puct", gumbel_scale=0.8, puct={"temperature_steps": STEPS})
+    plain = dataclasses.replace(configured(puct, puct={"temperature_steps": ()}), gumbel_scale=1.0)
+    root = roots_of(random_tables(0))
+    add_noise = jax.jit(ROOT_RULES["puct"].add_noise, static_argnums=3)
+    noisy, usual = (add_noise(jax.random.key(0), root, share, config) for config in (puct, plain))
+    np.testing.assert_allclose(noisy.gumbel, temperature * usual.gumbel, rtol=1e-6)
+    np.testing.assert_array_equal(noisy.policy_logits, usual.policy_logits)
+    assert add_noise._cache_size() == 2  # the share is traced
+
+
 def test_dirichlet_noise() -> None:
     """On k legal actions, the mean is (1 - f) P + f / k, the variance f^2 (1/k) (1 - 1/k) / (k alpha + 1)."""
     draws, config = 40_000, configured(SearchConfig, root="puct", dirichlet_fraction=0.25, dirichlet_alpha=0.3)

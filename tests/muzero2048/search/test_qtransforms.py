@@ -18,19 +18,27 @@ def test_completed_q_by_hand() -> None:
     # Visited are action 0 (3 visits, q = 10, prior 1/2) and action 2 (1 visit, q = 30, prior 1/4). The q weighted by
     # the prior is (5 + 7.5) / 0.75 = 50 / 3, the mixed value (20 + 4 * 50 / 3) / 5.
     logits = jnp.log(jnp.array([0.5, 0.125, 0.25, 0.125]))
-    q = complete_q(jnp.array([10.0, 99.0, 30.0, 99.0]), jnp.array([3, 0, 1, 0]), logits, jnp.array(20.0))
+    visits = jnp.array([3, 0, 1, 0])
+    q = complete_q(jnp.array([10.0, 99.0, 30.0, 99.0]), visits, logits, jnp.array(20.0), SearchConfig())
     mixed = (20 + 4 * 50 / 3) / 5
     np.testing.assert_allclose(q, [10.0, mixed, 30.0, mixed], rtol=1e-6)
 
 
+def test_completed_by_the_value_of_the_node() -> None:
+    config = configured(SearchConfig, gumbel={"completion": "value"})
+    q = complete_q(jnp.array([10.0, 99.0, 30.0, 99.0]), jnp.array([3, 0, 1, 0]), jnp.zeros(4), jnp.array(7.0), config)
+    assert q.tolist() == [10.0, 7.0, 30.0, 7.0]
+
+
 def test_nothing_visited_is_worth_the_value() -> None:
-    q = complete_q(jnp.full(4, 99.0), jnp.zeros(4, jnp.int32), jnp.zeros(4), jnp.array(7.0))
+    q = complete_q(jnp.full(4, 99.0), jnp.zeros(4, jnp.int32), jnp.zeros(4), jnp.array(7.0), SearchConfig())
     assert q.tolist() == [7.0] * 4
 
 
 def test_a_visited_action_of_prior_zero() -> None:
     """If the prior underflows, as with logits 200 apart, the mixed value stays finite: here it is (4 + 8) / 2."""
-    q = complete_q(jnp.array([0.0, 8.0, 0, 0]), jnp.array([0, 1, 0, 0]), jnp.array([200.0, 0, 0, 0]), jnp.array(4.0))
+    logits = jnp.array([200.0, 0, 0, 0])
+    q = complete_q(jnp.array([0.0, 8.0, 0, 0]), jnp.array([0, 1, 0, 0]), logits, jnp.array(4.0), SearchConfig())
     np.testing.assert_allclose(q, [6.0, 8.0, 6.0, 6.0])
 
 
@@ -70,7 +78,7 @@ def test_sigma_equals_mctx(rng: np.random.Generator) -> None:
     config, nodes = SearchConfig(range_floor=1e-8), random_nodes(rng, least_visits=0)
     logits, q, value, visits = nodes
     bounds = jnp.zeros((len(value), 2))
-    ours = scale_q(complete_q(q, visits, logits, value), visits, bounds, config)
+    ours = scale_q(complete_q(q, visits, logits, value, config), visits, bounds, config)
 
     def theirs(tree: mctx.Tree) -> jax.Array:
         return mctx.qtransform_completed_by_mix_value(tree, jnp.array(0), value_scale=0.1, maxvisit_init=50.0)

@@ -32,7 +32,7 @@ def read_out_worst(root: Root, found: Statistics, config: SearchConfig) -> tuple
 
 
 ROUND_ROBIN = RootRule(
-    add_noise=lambda key, root, config: root,
+    add_noise=lambda key, root, share, config: root,
     select=select_in_turn,
     read_out=read_out_worst,
     is_one_batch=lambda config: False,

@@ -64,6 +64,22 @@ def test_the_tree_equals_the_plain_search(
     config = configured(
         BASE, root=root_rule, inside=inside, chance=chance, normalization=normalization, considered_actions=considered
     )
+    check_against_plain(config, knows_the_rules)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        # The rule of Stochastic MuZero (appendix I), except that it draws the codes.
+        {"root": "puct", "normalization": "tree", "puct": {"unvisited": "zero"}},
+        {"inside": "gumbel", "gumbel": {"completion": "value", "considered_actions": 3}},
+    ],
+)
+def test_other_values_of_unvisited_actions_equal_the_plain_search(options: dict) -> None:
+    check_against_plain(configured(BASE, **options), knows_the_rules=True)
+
+
+def check_against_plain(config: SearchConfig, knows_the_rules: bool) -> None:
     for seed, scale in ((5, 10.0), (6, 1e6)):
         tables = random_tables(seed, scale=scale, knows_the_rules=knows_the_rules)
         root = roots_of(tables)
