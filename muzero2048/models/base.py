@@ -120,6 +120,13 @@ class Model(nnx.Module):
         """Compute the distance of predicted latents from those of the true boards (latent models with a predictor)."""
         raise NotImplementedError
 
+    def afterstate_inconsistency(self, afterstate: State, true: State) -> Float[Array, "B"]:
+        """Compute the distance of predicted afterstates from the latents of the boards after the chance event.
+
+        By default that of `inconsistency`; a model that knows where chance acted can leave out that part.
+        """
+        return self.inconsistency(afterstate, true)
+
     def encode(
         self,
         cells: UInt8[Array, "B N"],

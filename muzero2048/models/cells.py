@@ -205,6 +205,17 @@ class CellsModel(Model):
         """Compute the mean over cells of 1 - cos(q(x), x'), with q a small network (SimSiam; EfficientZero, 4.1)."""
         return jnp.mean(self._distances(predicted, true), axis=-1)
 
+    def afterstate_inconsistency(
+        self, afterstate: Float[Array, "B N D"], true: Float[Array, "B N D"]
+    ) -> Float[Array, "B"]:
+        """Compute the mean distance over all cells but the one with the largest distance, where chance acted.
+
+        With that cell phi would learn to expect the spawn: where one cell is empty, a 2 in it. The spawn would then be
+        no surprise, and its code would stand for any other cell.
+        """
+        distances = self._distances(afterstate, true)
+        return (jnp.sum(distances, axis=-1) - jnp.max(distances, axis=-1)) / (self.num_cells - 1)
+
     def _distances(self, predicted: Float[Array, "B N D"], true: Float[Array, "B N D"]) -> Float[Array, "B N"]:
         assert self.predictor is not None
         guess, truth = self.predictor(predicted), true.astype(jnp.float32)

@@ -125,7 +125,7 @@ def _move_losses(model: Model, state: State, batch: Batch, k: int, terms: Terms)
     elif model.predictor is not None:
         true_state = jax.lax.stop_gradient(model.representation(batch.cells[:, k + 1]))
         terms["consistency"].append(_mean_where(alive, weight * model.inconsistency(state, true_state)))
-        after = _mean_where(alive, weight * model.inconsistency(afterstate, true_state))
+        after = _mean_where(alive, weight * model.afterstate_inconsistency(afterstate, true_state))
         terms["afterstate_consistency"].append(after)
     return state, code
 
