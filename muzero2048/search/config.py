@@ -131,6 +131,13 @@ class SearchConfig(Settings, prefix="search"):
     value_scale: float = setting(
         100.0, "Points that equal 1 in q.", above=0, at_most=1e9, only_if="search.normalization=fixed"
     )
+    views: int = setting(
+        1,
+        "Symmetric views of the board that are searched in evaluation and play, and averaged at the root "
+        "(muzero2048/search/views.py); 8 are all, 4 on an oblong board. Self-play and reanalysis search one.",
+        at_least=1,
+        at_most=8,
+    )
     gumbel: GumbelConfig = group(GumbelConfig, only_if=SOME_GUMBEL)
     puct: PUCTConfig = group(PUCTConfig, only_if=SOME_PUCT)
 
