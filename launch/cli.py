@@ -6,7 +6,20 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from launch.commands import bench, compare, config, evaluate, judge, moves, network, solve, tables, train, wandb
+from launch.commands import (
+    bench,
+    compare,
+    config,
+    diagnose,
+    evaluate,
+    judge,
+    moves,
+    network,
+    solve,
+    tables,
+    train,
+    wandb,
+)
 from launch.commands.parser import Parser
 from launch.config import completion
 from launch.errors import LaunchError, UserError
@@ -17,6 +30,7 @@ COMMANDS = (
     config,
     evaluate,
     moves,
+    diagnose,
     compare,
     tables,
     bench,

@@ -165,6 +165,24 @@ class Settings:
         value = getattr(self, name)
         raise ValueError(f"{self._prefix}{name} is {value!r}; give {give}")
 
+    def check_steps(self, name: str, values: str, **bounds: float) -> None:
+        """Check a schedule of pairs [share of the training, value from then on].
+
+        Args:
+            name: the field.
+            values: what the values are, such as "rates".
+            bounds: range of the values, as in `setting`.
+
+        Raises:
+            ValueError: the shares do not ascend between 0 and 1, or a value is out of its range.
+        """
+        steps, accepted = getattr(self, name), Range(**bounds)
+        shares = [share for share, _ in steps]
+        if shares != sorted(set(shares)) or not all(0 < share < 1 for share in shares):
+            self.refuse(name, "ascending shares between 0 and 1")
+        if not all(accepted.holds(value) for _, value in steps):
+            self.refuse(name, f"{values}, each {accepted.text(float)}")
+
 
 def keys_of(kind: type[Any], prefix: str = "", only_if: str = "") -> list[Key]:
     """Return all keys of a dataclass and of the dataclasses nested in it, in order of definition.

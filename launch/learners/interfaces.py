@@ -108,6 +108,9 @@ class Learner(Protocol):
         "swap": plans in the true dynamics of the game in place of the learned ones.
         """
 
+    def diagnose(self) -> Mapping[str, float]:
+        """Return metrics of the learned model that are too slow for every report: they go with the evaluations."""
+
 
 @runtime_checkable
 class LearnerConfig(Protocol):

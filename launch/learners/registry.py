@@ -12,6 +12,8 @@ from launch.errors import UserError
 from ntuple.learner_spec import TREE, LearnerSpec, Reference
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from launch.learners.interfaces import Learner, LearnerConfig, Player
 
 # Module of each learner's spec, which is named SPEC there.
@@ -84,6 +86,32 @@ def begin_from(name: str, learner: "Learner", path: Path, config: "LearnerConfig
         _load(spec.begin_from, spec.uses_jax)(learner, path, config)
     except ValueError as error:
         raise UserError(f"run.begin_from = {path}: {error}") from error
+
+
+def diagnose(
+    name: str, folder: Path, config: "LearnerConfig", boards: int, depth: int, seed: int
+) -> "dict[str, np.ndarray]":
+    """Measure the learned model of a checkpoint: `LearnerSpec.diagnose`.
+
+    Args:
+        name: of the learner; its spec has `diagnose`.
+        folder: of the checkpoint.
+        config: of the checkpoint.
+        boards: number of boards.
+        depth: the last depth.
+        seed: of the boards.
+
+    Returns:
+        Numbers at depths 0 ... `depth`, by name.
+
+    Raises:
+        UserError: the checkpoint does not fit the config.
+    """
+    spec = spec_of(name)
+    try:
+        return cast("dict[str, np.ndarray]", _load(spec.diagnose, spec.uses_jax)(folder, config, boards, depth, seed))
+    except ValueError as error:
+        raise UserError(f"{folder}: {error}") from error
 
 
 def load_player(name: str, folder: Path, config: "LearnerConfig", kind: str, search: Any) -> "Player":

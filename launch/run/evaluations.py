@@ -26,7 +26,7 @@ def own_search(experiment: Experiment) -> Search:
 
 
 def play_with_probes(learner: Learner, evaluation: Evaluation, probe_games: int) -> tuple[Games, Row]:
-    """Play an evaluation and the learner's probes with the current weights.
+    """Play an evaluation and the learner's probes with the current weights, and diagnose the learned model.
 
     Args:
         learner: has the player and the probes.
@@ -34,10 +34,10 @@ def play_with_probes(learner: Learner, evaluation: Evaluation, probe_games: int)
         probe_games: games of each probe; 0: no probes.
 
     Returns:
-        The games of the evaluation, and the metrics of the probes.
+        The games of the evaluation, and the metrics of the probes and of the learner's diagnosis.
     """
     games = learner.player().play(evaluation.games, evaluation.seed)
-    probes: dict[str, float] = {}
+    probes = dict(learner.diagnose())
     if probe_games:
         for name, player in learner.probes().items():
             probes |= probe_metrics(name, player.play(probe_games, evaluation.seed), games)

@@ -65,6 +65,7 @@ MUZERO = (
     Metric("loss/commitment", "1", "squared distance of the chance encoder's output from its code"),
     Metric("loss/reconstruction", "nats", "cross-entropy of decoded cells (grounded model; 0 for others)"),
     Metric("loss/consistency", "1", "1 - cosine similarity of predicted next latents and those of the true boards"),
+    Metric("loss/afterstate_consistency", "1", "the same of afterstates and the true boards after the chance event"),
     Metric("model/reward_error", "points", "mean absolute error of the predicted reward of the move played"),
     Metric("model/saturated", "fraction", "value targets outside the support; above 0.001 the support is too small"),
     Metric("model/code_entropy", "nats", "entropy of the distribution of chance codes; 0: one code for all spawns"),
@@ -112,6 +113,26 @@ MUZERO = (
     Metric("optimizer/gradient_norm_encoder", "1", "the same, parameters of the chance encoder if it is learned"),
 )
 
+DIAGNOSIS = tuple(
+    Metric(f"depth{k}/{name}", unit, f"{meaning}; k = {k} (muzero2048/muzero/depth_errors.py)")
+    for k in (1, 5)
+    for name, unit, meaning in (
+        ("value_correlation", "1", "correlation of V of the unrolled states and V of the true boards"),
+        ("value_error", "points", "mean absolute difference of these values"),
+        ("reward_error", "points", "mean absolute error of the rewards predicted k moves below the root, legal moves"),
+        ("reward_error_unplayed", "points", "the same over legal moves that the unroll does not make"),
+        ("reward_mean", "points", "mean true reward over legal moves"),
+        ("best_move", "fraction", "boards on which the unrolled state and the true board have the same best move"),
+        ("illegal_prior", "fraction", "probability of illegal moves in the policy of the unrolled state"),
+        ("illegal_prior_root", "fraction", "the same in the policy of the true board"),
+        ("chance_distance", "fraction", "total variation of predicted and true distributions of chance codes"),
+        ("spawn_correlation", "1", "correlation of these values among the spawns of an afterstate"),
+        ("spawn_spread", "points", "standard deviation of V of the unrolled states among these spawns"),
+        ("spawn_spread_true", "points", "the same of V of the true boards"),
+        ("boards", "boards", "boards of the measurement whose game was not over after k moves"),
+    )
+)
+
 EVALUATION = (
     Metric("eval/score_mean", "points", "mean score"),
     Metric("eval/score_low", "points", "lower end of the 95% interval of the mean score"),
@@ -131,7 +152,9 @@ PROBES = (
     Metric("probe/swap_gap", "points", "that mean minus eval/score_mean: the points lost by the learned dynamics"),
 )
 
-REGISTRY = {metric.name: metric for metric in (*AXES, *TRAINING, *NTUPLE, *DEEP_TD, *MUZERO, *EVALUATION, *PROBES)}
+REGISTRY = {
+    metric.name: metric for metric in (*AXES, *TRAINING, *NTUPLE, *DEEP_TD, *MUZERO, *EVALUATION, *PROBES, *DIAGNOSIS)
+}
 
 
 def check(names: Iterable[str]) -> None:

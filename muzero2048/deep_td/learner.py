@@ -59,6 +59,10 @@ class DeepTDLearner(DeviceLearner):
         """Return no further players: there is no model to test."""
         return {}
 
+    def diagnose(self) -> dict[str, float]:
+        """Return no metrics: there is no learned model."""
+        return {}
+
     def player(self) -> SearchPlayer:
         """Return a player with the current parameters."""
         # Copied because the next round donates, and so deletes, the arrays of this state.

@@ -1,1 +1,1 @@
-"""Models of the game: the interface, the latent model and the grounded model."""
+"""Models of the game: the interface, the latent model, the model of cells and the grounded model."""

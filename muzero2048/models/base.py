@@ -57,12 +57,15 @@ class Model(nnx.Module):
     value_tables: ValueTables | None = None
     # The predictor of the consistency loss, if a latent model is trained with it.
     predictor: nnx.Module | None = None
+    # Whether codes are found by comparing predicted afterstates with h(o_{t+1}), without a network and a gradient.
+    by_surprise = False
 
     def __init__(self, config: MuZeroConfig):
         self.codec: ValueCodec = config.value
         self.tile_levels = config.network.tile_levels
         self.codes = config.chance.codes
         self.oracle = config.chance.encoder == "oracle"
+        self.by_surprise = config.chance.encoder == "surprise"
 
     def representation(self, cells: UInt8[Array, "B N"]) -> State:
         """h: return the latent state of boards of N = H*W cells."""
@@ -116,6 +119,13 @@ class Model(nnx.Module):
     def inconsistency(self, predicted: State, true: State) -> Float[Array, "B"]:
         """Compute the distance of predicted latents from those of the true boards (latent models with a predictor)."""
         raise NotImplementedError
+
+    def afterstate_inconsistency(self, afterstate: State, true: State) -> Float[Array, "B"]:
+        """Compute the distance of predicted afterstates from the latents of the boards after the chance event.
+
+        By default that of `inconsistency`; a model that knows where chance acted can leave out that part.
+        """
+        return self.inconsistency(afterstate, true)
 
     def encode(
         self,

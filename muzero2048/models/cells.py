@@ -25,11 +25,19 @@ from jaxtyping import Array, Float, Int, UInt8
 
 from muzero2048.models.base import AfterstatePrediction, Model, Prediction
 from muzero2048.muzero.config import MuZeroConfig
-from muzero2048.networks.board_lines import from_lines, rows_and_columns, squares, to_lines
+from muzero2048.networks.board_lines import from_lines, rows_and_columns, squares, to_lines, with_products
 from muzero2048.networks.trunks import Head, MLPBlock, make_norm, value_initializers
 
+ENCODER_WIDTH, REWARD_WIDTH = 64, 128  # hidden units
 FIRST_REWARD = 4.0  # points of any move to a new network; values would keep a larger error for long
+TIE = 1e-2  # weight of the fit of a vector beside the surprise at its cell
+EXPLAINED = 0.5  # a vector with a smaller distance explains a chance event
 STATE, AFTERSTATE = 0, 1
+
+
+def num_features(cells: int, width: int) -> int:
+    """Return the number of features that `with_products` makes of the vectors of some cells."""
+    return cells * width + cells * (cells - 1) // 2
 
 
 class CellsTrunk(nnx.Module):
@@ -39,8 +47,8 @@ class CellsTrunk(nnx.Module):
         network, (rows, columns) = config.network, (config.rows, config.columns)
         dtype, cells = jnp.dtype(network.compute_dtype), network.cells
         self.board_shape = (rows, columns)
-        self.lines = nnx.Linear(max(rows, columns) * cells.cell_width, cells.tuple_width, dtype=dtype, rngs=rngs)
-        self.squares = nnx.Linear(4 * cells.cell_width, cells.tuple_width, dtype=dtype, rngs=rngs)
+        inputs = max(rows, columns) * cells.cell_width, 4 * cells.cell_width
+        self.lines, self.squares = (nnx.Linear(n, cells.tuple_width, dtype=dtype, rngs=rngs) for n in inputs)
         placements = rows + columns + (rows - 1) * (columns - 1)
         self.mix = nnx.Linear(placements * cells.tuple_width, network.width, dtype=dtype, rngs=rngs)
         self.kind = nnx.Param(jnp.zeros((2, network.width)))
@@ -53,7 +61,7 @@ class CellsTrunk(nnx.Module):
             self.squares(squares(latent, self.board_shape)),
         ]
         x = nnx.relu(jnp.concatenate(hidden, axis=1)).reshape(len(latent), -1)
-        x = self.mix(x) + self.kind[...][kind]
+        x = self.mix(x) + self.kind[...][kind][None]
         for block in self.blocks:
             x = block(x)
         return x
@@ -65,7 +73,8 @@ class CellsModel(Model):
     parts: ClassVar = {
         "representation": ("embedding",),
         "dynamics": (
-            "line_hidden", "line_out", "norm", "reward_head", "code_vectors", "g_hidden", "g_out", "predictor",
+            "line_hidden", "line_out", "norm", "reward_hidden", "reward_head", "code_vectors", "g_hidden", "g_out",
+            "predictor",
         ),
         "prediction": ("trunk", "policy_head", "value_head", "chance_head", "afterstate_value_head"),
         "encoder": ("encoder",),
@@ -80,11 +89,12 @@ class CellsModel(Model):
         length = max(self.board_shape)
         self.embedding = nnx.Embed(self.tile_levels, width, rngs=rngs)
         self.norm = make_norm(width, network, rngs)
-        self.line_hidden = nnx.Linear(length * width, line_width, dtype=dtype, rngs=rngs)
+        self.line_hidden = nnx.Linear(num_features(length, width), line_width, dtype=dtype, rngs=rngs)
         self.line_out = nnx.Linear(line_width, length * width, dtype=dtype, rngs=rngs)
         self.reward_codec = config.reward_codec
+        self.reward_hidden = nnx.Linear(line_width, REWARD_WIDTH, rngs=rngs)
         self.reward_head = nnx.Linear(
-            line_width, self.reward_codec.bins, rngs=rngs, **value_initializers(self.reward_codec, FIRST_REWARD)
+            REWARD_WIDTH, self.reward_codec.bins, rngs=rngs, **value_initializers(self.reward_codec, FIRST_REWARD)
         )
         self.by_cell = network.cells.code_input == "cell"
         self.kinds = self.codes // num_cells
@@ -98,11 +108,12 @@ class CellsModel(Model):
         self.value_head = Head(network, 1, bins, rngs, **initializers)
         self.chance_head = Head(network, 1, self.codes, rngs)
         self.afterstate_value_head = Head(network, 1, bins, rngs, **initializers)
-        if not self.oracle:
-            per_cell = self.by_cell
-            inputs, outputs = (2 * width, self.kinds) if per_cell else (2 * num_cells * width, self.codes)
+        if config.chance.encoder == "learned":
+            places, outputs = (1, self.kinds) if self.by_cell else (num_cells, self.codes)
             self.encoder = nnx.Sequential(
-                nnx.Linear(inputs, 128, rngs=rngs), nnx.relu, nnx.Linear(128, outputs, rngs=rngs)
+                nnx.Linear(places * num_features(2, width), ENCODER_WIDTH, rngs=rngs),
+                nnx.relu,
+                nnx.Linear(ENCODER_WIDTH, outputs, rngs=rngs),
             )
         if config.losses.consistency > 0:
             self.predictor = nnx.Sequential(
@@ -123,11 +134,11 @@ class CellsModel(Model):
     ) -> tuple[Float[Array, "B N D"], Float[Array, "B bins"]]:
         """phi: apply the line network to the lines along which the action slides; second output: reward logits."""
         lines = to_lines(state, action, self.board_shape)
-        batch, size, _, width = lines.shape
-        hidden = nnx.relu(self.line_hidden(lines.reshape(batch, size, size * width)))
+        hidden = nnx.relu(self.line_hidden(with_products(lines)))
         change = self.line_out(hidden).reshape(lines.shape)
         afterstate = self.norm(from_lines(lines + change, action, self.board_shape).astype(jnp.float32))
-        return afterstate, self.reward_head(hidden.sum(axis=1).astype(jnp.float32))
+        gained = nnx.relu(self.reward_hidden(hidden.sum(axis=1).astype(jnp.float32)))
+        return afterstate, self.reward_head(gained)
 
     def afterstate_prediction(self, afterstate: Float[Array, "B N D"]) -> AfterstatePrediction:
         """psi: apply the trunk and two other heads."""
@@ -140,8 +151,30 @@ class CellsModel(Model):
             written = code.reshape(len(code), self.num_cells, self.kinds) @ self.code_vectors[...]
         else:
             written = (code @ self.code_vectors[...]).reshape(afterstate.shape)
+        return self._write(afterstate, written)
+
+    def _write(self, afterstate: Float[Array, "B N D"], written: Float[Array, "B N D"]) -> Float[Array, "B N D"]:
         hidden = nnx.relu(self.g_hidden(jnp.concatenate([afterstate, written], axis=-1)))
         return self.norm((afterstate + self.g_out(hidden)).astype(jnp.float32))
+
+    def _surprise(self, afterstate: Float[Array, "B N D"], true: Float[Array, "B N D"]) -> Float[Array, "B C"]:
+        """Score the codes: the cell where h(o_{t+1}) is farthest from the afterstate, then the vector that fits best.
+
+        The cell does not depend on what g has learned. Once phi predicts what the move does, it is the cell of the
+        chance event; a choice by the result of g alone (the nearest code) settles on codes that describe errors of phi.
+        Events that no vector explains are shared among the vectors in turn. Otherwise the vector that explains the most
+        frequent tile would be the least bad one for all tiles, and the others would never be learned.
+        """
+        surprise = self._distances(afterstate, true)
+        written = [
+            self._distances(self._write(afterstate, jnp.broadcast_to(vector[None, None], afterstate.shape)), true)
+            for vector in self.code_vectors[...]
+        ]
+        misfit = jnp.stack(written, axis=-1)
+        in_turn = jax.nn.one_hot(jnp.arange(len(true)) % self.kinds, self.kinds)[:, None]
+        unexplained = misfit.min(axis=-1, keepdims=True) > EXPLAINED
+        misfit = jnp.where(unexplained, 1.0 - in_turn, misfit)
+        return (surprise[..., None] - TIE * misfit).reshape(len(true), -1)
 
     def encode(
         self,
@@ -150,7 +183,7 @@ class CellsModel(Model):
         afterstate_cells: UInt8[Array, "B N"],
         next_cells: UInt8[Array, "B N"],
     ) -> Float[Array, "B C"]:
-        """e: compare the predicted afterstate with h(o_{t+1}).
+        """e: compare the predicted afterstate with h(o_{t+1}), by a network or by `_surprise`.
 
         Args:
             cells: o_t, boards before the move.
@@ -162,15 +195,32 @@ class CellsModel(Model):
             The logits of the chance code.
         """
         predicted = self.afterstate_dynamics(self.representation(cells), action)[0]
-        seen = jax.lax.stop_gradient(jnp.concatenate([predicted, self.representation(next_cells)], axis=-1))
+        true = self.representation(next_cells)
+        if self.by_surprise:
+            return jax.lax.stop_gradient(self._surprise(predicted, true))
+        seen = with_products(jax.lax.stop_gradient(jnp.stack([predicted, true], axis=-2)))
         return self.encoder(seen if self.by_cell else seen.reshape(len(seen), -1)).reshape(len(seen), -1)
 
     def inconsistency(self, predicted: Float[Array, "B N D"], true: Float[Array, "B N D"]) -> Float[Array, "B"]:
         """Compute the mean over cells of 1 - cos(q(x), x'), with q a small network (SimSiam; EfficientZero, 4.1)."""
+        return jnp.mean(self._distances(predicted, true), axis=-1)
+
+    def afterstate_inconsistency(
+        self, afterstate: Float[Array, "B N D"], true: Float[Array, "B N D"]
+    ) -> Float[Array, "B"]:
+        """Compute the mean distance over all cells but the one with the largest distance, where chance acted.
+
+        With that cell phi would learn to expect the spawn: where one cell is empty, a 2 in it. The spawn would then be
+        no surprise, and its code would stand for any other cell.
+        """
+        distances = self._distances(afterstate, true)
+        return (jnp.sum(distances, axis=-1) - jnp.max(distances, axis=-1)) / (self.num_cells - 1)
+
+    def _distances(self, predicted: Float[Array, "B N D"], true: Float[Array, "B N D"]) -> Float[Array, "B N"]:
         assert self.predictor is not None
         guess, truth = self.predictor(predicted), true.astype(jnp.float32)
         scale = jnp.sqrt(jnp.sum(guess**2, axis=-1) * jnp.sum(truth**2, axis=-1) + 1e-12)
-        return jnp.mean(1.0 - jnp.sum(guess * truth, axis=-1) / scale, axis=-1)
+        return 1.0 - jnp.sum(guess * truth, axis=-1) / scale
 
     def reward(self, reward_head: Float[Array, "B bins"]) -> Float[Array, "B"]:
         """Decode the reward."""

@@ -37,12 +37,17 @@ class LatentModel(Model):
         self.outer = network.latent.action_input == "outer"
         self.phi = Tower(4 * network.width if self.outer else network.width + 4, network, rngs)
         self.g = Tower(network.width + self.codes, network, rngs)
-        if not self.oracle:
+        places = num_cells if network.convolutional else 1
+        self.encoder_places = (config.rows, config.columns) if network.convolutional else ()
+        self.tower_encodes = network.latent.encoder == "tower"
+        if not self.oracle and self.tower_encodes:
+            tower = Tower(2 * num_cells // places * self.tile_levels + 4, network, rngs)
+            self.encoder = nnx.Sequential(tower, Head(network, places, self.codes, rngs))
+        elif not self.oracle:
             inputs = 2 * num_cells * self.tile_levels + 4
             self.encoder = nnx.Sequential(
                 nnx.Linear(inputs, 128, rngs=rngs), nnx.relu, nnx.Linear(128, self.codes, rngs=rngs)
             )
-        places = num_cells if network.convolutional else 1
         bins, initializers = config.value.bins, value_initializers(config.value, config.optimistic_value)
         self.policy_head = Head(network, places, 4, rngs)
         self.value_head = Head(network, places, bins, rngs, **initializers)
@@ -90,7 +95,7 @@ class LatentModel(Model):
         afterstate_cells: UInt8[Array, "B N"],
         next_cells: UInt8[Array, "B N"],
     ) -> Float[Array, "B C"]:
-        """e: apply the published encoder, which reads both observations and the action.
+        """e: apply the encoder (network.latent.encoder), which reads both observations and the action.
 
         Args:
             cells: o_t, boards before the move.
@@ -101,9 +106,10 @@ class LatentModel(Model):
         Returns:
             The logits of the chance code.
         """
-        boards = jnp.concatenate([cells, next_cells], axis=-1)
-        inputs = planes(boards, self.tile_levels).reshape(len(boards), -1)
-        return self.encoder(jnp.concatenate([inputs, jax.nn.one_hot(action, 4)], axis=-1))
+        before, after = (planes(x, self.tile_levels) for x in (cells, next_cells))
+        boards = jnp.concatenate([before, after], axis=-1 if self.tower_encodes else -2)
+        inputs = boards.reshape(len(boards), *(self.encoder_places if self.tower_encodes else ()), -1)
+        return self.encoder(_append(inputs, jax.nn.one_hot(action, 4)))
 
     def inconsistency(
         self, predicted: Float[Array, "B *S width"], true: Float[Array, "B *S width"]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from muzero2048.networks.config import GROUNDED
+from muzero2048.networks.config import CELLS, GROUNDED, LATENT
 from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.search.config import SearchConfig
 from muzero2048.training.config import TrainingConfig
@@ -16,9 +16,11 @@ MOST_WEIGHT = 1e6  # largest weight of a term of the loss
 class ChanceConfig(Settings, prefix="chance"):
     """Chance codes: encoder and size of the codebook."""
 
-    encoder: Literal["learned", "oracle"] = setting(
+    encoder: Literal["learned", "surprise", "oracle"] = setting(
         "learned",
-        "learned: straight-through one-hot codes (Stochastic MuZero, sec. 4.2). oracle: the true spawn code.",
+        "learned: straight-through one-hot codes of a network (Stochastic MuZero, sec. 4.2). surprise: the cell where "
+        "h of the next board is farthest from the predicted afterstate, and the learned vector that fits best there "
+        "(models/cells.py). oracle: the true spawn code.",
     )
     codes: int = setting(32, "C, size of the codebook; oracle needs at least 2*H*W.", at_least=1, at_most=2**15)
 
@@ -50,9 +52,17 @@ class LossWeights(Settings, prefix="losses"):
     )
     consistency: float = setting(
         0.0,
-        "Weight of the loss between the next state of g and h of the true next board; latent model only.",
+        "Weight of the loss between the next state of g and h of the true next board; not for grounded models.",
         at_least=0,
         at_most=MOST_WEIGHT,
+    )
+    afterstate_consistency: float = setting(
+        0.0,
+        "Weight of the loss between the afterstate and h of the true next board. phi then predicts all that does not "
+        "depend on chance, and learned codes are left with the spawn; without it codes describe the errors of phi.",
+        at_least=0,
+        at_most=MOST_WEIGHT,
+        only_if="losses.consistency!=0.0",
     )
 
 
@@ -74,6 +84,11 @@ class RewardConfig(Settings, prefix="reward"):
         at_most=1e6,
         only_if="reward.bins!=0",
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.bins == 1:
+            self.refuse("bins", "0, or at least 2: a support has two ends")
 
 
 @dataclass(frozen=True)
@@ -97,7 +112,7 @@ class MuZeroConfig(TrainingConfig):
     )
     chance: ChanceConfig = group(ChanceConfig)
     search: SearchConfig = group(SearchConfig)
-    reward: RewardConfig = group(RewardConfig)
+    reward: RewardConfig = group(RewardConfig, only_if=f"{LATENT} or {CELLS}")
     losses: LossWeights = group(LossWeights)
 
     def __post_init__(self) -> None:
@@ -110,6 +125,11 @@ class MuZeroConfig(TrainingConfig):
         cells = self.rows * self.columns
         if self.network.model == "cells" and self.network.cells.code_input == "cell" and self.chance.codes % cells:
             self.chance.refuse("codes", f"a multiple of {cells}, the cells of the board: network.cells.code_input=cell")
+        if self.chance.encoder == "surprise" and (
+            self.network.model != "cells" or self.network.cells.code_input != "cell" or not self.losses.consistency
+        ):
+            needed = "network.model=cells, network.cells.code_input=cell and a losses.consistency above 0"
+            self.chance.refuse("encoder", f"learned or oracle: surprise needs {needed}")
         # A chunk then holds a whole sequence, and so does the replay buffer: its capacity is a multiple of the chunk.
         if self.chunk <= self.unroll_steps:
             self.refuse("chunk", f"more than unroll_steps = {self.unroll_steps}")

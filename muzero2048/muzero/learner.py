@@ -8,6 +8,7 @@ from typing import Any
 import jax
 
 from muzero2048.muzero.config import MuZeroConfig
+from muzero2048.muzero.diagnose import errors_in_training
 from muzero2048.muzero.diagnostics import measure
 from muzero2048.muzero.learner_state import LearnerState, acting_params, with_acting_params
 from muzero2048.muzero.player import make_player
@@ -87,6 +88,13 @@ class MuZeroLearner(DeviceLearner):
         if self._config.search.model == "simulator":
             return {}
         return {"swap": self._player(replace(self._config, search=replace(self._config.search, model="simulator")))}
+
+    def diagnose(self) -> dict[str, float]:
+        """Measure the learned model by depth, on recent boards of the buffer (muzero/depth_errors.py)."""
+        if self._config.search.model == "simulator":
+            return {}
+        params = local_copy(acting_params(self._state))
+        return errors_in_training(self._config, self._learner.graphdef, params, local_copy(self._state.replay))
 
     def _player(self, config: MuZeroConfig) -> SearchPlayer:
         # Copied because the next round donates, and so deletes, the arrays of this state.

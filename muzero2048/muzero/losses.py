@@ -3,9 +3,9 @@
     L = mean_{k<=K} w_v l(v^k, z_{t+k}) + w_p l(p^k, pi_{t+k})
       + mean_{k<K}  w_q l(Q^k, (z_{t+k} - r_{t+k}) / gamma) + w_c l(sigma^k, c_{t+k}) + w_r l(r^k, r_{t+k})
                  + w_b ||sg(onehot c) - c^e||^2 + w_x reconstruction (grounded)
-                 + w_s (1 - cos(q(s^{k+1}), sg h(o_{t+k+1}))) (latent)
+                 + w_s d(s^{k+1}, sg h(o_{t+k+1})) + w_a d(as^k, sg h(o_{t+k+1})) (latent, cells)
 
-l is cross-entropy, sg stops the gradient.
+l is cross-entropy, sg stops the gradient, d is 1 - the cosine similarity after a small network (`inconsistency`).
 
 - For a grounded model the first mean is its term k = 0 alone: its dynamics learn nothing from values and policies.
 - No move is made in absorbing states. The targets of value and reward are 0 there. All other terms skip these states:
@@ -39,6 +39,7 @@ class LossReport(NamedTuple):
     commitment: Float[Array, ""]
     reconstruction: Float[Array, ""]
     consistency: Float[Array, ""]
+    afterstate_consistency: Float[Array, ""]
     reward_error: Float[Array, ""]  # mean absolute error of the predicted reward, points
     saturated: Float[Array, ""]  # share of value targets beyond the support
     code_entropy: Float[Array, ""]  # entropy of the use of the chance codes over the batch, nats
@@ -124,6 +125,8 @@ def _move_losses(model: Model, state: State, batch: Batch, k: int, terms: Terms)
     elif model.predictor is not None:
         true_state = jax.lax.stop_gradient(model.representation(batch.cells[:, k + 1]))
         terms["consistency"].append(_mean_where(alive, weight * model.inconsistency(state, true_state)))
+        after = _mean_where(alive, weight * model.afterstate_inconsistency(afterstate, true_state))
+        terms["afterstate_consistency"].append(after)
     return state, code
 
 
@@ -133,6 +136,8 @@ def _chance_code(model: Model, batch: Batch, k: int) -> tuple[Float[Array, "B C"
         code = jax.nn.one_hot(batch.spawn_code[:, k], model.codes)
         return code, jnp.zeros(len(code))
     logits = model.encode(batch.cells[:, k], batch.action[:, k], batch.afterstate_cells[:, k], batch.cells[:, k + 1])
+    if model.by_surprise:
+        return jax.nn.one_hot(jnp.argmax(logits, axis=-1), model.codes), jnp.zeros(len(logits))
     code = straight_through_code(logits)
     distance = jnp.sum((jax.nn.softmax(logits) - jax.lax.stop_gradient(code)) ** 2, axis=-1)
     return code, distance

@@ -39,7 +39,22 @@ def make_player(config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: Param
     Returns:
         The player; it keeps `params`.
     """
-    return SearchPlayer(_setting(config, graphdef), params)
+    return SearchPlayer(network_setting(config, graphdef), params)
+
+
+def network_setting(config: MuZeroConfig, graphdef: nnx.GraphDef[Any]) -> NetworkSetting:
+    """Return how a model plays with the search of its config."""
+    return NetworkSetting(Game2048(config.rows, config.columns), config.search, config.discount, graphdef)
+
+
+def load_model(folder: Path, config: MuZeroConfig) -> tuple[nnx.GraphDef[Any], Params]:
+    """Load structure and parameters of the model of a checkpoint.
+
+    Raises:
+        ValueError: the parameters are damaged or belong to another network.
+    """
+    graphdef, like = nnx.split(nnx.eval_shape(lambda: make_model(config, seed=0)))
+    return graphdef, load_pytree(folder / PARAMETERS, like)
 
 
 def load_player(folder: Path, config: MuZeroConfig, search: SearchConfig | None = None) -> SearchPlayer:
@@ -56,9 +71,10 @@ def load_player(folder: Path, config: MuZeroConfig, search: SearchConfig | None 
     Raises:
         ValueError: the parameters are damaged or belong to another network.
     """
+    graphdef, params = load_model(folder, config)
     if search is not None:
         config = replace(config, search=search)
-    return make_player(config, *_load_model(folder, config))
+    return make_player(config, graphdef, params)
 
 
 def load_expectimax_player(folder: Path, config: MuZeroConfig, search: NetworkExpectimaxConfig) -> SearchPlayer:
@@ -75,14 +91,5 @@ def load_expectimax_player(folder: Path, config: MuZeroConfig, search: NetworkEx
     Raises:
         ValueError: as `load_player`.
     """
-    graphdef, params = _load_model(folder, config)
-    return make_expectimax_player(_setting(config, graphdef), params, search)
-
-
-def _setting(config: MuZeroConfig, graphdef: nnx.GraphDef[Any]) -> NetworkSetting:
-    return NetworkSetting(Game2048(config.rows, config.columns), config.search, config.discount, graphdef)
-
-
-def _load_model(folder: Path, config: MuZeroConfig) -> tuple[nnx.GraphDef[Any], Params]:
-    graphdef, like = nnx.split(nnx.eval_shape(lambda: make_model(config, seed=0)))
-    return graphdef, load_pytree(folder / PARAMETERS, like)
+    graphdef, params = load_model(folder, config)
+    return make_expectimax_player(network_setting(config, graphdef), params, search)

@@ -13,6 +13,7 @@ from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.selfplay import search_by_device
 from muzero2048.muzero.targets import Sequence
 from muzero2048.search.policy_output import bootstrap_value
+from muzero2048.training.returns import lambda_returns
 
 
 def reanalyse(
@@ -26,10 +27,13 @@ def reanalyse(
     """Replace policies and values in a share `replay.reanalyse` of the sequences of a batch [B, K+1, ...].
 
     Every board of these sequences is searched without noise. The new policy is the improved policy of this search. The
-    new value is still a return that follows the stored move, because V(as) of that move is trained on it too. With V'
-    the value of the search,
+    new value is still a return that follows the stored moves, because V(as) of the first of them is trained on it too.
+    It is the return of self-play (`td_lambda`, `td_steps`; training/returns.py) with V', the values of the new search:
 
-        z_k = r_k + gamma (1 - done_k) V'_{k+1}   for k < K,   and   z_K = V'_K.
+        z_k = G_k^(td_steps) over r_k, ..., r_{K-1} and V'_{k+1}, ..., V'_K   for k < K,   and   z_K = V'_K.
+
+    A sequence holds K+1 positions, so a return looks at most K - k moves ahead; the returns of self-play look up to
+    td_steps moves ahead.
 
     The batch is divided into gcd(share * B, B) blocks, and the first sequences of each block are reanalysed. So every
     device searches the same number.
@@ -64,6 +68,7 @@ def reanalyse(
     seeds = jax.random.bits(key, board[0].shape, jnp.uint32)
     root, found = search_by_device(model, game, board, seeds, None, config, rows)
     searched = bootstrap_value(root, found, config.bootstrap).reshape(renewed, -1)
-    reward, going_on = chosen(sequence.reward)[:, :-1], ~chosen(sequence.done)[:, :-1]
-    value = jnp.concatenate([reward + config.discount * going_on * searched[:, 1:], searched[:, -1:]], axis=1)
+    reward, done = (chosen(x)[:, :-1].T for x in (sequence.reward, sequence.done))  # time first
+    returns = lambda_returns(reward, done, searched.T, config.discount, config.td_lambda, config.td_steps)
+    value = jnp.concatenate([returns.T, searched[:, -1:]], axis=1)
     return sequence._replace(policy=renew(sequence.policy, found.policy_target), value=renew(sequence.value, value))

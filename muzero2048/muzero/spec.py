@@ -16,4 +16,5 @@ SPEC = LearnerSpec(
     models=("learned", "simulator"),
     has_search_settings=True,
     start_key="start.kind",
+    diagnose="muzero2048.muzero.diagnose:errors_of_checkpoint",
 )

@@ -68,19 +68,32 @@ def from_lines(
     return jnp.take_along_axis(flat, places[..., None], axis=1)
 
 
-def rows_and_columns(state: Float[Array, "B N D"], board_shape: tuple[int, int]) -> Float[Array, "B P LD"]:
+def with_products(cells: Float[Array, "*B m D"]) -> Float[Array, "*B features"]:
+    """Concatenate m vectors and the products x_i . x_j / sqrt(D) of all pairs i < j, as in dot-product attention.
+
+    Whether two tiles are equal decides what a move does. A layer on the concatenated vectors alone learns this for each
+    pair of tiles separately; normalised vectors have a large product if and only if they are close.
+    """
+    count, width = cells.shape[-2:]
+    scale = width**-0.5
+    pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
+    products = [scale * jnp.sum(cells[..., i, :] * cells[..., j, :], axis=-1, keepdims=True) for i, j in pairs]
+    return jnp.concatenate([cells.reshape(*cells.shape[:-2], -1), *products], axis=-1)
+
+
+def rows_and_columns(state: Float[Array, "B N D"], board_shape: tuple[int, int]) -> Float[Array, "B P D_times_L"]:
     """Return the concatenated cells of all H + W rows and columns; the missing cells of short lines are 0."""
     rows, columns = board_shape
-    width, size = state.shape[-1], max(board_shape)
-    grid = state.reshape(len(state), rows, columns, width)
+    size = max(board_shape)
+    grid = state.reshape(len(state), rows, columns, state.shape[-1])
     lines = [
-        jnp.pad(x.reshape(len(x), x.shape[1], -1), ((0, 0), (0, 0), (0, (size - x.shape[2]) * width)))
+        jnp.pad(x, ((0, 0), (0, 0), (0, size - x.shape[2]), (0, 0))).reshape(len(x), x.shape[1], -1)
         for x in (grid, grid.swapaxes(1, 2))
     ]
     return jnp.concatenate(lines, axis=1)
 
 
-def squares(state: Float[Array, "B N D"], board_shape: tuple[int, int]) -> Float[Array, "B P 4D"]:
+def squares(state: Float[Array, "B N D"], board_shape: tuple[int, int]) -> Float[Array, "B P D_times_4"]:
     """Return the concatenated cells of all (H - 1) (W - 1) squares of 2x2 cells."""
     grid = state.reshape(len(state), *board_shape, state.shape[-1])
     corners = grid[:, :-1, :-1], grid[:, :-1, 1:], grid[:, 1:, :-1], grid[:, 1:, 1:]

@@ -37,6 +37,11 @@ class LatentConfig(Settings, prefix="network.latent"):
         "Input of phi. append: the state with the action appended, as published. outer: outer product of state and "
         "action, so the first layer of phi has separate weights for each action.",
     )
+    encoder: Literal["mlp", "tower"] = setting(
+        "mlp",
+        "Learned encoder of chance codes. mlp: one hidden layer of 128 units. tower: a residual tower as phi and g "
+        "have, as published (Stochastic MuZero, appendix C).",
+    )
 
 
 @dataclass(frozen=True)

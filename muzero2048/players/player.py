@@ -151,18 +151,29 @@ def _make_play(setting: Setting) -> Callable[[int, Params], Program]:
 
     def compile_for(num_games: int, params: Params) -> Program:
         if num_games not in programs:
-            programs[num_games] = _compile(setting, num_games, params)
+            programs[num_games] = compile_play(setting, num_games, params, min(setting.lanes, num_games))
         return programs[num_games]
 
     return compile_for
 
 
-def _compile(setting: Setting, num_games: int, params: Params) -> Program:
+def compile_play(setting: Setting, num_games: int, params: Params, num_lanes: int) -> Program:
+    """Compile the play of games.
+
+    Args:
+        setting: how the player chooses.
+        num_games: number of games.
+        params: parameters of the player; only their shapes are used.
+        num_lanes: number of games that are played at a time.
+
+    Returns:
+        The program.
+    """
+
     def play(lanes: Lanes, params: Params, seed: UInt32[Array, ""]) -> Lanes:
         return play_lanes(setting.game, setting.policy(params), lanes, seed)
 
     seed = jax.ShapeDtypeStruct((), jnp.uint32)
-    num_lanes = min(setting.lanes, num_games)
     opening = jax.jit(functools.partial(open_lanes, setting.game, num_lanes, num_games)).lower(seed)
     playing = jax.jit(play).lower(opening.out_info, params, seed)
     return Program(opening.compile(), playing.compile())

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from muzero2048.game.config import StartConfig
 from muzero2048.networks.config import TABLES, NetworkConfig
@@ -18,8 +19,9 @@ class ReplayConfig(Settings, prefix="replay"):
     ratio: float = setting(1.0, "Sequences sampled for each move of self-play.", above=0, at_most=1e6)
     priority_exponent: float = setting(
         0.0,
-        "alpha: positions are sampled in proportion to |error|^alpha; 0: uniformly (Stochastic MuZero: 1). The error "
-        "is search value - target at first, and V(s) - target after the position has been sampled.",
+        "alpha: positions of all environments are sampled in proportion to |error|^alpha; 0: uniformly (Stochastic "
+        "MuZero: 1). The error is search value - target at first, and V(s) - target after the position has been "
+        "sampled.",
         at_least=0,
         at_most=100,
     )
@@ -46,14 +48,28 @@ class ReplayConfig(Settings, prefix="replay"):
 
 @dataclass(frozen=True)
 class OptimizerConfig(Settings, prefix="optimizer"):
-    """Adam with a learning rate that decays linearly."""
+    """Rule and learning rates of the updates (muzero2048/training/optimizer.py)."""
 
+    kind: Literal["adam", "adadelta"] = setting(
+        "adam",
+        "adam: AdamW. adadelta: AdaDelta (Zeiler 2012; Guei 2023, sec. 4.4.2), which finds its step sizes itself: give "
+        "learning_rate and final_learning_rate 1, the factor of its steps.",
+    )
     learning_rate: float = setting(1e-3, "Learning rate at the first update.", above=0, at_most=1e3)
     final_learning_rate: float = setting(
-        1e-4, "Learning rate at the last planned update; the change is linear.", above=0, at_most=1e3
+        1e-4,
+        "Learning rate at the last planned update; the change is linear.",
+        above=0,
+        at_most=1e3,
+        only_if="optimizer.learning_rate_steps=",
+    )
+    learning_rate_steps: tuple[tuple[float, float], ...] = setting(
+        (),
+        "Later learning rates, as pairs [share of the planned updates, rate from then on], such as [[0.5, 0.0001]], "
+        "instead of the linear change.",
     )
     max_gradient_norm: float = setting(5.0, "Gradients are clipped to this global norm.", above=0, at_most=1e12)
-    weight_decay: float = setting(0.0, "Decoupled weight decay (AdamW).", at_least=0, at_most=1e3)
+    weight_decay: float = setting(0.0, "Decoupled weight decay, as in AdamW.", at_least=0, at_most=1e3)
     table_learning_rate: float = setting(
         1.0,
         "alpha of the value tables, before it is multiplied by the coherence (muzero2048/networks/value_tables.py).",
@@ -61,6 +77,10 @@ class OptimizerConfig(Settings, prefix="optimizer"):
         at_most=1,
         only_if=TABLES,
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_steps("learning_rate_steps", "rates", above=0, at_most=1e3)
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,21 @@
 A row is an environment and time runs along the row. So any part of a row that does not cross the write position is a
 sequence of consecutive moves. States are frozen and functions are pure; their first argument gives the sizes.
 
-Sampling is stratified over environments. With G = gcd(environments, batch size) there are G strata, each of
-environments / G rows. Stratum g gives batch size / G sequences: the rows of the batch from g * batch size / G on. So a
-device that holds some of the strata samples from its own memory, and the number of devices does not change the batch.
+Sampling is stratified over environments: there are G strata, each of environments / G rows. Stratum g gives batch size
+/ G sequences: the rows of the batch from g * batch size / G on. The number of devices does not change the batch.
+
+- Uniform sampling: G = gcd(environments, batch size). A device that holds some of the strata samples from its own
+  memory.
+- Prioritised sampling: G = 1, so priorities compare the moves of all environments, as published. With more strata every
+  environment would give its share of the batch, whatever its priorities: with as many environments as samples, exactly
+  one sample each. Several devices exchange the sampled sequences and the sums of priorities, but not the buffer.
 
 A sequence is drawn in proportion to the priority of its first move (Schaul et al. 2016, sec. 3.3 and 3.4):
 
     P(i) = p_i^alpha / sum_j p_j^alpha,     p_i = |error_i| + epsilon,     w_i = (N P(i))^-beta / max_batch w
 
-where j and N run over the stratum. alpha = 0 is uniform sampling and stores no priorities.
+where j and N run over the moves of all environments at which a sequence may begin. alpha = 0 is uniform sampling and
+stores no priorities.
 
 Shapes: `T` moves of a chunk, `E` environments, `B` sequences of a batch, `G` strata, `R` environments of a stratum,
 `n` = B / G sequences of a stratum.
@@ -195,7 +201,7 @@ def _to_priority(sizes: ReplaySizes, error: Array) -> Array:
 
 def _by_strata(sizes: ReplaySizes, x: Array) -> Array:
     """Reshape [E, ...] to [G, R, ...]."""
-    strata = math.gcd(len(x), sizes.batch_size)
+    strata = 1 if sizes.priority_exponent else math.gcd(len(x), sizes.batch_size)
     return x.reshape(strata, len(x) // strata, *x.shape[1:])
 
 

@@ -111,11 +111,7 @@ class StepSizeConfig(Settings, prefix="step_size"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        shares, rates = [share for share, _ in self.alpha_steps], [rate for _, rate in self.alpha_steps]
-        if shares != sorted(set(shares)) or not all(0 < share < 1 for share in shares):
-            self.refuse("alpha_steps", "ascending shares between 0 and 1")
-        if not all(0 < rate <= 2 for rate in rates):
-            self.refuse("alpha_steps", "rates above 0 and at most 2")
+        self.check_steps("alpha_steps", "rates", above=0, at_most=2)
 
 
 @dataclass(frozen=True)

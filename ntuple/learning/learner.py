@@ -137,6 +137,10 @@ class NTupleLearner:
         """Return no player: the learner has no learned model of the game to test."""
         return {}
 
+    def diagnose(self) -> dict[str, float]:
+        """Return no metrics: there is no learned model."""
+        return {}
+
     def save(self, folder: Path) -> None:
         """Write a checkpoint; see `save_state`."""
         save_state(self._state, self.config, folder)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from launch.evaluation.diagnose import COLUMNS
 from ntuple.game.interfaces import Analysis, Games
 from ntuple.learner_spec import ONE_PLY, LearnerSpec
 
@@ -17,6 +18,7 @@ SPEC = LearnerSpec(
     players={ONE_PLY: "toy:load_player"},
     uses_jax=False,
     memory_keys="toy.rate",
+    diagnose="toy:diagnose",
 )
 
 
@@ -96,6 +98,13 @@ class ToyLearner:
     def probes(self) -> dict[str, ToyPlayer]:
         return {"swap": ToyPlayer(self.weight + 40)}
 
+    def diagnose(self) -> dict[str, float]:
+        return {"depth1/value_error": 3.0}
+
 
 def load_player(folder: Path, config: ToyConfig) -> ToyPlayer:
     return ToyPlayer(json.loads((folder / "toy.json").read_text())["weight"])
+
+
+def diagnose(folder: Path, config: ToyConfig, boards: int, depth: int, seed: int) -> dict[str, np.ndarray]:
+    return {name: 0.1 * boards + seed + np.arange(depth + 1.0) for name, _, _ in COLUMNS}

@@ -16,6 +16,7 @@ from muzero2048.game.env import Board, Game2048
 from muzero2048.models.base import AfterstatePrediction, Model, Prediction
 from muzero2048.models.make import make_model
 from muzero2048.muzero.config import ChanceConfig, MuZeroConfig
+from muzero2048.muzero.targets import Sequence
 from muzero2048.muzero.train_step import make_learner
 from muzero2048.networks.config import NetworkConfig
 from muzero2048.networks.value_codec import ValueCodec
@@ -32,6 +33,7 @@ NETWORKS = {
     "tuples": configured(NetworkConfig, model="latent", trunk="tuples", norm="rms", tuples="lines rects"),
     "grounded": NetworkConfig(model="grounded", trunk="tuples"),
     "grounded_se_resnet": NetworkConfig(model="grounded", trunk="se_resnet", norm="rms"),
+    "cells": configured(NetworkConfig, model="cells", cells={"cell_width": 4, "line_width": 8, "tuple_width": 2}),
 }
 KINDS = tuple(NETWORKS)
 GAME = Game2048(2, 3)
@@ -220,6 +222,31 @@ def packed(plain: list[rules.Board]) -> Boards:
     """Return the boards with their packed form and their legal moves."""
     words = GAME.from_cells(jnp.asarray(np.array(plain, np.uint8)))
     return Boards(plain, words, np.array([rules.legal_actions(board) for board in plain]))
+
+
+def sequences(
+    rng: np.random.Generator, shape: tuple[int, int], moves: int, count: int
+) -> tuple[Sequence, list[list[positions.Step]]]:
+    """Return sequences of `moves` consecutive moves, in which one game follows the other, and their steps."""
+    steps: list[positions.Step] = []
+    while len(steps) < moves + count:
+        steps += positions.random_game(rng, *shape)
+    starts = rng.choice(len(steps) - moves, count, replace=False)
+    rows = [steps[start : start + moves] for start in starts]
+
+    def field(name: str, dtype: type) -> jax.Array:
+        return jnp.asarray(np.array([[getattr(step, name) for step in row] for row in rows], dtype))
+
+    policy = rng.dirichlet(np.ones(4), (count, moves)).astype(np.float32)
+    return Sequence(
+        cells=field("board", np.uint8).reshape(count, moves, -1),
+        action=field("action", np.int8),
+        reward=field("reward", np.float32),
+        done=field("done", bool),
+        spawn_code=field("spawn_code", np.int8),
+        policy=jnp.asarray(policy),
+        value=jnp.asarray(rng.uniform(1.0, 100.0, (count, moves)).astype(np.float32)),
+    ), rows
 
 
 class Nodes(NamedTuple):

@@ -54,6 +54,14 @@ def afterstate(board: Board, action: int) -> tuple[Board, int]:
     return rows, sum(rewards)
 
 
+def lines(rows: int, columns: int, action: int) -> list[list[int]]:
+    """Return the cells of the lines along which the action slides tiles, each from the wall that they slide to."""
+    up = [[row * columns + column for row in range(rows)] for column in range(columns)]
+    left = [[row * columns + column for column in range(columns)] for row in range(rows)]
+    found = up if action in (UP, DOWN) else left
+    return [line[::-1] for line in found] if action in (DOWN, RIGHT) else found
+
+
 def legal_actions(board: Board) -> tuple[bool, bool, bool, bool]:
     """Return whether each action is legal, which means that it changes the board."""
     return tuple(afterstate(board, action)[0] != board for action in ACTIONS)  # type: ignore[return-value]

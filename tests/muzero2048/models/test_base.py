@@ -14,9 +14,10 @@ from reference import positions, rules
 from muzero2048.game.observation import planes
 from muzero2048.game.symmetry import symmetries
 from muzero2048.models.base import Model, straight_through_code
-from muzero2048.models.grounded import REWARD_SCALE, Move
+from muzero2048.models.grounded import REWARD_SCALE, GroundedModel, Move
 from muzero2048.models.latent import LatentModel
 from muzero2048.models.make import make_model
+from muzero2048.networks.trunks import Tower
 from muzero2048.networks.value_codec import ValueCodec
 from tests.muzero2048.toy_model import KINDS, random_model, small_config
 from tests.settings import configured
@@ -133,7 +134,64 @@ def test_codes_are_exactly_one_hot_and_pass_the_gradient(rng: np.random.Generato
     assert jnp.abs(gradient).max() > 0.01
 
 
-@pytest.mark.parametrize("kind", ["residual_mlp", "grounded"])
+def test_what_the_encoders_read() -> None:
+    """Compute both encoders with numpy: one reads both boards and the action, the other the change of the afterstate.
+
+    All boards are different, so an encoder that reads another board gives other logits.
+    """
+    rng = np.random.default_rng(6)
+    boards = [rng.integers(0, 12, (B, 6)) for _ in range(3)]  # before the move, after it, after the chance event
+    before, after, following = (np.eye(10)[np.minimum(x, 9)].reshape(B, -1) for x in boards)  # one-hot planes
+    action = np.arange(B) % 4
+
+    def encoded(model: Model) -> jax.Array:
+        cells, after_cells, next_cells = (jnp.asarray(x, jnp.uint8) for x in boards)
+        return model.encode(cells, jnp.asarray(action), after_cells, next_cells)
+
+    latent, grounded = some_outputs("residual_mlp")[0], some_outputs("grounded")[0]
+    assert isinstance(latent, LatentModel)
+    assert isinstance(grounded, GroundedModel)
+    pairs = np.concatenate([np.stack([before, following], axis=1).reshape(B, -1), np.eye(4)[action]], axis=1)
+    first, last = latent.encoder.layers[0], latent.encoder.layers[-1]
+    np.testing.assert_allclose(
+        encoded(latent), linear(last, np.maximum(linear(first, pairs), 0.0)), rtol=1e-4, atol=1e-4
+    )
+    np.testing.assert_allclose(encoded(grounded), linear(grounded.encoder, following - after), rtol=1e-4, atol=1e-4)
+
+
+def linear(layer: nnx.Linear, x: np.ndarray) -> np.ndarray:
+    return x @ np.asarray(layer.kernel[...], float) + np.asarray(layer.bias[...], float)
+
+
+@pytest.mark.parametrize("kind", ["residual_mlp", "se_resnet"])
+@pytest.mark.parametrize("encoder", ["mlp", "tower"])
+def test_the_encoder_reads_both_boards_and_the_action(encoder: str, kind: str, rng: np.random.Generator) -> None:
+    """mlp: one vector [planes of o_t, planes of o_{t+1}, action]. tower: the two boards lie cell beside cell."""
+    config = small_config(kind)
+    config = dataclasses.replace(config, network=configured(config.network, latent={"encoder": encoder}))
+    model = random_model(config, seed=2)
+    boards = [rng.integers(0, 9, (B, 6)) for _ in range(2)]
+    action = np.arange(B) % 4
+    before, after = (np.eye(10)[board] for board in boards)
+    chosen = np.eye(4)[action]
+    if encoder == "mlp":
+        expected = np.concatenate([before.reshape(B, -1), after.reshape(B, -1), chosen], axis=-1)
+    elif kind == "residual_mlp":
+        expected = np.concatenate([np.concatenate([before, after], axis=-1).reshape(B, -1), chosen], axis=-1)
+    else:
+        places = np.broadcast_to(chosen[:, None, None], (B, 2, 3, 4))
+        expected = np.concatenate([before.reshape(B, 2, 3, 10), after.reshape(B, 2, 3, 10), places], axis=-1)
+    cells, next_cells = (jnp.asarray(board, jnp.uint8) for board in boards)
+
+    logits = model.encode(cells, jnp.asarray(action), cells, next_cells)
+    assert logits.shape == (B, CODES)
+    np.testing.assert_allclose(logits, model.encoder(jnp.asarray(expected, jnp.float32)), rtol=1e-4, atol=1e-5)
+    towers = [layer for layer in model.encoder.layers if isinstance(layer, Tower)]
+    assert [len(tower.blocks) for tower in towers] == [1] * (encoder == "tower")
+    assert len(np.unique(np.asarray(logits).round(4), axis=0)) == B
+
+
+@pytest.mark.parametrize("kind", ["residual_mlp", "grounded", "cells"])
 def test_the_encoder_learns_through_the_dynamics(kind: str) -> None:
     model, (cells, action, _), _ = some_outputs(kind)
 

@@ -6,8 +6,9 @@ import math
 import pytest
 
 from muzero2048.game.config import StartConfig
-from muzero2048.muzero.config import ChanceConfig, LossWeights, MuZeroConfig
+from muzero2048.muzero.config import ChanceConfig, LossWeights, MuZeroConfig, RewardConfig
 from muzero2048.networks.config import NetworkConfig
+from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.search.config import SearchConfig
 from muzero2048.training.config import ReplayConfig
 from tests.settings import configured
@@ -39,6 +40,10 @@ def test_sizes_that_follow() -> None:
         ),
         ({"report_env_steps": 0}, "report_env_steps"),
         ({"chance": ChanceConfig("oracle", 31)}, "chance.codes is 31; give 32 or more"),
+        (
+            {"network": NetworkConfig(model="cells"), "chance": ChanceConfig("learned", 40)},
+            "chance.codes is 40; give a multiple of 16, the cells of the board",
+        ),
         ({"replay": ReplayConfig(capacity=1280, batch_size=256)}, "0.5 updates a chunk"),
         ({"replay": ReplayConfig(capacity=1280, batch_size=48)}, "whole number of at least 1"),
         ({"replay": ReplayConfig(capacity=1281, batch_size=64)}, "multiple of num_envs"),
@@ -55,6 +60,26 @@ def test_what_does_not_fit_is_refused(changes: dict[str, object], message: str) 
     with pytest.raises(ValueError, match=message) as error:
         dataclasses.replace(GOOD, **changes)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("shape", "codes", "code_input"), [((4, 4), 48, "cell"), ((2, 3), 18, "cell"), ((4, 4), 40, "dense")]
+)
+def test_codes_of_a_model_of_cells(shape: tuple[int, int], codes: int, code_input: str) -> None:
+    """Whole numbers of codes for each cell are accepted, and any number if a code writes into all cells."""
+    network = configured(NetworkConfig, model="cells", cells={"code_input": code_input})
+    chance = ChanceConfig("learned", codes)
+    assert dataclasses.replace(GOOD, rows=shape[0], columns=shape[1], network=network, chance=chance).chance == chance
+
+
+def test_the_support_of_the_reward() -> None:
+    """Without points of its own the reward has the support of the value; coding and decoding are always the value's."""
+    value = ValueCodec(31, 100.0, "mean_of_inverse", "hl_gauss", 0.5)
+    own = dataclasses.replace(GOOD, value=value, reward=RewardConfig(bins=11, h_max=20.0)).reward_codec
+    assert own == ValueCodec(11, 20.0, "mean_of_inverse", "hl_gauss", 0.5)
+    assert dataclasses.replace(GOOD, value=value, reward=RewardConfig(h_max=20.0)).reward_codec == value
+    with pytest.raises(ValueError, match=r"^reward\.bins is 1; give 0, or at least 2"):
+        RewardConfig(bins=1)
 
 
 @pytest.mark.parametrize("name", ["blocks", "width", "grounded.cell_width", "grounded.line_width", "tuple_trunk.width"])

@@ -7,15 +7,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference import positions, rules
+from reference.search import Position, Tables, search
 from reference.targets import lambda_return
 
 from muzero2048.game.config import StartConfig
 from muzero2048.game.env import Game2048
+from muzero2048.muzero import selfplay
 from muzero2048.muzero.selfplay import PlayStatistics, play_chunk
 from muzero2048.muzero.targets import Sequence
 from muzero2048.training.actor import ActorState, init_actor
 from muzero2048.training.devices import make_shardings
-from tests.muzero2048.toy_model import random_model, small_config
+from tests.muzero2048.toy_model import plain_settings, random_model, small_config
 from tests.settings import configured
 
 DISCOUNT = 0.9
@@ -38,6 +40,42 @@ def played() -> tuple[ActorState, Sequence, PlayStatistics]:
 
     actor, sequence, _, statistics = play(jax.random.key(0))
     return actor, *jax.device_get((sequence, statistics))
+
+
+@pytest.fixture(scope="module")
+def improved(played: tuple[ActorState, Sequence, PlayStatistics]) -> np.ndarray:
+    """Return the policies [T, E, A] of the plain search on the boards of the chunk, without noise.
+
+    It visits every legal move once. Its tables are the outputs of the model: row i is the board at place i.
+    """
+    model, cells = random_model(CONFIG, seed=0), jnp.asarray(played[1].cells.reshape(-1, 4))
+    count = len(cells)
+
+    @jax.jit
+    def tables() -> Tables:
+        state = model.representation(cells)
+        prediction = model.prediction(state)
+        values, rewards = [], []
+        for action in range(4):
+            after, reward = model.afterstate_dynamics(state, jnp.full(count, action))
+            values.append(model.codec.decode(model.afterstate_prediction(after).value_logits))
+            rewards.append(model.reward(reward))
+        return Tables(
+            policy_logits=prediction.policy_logits,
+            value=model.codec.decode(prediction.value_logits),
+            afterstate=jnp.arange(4 * count).reshape(count, 4),
+            reward=jnp.stack(rewards, axis=1),
+            afterstate_value=jnp.stack(values, axis=1).ravel(),
+            chance_logits=jnp.zeros((4 * count, 1)),
+            next_state=jnp.zeros((4 * count, 1), jnp.int32),
+        )
+
+    known, policies = jax.device_get(tables()), []
+    for row, board in enumerate(cells):
+        legal = list(rules.legal_actions(positions.as_board(board.reshape(2, 2))))
+        settings = plain_settings(configured(CONFIG.search, simulations=sum(legal)), DISCOUNT)
+        policies.append(search(known, Position(row, legal, np.zeros(4), 0), settings).policy_target)
+    return np.array(policies).reshape(CONFIG.chunk, CONFIG.num_envs, 4)
 
 
 RESTART = configured(StartConfig, kind="restart", restart_moves=4)
@@ -100,6 +138,49 @@ def test_values_are_returns(played: tuple[ActorState, Sequence, PlayStatistics])
                 assert sequence.value[t, i] == pytest.approx(total, rel=1e-5)
                 checked += 1
     assert checked > 100
+
+
+def test_policy_targets_are_those_of_the_plain_search(
+    played: tuple[ActorState, Sequence, PlayStatistics], improved: np.ndarray
+) -> None:
+    """The noise of self-play decides the moves alone: the stored policy is that of a search without it."""
+    _, sequence, _ = played
+    np.testing.assert_allclose(sequence.policy, improved, rtol=1e-3, atol=1e-5)
+    assert np.sort(improved, axis=-1)[..., -2].mean() > 0.01  # more than one move has a share
+
+
+def test_moves_are_drawn_from_the_improved_policy(
+    played: tuple[ActorState, Sequence, PlayStatistics], improved: np.ndarray
+) -> None:
+    """Argmax of g + logits + sigma over all legal moves is a draw from softmax(logits + sigma) (Gumbel-max trick).
+
+    So the share of a move that is played has the mean sum_a pi(a)^2. Without noise it would be max_a pi(a).
+    """
+    _, sequence, _ = played
+    share = np.take_along_axis(improved, sequence.action[..., None].astype(int), axis=-1)[..., 0]
+    mean = (improved**2).sum(axis=-1)
+    error = np.sqrt(np.sum((improved**3).sum(axis=-1) - mean**2)) / share.size
+    assert abs(share.mean() - mean.mean()) < 4 * error
+    assert improved.max(axis=-1).mean() - mean.mean() > 6 * error
+
+
+def test_each_environment_and_move_has_its_own_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one seed for all, the chance rules that draw would visit the same codes in every environment."""
+
+    class SeedsSeenError(Exception):
+        pass
+
+    def see(model: object, game: object, board: object, seeds: jax.Array, *rest: object) -> None:
+        raise SeedsSeenError(np.asarray(seeds).tolist())
+
+    monkeypatch.setattr(selfplay, "search_by_device", see)
+    model, seen = random_model(CONFIG, seed=0), set()
+    for move in range(2):
+        with pytest.raises(SeedsSeenError) as error:
+            selfplay._search(model, jax.random.key(move), GAME, GAME.empty((CONFIG.num_envs,)), CONFIG,
+                             make_shardings(CONFIG).cut)  # fmt: skip
+        seen |= set(error.value.args[0])
+    assert len(seen) == 2 * CONFIG.num_envs
 
 
 def test_statistics(played: tuple[ActorState, Sequence, PlayStatistics]) -> None:

@@ -6,36 +6,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference import positions, rules
+from reference import rules
 
 from muzero2048.game.env import Game2048
 from muzero2048.game.symmetry import symmetries
-from muzero2048.muzero.targets import Sequence, make_batch, view_sequence
+from muzero2048.muzero.targets import make_batch, view_sequence
+from tests.muzero2048.toy_model import sequences
 
 batch_of = jax.jit(make_batch, static_argnums=(0, 2))
-
-
-def sequences(rng: np.random.Generator, shape: tuple[int, int], moves: int, count: int) -> tuple[Sequence, list]:
-    """Return sequences of `moves` consecutive moves, in which one game follows the other, and their steps."""
-    steps: list[positions.Step] = []
-    while len(steps) < moves + count:
-        steps += positions.random_game(rng, *shape)
-    starts = rng.choice(len(steps) - moves, count, replace=False)
-    rows = [steps[start : start + moves] for start in starts]
-
-    def field(name: str, dtype: type) -> jax.Array:
-        return jnp.asarray(np.array([[getattr(step, name) for step in row] for row in rows], dtype))
-
-    policy = rng.dirichlet(np.ones(4), (count, moves)).astype(np.float32)
-    return Sequence(
-        cells=field("board", np.uint8).reshape(count, moves, -1),
-        action=field("action", np.int8),
-        reward=field("reward", np.float32),
-        done=field("done", bool),
-        spawn_code=field("spawn_code", np.int8),
-        policy=jnp.asarray(policy),
-        value=jnp.asarray(rng.uniform(1.0, 100.0, (count, moves)).astype(np.float32)),
-    ), rows
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (2, 3), (4, 4)])

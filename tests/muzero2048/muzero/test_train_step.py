@@ -1,19 +1,32 @@
 """Tests of training rounds: parameters change, reports count, and the same seed gives the same bits."""
 
 import dataclasses
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
+from reference import positions, rules
 
 from muzero2048.models.make import make_model
 from muzero2048.muzero.learner_state import LearnerState, acting_params
 from muzero2048.muzero.selfplay import add_play
-from muzero2048.muzero.train_step import Learner, norms_by_part, training_share
+from muzero2048.muzero.targets import Batch
+from muzero2048.muzero.train_step import (
+    Learner,
+    _make_setup,
+    _sample_batch,
+    norms_by_part,
+    training_share,
+    value_error,
+)
 from muzero2048.search.config import SearchConfig
-from tests.muzero2048.toy_model import KINDS, shared_learner, small_config
+from muzero2048.training.replay import Sample
+from tests.muzero2048.toy_model import KINDS, ToyModel, random_tables, shared_learner, small_config
 from tests.settings import configured
 
 CONFIG = small_config(rows=2, columns=2)
@@ -156,6 +169,69 @@ def test_priorities_follow_the_error_of_the_value() -> None:
     assert not changed[:, starts:].any()  # no sequence begins there yet
     assert (after[:, : 2 * CONFIG.chunk] > 0).all()
     assert np.isfinite(report.update.loss.total)
+
+
+def test_the_error_of_a_value_is_that_of_the_first_position(rng: np.random.Generator) -> None:
+    """The new priority is V(s) - z of the position that replay drew, not of a later one."""
+    tables, count = random_tables(seed=1), 20
+    cells = rng.integers(0, len(tables.value), (count, 3, 4))
+    zeros, value = jnp.zeros((count, 2)), rng.normal(10.0, 5.0, (count, 3)).astype(np.float32)
+    batch = Batch(
+        cells=jnp.asarray(cells, jnp.uint8), alive=jnp.ones((count, 3), bool), value=jnp.asarray(value),
+        policy=jnp.zeros((count, 3, 4)), afterstate_cells=jnp.zeros((count, 2, 4), jnp.uint8),
+        action=jnp.zeros((count, 2), jnp.int32), spawn_code=jnp.zeros((count, 2), jnp.int32), reward=zeros,
+        afterstate_value=zeros, weight=jnp.full(count, 0.5),
+    )  # fmt: skip
+    found = value_error(ToyModel(tables), batch)
+    expected = [tables.value[cells[i, 0, 0]] - value[i, 0] for i in range(count)]  # a latent is the first cell
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+class Sampled(NamedTuple):
+    """A batch whose targets are all searched anew, the sample of replay that it is made of, and how it was made."""
+
+    make: Callable[[LearnerState], tuple[Batch, Sample]]
+    state: LearnerState
+    batch: Batch
+    sample: Sample
+
+
+@pytest.fixture(scope="module")
+def sampled() -> Sampled:
+    config = dataclasses.replace(WITH_OPTIONS, replay=dataclasses.replace(WITH_OPTIONS.replay, reanalyse=1.0))
+    program = jax.jit(functools.partial(_sample_batch, _make_setup(config, None), jax.random.key(7)))
+    state, _ = shared_learner(WITH_OPTIONS).fill(shared_learner(WITH_OPTIONS).init(0))
+    return Sampled(program, state, *jax.device_get(program(state)))
+
+
+def test_averaged_parameters_reanalyse(sampled: Sampled) -> None:
+    """The new targets do not depend on the parameters that the optimizer moves, but on their average."""
+    state, batch, zeros = sampled.state, sampled.batch, jax.tree.map(jnp.zeros_like, sampled.state.params)
+    same, _ = sampled.make(state._replace(params=zeros))
+    other, _ = sampled.make(state._replace(average=state.average._replace(params=zeros)))
+    assert equal(same, batch)
+    np.testing.assert_array_equal(other.cells, batch.cells)
+    assert not np.array_equal(other.policy, batch.policy)
+    assert not np.array_equal(other.value, batch.value)
+
+
+def test_each_sample_is_a_random_view(sampled: Sampled) -> None:
+    """All 8 views occur, about equally often. Boards with less than 8 different views cannot show which it is."""
+    counts = np.zeros(8)
+    for stored, found in zip(sampled.sample.moves.cells[:, 0], sampled.batch.cells[:, 0], strict=True):
+        board = positions.as_board(stored.reshape(2, 2))
+        views = [tuple(rules.cells(view)) for view in rules.symmetries(board)]
+        assert tuple(found.tolist()) in views
+        if len(set(views)) == 8:
+            counts[views.index(tuple(found.tolist()))] += 1
+    assert counts.min() > 0
+    assert counts.sum() > 20
+    assert counts.max() < 0.35 * counts.sum()
+
+
+def test_the_weight_of_a_sample_reaches_the_loss(sampled: Sampled) -> None:
+    assert len(np.unique(sampled.sample.weight)) > 10
+    np.testing.assert_array_equal(sampled.batch.weight, sampled.sample.weight)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from reference import value_tables
 
 from muzero2048.models.make import make_model
 from muzero2048.muzero.losses import LossReport
@@ -17,21 +18,6 @@ from tests.settings import configured
 TABLES = configured(NETWORKS["grounded"], value_tuples="rects", table_bits=16)
 
 
-def plain_learn(
-    w: np.ndarray, error: np.ndarray, absolute: np.ndarray, entries: np.ndarray, delta: np.ndarray, rate: float
-) -> None:
-    """Update the arrays in place by the formulas of networks/value_tables.py, entry by entry."""
-    met: dict[int, list[float]] = {}
-    for row, d in zip(entries.tolist(), delta.tolist(), strict=True):
-        for entry in row:
-            met.setdefault(entry, []).append(d)
-    for entry, deltas in met.items():
-        mean = float(np.mean(deltas))
-        error[entry] += mean
-        absolute[entry] += float(np.mean(np.abs(deltas)))
-        w[entry] += rate / entries.shape[1] * abs(error[entry]) / absolute[entry] * mean
-
-
 def test_batches_of_tc_equal_plain_python(rng: np.random.Generator) -> None:
     size, M = 50, 4
     w, coherence = jnp.zeros(size), init_coherence(jnp.zeros(size))
@@ -40,7 +26,7 @@ def test_batches_of_tc_equal_plain_python(rng: np.random.Generator) -> None:
     for _ in range(10):
         entries, delta = rng.integers(0, size, (20, M)), rng.normal(1.0, 3.0, 20)
         w, coherence = step(w, coherence, jnp.asarray(entries), jnp.asarray(delta, jnp.float32))
-        plain_learn(*plain, entries, delta, 0.5)
+        value_tables.learn(*plain, entries, delta, 0.5)
     for found, expected in zip((w, *coherence), plain, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
     assert (np.abs(plain[1]) < plain[2]).sum() > 20  # errors cancelled, so the rates fell

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import mctx
 import numpy as np
 import pytest
+from reference import search
 
 from muzero2048.game.env import Board
 from muzero2048.models.base import Model
@@ -25,6 +26,8 @@ from tests.muzero2048.toy_model import (
     ToyModel,
     boards_with,
     network_dynamics,
+    plain_position,
+    plain_settings,
     random_model,
     random_tables,
     roots_of,
@@ -71,6 +74,28 @@ def test_depth_1_equals_the_tree(n: int, kind: str | None, simulator: bool, norm
     np.testing.assert_allclose(one_step.q_values, tree.q_values, rtol=rtol, atol=atol)
     np.testing.assert_allclose(one_step.value, tree.value, rtol=rtol, atol=atol)
     assert len(np.unique(one_step.action)) > 1
+
+
+@pytest.mark.parametrize("normalization", ["node", "tree", "fixed"])
+def test_depth_1_equals_the_plain_search(normalization: str) -> None:
+    """Compare boards with four legal moves, whose value is often outside the range of their four Q."""
+    config = configured(SearchConfig, simulations=4, normalization=normalization, value_scale=10.0)
+    tables = random_tables(2)
+    root = roots_of(tables)
+    found = jax.jit(lambda model, root: plan_one_step(toy_dynamics(model), root, GUMBEL, config, DISCOUNT))(
+        ToyModel(tables), root
+    )
+    settings, outside = plain_settings(config, DISCOUNT), 0
+    rows = np.flatnonzero(np.asarray(root.legal).all(axis=1))
+    assert len(rows) >= 5
+    for row in rows:
+        plain = search.search(tables, plain_position(root, row), settings)
+        outside += not plain.q_values.min() <= root.value[row] <= plain.q_values.max()
+        assert found.action[row] == plain.action
+        np.testing.assert_allclose(found.q_values[row], plain.q_values, rtol=1e-5)
+        np.testing.assert_allclose(found.policy_target[row], plain.policy_target, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(found.value[row], plain.value, rtol=1e-5)
+    assert outside >= 2
 
 
 def test_plan_takes_the_cheaper_of_two_equal_ways(monkeypatch: pytest.MonkeyPatch) -> None:

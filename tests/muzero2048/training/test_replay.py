@@ -1,7 +1,5 @@
 """Tests on a buffer of counters: every sample must be a sequence of consecutive counters, drawn by its priority."""
 
-import math
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +9,7 @@ import scipy.stats
 from muzero2048.training.replay import PRIORITY_EPSILON, Place, Replay, ReplaySizes, ReplayState, invert, make_replay
 
 CAPACITY, CHUNK, ENVIRONMENTS, SEQUENCE, BATCH = 12, 4, 6, 4, 3000
-STRATA = 6  # gcd(6, 3000)
+STRATA = 6  # gcd(6, 3000), of uniform sampling; prioritised sampling has one stratum
 ALPHA, BETA = 0.5, 0.75
 
 
@@ -34,8 +32,6 @@ def make(batch: int = BATCH, alpha: float = 0.0, beta: float = 0.0) -> Replay:
 
 
 UNIFORM, PRIORITISED = make(), make(alpha=ALPHA, beta=BETA)
-# Each of the three strata has two environments and gives 1501 sequences.
-PAIRED = make(batch=3 * 1501, alpha=ALPHA, beta=1.0)
 
 
 def filled(replay: Replay, chunks: int) -> ReplayState:
@@ -59,8 +55,13 @@ def test_samples_are_stretches_of_play(replay: Replay, chunks: int) -> None:
     np.testing.assert_array_equal(np.diff(time, axis=1), 1)  # consecutive moves
     np.testing.assert_array_equal(pair[..., 0], time)  # leaves stay together
     np.testing.assert_array_equal(np.diff(pair[..., 1], axis=1), 0)  # all from one environment
-    # Every stratum, here one environment, gives the same number of sequences.
-    np.testing.assert_array_equal(pair[:, 0, 1], np.repeat(np.arange(STRATA), BATCH // STRATA))
+    if replay is UNIFORM:  # every stratum, here one environment, gives the same number of sequences
+        np.testing.assert_array_equal(pair[:, 0, 1], np.repeat(np.arange(STRATA), BATCH // STRATA))
+    # The place of a sample, where `prioritize` writes, holds its first move.
+    strata = len(sample.place.row)
+    environment = np.arange(strata)[:, None] * (ENVIRONMENTS // strata) + sample.place.row
+    written = np.asarray(state.storage["time"])[environment, sample.place.column]
+    np.testing.assert_array_equal(written.ravel(), time[:, 0])
     newest = chunks * CHUNK
     assert time.min() >= newest - held + 1  # at or after the oldest stored move, so never an unwritten place
     assert time.max() <= newest
@@ -78,39 +79,49 @@ def test_uniform(chunks: int) -> None:
 
 
 @pytest.mark.parametrize("chunks", [1, 3, 5])
-@pytest.mark.parametrize(("replay", "beta"), [(PRIORITISED, BETA), (PAIRED, 1.0)], ids=["single", "paired"])
-def test_prioritised(replay: Replay, beta: float, chunks: int) -> None:
-    """Compare with P = p^alpha / sum p^alpha over the stratum and w = (N P)^-beta / max w, computed by hand."""
+@pytest.mark.parametrize(("batch", "beta"), [(BATCH, BETA), (BATCH + 1, 1.0)])
+def test_prioritised(batch: int, beta: float, chunks: int) -> None:
+    """Compare with P = p^alpha / sum p^alpha over all environments and w = (N P)^-beta / max w, computed by hand.
+
+    3001 is no multiple of the number of environments, and 3000 is one.
+    """
+    replay = make(batch, ALPHA, beta)
     sample = jax.device_get(replay.sample(jax.random.key(chunks), filled(replay, chunks)))
-    batch = len(sample.weight)
-    strata = math.gcd(batch, ENVIRONMENTS)
     starts = min(chunks * CHUNK, CAPACITY) - SEQUENCE + 1
     first = chunks * CHUNK - SEQUENCE + 1  # time of the newest start
     error = np.concatenate([errors(chunk) for chunk in range(chunks)])[first - starts : first]  # [starts, E]
     p = (np.abs(error.astype(float)) + PRIORITY_EPSILON) ** ALPHA
-    p = p.reshape(starts, strata, -1)
-    share = p / p.sum(axis=(0, 2), keepdims=True)
+    share = p / p.sum()
     start, environment = sample.moves["time"][:, 0] - (first - starts + 1), sample.moves["pair"][:, 0, 1]
     counts = np.zeros((starts, ENVIRONMENTS))
     np.add.at(counts, (start, environment), 1)
-    expected = (share * batch / strata).reshape(starts, ENVIRONMENTS)
-    assert scipy.stats.chisquare(counts.ravel(), expected.ravel()).pvalue > 1e-3
-    in_means = (share * p[:, 0].size).reshape(starts, ENVIRONMENTS)
-    weight = in_means[start, environment] ** -beta
+    assert scipy.stats.chisquare(counts.ravel(), batch * share.ravel()).pvalue > 1e-3
+    weight = (share * p.size)[start, environment] ** -beta
     np.testing.assert_allclose(sample.weight, weight / weight.max(), rtol=1e-4)
 
 
+def test_one_environment_can_give_the_whole_batch() -> None:
+    """There are as many environments as samples, and one of them has nearly all of the error."""
+    replay = make(batch=ENVIRONMENTS, alpha=1.0, beta=1.0)
+    state = replay.add(
+        replay.init(play(0)), play(0), np.where(np.arange(ENVIRONMENTS) == 4, 1e6, 0.0) + np.zeros((CHUNK, 1))
+    )
+    sample = replay.sample(jax.random.key(0), state)
+    np.testing.assert_array_equal(sample.moves["pair"][:, 0, 1], 4)
+    np.testing.assert_array_equal(sample.weight, 1.0)
+
+
 def test_new_errors_reach_the_sampled_moves_alone() -> None:
-    state = filled(PAIRED, 5)
+    replay = make(batch=40, alpha=ALPHA, beta=1.0)
+    state = filled(replay, 5)
     before = np.array(state.priority)
-    place = jax.device_get(PAIRED.sample(jax.random.key(0), state).place)
+    place = jax.device_get(replay.sample(jax.random.key(0), state).place)
     rng = np.random.default_rng(0)
     new = rng.normal(0.0, 5.0, before.shape).astype(np.float32)  # one error for each place, so that duplicates agree
-    environment = 2 * np.arange(3)[:, None] + place.row
-    error = new[environment, place.column].ravel()
-    after = np.asarray(PAIRED.prioritize(state, Place(*place), error).priority)
+    error = new[place.row, place.column].ravel()
+    after = np.asarray(replay.prioritize(state, Place(*place), error).priority)
     expected = before.copy()
-    expected[environment, place.column] = (np.abs(new[environment, place.column]) + PRIORITY_EPSILON) ** ALPHA
+    expected[place.row, place.column] = (np.abs(new[place.row, place.column]) + PRIORITY_EPSILON) ** ALPHA
     np.testing.assert_allclose(after, expected, rtol=1e-5)
     assert (after != before).any()
     assert (after == before).any()

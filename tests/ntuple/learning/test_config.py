@@ -41,7 +41,7 @@ def test_mistakes_are_refused_by_name(mistake: dict[str, object], says: str) -> 
         (StepSizeConfig, {"alpha_steps": "0.5"}, "give a list of pairs of numbers"),
         (StepSizeConfig, {"alpha_steps": [[0.5, 0.1], [0.75]]}, "give a list of pairs of numbers"),
         (StepSizeConfig, {"alpha_steps": [[0.5, math.nan]]}, "give a list of pairs of numbers"),
-        (StepSizeConfig, {"alpha_steps": "0.5:0"}, "give rates above 0"),
+        (StepSizeConfig, {"alpha_steps": "0.5:0"}, r"give rates, each a number in \(0, 2\]"),
         (StepSizeConfig, {"alpha_steps": "0.75:0.1 0.5:0.01"}, "give ascending shares"),
         (ExplorationConfig, {"epsilon": 1.1}, "exploration.epsilon is 1.1; give "),
         (ExplorationConfig, {"temperature": -1.0}, "exploration.temperature is -1.0; give "),

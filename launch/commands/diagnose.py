@@ -1,0 +1,32 @@
+"""`muzero2048 diagnose`."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from launch.commands.parser import add_json
+
+if TYPE_CHECKING:
+    from launch.commands.parser import Commands
+
+
+def add(commands: "Commands") -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "diagnose",
+        help="errors of a learned model by depth: values, rewards, moves and spawns against the true board",
+        epilog="muzero2048/muzero/depth_errors.py defines the columns, docs/diagnostics.md explains them",
+    )
+    parser.add_argument("path", type=Path, metavar="PATH", help="a run folder or a checkpoint with a learned model")
+    parser.add_argument("--boards", type=int, default=512, metavar="N", help="boards of its own play (default: 512)")
+    parser.add_argument("--depth", type=int, default=8, metavar="K", help="the last depth (default: 8)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the boards (default: 1)")
+    add_json(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from launch.evaluation.diagnose import diagnose_path
+
+    diagnose_path(arguments.path, arguments.boards, arguments.depth, arguments.seed, arguments.json)
+    return 0

@@ -1,0 +1,109 @@
+"""Errors by depth of a checkpoint's model on boards of its own play, and of a model in training on recent boards."""
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from muzero2048.game.env import Board, Game2048
+from muzero2048.muzero.config import MuZeroConfig
+from muzero2048.muzero.depth_errors import Errors, depth_errors
+from muzero2048.muzero.diagnostics import recent_boards
+from muzero2048.muzero.player import load_model, network_setting
+from muzero2048.players.lanes import MOVES_A_CALL
+from muzero2048.players.player import Params, SearchSetting, compile_play
+from muzero2048.training.replay import ReplayState
+
+SPAWN_BOARDS = 128  # boards whose afterstates are tried with all their spawns
+REPORTED = 1, 5  # depths that a training reports
+REPORTED_BOARDS, REPORTED_SPAWN_BOARDS = 256, 32
+LANES = 64  # games from which boards are taken, every MOVES_A_CALL moves
+
+
+def errors_of_checkpoint(
+    folder: Path, config: MuZeroConfig, boards: int, depth: int, seed: int
+) -> dict[str, np.ndarray]:
+    """Measure the model of a checkpoint on boards of its own play.
+
+    Args:
+        folder: of the checkpoint.
+        config: of the saved learner; its search plays the games.
+        boards: number of boards.
+        depth: the last depth.
+        seed: of the games and of the spawns of the unroll.
+
+    Returns:
+        For each name of `depth_errors.MEANINGS` the numbers at depths 0 ... `depth`.
+
+    Raises:
+        ValueError: the parameters are damaged or belong to another network.
+    """
+    graphdef, params = load_model(folder, config)
+    setting = network_setting(config, graphdef)
+    cells = played_boards(setting, params, boards, seed)
+    board = setting.game.from_cells(jnp.asarray(cells))
+    found = _measure(config, graphdef, depth, SPAWN_BOARDS, params, board, jax.random.key(seed))
+    return {name: np.asarray(values) for name, values in found.items()}
+
+
+def played_boards(setting: SearchSetting, params: Params, boards: int, seed: int) -> np.ndarray:
+    """Return boards uint8[boards, H, W] of games that the player plays, from all parts of the games.
+
+    Args:
+        setting: how the player chooses.
+        params: parameters of the player.
+        boards: number of boards.
+        seed: of the games.
+
+    Returns:
+        The boards; on each a move is legal.
+    """
+    lanes = min(LANES, boards)
+    calls = -(-boards // lanes)
+    # More games than the lanes can finish in these moves: no lane is ever idle.
+    program = compile_play(setting, lanes * (1 + calls * MOVES_A_CALL), params, lanes)
+    seed_word = jnp.asarray(seed, jnp.uint32)
+    state, found = program.open(seed_word), []
+    for _ in range(calls):
+        state = program.play(state, params, seed_word)
+        found.append(np.asarray(setting.game.to_cells(state.board)))
+    return np.concatenate(found)[:boards]
+
+
+def errors_in_training(
+    config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: Params, replay: ReplayState
+) -> dict[str, float]:
+    """Measure the model on recent boards of the replay buffer.
+
+    Args:
+        config: of the learner.
+        graphdef: structure of the model.
+        params: parameters of the model.
+        replay: the buffer.
+
+    Returns:
+        Metrics depth<k>/<name> at the depths REPORTED.
+    """
+    game = Game2048(config.rows, config.columns)
+    cells = recent_boards(replay, REPORTED_BOARDS)[0][:REPORTED_BOARDS]
+    board = game.from_cells(cells.reshape(-1, game.rows, game.columns))
+    found = _measure(config, graphdef, max(REPORTED), REPORTED_SPAWN_BOARDS, params, board, jax.random.key(0))
+    return {f"depth{k}/{name}": float(values[k]) for name, values in found.items() for k in REPORTED}
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1, 2, 3))
+def _measure(
+    config: MuZeroConfig,
+    graphdef: nnx.GraphDef[Any],
+    depth: int,
+    spawn_boards: int,
+    params: Params,
+    board: Board,
+    key: jax.Array,
+) -> Errors:
+    game, model = Game2048(config.rows, config.columns), nnx.merge(graphdef, params)
+    return depth_errors(model, game, config.discount, board, key, depth, spawn_boards)

@@ -1,0 +1,62 @@
+"""Tests of the lines and squares of a board against plain loops, and against the rules of the game."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference import positions, rules
+
+from muzero2048.networks.board_lines import from_lines, rows_and_columns, squares, to_lines
+
+SHAPES = [(2, 2), (2, 3), (3, 2), (3, 3), (4, 2), (4, 4)]
+D = 3  # length of the vector of a cell
+
+
+def latents(shape: tuple[int, int], boards: int = 8) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(boards, shape[0] * shape[1], D)).astype(np.float32)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_lines_equal_a_plain_reading(shape: tuple[int, int]) -> None:
+    """Each board of the batch has an action of its own; the cells that a short line lacks, and missing lines, are 0."""
+    state, action, size = latents(shape), np.arange(8) % 4, max(shape)
+    found = to_lines(jnp.asarray(state), jnp.asarray(action), shape)
+    expected = np.zeros((8, size, size, D), np.float32)
+    for board in range(8):
+        for i, line in enumerate(rules.lines(*shape, int(action[board]))):
+            for place, cell in enumerate(line):
+                expected[board, i, place] = state[board, cell]
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(from_lines(found, jnp.asarray(action), shape), state)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_lines_that_slide_are_moves_of_the_game(shape: tuple[int, int], rng: np.random.Generator) -> None:
+    """If each line slides towards its first cell, the board makes the move of the rules. So the wall comes first."""
+    moves = [(positions.random_board(rng, *shape, largest=4), action) for _ in range(6) for action in rules.ACTIONS]
+    cells = jnp.array([rules.cells(board) for board, _ in moves], jnp.float32)[..., None]
+    action = jnp.array([action for _, action in moves])
+    lines = np.asarray(to_lines(cells, action, shape))[..., 0].astype(int)
+    slid = np.array([[rules.slide(tuple(line))[0] for line in board] for board in lines.tolist()], np.float32)
+    found = np.asarray(from_lines(jnp.asarray(slid)[..., None], action, shape))[..., 0]
+    expected = [rules.cells(rules.afterstate(board, action)[0]) for board, action in moves]
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_rows_columns_and_squares_equal_plain_loops(shape: tuple[int, int]) -> None:
+    state, (rows, columns), size = latents(shape), shape, max(shape)
+    lines = rules.lines(rows, columns, rules.LEFT) + rules.lines(rows, columns, rules.UP)
+    corners = [
+        [(row + down) * columns + column + right for down in (0, 1) for right in (0, 1)]
+        for row in range(rows - 1)
+        for column in range(columns - 1)
+    ]
+    for found, placements, length in (
+        (rows_and_columns(jnp.asarray(state), shape), lines, size),
+        (squares(jnp.asarray(state), shape), corners, 4),
+    ):
+        assert found.shape == (8, len(placements), length * D)
+        for board in range(8):
+            for i, cells in enumerate(placements):
+                expected = [*(state[board, cell] for cell in cells), *[np.zeros(D)] * (length - len(cells))]
+                np.testing.assert_array_equal(found[board, i], np.concatenate(expected))
