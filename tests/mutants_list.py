@@ -227,6 +227,20 @@ MUZERO = (
         ("muzero2048/search/test_action_selection.py",),
     ),
     Mutant(
+        "expectimax-forgets-the-last-code",
+        "muzero2048/search/expectimax.py",
+        "jax.lax.fori_loop(0, most, add,",
+        "jax.lax.fori_loop(0, most - 1, add,",
+        ("muzero2048/search/test_expectimax.py",),
+    ),
+    Mutant(
+        "views-mapped-back-by-the-inverse",
+        "muzero2048/search/views.py",
+        "symmetries(game.rows, game.columns).action_to[:count]",
+        "symmetries(game.rows, game.columns).action_from[:count]",
+        ("muzero2048/search/test_views.py",),
+    ),
+    Mutant(
         "temperature-of-the-first-round-for-ever",
         "muzero2048/search/root_rules.py",
         "jnp.where(share >= begin, later, temperature)",
@@ -379,8 +393,8 @@ LEARNING = (
     Mutant(
         "selfplay-without-noise",
         "muzero2048/muzero/selfplay.py",
-        "search_by_device(model, game, board, seeds, noise_key, config, rows)",
-        "search_by_device(model, game, board, seeds, None, config, rows)",
+        "search_by_device(model, game, board, seeds, noise_key, config, rows, share)",
+        "search_by_device(model, game, board, seeds, None, config, rows, share)",
         ("muzero2048/muzero/test_selfplay.py",),
     ),
     Mutant(

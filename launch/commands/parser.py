@@ -52,11 +52,11 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     """Add the options that `search_options` reads."""
     kinds = ("1ply", "expectimax", "gumbel", "puct")
     parser.add_argument("--search", choices=kinds, help="1ply, expectimax, or the rule at the root of a tree search")
-    parser.add_argument("--plies", type=int, metavar="N", help="depth of expectimax (default: 3)")
+    parser.add_argument("--plies", type=int, metavar="N", help="depth of expectimax (default: 3; networks: 2)")
     parser.add_argument("--simulations", type=int, metavar="N", help="simulations of a tree search per move")
     text = "sets a field of the search, e.g. search.chance=weighted"
     add_overrides(parser, text, completion.complete_search_override)
-    parser.add_argument("--model", choices=("learned", "simulator"), help="model that a tree search plans in")
+    parser.add_argument("--model", choices=("learned", "simulator"), help="model that the search of a network plans in")
     parser.add_argument("--value", choices=("network", "ntuple"), help="what evaluates the positions of a tree search")
 
 

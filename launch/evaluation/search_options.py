@@ -4,9 +4,10 @@
 |---|---|---|
 | 1ply | the learner's own values after each of the four moves | none |
 | expectimax | ntuple/expectimax/search.py | ExpectimaxConfig |
+| expectimax, for a network | muzero2048/search/expectimax.py | NetworkExpectimaxConfig |
 | tree search | muzero2048/search | SearchConfig |
 
-JAX is imported only for a tree search.
+JAX is imported only for a tree search and for networks.
 """
 
 import functools
@@ -69,7 +70,7 @@ class Search:
     """How moves are chosen in an evaluation."""
 
     name: str  # in results and file names; differs for every setting that can change a move
-    config: Any  # SearchConfig, ExpectimaxConfig, or None for 1ply
+    config: Any  # SearchConfig, ExpectimaxConfig, NetworkExpectimaxConfig, or None for 1ply
     player: str = TREE  # kind of search: key of LearnerSpec.players
 
     def record(self) -> dict[str, Any]:
@@ -97,20 +98,21 @@ def resolve(experiment: Experiment, options: Options, place: Path) -> Search:
             raise UserError(f"{place}: {experiment.learner} has no expectimax; give --search gumbel or puct")
         if given := [word for word in options.overrides if word.startswith("search.heuristic")]:
             raise UserError(f"{place}: a network values its boards; leave out {' '.join(given)}")
+        if able.value == "network":
+            return _network_expectimax(able, experiment, options, place)
         return expectimax(options, place)
     if options.plies is not None:
         raise UserError(f"{place}: --plies {options.plies} is of expectimax; add --search {EXPECTIMAX}")
     if TREE in able.players:
-        _check_holds(able, options.value, (able.value,), f"--value {able.value}", place)
-        _check_holds(able, options.model, able.models, f"--model {able.models[-1]}", place)
+        _check_values(able, options, place)
     if options.search == ONE_PLY and ONE_PLY not in able.players:
-        raise UserError(f"{place}: {experiment.learner} plays by tree search alone; give --search gumbel or puct")
+        raise UserError(f"{place}: {experiment.learner} has no 1ply; give --search expectimax --plies 1")
     if options.search == ONE_PLY or (options.search is None and ONE_PLY in able.players):
         return _one_ply(able, options, place)
     if TREE not in able.players:
         raise UserError(f"{place}: {experiment.learner} has no tree search; leave out {' '.join(options.words())}")
     config = override_settings("search", _base(able, experiment, options), options.assignments(), PLACE)
-    _check_holds(able, config.model, able.models, f"--model {able.models[-1]}", place)
+    _check_model(able, config.model, place)
     return Search(tree_name(config, able), config)
 
 
@@ -133,6 +135,21 @@ def expectimax(options: Options, place: Path | str) -> Search:
     words += [word for key, word in _changed(config, default) if key != "plies" and not key.startswith("heuristic.")]
     if config.heuristic != default.heuristic:
         words.append(f"heuristic={hashlib.sha256(repr(config.heuristic).encode()).hexdigest()[:8]}")
+    return Search(_shortened("-".join(words)), config, EXPECTIMAX)
+
+
+def _network_expectimax(able: LearnerSpec, experiment: Experiment, options: Options, place: Path) -> Search:
+    """Return the expectimax search in the model of a network; by default in the model of the learner's config."""
+    if options.simulations is not None:
+        raise UserError(f"{place}: --simulations {options.simulations} is of a tree search; leave it out")
+    _check_values(able, options, place)
+    settings: Any = experiment.settings
+    kind = registry.network_expectimax_config()
+    base = kind(model=settings.search.model if able.has_search_settings else able.models[0])
+    config = override_settings("search", base, options.assignments(), PLACE)
+    _check_model(able, config.model, place)
+    words = [EXPECTIMAX, f"p{config.plies}", *(["simulator"] if config.model == "simulator" else [])]
+    words += [word for key, word in _changed(config, kind()) if key not in {"plies", "model"}]
     return Search(_shortened("-".join(words)), config, EXPECTIMAX)
 
 
@@ -204,6 +221,15 @@ def _base(able: LearnerSpec, experiment: Experiment, options: Options) -> Any:
         return replace(config, gumbel=replace(config.gumbel, considered_actions=4))
     settings: Any = experiment.settings
     return settings.search
+
+
+def _check_values(able: LearnerSpec, options: Options, place: Path) -> None:
+    _check_holds(able, options.value, (able.value,), f"--value {able.value}", place)
+    _check_model(able, options.model, place)
+
+
+def _check_model(able: LearnerSpec, model: str | None, place: Path) -> None:
+    _check_holds(able, model, able.models, f"--model {able.models[-1]}", place)
 
 
 def _check_holds(able: LearnerSpec, asked: str | None, there: tuple[str, ...], mend: str, place: Path) -> None:

@@ -122,7 +122,7 @@ def load_player(name: str, folder: Path, config: "LearnerConfig", kind: str, sea
         folder: of the checkpoint.
         config: of the checkpoint.
         kind: of search, a key of `LearnerSpec.players`.
-        search: SearchConfig or ExpectimaxConfig; None for the kind 1ply.
+        search: SearchConfig, ExpectimaxConfig or NetworkExpectimaxConfig; None for the kind 1ply.
 
     Returns:
         The player.
@@ -141,6 +141,11 @@ def load_player(name: str, folder: Path, config: "LearnerConfig", kind: str, sea
 def search_config() -> type[Any]:
     """Return the class SearchConfig, for tree searches that no learner's config holds."""
     return cast(type[Any], _load("muzero2048.search.config:SearchConfig", uses_jax=True))
+
+
+def network_expectimax_config() -> type[Any]:
+    """Return the class NetworkExpectimaxConfig."""
+    return cast(type[Any], _load("muzero2048.search.config:NetworkExpectimaxConfig", uses_jax=True))
 
 
 def expectimax_config() -> type[Any]:

@@ -1,4 +1,4 @@
-"""Players that use the value network: the best of the four moves, or tree search in the simulator."""
+"""Players that use the value network: the best of the four moves; tree search or expectimax in the simulator."""
 
 import functools
 from dataclasses import dataclass
@@ -13,9 +13,10 @@ from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.network import afterstate_values, make_network, q_values
 from muzero2048.game.env import Board, Game2048
 from muzero2048.players.analysis import Judge, Judgement
+from muzero2048.players.expectimax_player import make_expectimax_player
 from muzero2048.players.player import Params, SearchPlayer, SearchSetting, Setting
 from muzero2048.search.base import Dynamics
-from muzero2048.search.config import SearchConfig
+from muzero2048.search.config import NetworkExpectimaxConfig, SearchConfig
 from muzero2048.search.dynamics import BoardEvaluator, SimulatorDynamics
 from muzero2048.training.array_files import PARAMETERS, load_pytree
 
@@ -89,12 +90,31 @@ def load_tree_player(folder: Path, config: DeepTDConfig, search: SearchConfig) -
     Raises:
         ValueError: as `load_player`, or the method has no values of afterstates.
     """
+    return SearchPlayer(*_load_search(folder, config, search))
+
+
+def load_expectimax_player(folder: Path, config: DeepTDConfig, search: NetworkExpectimaxConfig) -> SearchPlayer:
+    """Load the player of a checkpoint that plays by expectimax; only the parameters are read.
+
+    Args:
+        folder: folder of the checkpoint.
+        config: config of the saved learner.
+        search: search to play with.
+
+    Returns:
+        The player.
+
+    Raises:
+        ValueError: as `load_tree_player`.
+    """
+    return make_expectimax_player(*_load_search(folder, config, SearchConfig()), search)
+
+
+def _load_search(folder: Path, config: DeepTDConfig, search: SearchConfig) -> tuple[AfterstateSearch, Params]:
     if config.method != "td_afterstate":
-        raise ValueError(f"tree search needs values of afterstates, {config.method} has none; give --search 1ply")
+        raise ValueError(f"a search needs values of afterstates, {config.method} has none; give --search 1ply")
     graphdef, params = _load_network(folder, config)
-    return SearchPlayer(
-        AfterstateSearch(Game2048(config.rows, config.columns), search, config.discount, graphdef), params
-    )
+    return AfterstateSearch(Game2048(config.rows, config.columns), search, config.discount, graphdef), params
 
 
 def _load_network(folder: Path, config: DeepTDConfig) -> tuple[nnx.GraphDef[Any], Params]:

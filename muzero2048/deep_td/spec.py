@@ -1,12 +1,13 @@
 """TD learning with deep networks, as the registry of launch sees it."""
 
-from ntuple.learner_spec import ONE_PLY, TREE, LearnerSpec
+from ntuple.learner_spec import EXPECTIMAX, ONE_PLY, TREE, LearnerSpec
 
 SPEC = LearnerSpec(
     config="muzero2048.deep_td.config:DeepTDConfig",
     learner="muzero2048.deep_td.learner:DeepTDLearner",
     players={
         ONE_PLY: "muzero2048.deep_td.player:load_player",
+        EXPECTIMAX: "muzero2048.deep_td.player:load_expectimax_player",
         TREE: "muzero2048.deep_td.player:load_tree_player",
     },
     uses_jax=True,

@@ -1,4 +1,4 @@
-"""The player of a MuZero model: tree search in its learned dynamics, or in the simulator with its values."""
+"""The players of a MuZero model: tree search and expectimax in its learned dynamics, or in the simulator."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,9 +9,10 @@ from flax import nnx
 from muzero2048.game.env import Game2048
 from muzero2048.models.make import make_model
 from muzero2048.muzero.config import MuZeroConfig
+from muzero2048.players.expectimax_player import make_expectimax_player
 from muzero2048.players.player import Params, SearchPlayer, SearchSetting
 from muzero2048.search.base import Dynamics
-from muzero2048.search.config import SearchConfig
+from muzero2048.search.config import NetworkExpectimaxConfig, SearchConfig
 from muzero2048.search.dynamics import make_dynamics
 from muzero2048.training.array_files import PARAMETERS, load_pytree
 
@@ -74,3 +75,21 @@ def load_player(folder: Path, config: MuZeroConfig, search: SearchConfig | None 
     if search is not None:
         config = replace(config, search=search)
     return make_player(config, graphdef, params)
+
+
+def load_expectimax_player(folder: Path, config: MuZeroConfig, search: NetworkExpectimaxConfig) -> SearchPlayer:
+    """Load the player of a checkpoint that plays by expectimax; only the parameters are read.
+
+    Args:
+        folder: folder of the checkpoint.
+        config: config of the saved learner.
+        search: search to play with.
+
+    Returns:
+        The player.
+
+    Raises:
+        ValueError: as `load_player`.
+    """
+    graphdef, params = load_model(folder, config)
+    return make_expectimax_player(network_setting(config, graphdef), params, search)

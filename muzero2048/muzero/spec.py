@@ -1,11 +1,14 @@
 """MuZero, as the registry of launch sees it."""
 
-from ntuple.learner_spec import TREE, LearnerSpec
+from ntuple.learner_spec import EXPECTIMAX, TREE, LearnerSpec
 
 SPEC = LearnerSpec(
     config="muzero2048.muzero.config:MuZeroConfig",
     learner="muzero2048.muzero.learner:MuZeroLearner",
-    players={TREE: "muzero2048.muzero.player:load_player"},
+    players={
+        EXPECTIMAX: "muzero2048.muzero.player:load_expectimax_player",
+        TREE: "muzero2048.muzero.player:load_player",
+    },
     uses_jax=True,
     memory_keys="muzero.replay.capacity, muzero.replay.batch_size, muzero.num_envs or muzero.network",
     several_processes=True,

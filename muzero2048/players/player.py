@@ -17,9 +17,10 @@ from jaxtyping import Array, UInt32
 from muzero2048.game.env import Board, Game2048
 from muzero2048.players.analysis import Analyse, Judge, Judgement, make_analyse
 from muzero2048.players.lanes import Lanes, Policy, open_lanes, play_lanes
-from muzero2048.search.base import Dynamics
+from muzero2048.search.base import Dynamics, Plan
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.policies import make_root, plan
+from muzero2048.search.views import plan_views
 from ntuple.game.interfaces import Analysis, Games
 
 LANES = 512  # games played at a time, at most
@@ -68,16 +69,20 @@ class SearchSetting(Setting):
     @property
     def lanes(self) -> int:
         """Return the largest power of 2 for which all trees together have at most TREE_NODES nodes; at most LANES."""
-        most = max(1, TREE_NODES // self.search.simulations)
+        most = max(1, TREE_NODES // (self.search.simulations * self.search.views))
         return min(LANES, 1 << (most.bit_length() - 1))
 
     def judge(self, params: Params) -> Judge:
         """Return the judge that searches: its action, and Q and visits of the root's actions."""
         dynamics = self.dynamics(params)
 
-        def judge(board: Board, seeds: UInt32[Array, "B"]) -> Judgement:
+        def search(board: Board, seeds: UInt32[Array, "B"]) -> Plan:
             root = make_root(dynamics, self.game, board, seeds, None, self.search)
-            found = plan(dynamics, root, self.search, self.discount)
+            return plan(dynamics, root, self.search, self.discount)
+
+        def judge(board: Board, seeds: UInt32[Array, "B"]) -> Judgement:
+            views = self.search.views
+            found = search(board, seeds) if views == 1 else plan_views(self.game, views, search, board, seeds)
             return Judgement(found.action, jnp.where(found.visits > 0, found.q_values, jnp.nan), found.visits)
 
         return judge

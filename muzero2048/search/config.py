@@ -7,6 +7,7 @@ from ntuple.settings import Settings, group, setting
 
 MOST_SIMULATIONS = 2**16
 MOST_TEMPERATURE = 1e6
+MOST_NETWORK_PLIES = 4
 
 # Conditions under which keys have an effect.
 GUMBEL_ROOT, PUCT_ROOT = "search.root=gumbel", "search.root=puct"
@@ -131,6 +132,13 @@ class SearchConfig(Settings, prefix="search"):
     value_scale: float = setting(
         100.0, "Points that equal 1 in q.", above=0, at_most=1e9, only_if="search.normalization=fixed"
     )
+    views: int = setting(
+        1,
+        "Symmetric views of the board that are searched in evaluation and play, and averaged at the root "
+        "(muzero2048/search/views.py); 8 are all, 4 on an oblong board. Self-play and reanalysis search one.",
+        at_least=1,
+        at_most=8,
+    )
     gumbel: GumbelConfig = group(GumbelConfig, only_if=SOME_GUMBEL)
     puct: PUCTConfig = group(PUCTConfig, only_if=SOME_PUCT)
 
@@ -146,3 +154,26 @@ class SearchConfig(Settings, prefix="search"):
             for name, missing in (("normalization", "tree"), ("chance", "weighted"), ("read_out", "expectimax")):
                 if getattr(self, name) == missing:
                     self.refuse(name, "another value, or set search.engine=own")
+
+
+@dataclass(frozen=True)
+class NetworkExpectimaxConfig(Settings, prefix="search"):
+    """Expectimax over the values of a network (muzero2048/search/expectimax.py)."""
+
+    plies: int = setting(
+        2, "Depth in layers of afterstates; 1: the best r + gamma V(as).", at_least=1, at_most=MOST_NETWORK_PLIES
+    )
+    model: Literal["learned", "simulator"] = setting(
+        "learned", "Dynamics in the search. learned: those of the model. simulator: the rules of the game."
+    )
+    least_prior: float = setting(
+        0.0,
+        "Below the root only moves with at least this probability under the policy are considered, and the most "
+        "probable one: a learned model does not know which moves are illegal. 0: all moves.",
+        at_least=0,
+        at_most=1,
+        only_if="search.model=learned",
+    )
+    views: int = setting(
+        1, "Symmetric views of the board whose Q is averaged; 8 are all, 4 on an oblong board.", at_least=1, at_most=8
+    )

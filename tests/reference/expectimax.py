@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from reference import rules
 from reference.rules import Board
@@ -60,3 +61,27 @@ def downgraded(board: Board, threshold: int) -> Board:
     if sum(2**level for level in present) < threshold or not missing:
         return board
     return tuple(tuple(cell - (cell > max(missing)) for cell in row) for row in board)
+
+
+class World(NamedTuple):
+    """Any model of the game; states and afterstates are values of any type."""
+
+    # (state, action) -> afterstate, reward, value of the afterstate, probability of each possible code
+    move: Callable[[Any, int], tuple[Any, float, float, dict[int, float]]]
+    spawn: Callable[[Any, int], Any]  # (afterstate, code) -> state
+    moves: Callable[[Any], list[int]]  # state -> the moves that a maximum is over
+
+
+def search_plies(world: World, state: Any, plies: int, discount: float) -> list[float]:
+    """Return Q of the four actions by expectimax of `plies` layers of afterstates."""
+    found = []
+    for action in rules.ACTIONS:
+        after, reward, value, probabilities = world.move(state, action)
+        if plies > 1:
+            value = 0.0
+            for code, probability in probabilities.items():
+                behind = world.spawn(after, code)
+                q = search_plies(world, behind, plies - 1, discount)
+                value += probability * max((q[a] for a in world.moves(behind)), default=0.0)
+        found.append(reward + discount * value)
+    return found

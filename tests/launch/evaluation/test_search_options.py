@@ -19,7 +19,7 @@ from launch.evaluation.seeds import final_evaluation_seed
 from launch.machine.processes import Processes
 from launch.run.checkpoints import State, save_checkpoint
 from muzero2048.deep_td.config import DeepTDConfig
-from muzero2048.search.config import SearchConfig
+from muzero2048.search.config import NetworkExpectimaxConfig, SearchConfig
 from muzero2048.training.config import ReplayConfig
 from ntuple import NTupleConfig
 from ntuple.settings import keys_of
@@ -91,6 +91,22 @@ TREE = configured(
             Options(overrides=("search.c_scale=1e-1", "search.simulations=2_0", "search.gumbel_scale=0")),
             Search("gumbel-n20", configured(OWN, c_scale=0.1, simulations=20, gumbel_scale=0.0)),
         ),
+        (MUZERO, Options("expectimax"), Search("expectimax-p2", NetworkExpectimaxConfig(), "expectimax")),
+        (
+            MUZERO,
+            Options("expectimax", plies=1, model="simulator", value="network"),
+            Search("expectimax-p1-simulator", NetworkExpectimaxConfig(1, "simulator"), "expectimax"),
+        ),
+        (
+            MUZERO,
+            Options("expectimax", overrides=("search.least_prior=0.05", "search.plies=3")),
+            Search("expectimax-p3-least_prior=0.05", NetworkExpectimaxConfig(3, least_prior=0.05), "expectimax"),
+        ),
+        (
+            DEEP_TD,
+            Options("expectimax"),
+            Search("expectimax-p2-simulator", NetworkExpectimaxConfig(model="simulator"), "expectimax"),
+        ),
         (DEEP_TD, Options(), Search("1ply", None, "1ply")),
         (DEEP_TD, Options("gumbel"), Search("gumbel-n16-simulator", TREE)),
         (
@@ -115,7 +131,7 @@ def test_other_settings_have_other_names():
         "engine": "mctx", "model": "learned", "simulations": 17, "root": "puct", "considered_actions": 3,
         "inside": "gumbel", "chance": "ratio", "read_out": "expectimax", "c_visit": 51.5, "c_scale": 0.1000001,
         "normalization": "fixed", "range_floor": 2, "value_scale": 3, "pb_c_init": 4, "pb_c_base": 5,
-        "puct.unvisited": "zero", "gumbel.completion": "value",
+        "puct.unvisited": "zero", "gumbel.completion": "value", "views": 8,
     }  # fmt: skip
     plain = SearchConfig(model="simulator", simulations=16)
     former = {present: name for name, present in SearchConfig.former_keys.items()}
@@ -156,7 +172,23 @@ def test_other_settings_have_other_names():
             Options(value="ntuple"),
             "here: the checkpoint holds a value network, not an n-tuple network; give --value network",
         ),
-        (MUZERO, Options("1ply"), "here: muzero plays by tree search alone; give --search gumbel or puct"),
+        (MUZERO, Options("1ply"), "here: muzero has no 1ply; give --search expectimax --plies 1"),
+        (
+            MUZERO,
+            Options("expectimax", simulations=5),
+            "here: --simulations 5 is of a tree search; leave it out",
+        ),
+        (
+            MUZERO,
+            Options("expectimax", plies=5),
+            "override search.plies=5: search.plies is 5; give 1 to 4",
+        ),
+        (
+            DEEP_TD,
+            Options("expectimax", overrides=("search.model=learned",)),
+            "here: the checkpoint holds a value network, not a learned model; give --model simulator",
+        ),
+        (TOY, Options("expectimax"), "here: toy has no expectimax; give --search gumbel or puct"),
         (
             NTUPLE,
             Options(simulations=9),
@@ -237,6 +269,10 @@ def test_an_option_without_effect_is_named(capsys):
     assert capsys.readouterr().err == ""
 
 
+def _in_json(config: SearchConfig) -> dict:
+    return json.loads(json.dumps(asdict(config)))
+
+
 def _evaluate(capsys, *words: str) -> dict:
     capsys.readouterr()
     assert main(["evaluate", "runs/one", "--games", "30", "--json", *words]) == 0
@@ -269,10 +305,10 @@ def test_any_search_on_an_ntuple_checkpoint(capsys):
 
     shallow = _evaluate(capsys, "--search", "gumbel", "--simulations", "4")
     assert shallow["search"] == "gumbel-n4-simulator-ntuple-considered_actions=4"
-    assert shallow["search_config"] == asdict(configured(TREE, simulations=4, considered_actions=4))
+    assert shallow["search_config"] == _in_json(configured(TREE, simulations=4, considered_actions=4))
     deep = _evaluate(capsys, "search.chance=deficit", "--search", "puct", "search.read_out=mean")
     assert deep["search"] == "puct-n16-simulator-ntuple-chance=deficit-read_out=mean"
-    assert deep["search_config"] == asdict(replace(TREE, root="puct", chance="deficit", read_out="mean"))
+    assert deep["search_config"] == _in_json(replace(TREE, root="puct", chance="deficit", read_out="mean"))
     assert min(shallow["score_mean"], deep["score_mean"]) > 40  # greedy play has a mean score of 24
     assert len(list(Path("runs/one/evaluations").iterdir())) == 3
 
@@ -316,15 +352,18 @@ def muzero_run() -> Path:
 def test_any_search_on_a_muzero_checkpoint(muzero_run: Path, capsys):
     own = _evaluate(capsys)
     assert own["search"] == "gumbel-n8"
-    assert own["search_config"] == asdict(load_experiment(muzero_run).settings.search)
+    assert own["search_config"] == _in_json(load_experiment(muzero_run).settings.search)
     assert _evaluate(capsys, "--search", "gumbel", "--value", "network")["search"] == "gumbel-n8"
     other = _evaluate(capsys, "--search", "puct", "--simulations", "3", "--model", "simulator", "search.chance=ratio")
     assert other["search"] == "puct-n3-simulator-chance=ratio"
     assert other["search_config"]["model"] == "simulator"
     assert other["score_mean"] != own["score_mean"]
-    assert len(list((muzero_run / "evaluations").iterdir())) == 2
+    deeper = _evaluate(capsys, "--search", "expectimax", "--model", "simulator")
+    assert deeper["search"] == "expectimax-p2-simulator"
+    assert deeper["search_config"] == {"plies": 2, "model": "simulator", "least_prior": 0.0, "views": 1}
+    assert len(list((muzero_run / "evaluations").iterdir())) == 3
     assert main(["evaluate", "runs/one", "--search", "1ply"]) == 2
-    assert "muzero plays by tree search alone" in capsys.readouterr().err
+    assert "muzero has no 1ply" in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("ignore:Sharding info not provided")

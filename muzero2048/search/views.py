@@ -1,0 +1,72 @@
+"""Search of several symmetric views of a board, and the average of what the searches found.
+
+Each view is searched by itself, as a board of its own. Then policies and Q-values of the root are mapped back to the
+moves of the board and averaged. The average is at the root, and not of the predictions inside one tree: a learned model
+predicts in latent states, and its chance codes in one view have no known counterpart in another.
+
+With all 8 views (4 of an oblong board), the average is the same for all views of a board, up to rounding and the random
+draws of a search.
+"""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, UInt32
+
+from muzero2048.game.env import Board, Game2048
+from muzero2048.game.symmetry import symmetries
+from muzero2048.search.action_selection import argmax, node_seed
+from muzero2048.search.base import Plan
+
+
+def plan_views(
+    game: Game2048,
+    count: int,
+    search: Callable[[Board, UInt32[Array, "M"]], Plan],
+    board: Board,
+    seeds: UInt32[Array, "B"],
+) -> Plan:
+    """Search the first `count` views of each board, and average.
+
+    policy = mean over the views;  Q(a) = mean over the views that visited a;  visits and value = sum and mean
+    action = argmax of the policy over the actions that some view visited
+
+    Args:
+        game: the rules.
+        count: number of views; more than there are counts as all.
+        search: (boards, seeds) -> plans without noise.
+        board: the boards.
+        seeds: of the chance rules that draw; each view gets another one.
+
+    Returns:
+        One plan for each board.
+    """
+    views = _number(game, count)
+    several = jnp.tile(jnp.arange(views), len(seeds))
+    found = search(view_boards(game, count, board), node_seed(jnp.repeat(seeds, views), several))
+    policies, q_values, visits = (
+        view_back(game, count, x) for x in (found.policy_target, found.q_values, found.visits)
+    )
+    policy, total = policies.mean(axis=1), visits.sum(axis=1)
+    q = jnp.where(visits > 0, q_values, 0.0).sum(axis=1) / jnp.maximum((visits > 0).sum(axis=1), 1)
+    completed = jnp.where(total > 0, q, q_values.mean(axis=1))
+    value = found.value.reshape(-1, views).mean(axis=-1)
+    return Plan(argmax(jnp.where(total > 0, policy, -1.0)), policy, completed, total, value)
+
+
+def view_boards(game: Game2048, count: int, board: Board) -> tuple[UInt32[Array, "M"], ...]:
+    """Return the first `count` views of each of B boards, those of a board next to each other."""
+    cells = game.flat_cells(board)[:, symmetries(game.rows, game.columns).cell_from[:count]]
+    return game.from_cells(cells.reshape(-1, game.rows, game.columns))
+
+
+def view_back(game: Game2048, count: int, values: Float[Array, "M A"] | Int[Array, "M A"]) -> Array:
+    """Return values of the moves of the views [B * V, A] as values of the moves of the boards [B, V, A]."""
+    views = _number(game, count)
+    action_to = jnp.asarray(symmetries(game.rows, game.columns).action_to[:count])
+    in_views = values.reshape(-1, views, values.shape[-1])
+    return jnp.take_along_axis(in_views, jnp.broadcast_to(action_to, in_views.shape), axis=-1)
+
+
+def _number(game: Game2048, count: int) -> int:
+    return min(count, symmetries(game.rows, game.columns).num_views)
