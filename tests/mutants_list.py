@@ -442,8 +442,8 @@ LEARNING = (
     Mutant(
         "latent-encoder-without-action",
         "muzero2048/models/latent.py",
-        "jnp.concatenate([inputs, jax.nn.one_hot(action, 4)], axis=-1)",
-        "jnp.concatenate([inputs, jnp.zeros((len(boards), 4))], axis=-1)",
+        "_append(inputs, jax.nn.one_hot(action, 4))",
+        "_append(inputs, jnp.zeros((len(action), 4)))",
         ("muzero2048/models/test_base.py",),
     ),
     Mutant(
@@ -480,8 +480,8 @@ CELLS = (
     Mutant(
         "cells-encoder-teaches-dynamics",
         "muzero2048/models/cells.py",
-        "seen = jax.lax.stop_gradient(jnp.concatenate([predicted, self.representation(next_cells)], axis=-1))",
-        "seen = jnp.concatenate([predicted, self.representation(next_cells)], axis=-1)",
+        "seen = with_products(jax.lax.stop_gradient(jnp.stack([predicted, true], axis=-2)))",
+        "seen = with_products(jnp.stack([predicted, true], axis=-2))",
         ("muzero2048/models/test_cells.py",),
     ),
     Mutant(
@@ -494,8 +494,8 @@ CELLS = (
     Mutant(
         "cells-reward-of-one-line",
         "muzero2048/models/cells.py",
-        "self.reward_head(hidden.sum(axis=1)",
-        "self.reward_head(hidden[:, 0]",
+        "self.reward_hidden(hidden.sum(axis=1)",
+        "self.reward_hidden(hidden[:, 0]",
         ("muzero2048/models/test_cells.py",),
     ),
     Mutant(
