@@ -178,7 +178,7 @@ def test_each_environment_and_move_has_its_own_seed(monkeypatch: pytest.MonkeyPa
     for move in range(2):
         with pytest.raises(SeedsSeenError) as error:
             selfplay._search(model, jax.random.key(move), GAME, GAME.empty((CONFIG.num_envs,)), CONFIG,
-                             make_shardings(CONFIG).cut)  # fmt: skip
+                             make_shardings(CONFIG).cut, 0.0)  # fmt: skip
         seen |= set(error.value.args[0])
     assert len(seen) == 2 * CONFIG.num_envs
 
