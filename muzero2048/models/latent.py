@@ -1,8 +1,9 @@
 """The latent model: h, phi and g are residual towers, trained by value equivalence, as published.
 
 With the trunk residual_mlp it is the model of Stochastic MuZero (appendix C), with se_resnet that of Guei 2023, sec.
-4.4.3. With any other trunk, h is this trunk and the dynamics are residual MLPs. Options that are not in the published
-form: separate weights for each action (network.latent.action_input), and a consistency loss (losses.consistency).
+4.4.3; both have a tower as encoder too (network.latent.encoder). With any other trunk, h is this trunk and the dynamics
+are residual MLPs. Options that are not in the published form: separate weights for each action
+(network.latent.action_input), and a consistency loss (losses.consistency).
 """
 
 from typing import ClassVar
