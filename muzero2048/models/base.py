@@ -29,6 +29,8 @@ from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.networks.value_tables import ValueTables
 
+FIRST_REWARD = 4.0  # points of any move to a new network; values would keep a larger error for long
+
 State = Any  # latent state or afterstate: a pytree with a leading batch axis; both have the same structure
 
 
@@ -62,6 +64,7 @@ class Model(nnx.Module):
 
     def __init__(self, config: MuZeroConfig):
         self.codec: ValueCodec = config.value
+        self.reward_codec: ValueCodec = config.reward_codec
         self.tile_levels = config.network.tile_levels
         self.codes = config.chance.codes
         self.oracle = config.chance.encoder == "oracle"
@@ -105,12 +108,12 @@ class Model(nnx.Module):
         raise NotImplementedError
 
     def reward(self, reward_head: Any) -> Float[Array, "B"]:
-        """Return the reward in points."""
-        raise NotImplementedError
+        """Return the reward in points; by default the decoded logits."""
+        return self.reward_codec.decode(reward_head)
 
     def reward_loss(self, reward_head: Any, target: Float[Array, "B"]) -> Float[Array, "B"]:
-        """Compute the loss of the reward; the target is the true reward in points."""
-        raise NotImplementedError
+        """Compute the loss of the reward, by default cross-entropy; the target is the true reward in points."""
+        return self.reward_codec.loss(reward_head, target)
 
     def decode(self, latent: State) -> Float[Array, "B N tile_levels"]:
         """Return logits of the tile in each cell of a state or an afterstate (grounded models)."""
@@ -146,6 +149,12 @@ class Model(nnx.Module):
             The logits.
         """
         raise NotImplementedError
+
+
+def cosine_distance(x: Float[Array, "*B D"], y: Float[Array, "*B D"]) -> Float[Array, "*B"]:
+    """Return 1 - cos(x, y)."""
+    scale = jnp.sqrt(jnp.sum(x**2, axis=-1) * jnp.sum(y**2, axis=-1) + 1e-12)
+    return 1.0 - jnp.sum(x * y, axis=-1) / scale
 
 
 def straight_through_code(logits: Float[Array, "B C"]) -> Float[Array, "B C"]:

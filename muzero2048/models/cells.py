@@ -23,13 +23,12 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Int, UInt8
 
-from muzero2048.models.base import AfterstatePrediction, Model, Prediction
+from muzero2048.models.base import FIRST_REWARD, AfterstatePrediction, Model, Prediction, cosine_distance
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.networks.board_lines import from_lines, rows_and_columns, squares, to_lines, with_products
 from muzero2048.networks.trunks import Head, MLPBlock, make_norm, value_initializers
 
 ENCODER_WIDTH, REWARD_WIDTH = 64, 128  # hidden units
-FIRST_REWARD = 4.0  # points of any move to a new network; values would keep a larger error for long
 TIE = 1e-2  # weight of the fit of a vector beside the surprise at its cell
 EXPLAINED = 0.5  # a vector with a smaller distance explains a chance event
 STATE, AFTERSTATE = 0, 1
@@ -91,7 +90,6 @@ class CellsModel(Model):
         self.norm = make_norm(width, network, rngs)
         self.line_hidden = nnx.Linear(num_features(length, width), line_width, dtype=dtype, rngs=rngs)
         self.line_out = nnx.Linear(line_width, length * width, dtype=dtype, rngs=rngs)
-        self.reward_codec = config.reward_codec
         self.reward_hidden = nnx.Linear(line_width, REWARD_WIDTH, rngs=rngs)
         self.reward_head = nnx.Linear(
             REWARD_WIDTH, self.reward_codec.bins, rngs=rngs, **value_initializers(self.reward_codec, FIRST_REWARD)
@@ -218,14 +216,4 @@ class CellsModel(Model):
 
     def _distances(self, predicted: Float[Array, "B N D"], true: Float[Array, "B N D"]) -> Float[Array, "B N"]:
         assert self.predictor is not None
-        guess, truth = self.predictor(predicted), true.astype(jnp.float32)
-        scale = jnp.sqrt(jnp.sum(guess**2, axis=-1) * jnp.sum(truth**2, axis=-1) + 1e-12)
-        return 1.0 - jnp.sum(guess * truth, axis=-1) / scale
-
-    def reward(self, reward_head: Float[Array, "B bins"]) -> Float[Array, "B"]:
-        """Decode the reward."""
-        return self.reward_codec.decode(reward_head)
-
-    def reward_loss(self, reward_head: Float[Array, "B bins"], target: Float[Array, "B"]) -> Float[Array, "B"]:
-        """Compute the cross-entropy of the coded reward."""
-        return self.reward_codec.loss(reward_head, target)
+        return cosine_distance(self.predictor(predicted), true.astype(jnp.float32))

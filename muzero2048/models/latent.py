@@ -14,11 +14,9 @@ from flax import nnx
 from jaxtyping import Array, Float, Int, UInt8
 
 from muzero2048.game.observation import planes
-from muzero2048.models.base import AfterstatePrediction, Model, Prediction
+from muzero2048.models.base import FIRST_REWARD, AfterstatePrediction, Model, Prediction, cosine_distance
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.networks.trunks import Head, Tower, make_trunk, value_initializers
-
-FIRST_REWARD = 4.0  # points of any move to a new network; values would keep a larger error for long
 
 
 class LatentModel(Model):
@@ -54,7 +52,6 @@ class LatentModel(Model):
         self.value_head = Head(network, places, bins, rngs, **initializers)
         self.chance_head = Head(network, places, self.codes, rngs)
         self.afterstate_value_head = Head(network, places, bins, rngs, **initializers)
-        self.reward_codec = config.reward_codec
         self.reward_head = Head(
             network, places, self.reward_codec.bins, rngs, **value_initializers(self.reward_codec, FIRST_REWARD)
         )
@@ -118,17 +115,7 @@ class LatentModel(Model):
         """Compute 1 - cos(q(s), s'), with q a small network (SimSiam; Ye et al. 2021, EfficientZero, sec. 4.1)."""
         assert self.predictor is not None
         guess = self.predictor(predicted)
-        truth = true.reshape(guess.shape).astype(jnp.float32)
-        scale = jnp.sqrt(jnp.sum(guess**2, axis=-1) * jnp.sum(truth**2, axis=-1) + 1e-12)
-        return 1.0 - jnp.sum(guess * truth, axis=-1) / scale
-
-    def reward(self, reward_head: Float[Array, "B bins"]) -> Float[Array, "B"]:
-        """Decode the reward."""
-        return self.reward_codec.decode(reward_head)
-
-    def reward_loss(self, reward_head: Float[Array, "B bins"], target: Float[Array, "B"]) -> Float[Array, "B"]:
-        """Compute the cross-entropy of the coded reward."""
-        return self.reward_codec.loss(reward_head, target)
+        return cosine_distance(guess, true.reshape(guess.shape).astype(jnp.float32))
 
 
 def _append(x: Float[Array, "B *S width"], context: Float[Array, "B D"]) -> Float[Array, "B *S width_plus_D"]:
