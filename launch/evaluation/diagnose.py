@@ -21,6 +21,7 @@ COLUMNS = (
     ("spawn_correlation", "corr. of spawns", "{:.2f}"),
     ("spawn_spread", "spread", "{:,.1f}"),
     ("spawn_spread_true", "true spread", "{:,.1f}"),
+    ("spawns_told", "spawns told", "{:.2f}"),
     ("boards", "boards", "{:.0f}"),
 )
 DEPTHS = range(1, 65)

@@ -129,6 +129,7 @@ DIAGNOSIS = tuple(
         ("spawn_correlation", "1", "correlation of these values among the spawns of an afterstate"),
         ("spawn_spread", "points", "standard deviation of V of the unrolled states among these spawns"),
         ("spawn_spread_true", "points", "the same of V of the true boards"),
+        ("spawns_told", "fraction", "entropy of the chance code / entropy of the spawn, both given the afterstate"),
         ("boards", "boards", "boards of the measurement whose game was not over after k moves"),
     )
 )

@@ -30,6 +30,7 @@ from muzero2048.networks.trunks import Head, MLPBlock, make_norm, value_initiali
 
 ENCODER_WIDTH, REWARD_WIDTH = 64, 128  # hidden units
 TIE = 1e-2  # weight of the fit of a vector beside the surprise at its cell
+FARTHEST = 0.03  # weight, in the afterstate's loss, of the cell with the largest distance
 EXPLAINED = 0.5  # a vector with a smaller distance explains a chance event
 STATE, AFTERSTATE = 0, 1
 
@@ -206,13 +207,15 @@ class CellsModel(Model):
     def afterstate_inconsistency(
         self, afterstate: Float[Array, "B N D"], true: Float[Array, "B N D"]
     ) -> Float[Array, "B"]:
-        """Compute the mean distance over all cells but the one with the largest distance, where chance acted.
+        """Compute the mean distance over the cells; the cell with the largest distance has a small weight.
 
-        With that cell phi would learn to expect the spawn: where one cell is empty, a 2 in it. The spawn would then be
-        no surprise, and its code would stand for any other cell.
+        There chance acted. With its full weight phi learns to expect the spawn: where one cell is empty, a 2 in it. The
+        spawn is then no surprise, and its code stands for any other cell. With no weight a cell that phi gets wrong in
+        every sample is never learned.
         """
         distances = self._distances(afterstate, true)
-        return (jnp.sum(distances, axis=-1) - jnp.max(distances, axis=-1)) / (self.num_cells - 1)
+        others = jnp.sum(distances, axis=-1) - (1.0 - FARTHEST) * jnp.max(distances, axis=-1)
+        return others / (self.num_cells - 1 + FARTHEST)
 
     def _distances(self, predicted: Float[Array, "B N D"], true: Float[Array, "B N D"]) -> Float[Array, "B N"]:
         assert self.predictor is not None

@@ -19,6 +19,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from muzero2048.game.env import NUM_ACTIONS, Board, Game2048, where
 from muzero2048.models.base import Model, State
+from muzero2048.muzero.losses import xlogx
 from muzero2048.search.dynamics import LearnedDynamics
 from muzero2048.search.policies import move_all
 
@@ -36,6 +37,7 @@ MEANINGS = {
     "spawn_correlation": "correlation of V(s^{k+1}) and V(h(o_{k+1})) among the spawns of an afterstate",
     "spawn_spread": "standard deviation of V(s^{k+1}) among the spawns of an afterstate, points",
     "spawn_spread_true": "the same of V(h(o_{k+1}))",
+    "spawns_told": "entropy of the chance code / entropy of the spawn, both given the afterstate",
     "boards": "boards whose game is not over",
 }
 
@@ -145,12 +147,14 @@ def _spawn_errors(model: Model, game: Game2048, unrolled: Unrolled, action: Int[
         model.codec.decode(model.prediction(s).value_logits).reshape(batch, count) for s in (following, seen)
     )
     weight = spawns.probabilities * alive[:, None]
+    code_entropy, spawn_entropy = (-jnp.sum(xlogx(p) * alive[:, None]) for p in (true, spawns.probabilities))
     found, known = (x - jnp.sum(x * spawns.probabilities, axis=-1, keepdims=True) for x in (found, known))
     return {
         "chance_distance": _mean(0.5 * jnp.abs(predicted - true).sum(axis=-1), alive),
         "spawn_correlation": _correlation(found, known, weight),
         "spawn_spread": _spread(found, weight),
         "spawn_spread_true": _spread(known, weight),
+        "spawns_told": code_entropy / jnp.maximum(spawn_entropy, 1e-9),
     }
 
 

@@ -71,10 +71,10 @@ def unrolled_loss(model: Model, batch: Batch, config: MuZeroConfig) -> tuple[Flo
     for k in range(num_moves):
         if k == 0 or not model.grounded:
             _state_losses(model, state, batch, k, terms)
+        if k > 0:  # the gradient is halved where the next step of the unroll begins (MuZero, appendix G)
+            state = jax.tree.map(lambda x: scale_gradient(x, 0.5), state)
         state, code = _move_losses(model, state, batch, k, terms)
         codes.append(code)
-        # The gradient is halved at each step of the unroll (MuZero, appendix G).
-        state = jax.tree.map(lambda x: scale_gradient(x, 0.5), state)
     if not model.grounded:  # the last move also learns from the value and the policy of the state after it
         _state_losses(model, state, batch, num_moves, terms)
     _code_statistics(model, jnp.stack(codes, axis=1), batch, terms)

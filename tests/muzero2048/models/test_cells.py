@@ -256,13 +256,21 @@ def test_states_and_afterstates_have_a_bias_of_their_own() -> None:
 
 
 def test_consistency_by_hand() -> None:
-    """The loss is the mean over the cells of 1 - cos(q(x), x'), with q two layers on each cell."""
+    """The loss is the mean over the cells of 1 - cos(q(x), x'), with q two layers on each cell.
+
+    That of afterstates is a weighted mean: the cell of the largest distance has 0.03 of the weight of the others.
+    """
     config = dataclasses.replace(config_of((2, 3)), losses=LossWeights(consistency=1.0))
     model = random_model(config, seed=4)
     rng = np.random.default_rng(3)
     predicted, true = rng.normal(size=(2, 5, 6, D))
     found = model.inconsistency(jnp.asarray(predicted, jnp.float32), jnp.asarray(true, jnp.float32))
-    np.testing.assert_allclose(found, distance(model, predicted, true).mean(axis=-1), rtol=1e-4)
+    distances = distance(model, predicted, true)
+    np.testing.assert_allclose(found, distances.mean(axis=-1), rtol=1e-4)
+    ordered = np.sort(distances, axis=-1)
+    expected = (ordered[:, :-1].sum(axis=-1) + 0.03 * ordered[:, -1]) / 5.03
+    found = model.afterstate_inconsistency(jnp.asarray(predicted, jnp.float32), jnp.asarray(true, jnp.float32))
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
     assert model_of((2, 3)).predictor is None  # without the loss there is no predictor to learn
 
 

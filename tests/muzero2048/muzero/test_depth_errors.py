@@ -26,16 +26,18 @@ class Faults:
     reward: float = 0.0  # added to each reward
     blind_after: bool = False  # g ignores its code
     always_up: bool = False  # phi moves up, whatever the action
+    coarse_codes: bool = False  # the code tells the cell of the spawn, and not its tile
 
 
 class Rules(Model):
     """The rules of the game as a model with oracle codes; the latent state is the board."""
 
-    oracle, codes = True, 12
+    codes = 12
 
     def __init__(self, faults: Faults):
         self.codec: Any = ScalarCodec()
         self.faults = faults
+        self.oracle = not faults.coarse_codes
 
     def representation(self, cells: Array) -> Array:
         return cells.astype(jnp.uint8)
@@ -63,6 +65,9 @@ class Rules(Model):
     def reward(self, reward_head: Array) -> Array:
         return reward_head
 
+    def encode(self, cells: Array, action: Array, afterstate_cells: Array, next_cells: Array) -> Array:
+        return jax.nn.one_hot(jnp.argmax(next_cells != afterstate_cells, axis=-1), self.codes)
+
 
 def _board(cells: Array) -> Board:
     return GAME.from_cells(cells.reshape(-1, 2, 3))
@@ -82,7 +87,7 @@ def test_the_rules_have_no_errors_at_any_depth() -> None:
     for name in ("value_error", "reward_error", "reward_error_unplayed", "illegal_prior", "illegal_prior_root"):
         np.testing.assert_allclose(errors[name], 0.0, atol=1e-5, err_msg=name)
     np.testing.assert_allclose(errors["chance_distance"], 0.0, atol=1e-5)
-    for name in ("value_correlation", "best_move", "spawn_correlation"):
+    for name in ("value_correlation", "best_move", "spawn_correlation", "spawns_told"):
         np.testing.assert_allclose(errors[name], 1.0, atol=1e-4, err_msg=name)
     np.testing.assert_allclose(errors["spawn_spread"], errors["spawn_spread_true"], rtol=1e-4)
     assert np.all(errors["spawn_spread_true"] > 0.1)
@@ -105,6 +110,14 @@ def test_a_model_that_ignores_its_code_is_blind_from_depth_1_on() -> None:
     assert np.all(errors["value_error"][1:] > 1.0)
 
 
+def test_codes_that_tell_the_cell_alone_tell_a_share_of_the_spawn_by_hand() -> None:
+    """Depth 0, after the greedy move: ln(e) of ln(e) + H(0.1) nats for an afterstate with e empty cells."""
+    afters = np.asarray(GAME.flat_cells(_greedy_afterstate(GAME.init(jax.random.key(3), (BOARDS,)))))[:16]
+    told = np.log((afters == 0).sum(axis=1)).sum()
+    tiles = 16 * -(0.9 * np.log(0.9) + 0.1 * np.log(0.1))
+    assert _errors(coarse_codes=True)["spawns_told"][0] == pytest.approx(told / (told + tiles), rel=1e-4)
+
+
 def test_a_model_that_mistakes_the_move_is_caught_at_unplayed_moves_and_below_the_root() -> None:
     errors = _errors(always_up=True)
     assert errors["best_move"][0] == 1.0  # the same model on both sides: depth 0 shows errors of rewards alone
@@ -119,20 +132,23 @@ def test_value_error_at_depth_1_equals_a_plain_loop_over_boards() -> None:
     key = jax.random.key(4)
     errors = _errors(blind_after=True)
     first = jax.random.split(key, DEPTH + 1)[0]
-    model = Rules(Faults())
-    legal, expected = np.asarray(GAME.legal_actions(board)), []
-    afters = [GAME.afterstate(board, jnp.full((BOARDS,), a)) for a in range(4)]
-    q = np.stack([np.asarray(r) + _value_after(model, after) for after, r in afters], axis=1)
-    action = np.where(legal, q, -np.inf).argmax(axis=1)
-    after, _ = GAME.afterstate(board, jnp.asarray(action))
+    after = _greedy_afterstate(board)
     following, _ = GAME.spawn(first, after)
-    over = np.asarray(GAME.is_over(following))
+    over, expected = np.asarray(GAME.is_over(following)), []
     for cells, next_cells in zip(
         np.asarray(GAME.flat_cells(after)), np.asarray(GAME.flat_cells(following)), strict=True
     ):
         expected.append(abs(_plain_value(cells) - _plain_value(next_cells)))
     assert errors["value_error"][1] == pytest.approx(np.mean(np.array(expected)[~over]), rel=1e-3)
     assert errors["boards"][1] == np.sum(~over)
+
+
+def _greedy_afterstate(board: Board) -> Board:
+    """Make the best legal move by Q of the rules as a model."""
+    model, legal = Rules(Faults()), np.asarray(GAME.legal_actions(board))
+    afters = [GAME.afterstate(board, jnp.full((BOARDS,), a)) for a in range(4)]
+    q = np.stack([np.asarray(r) + _value_after(model, after) for after, r in afters], axis=1)
+    return GAME.afterstate(board, jnp.asarray(np.where(legal, q, -np.inf).argmax(axis=1)))[0]
 
 
 def _plain_value(cells: np.ndarray) -> float:

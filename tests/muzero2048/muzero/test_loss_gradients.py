@@ -125,8 +125,8 @@ def through_softmax(gradient: np.ndarray) -> np.ndarray:
 def plain_gradient(batch: Batch, value: float, afterstate_value: float, reward: float, consistency: float) -> dict:
     """Propagate the gradient of the linear losses back along the unroll, with numpy.
 
-    The gradient is halved at each step of the unroll (MuZero, appendix G), here at the output of g: what reaches a
-    state from its own value or from later moves counts half for the move that made it, its consistency fully.
+    The gradient is halved where the next step of the unroll begins (MuZero, appendix G), at the input of phi: what
+    reaches a state from later moves counts half for the move that made it, its own value and consistency fully.
     A code passes its gradient on as if it were the softmax of the encoder's logits.
     """
     data = jax.device_get(batch)
@@ -141,14 +141,14 @@ def plain_gradient(batch: Batch, value: float, afterstate_value: float, reward: 
     behind = to_state[K]
     for k in reversed(range(K)):
         true = np.where(alive[:, k], h * x[:, k + 1] * weight, 0.0) / alive[:, k].sum()
-        behind = 0.5 * behind + consistency * true / K
+        behind = behind + consistency * true / K
         found["q"] += np.sum(behind * after[k])
         found["d"] += behind.sum() * HARD_CODE
         found["e"] += through_softmax(behind.sum() * DENSE)
         moved = afterstate_value * data.afterstate_value[:, k] + reward * data.reward[:, k]
         to_after = q * behind + weight * moved / B / K
         found["p"] += np.sum(to_after * state[k])
-        behind = p * to_after + to_state[k]
+        behind = (0.5 if k > 0 else 1.0) * p * to_after + to_state[k]
     found["h"] = np.sum(behind * x[:, 0])
     return found
 
@@ -161,7 +161,7 @@ def plain_gradient(batch: Batch, value: float, afterstate_value: float, reward: 
 def test_gradients_of_the_unroll_by_hand(weights: dict[str, float]) -> None:
     """The gradient is halved at each step, the weight of a sample multiplies its losses, and a target learns nothing.
 
-    If only values have a loss, the gradient of h by hand is sum_k (p q / 2)^k x times the targets.
+    If only values have a loss, the gradient of h by hand is sum_k (p q)^k 2^-max(k - 1, 0) x times the targets.
     """
     batch = some_batch()
     found = gradient(batch, **weights)
@@ -170,7 +170,7 @@ def test_gradients_of_the_unroll_by_hand(weights: dict[str, float]) -> None:
     for name, leaf in expected.items():
         np.testing.assert_allclose(found[name], leaf, rtol=1e-4, atol=1e-6, err_msg=name)
     if "value" in weights:
-        factors = (START["p"] * START["q"] / 2) ** np.arange(K + 1)
+        factors = (START["p"] * START["q"]) ** np.arange(K + 1) * 0.5 ** np.maximum(np.arange(K + 1) - 1, 0)
         by_sample = np.asarray(batch.weight * batch.cells[:, 0, 0])[:, None] * np.asarray(batch.value)
         np.testing.assert_allclose(found["h"], 2.0 * (by_sample @ factors).sum() / B / (K + 1), rtol=1e-4)
 
