@@ -51,9 +51,9 @@ class DeepTDConfig(TrainingConfig):
         super().__post_init__()
         if self.network.model != "latent":
             self.network.refuse("model", "nothing: deep_td has no model of the game")
-        for name in ("priority_exponent", "reanalyse"):
+        for name in ("priority_exponent", "reanalyse", "fresh_steps"):
             if getattr(self.replay, name):
-                self.replay.refuse(name, "0: deep_td samples uniformly and does not reanalyse")
+                self.replay.refuse(name, "0: deep_td samples uniformly and keeps the stored targets")
 
     @property
     def largest_value(self) -> float:

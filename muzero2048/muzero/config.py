@@ -131,8 +131,14 @@ class MuZeroConfig(TrainingConfig):
             needed = "network.model=cells, network.cells.code_input=cell and a losses.consistency above 0"
             self.chance.refuse("encoder", f"learned or oracle: surprise needs {needed}")
         # A chunk then holds a whole sequence, and so does the replay buffer: its capacity is a multiple of the chunk.
-        if self.chunk <= self.unroll_steps:
-            self.refuse("chunk", f"more than unroll_steps = {self.unroll_steps}")
+        if self.chunk < self.sequence:
+            parts = "unroll_steps + replay.fresh_steps" if self.replay.fresh_steps else "unroll_steps"
+            self.refuse("chunk", f"more than {parts} = {self.sequence - 1}")
+
+    @property
+    def sequence(self) -> int:
+        """Moves of a sampled sequence."""
+        return self.unroll_steps + 1 + self.replay.fresh_steps
 
     @property
     def reward_codec(self) -> ValueCodec:

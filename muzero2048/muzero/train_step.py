@@ -22,6 +22,7 @@ from muzero2048.game.symmetry import symmetries
 from muzero2048.models.base import Model
 from muzero2048.models.make import make_model
 from muzero2048.muzero.config import MuZeroConfig
+from muzero2048.muzero.fresh_values import fresh_values
 from muzero2048.muzero.learner_state import Average, LearnerState, acting_params, extend_average, state_shardings
 from muzero2048.muzero.losses import LossReport, unrolled_loss
 from muzero2048.muzero.reanalyse import reanalyse
@@ -129,7 +130,7 @@ def _make_setup(config: MuZeroConfig, devices: Devices | None) -> Setup:
         capacity=config.replay.capacity // config.num_envs,
         chunk=config.chunk,
         batch_size=config.replay.batch_size,
-        sequence=config.unroll_steps + 1,
+        sequence=config.sequence,
         priority_exponent=config.replay.priority_exponent,
         importance_exponent=config.replay.importance_exponent,
     )
@@ -231,13 +232,15 @@ def _update(setup: Setup, state: LearnerState, key: PRNGKeyArray) -> tuple[Learn
 
 
 def _sample_batch(setup: Setup, key: PRNGKeyArray, state: LearnerState) -> tuple[Batch, Sample]:
-    """Sample sequences, reanalyse a share of them, turn each into a random view, and make the batch."""
+    """Sample sequences, give them fresh values, reanalyse a share, turn each into a random view, make the batch."""
     config, game = setup.config, setup.game
     sample_key, search_key, view_key = jax.random.split(key, 3)
     sample = setup.replay.sample(sample_key, state.replay)
     sequence = sample.moves
+    model = nnx.merge(setup.graphdef, acting_params(state))
+    if config.replay.fresh_steps:
+        sequence = fresh_values(model, sequence, config)
     if config.replay.reanalysed:
-        model = nnx.merge(setup.graphdef, acting_params(state))
         sequence = reanalyse(model, search_key, game, sequence, config, setup.shardings.cut)
     if config.symmetry:
         views = symmetries(config.rows, config.columns)

@@ -35,6 +35,15 @@ class ReplayConfig(Settings, prefix="replay"):
         at_most=1,
     )
 
+    fresh_steps: int = setting(
+        0,
+        "n: the value targets of a sampled position are the rewards of the next n stored moves and V of the board "
+        "after them by the current parameters, instead of the stored lambda-return. 0: the stored ones. For a learner "
+        "whose buffer is large, because stored targets bootstrap from old values (muzero2048/muzero/fresh_values.py).",
+        at_least=0,
+        at_most=2**20,
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.importance_exponent and not self.priority_exponent:

@@ -47,7 +47,11 @@ def test_sizes_that_follow() -> None:
         ({"replay": ReplayConfig(capacity=1280, batch_size=256)}, "0.5 updates a chunk"),
         ({"replay": ReplayConfig(capacity=1280, batch_size=48)}, "whole number of at least 1"),
         ({"replay": ReplayConfig(capacity=1281, batch_size=64)}, "multiple of num_envs"),
-        ({"unroll_steps": 16}, "chunk is 16"),
+        ({"unroll_steps": 16}, "chunk is 16; give more than unroll_steps = 16"),
+        (
+            {"replay": ReplayConfig(capacity=1280, batch_size=64, fresh_steps=11)},
+            "chunk is 16; give more than unroll_steps . replay.fresh_steps = 16",
+        ),
         ({"ema_decay": 1.0}, "ema_decay is 1.0"),
         ({"ema_decay": -0.1}, "ema_decay is -0.1"),
         ({"optimistic_value": -1.0}, "optimistic_value is -1.0; give a number in"),

@@ -215,6 +215,21 @@ def test_averaged_parameters_reanalyse(sampled: Sampled) -> None:
     assert not np.array_equal(other.value, batch.value)
 
 
+def test_fresh_values_are_those_of_the_averaged_parameters(sampled: Sampled) -> None:
+    """Sequences then hold n moves more, of which the batch keeps none."""
+    replay = dataclasses.replace(WITH_OPTIONS.replay, fresh_steps=2)
+    setup = _make_setup(dataclasses.replace(WITH_OPTIONS, replay=replay), None)
+    make, state = jax.jit(functools.partial(_sample_batch, setup, jax.random.key(7))), sampled.state
+    batch, sample = jax.device_get(make(state))
+    assert sample.moves.value.shape[1] == batch.value.shape[1] + 2
+    zeros = jax.tree.map(jnp.zeros_like, state.params)
+    same, _ = make(state._replace(params=zeros))
+    other, _ = make(state._replace(average=state.average._replace(params=zeros)))
+    assert equal(same, batch)
+    assert not np.array_equal(other.value, batch.value)
+    assert equal(other._replace(value=batch.value, afterstate_value=batch.afterstate_value), batch)
+
+
 def test_each_sample_is_a_random_view(sampled: Sampled) -> None:
     """All 8 views occur, about equally often. Boards with less than 8 different views cannot show which it is."""
     counts = np.zeros(8)
