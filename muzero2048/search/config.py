@@ -70,11 +70,7 @@ class PUCTConfig(Settings, prefix="search.puct"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        shares, temperatures = [share for share, _ in self.temperature_steps], [t for _, t in self.temperature_steps]
-        if shares != sorted(set(shares)) or not all(0 < share < 1 for share in shares):
-            self.refuse("temperature_steps", "ascending shares between 0 and 1")
-        if not all(0 <= temperature <= MOST_TEMPERATURE for temperature in temperatures):
-            self.refuse("temperature_steps", f"temperatures from 0 to {MOST_TEMPERATURE:g}")
+        self.check_steps("temperature_steps", "temperatures", at_least=0, at_most=MOST_TEMPERATURE)
 
 
 @dataclass(frozen=True)
