@@ -6,24 +6,8 @@ from pathlib import Path
 from launch.errors import UserError
 from launch.learners import registry
 from launch.run import checkpoints
+from muzero2048.muzero.diagnosis.depth_numbers import DEPTH_NUMBERS
 
-# Name (muzero2048/muzero/depth_errors.py), heading, format.
-COLUMNS = (
-    ("value_correlation", "corr. of V", "{:.2f}"),
-    ("value_error", "error of V", "{:,.0f}"),
-    ("reward_error", "error of r", "{:.2f}"),
-    ("reward_error_unplayed", "unplayed", "{:.2f}"),
-    ("reward_mean", "mean r", "{:.1f}"),
-    ("best_move", "best move", "{:.2f}"),
-    ("illegal_prior", "illegal prior", "{:.4f}"),
-    ("illegal_prior_root", "true state", "{:.4f}"),
-    ("chance_distance", "chance distance", "{:.3f}"),
-    ("spawn_correlation", "corr. of spawns", "{:.2f}"),
-    ("spawn_spread", "spread", "{:,.1f}"),
-    ("spawn_spread_true", "true spread", "{:,.1f}"),
-    ("spawns_told", "spawns told", "{:.2f}"),
-    ("boards", "boards", "{:.0f}"),
-)
 DEPTHS = range(1, 65)
 
 
@@ -50,10 +34,10 @@ def diagnose_path(path: Path, boards: int, depth: int, seed: int, as_json: bool)
         raise UserError(f"{checkpoint}: the learner '{experiment.learner}' has no learned model to diagnose")
     found = registry.diagnose(experiment.learner, checkpoint, experiment.settings, boards, depth, seed)
     print(f"{experiment.run.name} after {state.progress['env_steps']:,} moves: {boards} boards of its own play")
-    headings = ["depth", *(heading for _, heading, _ in COLUMNS)]
+    headings = ["depth", *(number.heading for number in DEPTH_NUMBERS)]
     print(" | ".join(headings))
     for k in range(depth + 1):
-        cells = [f"{k}", *(form.format(found[name][k]) for name, _, form in COLUMNS)]
+        cells = [f"{k}", *(number.form.format(found[number.name][k]) for number in DEPTH_NUMBERS)]
         print(" | ".join(cell.rjust(len(heading)) for cell, heading in zip(cells, headings, strict=True)))
     if as_json:
         numbers = {name: [float(value) for value in values] for name, values in found.items()}

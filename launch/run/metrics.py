@@ -6,6 +6,8 @@ Each row has the four axes, so that runs can be compared on any of them.
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from muzero2048.muzero.diagnosis.depth_numbers import DEPTH_NUMBERS
+
 Row = Mapping[str, int | float]  # values of metrics by name, at one point of a run
 
 
@@ -114,24 +116,9 @@ MUZERO = (
 )
 
 DIAGNOSIS = tuple(
-    Metric(f"depth{k}/{name}", unit, f"{meaning}; k = {k} (muzero2048/muzero/depth_errors.py)")
+    Metric(f"depth{k}/{number.name}", number.unit, f"{number.meaning}; k = {k}, on recent boards")
     for k in (1, 5)
-    for name, unit, meaning in (
-        ("value_correlation", "1", "correlation of V of the unrolled states and V of the true boards"),
-        ("value_error", "points", "mean absolute difference of these values"),
-        ("reward_error", "points", "mean absolute error of the rewards predicted k moves below the root, legal moves"),
-        ("reward_error_unplayed", "points", "the same over legal moves that the unroll does not make"),
-        ("reward_mean", "points", "mean true reward over legal moves"),
-        ("best_move", "fraction", "boards on which the unrolled state and the true board have the same best move"),
-        ("illegal_prior", "fraction", "probability of illegal moves in the policy of the unrolled state"),
-        ("illegal_prior_root", "fraction", "the same in the policy of the true board"),
-        ("chance_distance", "fraction", "total variation of predicted and true distributions of chance codes"),
-        ("spawn_correlation", "1", "correlation of these values among the spawns of an afterstate"),
-        ("spawn_spread", "points", "standard deviation of V of the unrolled states among these spawns"),
-        ("spawn_spread_true", "points", "the same of V of the true boards"),
-        ("spawns_told", "fraction", "entropy of the chance code / entropy of the spawn, both given the afterstate"),
-        ("boards", "boards", "boards of the measurement whose game was not over after k moves"),
-    )
+    for number in DEPTH_NUMBERS
 )
 
 EVALUATION = (

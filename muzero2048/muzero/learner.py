@@ -8,8 +8,8 @@ from typing import Any
 import jax
 
 from muzero2048.muzero.config import MuZeroConfig
-from muzero2048.muzero.diagnose import errors_in_training
-from muzero2048.muzero.diagnostics import measure
+from muzero2048.muzero.diagnosis.by_depth import errors_in_training
+from muzero2048.muzero.diagnosis.one_move import measure
 from muzero2048.muzero.learner_state import LearnerState, acting_params, with_acting_params
 from muzero2048.muzero.player import make_player
 from muzero2048.muzero.train_step import Report, UpdateReport, make_learner
@@ -50,8 +50,8 @@ class MuZeroLearner(DeviceLearner):
                 the result is ignored.
 
         Returns:
-            Metrics since the last report. The diagnostics of the model (muzero/diagnostics.py) are computed only if
-            `tick` did not end the report.
+            Metrics since the last report. Those of the model (muzero/diagnosis/one_move.py) are computed only if `tick`
+            did not end the report.
         """
         config = self._config
         began = time.perf_counter()
@@ -90,7 +90,7 @@ class MuZeroLearner(DeviceLearner):
         return {"swap": self._player(replace(self._config, search=replace(self._config.search, model="simulator")))}
 
     def diagnose(self) -> dict[str, float]:
-        """Measure the learned model by depth, on recent boards of the buffer (muzero/depth_errors.py)."""
+        """Measure the learned model by depth, on recent boards of the buffer (muzero/diagnosis/depth_errors.py)."""
         if self._config.search.model == "simulator":
             return {}
         params = local_copy(acting_params(self._state))

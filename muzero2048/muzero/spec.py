@@ -16,5 +16,5 @@ SPEC = LearnerSpec(
     models=("learned", "simulator"),
     has_search_settings=True,
     start_key="start.kind",
-    diagnose="muzero2048.muzero.diagnose:errors_of_checkpoint",
+    diagnose="muzero2048.muzero.diagnosis.by_depth:errors_of_checkpoint",
 )

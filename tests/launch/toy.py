@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from launch.evaluation.diagnose import COLUMNS
+from muzero2048.muzero.diagnosis.depth_numbers import DEPTH_NUMBERS
 from ntuple.game.interfaces import Analysis, Games
 from ntuple.learner_spec import ONE_PLY, LearnerSpec
 
@@ -107,4 +107,4 @@ def load_player(folder: Path, config: ToyConfig) -> ToyPlayer:
 
 
 def diagnose(folder: Path, config: ToyConfig, boards: int, depth: int, seed: int) -> dict[str, np.ndarray]:
-    return {name: 0.1 * boards + seed + np.arange(depth + 1.0) for name, _, _ in COLUMNS}
+    return {name: 0.1 * boards + seed + np.arange(depth + 1.0) for name, *_ in DEPTH_NUMBERS}

@@ -12,7 +12,8 @@ from jaxtyping import Array
 
 from muzero2048.game.env import Board
 from muzero2048.models.base import AfterstatePrediction, Model, Prediction
-from muzero2048.muzero.depth_errors import MEANINGS, depth_errors
+from muzero2048.muzero.diagnosis.depth_errors import depth_errors
+from muzero2048.muzero.diagnosis.depth_numbers import DEPTH_NUMBERS
 from muzero2048.networks.value_codec import ScalarCodec, transform
 from tests.muzero2048.toy_model import GAME
 
@@ -82,7 +83,7 @@ def _errors(**faults: Any) -> dict[str, np.ndarray]:
 
 def test_the_rules_have_no_errors_at_any_depth() -> None:
     errors = _errors()
-    assert set(errors) == set(MEANINGS)
+    assert set(errors) == {number.name for number in DEPTH_NUMBERS}
     assert all(x.shape == (DEPTH + 1,) for x in errors.values())
     for name in ("value_error", "reward_error", "reward_error_unplayed", "illegal_prior", "illegal_prior_root"):
         np.testing.assert_allclose(errors[name], 0.0, atol=1e-5, err_msg=name)

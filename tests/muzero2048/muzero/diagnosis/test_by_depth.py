@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from launch.run.metrics import REGISTRY
-from muzero2048.muzero.depth_errors import MEANINGS
-from muzero2048.muzero.diagnose import REPORTED, errors_in_training, played_boards
+from muzero2048.muzero.diagnosis.by_depth import REPORTED, errors_in_training, played_boards
+from muzero2048.muzero.diagnosis.depth_numbers import DEPTH_NUMBERS
 from muzero2048.muzero.learner_state import acting_params
 from muzero2048.muzero.player import network_setting
 from tests.muzero2048.toy_model import GAME, shared_learner, small_config
@@ -16,7 +16,7 @@ def test_a_training_reports_registered_metrics_at_two_depths() -> None:
     learner = shared_learner(config)
     state, _ = learner.fill(learner.init(0))
     found = errors_in_training(config, learner.graphdef, acting_params(state), state.replay)
-    assert set(found) == {f"depth{k}/{name}" for k in REPORTED for name in MEANINGS}
+    assert set(found) == {f"depth{k}/{name}" for k in REPORTED for name, *_ in DEPTH_NUMBERS}
     assert set(found) <= set(REGISTRY)
     assert all(np.isfinite(value) for value in found.values())
     assert 0 < found["depth5/boards"] <= found["depth1/boards"]

@@ -12,7 +12,7 @@ from reference import positions, rules
 from launch.run.metrics import REGISTRY
 from muzero2048.models.base import AfterstatePrediction, Model, Prediction
 from muzero2048.muzero.config import ChanceConfig
-from muzero2048.muzero.diagnostics import Mean, diagnose, measure, recent_boards
+from muzero2048.muzero.diagnosis.one_move import Mean, diagnose, measure, recent_boards
 from muzero2048.muzero.targets import Sequence
 from muzero2048.training.replay import ReplayState
 from tests.muzero2048.toy_model import GAME, PlainCodec, random_model, shared_learner, small_config

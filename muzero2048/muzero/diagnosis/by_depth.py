@@ -11,8 +11,8 @@ from flax import nnx
 
 from muzero2048.game.env import Board, Game2048
 from muzero2048.muzero.config import MuZeroConfig
-from muzero2048.muzero.depth_errors import Errors, depth_errors
-from muzero2048.muzero.diagnostics import recent_boards
+from muzero2048.muzero.diagnosis.depth_errors import Errors, depth_errors
+from muzero2048.muzero.diagnosis.one_move import recent_boards
 from muzero2048.muzero.player import load_model, network_setting
 from muzero2048.players.lanes import MOVES_A_CALL
 from muzero2048.players.player import Params, SearchSetting, compile_play
@@ -37,7 +37,7 @@ def errors_of_checkpoint(
         seed: of the games and of the spawns of the unroll.
 
     Returns:
-        For each name of `depth_errors.MEANINGS` the numbers at depths 0 ... `depth`.
+        For each name of depth_numbers.py the numbers at depths 0 ... `depth`.
 
     Raises:
         ValueError: the parameters are damaged or belong to another network.

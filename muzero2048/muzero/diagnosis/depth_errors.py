@@ -23,24 +23,6 @@ from muzero2048.muzero.losses import xlogx
 from muzero2048.search.dynamics import LearnedDynamics
 from muzero2048.search.policies import move_all
 
-# Name -> meaning, of each number that `depth_errors` returns for each depth.
-MEANINGS = {
-    "value_correlation": "correlation of V(s^k) and V(h(o_k)) over the boards",
-    "value_error": "mean |V(s^k) - V(h(o_k))|",
-    "reward_error": "mean |r(s^k, a) - r| over legal moves, points",
-    "reward_error_unplayed": "the same over legal moves that the unroll does not make",
-    "reward_mean": "mean true reward r over legal moves, points",
-    "best_move": "boards on which the best legal move by Q(s^k, a) is that by Q(h(o_k), a)",
-    "illegal_prior": "mean probability of illegal moves in the policy of s^k",
-    "illegal_prior_root": "the same in the policy of h(o_k)",
-    "chance_distance": "total variation of predicted and true distributions of chance codes",
-    "spawn_correlation": "correlation of V(s^{k+1}) and V(h(o_{k+1})) among the spawns of an afterstate",
-    "spawn_spread": "standard deviation of V(s^{k+1}) among the spawns of an afterstate, points",
-    "spawn_spread_true": "the same of V(h(o_{k+1}))",
-    "spawns_told": "entropy of the chance code / entropy of the spawn, both given the afterstate",
-    "boards": "boards whose game is not over",
-}
-
 Errors = dict[str, Float[Array, "D"]]
 
 
@@ -75,7 +57,7 @@ def depth_errors(
         spawn_boards: number of boards whose afterstates are tried with all their spawns: chance and spawn_*.
 
     Returns:
-        The numbers that MEANINGS explains.
+        The numbers of depth_numbers.py.
     """
     start = Unrolled(model.representation(game.flat_cells(board)), board, ~game.is_over(board))
 
