@@ -356,6 +356,20 @@ LEARNING = (
         ("muzero2048/muzero/test_train_step.py",),
     ),
     Mutant(
+        "fresh-values-of-the-board-before",
+        "muzero2048/muzero/fresh_values.py",
+        "last = sequence.cells[:, steps:].reshape",
+        "last = sequence.cells[:, steps - 1 : -1].reshape",
+        ("muzero2048/muzero/test_fresh_values.py",),
+    ),
+    Mutant(
+        "fresh-values-are-not-read",
+        "muzero2048/muzero/train_step.py",
+        "sequence = fresh_values(model, sequence, config)",
+        "sequence = fresh_values(model, sequence, config)._replace(value=sequence.value[:, : config.unroll_steps + 1])",
+        ("muzero2048/muzero/test_train_step.py",),
+    ),
+    Mutant(
         "priority-of-the-next-position",
         "muzero2048/muzero/train_step.py",
         "jax.lax.stop_gradient(value) - batch.value[:, 0]",
@@ -469,6 +483,20 @@ CELLS = (
         "corners = grid[:, :-1, :-1], grid[:, :-1, 1:], grid",
         "corners = grid[:, :-1, 1:], grid[:, :-1, :-1], grid",
         ("muzero2048/networks/test_board_lines.py",),
+    ),
+    Mutant(
+        "afterstate-learns-the-spawn",
+        "muzero2048/models/cells.py",
+        "FARTHEST = 0.03 ",
+        "FARTHEST = 1.0 ",
+        ("muzero2048/models/test_cells.py",),
+    ),
+    Mutant(
+        "spawns-told-of-the-board",
+        "muzero2048/muzero/diagnosis/depth_errors.py",
+        "for p in (true, spawns.probabilities))",
+        "for p in (true, true))",
+        ("muzero2048/muzero/diagnosis/test_depth_errors.py",),
     ),
     Mutant(
         "cells-code-of-another-cell",
