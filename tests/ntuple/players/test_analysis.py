@@ -1,5 +1,7 @@
 """`analyse` selects the same moves as `play` in whole games, and its values equal those of plain Python."""
 
+import itertools
+
 import numpy as np
 import pytest
 from reference import ntuple as reference
@@ -78,9 +80,18 @@ def draw(rules, greedy, board, seed, row):
     return draw_move(rules, greedy, row)[1]
 
 
-@pytest.mark.parametrize("symmetry", [True, False])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("rows", "columns", "text"), [(3, 3, TEXT), (2, 3, "0123,14"), (4, 4, "0123,048c")])
+def combinations() -> list[object]:
+    """Return boards, networks, kinds of values and symmetry; each one compiles anew, so most of them are slow."""
+    fast = [(3, kind, True) for kind in KINDS] + [(2, "afterstate", False), (4, "afterstate", True)]
+    networks = {(3, 3): TEXT, (2, 3): "0123,14", (4, 4): "0123,048c"}
+    every = itertools.product(networks.items(), KINDS, (True, False))
+    return [
+        pytest.param(*shape, text, kind, symmetry, marks=() if (shape[0], kind, symmetry) in fast else pytest.mark.slow)
+        for (shape, text), kind, symmetry in every
+    ]
+
+
+@pytest.mark.parametrize(("rows", "columns", "text", "kind", "symmetry"), combinations())
 def test_games_by_analysis_are_those_of_play(rows: int, columns: int, text: str, kind: str, symmetry: bool) -> None:
     game, count = make_rules(rows, columns), 5
     player = NTuplePlayer(game, random_network(text, rows, columns, kind, symmetry), 1, KINDS[kind])
