@@ -6,7 +6,7 @@ from pathlib import Path
 from launch.errors import UserError
 from launch.learners import registry
 from launch.run import checkpoints
-from muzero2048.muzero.diagnosis.depth_numbers import DEPTH_NUMBERS
+from launch.run.depth_numbers import DEPTH_NUMBERS
 
 DEPTHS = range(1, 65)
 

@@ -6,7 +6,7 @@ Each row has the four axes, so that runs can be compared on any of them.
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from muzero2048.muzero.diagnosis.depth_numbers import DEPTH_NUMBERS
+from launch.run.depth_numbers import DEPTH_NUMBERS
 
 Row = Mapping[str, int | float]  # values of metrics by name, at one point of a run
 

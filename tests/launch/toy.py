@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from muzero2048.muzero.diagnosis.depth_numbers import DEPTH_NUMBERS
+from launch.run.depth_numbers import DEPTH_NUMBERS
 from ntuple.game.interfaces import Analysis, Games
 from ntuple.learner_spec import ONE_PLY, LearnerSpec
 

@@ -93,9 +93,7 @@ def test_oblong_boards() -> None:
 @pytest.mark.parametrize(
     ("rows", "columns", "network", "plies", "count"),
     [
-        (3, 3, "01,034,0124", 1, 40),
-        (3, 3, "01,034,0124", 2, 30),
-        (3, 3, "01,034,0124", 3, 8),
+        *(pytest.param(3, 3, "01,034,0124", *row, marks=pytest.mark.slow) for row in ((1, 40), (2, 30), (3, 8))),
         (2, 3, "012,0134", 4, 20),
     ],
 )

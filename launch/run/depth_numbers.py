@@ -1,6 +1,6 @@
 """The numbers that describe the errors of a model at a depth, in the order of their columns.
 
-This file imports nothing that computes: the command line, the metrics and the measurement (depth_errors.py) read it.
+muzero2048/muzero/diagnosis/depth_errors.py computes them; the command `diagnose` and the metrics of a training name them.
 """
 
 from typing import NamedTuple
