@@ -1,6 +1,6 @@
 """The numbers that describe the errors of a model at a depth, in the order of their columns.
 
-muzero2048/muzero/diagnosis/depth_errors.py computes them; the command `diagnose` and the metrics of a training name them.
+muzero2048/muzero/diagnosis/depth_errors.py computes them; `diagnose` and the metrics of a training name them.
 """
 
 from typing import NamedTuple

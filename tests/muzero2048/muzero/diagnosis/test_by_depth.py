@@ -3,9 +3,9 @@
 import jax.numpy as jnp
 import numpy as np
 
+from launch.run.depth_numbers import DEPTH_NUMBERS
 from launch.run.metrics import REGISTRY
 from muzero2048.muzero.diagnosis.by_depth import REPORTED, errors_in_training, played_boards
-from launch.run.depth_numbers import DEPTH_NUMBERS
 from muzero2048.muzero.learner_state import acting_params
 from muzero2048.muzero.player import network_setting
 from tests.muzero2048.toy_model import GAME, shared_learner, small_config

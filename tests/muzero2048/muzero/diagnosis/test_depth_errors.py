@@ -10,10 +10,10 @@ import pytest
 from flax import nnx
 from jaxtyping import Array
 
+from launch.run.depth_numbers import DEPTH_NUMBERS
 from muzero2048.game.env import Board
 from muzero2048.models.base import AfterstatePrediction, Model, Prediction
 from muzero2048.muzero.diagnosis.depth_errors import depth_errors
-from launch.run.depth_numbers import DEPTH_NUMBERS
 from muzero2048.networks.value_codec import ScalarCodec, transform
 from tests.muzero2048.toy_model import GAME
 
