@@ -34,7 +34,6 @@ class ReplayConfig(Settings, prefix="replay"):
         at_least=0,
         at_most=1,
     )
-
     fresh_steps: int = setting(
         0,
         "n: the value targets of a sampled position are the rewards of the next n stored moves and V of the board "
