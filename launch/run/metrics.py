@@ -116,7 +116,7 @@ MUZERO = (
 )
 
 DIAGNOSIS = tuple(
-    Metric(f"depth{k}/{number.name}", number.unit, f"{number.meaning}; k = {k}, on recent boards")
+    Metric(f"depth{k}/{number.name}", number.unit, f"{number.meaning}; k = {k}, on boards of the buffer")
     for k in (1, 5)
     for number in DEPTH_NUMBERS
 )

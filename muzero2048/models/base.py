@@ -29,7 +29,7 @@ from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.networks.value_tables import ValueTables
 
-FIRST_REWARD = 4.0  # points of any move to a new network; values would keep a larger error for long
+FIRST_REWARD = 4.0  # points that a new network predicts for every move; the values keep an error of it for long
 
 State = Any  # latent state or afterstate: a pytree with a leading batch axis; both have the same structure
 
@@ -59,8 +59,6 @@ class Model(nnx.Module):
     value_tables: ValueTables | None = None
     # The predictor of the consistency loss, if a latent model is trained with it.
     predictor: nnx.Module | None = None
-    # Whether codes are found by comparing predicted afterstates with h(o_{t+1}), without a network and a gradient.
-    by_surprise = False
 
     def __init__(self, config: MuZeroConfig):
         self.codec: ValueCodec = config.value
@@ -68,6 +66,7 @@ class Model(nnx.Module):
         self.tile_levels = config.network.tile_levels
         self.codes = config.chance.codes
         self.oracle = config.chance.encoder == "oracle"
+        # Codes come from comparing predicted afterstates with h(o_{t+1}), without own parameters and without gradient.
         self.by_surprise = config.chance.encoder == "surprise"
 
     def representation(self, cells: UInt8[Array, "B N"]) -> State:

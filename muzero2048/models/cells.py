@@ -29,9 +29,9 @@ from muzero2048.networks.board_lines import from_lines, rows_and_columns, square
 from muzero2048.networks.trunks import Head, MLPBlock, make_norm, value_initializers
 
 ENCODER_WIDTH, REWARD_WIDTH = 64, 128  # hidden units
-TIE = 1e-2  # weight of the fit of a vector beside the surprise at its cell
 FARTHEST = 0.03  # weight, in the afterstate's loss, of the cell with the largest distance
 EXPLAINED = 0.5  # a vector with a smaller distance explains a chance event
+OTHER_CELL = -3.0  # score of the codes of the cells that are not the farthest; a distance is at most 2
 STATE, AFTERSTATE = 0, 1
 
 
@@ -156,24 +156,27 @@ class CellsModel(Model):
         hidden = nnx.relu(self.g_hidden(jnp.concatenate([afterstate, written], axis=-1)))
         return self.norm((afterstate + self.g_out(hidden)).astype(jnp.float32))
 
-    def _surprise(self, afterstate: Float[Array, "B N D"], true: Float[Array, "B N D"]) -> Float[Array, "B C"]:
+    def _surprise(
+        self, afterstate: Float[Array, "B N D"], true: Float[Array, "B N D"], turn: Int[Array, "B"]
+    ) -> Float[Array, "B C"]:
         """Score the codes: the cell where h(o_{t+1}) is farthest from the afterstate, then the vector that fits best.
 
         The cell does not depend on what g has learned. Once phi predicts what the move does, it is the cell of the
         chance event; a choice by the result of g alone (the nearest code) settles on codes that describe errors of phi.
-        Events that no vector explains are shared among the vectors in turn. Otherwise the vector that explains the most
-        frequent tile would be the least bad one for all tiles, and the others would never be learned.
+        Events that no vector explains are shared among the vectors: `turn` names one. Otherwise the vector that
+        explains the most frequent tile would be the least bad one for all tiles, and the others would never be learned.
         """
-        surprise = self._distances(afterstate, true)
+        cell = jnp.argmax(self._distances(afterstate, true), axis=-1)
+        place, target = (jnp.take_along_axis(x, cell[:, None, None], axis=1) for x in (afterstate, true))
         written = [
-            self._distances(self._write(afterstate, jnp.broadcast_to(vector[None, None], afterstate.shape)), true)
+            self._distances(self._write(place, jnp.broadcast_to(vector[None, None], place.shape)), target)[:, 0]
             for vector in self.code_vectors[...]
         ]
         misfit = jnp.stack(written, axis=-1)
-        in_turn = jax.nn.one_hot(jnp.arange(len(true)) % self.kinds, self.kinds)[:, None]
         unexplained = misfit.min(axis=-1, keepdims=True) > EXPLAINED
-        misfit = jnp.where(unexplained, 1.0 - in_turn, misfit)
-        return (surprise[..., None] - TIE * misfit).reshape(len(true), -1)
+        misfit = jnp.where(unexplained, 1.0 - jax.nn.one_hot(turn % self.kinds, self.kinds), misfit)
+        there = jax.nn.one_hot(cell, self.num_cells, dtype=bool)[..., None]
+        return jnp.where(there, -misfit[:, None], OTHER_CELL).reshape(len(true), -1)
 
     def encode(
         self,
@@ -196,7 +199,8 @@ class CellsModel(Model):
         predicted = self.afterstate_dynamics(self.representation(cells), action)[0]
         true = self.representation(next_cells)
         if self.by_surprise:
-            return jax.lax.stop_gradient(self._surprise(predicted, true))
+            turn = cells.sum(axis=-1, dtype=jnp.int32) + action  # a number that does not depend on the chance event
+            return jax.lax.stop_gradient(self._surprise(predicted, true, turn))
         seen = with_products(jax.lax.stop_gradient(jnp.stack([predicted, true], axis=-2)))
         return self.encoder(seen if self.by_cell else seen.reshape(len(seen), -1)).reshape(len(seen), -1)
 
@@ -209,9 +213,9 @@ class CellsModel(Model):
     ) -> Float[Array, "B"]:
         """Compute the mean distance over the cells; the cell with the largest distance has a small weight.
 
-        There chance acted. With its full weight phi learns to expect the spawn: where one cell is empty, a 2 in it. The
-        spawn is then no surprise, and its code stands for any other cell. With no weight a cell that phi gets wrong in
-        every sample is never learned.
+        Usually this is the cell of the spawn. With its full weight phi learns to predict the most probable spawn, such
+        as a 2 in the only empty cell. The distance at that cell is then small, and the code is that of another cell.
+        With no weight a cell that phi gets wrong in every sample is never learned.
         """
         distances = self._distances(afterstate, true)
         others = jnp.sum(distances, axis=-1) - (1.0 - FARTHEST) * jnp.max(distances, axis=-1)

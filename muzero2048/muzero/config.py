@@ -103,7 +103,8 @@ class MuZeroConfig(TrainingConfig):
     )
     ema_decay: float = setting(
         0.0,
-        "Decay per update of the averaged parameters, which play, reanalyse and are evaluated; 0: no averaging.",
+        "Decay per update of the averaged parameters, which play, reanalyse, give the values of fresh targets and are "
+        "evaluated; 0: no averaging.",
         at_least=0,
         below=1,
     )
@@ -120,14 +121,17 @@ class MuZeroConfig(TrainingConfig):
         if self.losses.consistency and self.network.model == "grounded":
             self.losses.refuse("consistency", "0: network.model=grounded uses losses.reconstruction instead")
         spawns = 2 * self.rows * self.columns
+        by_cell = self.network.model == "cells" and self.network.cells.code_input == "cell"
         if self.chance.encoder == "oracle" and self.chance.codes < spawns:
             self.chance.refuse("codes", f"{spawns} or more: the oracle on {self.rows}x{self.columns} cells needs them")
+        if self.chance.encoder == "oracle" and by_cell and self.chance.codes != spawns:
+            self.chance.refuse("codes", f"{spawns}: with network.cells.code_input=cell the oracle has two codes a cell")
         cells = self.rows * self.columns
-        if self.network.model == "cells" and self.network.cells.code_input == "cell" and self.chance.codes % cells:
+        if by_cell and self.chance.codes % cells:
             self.chance.refuse("codes", f"a multiple of {cells}, the cells of the board: network.cells.code_input=cell")
-        if self.chance.encoder == "surprise" and (
-            self.network.model != "cells" or self.network.cells.code_input != "cell" or not self.losses.consistency
-        ):
+        if self.replay.fresh_steps and self.replay.reanalyse:
+            self.replay.refuse("reanalyse", "0: with replay.fresh_steps a batch would have two kinds of targets")
+        if self.chance.encoder == "surprise" and not (by_cell and self.losses.consistency):
             needed = "network.model=cells, network.cells.code_input=cell and a losses.consistency above 0"
             self.chance.refuse("encoder", f"learned or oracle: surprise needs {needed}")
         # A chunk then holds a whole sequence, and so does the replay buffer: its capacity is a multiple of the chunk.

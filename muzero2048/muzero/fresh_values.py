@@ -1,4 +1,4 @@
-"""Value targets that bootstrap from the current network (MuZero, appendix H: the target network of Reanalyze).
+"""Value targets that bootstrap from the network that plays now (MuZero, appendix H: the target network of Reanalyze).
 
 A stored target bootstraps from the values of the network that played. In a large buffer these are old, and a value
 learns from the future only what the network knew then: while play improves, values stay far below the returns.
@@ -23,7 +23,7 @@ def fresh_values(model: Model, sequence: Sequence, config: MuZeroConfig) -> Sequ
     At the end of a game the sum ends. V is that of `model`, without a search.
 
     Args:
-        model: the networks.
+        model: the networks with the parameters that play, averaged ones if there are any.
         sequence: moves [B, K+1+n, ...].
         config: config of the learner.
 

@@ -90,7 +90,7 @@ class MuZeroLearner(DeviceLearner):
         return {"swap": self._player(replace(self._config, search=replace(self._config.search, model="simulator")))}
 
     def diagnose(self) -> dict[str, float]:
-        """Measure the learned model by depth, on recent boards of the buffer (muzero/diagnosis/depth_errors.py)."""
+        """Measure the learned model by depth, on boards of the buffer (muzero/diagnosis/depth_errors.py)."""
         if self._config.search.model == "simulator":
             return {}
         params = local_copy(acting_params(self._state))

@@ -38,7 +38,10 @@ class LearnerState(NamedTuple):
 
 
 def acting_params(state: LearnerState) -> Any:
-    """Return the parameters that play, reanalyse and are evaluated: averaged ones if there are any, with the tables."""
+    """Return the parameters that play, reanalyse, give fresh values and are evaluated, with the tables.
+
+    They are the averaged ones if there are any.
+    """
     return with_tables(state.params if state.average is None else state.average.params, state.tables)
 
 

@@ -105,7 +105,7 @@ def _move_losses(model: Model, state: State, batch: Batch, k: int, terms: Terms)
     alive, weight = batch.alive[:, k], batch.weight
     afterstate, reward_head = model.afterstate_dynamics(state, batch.action[:, k])
     terms["reward"].append((weight * model.reward_loss(reward_head, batch.reward[:, k])).mean())
-    terms["reward_error"].append(jnp.abs(model.reward(reward_head) - batch.reward[:, k]).mean())
+    terms["reward_error"].append(_mean_where(alive, jnp.abs(model.reward(reward_head) - batch.reward[:, k])))
 
     predicted = model.afterstate_prediction(afterstate)
     afterstate_value = model.codec.loss(predicted.value_logits, batch.afterstate_value[:, k])

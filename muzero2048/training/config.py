@@ -9,6 +9,8 @@ from muzero2048.networks.config import TABLES, NetworkConfig
 from muzero2048.networks.value_codec import ValueCodec
 from ntuple.settings import Settings, group, required, setting
 
+STORED = "replay.fresh_steps=0 or replay.priority_exponent!=0.0"  # stored returns are targets, or first priorities
+
 
 @dataclass(frozen=True)
 class ReplayConfig(Settings, prefix="replay"):
@@ -37,8 +39,9 @@ class ReplayConfig(Settings, prefix="replay"):
     fresh_steps: int = setting(
         0,
         "n: the value targets of a sampled position are the rewards of the next n stored moves and V of the board "
-        "after them by the current parameters, instead of the stored lambda-return. 0: the stored ones. For a learner "
-        "whose buffer is large, because stored targets bootstrap from old values (muzero2048/muzero/fresh_values.py).",
+        "after them by the parameters that play, instead of the stored lambda-return; td_lambda, td_steps and "
+        "bootstrap then matter to metrics and first priorities only. 0: the stored returns. For a learner whose buffer "
+        "is large, because stored targets bootstrap from old values (muzero2048/muzero/fresh_values.py).",
         at_least=0,
         at_most=2**20,
     )
@@ -103,9 +106,13 @@ class TrainingConfig(Settings):
     rows: int = setting(4, "H, height of the board.", at_least=2, at_most=4)
     columns: int = setting(4, "W, width of the board.", at_least=2, at_most=4)
     discount: float = setting(0.999, "gamma, discount of a move.", above=0, at_most=1)
-    td_lambda: float = setting(0.5, "lambda of the value target.", at_least=0, at_most=1)
+    td_lambda: float = setting(0.5, "lambda of the value target.", at_least=0, at_most=1, only_if=STORED)
     td_steps: int = setting(
-        10, "n, number of steps after which the target bootstraps for any lambda.", at_least=1, at_most=10**6
+        10,
+        "n, number of steps after which the target bootstraps for any lambda.",
+        at_least=1,
+        at_most=10**6,
+        only_if=STORED,
     )
     optimistic_value: float = setting(
         0.0,

@@ -1,4 +1,4 @@
-"""Errors by depth of a checkpoint's model on boards of its own play, and of a model in training on recent boards."""
+"""Errors by depth of a checkpoint's model on boards of its own play, and of a model in training on its buffer."""
 
 import functools
 from pathlib import Path
@@ -12,16 +12,15 @@ from flax import nnx
 from muzero2048.game.env import Board, Game2048
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.diagnosis.depth_errors import Errors, depth_errors
-from muzero2048.muzero.diagnosis.one_move import recent_boards
+from muzero2048.muzero.diagnosis.one_move import buffer_boards
 from muzero2048.muzero.player import load_model, network_setting
-from muzero2048.players.lanes import MOVES_A_CALL
 from muzero2048.players.player import Params, SearchSetting, compile_play
 from muzero2048.training.replay import ReplayState
 
 SPAWN_BOARDS = 128  # boards whose afterstates are tried with all their spawns
 REPORTED = 1, 5  # depths that a training reports
 REPORTED_BOARDS, REPORTED_SPAWN_BOARDS = 256, 32
-LANES = 64  # games from which boards are taken, every MOVES_A_CALL moves
+LANES = 32  # games that are played at a time; a board of each is taken every MOVES_A_CALL moves
 
 
 def errors_of_checkpoint(
@@ -51,7 +50,9 @@ def errors_of_checkpoint(
 
 
 def played_boards(setting: SearchSetting, params: Params, boards: int, seed: int) -> np.ndarray:
-    """Return boards uint8[boards, H, W] of games that the player plays, from all parts of the games.
+    """Return random boards uint8[boards, H, W] of games that the player plays, from all parts of the games.
+
+    The games are played until as many have ended as are played at a time.
 
     Args:
         setting: how the player chooses.
@@ -63,21 +64,20 @@ def played_boards(setting: SearchSetting, params: Params, boards: int, seed: int
         The boards; on each a move is legal.
     """
     lanes = min(LANES, boards)
-    calls = -(-boards // lanes)
-    # More games than the lanes can finish in these moves: no lane is ever idle.
-    program = compile_play(setting, lanes * (1 + calls * MOVES_A_CALL), params, lanes)
+    program = compile_play(setting, lanes, params, lanes)
     seed_word = jnp.asarray(seed, jnp.uint32)
-    state, found = program.open(seed_word), []
-    for _ in range(calls):
+    state = program.open(seed_word)
+    found: list[np.ndarray] = []
+    while state.next_game < 2 * lanes or len(found) * lanes < boards:
         state = program.play(state, params, seed_word)
         found.append(np.asarray(setting.game.to_cells(state.board)))
-    return np.concatenate(found)[:boards]
+    return np.random.default_rng(seed).permutation(np.concatenate(found))[:boards]
 
 
 def errors_in_training(
     config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: Params, replay: ReplayState
 ) -> dict[str, float]:
-    """Measure the model on recent boards of the replay buffer.
+    """Measure the model on boards from the whole replay buffer.
 
     Args:
         config: of the learner.
@@ -89,7 +89,7 @@ def errors_in_training(
         Metrics depth<k>/<name> at the depths REPORTED.
     """
     game = Game2048(config.rows, config.columns)
-    cells = recent_boards(replay, REPORTED_BOARDS)[0][:REPORTED_BOARDS]
+    cells = buffer_boards(replay, REPORTED_BOARDS)[0][:REPORTED_BOARDS]
     board = game.from_cells(cells.reshape(-1, game.rows, game.columns))
     found = _measure(config, graphdef, max(REPORTED), REPORTED_SPAWN_BOARDS, params, board, jax.random.key(0))
     return {f"depth{k}/{name}": float(values[k]) for name, values in found.items() for k in REPORTED}

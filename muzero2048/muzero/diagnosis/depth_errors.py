@@ -128,6 +128,7 @@ def _spawn_errors(model: Model, game: Game2048, unrolled: Unrolled, action: Int[
     found, known = (
         model.codec.decode(model.prediction(s).value_logits).reshape(batch, count) for s in (following, seen)
     )
+    known = jnp.where(game.is_over(spawns.boards).reshape(batch, count), 0.0, known)  # h never saw such a board
     weight = spawns.probabilities * alive[:, None]
     code_entropy, spawn_entropy = (-jnp.sum(xlogx(p) * alive[:, None]) for p in (true, spawns.probabilities))
     found, known = (x - jnp.sum(x * spawns.probabilities, axis=-1, keepdims=True) for x in (found, known))

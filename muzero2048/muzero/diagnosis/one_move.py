@@ -90,7 +90,7 @@ def diagnose(
 def measure(
     config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: nnx.State[Any, Any], replay: ReplayState
 ) -> dict[str, float]:
-    """Run `diagnose` on recent boards of the buffer.
+    """Run `diagnose` on boards from the whole buffer.
 
     Args:
         config: config of the learner.
@@ -110,11 +110,11 @@ def _measure(
     config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: nnx.State[Any, Any], replay: ReplayState
 ) -> dict[str, Mean]:
     game = Game2048(config.rows, config.columns)
-    cells, played = recent_boards(replay, BOARDS)
+    cells, played = buffer_boards(replay, BOARDS)
     return diagnose(nnx.merge(graphdef, params), game, config, cells, played)
 
 
-def recent_boards(replay: ReplayState, count: int) -> tuple[UInt8[Array, "B N"], Int[Array, "B"]]:
+def buffer_boards(replay: ReplayState, count: int) -> tuple[UInt8[Array, "B N"], Int[Array, "B"]]:
     """Return at least `count` boards and the actions played on them; at least one board of each environment.
 
     They are taken from evenly spaced columns of the filled part of the buffer, beginning with the newest column. No

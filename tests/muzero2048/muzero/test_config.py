@@ -44,6 +44,10 @@ def test_sizes_that_follow() -> None:
             {"network": NetworkConfig(model="cells"), "chance": ChanceConfig("learned", 40)},
             "chance.codes is 40; give a multiple of 16, the cells of the board",
         ),
+        (
+            {"network": NetworkConfig(model="cells"), "chance": ChanceConfig("oracle", 48)},
+            "chance.codes is 48; give 32: with network.cells.code_input=cell the oracle has two codes a cell",
+        ),
         ({"replay": ReplayConfig(capacity=1280, batch_size=256)}, "0.5 updates a chunk"),
         ({"replay": ReplayConfig(capacity=1280, batch_size=48)}, "whole number of at least 1"),
         ({"replay": ReplayConfig(capacity=1281, batch_size=64)}, "multiple of num_envs"),
@@ -51,6 +55,10 @@ def test_sizes_that_follow() -> None:
         (
             {"replay": ReplayConfig(capacity=1280, batch_size=64, fresh_steps=11)},
             "chunk is 16; give more than unroll_steps . replay.fresh_steps = 16",
+        ),
+        (
+            {"replay": ReplayConfig(capacity=1280, batch_size=64, fresh_steps=2, reanalyse=0.5)},
+            "replay.reanalyse is 0.5; give 0: with replay.fresh_steps a batch would have two kinds of targets",
         ),
         ({"ema_decay": 1.0}, "ema_decay is 1.0"),
         ({"ema_decay": -0.1}, "ema_decay is -0.1"),

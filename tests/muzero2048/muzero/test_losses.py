@@ -265,6 +265,17 @@ def test_weights_multiply_the_losses_of_samples(config: MuZeroConfig) -> None:
     assert double.next_state_accuracy == plain.next_state_accuracy
 
 
+def test_the_error_of_rewards_is_a_mean_over_the_moves_of_games() -> None:
+    """No move is made after the end of a game, so what stands there as its reward does not count."""
+    model, data = model_of(LEARNED), batch()
+    over = ~data.alive[:, :-1]
+    assert over.any()
+    assert not over.all()
+    expected = loss(model, data, LEARNED)[1].reward_error
+    found = loss(model, data._replace(reward=jnp.where(over, 1e3, data.reward)), LEARNED)[1].reward_error
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_saturated_targets_are_counted() -> None:
     data = batch()
     data = data._replace(value=jnp.where(jnp.arange(B)[:, None] < 8, 1e5, 1.0) * jnp.ones_like(data.value))

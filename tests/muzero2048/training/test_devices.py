@@ -103,7 +103,7 @@ SLOW = pytest.mark.slow
 
 
 @pytest.mark.parametrize(
-    ("processes", "devices"), [pytest.param(1, 2, marks=SLOW), pytest.param(1, 4, marks=SLOW), (2, 2)]
+    ("processes", "devices"), [(1, 2), pytest.param(1, 4, marks=SLOW), pytest.param(2, 2, marks=SLOW)]
 )
 def test_many_devices_are_as_one(one_device: OneDevice, tmp_path: Path, processes: int, devices: int) -> None:
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices // processes}"

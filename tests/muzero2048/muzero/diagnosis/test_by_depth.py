@@ -5,6 +5,7 @@ import numpy as np
 
 from launch.run.depth_numbers import DEPTH_NUMBERS
 from launch.run.metrics import REGISTRY
+from muzero2048.muzero.config import ChanceConfig
 from muzero2048.muzero.diagnosis.by_depth import REPORTED, errors_in_training, played_boards
 from muzero2048.muzero.learner_state import acting_params
 from muzero2048.muzero.player import network_setting
@@ -29,5 +30,19 @@ def test_boards_of_play_are_legal_and_from_all_parts_of_the_games() -> None:
     cells = played_boards(network_setting(config, learner.graphdef), params, 150, seed=5)
     assert cells.shape == (150, 2, 3)
     assert bool(GAME.legal_actions(GAME.from_cells(jnp.asarray(cells))).any(axis=-1).all())
-    tiles = (1 << cells.astype(int)) * (cells > 0)
-    assert len(np.unique(tiles.sum(axis=(1, 2)))) > 10  # the sum of the tiles grows by 2 or 4 a move
+    assert len(np.unique(sum_of_tiles(cells))) > 10
+
+
+def test_boards_are_not_those_of_the_openings_alone() -> None:
+    """Games of 4x4 last longer than one call of 64 moves, after which the tiles sum to 141 +- 5."""
+    config = small_config("cells", 4, 4, chance=ChanceConfig("learned", 32))
+    learner = shared_learner(config)
+    params = acting_params(learner.init(0))
+    sums = sum_of_tiles(played_boards(network_setting(config, learner.graphdef), params, 32, seed=5))
+    assert sums.min() < 100
+    assert sums.max() > 180
+
+
+def sum_of_tiles(cells: np.ndarray) -> np.ndarray:
+    """Add the tiles of each board; the sum grows by 2 or 4 a move."""
+    return ((1 << cells.astype(int)) * (cells > 0)).sum(axis=(1, 2))

@@ -119,6 +119,17 @@ def test_codes_that_tell_the_cell_alone_tell_a_share_of_the_spawn_by_hand() -> N
     assert _errors(coarse_codes=True)["spawns_told"][0] == pytest.approx(told / (told + tiles), rel=1e-4)
 
 
+def test_a_spawn_that_ends_the_game_is_worth_0_by_hand() -> None:
+    """2 8 16 / 8 2 2, best move left: a 2 in the free corner ends the game, a 4 does not."""
+    cells = jnp.array([[1, 3, 4, 3, 1, 1]], jnp.uint8)
+    graphdef, state = nnx.split(Rules(Faults()))
+    measure = jax.jit(
+        lambda: depth_errors(nnx.merge(graphdef, state), GAME, 1.0, _board(cells), jax.random.key(4), 0, 1)
+    )
+    value = _plain_value(np.array([1, 3, 4, 3, 2, 2]))
+    assert measure()["spawn_spread_true"][0] == pytest.approx(np.sqrt(0.1 * 0.9) * value, rel=1e-3)
+
+
 def test_a_model_that_mistakes_the_move_is_caught_at_unplayed_moves_and_below_the_root() -> None:
     errors = _errors(always_up=True)
     assert errors["best_move"][0] == 1.0  # the same model on both sides: depth 0 shows errors of rewards alone

@@ -12,7 +12,7 @@ from reference import positions, rules
 from launch.run.metrics import REGISTRY
 from muzero2048.models.base import AfterstatePrediction, Model, Prediction
 from muzero2048.muzero.config import ChanceConfig
-from muzero2048.muzero.diagnosis.one_move import Mean, diagnose, measure, recent_boards
+from muzero2048.muzero.diagnosis.one_move import Mean, buffer_boards, diagnose, measure
 from muzero2048.muzero.targets import Sequence
 from muzero2048.training.replay import ReplayState
 from tests.muzero2048.toy_model import GAME, PlainCodec, random_model, shared_learner, small_config
@@ -229,7 +229,7 @@ def filled(size: int, position: int) -> ReplayState:
     ],
 )
 def test_boards_of_the_buffer(size: int, position: int, count: int, columns: list[int]) -> None:
-    cells, action = recent_boards(filled(size, position), count)
+    cells, action = buffer_boards(filled(size, position), count)
     assert cells.tolist() == [[column, env] for env in range(3) for column in columns]
     assert action.tolist() == [column + env for env in range(3) for column in columns]
 
