@@ -1,7 +1,7 @@
 # You need Python >= 3.11 and make. Every target sets up the rest, except lock, which needs uv.
 #   make demo    train, evaluate and compare both learners (under 10 minutes on 2 idle cores; continues if it was stopped)
 #   make test    the fast tests;  make test-slow  the slow ones;  make check  format, lint, types
-#   make test-mutants  79 faults put into the code one at a time: the fast tests must catch each (15 minutes on a core)
+#   make test-mutants  83 faults put into the code one at a time: the fast tests must catch each (15 minutes on a core)
 #   make bench   the environment against pgx and jumanji, n-tuples against TDL2048+ if the variable TDL2048 names its
 #                binary, the search against mctx
 #   make lock    resolve requirements.lock again from pyproject.toml
