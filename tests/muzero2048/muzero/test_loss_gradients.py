@@ -45,7 +45,8 @@ class NumberModel(Model):
     """The functions above; its loss of consistency is the product of the predicted and the true latent."""
 
     def __init__(self) -> None:
-        self.codec, self.codes, self.oracle, self.tile_levels = LinearCodec(), C, False, 10
+        self.codec, self.codes, self.tile_levels = LinearCodec(), C, 10
+        self.oracle, self.by_surprise = False, False
         self.h, self.p, self.q = (nnx.Param(jnp.float32(START[name])) for name in "hpq")
         self.d, self.sigma, self.e = (nnx.Param(jnp.asarray(x, jnp.float32)) for x in (DENSE, SIGMA, ENCODER))
         self.predictor = nnx.Module()
