@@ -31,7 +31,6 @@ from muzero2048.networks.trunks import Head, MLPBlock, make_norm, value_initiali
 ENCODER_WIDTH, REWARD_WIDTH = 64, 128  # hidden units
 FARTHEST = 0.03  # weight, in the afterstate's loss, of the cell with the largest distance
 EXPLAINED = 0.5  # a vector with a smaller distance explains a chance event
-OTHER_CELL = -3.0  # score of the codes of the cells that are not the farthest; a distance is at most 2
 STATE, AFTERSTATE = 0, 1
 
 
@@ -176,7 +175,7 @@ class CellsModel(Model):
         unexplained = misfit.min(axis=-1, keepdims=True) > EXPLAINED
         misfit = jnp.where(unexplained, 1.0 - jax.nn.one_hot(turn % self.kinds, self.kinds), misfit)
         there = jax.nn.one_hot(cell, self.num_cells, dtype=bool)[..., None]
-        return jnp.where(there, -misfit[:, None], OTHER_CELL).reshape(len(true), -1)
+        return jnp.where(there, -misfit[:, None], -jnp.inf).reshape(len(true), -1)
 
     def encode(
         self,

@@ -120,13 +120,13 @@ class MuZeroConfig(TrainingConfig):
         super().__post_init__()
         if self.losses.consistency and self.network.model == "grounded":
             self.losses.refuse("consistency", "0: network.model=grounded uses losses.reconstruction instead")
-        spawns = 2 * self.rows * self.columns
+        cells = self.rows * self.columns
+        spawns = 2 * cells
         by_cell = self.network.model == "cells" and self.network.cells.code_input == "cell"
         if self.chance.encoder == "oracle" and self.chance.codes < spawns:
             self.chance.refuse("codes", f"{spawns} or more: the oracle on {self.rows}x{self.columns} cells needs them")
         if self.chance.encoder == "oracle" and by_cell and self.chance.codes != spawns:
             self.chance.refuse("codes", f"{spawns}: with network.cells.code_input=cell the oracle has two codes a cell")
-        cells = self.rows * self.columns
         if by_cell and self.chance.codes % cells:
             self.chance.refuse("codes", f"a multiple of {cells}, the cells of the board: network.cells.code_input=cell")
         if self.replay.fresh_steps and self.replay.reanalyse:

@@ -74,8 +74,9 @@ def _board(cells: Array) -> Board:
     return GAME.from_cells(cells.reshape(-1, 2, 3))
 
 
-def _errors(**faults: Any) -> dict[str, np.ndarray]:
-    board = GAME.init(jax.random.key(3), (BOARDS,))
+def _errors(board: Board | None = None, **faults: Any) -> dict[str, np.ndarray]:
+    if board is None:
+        board = GAME.init(jax.random.key(3), (BOARDS,))
     graphdef, state = nnx.split(Rules(Faults(**faults)))
     measure = jax.jit(lambda: depth_errors(nnx.merge(graphdef, state), GAME, 1.0, board, jax.random.key(4), DEPTH, 16))
     return {name: np.asarray(x) for name, x in measure().items()}
@@ -121,13 +122,9 @@ def test_codes_that_tell_the_cell_alone_tell_a_share_of_the_spawn_by_hand() -> N
 
 def test_a_spawn_that_ends_the_game_is_worth_0_by_hand() -> None:
     """2 8 16 / 8 2 2, best move left: a 2 in the free corner ends the game, a 4 does not."""
-    cells = jnp.array([[1, 3, 4, 3, 1, 1]], jnp.uint8)
-    graphdef, state = nnx.split(Rules(Faults()))
-    measure = jax.jit(
-        lambda: depth_errors(nnx.merge(graphdef, state), GAME, 1.0, _board(cells), jax.random.key(4), 0, 1)
-    )
+    errors = _errors(_board(jnp.array([[1, 3, 4, 3, 1, 1]], jnp.uint8)))
     value = _plain_value(np.array([1, 3, 4, 3, 2, 2]))
-    assert measure()["spawn_spread_true"][0] == pytest.approx(np.sqrt(0.1 * 0.9) * value, rel=1e-3)
+    assert errors["spawn_spread_true"][0] == pytest.approx(np.sqrt(0.1 * 0.9) * value, rel=1e-3)
 
 
 def test_a_model_that_mistakes_the_move_is_caught_at_unplayed_moves_and_below_the_root() -> None:
