@@ -28,7 +28,8 @@ else
     mlp+=" muzero.search.simulations=3 muzero.search.gumbel.considered_actions=3"
     benches=("env: env" "search: search" "learner: learner" "mlp: $mlp")
 fi
-part tests "$python" -m pytest -q -p no:cacheprovider "${tests[@]}"
+# Without the flags of tests/conftest.py, which compile fast programs for a CPU: the GPU runs those of a training.
+part tests env XLA_FLAGS="${XLA_FLAGS:-}" "$python" -m pytest -q -p no:cacheprovider "${tests[@]}"
 for bench in "${benches[@]}"; do
     # shellcheck disable=SC2086
     part "bench_${bench%%:*}" "$python" -m launch bench ${bench#*:} --json
