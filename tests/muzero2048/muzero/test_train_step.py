@@ -105,21 +105,6 @@ def test_a_report_of_several_calls_has_the_bits_of_one(learner: Learner, calls: 
     assert equal(report, expected)
 
 
-def test_self_play_is_greedy_from_the_planned_share_on() -> None:
-    """Two of 10 planned updates are made in each round, and a round plays before them; the share 0.2 is reached."""
-    steps = {"temperature_steps": [[0.2, 0.0]], "dirichlet_fraction": 0.0}
-    search = configured(SearchConfig, root="puct", simulations=6, puct=steps)
-    learner = shared_learner(dataclasses.replace(CONFIG, search=search))
-    state, _ = learner.fill(learner.init(0))
-    state, _ = learner.rounds(state, learner.empty(), 2)
-    assert float(training_share(state.optimizer, CONFIG)) == pytest.approx(0.4)
-    moves = jax.device_get(state.replay.storage)
-    played = np.take_along_axis(moves.policy, moves.action[..., None].astype(int), axis=-1)[..., 0]
-    most_visited = (played == moves.policy.max(axis=-1))[:, : 3 * CONFIG.chunk].reshape(-1, 3, CONFIG.chunk)
-    assert (most_visited.mean(axis=(0, 2))[:2] < 0.9).all()  # drawn in proportion to the visits
-    assert most_visited[:, 2].all()
-
-
 def test_the_age_of_samples(learner: Learner) -> None:
     """Sequences of 3 moves in a chunk of 8 begin 2 to 7 moves ago; the age counts moves of all 16 environments."""
     _, report = learner.rounds(learner.fill(learner.init(0))[0], learner.empty(), 1)
@@ -127,11 +112,25 @@ def test_the_age_of_samples(learner: Learner) -> None:
     np.testing.assert_allclose(report.update.age, 16 * 4.5, rtol=0.15)
 
 
-# Averaged parameters and priorities share one program. A round has one update.
+# Temperatures, averaged parameters and priorities share one program. A round has one update.
+TEMPERATURES = {"temperature_steps": [[0.2, 0.0]], "dirichlet_fraction": 0.0}
 WITH_OPTIONS = dataclasses.replace(
-    CONFIG, ema_decay=0.9,
+    CONFIG, ema_decay=0.9, search=configured(SearchConfig, root="puct", simulations=6, puct=TEMPERATURES),
     replay=dataclasses.replace(CONFIG.replay, ratio=0.5, priority_exponent=1.0, importance_exponent=1.0),
 )  # fmt: skip
+
+
+def test_self_play_is_greedy_from_the_planned_share_on() -> None:
+    """One of 5 planned updates is made in each round, and a round plays before it; the share 0.2 is reached."""
+    learner = shared_learner(WITH_OPTIONS)
+    state, _ = learner.fill(learner.init(0))
+    state, _ = learner.rounds(state, learner.empty(), 2)
+    assert float(training_share(state.optimizer, WITH_OPTIONS)) == pytest.approx(0.4)
+    moves = jax.device_get(state.replay.storage)
+    played = np.take_along_axis(moves.policy, moves.action[..., None].astype(int), axis=-1)[..., 0]
+    most_visited = (played == moves.policy.max(axis=-1))[:, : 3 * CONFIG.chunk].reshape(-1, 3, CONFIG.chunk)
+    assert (most_visited.mean(axis=(0, 2))[:2] < 0.9).all()  # drawn in proportion to the visits
+    assert most_visited[:, 2].all()
 
 
 def test_averaged_parameters_follow_and_play() -> None:
