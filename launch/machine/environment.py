@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from launch.errors import warn
+from launch.errors import UserError, warn
 from launch.files import write_json
 
 ROOT = Path(__file__).resolve().parents[2]  # of the checkout, if this file lies in one
@@ -19,8 +19,15 @@ PACKAGES = ("numpy", "numba", "jax", "jaxlib", "flax", "optax", "mctx", "scipy",
 
 
 def project_version() -> str:
-    """Return the version of this project."""
-    return version("muzero2048")
+    """Return the version of this project.
+
+    Raises:
+        UserError: it runs from a checkout that was not installed.
+    """
+    found = _version_of("muzero2048")
+    if found is None:
+        raise UserError("this Python has no package muzero2048; install the checkout: pip install -e .")
+    return found
 
 
 def record_environment(run_folder: Path) -> None:

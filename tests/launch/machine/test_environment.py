@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from launch.errors import UserError
 from launch.machine import environment
 
 
@@ -23,3 +24,13 @@ def test_the_commit_is_that_of_this_code_alone(monkeypatch: pytest.MonkeyPatch, 
     Path("site").mkdir()
     monkeypatch.setattr(environment, "ROOT", tmp_path.resolve() / "site")
     assert environment.environment()["git"] is None
+
+
+def test_a_checkout_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(name: str) -> str:
+        raise environment.PackageNotFoundError(name)
+
+    assert environment.project_version() == environment.version("muzero2048")
+    monkeypatch.setattr(environment, "version", nothing)
+    with pytest.raises(UserError, match="pip install -e ."):
+        environment.project_version()
