@@ -32,5 +32,5 @@ def test_a_checkout_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> No
 
     assert environment.project_version() == environment.version("muzero2048")
     monkeypatch.setattr(environment, "version", nothing)
-    with pytest.raises(UserError, match="pip install -e ."):
+    with pytest.raises(UserError, match="install the checkout"):
         environment.project_version()
