@@ -2,18 +2,27 @@
 # Runs the GPU tests of muzero2048, the benchmarks, and ten minutes of training. The learner is measured with the config
 # dissertation and with the MLP of the config deepmind (n = m = 3).
 #
-#   launch/gpu_check.sh [FILE]          writes all figures as one JSON object to FILE (default: gpu-check.json); ca. 1 hour
-#   SHORT=1 launch/gpu_check.sh [FILE]  runs small versions in a few minutes, also on a CPU, to test the script
+#   launch/gpu_check.sh [FILE [PART ...]]  writes all figures as one JSON object to FILE (default: gpu-check.json). All
+#                                          parts take over an hour, most of it compilation; in a shorter time name some:
+#                                          tests env search learner mlp train
+#   SHORT=1 launch/gpu_check.sh [FILE]     runs small versions in a few minutes, also on a CPU, to test the script
 #
 # If a part fails, its exit code is in the file, the other parts still run, and the script exits with 1.
 set -u
 cd "$(dirname "$0")/.."
 file=$(realpath -m "${1:-gpu-check.json}")
+wanted=" ${*:2} "
+for name in $wanted; do
+    case $name in tests | env | search | learner | mlp | train) ;; *)
+        echo "error: no part '$name'; the parts are tests env search learner mlp train" >&2; exit 2 ;;
+    esac
+done
 python=${PYTHON:-python} work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 part() {  # NAME COMMAND...: run the command; save its output, its exit code and its seconds
     local name=$1 began=$SECONDS; shift
+    [[ "$wanted" == "  " || "$wanted" == *" ${name#bench_} "* ]] || return 0
     echo "== $name: $*"
     "$@" 2>&1 | tee "$work/$name.out"
     echo "${PIPESTATUS[0]} $((SECONDS - began))" > "$work/$name.end"
@@ -56,7 +65,8 @@ for end in sorted(work.glob("*.end")):
         part = {"exit_code": code, "seconds": seconds, **json.loads(lines[-1])}
     result["parts"][end.stem] = part
 rows = work / "check" / "metrics.jsonl"
-result["parts"]["train"]["metrics"] = [json.loads(row) for row in rows.open()] if rows.exists() else []
+if rows.exists():
+    result["parts"]["train"]["metrics"] = [json.loads(row) for row in rows.open()]
 file.write_text(json.dumps(result, indent=1) + "\n")
 print(f"all figures are in {file}")
 sys.exit(any(part["exit_code"] not in (0, 75) for part in result["parts"].values()))
