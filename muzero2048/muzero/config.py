@@ -79,8 +79,8 @@ class RewardConfig(Settings, prefix="reward"):
     )
     h_max: float = setting(
         200.0,
-        "Last point of the support, in units of h: h^-1(200) = 28,000 points.",
-        above=0,
+        "Last point of the support, in units of h: h^-1(200) = 28,000 points, h^-1(2) = 8 points.",
+        at_least=2,
         at_most=1e6,
         only_if="reward.bins!=0",
     )

@@ -92,6 +92,8 @@ def test_the_support_of_the_reward() -> None:
     assert dataclasses.replace(GOOD, value=value, reward=RewardConfig(h_max=20.0)).reward_codec == value
     with pytest.raises(ValueError, match=r"^reward\.bins is 1; give 0, or at least 2"):
         RewardConfig(bins=1)
+    with pytest.raises(ValueError, match=r"^reward\.h_max is 1"):  # the smallest reward is 4 points: h = 1.24
+        RewardConfig(bins=11, h_max=1.0)
 
 
 @pytest.mark.parametrize("name", ["blocks", "width", "grounded.cell_width", "grounded.line_width", "tuple_trunk.width"])
