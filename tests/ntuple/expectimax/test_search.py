@@ -86,6 +86,7 @@ def test_equals_plain_recursion_on_the_real_board() -> None:
     assert_equal_moves(4, 4, network, boards[-3:], ExpectimaxConfig(plies=3))
 
 
+@pytest.mark.slow  # another kernel to compile
 def test_oblong_boards() -> None:
     assert_equal_moves(2, 3, random_network(2, 3, "012,0134"), positions(2, 3, 20), ExpectimaxConfig(plies=4))
 
