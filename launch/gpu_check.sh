@@ -3,26 +3,25 @@
 # dissertation and with the MLP of the config deepmind (n = m = 3).
 #
 #   launch/gpu_check.sh [FILE [PART ...]]  writes all figures as one JSON object to FILE (default: gpu-check.json). All
-#                                          parts take over an hour, most of it compilation; in a shorter time name some:
-#                                          tests env search learner mlp train
+#                                          parts (PARTS below) take over an hour, most of it compilation
 #   SHORT=1 launch/gpu_check.sh [FILE]     runs small versions in a few minutes, also on a CPU, to test the script
 #
 # If a part fails, its exit code is in the file, the other parts still run, and the script exits with 1.
 set -u
 cd "$(dirname "$0")/.."
 file=$(realpath -m "${1:-gpu-check.json}")
-wanted=" ${*:2} "
+PARTS="tests env search learner mlp train"
+wanted=${*:2}
+wanted=${wanted:-$PARTS}
 for name in $wanted; do
-    case $name in tests | env | search | learner | mlp | train) ;; *)
-        echo "error: no part '$name'; the parts are tests env search learner mlp train" >&2; exit 2 ;;
-    esac
+    [[ " $PARTS " == *" $name "* ]] || { echo "error: no part '$name'; the parts are $PARTS" >&2; exit 2; }
 done
 python=${PYTHON:-python} work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 part() {  # NAME COMMAND...: run the command; save its output, its exit code and its seconds
     local name=$1 began=$SECONDS; shift
-    [[ "$wanted" == "  " || "$wanted" == *" ${name#bench_} "* ]] || return 0
+    [[ " $wanted " == *" ${name#bench_} "* ]] || return 0
     echo "== $name: $*"
     "$@" 2>&1 | tee "$work/$name.out"
     echo "${PIPESTATUS[0]} $((SECONDS - began))" > "$work/$name.end"

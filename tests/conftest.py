@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
+os.environ.setdefault("JAX_DEFAULT_MATMUL_PRECISION", "highest")  # a GPU would round the operands to TF32
 # Compiled programs are kept on disk, so that a second run of the tests compiles nothing.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")  # tests run thousands of single operations
@@ -19,7 +20,6 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")  # test
 FLAGS = ["--xla_backend_optimization_level=0", "--xla_llvm_disable_expensive_passes=true"]
 if version("jaxlib").startswith("0.10."):  # later versions do not know this flag, and XLA ends at an unknown one
     FLAGS.append("--xla_cpu_use_fusion_emitters=false")
-os.environ.setdefault("JAX_DEFAULT_MATMUL_PRECISION", "highest")  # a GPU would round the operands to TF32
 os.environ.setdefault("XLA_FLAGS", " ".join(FLAGS))
 
 # JAX keeps many objects alive, which the garbage collector visits again and again: a tenth of the time of its tests.

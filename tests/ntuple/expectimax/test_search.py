@@ -86,18 +86,15 @@ def test_equals_plain_recursion_on_the_real_board() -> None:
     assert_equal_moves(4, 4, network, boards[-3:], ExpectimaxConfig(plies=3))
 
 
-@pytest.mark.slow  # another kernel to compile
+@pytest.mark.slow  # test_without_symmetry has the same board
 def test_oblong_boards() -> None:
     assert_equal_moves(2, 3, random_network(2, 3, "012,0134"), positions(2, 3, 20), ExpectimaxConfig(plies=4))
 
 
-@pytest.mark.slow  # another kernel to compile
 @pytest.mark.parametrize(
     ("rows", "columns", "network", "plies", "count"),
     [
-        (3, 3, "01,034,0124", 1, 40),
-        (3, 3, "01,034,0124", 2, 30),
-        (3, 3, "01,034,0124", 3, 8),
+        *(pytest.param(3, 3, "01,034,0124", *row, marks=pytest.mark.slow) for row in ((1, 40), (2, 30), (3, 8))),
         (2, 3, "012,0134", 4, 20),
     ],
 )
