@@ -30,8 +30,10 @@ test: $(READY)
 fast-tests: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --durations 20
 
+# The slow tests, and those of the n-tuple kernels as a training run compiles them: the fast tests optimise less.
 test-slow: $(READY)
-	$(BIN)/python -m pytest -m slow
+	NUMBA_OPT=3 $(BIN)/python -m pytest -m slow
+	NUMBA_OPT=3 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile tests/ntuple
 
 test-mutants: $(READY)
 	$(BIN)/python tests/mutants.py
@@ -47,13 +49,14 @@ bench: $(READY)
 	$(RUN) bench search
 
 # The environment is built from the lock file alone, and rebuilt when that file changes. `ready` is written last, so an
-# environment whose build was interrupted is built again.
+# environment whose build was interrupted is built again. All cores compile the packages' bytecode; pip would use one.
 $(READY): requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
 	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	-$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib
 	touch $@
 
 lock:

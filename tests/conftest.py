@@ -22,6 +22,8 @@ if version("jaxlib").startswith("0.10."):  # later versions do not know this fla
     FLAGS.append("--xla_cpu_use_fusion_emitters=false")
 os.environ.setdefault("XLA_FLAGS", " ".join(FLAGS))
 
+os.environ.setdefault("NUMBA_OPT", "1")  # a quarter of the time of tests/ntuple was LLVM's optimisation
+
 # JAX keeps many objects alive, which the garbage collector visits again and again: a tenth of the time of its tests.
 gc.set_threshold(100_000, 50, 100)
 

@@ -5,7 +5,8 @@ an edit in another file, such as in a function that the kernel calls, and a chan
 
 Here the key is a digest of the names and the bytecode of the kernel's module and of all modules of this source tree
 that it imports, directly or indirectly. Only these can change the machine code. Comments, docstrings, line numbers and
-files that no kernel imports do not change the key. Several clones of the same code share the compiled kernels.
+files that no kernel imports do not change the key. Several clones of the same code share the compiled kernels. The
+optimisation level (NUMBA_OPT) is part of the key, because the tests compile at a lower level than a training run.
 """
 
 import ast
@@ -90,7 +91,7 @@ def source_digest(file: Path) -> str:
         new = _module(pending.pop())[1] - found
         found |= new
         pending += new
-    digest = hashlib.sha256(sys.implementation.cache_tag.encode())
+    digest = hashlib.sha256(f"{sys.implementation.cache_tag}, optimisation level {numba_config.OPT}".encode())
     for name, one in sorted((_name_of(one), one) for one in found):
         # With its name: numba pickles argument types by the module that defines them.
         digest.update(name.encode() + _module(one)[0])

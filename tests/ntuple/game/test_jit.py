@@ -79,7 +79,7 @@ def test_digest_follows_the_name_of_a_module(tmp_path, digest):
     assert jit.source_digest(other) != found
 
 
-def test_a_comment_compiles_nothing_and_an_edit_of_a_callee_does(tmp_path):
+def test_a_comment_compiles_nothing_but_an_edit_of_a_callee_and_another_level_do(tmp_path):
     """Each run is a separate process, as when a user edits a file and runs again."""
     (tmp_path / "pkg" / "inner").mkdir(parents=True)
     caller, callee = tmp_path / "pkg" / "caller.py", tmp_path / "pkg" / "inner" / "callee.py"
@@ -89,9 +89,10 @@ def test_a_comment_compiles_nothing_and_an_edit_of_a_callee_does(tmp_path):
         "print(run(1), sum(run.stats.cache_hits.values()))"
     )
 
-    def run() -> str:
+    def run(level: str = "1") -> str:
         root = str(Path(jit.__file__).parents[2])
         environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": f".{os.pathsep}{root}"}
+        environment["NUMBA_OPT"] = level
         command = [sys.executable, "-c", program]
         return subprocess.check_output(command, cwd=tmp_path, env=environment, text=True).strip()
 
@@ -100,6 +101,7 @@ def test_a_comment_compiles_nothing_and_an_edit_of_a_callee_does(tmp_path):
     assert run() == "3 0"
     caller.write_text("# A comment moves every line.\n\n" + CALLER)
     assert run() == "3 1"
+    assert run(level="3") == "3 0"
     callee.write_text(CALLEE.replace("x + 1", "x + 2"))
     assert run() == "4 0"
 
