@@ -12,6 +12,7 @@ Each round: train until the next report, then metrics, snapshot, evaluation and 
 
 import re
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from launch.config.experiment import Experiment, load_experiment, warn_without_effect
@@ -20,6 +21,7 @@ from launch.learners import registry
 from launch.machine.processes import Processes, join
 from launch.machine.signals import STOPPED, StopSignals
 from launch.run.resume import agree_on_start, in_folder, is_finished, is_run_folder, refuse_changes
+from launch.run.run_process import owning
 from launch.run.training_run import TrainingRun
 
 OUT_OF_MEMORY = "RESOURCE_EXHAUSTED.*(memory|allocat)"  # in JAX's error when a program does not fit
@@ -48,20 +50,30 @@ def train(config: Path, overrides: Sequence[str], resume: bool) -> int:
     # StopSignals is the outer block: a signal that another process passes on at the very end still finds its handler.
     with StopSignals(lost="nothing was trained yet") as stop, processes:
         processes.watch(stop)
-        try:
-            return _train(experiment, resume, processes, stop)
-        except RuntimeError as error:
-            if not re.search(OUT_OF_MEMORY, str(error)):
-                raise
-            keys = registry.spec_of(experiment.learner).memory_keys
-            reason = str(error).partition("\n")[0]
-            raise UserError(
-                f"{experiment.run.name} takes more memory than there is ({reason}); lower {keys}"
-            ) from error
+        with owning(experiment.run.folder) if processes.is_first else nullcontext() as owner:
+            checkpoint = agree_on_start(experiment, resume, processes)
+            if owner:
+                owner.begin()
+            exit_code = _train_within_memory(experiment, checkpoint, processes, stop)
+            if owner:
+                owner.end(exit_code)
+            return exit_code
 
 
-def _train(experiment: Experiment, resume: bool, processes: Processes, stop: StopSignals) -> int:
-    checkpoint = agree_on_start(experiment, resume, processes)
+def _train_within_memory(
+    experiment: Experiment, checkpoint: Path | None, processes: Processes, stop: StopSignals
+) -> int:
+    try:
+        return _train(experiment, checkpoint, processes, stop)
+    except RuntimeError as error:
+        if not re.search(OUT_OF_MEMORY, str(error)):
+            raise
+        keys = registry.spec_of(experiment.learner).memory_keys
+        reason = str(error).partition("\n")[0]
+        raise UserError(f"{experiment.run.name} takes more memory than there is ({reason}); lower {keys}") from error
+
+
+def _train(experiment: Experiment, checkpoint: Path | None, processes: Processes, stop: StopSignals) -> int:
     if checkpoint and processes.of_first(lambda: is_finished(experiment, checkpoint)):
         refuse_changes(experiment, checkpoint)
         if processes.is_first:

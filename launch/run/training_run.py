@@ -56,7 +56,7 @@ class TrainingRun:
     def _open_journal(self, memory: str) -> Journal:
         experiment, folder = self._experiment, self._folder
         # Not earlier: settings that do not fit the learner or its checkpoint must not stay in the folder.
-        write_config(experiment)
+        write_text(folder / CONFIG_FILE, experiment.to_yaml())
         # A killed run may have written the row of an evaluation after its last checkpoint was saved.
         evaluate_again = self._evaluated_env_steps < self.env_steps
         tracking.drop_rows_after(folder, self.env_steps, evaluate_again)
@@ -207,15 +207,3 @@ class TrainingRun:
         row = {**self._learner.progress, "wall_hours": self._wall_hours, **values}
         self._journal.record(row)
         return row
-
-
-def write_config(experiment: Experiment) -> None:
-    """Write config.yaml into the run folder, which is made if needed; UserError if that is not possible."""
-    folder = experiment.run.folder
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_text(folder / CONFIG_FILE, experiment.to_yaml())
-    except OSError as error:
-        raise UserError(
-            f"cannot write the run folder {folder}: {error.strerror}; give another run.runs_folder=..."
-        ) from error
