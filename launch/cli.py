@@ -12,6 +12,7 @@ from launch.commands import (
     config,
     diagnose,
     evaluate,
+    follow,
     judge,
     moves,
     network,
@@ -27,6 +28,7 @@ from launch.machine.signals import INTERRUPTED
 
 COMMANDS = (
     train,
+    follow,
     config,
     evaluate,
     moves,

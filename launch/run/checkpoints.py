@@ -166,9 +166,9 @@ def find_checkpoint(path: Path, set_aside: bool = False) -> Path:
     raise UserError(f"every checkpoint of {path} is damaged; train again, or restore the folder from a copy")
 
 
-def has_checkpoints(run_folder: Path) -> bool:
-    """Return whether a run has a checkpoint, good or damaged."""
-    return bool(_numbered(run_folder / FOLDER))
+def newest_checkpoint(run_folder: Path) -> Path | None:
+    """Return the newest checkpoint of a run, which may be damaged; None if there is none."""
+    return next(iter(_numbered(run_folder / FOLDER)), None)
 
 
 def run_folder_of(checkpoint: Path) -> Path | None:

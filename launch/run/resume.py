@@ -77,7 +77,7 @@ def starting_checkpoint(experiment: Experiment, resume: bool) -> Path | None:
     folder = experiment.run.folder
     if not resume and (folder / CONFIG_FILE).exists():
         raise UserError(f"{folder} holds a run; add --resume to go on with it, or give another run.name=...")
-    if not (resume and checkpoints.has_checkpoints(folder)):
+    if not (resume and checkpoints.newest_checkpoint(folder)):
         return None
     checkpoint = checkpoints.find_checkpoint(folder, set_aside=True)
     check_same_training(experiment, checkpoint)

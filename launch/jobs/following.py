@@ -1,0 +1,162 @@
+"""`muzero2048 status`, `logs` and `stop`: where runs stand, what they printed, and how to end them."""
+
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from launch.errors import UserError
+from launch.jobs.run_states import RunState, find_runs, read_state
+from launch.run.progress import clock
+from launch.run.run_process import is_locked, read_process
+
+OUTPUT_FILE = "output.log"  # in a run folder: what its processes printed, if `submit` started them
+LINE_WIDTH = 250  # characters of a line of output that is not a terminal
+WATCH_SECONDS = 5.0  # between two readings of all runs
+FOLLOW_SECONDS = 0.5  # between two readings of a growing file
+STOP_SECONDS = 600.0  # that `stop` waits for runs to save
+
+
+def status(words: Sequence[str], runs_folder: Path, watch: bool, as_json: bool) -> int:
+    """Print where runs stand.
+
+    Args:
+        words: runs and groups, see `find_runs`.
+        runs_folder: is searched for them.
+        watch: print them again and again, until Ctrl-C.
+        as_json: print one JSON list in the last line.
+
+    Returns:
+        The exit code 0.
+
+    Raises:
+        UserError: a word names nothing, or a run cannot be read.
+    """
+    if watch and as_json:
+        raise UserError("--watch draws on a terminal and --json prints once: leave out one of them")
+    console = _console()
+    if watch:
+        with Live(console=console, auto_refresh=False) as live:
+            while True:
+                live.update(_table(_states(words, runs_folder)), refresh=True)
+                time.sleep(WATCH_SECONDS)
+    states = _states(words, runs_folder)
+    if as_json:
+        print(json.dumps([state._asdict() for state in states]))
+    elif states:
+        console.print(_table(states))
+    else:
+        print(f"there is no run in {runs_folder}")
+    return 0
+
+
+def logs(word: str, runs_folder: Path, follow: bool) -> int:
+    """Print what the processes of a run printed.
+
+    Args:
+        word: one run.
+        runs_folder: is searched for it.
+        follow: print new lines as they come, until the run ends.
+
+    Returns:
+        The exit code 0.
+
+    Raises:
+        UserError: there is no such run, or its output was not kept.
+    """
+    (folder,) = _one(word, runs_folder)
+    file = folder / OUTPUT_FILE
+    if not file.is_file():
+        raise UserError(f"{folder} has no {OUTPUT_FILE}: a run that was started by hand prints where it was started")
+    with file.open(encoding="utf-8", errors="replace") as stream:
+        while True:
+            is_ended = not is_locked(folder)
+            sys.stdout.write(stream.read())
+            sys.stdout.flush()
+            if not follow or is_ended:
+                return 0
+            time.sleep(FOLLOW_SECONDS)
+
+
+def stop(words: Sequence[str], runs_folder: Path) -> int:
+    """Stop runs that are in training: they save, and go on from there when they are started again.
+
+    Args:
+        words: runs and groups, see `find_runs`.
+        runs_folder: is searched for them.
+
+    Returns:
+        0 if all have ended, 1 if one is still saving after STOP_SECONDS.
+
+    Raises:
+        UserError: a word names nothing, or a run trains on another machine.
+    """
+    folders = [folder for folder in find_runs(words, runs_folder) if is_locked(folder)]
+    if not folders:
+        print("none of these runs is in training")
+        return 0
+    for folder in folders:
+        _signal(folder)
+    until = time.monotonic() + STOP_SECONDS
+    while time.monotonic() < until and (left := [folder for folder in folders if is_locked(folder)]):
+        time.sleep(0.1)
+    for folder in folders:
+        state = read_state(folder)
+        print(f"{folder}: {state.state} at {state.env_steps:,} moves")
+    return 1 if left else 0
+
+
+def _signal(folder: Path) -> None:
+    process = read_process(folder)
+    if process is None:
+        raise UserError(f"{folder} is just starting; try again in a few seconds")
+    if process.host != socket.gethostname():
+        raise UserError(f"{folder} is trained by process {process.pid} on {process.host}: stop it there")
+    os.kill(process.pid, signal.SIGTERM)
+
+
+def _one(word: str, runs_folder: Path) -> list[Path]:
+    folders = find_runs([word], runs_folder)
+    if len(folders) > 1:
+        names = ", ".join(folder.name for folder in folders)
+        raise UserError(f"{word} is a group of {len(folders)} runs; give one of them: {names}")
+    return folders
+
+
+def _states(words: Sequence[str], runs_folder: Path) -> list[RunState]:
+    return [read_state(folder) for folder in find_runs(words, runs_folder)]
+
+
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=LINE_WIDTH)
+
+
+def _table(states: Sequence[RunState]) -> Table:
+    table = Table("run", "state", box=None)
+    for heading in ("moves", "of", "moves/s", "score", "evaluation", "time left"):
+        table.add_column(heading, justify="right")
+    table.add_column("where")
+    table.add_column("why", overflow="fold")
+    for state in states:
+        done = state.env_steps / state.env_steps_total
+        numbers = (state.moves_per_second, state.score, state.evaluation)
+        table.add_row(
+            state.name,
+            state.state,
+            f"{done:.0%}",
+            f"{state.env_steps_total:,}",
+            *("" if number is None else f"{number:,.0f}" for number in numbers),
+            "" if state.seconds_left is None else clock(state.seconds_left),
+            state.place,
+            state.line,
+        )
+    return table

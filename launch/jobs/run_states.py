@@ -1,0 +1,157 @@
+"""Where a run stands, read from its folder: nothing else is kept of it, and runs started by hand are read alike."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from launch.config.experiment import CONFIG_FILE, Experiment, load_experiment
+from launch.errors import UserError
+from launch.run.checkpoints import newest_checkpoint
+from launch.run.resume import in_folder, is_finished
+from launch.run.run_process import RunProcess, is_locked, read_process
+from launch.run.tracking import METRICS_FILE
+
+State = Literal["running", "stopped", "finished", "failed", "queued", "requeued"]
+
+TAIL_BYTES = 200_000  # of metrics.jsonl that are read: some 100 rows of the longest kind
+SPEED_ROWS = 10  # reports over which the speed is measured
+
+
+class RunState(NamedTuple):
+    """One row of `muzero2048 status`."""
+
+    name: str
+    group: str
+    learner: str
+    folder: str
+    state: State
+    env_steps: int
+    env_steps_total: int
+    moves_per_second: float | None
+    score: float | None  # mean of the training games of the last report
+    evaluation: float | None  # mean score of the last evaluation
+    seconds_left: float | None  # of training; None: not in training, or the speed is unknown
+    place: str  # host, job and GPUs of the process that trains it, or that trained it last
+    line: str  # why it is stopped, failed or waiting
+
+
+def find_runs(words: Sequence[str], runs_folder: Path) -> list[Path]:
+    """Return the folders of runs.
+
+    Args:
+        words: folders of runs, names of runs in `runs_folder`, or groups; none: all runs in `runs_folder`. A group
+            "sweep" includes the groups "sweep/..." of a grid.
+        runs_folder: is searched for names and groups.
+
+    Returns:
+        The folders, in the order of the words and sorted by name, each once.
+
+    Raises:
+        UserError: a word names no run and no group.
+    """
+    everywhere = sorted(file.parent for file in runs_folder.glob(f"*/{CONFIG_FILE}"))
+    if not words:
+        return everywhere
+    found: dict[Path, None] = {}
+    groups: dict[Path, str] | None = None
+    for word in words:
+        named = next((path for path in (Path(word), runs_folder / word) if (path / CONFIG_FILE).is_file()), None)
+        if named is not None:
+            found[named] = None
+            continue
+        if groups is None:
+            groups = {folder: load_experiment(folder).run.group for folder in everywhere}
+        members = [folder for folder, group in groups.items() if group == word or group.startswith(f"{word}/")]
+        if not members:
+            raise UserError(f"there is no run and no group {word} in {runs_folder}; `muzero2048 status` lists them")
+        found |= dict.fromkeys(members)
+    return list(found)
+
+
+def read_state(folder: Path) -> RunState:
+    """Read the state of one run.
+
+    Raises:
+        UserError: its config cannot be read.
+    """
+    experiment = in_folder(load_experiment(folder), folder, ())
+    process = read_process(folder)
+    rows = _last_rows(folder / METRICS_FILE)
+    reports = [row for row in rows if "eval/score_mean" not in row]
+    env_steps = int(rows[-1]["env_steps"]) if rows else 0
+    total = experiment.settings.env_steps
+    state, line = _state(experiment, process)
+    speed = _speed(reports)
+    return RunState(
+        name=folder.name,
+        group=experiment.run.group,
+        learner=experiment.learner,
+        folder=str(folder),
+        state=state,
+        env_steps=env_steps,
+        env_steps_total=total,
+        moves_per_second=speed,
+        score=_last(rows, "train/score_mean"),
+        evaluation=_last(rows, "eval/score_mean"),
+        seconds_left=max(0, total - env_steps) / speed if speed and state == "running" else None,
+        place=_place(process) if process else "",
+        line=line,
+    )
+
+
+def _state(experiment: Experiment, process: RunProcess | None) -> tuple[State, str]:
+    """Return the state of a run and why it does not go on."""
+    folder = experiment.run.folder
+    if is_locked(folder):
+        return "running", ""
+    checkpoint = newest_checkpoint(folder)
+    if checkpoint and is_finished(experiment, checkpoint):
+        return "finished", ""
+    if process is None or process.is_stopped:
+        return "stopped", ""
+    if process.exit_code is None:
+        return "stopped", "ended without saving; goes on from its last checkpoint"
+    if process.exit_code == 0:
+        return "stopped", "its budget is larger than when it was finished"
+    return "failed", process.line
+
+
+def _place(process: RunProcess) -> str:
+    job = f"job {process.job}" if process.job else f"process {process.pid}"
+    gpus = f", GPU {process.gpus}" if process.gpus else ""
+    return f"{process.host}, {job}{gpus}"
+
+
+def _last_rows(file: Path) -> list[dict[str, Any]]:
+    """Return the last whole rows of metrics.jsonl in order; none if there is no such file."""
+    try:
+        with file.open("rb") as stream:
+            length = stream.seek(0, os.SEEK_END)
+            start = max(0, length - TAIL_BYTES)
+            stream.seek(start)
+            lines = stream.read().split(b"\n")[1 if start else 0 : -1]
+    except OSError:
+        return []
+    rows = []
+    for line in lines:
+        try:
+            rows.append(json.loads(line))
+        except ValueError as error:
+            raise UserError(f"{file} has a line that is no row of metrics: {error}") from error
+    return rows
+
+
+def _speed(reports: Sequence[dict[str, Any]]) -> float | None:
+    """Return moves per second of training over the last reports; None for fewer than two."""
+    recent = reports[-SPEED_ROWS - 1 :]
+    if len(recent) < 2:
+        return None
+    hours = recent[-1]["wall_hours"] - recent[0]["wall_hours"]
+    moves = recent[-1]["env_steps"] - recent[0]["env_steps"]
+    return float(moves / (3600 * hours)) if hours > 0 and moves > 0 else None
+
+
+def _last(rows: Sequence[dict[str, Any]], name: str) -> float | None:
+    return next((float(row[name]) for row in reversed(rows) if name in row), None)

@@ -1,0 +1,209 @@
+"""`status`, `logs` and `stop`: what they read from run folders, of runs in every state."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from launch.cli import main
+from launch.files import write_json
+from launch.jobs.following import OUTPUT_FILE
+from launch.jobs.run_states import TAIL_BYTES, find_runs, read_state
+from launch.run.run_process import PROCESS_FILE, owning, read_process, this_process
+
+ROOT = Path(__file__).parents[3]
+RUNS = Path("runs")
+# A process that owns a run until SIGTERM, as a training does.
+TRAINING = """\
+import signal, sys, threading
+from pathlib import Path
+from launch.run.run_process import owning
+stop = threading.Event()
+signal.signal(signal.SIGTERM, lambda *_: stop.set())
+with owning(Path(sys.argv[1])) as owner:
+    owner.begin()
+    print("begun", flush=True)
+    stop.wait(60)
+    owner.end(75)
+"""
+
+
+def _train(name: str, *words: str) -> int:
+    return main(["train", "toy.yaml", f"run.name={name}", *words])
+
+
+def _status(capsys, *words: str) -> list[dict]:
+    capsys.readouterr()
+    assert main(["status", *words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out.splitlines()[-1])
+
+
+def _edit_process(name: str, **changes: object) -> None:
+    process = read_process(RUNS / name) or this_process()
+    write_json(RUNS / name / PROCESS_FILE, asdict(replace(process, **changes)))
+
+
+def _rows(name: str, rows: list[dict]) -> None:
+    (RUNS / name / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_states_of_runs(toy_yaml: Path, capsys):
+    _train("done")
+    _train("diverged", "toy.nan_at=50")
+    _train("longer")
+    config = RUNS / "longer" / "config.yaml"
+    config.write_text(config.read_text().replace("env_steps: 100", "env_steps: 200"))
+    _train("saved", "toy.env_steps=50")
+    config = RUNS / "saved" / "config.yaml"
+    config.write_text(config.read_text().replace("env_steps: 50", "env_steps: 100"))
+    _edit_process("saved", exit_code=75)
+    _train("killed", "toy.nan_at=50")
+    _edit_process("killed", exit_code=None, ended="", line="")
+    found = {state["name"]: state for state in _status(capsys)}
+    assert {name: state["state"] for name, state in found.items()} == {
+        "done": "finished", "diverged": "failed", "longer": "stopped", "saved": "stopped", "killed": "stopped",
+    }  # fmt: skip
+    assert "td/error_abs_mean is nan at env_steps 50" in found["diverged"]["line"]
+    assert found["killed"]["line"] == "ended without saving; goes on from its last checkpoint"
+    assert found["saved"]["line"] == ""
+    assert (found["done"]["env_steps"], found["saved"]["env_steps"], found["saved"]["env_steps_total"]) == (
+        100, 50, 100,
+    )  # fmt: skip
+    assert found["done"]["place"].endswith(f"process {os.getpid()}")
+    assert found["done"]["group"] == "toys"
+    assert found["done"]["learner"] == "toy"
+
+
+def test_a_run_without_the_file_of_its_process(toy_yaml: Path):
+    """Runs of earlier versions have none."""
+    _train("one")
+    (RUNS / "one" / PROCESS_FILE).unlink()
+    assert (read_state(RUNS / "one").state, read_state(RUNS / "one").place) == ("finished", "")
+
+
+def test_a_run_in_training(toy_yaml: Path):
+    _train("one")
+    report = {"games": 1, "updates": 1, "train/score_mean": 700.0}
+    rows = [{"env_steps": 10 * i, "wall_hours": (i + 5) / 3600, **report} for i in range(1, 6)]
+    rows.insert(4, {"env_steps": 40, "wall_hours": 9 / 3600, "games": 1, "updates": 1, "eval/score_mean": 900.0})
+    _rows("one", rows)
+    with owning(RUNS / "one") as owner:
+        owner.begin()
+        state = read_state(RUNS / "one")
+    assert state.state == "running"
+    assert state.moves_per_second == pytest.approx(10.0)  # 10 moves in each second of training
+    assert state.seconds_left == pytest.approx(5.0)
+    assert (state.score, state.evaluation) == (700.0, 900.0)
+    assert read_state(RUNS / "one").seconds_left is None  # it is no longer in training
+
+
+def test_a_long_file_of_metrics_is_read_from_its_end(toy_yaml: Path):
+    _train("one")
+    row = {"games": 1, "updates": 1, "wall_hours": 1.0, "train/score_mean": 700.0}
+    _rows("one", [{"env_steps": i, **row} for i in range(5_000)])
+    assert (RUNS / "one" / "metrics.jsonl").stat().st_size > TAIL_BYTES
+    assert read_state(RUNS / "one").env_steps == 4_999
+
+
+def test_a_damaged_row_is_named(toy_yaml: Path, capsys):
+    _train("one")
+    (RUNS / "one" / "metrics.jsonl").write_text("{\n")
+    assert main(["status"]) == 2
+    assert "error: runs/one/metrics.jsonl has a line that is no row of metrics" in capsys.readouterr().err
+
+
+def test_runs_by_name_by_folder_and_by_group(toy_yaml: Path, capsys):
+    for name, group in (("b", "sweep/rate=1"), ("a", "sweep/rate=2"), ("c", "sweeper"), ("d", "sweep")):
+        _train(name, f"run.group={group}")
+    named = [folder.name for folder in find_runs(["sweep"], RUNS)]
+    assert named == ["a", "b", "d"]
+    assert [folder.name for folder in find_runs(["c", "runs/b", "sweep"], RUNS)] == ["c", "b", "a", "d"]
+    assert [folder.name for folder in find_runs([], RUNS)] == ["a", "b", "c", "d"]
+    assert [state["name"] for state in _status(capsys, "sweeper")] == ["c"]
+    assert main(["status", "sweeps"]) == 2
+    assert "there is no run and no group sweeps in runs" in capsys.readouterr().err
+
+
+def test_the_table(toy_yaml: Path, capsys):
+    _train("done")
+    capsys.readouterr()
+    assert main(["status"]) == 0
+    heading, row = capsys.readouterr().out.splitlines()
+    assert heading.split()[:3] == ["run", "state", "moves"]
+    assert row.split()[:4] == ["done", "finished", "100%", "100"]
+
+
+def test_no_runs(tmp_path: Path, capsys):
+    assert main(["status"]) == 0
+    assert capsys.readouterr().out == "there is no run in runs\n"
+    assert main(["status", "--watch", "--json"]) == 2
+
+
+def test_the_output_of_a_run(toy_yaml: Path, capsys):
+    _train("one")
+    assert main(["logs", "one"]) == 2
+    assert "runs/one has no output.log" in capsys.readouterr().err
+    file = RUNS / "one" / OUTPUT_FILE
+    file.write_text("first\n")
+    assert main(["logs", "one"]) == 0
+    assert capsys.readouterr().out == "first\n"
+
+    begun = threading.Event()
+
+    def train() -> None:
+        with owning(RUNS / "one"):
+            begun.set()
+            time.sleep(0.3)
+            file.write_text("first\nsecond\n")
+            time.sleep(0.3)
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    begun.wait()
+    assert main(["logs", "one", "-f"]) == 0
+    thread.join()
+    assert capsys.readouterr().out == "first\nsecond\n"
+
+
+def test_the_output_of_a_group_is_refused(toy_yaml: Path, capsys):
+    _train("a")
+    _train("b")
+    assert main(["logs", "toys"]) == 2
+    assert "toys is a group of 2 runs; give one of them: a, b" in capsys.readouterr().err
+
+
+def test_stop_waits_until_the_runs_have_saved(toy_yaml: Path, capsys):
+    for name in ("one", "two", "three"):
+        _train(name, "toy.env_steps=50")
+        config = RUNS / name / "config.yaml"
+        config.write_text(config.read_text().replace("env_steps: 50", "env_steps: 100"))
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    trainings = []
+    for name in ("one", "two"):
+        command = [sys.executable, "-c", TRAINING, f"runs/{name}"]
+        trainings.append(subprocess.Popen(command, stdout=subprocess.PIPE, env=environment))
+        stdout = trainings[-1].stdout
+        assert stdout is not None
+        assert stdout.readline() == b"begun\n"
+    capsys.readouterr()
+    assert main(["stop", "toys"]) == 0
+    assert [training.wait() for training in trainings] == [0, 0]
+    assert capsys.readouterr().out.splitlines() == ["runs/one: stopped at 50 moves", "runs/two: stopped at 50 moves"]
+    for training in trainings:
+        training.communicate()
+    assert main(["stop", "toys"]) == 0
+    assert capsys.readouterr().out == "none of these runs is in training\n"
+
+
+def test_a_run_on_another_machine_is_stopped_there(toy_yaml: Path, capsys):
+    _train("one")
+    _edit_process("one", host="elsewhere", pid=1)
+    with owning(RUNS / "one"):
+        assert main(["stop", "one"]) == 2
+    assert "is trained by process 1 on elsewhere: stop it there" in capsys.readouterr().err
