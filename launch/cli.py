@@ -17,6 +17,7 @@ from launch.commands import (
     moves,
     network,
     solve,
+    submit,
     tables,
     train,
     wandb,
@@ -28,6 +29,7 @@ from launch.machine.signals import INTERRUPTED
 
 COMMANDS = (
     train,
+    submit,
     follow,
     config,
     evaluate,

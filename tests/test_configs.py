@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from launch.config.experiment import load_experiment, warn_without_effect
+from launch.jobs.cluster import load_cluster
 
 ROOT = Path(__file__).parent.parent
-CONFIGS = sorted((ROOT / "configs").rglob("*.yaml"))
+CLUSTERS = sorted((ROOT / "configs" / "clusters").glob("*.yaml"))
+CONFIGS = sorted(set((ROOT / "configs").rglob("*.yaml")) - set(CLUSTERS))
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
@@ -24,5 +26,12 @@ def test_config(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "TBD" not in header
 
 
+@pytest.mark.parametrize("path", CLUSTERS, ids=lambda path: path.stem)
+def test_cluster(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert load_cluster(path.stem) == load_cluster(str(path))
+    assert capsys.readouterr().err == ""
+
+
 def test_there_are_configs() -> None:
+    assert CLUSTERS
     assert {path.parent.name for path in CONFIGS} == {"quick", "ntuple", "methods", "muzero", "deep_td"}

@@ -165,7 +165,7 @@ def _attributing(place: str, overrides: Sequence[str], build: Callable[[Sequence
     try:
         return build(overrides)
     except MISTAKES as error:
-        mistake = _mistake_text(error)
+        mistake = mistake_text(error)
     responsible = [
         word for i, word in enumerate(overrides) if _mistake(build, [*overrides[:i], *overrides[i + 1 :]]) != mistake
     ]
@@ -178,11 +178,12 @@ def _mistake(build: Callable[[Sequence[str]], Any], overrides: Sequence[str]) ->
     try:
         build(overrides)
     except MISTAKES as error:
-        return _mistake_text(error)
+        return mistake_text(error)
     return None
 
 
-def _mistake_text(error: Exception) -> str:
+def mistake_text(error: Exception) -> str:
+    """Return one line for an exception of MISTAKES; it names the key, if the exception does."""
     if isinstance(error, MissingMandatoryValue):
         return f"{error.full_key} is missing and has no default; set it"
     if isinstance(error, YAMLError):

@@ -42,17 +42,17 @@ def status(words: Sequence[str], runs_folder: Path, watch: bool, as_json: bool) 
     """
     if watch and as_json:
         raise UserError("--watch draws on a terminal and --json prints once: leave out one of them")
-    console = _console()
+    screen = console()
     if watch:
-        with Live(console=console, auto_refresh=False) as live:
+        with Live(console=screen, auto_refresh=False) as live:
             while True:
-                live.update(_table(_states(words, runs_folder)), refresh=True)
+                live.update(status_table(_states(words, runs_folder)), refresh=True)
                 time.sleep(WATCH_SECONDS)
     states = _states(words, runs_folder)
     if as_json:
         print(json.dumps([state._asdict() for state in states]))
     elif states:
-        console.print(_table(states))
+        screen.print(status_table(states))
     else:
         print(f"there is no run in {runs_folder}")
     return 0
@@ -135,12 +135,14 @@ def _states(words: Sequence[str], runs_folder: Path) -> list[RunState]:
     return [read_state(folder) for folder in find_runs(words, runs_folder)]
 
 
-def _console() -> Console:
-    console = Console()
-    return console if console.is_terminal else Console(width=LINE_WIDTH)
+def console() -> Console:
+    """Return a console that does not break the lines of a table in a log."""
+    found = Console()
+    return found if found.is_terminal else Console(width=LINE_WIDTH)
 
 
-def _table(states: Sequence[RunState]) -> Table:
+def status_table(states: Sequence[RunState]) -> Table:
+    """Return the table of `status`."""
     table = Table("run", "state", box=None)
     for heading in ("moves", "of", "moves/s", "score", "evaluation", "time left"):
         table.add_column(heading, justify="right")

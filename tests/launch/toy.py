@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ class ToyConfig:
     report_env_steps: int = 10
     rate: float = 0.5
     nan_at: int = 0  # env_steps at which a metric is NaN; 0 = never
+    seconds: float = 0.0  # that a move takes
 
     def __post_init__(self) -> None:
         if self.env_steps < 1:
@@ -78,6 +80,7 @@ class ToyLearner:
         end = min(self.config.env_steps, (before // every + 1) * every)
         while self.env_steps < end:
             self.env_steps += 1
+            time.sleep(self.config.seconds)
             self.weight = 3.9 * self.config.rate * math.sin(self.weight) + self.env_steps
             if tick(self.env_steps - before):
                 break

@@ -1,0 +1,266 @@
+"""Which runs a `submit` asks for: configs, overrides with lists, rows of a file and seeds, multiplied."""
+
+import itertools
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from launch.config.experiment import CONFIG_FILE, Experiment, changes, load_experiment
+from launch.errors import UserError
+from launch.learners import registry
+from launch.machine.memory import size_text
+from launch.run.resume import BUDGET
+
+MOST_RUNS = 10_000
+NAME, GROUP, SEED = "run.name", "run.group", "run.seed"
+_BRACKETS = {"[": "]", "{": "}", "(": ")"}
+
+
+class Request(NamedTuple):
+    """The words of a `submit`."""
+
+    configs: tuple[Path, ...]
+    overrides: tuple[str, ...] = ()  # key=value or key=a,b,c
+    seeds: str = ""  # such as 1-8 or 1,5-7; "": the seed of the config
+    group: str = ""  # "": the group of the config
+    rows: Path | None = None  # file with one set of overrides a line
+
+
+class PlannedRun(NamedTuple):
+    """One run of a set."""
+
+    config: Path
+    overrides: tuple[str, ...]  # with name, group and seed
+    experiment: Experiment
+
+    @property
+    def name(self) -> str:
+        """Name of the run."""
+        return self.experiment.run.name
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the run."""
+        return self.experiment.run.folder
+
+    @property
+    def words(self) -> list[str]:
+        """Arguments of `muzero2048` that train the run, from the beginning or from its last save."""
+        return ["train", str(self.config), *self.overrides, "--resume"]
+
+
+def plan_runs(request: Request) -> list[PlannedRun]:
+    """Return all runs of a request, checked.
+
+    Runs are named by what differs: <run.name of the config>-<key>=<value>-...-seed<N>, where the key is as short as is
+    unique among the keys that vary. A run's group is its name without the seed, so that `compare` and wandb draw the
+    seeds of one setting as one curve; with `request.group`, it begins with that.
+
+    Args:
+        request: the words of the user.
+
+    Returns:
+        The runs; configs vary slowest, seeds fastest.
+
+    Raises:
+        UserError: a word, a config or a value is wrong; two runs have one name; or a run exists with another config.
+    """
+    rows = _read_rows(request.rows) if request.rows else [{}]
+    axes = _axes(request.overrides)
+    seeds: list[int | None] = [*parse_seeds(request.seeds)] if request.seeds else [None]
+    if request.seeds and (SEED in axes or any(SEED in row for row in rows)):
+        raise UserError(f"--seeds and {SEED} both set the seeds: leave out one of them")
+    if request.rows and (twice := [key for key in axes if any(key in row for row in rows)]):
+        raise UserError(f"{twice[0]} is set on the command line and in {request.rows}: leave out one of them")
+    varied = {key for key, values in axes.items() if len(values) > 1}
+    varied |= {key for row in rows for key in row if len({other.get(key) for other in rows}) > 1}
+    count = len(request.configs) * len(rows) * len(seeds)
+    for values in axes.values():
+        count *= len(values)
+    if count > MOST_RUNS:
+        raise UserError(f"these lists make {count:,} runs; the most at once are {MOST_RUNS:,}: shorten a list")
+    short = _short_names(varied - {NAME, GROUP, SEED})
+    names_seed = bool(request.seeds) or SEED in varied
+    runs = [
+        _planned(config, {**dict(zip(axes, chosen, strict=True)), **row}, seed, request, short, names_seed)
+        for config, row in itertools.product(request.configs, rows)
+        for chosen in itertools.product(*axes.values())
+        for seed in seeds
+    ]
+    _check_names(runs)
+    for run in runs:
+        _check_existing(run)
+    return runs
+
+
+def check_memory(runs: Sequence[PlannedRun], room: float, where: str) -> None:
+    """Refuse a run that takes more memory than it gets.
+
+    Args:
+        runs: the runs.
+        room: bytes that each of them gets on a node; inf: unknown.
+        where: what gives this memory, in words.
+
+    Raises:
+        UserError: a run does not fit; the line has the numbers and the settings that lower them.
+    """
+    for run in runs:
+        needs = sum(registry.memory(run.experiment.learner, run.experiment.settings).values())
+        if needs > room:
+            keys = registry.spec_of(run.experiment.learner).memory_keys
+            raise UserError(
+                f"{run.name} takes {size_text(needs)} of memory, and {where} gives it {size_text(room)}; lower {keys}"
+            )
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Return the seeds of a text such as 1-8 or 1,5-7; UserError if it cannot be read."""
+    seeds: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if first > last or last - first >= MOST_RUNS:
+            raise UserError(
+                f"--seeds {text}: cannot read '{part}'; give numbers and ascending ranges, such as 1-8 or 1,5"
+            )
+        seeds += range(first, last + 1)
+    if len(set(seeds)) < len(seeds):
+        raise UserError(f"--seeds {text} has a seed twice; give each one once")
+    return seeds
+
+
+def split_values(text: str) -> list[str]:
+    """Split a value at its commas, except those in brackets or quotes: "a,[b,c]" is a and [b,c]."""
+    values, closing, quote = [""], [], ""
+    for letter in text:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        elif letter in _BRACKETS:
+            closing.append(_BRACKETS[letter])
+        elif closing and letter == closing[-1]:
+            closing.pop()
+        elif letter == "," and not closing:
+            values.append("")
+            continue
+        values[-1] += letter
+    return values
+
+
+def _axes(overrides: Sequence[str]) -> dict[str, list[str]]:
+    """Return the values of each key of the overrides."""
+    axes: dict[str, list[str]] = {}
+    for override in overrides:
+        key, values = _split_override(override)
+        if key in axes:
+            raise UserError(f"{key} is set twice: give all its values in one word, {key}=a,b")
+        axes[key] = split_values(values)
+        if "" in axes[key] and len(axes[key]) > 1:
+            raise UserError(f"{override} has an empty value between its commas; leave out a comma")
+        if len(set(axes[key])) < len(axes[key]):
+            raise UserError(f"{override} has a value twice; give each one once")
+    return axes
+
+
+def _split_override(word: str) -> tuple[str, str]:
+    key, equals, value = word.partition("=")
+    if not equals or not re.fullmatch(r"[A-Za-z_][\w.]*", key):
+        raise UserError(f"cannot read the override '{word}'; give key=value or key=a,b,c")
+    return key, value
+
+
+def _read_rows(file: Path) -> list[dict[str, str]]:
+    """Return the sets of overrides of a file: one a line, words as in a shell; # begins a comment."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"--rows {file} cannot be read: {error}") from error
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            words = shlex.split(line, comments=True)
+            row = dict(_split_override(word) for word in words)
+        except (ValueError, UserError) as error:
+            raise UserError(f"{file}, line {number}: {error}") from error
+        if len(row) < len(words):
+            raise UserError(f"{file}, line {number} sets a key twice")
+        if row:
+            rows.append(row)
+    if not rows:
+        raise UserError(f"--rows {file} has no line with key=value")
+    return rows
+
+
+def _short_names(keys: set[str]) -> dict[str, str]:
+    """Return the shortest ending of each dotted key that no other key has."""
+
+    def ending(key: str) -> str:
+        parts = key.split(".")
+        for i in range(1, len(parts)):
+            short = ".".join(parts[-i:])
+            if not any(other != key and f".{other}".endswith(f".{short}") for other in keys):
+                return short
+        return key
+
+    return {key: ending(key) for key in sorted(keys)}
+
+
+def _planned(
+    config: Path,
+    values: dict[str, str],
+    seed: int | None,
+    request: Request,
+    short: dict[str, str],
+    names_seed: bool,
+) -> PlannedRun:
+    """Return the run of one combination, with its name and group."""
+    words = [f"{key}={value}" for key, value in values.items()]
+    if seed is not None:
+        words.append(f"{SEED}={seed}")
+    experiment = load_experiment(config, words)
+    setting = "-".join(f"{short[key]}={_clean(values[key])}" for key in values if key in short)
+    base = experiment.run.name
+    of_seed = f"seed{experiment.run.seed}" if names_seed else ""
+    name = "-".join(part for part in (base, setting, of_seed) if part)
+    of_config = base if len(request.configs) > 1 and request.group else ""
+    group = "/".join(part for part in (request.group or experiment.run.group, of_config, setting) if part)
+    named = (*(word for word in words if not word.startswith((f"{NAME}=", f"{GROUP}="))), f"{NAME}={name}")
+    overrides = (*named, f"{GROUP}={group}")
+    try:
+        run = replace(experiment.run, name=name, group=group)
+    except ValueError as error:
+        raise UserError(f"{config}: {error}; give a shorter run.name=...") from error
+    return PlannedRun(config, overrides, replace(experiment, run=run))
+
+
+def _clean(value: str) -> str:
+    """Return a value with the characters that a run's name may have."""
+    return re.sub(r"[^\w.+]+", "_", value).strip("_")
+
+
+def _check_names(runs: Sequence[PlannedRun]) -> None:
+    first: dict[Path, PlannedRun] = {}
+    for run in runs:
+        other = first.setdefault(run.folder, run)
+        if other is not run:
+            where = f"{other.config} and {run.config}" if other.config != run.config else str(run.config)
+            raise UserError(f"two runs have the name {run.name} ({where}); give each its own run.name")
+
+
+def _check_existing(run: PlannedRun) -> None:
+    """Refuse a run that exists with another config; a changed budget is accepted."""
+    if not (run.folder / CONFIG_FILE).is_file():
+        return
+    saved = load_experiment(run.folder)
+    if saved.learner != run.experiment.learner:
+        raise UserError(f"{run.folder} was trained by the learner '{saved.learner}'; give another run.name=...")
+    accepted = {f"{saved.learner}.{key}" for key in BUDGET} | {"run.runs_folder"}
+    differing = [change for change in changes(saved, run.experiment) if change.partition(":")[0] not in accepted]
+    if differing:
+        raise UserError(
+            f"{run.folder} exists with another config ({', '.join(differing)}); give another run.name=..., or remove it"
+        )

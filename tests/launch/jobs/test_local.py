@@ -1,0 +1,168 @@
+"""Runs on this machine: how many at once, on which cores, and what happens when something is killed."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from launch.errors import UserError
+from launch.jobs.cluster import ClusterConfig
+from launch.jobs.local import Slot, make_slots
+from launch.jobs.run_states import RunState, find_runs, read_state
+from launch.run.run_process import is_locked, read_process
+from launch.run.tracking import read_metrics
+
+ROOT = Path(__file__).parents[3]
+TOY = [sys.executable, str(ROOT / "tests" / "launch" / "toy_main.py"), "muzero2048"]
+RUNS = Path("runs")
+SLOW = "toy.seconds=0.03"  # a run of 100 moves takes 3 s
+
+
+@pytest.fixture(autouse=True)
+def _cluster(toy_yaml: Path, monkeypatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    Path("two.yaml").write_text(f"{{at_once: 2, cores: 1, restarts: 2, prefix: '{' '.join(TOY[:2])}'}}\n")
+
+
+def _submit(*words: str) -> "subprocess.Popen[str]":
+    command = [*TOY, "submit", "toy.yaml", "--on", "two.yaml", "run.evaluate_env_steps=0", *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def _output(launcher: "subprocess.Popen[str]", code: int) -> str:
+    text = launcher.communicate(timeout=60)[0]
+    assert launcher.returncode == code, text
+    return text
+
+
+def _wait_for(condition, seconds: float = 30) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def _saved(name: str, env_steps: int = 10) -> bool:
+    return any(int(path.name) >= env_steps for path in (RUNS / name / "checkpoints").glob("[0-9]*"))
+
+
+def _states() -> list[RunState]:
+    return [read_state(folder) for folder in find_runs([], RUNS)]
+
+
+def _starts(name: str) -> int:
+    return len(json.loads((RUNS / name / "environment.json").read_text()))
+
+
+def _pid(name: str) -> int:
+    process = read_process(RUNS / name)
+    assert process is not None
+    return process.pid
+
+
+def test_cores_are_divided(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 2, 3, 5, 6})
+    assert make_slots(ClusterConfig(at_once=2)) == [Slot((0, 2), ()), Slot((3, 5), ())]
+    assert make_slots(ClusterConfig(at_once=1)) == [Slot((0, 2, 3, 5, 6), ())]
+    assert make_slots(ClusterConfig(at_once=2, cores=1)) == [Slot((0,), ()), Slot((2,), ())]
+    assert [slot.cores for slot in make_slots(ClusterConfig(at_once=6))] == [(0,), (2,), (3,), (5,), (6,), (0,)]
+    with pytest.raises(UserError, match="2 runs at once with 3 cores each need 6 cores, and this process has 5"):
+        make_slots(ClusterConfig(at_once=2, cores=3))
+
+
+def test_gpus_are_divided(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,7")
+    assert [slot.gpus for slot in make_slots(ClusterConfig(at_once=3, gpus=1))] == [("4",), ("5",), ("7",)]
+    assert [slot.gpus for slot in make_slots(ClusterConfig(at_once=1, gpus=2))] == [("4", "5")]
+    with pytest.raises(UserError, match="2 runs at once with gpus: 2 need 4 GPUs, and 3 are there"):
+        make_slots(ClusterConfig(at_once=2, gpus=2))
+
+
+def test_a_grid_is_trained_two_at_a_time():
+    text = _output(_submit("toy.rate=0.1,0.2", "--seeds", "1-2", "toy.seconds=0.01"), 0)
+    assert [state.state for state in _states()] == ["finished"] * 4
+    # A line that says "started" comes when fewer than two runs are in training.
+    training = 0
+    for line in text.splitlines():
+        training += line.endswith(("started, cores 0", "started, cores 1")) - line.endswith(": finished")
+        assert 0 <= training <= 2
+    assert len(re.findall("started, cores 0", text)) == len(re.findall("started, cores 1", text)) == 2
+    again = _output(_submit("toy.rate=0.1,0.2", "--seeds", "1-2", "toy.seconds=0.01"), 0)
+    assert "started" not in again
+    assert {_starts(state.name) for state in _states()} == {1}
+
+
+def test_a_killed_run_is_resumed_and_ends_as_one_that_was_not():
+    launcher = _submit("--seeds", "1-2", SLOW)
+    _wait_for(lambda: _saved("one-seed1"))
+    os.kill(_pid("one-seed1"), signal.SIGKILL)
+    text = _output(launcher, 0)
+    assert "one-seed1: killed by SIGKILL; restart 1 of 2" in text
+    assert [(state.state, _starts(state.name)) for state in _states()] == [("finished", 2), ("finished", 1)]
+    _output(_submit("--seeds", "1", "run.name=other"), 0)
+    killed, whole = ([row["train/score_mean"] for row in read_metrics(RUNS / name) if "train/score_mean" in row]
+                     for name in ("one-seed1", "other-seed1"))  # fmt: skip
+    assert killed == whole
+
+
+def test_a_run_that_always_crashes_fails_and_the_others_go_on():
+    text = _output(_submit("toy.nan_at=50,0"), 1)
+    assert "one-nan_at=50: exit code 1; restart 2 of 2" in text
+    assert "one-nan_at=50: failed, exit code 1: error: training stopped: td/error_abs_mean is nan" in text
+    assert [state.state for state in _states()] == ["finished", "failed"]
+
+
+def test_a_mistake_is_not_tried_again():
+    text = _output(_submit("run.begin_from=nowhere"), 1)
+    assert "restart" not in text
+    assert "one: failed, exit code 2: error: the learner 'toy' cannot begin with a stored network" in text
+
+
+def test_the_runs_outlive_a_killed_launcher_and_the_next_one_finds_them():
+    launcher = _submit("--seeds", "1-3", SLOW)
+    _wait_for(lambda: _saved("one-seed1") and _saved("one-seed2"))
+    launcher.kill()
+    launcher.communicate()
+    assert is_locked(RUNS / "one-seed1")
+    text = _output(_submit("--seeds", "1-3", SLOW), 0)
+    for name in ("one-seed1", "one-seed2"):
+        assert f"{name}: is in training already" in text
+        assert f"{name}: finished" in text
+    assert "one-seed3: started" in text
+    assert [(state.state, _starts(state.name)) for state in _states()] == [("finished", 1)] * 3
+
+
+def test_two_launchers_train_each_run_once():
+    launchers = [_submit("--seeds", "1-2", "toy.seconds=0.02") for _ in range(2)]
+    for launcher in launchers:
+        assert "failed" not in _output(launcher, 0)
+    assert [(state.state, _starts(state.name)) for state in _states()] == [("finished", 1)] * 2
+
+
+def test_a_signal_stops_all_runs_and_the_same_command_goes_on():
+    launcher = _submit("--seeds", "1-3", SLOW)
+    _wait_for(lambda: _saved("one-seed1") and _saved("one-seed2"))
+    launcher.send_signal(signal.SIGTERM)
+    text = _output(launcher, 75)
+    assert "one-seed1: stopped" in text
+    assert "one-seed3" not in {state.name for state in _states()}
+    states = _states()
+    assert [state.state for state in states] == ["stopped"] * 2
+    assert all(0 < state.env_steps < 100 for state in states)
+    _output(_submit("--seeds", "1-3", SLOW), 0)
+    assert [state.state for state in _states()] == ["finished"] * 3
+
+
+def test_a_run_that_a_user_stops_stays_stopped():
+    launcher = _submit("--seeds", "1-2", SLOW)
+    _wait_for(lambda: _saved("one-seed1"))
+    subprocess.run([*TOY, "stop", "one-seed1"], check=True, capture_output=True)
+    text = _output(launcher, 75)
+    assert "one-seed1: stopped" in text
+    assert [(state.state, _starts(state.name)) for state in _states()] == [("stopped", 1), ("finished", 1)]

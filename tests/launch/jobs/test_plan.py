@@ -1,0 +1,215 @@
+"""Sets of runs: names, groups, seeds, rows of a file, and the mistakes that are found before anything starts."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from launch.cli import main
+from launch.errors import UserError
+from launch.jobs.plan import Request, parse_seeds, plan_runs, split_values
+
+TOY = Path("toy.yaml")
+
+
+def _plan(*overrides: str, configs: tuple[Path, ...] = (TOY,), **options) -> list:
+    return plan_runs(Request(configs, overrides, **options))
+
+
+def _names(*overrides: str, **options) -> list[str]:
+    return [run.name for run in _plan(*overrides, **options)]
+
+
+@pytest.fixture
+def ntuple_yaml(tmp_path: Path) -> Path:
+    path = tmp_path / "ntuple.yaml"
+    path.write_text("learner: ntuple\nrun: {name: two, group: g}\nntuple: {rows: 2, columns: 2, network: '0123'}\n")
+    return path
+
+
+def test_lists_multiply_and_seeds_vary_fastest(toy_yaml: Path):
+    runs = _plan("toy.rate=0.1,0.2", "toy.env_steps=20,30", seeds="1-2")
+    assert [run.name for run in runs] == [
+        f"one-rate={rate}-env_steps={steps}-seed{seed}" for rate in (0.1, 0.2) for steps in (20, 30) for seed in (1, 2)
+    ]
+    found = [(run.experiment.settings.rate, run.experiment.settings.env_steps, run.experiment.run.seed) for run in runs]
+    assert found == [(rate, steps, seed) for rate in (0.1, 0.2) for steps in (20, 30) for seed in (1, 2)]
+
+
+def test_the_seeds_of_a_setting_are_one_group(toy_yaml: Path):
+    def groups(**options) -> list[str]:
+        return [run.experiment.run.group for run in _plan("toy.rate=0.1,0.2", seeds="1,2", **options)]
+
+    assert groups() == ["toys/rate=0.1", "toys/rate=0.1", "toys/rate=0.2", "toys/rate=0.2"]
+    assert groups(group="sweep") == ["sweep/rate=0.1", "sweep/rate=0.1", "sweep/rate=0.2", "sweep/rate=0.2"]
+    assert {run.experiment.run.group for run in _plan(seeds="1-3", group="seeds")} == {"seeds"}
+
+
+def test_several_configs_in_one_group_stay_apart(toy_yaml: Path, ntuple_yaml: Path):
+    runs = _plan("run.final_games=7", configs=(TOY, ntuple_yaml), seeds="1", group="both")
+    assert [(run.name, run.experiment.learner, run.experiment.run.group) for run in runs] == [
+        ("one-seed1", "toy", "both/one"), ("two-seed1", "ntuple", "both/two"),
+    ]  # fmt: skip
+    assert all(run.experiment.run.final_games == 7 for run in runs)
+
+
+def test_a_single_value_is_no_part_of_the_name(toy_yaml: Path):
+    assert _names("toy.rate=0.1") == ["one"]
+    assert _names("toy.rate=0.1", "run.name=mine") == ["mine"]
+    assert _names("run.name=a,b", "toy.rate=0.1,0.2") == ["a-rate=0.1", "a-rate=0.2", "b-rate=0.1", "b-rate=0.2"]
+    assert _names(seeds="4") == ["one-seed4"]
+    assert _names("run.seed=4,5") == ["one-seed4", "one-seed5"]
+    assert _names("run.seed=4") == ["one"]
+
+
+def test_keys_with_one_ending_are_told_apart():
+    root = Path(__file__).parents[3]
+    names = [
+        run.name
+        for run in _plan(
+            "muzero.search.gumbel.c_scale=0.1,0.2", "muzero.replay.fresh_steps=0,6", "muzero.network.width=32,64",
+            "muzero.network.cells.line_width=32,64", configs=(root / "configs" / "muzero" / "latent-tree.yaml",),
+        )
+    ]  # fmt: skip
+    assert names[0] == "latent-tree-c_scale=0.1-fresh_steps=0-width=32-line_width=32"
+    assert len(set(names)) == 16
+    both = _plan("muzero.value.h_max=10,20", "muzero.reward.h_max=10,20", configs=(root / "configs/muzero/tiny.yaml",))
+    assert both[0].name == "tiny-muzero-value.h_max=10-reward.h_max=10"
+
+
+def test_the_words_of_a_run_give_the_run_again(toy_yaml: Path):
+    """`submit` starts `muzero2048` with these words."""
+    for run in _plan("toy.rate=0.1,0.2", seeds="1-2"):
+        assert main(run.words) == 0
+        assert (run.folder / "config.yaml").read_text() == run.experiment.to_yaml()
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("a", ["a"]),
+        ("a,b", ["a", "b"]),
+        ("[a,b]", ["[a,b]"]),
+        ("[[0.5,1],[1,2]],[]", ["[[0.5,1],[1,2]]", "[]"]),
+        ("'0123,4567','0145'", ["'0123,4567'", "'0145'"]),
+        ("{a: 1, b: 2}", ["{a: 1, b: 2}"]),
+        ("", [""]),
+    ],
+)
+def test_values_are_split_at_outer_commas(text: str, values: list[str]):
+    assert split_values(text) == values
+
+
+def test_a_quoted_comma_is_part_of_a_value(ntuple_yaml: Path):
+    runs = _plan("ntuple.network='0123','01,23'", configs=(ntuple_yaml,))
+    assert [run.experiment.settings.network for run in runs] == [("0123",), ("01", "23")]
+    assert [run.name for run in runs] == ["two-network=0123", "two-network=01_23"]
+
+
+def test_seeds():
+    assert parse_seeds("1-4") == [1, 2, 3, 4]
+    assert parse_seeds("7, 1-2") == [7, 1, 2]
+
+
+def test_rows_of_a_file(toy_yaml: Path, tmp_path: Path):
+    rows = tmp_path / "rows.txt"
+    rows.write_text("# two settings\ntoy.rate=0.1 toy.env_steps=20\n\ntoy.rate=0.2 toy.env_steps=20  # slow\n")
+    runs = _plan(rows=rows, seeds="1-2")
+    assert [run.name for run in runs] == [
+        "one-rate=0.1-seed1", "one-rate=0.1-seed2", "one-rate=0.2-seed1", "one-rate=0.2-seed2",
+    ]  # fmt: skip
+    assert {run.experiment.settings.env_steps for run in runs} == {20}
+
+
+def test_a_key_that_only_some_rows_set_is_in_the_name(toy_yaml: Path, tmp_path: Path):
+    rows = tmp_path / "rows.txt"
+    rows.write_text("toy.rate=0.1\ntoy.rate=0.1 toy.env_steps=20\n")
+    assert _names(rows=rows) == ["one", "one-env_steps=20"]
+
+
+def test_an_existing_run_with_another_config_is_refused(toy_yaml: Path):
+    (run,) = _plan()
+    assert main(run.words) == 0
+    assert _names("toy.env_steps=200", "toy.report_env_steps=20") == ["one"]  # a budget may change
+    expected = re.escape("runs/one exists with another config (toy.rate: 0.25 -> 0.5)")
+    with pytest.raises(UserError, match=expected):
+        _plan("toy.rate=0.5")
+
+
+MISTAKES = [
+    (["toy.rate=0.1,0.2", "toy.typo=1,2"], "Key 'typo' not in 'ToyConfig'"),
+    (["toy.rate=0.1,fast"], "override toy.rate=fast"),
+    (["toy.env_steps=10,0"], "toy.env_steps is 0; give 1 or more"),
+    (["learner=chess"], "there is no learner 'chess'"),
+    (["run.seed=-1"], "run.seed"),
+    (["run.name=a/b"], "run.name is 'a/b'"),
+    (["run.name=" + "a" * 199, "toy.rate=0.1,0.2"], "give a shorter run.name"),
+    (["toy.rate=0.1,"], "toy.rate=0.1, has an empty value"),
+    (["toy.rate=0.1,0.1"], "has a value twice"),
+    (["toy.rate=0.1", "toy.rate=0.2"], "toy.rate is set twice"),
+    (["=3"], "cannot read the override '=3'"),
+    (["a b=3"], "cannot read the override 'a b=3'"),
+    (["toy.rate=0.1,0.2", "run.group=x", "--seeds", "8-1"], "cannot read '8-1'"),
+    (["--seeds", "1,1"], "has a seed twice"),
+    (["--seeds", "1-2", "run.seed=1,2"], "both set the seeds"),
+    (["--seeds", "one"], "cannot read 'one'"),
+    (["--seeds", "1-"], "cannot read '1-'"),
+    (["--seeds", "1-999999999"], "cannot read '1-999999999'"),
+    (["--seeds", "99999999999"], "run.seed"),
+    (["toy.rate=" + ",".join(map(str, range(200))), "--seeds", "1-100"], "make 20,000 runs"),
+    (["toy.yaml"], "two runs have the name one"),
+    (["missing.yaml"], "there is no config missing.yaml"),
+    (["empty.yaml"], "empty.yaml: "),
+    (["--rows", "missing.txt"], "--rows missing.txt cannot be read"),
+    (["--rows", "blank.txt"], "--rows blank.txt has no line"),
+    (["--rows", "words.txt"], "words.txt, line 1: cannot read the override 'rate'"),
+    (["--rows", "quote.txt"], "quote.txt, line 1: No closing quotation"),
+    (["--rows", "twice.txt"], "twice.txt, line 1 sets a key twice"),
+    (["--rows", "same.txt"], "two runs have the name one"),
+    (["--rows", "rate.txt", "toy.rate=0.3"], "toy.rate is set on the command line and in rate.txt"),
+    (["--rows", "seed.txt", "--seeds", "1-2"], "both set the seeds"),
+    (["--on", "moon"], "--on moon: there is no"),
+    (["--on", "missing.yaml"], "--on missing.yaml: there is no missing.yaml"),
+    (["--on", "typo.yaml"], "typo.yaml: core: Key 'core' not in 'ClusterConfig'. Did you mean: 'cores'?"),
+    (["--on", "value.yaml"], "value.yaml: cluster.at_once is -1"),
+    (["--on", "type.yaml"], "type.yaml: at_once"),
+    (["--on", "engine.yaml"], "engine.yaml: engine: Invalid value 'pbs'"),
+    (["--on", "none.yaml"], "none.yaml: cluster.at_once is 0; give 1 or more on this machine"),
+    (["--on", "variable.yaml"], "variable.yaml: cluster.environment is"),
+    (["--on", "broken.yaml"], "broken.yaml: not YAML"),
+    (["--on", "cores.yaml"], "9999 runs at once with 2 cores each need"),
+    (["--on", "gpus.yaml"], "2 runs at once with gpus: 3 need 6 GPUs, and 4 are there"),
+    (["--on", "small.yaml"], "takes 8.0 MB of memory|one takes 8 B|takes 0.0 kB of memory"),
+    (["run.runs_folder=/proc/runs"], "cannot write the runs folder /proc/runs"),
+    (["run.runs_folder=toy.yaml/runs"], "cannot write the runs folder toy.yaml/runs"),
+    (["--jump"], "there is no option --jump"),
+    (["--group"], "expected one argument"),
+]
+FILES = {
+    "empty.yaml": "", "blank.txt": "# nothing\n", "words.txt": "rate\n", "quote.txt": "toy.rate='1\n",
+    "twice.txt": "toy.rate=1 toy.rate=2\n", "same.txt": "toy.rate=1\ntoy.rate=1\n", "rate.txt": "toy.rate=1\n",
+    "seed.txt": "run.seed=1\n", "typo.yaml": "core: 3\n", "value.yaml": "at_once: -1\n", "type.yaml": "at_once: two\n",
+    "engine.yaml": "engine: pbs\n", "none.yaml": "at_once: 0\n", "variable.yaml": "environment: [A B=3]\n",
+    "broken.yaml": "[\n", "cores.yaml": "{at_once: 9999, cores: 2}\n", "gpus.yaml": "{at_once: 2, gpus: 3}\n",
+    "small.yaml": "memory_gb: 1e-9\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "line"), MISTAKES, ids=lambda value: " ".join(value)[:40] if value else "")
+def test_a_mistake_is_one_line_and_starts_nothing(toy_yaml: Path, capsys, monkeypatch, words: list[str], line: str):
+    for name, text in FILES.items():
+        Path(name).write_text(text)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
+    monkeypatch.setattr("subprocess.Popen", lambda *_, **__: pytest.fail("a process was started"))
+    before = sorted(Path().rglob("*"))
+    assert main(["submit", "toy.yaml", *words]) == 2
+    error = capsys.readouterr().err
+    assert re.search(line, error) or line in error
+    assert error.startswith("error: ")
+    assert error.count("\n") == 1
+    assert sorted(Path().rglob("*")) == before
+
+
+def test_no_config(capsys):
+    assert main(["submit", "toy.rate=1"]) == 2
+    assert "submit needs a config" in capsys.readouterr().err
