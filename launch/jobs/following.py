@@ -14,14 +14,16 @@ from rich.live import Live
 from rich.table import Table
 
 from launch.errors import UserError
-from launch.jobs.run_states import RunState, find_runs, read_state
+from launch.jobs.plan import OUTPUT_FILE
+from launch.jobs.run_states import RunState, find_runs, read_states
+from launch.jobs.slurm import cancel, read_queue
 from launch.run.progress import clock
 from launch.run.run_process import is_locked, read_process
 
-OUTPUT_FILE = "output.log"  # in a run folder: what its processes printed, if `submit` started them
 LINE_WIDTH = 250  # characters of a line of output that is not a terminal
 WATCH_SECONDS = 5.0  # between two readings of all runs
 FOLLOW_SECONDS = 0.5  # between two readings of a growing file
+POLL_SECONDS = 0.2  # between two looks at runs that are saving
 STOP_SECONDS = 600.0  # that `stop` waits for runs to save
 
 
@@ -87,7 +89,7 @@ def logs(word: str, runs_folder: Path, follow: bool) -> int:
 
 
 def stop(words: Sequence[str], runs_folder: Path) -> int:
-    """Stop runs that are in training: they save, and go on from there when they are started again.
+    """Stop runs: those in training save first, those that wait in SLURM's queue leave it. All can be started again.
 
     Args:
         words: runs and groups, see `find_runs`.
@@ -99,17 +101,23 @@ def stop(words: Sequence[str], runs_folder: Path) -> int:
     Raises:
         UserError: a word names nothing, or a run trains on another machine.
     """
-    folders = [folder for folder in find_runs(words, runs_folder) if is_locked(folder)]
+    queue = read_queue()
+    folders = [folder for folder in find_runs(words, runs_folder) if is_locked(folder) or folder.resolve() in queue]
     if not folders:
-        print("none of these runs is in training")
+        print("none of these runs is in training or waits for it")
         return 0
     for folder in folders:
-        _signal(folder)
+        if queued := queue.get(folder.resolve()):
+            cancel(queued)
+        else:
+            _signal(folder)
     until = time.monotonic() + STOP_SECONDS
-    while time.monotonic() < until and (left := [folder for folder in folders if is_locked(folder)]):
-        time.sleep(0.1)
-    for folder in folders:
-        state = read_state(folder)
+    left = folders
+    while left and time.monotonic() < until:
+        time.sleep(POLL_SECONDS)
+        queue = read_queue() if queue else {}
+        left = [folder for folder in left if is_locked(folder) or folder.resolve() in queue]
+    for folder, state in zip(folders, read_states(folders), strict=True):
         print(f"{folder}: {state.state} at {state.env_steps:,} moves")
     return 1 if left else 0
 
@@ -132,7 +140,7 @@ def _one(word: str, runs_folder: Path) -> list[Path]:
 
 
 def _states(words: Sequence[str], runs_folder: Path) -> list[RunState]:
-    return [read_state(folder) for folder in find_runs(words, runs_folder)]
+    return read_states(find_runs(words, runs_folder))
 
 
 def console() -> Console:

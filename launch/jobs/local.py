@@ -19,8 +19,7 @@ from typing import NamedTuple
 
 from launch.errors import UserError
 from launch.jobs.cluster import ClusterConfig
-from launch.jobs.following import OUTPUT_FILE
-from launch.jobs.plan import PlannedRun
+from launch.jobs.plan import OUTPUT_FILE, PlannedRun
 from launch.machine.memory import available_bytes
 from launch.machine.signals import STOPPED, StopSignals
 from launch.run.run_process import is_locked, read_process
@@ -111,7 +110,7 @@ def train_all(runs: Sequence[PlannedRun], cluster: ClusterConfig) -> Outcome:
     or SIGTERM all runs save and stop.
 
     Args:
-        runs: are not finished; some may be in training already.
+        runs: are prepared and not finished; some may be in training already.
         cluster: what each run gets.
 
     Returns:
@@ -196,7 +195,6 @@ class _Launcher:
 
 def _start_process(run: PlannedRun, slot: Slot, cluster: ClusterConfig) -> "subprocess.Popen[bytes]":
     """Start the training of a run on its cores and GPUs; its output goes to its folder."""
-    run.folder.mkdir(parents=True, exist_ok=True)
     own = os.sched_getaffinity(0)
     os.sched_setaffinity(0, slot.cores)  # of this thread; the new process inherits it
     try:

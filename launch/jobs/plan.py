@@ -10,11 +10,14 @@ from typing import NamedTuple
 
 from launch.config.experiment import CONFIG_FILE, Experiment, changes, load_experiment
 from launch.errors import UserError
+from launch.files import write_text
 from launch.learners import registry
 from launch.machine.memory import size_text
 from launch.run.resume import BUDGET
+from launch.run.run_process import has_begun
 
 MOST_RUNS = 10_000
+OUTPUT_FILE = "output.log"  # in a run folder: what its processes printed
 NAME, GROUP, SEED = "run.name", "run.group", "run.seed"
 _BRACKETS = {"[": "]", "{": "}", "(": ")"}
 
@@ -33,8 +36,7 @@ class PlannedRun(NamedTuple):
     """One run of a set."""
 
     config: Path
-    overrides: tuple[str, ...]  # with name, group and seed
-    experiment: Experiment
+    experiment: Experiment  # with the run's own name, group and seed
 
     @property
     def name(self) -> str:
@@ -48,8 +50,13 @@ class PlannedRun(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        """Arguments of `muzero2048` that train the run, from the beginning or from its last save."""
-        return ["train", str(self.config), *self.overrides, "--resume"]
+        """Arguments of `muzero2048` that train the prepared run, from the beginning or from its last save."""
+        return ["train", str(self.folder), "--resume"]
+
+    def prepare(self) -> None:
+        """Make the run's folder with its config: later changes of the config file do not change a run that waits."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_text(self.folder / CONFIG_FILE, self.experiment.to_yaml())
 
 
 def plan_runs(request: Request) -> list[PlannedRun]:
@@ -96,23 +103,26 @@ def plan_runs(request: Request) -> list[PlannedRun]:
     return runs
 
 
-def check_memory(runs: Sequence[PlannedRun], room: float, where: str) -> None:
+def check_memory(runs: Sequence[PlannedRun], room: float, on_gpus: bool) -> None:
     """Refuse a run that takes more memory than it gets.
 
     Args:
         runs: the runs.
-        room: bytes that each of them gets on a node; inf: unknown.
-        where: what gives this memory, in words.
+        room: bytes of memory that each of them gets on a node; inf: unknown.
+        on_gpus: whether JAX's learners are trained on GPUs, whose memory is known only there.
 
     Raises:
         UserError: a run does not fit; the line has the numbers and the settings that lower them.
     """
     for run in runs:
+        if on_gpus and registry.spec_of(run.experiment.learner).uses_jax:
+            continue
         needs = sum(registry.memory(run.experiment.learner, run.experiment.settings).values())
         if needs > room:
             keys = registry.spec_of(run.experiment.learner).memory_keys
             raise UserError(
-                f"{run.name} takes {size_text(needs)} of memory, and {where} gives it {size_text(room)}; lower {keys}"
+                f"{run.name} takes {size_text(needs)} of memory and gets {size_text(room)}; lower {keys}, or change"
+                " memory_gb or at_once of the cluster"
             )
 
 
@@ -228,13 +238,11 @@ def _planned(
     name = "-".join(part for part in (base, setting, of_seed) if part)
     of_config = base if len(request.configs) > 1 and request.group else ""
     group = "/".join(part for part in (request.group or experiment.run.group, of_config, setting) if part)
-    named = (*(word for word in words if not word.startswith((f"{NAME}=", f"{GROUP}="))), f"{NAME}={name}")
-    overrides = (*named, f"{GROUP}={group}")
     try:
         run = replace(experiment.run, name=name, group=group)
     except ValueError as error:
         raise UserError(f"{config}: {error}; give a shorter run.name=...") from error
-    return PlannedRun(config, overrides, replace(experiment, run=run))
+    return PlannedRun(config, replace(experiment, run=run))
 
 
 def _clean(value: str) -> str:
@@ -252,8 +260,8 @@ def _check_names(runs: Sequence[PlannedRun]) -> None:
 
 
 def _check_existing(run: PlannedRun) -> None:
-    """Refuse a run that exists with another config; a changed budget is accepted."""
-    if not (run.folder / CONFIG_FILE).is_file():
+    """Refuse a run that was trained with another config; a changed budget is accepted."""
+    if not has_begun(run.folder):
         return
     saved = load_experiment(run.folder)
     if saved.learner != run.experiment.learner:

@@ -8,12 +8,13 @@ from typing import Any, Literal, NamedTuple
 
 from launch.config.experiment import CONFIG_FILE, Experiment, load_experiment
 from launch.errors import UserError
+from launch.jobs.slurm import QueuedRun, read_queue
 from launch.run.checkpoints import newest_checkpoint
 from launch.run.resume import in_folder, is_finished
-from launch.run.run_process import RunProcess, is_locked, read_process
+from launch.run.run_process import RunProcess, has_begun, is_locked, read_process
 from launch.run.tracking import METRICS_FILE
 
-State = Literal["running", "stopped", "finished", "failed", "queued", "requeued"]
+State = Literal["new", "queued", "running", "stopped", "requeued", "finished", "failed"]
 
 TAIL_BYTES = 200_000  # of metrics.jsonl that are read: some 100 rows of the longest kind
 SPEED_ROWS = 10  # reports over which the speed is measured
@@ -70,8 +71,21 @@ def find_runs(words: Sequence[str], runs_folder: Path) -> list[Path]:
     return list(found)
 
 
-def read_state(folder: Path) -> RunState:
+def read_states(folders: Sequence[Path]) -> list[RunState]:
+    """Read the states of runs, and SLURM's queue; see `read_state`."""
+    queue = read_queue()
+    return [read_state(folder, queue.get(folder.resolve())) for folder in folders]
+
+
+def read_state(folder: Path, queued: QueuedRun | None = None) -> RunState:
     """Read the state of one run.
+
+    Args:
+        folder: of the run.
+        queued: its place in SLURM's queue; None: it is not there.
+
+    Returns:
+        The state.
 
     Raises:
         UserError: its config cannot be read.
@@ -82,7 +96,7 @@ def read_state(folder: Path) -> RunState:
     reports = [row for row in rows if "eval/score_mean" not in row]
     env_steps = int(rows[-1]["env_steps"]) if rows else 0
     total = experiment.settings.env_steps
-    state, line = _state(experiment, process)
+    state, line = _state(experiment, process, queued)
     speed = _speed(reports)
     return RunState(
         name=folder.name,
@@ -96,19 +110,25 @@ def read_state(folder: Path) -> RunState:
         score=_last(rows, "train/score_mean"),
         evaluation=_last(rows, "eval/score_mean"),
         seconds_left=max(0, total - env_steps) / speed if speed and state == "running" else None,
-        place=_place(process) if process else "",
+        place=_place(process, queued),
         line=line,
     )
 
 
-def _state(experiment: Experiment, process: RunProcess | None) -> tuple[State, str]:
+def _state(experiment: Experiment, process: RunProcess | None, queued: QueuedRun | None) -> tuple[State, str]:
     """Return the state of a run and why it does not go on."""
     folder = experiment.run.folder
     if is_locked(folder):
         return "running", ""
+    if queued and queued.is_waiting:
+        return "requeued" if process else "queued", queued.reason
+    if queued and queued.state in ("RUNNING", "CONFIGURING"):
+        return "running", "starting or ending"  # or its lock is not visible here
     checkpoint = newest_checkpoint(folder)
     if checkpoint and is_finished(experiment, checkpoint):
         return "finished", ""
+    if not has_begun(folder):
+        return "new", ""
     if process is None or process.is_stopped:
         return "stopped", ""
     if process.exit_code is None:
@@ -118,7 +138,9 @@ def _state(experiment: Experiment, process: RunProcess | None) -> tuple[State, s
     return "failed", process.line
 
 
-def _place(process: RunProcess) -> str:
+def _place(process: RunProcess | None, queued: QueuedRun | None) -> str:
+    if process is None or (queued and process.job != queued.job):
+        return f"job {queued.job}" if queued else ""
     job = f"job {process.job}" if process.job else f"process {process.pid}"
     gpus = f", GPU {process.gpus}" if process.gpus else ""
     return f"{process.host}, {job}{gpus}"

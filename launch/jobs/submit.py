@@ -1,6 +1,8 @@
 """`muzero2048 submit`: check a set of runs, print the plan, and bring each run to its end."""
 
 import json
+import math
+import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,14 +11,15 @@ from rich.table import Table
 
 from launch.config.experiment import CONFIG_FILE, Experiment, load_experiment, read_yaml
 from launch.errors import LaunchError, UserError
-from launch.jobs import local
-from launch.jobs.cluster import load_cluster, resources
+from launch.jobs import local, slurm
+from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster, resources
 from launch.jobs.following import console, status_table
 from launch.jobs.plan import PlannedRun, Request, check_memory, plan_runs
-from launch.jobs.run_states import RunState, read_state
+from launch.jobs.run_states import read_state, read_states
 from launch.machine.signals import STOPPED
 from launch.run.checkpoints import newest_checkpoint
 from launch.run.resume import BUDGET, is_finished
+from launch.run.run_process import is_locked
 
 FAILED = 1  # exit code if a run has failed
 
@@ -40,17 +43,50 @@ def submit(request: Request, on: str, dry_run: bool) -> int:
     folders = {Path(run.experiment.run.runs_folder) for run in runs}
     for folder in sorted(folders):
         _check_writable(folder)
+    to_do = [run for run in runs if not _is_finished(run)]
+    if cluster.engine == SLURM:
+        return _submit_to_slurm(runs, to_do, cluster, dry_run)
+    return _train_here(runs, to_do, cluster, dry_run)
+
+
+def _train_here(runs: Sequence[PlannedRun], to_do: Sequence[PlannedRun], cluster: ClusterConfig, dry_run: bool) -> int:
     slots = local.make_slots(cluster)
-    check_memory(runs, local.memory_of_a_run(cluster), f"at_once = {cluster.at_once}")
-    states = {run.name: read_state(run.folder) for run in runs if (run.folder / CONFIG_FILE).is_file()}
-    console().print(_plan_table(runs, states, resources(cluster, slots[0].cores), _known_speeds(folders)))
+    check_memory(to_do, local.memory_of_a_run(cluster), bool(cluster.gpus))
+    _print_plan(runs, resources(cluster, slots[0].cores))
     if dry_run:
         return 0
-    outcome = local.train_all([run for run in runs if not _is_finished(run)], cluster)
-    console().print(status_table([read_state(run.folder) for run in runs if (run.folder / CONFIG_FILE).is_file()]))
+    for run in to_do:
+        if not is_locked(run.folder):
+            run.prepare()
+    outcome = local.train_all(to_do, cluster)
+    console().print(status_table(read_states([run.folder for run in runs])))
     if outcome.failed:
         return FAILED
     return STOPPED if outcome.stopped else 0
+
+
+def _submit_to_slurm(
+    runs: Sequence[PlannedRun], to_do: Sequence[PlannedRun], cluster: ClusterConfig, dry_run: bool
+) -> int:
+    check_memory(to_do, cluster.memory_gb * 1e9 or math.inf, bool(cluster.gpus))
+    queue = slurm.read_queue()
+    to_do = [run for run in to_do if not is_locked(run.folder) and run.folder.resolve() not in queue]
+    _print_plan(runs, resources(cluster))
+    if not to_do:
+        print("all of them are finished, in training or in the queue")
+        return 0
+    name = re.sub(r"[^\w.-]", "_", to_do[0].experiment.run.group.partition("/")[0]) or "muzero2048"
+    runs_folder = Path(to_do[0].experiment.run.runs_folder)
+    script = slurm.make_script(to_do, cluster, name, runs_folder / slurm.FOLDER)
+    if dry_run:
+        print(script)
+        return 0
+    slurm.check_script(script)
+    for run in to_do:
+        run.prepare()
+    job = slurm.submit_script(script, runs_folder, name)
+    print(f"job {job}: {len(to_do)} runs; `muzero2048 status` shows them, `muzero2048 stop` ends them")
+    return 0
 
 
 def _is_finished(run: PlannedRun) -> bool:
@@ -70,7 +106,12 @@ def _check_writable(folder: Path) -> None:
         ) from error
 
 
-def _plan_table(runs: Sequence[PlannedRun], states: dict[str, RunState], gets: str, speeds: dict[str, float]) -> Table:
+def _print_plan(runs: Sequence[PlannedRun], gets: str) -> None:
+    """Print a row for each run: its state, its moves, the expected time and what it gets."""
+    existing = [run for run in runs if (run.folder / CONFIG_FILE).is_file()]
+    found = read_states([run.folder for run in existing])
+    states = {run.name: state for run, state in zip(existing, found, strict=True)}
+    speeds = _known_speeds({Path(run.experiment.run.runs_folder) for run in runs})
     table = Table("run", "learner", "state", box=None)
     for heading in ("moves", "to do", "expected hours"):
         table.add_column(heading, justify="right")
@@ -88,7 +129,7 @@ def _plan_table(runs: Sequence[PlannedRun], states: dict[str, RunState], gets: s
             f"{left / speed / 3600:.1f}" if speed else "unknown",
             gets,
         )
-    return table
+    console().print(table)
 
 
 def _known_speeds(folders: set[Path]) -> dict[str, float]:

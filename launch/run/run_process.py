@@ -21,6 +21,7 @@ from launch.config.experiment import CONFIG_FILE
 from launch.errors import LaunchError, UserError, warn
 from launch.files import write_json
 from launch.machine.signals import STOPPED
+from launch.run.tracking import METRICS_FILE
 
 PROCESS_FILE = "process.json"
 LOCK_FILE = "process.lock"
@@ -124,6 +125,11 @@ def read_process(folder: Path) -> RunProcess | None:
         return RunProcess(**{field.name: values[field.name] for field in fields(RunProcess)})
     except (OSError, ValueError, TypeError, KeyError):
         return None
+
+
+def has_begun(folder: Path) -> bool:
+    """Return whether a training has begun in a run folder, in this version or an earlier one without process.json."""
+    return any((folder / name).exists() for name in (PROCESS_FILE, METRICS_FILE))
 
 
 def is_locked(folder: Path) -> bool:

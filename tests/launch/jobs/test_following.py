@@ -13,7 +13,7 @@ import pytest
 
 from launch.cli import main
 from launch.files import write_json
-from launch.jobs.following import OUTPUT_FILE
+from launch.jobs.plan import OUTPUT_FILE
 from launch.jobs.run_states import TAIL_BYTES, find_runs, read_state
 from launch.run.run_process import PROCESS_FILE, owning, read_process, this_process
 
@@ -198,7 +198,7 @@ def test_stop_waits_until_the_runs_have_saved(toy_yaml: Path, capsys):
     for training in trainings:
         training.communicate()
     assert main(["stop", "toys"]) == 0
-    assert capsys.readouterr().out == "none of these runs is in training\n"
+    assert capsys.readouterr().out == "none of these runs is in training or waits for it\n"
 
 
 def test_a_run_on_another_machine_is_stopped_there(toy_yaml: Path, capsys):

@@ -1,0 +1,216 @@
+"""Train a set of runs on a cluster with SLURM: one array of jobs, driven by a script that a person can read and keep.
+
+The scheduler is the only one that knows which runs wait. Its queue names the script of each job, and the script names
+the run of each task, so nothing else is kept.
+"""
+
+import getpass
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from launch.errors import UserError, warn
+from launch.files import write_text
+from launch.jobs.cluster import ClusterConfig
+from launch.jobs.plan import OUTPUT_FILE, PlannedRun
+from launch.machine.signals import STOPPED
+
+FOLDER = ".slurm"  # in the runs folder: the scripts, and what they print
+CALL_SECONDS = 60.0  # that a call of SLURM may take
+_TASK = re.compile(r"^    (\d+)\) folder=(.*) ;;$", re.MULTILINE)
+_CHDIR = re.compile(r"^#SBATCH --chdir=(.*)$", re.MULTILINE)
+
+# One process trains; the shell, which alone gets SLURM's signals (B:), passes them on. `wait` also ends at a signal, so
+# it is repeated until the process has ended. SLURM does not requeue a job that saved and ended: the script does it.
+BODY = """\
+# Trains until done, or until the signal before the time limit or a preemption; then it has saved, and is requeued.
+# A crash (another exit code than 0, 2 and {stopped}) starts it again from its last save, up to {restarts} times.
+child=
+trap '[ -z "$child" ] || kill -TERM "$child" 2>/dev/null' TERM
+for attempt in $(seq 0 {restarts}); do
+    {command} train "$folder" --resume >> "$folder/{output}" 2>&1 &
+    child=$!
+    wait "$child"; code=$?
+    while kill -0 "$child" 2>/dev/null; do wait "$child"; code=$?; done
+    case $code in 0|2|{stopped}) break ;; esac
+done
+job=${{SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}}${{SLURM_ARRAY_TASK_ID:+_$SLURM_ARRAY_TASK_ID}}
+if [ "$code" = {stopped} ] && timeout 60 scontrol requeue "$job"; then
+    sleep 600  # SLURM ends this shell
+fi
+exit "$code"
+"""
+
+
+class QueuedRun(NamedTuple):
+    """A run in SLURM's queue."""
+
+    job: str  # such as 17_3
+    state: str  # in SLURM's words, such as PENDING
+    reason: str  # why it waits, or ""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the job has not started, or has been requeued."""
+        return self.state in ("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
+
+
+def make_script(runs: Sequence[PlannedRun], cluster: ClusterConfig, name: str, output: Path) -> str:
+    """Return the script of an array of jobs, one for each run.
+
+    Args:
+        runs: in the order of the tasks 1, 2, ...
+        cluster: what each run gets.
+        name: of the job.
+        output: folder for what the scripts print; the output of a run goes to its own folder.
+    """
+    tasks = _tasks_per_node(cluster)
+    at_once = f"%{cluster.at_once}" if cluster.at_once else ""
+    lines = [
+        f"--job-name={name}",
+        f"--array=1-{len(runs)}{at_once}",
+        f"--nodes={cluster.nodes}",
+        f"--ntasks-per-node={tasks}",
+        f"--cpus-per-task={max(1, cluster.cores // tasks)}" if cluster.cores else "",
+        f"--mem={round(cluster.memory_gb * 1000)}M" if cluster.memory_gb else "",
+        f"--gpus-per-node={cluster.gpus}" if cluster.gpus else "",
+        f"--time={_time(cluster.hours)}",
+        f"--signal=B:TERM@{cluster.save_seconds}",
+        "--requeue",
+        "--open-mode=append",
+        f"--output={output}/%x-%A_%a.out",
+        f"--chdir={Path.cwd()}",
+        *(f"--{key}={getattr(cluster, key)}" for key in ("partition", "account", "qos", "constraint")
+          if getattr(cluster, key)),
+        *cluster.options,
+    ]  # fmt: skip
+    program = f"{cluster.prefix} muzero2048" if cluster.prefix else f"{shlex.quote(sys.executable)} -m launch"
+    if cluster.nodes * tasks > 1:
+        program = f"srun --kill-on-bad-exit=1 {program}"
+    environment = cluster.environment if cluster.nodes * tasks > 1 else ("JAX_NUM_PROCESSES=1", *cluster.environment)
+    return "\n".join(
+        [
+            "#!/bin/bash",
+            "# Written by `muzero2048 submit`. To start it again by hand: sbatch THIS FILE",
+            *(f"#SBATCH {line}" for line in lines if line),
+            "",
+            "case $SLURM_ARRAY_TASK_ID in",
+            *(f"    {i}) folder={shlex.quote(str(run.folder))} ;;" for i, run in enumerate(runs, start=1)),
+            "esac",
+            *(f"export {shlex.quote(variable)}" for variable in environment),
+            *cluster.setup,
+            "",
+            BODY.format(restarts=cluster.restarts, stopped=STOPPED, command=program, output=OUTPUT_FILE),
+        ]
+    )
+
+
+def check_script(script: str) -> None:
+    """Let SLURM check a script without starting it.
+
+    Raises:
+        UserError: there is no SLURM, or it refuses the script; the line is SLURM's.
+    """
+    if not shutil.which("sbatch"):
+        raise UserError("engine is slurm, but there is no sbatch on this machine; --dry-run prints the script alone")
+    _call(["sbatch", "--test-only"], script)
+
+
+def submit_script(script: str, runs_folder: Path, name: str) -> str:
+    """Keep the script and give it to SLURM.
+
+    Args:
+        script: the text.
+        runs_folder: the script is kept in its folder FOLDER.
+        name: begins the name of the file.
+
+    Returns:
+        The number of the job.
+
+    Raises:
+        UserError: SLURM refuses it.
+    """
+    folder = runs_folder / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{name}-{datetime.now():%Y%m%d-%H%M%S-%f}.sbatch"
+    write_text(file, script)
+    return _call(["sbatch", "--parsable", str(file.absolute())]).strip().partition(";")[0]
+
+
+def read_queue() -> dict[Path, QueuedRun]:
+    """Return the runs of this user in SLURM's queue, by folder; none if there is no SLURM, or it does not answer."""
+    if not shutil.which("squeue"):
+        return {}
+    try:
+        listed = _call(["squeue", "--array", "--noheader", f"--user={getpass.getuser()}", "--format=%i|%T|%r|%o"])
+    except UserError as error:
+        warn(f"the queue of SLURM is not known: {error}")
+        return {}
+    found: dict[Path, QueuedRun] = {}
+    for line in listed.splitlines():
+        job, state, reason, script = line.split("|", 3)
+        folder = _folders_of(script.split(" ")[0]).get(job.partition("_")[2])
+        if folder:
+            found[folder] = QueuedRun(job, state, "" if reason == "None" else reason)
+    return found
+
+
+def cancel(queued: QueuedRun) -> None:
+    """Take a run out of the queue: one that waits at once, one in training after it saved, without a requeue.
+
+    Raises:
+        UserError: SLURM refuses it.
+    """
+    if queued.is_waiting:
+        _call(["scancel", queued.job])
+        return
+    _call(["scontrol", "update", f"JobId={queued.job}", "Requeue=0"])
+    _call(["scancel", "--batch", "--signal=TERM", queued.job])
+
+
+def _folders_of(script: str) -> dict[str, Path]:
+    """Return the run folders of a script by the number of the task; none if `submit` did not write it."""
+    try:
+        text = Path(script).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return {}
+    place = _CHDIR.search(text)
+    if not place:
+        return {}
+    return {number: Path(place[1], *shlex.split(folder)).resolve() for number, folder in _TASK.findall(text)}
+
+
+def _tasks_per_node(cluster: ClusterConfig) -> int:
+    """Return the processes on each node: JAX gives each process of a SLURM step one GPU. Alone, a process takes all."""
+    return max(1, cluster.gpus) if cluster.nodes > 1 else 1
+
+
+def _time(hours: float) -> str:
+    minutes = max(1, round(60 * hours))
+    return f"{minutes // 60}:{minutes % 60:02d}:00"
+
+
+def _call(command: Sequence[str], text: str = "") -> str:
+    """Return what a command of SLURM prints."""
+    try:
+        done = subprocess.run(
+            command, input=text, capture_output=True, text=True, timeout=CALL_SECONDS, env=_environment()
+        )
+    except subprocess.TimeoutExpired as error:
+        raise UserError(f"{command[0]} did not answer for {CALL_SECONDS:.0f} s; is SLURM working?") from error
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise UserError(f"SLURM refuses it: {lines[-1]}")
+    return done.stdout
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment without the variables of a job in which this process may run: sbatch would take them."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_JOB", "SLURM_ARRAY"))}

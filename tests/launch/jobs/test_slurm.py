@@ -1,0 +1,240 @@
+"""The script of an array of jobs, run by bash without SLURM, and what is read from and said to SLURM's commands.
+
+`make test-cluster` runs tests/cluster on a real SLURM.
+"""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from launch.cli import main
+from launch.jobs.cluster import ClusterConfig
+from launch.jobs.plan import PlannedRun, Request, plan_runs
+from launch.jobs.run_states import read_states
+from launch.jobs.slurm import QueuedRun, make_script, read_queue
+from launch.run.run_process import owning
+
+ROOT = Path(__file__).parents[3]
+PREFIX = f"{sys.executable} {ROOT / 'tests' / 'launch' / 'toy_main.py'}"
+OUTPUT = Path("runs/.slurm")
+
+
+@pytest.fixture(autouse=True)
+def _commands(toy_yaml: Path, tmp_path: Path, monkeypatch) -> None:
+    """Replace SLURM's commands by programs that write their words to calls.txt and print the file of their name."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("sbatch", "squeue", "scontrol", "scancel"):
+        program = folder / name
+        program.write_text(
+            f'#!/bin/bash\necho "{name} $*" >> {tmp_path}/calls.txt\n'
+            f"cat {tmp_path}/{name}.out 2>/dev/null\nif [ -e {tmp_path}/{name}.err ]; then\n"
+            f"    cat {tmp_path}/{name}.err >&2; exit 1\nfi\nexit 0\n"
+        )
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("USER", "somebody")
+    Path("slurm.yaml").write_text(f"{{engine: slurm, prefix: '{PREFIX}', hours: 1, cores: 2}}\n")
+
+
+def _calls() -> list[str]:
+    file = Path("calls.txt")
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def _runs(*overrides: str, seeds: str = "1-2") -> list[PlannedRun]:
+    return plan_runs(Request((Path("toy.yaml"),), overrides, seeds))
+
+
+def _headers(script: str) -> list[str]:
+    return re.findall(r"^#SBATCH (.*)$", script, re.MULTILINE)
+
+
+def _start(script: str, task: int = 1) -> "subprocess.Popen[str]":
+    environment = os.environ | {"SLURM_ARRAY_JOB_ID": "17", "SLURM_ARRAY_TASK_ID": str(task), "SLURM_JOB_ID": "19"}
+    return subprocess.Popen(["bash", "-c", script], env=environment, stderr=subprocess.DEVNULL, text=True)
+
+
+def _cluster(**settings: object) -> ClusterConfig:
+    return ClusterConfig(engine="slurm", prefix=PREFIX, **settings)  # type: ignore[arg-type]
+
+
+def test_what_the_jobs_ask_for():
+    cluster = _cluster(
+        at_once=3, cores=8, memory_gb=1.5, gpus=2, hours=1.5, save_seconds=90, partition="gpu", account="lab",
+        qos="low", constraint="a100", options=("--exclude=n3",), setup=("module load cuda",), environment=("A=b c",),
+    )  # fmt: skip
+    script = make_script(_runs(), cluster, "name", OUTPUT)
+    assert _headers(script) == [
+        "--job-name=name", "--array=1-2%3", "--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=8", "--mem=1500M",
+        "--gpus-per-node=2", "--time=1:30:00", "--signal=B:TERM@90", "--requeue", "--open-mode=append",
+        "--output=runs/.slurm/%x-%A_%a.out", f"--chdir={Path.cwd()}", "--partition=gpu", "--account=lab", "--qos=low",
+        "--constraint=a100", "--exclude=n3",
+    ]  # fmt: skip
+    assert "\nexport 'A=b c'\nmodule load cuda\n" in script
+    assert "srun" not in script
+    assert "export JAX_NUM_PROCESSES=1\n" in script  # each job trains a run of its own
+
+
+def test_several_nodes_start_one_process_for_each_gpu():
+    script = make_script(_runs(), _cluster(nodes=2, gpus=4, cores=32, at_once=0), "name", OUTPUT)
+    assert {"--nodes=2", "--ntasks-per-node=4", "--gpus-per-node=4", "--cpus-per-task=8", "--array=1-2"} <= set(
+        _headers(script)
+    )
+    assert "\n    srun --kill-on-bad-exit=1 " in script
+    assert "JAX_NUM_PROCESSES" not in script
+
+
+@pytest.mark.parametrize(
+    ("hours", "time"), [(24.0, "24:00:00"), (0.5, "0:30:00"), (0.001, "0:01:00"), (200.0, "200:00:00")]
+)
+def test_the_time_limit(hours: float, time: str):
+    assert f"--time={time}" in _headers(make_script(_runs(), _cluster(hours=hours), "name", OUTPUT))
+
+
+def test_a_task_trains_its_run():
+    runs = _runs()
+    for run in runs:
+        run.prepare()
+    job = _start(make_script(runs, _cluster(), "name", OUTPUT), task=2)
+    assert job.wait(60) == 0
+    assert [state.state for state in read_states([run.folder for run in runs])] == ["new", "finished"]
+    assert "\nmean " in (runs[1].folder / "output.log").read_text()
+    assert not any(call.startswith("scontrol requeue") for call in _calls())
+
+
+def test_a_signal_saves_and_requeues():
+    (run,) = _runs("toy.seconds=0.05", seeds="1")
+    run.prepare()
+    Path("scontrol.err").write_text("refused")  # else the script would wait for SLURM to end it
+    job = _start(make_script([run], _cluster(), "name", OUTPUT))
+    until = time.monotonic() + 30
+    while not list(run.folder.glob("checkpoints/*0")):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    job.send_signal(signal.SIGTERM)
+    assert job.wait(30) == 75
+    assert _calls() == ["scontrol requeue 17_1"]
+    (state,) = read_states([run.folder])
+    assert state.state == "stopped"
+    assert 0 < state.env_steps < 100
+
+
+def test_a_crash_is_tried_again_in_the_same_job():
+    (run,) = _runs("toy.nan_at=50", seeds="1")
+    run.prepare()
+    assert _start(make_script([run], _cluster(restarts=2), "name", OUTPUT)).wait(60) == 1
+    assert (run.folder / "output.log").read_text().count("error: training stopped") == 3
+    assert _calls() == []
+
+
+def test_a_mistake_is_not_tried_again():
+    (run,) = _runs("run.begin_from=nowhere", seeds="1")
+    run.prepare()
+    assert _start(make_script([run], _cluster(restarts=2), "name", OUTPUT)).wait(60) == 2
+    assert (run.folder / "output.log").read_text().count("error: ") == 1
+
+
+def test_a_dry_run_prints_the_script_and_starts_nothing(capsys):
+    assert main(["submit", "toy.yaml", "--seeds", "1-2", "--on", "slurm.yaml", "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert "#SBATCH --array=1-2\n" in out.replace("%1", "")
+    assert "    2) folder=runs/one-seed2 ;;\n" in out
+    assert subprocess.run(["bash", "-n"], input=out[out.index("#!/bin/bash") :], text=True, check=False).returncode == 0
+    assert not Path("runs").exists()
+    assert not any(call.startswith("sbatch") for call in _calls())
+
+
+def test_submit_checks_then_gives_the_script_to_slurm(capsys):
+    Path("sbatch.out").write_text("41;cluster\n")
+    assert main(["submit", "toy.yaml", "--seeds", "1-2", "--on", "slurm.yaml"]) == 0
+    assert "job 41: 2 runs" in capsys.readouterr().out
+    (script,) = Path("runs/.slurm").glob("toys-*.sbatch")
+    assert [call for call in _calls() if call.startswith("sbatch")] == [
+        "sbatch --test-only", f"sbatch --parsable {script.absolute()}",
+    ]  # fmt: skip
+    assert (Path("runs/one-seed1") / "config.yaml").is_file()
+
+
+def test_a_script_that_slurm_refuses_is_one_line_and_leaves_nothing(capsys):
+    Path("sbatch.err").write_text("sbatch: error: invalid partition specified: moon\n")
+    assert main(["submit", "toy.yaml", "--on", "slurm.yaml"]) == 2
+    error = capsys.readouterr().err
+    assert error == "error: SLURM refuses it: sbatch: error: invalid partition specified: moon\n"
+    assert not Path("runs").exists()
+
+
+def test_without_slurm(capsys, monkeypatch):
+    monkeypatch.setenv("PATH", "/usr/bin/nowhere")
+    assert main(["submit", "toy.yaml", "--on", "slurm.yaml"]) == 2
+    assert "engine is slurm, but there is no sbatch on this machine" in capsys.readouterr().err
+
+
+def _queue(lines: str) -> None:
+    """Submit two runs, and let the queue hold these lines, in which SCRIPT is the script of the runs."""
+    Path("sbatch.out").write_text("41\n")
+    main(["submit", "toy.yaml", "--seeds", "1-2", "--on", "slurm.yaml"])
+    (script,) = Path("runs/.slurm").glob("*.sbatch")
+    Path("squeue.out").write_text(lines.replace("SCRIPT", shlex.quote(str(script.absolute()))))
+    Path("calls.txt").unlink()
+
+
+def test_the_queue_names_runs_by_their_script():
+    _queue(
+        "41_1|RUNNING|None|SCRIPT\n41_2|PENDING|JobArrayTaskLimit|SCRIPT\n40_1|RUNNING|None|/elsewhere.sh\n7|RUNNING|None|(null)\n"
+    )
+    assert read_queue() == {
+        Path("runs/one-seed1").resolve(): QueuedRun("41_1", "RUNNING", ""),
+        Path("runs/one-seed2").resolve(): QueuedRun("41_2", "PENDING", "JobArrayTaskLimit"),
+    }
+
+
+def test_states_of_queued_runs():
+    _queue("41_1|RUNNING|None|SCRIPT\n41_2|PENDING|Priority|SCRIPT\n")
+    first, second = Path("runs/one-seed1"), Path("runs/one-seed2")
+    states = read_states([first, second])
+    assert [(state.state, state.place, state.line) for state in states] == [
+        ("running", "job 41_1", "starting or ending"), ("queued", "job 41_2", "Priority"),
+    ]  # fmt: skip
+    with owning(second) as owner:
+        owner.begin()
+        owner.end(75)
+    assert read_states([second])[0].state == "requeued"
+    with owning(first) as owner:
+        owner.begin()
+        assert read_states([first])[0].state == "running"
+
+
+def test_runs_in_the_queue_are_not_submitted_again(capsys):
+    _queue("41_1|RUNNING|None|SCRIPT\n41_2|PENDING|Priority|SCRIPT\n")
+    capsys.readouterr()
+    assert main(["submit", "toy.yaml", "--seeds", "1-2", "--on", "slurm.yaml"]) == 0
+    assert "all of them are finished, in training or in the queue" in capsys.readouterr().out
+    assert main(["submit", "toy.yaml", "--seeds", "1-3", "--on", "slurm.yaml"]) == 0
+    newest = max(Path("runs/.slurm").glob("*.sbatch"), key=lambda file: file.stat().st_mtime_ns)
+    assert re.findall(r"\d+\) folder=.*", newest.read_text()) == ["1) folder=runs/one-seed3 ;;"]
+
+
+def test_stop_takes_runs_out_of_the_queue(monkeypatch):
+    _queue("41_1|RUNNING|None|SCRIPT\n41_2|PENDING|Priority|SCRIPT\n")
+    monkeypatch.setattr("launch.jobs.following.STOP_SECONDS", 0.0)
+    assert main(["stop", "toys"]) == 1  # this queue never changes
+    assert [call for call in _calls() if not call.startswith("squeue")] == [
+        "scontrol update JobId=41_1 Requeue=0", "scancel --batch --signal=TERM 41_1", "scancel 41_2",
+    ]  # fmt: skip
+
+
+def test_a_queue_that_does_not_answer_is_a_warning(capsys):
+    Path("squeue.err").write_text("squeue: error: Unable to contact slurm controller\n")
+    assert main(["status"]) == 0
+    assert (
+        "warning: the queue of SLURM is not known: SLURM refuses it: squeue: error: Unable" in capsys.readouterr().err
+    )
