@@ -1,6 +1,7 @@
 # You need Python >= 3.11 and make. Every target sets up the rest, except lock, which needs uv.
 #   make demo    train, evaluate and compare both learners (under 10 minutes on 2 idle cores; continues if it was stopped)
 #   make test    the fast tests;  make test-slow  the slow ones;  make check  format, lint, types
+#   make test-cluster  submit on a real SLURM, which it installs and starts (root, Debian)
 #   make test-mutants  83 faults put into the code one at a time: the fast tests must catch each (15 minutes on a core)
 #   make bench   the environment against pgx and jumanji, n-tuples against TDL2048+ if the variable TDL2048 names its
 #                binary, the search against mctx
@@ -15,7 +16,7 @@ RUN := $(BIN)/muzero2048
 WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, (os.cpu_count() or 1) + 1))')
 DEMO := runs/quick-ntuple runs/quick-muzero
 
-.PHONY: demo test fast-tests test-slow test-mutants check bench lock clean
+.PHONY: demo test fast-tests test-slow test-cluster test-mutants check bench lock clean
 
 demo: $(READY)
 	$(RUN) train configs/quick/ntuple.yaml --resume
@@ -26,6 +27,7 @@ demo: $(READY)
 # The checks run at the same time as the tests.
 test: $(READY)
 	$(MAKE) --no-print-directory -j2 check fast-tests
+	@echo "left out: the tests on a real SLURM (make test-cluster) and the slow ones (make test-slow)"
 
 fast-tests: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --durations 20
@@ -34,6 +36,14 @@ fast-tests: $(READY)
 test-slow: $(READY)
 	NUMBA_OPT=3 $(BIN)/python -m pytest -m slow
 	NUMBA_OPT=3 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile tests/ntuple
+
+# Installs SLURM if needed, and starts a cluster of two nodes on this machine: needs root on Debian.
+CLUSTER := $(CURDIR)/.cache/cluster
+test-cluster: $(READY)
+	command -v slurmctld && command -v munged || { apt-get update && apt-get install -y --no-install-recommends slurm-wlm munge; }
+	tests/cluster/up.sh $(CLUSTER)
+	SLURM_CONF=$(CLUSTER)/slurm.conf $(BIN)/python -m pytest -m cluster tests/cluster; \
+		code=$$?; tests/cluster/down.sh $(CLUSTER); exit $$code
 
 test-mutants: $(READY)
 	$(BIN)/python tests/mutants.py

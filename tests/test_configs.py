@@ -1,6 +1,8 @@
 """Every experiment in configs/ loads. Its header states the command, machine, time and expected result."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,16 @@ def test_config(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for entry in ("Machine:", "Time:", "Expect:"):
         assert entry in header
     assert "TBD" not in header
+
+
+def test_a_config_is_read_without_a_device() -> None:
+    """Several processes must join before JAX's first computation, and `status` must take no memory of a GPU."""
+    program = (
+        "import sys; from pathlib import Path; from jax._src.xla_bridge import backends_are_initialized\n"
+        "from launch.config.experiment import load_experiment\n"
+        "for path in sys.argv[1:]: load_experiment(Path(path)); assert not backends_are_initialized(), path\n"
+    )
+    subprocess.run([sys.executable, "-c", program, *map(str, CONFIGS)], cwd=ROOT, check=True)
 
 
 @pytest.mark.parametrize("path", CLUSTERS, ids=lambda path: path.stem)

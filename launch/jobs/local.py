@@ -175,12 +175,12 @@ class _Launcher:
         self._jobs.remove(job)
         if job.slot:
             self._free.append(job.slot)
-        name = job.run.name
-        if code == 0:
+        name, last = job.run.name, read_process(job.run.folder)
+        if code == UserError.exit_code and is_locked(job.run.folder):  # another launcher was faster
+            self._adopt(job.run)
+        elif code == 0 or (code == UserError.exit_code and last and last.exit_code == 0):
             self._outcome.finished.append(name)
             _say(f"{name}: finished")
-        elif code == UserError.exit_code and is_locked(job.run.folder):  # another launcher was faster
-            self._adopt(job.run)
         elif code == STOPPED or self._stop.requested:
             self._outcome.stopped.append(name)
             _say(f"{name}: stopped")

@@ -114,6 +114,10 @@ def check_memory(runs: Sequence[PlannedRun], room: float, on_gpus: bool) -> None
     Raises:
         UserError: a run does not fit; the line has the numbers and the settings that lower them.
     """
+    if any(registry.spec_of(run.experiment.learner).uses_jax for run in runs):
+        import jax
+
+        jax.config.update("jax_platforms", "cpu")  # this process must not take the memory of the runs' GPUs
     for run in runs:
         if on_gpus and registry.spec_of(run.experiment.learner).uses_jax:
             continue

@@ -33,7 +33,7 @@ BODY = """\
 # Trains until done, or until the signal before the time limit or a preemption; then it has saved, and is requeued.
 # A crash (another exit code than 0, 2 and {stopped}) starts it again from its last save, up to {restarts} times.
 child=
-trap '[ -z "$child" ] || kill -TERM "$child" 2>/dev/null' TERM
+trap '[ -z "$child" ] || {forward} 2>/dev/null' TERM
 for attempt in $(seq 0 {restarts}); do
     {command} train "$folder" --resume >> "$folder/{output}" 2>&1 &
     child=$!
@@ -91,10 +91,14 @@ def make_script(runs: Sequence[PlannedRun], cluster: ClusterConfig, name: str, o
           if getattr(cluster, key)),
         *cluster.options,
     ]  # fmt: skip
+    forward = 'kill -TERM "$child"'
     program = f"{cluster.prefix} muzero2048" if cluster.prefix else f"{shlex.quote(sys.executable)} -m launch"
+    environment = cluster.environment
     if cluster.nodes * tasks > 1:
         program = f"srun --kill-on-bad-exit=1 {program}"
-    environment = cluster.environment if cluster.nodes * tasks > 1 else ("JAX_NUM_PROCESSES=1", *cluster.environment)
+        forward = 'scancel --signal=TERM "$SLURM_JOB_ID.$attempt"'  # srun itself would end its tasks unsaved
+    else:
+        environment = ("JAX_NUM_PROCESSES=1", *environment)
     return "\n".join(
         [
             "#!/bin/bash",
@@ -107,7 +111,9 @@ def make_script(runs: Sequence[PlannedRun], cluster: ClusterConfig, name: str, o
             *(f"export {shlex.quote(variable)}" for variable in environment),
             *cluster.setup,
             "",
-            BODY.format(restarts=cluster.restarts, stopped=STOPPED, command=program, output=OUTPUT_FILE),
+            BODY.format(
+                restarts=cluster.restarts, stopped=STOPPED, command=program, output=OUTPUT_FILE, forward=forward
+            ),
         ]
     )
 

@@ -9,6 +9,7 @@ hl_gauss:  p_i ~ Phi((z_i + w/2 - h(x)) / sigma) - Phi((z_i - w/2 - h(x)) / sigm
            (Imani & White 2018; Farebrother et al. 2024, "Stop regressing", sec. 3.1)
 """
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -105,8 +106,13 @@ class ValueCodec(Settings, prefix="value"):
 
     @property
     def largest(self) -> float:
-        """The last point of the support, in points of the game."""
-        return float(inverse_transform(jnp.float32(self.h_max)))
+        """The last point of the support, in points of the game.
+
+        h^-1 without JAX: configs are checked before the processes of a training join, which must come before JAX's
+        first computation.
+        """
+        shifted = self.h_max + 1.0 + EPSILON
+        return (2.0 * shifted / (math.sqrt(1.0 + 4.0 * EPSILON * shifted) + 1.0)) ** 2 - 1.0
 
     @property
     def least(self) -> float:

@@ -91,6 +91,7 @@ def test_several_nodes_start_one_process_for_each_gpu():
     )
     assert "\n    srun --kill-on-bad-exit=1 " in script
     assert "JAX_NUM_PROCESSES" not in script
+    assert """|| scancel --signal=TERM "$SLURM_JOB_ID.$attempt" """ in script  # each attempt is a step of the job
 
 
 @pytest.mark.parametrize(

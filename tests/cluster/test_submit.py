@@ -1,0 +1,226 @@
+"""`submit` on a real SLURM: sweeps, preemptions, time limits, two nodes. `make test-cluster` starts the cluster."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from launch.run.tracking import read_metrics
+
+pytestmark = pytest.mark.cluster
+
+COMMAND = [sys.executable, "-m", "launch"]
+NTUPLE = """\
+learner: ntuple
+run: {name: tuples, group: tuples, save_minutes: 0.01, final_games: 100}
+ntuple: {rows: 3, columns: 3, network: "0134,1245", env_steps: 3_000_000, report_env_steps: 100_000, threads: 1}
+"""
+MUZERO = """\
+learner: muzero
+run: {name: net, group: net, save_minutes: 0.05, final_games: 100}
+muzero:
+  rows: 2
+  columns: 2
+  env_steps: 16_384
+  report_env_steps: 4_096
+  num_envs: 64
+  network: {model: latent, width: 16, blocks: 1}
+  search: {simulations: 4}
+  replay: {capacity: 16_384, batch_size: 64, ratio: 1.0}
+"""
+LONG = "ntuple.env_steps=150_000_000"  # about half a minute
+SECONDS = 240.0  # that a test waits for a state
+
+
+@pytest.fixture(autouse=True)
+def _workplace(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WANDB_MODE", "disabled")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    for name in ("XLA_FLAGS", "NUMBA_OPT"):
+        monkeypatch.delenv(name, raising=False)
+    Path("tuples.yaml").write_text(NTUPLE)
+    Path("net.yaml").write_text(MUZERO)
+    _cluster()
+
+
+def _cluster(**settings: object) -> None:
+    Path("slurm.yaml").write_text(json.dumps({"engine": "slurm", "cores": 1, "at_once": 0, "hours": 1.0, **settings}))
+
+
+def _run(*words: str) -> str:
+    return subprocess.run([*COMMAND, *words], check=True, capture_output=True, text=True).stdout
+
+
+def _submit(*words: str) -> str:
+    """Submit, and return the number of the job."""
+    found = re.search(r"^job (\d+): ", _run("submit", *words, "--on", "slurm.yaml"), re.MULTILINE)
+    assert found
+    return found[1]
+
+
+def _states() -> dict[str, dict[str, Any]]:
+    return {state["name"]: state for state in json.loads(_run("status", "--json").splitlines()[-1])}
+
+
+def _wait(condition: Callable[[dict[str, dict[str, Any]]], bool]) -> dict[str, dict[str, Any]]:
+    until = time.monotonic() + SECONDS
+    while not condition(states := _states()):
+        assert time.monotonic() < until, states
+        time.sleep(0.2)
+    return states
+
+
+def _all_finished(states: dict[str, dict[str, Any]]) -> bool:
+    assert not any(state["state"] == "failed" for state in states.values()), states
+    return bool(states) and all(state["state"] == "finished" for state in states.values())
+
+
+def _restarts(job: str) -> int:
+    text = subprocess.run(["scontrol", "show", "job", job], check=True, capture_output=True, text=True).stdout
+    return max(int(number) for number in re.findall(r"Restarts=(\d+)", text))
+
+
+def _arrays(run: str) -> dict[str, np.ndarray]:
+    newest = max(Path("runs", run, "checkpoints").iterdir(), key=lambda path: int(path.name))
+    return {name: array for file in sorted(newest.glob("*.safetensors")) for name, array in load_file(file).items()}
+
+
+def _assert_as_one_that_was_never_stopped(run: str, seed: int) -> None:
+    _run("train", "tuples.yaml", LONG, f"run.seed={seed}", "run.name=whole")
+    for name, array in _arrays("whole").items():
+        np.testing.assert_array_equal(_arrays(run)[name], array)
+    stopped, whole = (
+        [row for row in read_metrics(Path("runs", name)) if row["env_steps"] % 10_000_000 == 0]
+        for name in (run, "whole")
+    )
+    assert [row["env_steps"] for row in stopped] == [row["env_steps"] for row in whole]
+    assert [row.get("td/error_abs_mean") for row in stopped[-3:-1]] == [
+        row.get("td/error_abs_mean") for row in whole[-3:-1]
+    ]
+
+
+def test_a_sweep_of_two_configs_and_two_seeds_two_at_a_time():
+    _cluster(at_once=2)
+    job = _submit("tuples.yaml", "net.yaml", "--seeds", "1-2", "--group", "sweep")
+    seen: set[str] = set()
+
+    def watched(states: dict[str, dict[str, Any]]) -> bool:
+        kinds = [state["state"] for state in states.values()]
+        assert kinds.count("running") <= 2
+        assert set(kinds) <= {"queued", "running", "finished"}
+        seen.update(kinds)
+        return _all_finished(states)
+
+    states = _wait(watched)
+    assert seen == {"queued", "running", "finished"}
+    assert {name: state["group"] for name, state in states.items()} == {
+        "tuples-seed1": "sweep/tuples", "tuples-seed2": "sweep/tuples", "net-seed1": "sweep/net",
+        "net-seed2": "sweep/net",
+    }  # fmt: skip
+    assert all(f"job {job}_" in state["place"] for state in states.values())
+    again = _run("submit", "tuples.yaml", "net.yaml", "--seeds", "1-2", "--group", "sweep", "--on", "slurm.yaml")
+    assert "all of them are finished" in again
+
+
+def test_a_preempted_run_is_requeued_and_ends_as_one_that_was_not():
+    job = _submit("tuples.yaml", LONG, "--seeds", "7")
+    _wait(lambda states: states["tuples-seed7"]["env_steps"] > 5_000_000)
+    other = ["sbatch", "--partition=high", "--nodes=2", "--exclusive", "--output=/dev/null", "--wrap=sleep 5"]
+    subprocess.run(other, check=True, capture_output=True)
+    states = _wait(lambda states: states["tuples-seed7"]["state"] == "requeued")
+    assert 5_000_000 < states["tuples-seed7"]["env_steps"] < 150_000_000
+    subprocess.run(["scontrol", "update", f"JobId={job}_1", "StartTime=now"], check=True)  # else it waits two minutes
+    _wait(_all_finished)
+    assert _restarts(f"{job}_1") == 1
+    _assert_as_one_that_was_never_stopped("tuples-seed7", 7)
+
+
+def test_a_time_limit_requeues():
+    _cluster(hours=1 / 60, save_seconds=45)  # the signal may come at once: SLURM looks at it every minute or so
+    job = _submit("tuples.yaml", LONG, "--seeds", "8")
+    _wait(lambda states: states["tuples-seed8"]["state"] in ("requeued", "finished"))
+    until = time.monotonic() + SECONDS
+    while _states()["tuples-seed8"]["state"] != "finished":
+        assert time.monotonic() < until
+        subprocess.run(["scontrol", "update", f"JobId={job}_1", "StartTime=now"], check=False, capture_output=True)
+        time.sleep(2)
+    assert _restarts(f"{job}_1") >= 1
+    _assert_as_one_that_was_never_stopped("tuples-seed8", 8)
+
+
+def test_a_failed_node_requeues():
+    job = _submit("tuples.yaml", LONG, "--seeds", "9")
+    _wait(lambda states: states["tuples-seed9"]["env_steps"] > 5_000_000)
+    text = subprocess.run(["squeue", "-h", "-j", job, "-o", "%N"], check=True, capture_output=True, text=True).stdout
+    node = text.strip()
+    update = ["scontrol", "update", f"NodeName={node}"]
+    try:
+        subprocess.run([*update, "State=DOWN", "Reason=test"], check=True)
+        _wait(lambda states: states["tuples-seed9"]["state"] in ("requeued", "running"))
+        subprocess.run(["scontrol", "update", f"JobId={job}_1", "StartTime=now"], check=False, capture_output=True)
+        _wait(_all_finished)
+    finally:
+        subprocess.run([*update, "State=RESUME"], check=False)
+    assert _restarts(f"{job}_1") >= 1
+    _assert_as_one_that_was_never_stopped("tuples-seed9", 9)
+
+
+def test_stop_and_submit_again():
+    _cluster(at_once=1)
+    _submit("tuples.yaml", LONG, "--seeds", "1-2")
+    _wait(lambda states: states["tuples-seed1"]["env_steps"] > 5_000_000)
+    assert _states()["tuples-seed2"]["state"] == "queued"
+    _run("stop", "tuples")
+    states = _states()
+    assert (states["tuples-seed1"]["state"], states["tuples-seed2"]["state"]) == ("stopped", "new")
+    stopped_at = states["tuples-seed1"]["env_steps"]
+    assert stopped_at < 150_000_000
+    _submit("tuples.yaml", LONG, "--seeds", "1-2")
+    _wait(_all_finished)
+    assert f"resumed from runs/tuples-seed1/checkpoints/{stopped_at}" in _run("logs", "tuples-seed1")
+
+
+def test_two_nodes_train_as_one():
+    _cluster(nodes=2)
+    _submit("net.yaml", "--seeds", "3")
+    _wait(_all_finished)
+    _run("train", "net.yaml", "run.seed=3", "run.name=one")
+    two, one = (
+        [row for row in read_metrics(Path("runs", name)) if "loss/total" in row] for name in ("net-seed3", "one")
+    )
+    assert [row["env_steps"] for row in two] == [row["env_steps"] for row in one]
+    for row, other in zip(two, one, strict=True):
+        for name in (name for name in other if name.startswith("loss/")):
+            assert row[name] == pytest.approx(other[name], rel=1e-5, abs=1e-5), name
+    environment = json.loads(Path("runs/net-seed3/environment.json").read_text())
+    assert len(environment[-1]["devices"]) == 2
+
+
+def test_two_nodes_stop_together_after_they_saved():
+    _cluster(nodes=2)
+    _submit("net.yaml", "muzero.env_steps=10_000_000", "--seeds", "4")
+    _wait(lambda states: states["net-seed4"]["env_steps"] > 0)
+    _run("stop", "net-seed4")
+    state = _states()["net-seed4"]
+    assert state["state"] == "stopped"
+    assert Path("runs/net-seed4/checkpoints", str(state["env_steps"])).is_dir()
+
+
+def test_an_unknown_partition_is_one_line():
+    _cluster(partition="moon")
+    words = [*COMMAND, "submit", "tuples.yaml", "--on", "slurm.yaml"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=os.environ)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: SLURM refuses it: ")
+    assert done.stderr.count("\n") == 1
+    assert not Path("runs").exists()
