@@ -20,7 +20,7 @@ from launch.errors import UserError
 from launch.learners import registry
 from launch.machine.processes import Processes, join
 from launch.machine.signals import STOPPED, StopSignals
-from launch.run.resume import agree_on_start, in_folder, is_finished, is_run_folder, refuse_changes
+from launch.run.resume import agree_on_config, agree_on_start, in_folder, is_finished, is_run_folder, refuse_changes
 from launch.run.run_process import owning
 from launch.run.training_run import TrainingRun
 
@@ -50,6 +50,7 @@ def train(config: Path, overrides: Sequence[str], resume: bool) -> int:
     # StopSignals is the outer block: a signal that another process passes on at the very end still finds its handler.
     with StopSignals(lost="nothing was trained yet") as stop, processes:
         processes.watch(stop)
+        agree_on_config(experiment, processes)
         with owning(experiment.run.folder) if processes.is_first else nullcontext() as owner:
             checkpoint = agree_on_start(experiment, resume, processes)
             if owner:

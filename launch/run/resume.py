@@ -47,11 +47,23 @@ def in_folder(experiment: Experiment, folder: Path, overrides: Sequence[str]) ->
         raise UserError(f"{folder}: {error}; rename the folder") from error
 
 
+def agree_on_config(experiment: Experiment, processes: Processes) -> None:
+    """Return when all processes have the same config; nothing is written before.
+
+    Raises:
+        UserError: the config differs from that of the first process.
+    """
+    config = experiment.to_yaml()
+    if processes.of_first(lambda: config) != config:
+        raise UserError("its config is not that of the first process; start all with the same command")
+    processes.wait()
+
+
 def agree_on_start(experiment: Experiment, resume: bool, processes: Processes) -> Path | None:
     """Return the `starting_checkpoint` that the first process finds, in all processes.
 
     Args:
-        experiment: of this process.
+        experiment: the same in all processes.
         resume: whether an existing run may go on.
         processes: that train together.
 
@@ -59,11 +71,8 @@ def agree_on_start(experiment: Experiment, resume: bool, processes: Processes) -
         The checkpoint, or None to start at the beginning.
 
     Raises:
-        UserError: the config differs from that of the first process; or see `starting_checkpoint`.
+        UserError: see `starting_checkpoint`.
     """
-    config = experiment.to_yaml()
-    if processes.of_first(lambda: config) != config:
-        raise UserError("its config is not that of the first process; start all with the same command")
     name = processes.of_first(lambda: str(starting_checkpoint(experiment, resume) or ""))
     return Path(name) if name else None
 

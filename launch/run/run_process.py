@@ -5,6 +5,7 @@ whether it is in training. It is `flock`, which on NFS also works between machin
 Lustre if it is mounted with the option flock.
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -83,6 +84,7 @@ def owning(folder: Path) -> Iterator[Ownership]:
     Raises:
         UserError: another process trains this run, or the folder cannot be written.
     """
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / LOCK_FILE).open("a")
@@ -103,7 +105,7 @@ def owning(folder: Path) -> Iterator[Ownership]:
             raise
         finally:
             if not (folder / CONFIG_FILE).exists():
-                _remove(folder)
+                _remove(folder, made)
 
 
 def this_process() -> RunProcess:
@@ -163,11 +165,13 @@ def _take(lock: IO[str], folder: Path) -> None:
             return
 
 
-def _remove(folder: Path) -> None:
+def _remove(folder: Path, made: list[Path]) -> None:
+    """Remove the files of this module, and of the folders that were made for the run those that are empty."""
     for file in (PROCESS_FILE, LOCK_FILE):
         (folder / file).unlink(missing_ok=True)
-    if not any(folder.iterdir()):
-        folder.rmdir()
+    with contextlib.suppress(OSError):  # not empty
+        for place in made:
+            place.rmdir()
 
 
 def _now() -> str:

@@ -118,6 +118,7 @@ def test_a_run_that_always_crashes_fails_and_the_others_go_on():
     assert [state.state for state in _states()] == ["finished", "failed"]
 
 
+@pytest.mark.slow
 def test_a_mistake_is_not_tried_again():
     text = _output(_submit("run.begin_from=nowhere"), 1)
     assert "restart" not in text
@@ -138,6 +139,7 @@ def test_the_runs_outlive_a_killed_launcher_and_the_next_one_finds_them():
     assert [(state.state, _starts(state.name)) for state in _states()] == [("finished", 1)] * 3
 
 
+@pytest.mark.slow
 def test_two_launchers_train_each_run_once():
     launchers = [_submit("--seeds", "1-2", "toy.seconds=0.02") for _ in range(2)]
     for launcher in launchers:
@@ -151,14 +153,14 @@ def test_a_signal_stops_all_runs_and_the_same_command_goes_on():
     launcher.send_signal(signal.SIGTERM)
     text = _output(launcher, 75)
     assert "one-seed1: stopped" in text
-    assert "one-seed3" not in {state.name for state in _states()}
     states = _states()
-    assert [state.state for state in states] == ["stopped"] * 2
-    assert all(0 < state.env_steps < 100 for state in states)
+    assert [state.state for state in states] == ["stopped", "stopped", "new"]
+    assert all(0 < state.env_steps < 100 for state in states[:2])
     _output(_submit("--seeds", "1-3", SLOW), 0)
     assert [state.state for state in _states()] == ["finished"] * 3
 
 
+@pytest.mark.slow
 def test_a_run_that_a_user_stops_stays_stopped():
     launcher = _submit("--seeds", "1-2", SLOW)
     _wait_for(lambda: _saved("one-seed1"))

@@ -97,7 +97,7 @@ def test_a_refused_start_does_not_change_how_the_run_ended(toy_yaml: Path, capsy
 @pytest.mark.parametrize("words", [["run.begin_from=nowhere"], ["run.profile=true"]])
 def test_a_run_that_does_not_begin_leaves_no_folder(toy_yaml: Path, capsys, words: list[str]):
     assert main(["train", "toy.yaml", *words]) == 2
-    assert not RUN.exists()
+    assert not RUN.parent.exists()
 
 
 def test_a_folder_with_other_files_stays(toy_yaml: Path, capsys):
