@@ -24,6 +24,7 @@ LINE_WIDTH = 250  # characters of a line of output that is not a terminal
 WATCH_SECONDS = 5.0  # between two readings of all runs
 FOLLOW_SECONDS = 0.5  # between two readings of a growing file
 POLL_SECONDS = 0.2  # between two looks at runs that are saving
+QUEUE_SECONDS = 2.0  # the same if some are in SLURM's queue: many users ask the same scheduler
 STOP_SECONDS = 600.0  # that `stop` waits for runs to save
 
 
@@ -74,7 +75,7 @@ def logs(word: str, runs_folder: Path, follow: bool) -> int:
     Raises:
         UserError: there is no such run, or its output was not kept.
     """
-    (folder,) = _one(word, runs_folder)
+    folder = _one(word, runs_folder)
     file = folder / OUTPUT_FILE
     if not file.is_file():
         raise UserError(f"{folder} has no {OUTPUT_FILE}: a run that was started by hand prints where it was started")
@@ -114,7 +115,7 @@ def stop(words: Sequence[str], runs_folder: Path) -> int:
     until = time.monotonic() + STOP_SECONDS
     left = folders
     while left and time.monotonic() < until:
-        time.sleep(POLL_SECONDS)
+        time.sleep(QUEUE_SECONDS if queue else POLL_SECONDS)
         queue = read_queue() if queue else {}
         left = [folder for folder in left if is_locked(folder) or folder.resolve() in queue]
     for folder, state in zip(folders, read_states(folders), strict=True):
@@ -131,12 +132,12 @@ def _signal(folder: Path) -> None:
     os.kill(process.pid, signal.SIGTERM)
 
 
-def _one(word: str, runs_folder: Path) -> list[Path]:
+def _one(word: str, runs_folder: Path) -> Path:
     folders = find_runs([word], runs_folder)
     if len(folders) > 1:
         names = ", ".join(folder.name for folder in folders)
         raise UserError(f"{word} is a group of {len(folders)} runs; give one of them: {names}")
-    return folders
+    return folders[0]
 
 
 def _states(words: Sequence[str], runs_folder: Path) -> list[RunState]:

@@ -93,11 +93,10 @@ def read_state(folder: Path, queued: QueuedRun | None = None) -> RunState:
     experiment = in_folder(load_experiment(folder), folder, ())
     process = read_process(folder)
     rows = _last_rows(folder / METRICS_FILE)
-    reports = [row for row in rows if "eval/score_mean" not in row]
     env_steps = int(rows[-1]["env_steps"]) if rows else 0
     total = experiment.settings.env_steps
     state, line = _state(experiment, process, queued)
-    speed = _speed(reports)
+    speed = _speed(rows)
     return RunState(
         name=folder.name,
         group=experiment.run.group,
@@ -113,6 +112,11 @@ def read_state(folder: Path, queued: QueuedRun | None = None) -> RunState:
         place=_place(process, queued),
         line=line,
     )
+
+
+def read_speed(folder: Path) -> float | None:
+    """Return `RunState.moves_per_second` of a run from its metrics alone."""
+    return _speed(_last_rows(folder / METRICS_FILE))
 
 
 def _state(experiment: Experiment, process: RunProcess | None, queued: QueuedRun | None) -> tuple[State, str]:
@@ -165,9 +169,9 @@ def _last_rows(file: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _speed(reports: Sequence[dict[str, Any]]) -> float | None:
+def _speed(rows: Sequence[dict[str, Any]]) -> float | None:
     """Return moves per second of training over the last reports; None for fewer than two."""
-    recent = reports[-SPEED_ROWS - 1 :]
+    recent = [row for row in rows if "eval/score_mean" not in row][-SPEED_ROWS - 1 :]
     if len(recent) < 2:
         return None
     hours = recent[-1]["wall_hours"] - recent[0]["wall_hours"]

@@ -15,7 +15,7 @@ from launch.jobs import local, slurm
 from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster, resources
 from launch.jobs.following import console, status_table
 from launch.jobs.plan import PlannedRun, Request, check_memory, plan_runs
-from launch.jobs.run_states import read_state, read_states
+from launch.jobs.run_states import read_speed, read_states
 from launch.machine.signals import STOPPED
 from launch.run.checkpoints import newest_checkpoint
 from launch.run.resume import BUDGET, is_finished
@@ -138,8 +138,7 @@ def _known_speeds(folders: set[Path]) -> dict[str, float]:
     for folder in folders:
         for file in sorted(folder.glob(f"*/{CONFIG_FILE}")):
             try:
-                speed = read_state(file.parent).moves_per_second
-                if speed:
+                if speed := read_speed(file.parent):
                     speeds[_training_key(load_experiment(file.parent))] = speed
             except LaunchError:  # a damaged run of somebody else does not stop this one
                 continue
