@@ -17,7 +17,11 @@ os.environ.setdefault("JAX_DEFAULT_MATMUL_PRECISION", "highest")  # a GPU would 
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")  # tests run thousands of single operations
 # Compilation takes most of the time. With these flags XLA compiles a training round in 5 s instead of 24 s.
-FLAGS = ["--xla_backend_optimization_level=0", "--xla_llvm_disable_expensive_passes=true"]
+FLAGS = [
+    "--xla_backend_optimization_level=0",
+    "--xla_llvm_disable_expensive_passes=true",
+    "--xla_cpu_parallel_codegen_split_count=1",  # each part of a program costs time, and all cores are busy anyway
+]
 if version("jaxlib").startswith("0.10."):  # later versions do not know this flag, and XLA ends at an unknown one
     FLAGS.append("--xla_cpu_use_fusion_emitters=false")
 os.environ.setdefault("XLA_FLAGS", " ".join(FLAGS))

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launch.commands.parser import add_json, add_player, add_search, is_baseline, search_options
+from launch.commands.parser import add_json, add_player, add_search, is_baseline, search_of_a_path
 
 if TYPE_CHECKING:
     from launch.commands.parser import Commands
@@ -26,7 +26,13 @@ def add(commands: "Commands") -> None:
     parser.add_argument(
         "--solution", type=Path, metavar="FILE", help="exact solution of a small board, by solve: print the regret"
     )
-    parser.add_argument("--keep", type=Path, metavar="FILE", help="keep the games here as they end, and go on from it")
+    parser.add_argument(
+        "--keep",
+        nargs="?",
+        const="",
+        metavar="FILE",
+        help="keep the games as they end, and go on from them (default of FILE: in the run folder)",
+    )
     parser.add_argument("--part", default="", metavar="I/N", help="play every Nth game, for one of N processes")
     add_json(parser)
     parser.set_defaults(run=_run)
@@ -36,8 +42,11 @@ def _run(arguments: argparse.Namespace) -> int:
     from launch.evaluation import evaluate
     from launch.evaluation.result import OutputOptions
 
-    games, seed, options = arguments.games, arguments.seed, search_options(arguments)
-    outputs = OutputOptions(arguments.records, arguments.solution, arguments.keep, arguments.part, arguments.json)
+    games, seed, options = arguments.games, arguments.seed, search_of_a_path(arguments)
+    file = Path(arguments.keep) if arguments.keep else None
+    outputs = OutputOptions(
+        arguments.records, arguments.solution, arguments.keep is not None, file, arguments.part, arguments.json
+    )
     if is_baseline(arguments):
         return evaluate.evaluate_baseline(arguments.path, arguments.board or "4x4", games, seed, options, outputs)
     return evaluate.evaluate_path(Path(arguments.path), games, seed, options, outputs)

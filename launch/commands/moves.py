@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launch.commands.parser import add_json, add_player, add_search, is_baseline, search_options
+from launch.commands.parser import add_json, add_player, add_search, is_baseline, search_of_a_path
 
 if TYPE_CHECKING:
     from launch.commands.parser import Commands
@@ -28,7 +28,7 @@ def add(commands: "Commands") -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from launch.evaluation import analyse
 
-    options = search_options(arguments)
+    options = search_of_a_path(arguments)
     if is_baseline(arguments):
         analyst = analyse.baseline_analyst(arguments.path, arguments.board or "4x4", options)
     else:

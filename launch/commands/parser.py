@@ -1,7 +1,7 @@
 """The argument parser of all commands, and the options that several of them share."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -49,25 +49,35 @@ def add_config_overrides(parser: argparse.ArgumentParser) -> None:
 
 
 def add_search(parser: argparse.ArgumentParser) -> None:
-    """Add the options that `search_options` reads."""
+    """Add the options of a search, and search.key=value words."""
+    add_search_options(parser)
+    text = "sets a field of the search, e.g. search.chance=weighted"
+    add_overrides(parser, text, completion.complete_search_override)
+
+
+def add_search_options(parser: argparse._ActionsContainer) -> None:
+    """Add the options that `search_options` reads to a parser or a group of it."""
     kinds = ("1ply", "expectimax", "gumbel", "puct")
     parser.add_argument("--search", choices=kinds, help="1ply, expectimax, or the rule at the root of a tree search")
     parser.add_argument("--plies", type=int, metavar="N", help="depth of expectimax (default: 3; networks: 2)")
     parser.add_argument("--simulations", type=int, metavar="N", help="simulations of a tree search per move")
-    text = "sets a field of the search, e.g. search.chance=weighted"
-    add_overrides(parser, text, completion.complete_search_override)
     parser.add_argument("--model", choices=("learned", "simulator"), help="model that the search of a network plans in")
     parser.add_argument("--value", choices=("network", "ntuple"), help="what evaluates the positions of a tree search")
 
 
-def search_options(arguments: argparse.Namespace) -> "Options":
-    """Return the search that the options ask for; UserError if a second path is given."""
+def search_options(arguments: argparse.Namespace, overrides: Sequence[str]) -> "Options":
+    """Return the search that the options and the search.key=value words ask for."""
     from launch.evaluation.search_options import Options
 
+    named = (arguments.search, arguments.simulations, arguments.model, arguments.value)
+    return Options(*named, tuple(overrides), arguments.plies)
+
+
+def search_of_a_path(arguments: argparse.Namespace) -> "Options":
+    """Return the search of a command with one PATH; UserError if a second one is given."""
     if paths := [word for word in arguments.overrides if "=" not in word]:
         raise UserError(f"one PATH at a time: {arguments.path} is one, leave out {' '.join(paths)}")
-    named = (arguments.search, arguments.simulations, arguments.model, arguments.value)
-    return Options(*named, tuple(arguments.overrides), arguments.plies)
+    return search_options(arguments, arguments.overrides)
 
 
 def add_player(parser: argparse.ArgumentParser) -> None:

@@ -36,6 +36,17 @@ def complete_config_override(prefix: str, parsed_args: argparse.Namespace, **_: 
     return _matching(prefix, keys)
 
 
+def complete_submit_word(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
+    """Return the words of `submit` that begin with `prefix`: paths, and keys of the first config or of the search."""
+    from argcomplete.completers import FilesCompleter
+
+    words = parsed_args.words or []
+    first = [word for word in ("evaluate",) if not words and word.startswith(prefix)]
+    parsed_args.config = parsed_args.path = next(iter(words), None)
+    keys = complete_search_override if words[:1] == ["evaluate"] else complete_config_override
+    return [*first, *keys(prefix, parsed_args), *FilesCompleter()(prefix)]
+
+
 def complete_search_override(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
     """Return the overrides of a search that begin with `prefix`: keys, and values of choices."""
     from launch.learners import registry

@@ -9,7 +9,8 @@ from typing import Any
 from launch.config.experiment import MOST_GAMES, SEEDS
 from launch.errors import UserError, warn
 from launch.evaluation.notation import parse_board
-from launch.evaluation.play import PlayRequest, parse_part, play_evaluation
+from launch.evaluation.parts import parse_part
+from launch.evaluation.play import PlayRequest, play_evaluation
 from launch.evaluation.result import (
     FOLDER,
     Evaluation,
@@ -66,8 +67,7 @@ def evaluate_path(path: Path, games: int, seed: int | None, options: Options, ou
     # Games played move by move have other spawns than games played whole, so their results get another name.
     name = search.name if not outputs.need_moves or player.plays_one_by_one else f"{search.name}-by_moves"
     env_steps = state.progress["env_steps"]
-    run_log = run_folder and run_folder / FOLDER / f"{env_steps}-{name}-seed{evaluation.seed}.games.jsonl"
-    log_file = outputs.keep or run_log
+    log_file = outputs.log or (run_folder and evaluation.log_file(run_folder, env_steps, search.name))
     played = play_evaluation(
         PlayRequest(player, settings.rows, settings.columns, evaluation, outputs, log_file, header)
     )
@@ -105,13 +105,15 @@ def evaluate_baseline(
         UserError: the player does not have these options, or a file cannot be used.
     """
     _check_numbers(games, seed, outputs)
+    if outputs.keep and outputs.log is None:
+        raise UserError(f"{name} has no run folder that keeps its games: give --keep FILE")
     evaluation = Evaluation(games, BASELINE_SEED if seed is None else seed)
     rows, columns = parse_board(board)
     player, search = load_baseline(name, board, options)
     solution = prepare_outputs(outputs, rows, columns)
     setting = {"board": board, "search": name} | (search.record() if search else {})
     header = {"player": name, "seed": evaluation.seed, **setting}
-    played = play_evaluation(PlayRequest(player, rows, columns, evaluation, outputs, outputs.keep, header))
+    played = play_evaluation(PlayRequest(player, rows, columns, evaluation, outputs, outputs.log, header))
     if played is None:
         return STOPPED
     title = name if search is None else f"{name} ({search.name})"
@@ -161,7 +163,7 @@ def _writable(run_folder: Path | None) -> Path | None:
 
 
 def _check_numbers(games: int, seed: int | None, outputs: OutputOptions) -> None:
-    least = 2 * parse_part(outputs.part)[1]
+    least = 2 * parse_part(outputs.part).of
     if games < least:
         raise UserError(f"--games is {games}; give {least} or more, since one game has no interval")
     if games > MOST_GAMES:

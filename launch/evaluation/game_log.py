@@ -13,8 +13,6 @@ without a part reads the logs of all parts and plays the missing games.
 """
 
 import contextlib
-import fcntl
-import glob
 import json
 import os
 import threading
@@ -28,8 +26,10 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from launch.errors import UserError
+from launch.evaluation.parts import WHOLE, Part, files_of
 from launch.evaluation.records import GameRecord, write_record
 from launch.evaluation.summary import summarize
+from launch.locks import take_lock
 from launch.run.progress import LINE_SECONDS, clock
 from ntuple import Games, PlayedGame
 
@@ -47,24 +47,6 @@ class LoggedGame(NamedTuple):
     moves: int
     seconds: float  # since the previous game finished, or since the start; the sum is the wall time of all games
     record: str  # notation of launch/evaluation/records.py
-
-
-class Part(NamedTuple):
-    """The part of an evaluation's games that one of several processes plays."""
-
-    number: int  # from 1
-    of: int  # number of parts
-
-    def file(self, whole: Path) -> Path:
-        """Return the log of this part; `whole` is the log of the evaluation."""
-        return whole.with_suffix(f".part-{self.number}-of-{self.of}{whole.suffix}") if self.of > 1 else whole
-
-    def numbers(self, count: int) -> range:
-        """Return the numbers of this part among games 0..count - 1."""
-        return range(self.number - 1, count, self.of)
-
-
-WHOLE = Part(1, 1)
 
 
 class GameLog:
@@ -89,9 +71,8 @@ class GameLog:
         if path is None or self.path is None:
             return
         header = {"format": FORMAT, **header}
-        others = {path, *path.parent.glob(f"{glob.escape(path.stem)}.part-*{path.suffix}")} - {self.path}
         try:
-            for other in sorted(others):
+            for other in sorted(files_of(path) - {self.path}):
                 self._open(other, header, is_own=False)
             self._open(self.path, header, is_own=True)
         except UserError:
@@ -123,7 +104,7 @@ class GameLog:
             file = path.open("a+b")
             self._open_files.append(file)
             if is_own or self._part == WHOLE:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                take_lock(file)
             file.seek(0)
             length = self._read(file.read(), path, header)
             if is_own:

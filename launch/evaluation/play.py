@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from launch.errors import UserError
+from launch.evaluation.parts import parse_part
 from launch.evaluation.result import Evaluation, OutputOptions
 from launch.machine.signals import StopSignals
 from ntuple.game.interfaces import Games
@@ -58,23 +59,11 @@ def play_evaluation(request: PlayRequest) -> Played | None:
     return _play_whole(request)
 
 
-def parse_part(part: str) -> tuple[int, int]:
-    """Return number and count of a part such as "2/4"; "" is 1 and 1.
-
-    Raises:
-        UserError: the text is not number/count with 1 <= number <= count.
-    """
-    words = (part or "1/1").split("/")
-    if len(words) != 2 or not all(word.isdecimal() for word in words) or not 1 <= int(words[0]) <= int(words[1]):
-        raise UserError(f"--part is {part}; give number/count, such as 2/4 for the second of four processes")
-    return int(words[0]), int(words[1])
-
-
 def _play_whole(request: PlayRequest) -> Played:
     """Play all games by one call of the player."""
     player, evaluation, part = request.player, request.evaluation, request.outputs.part
     if part:
-        raise UserError(f"--part {part} is for games that are kept as they end: add --keep FILE")
+        raise UserError(f"--part {part} is for games that are kept as they end: add --keep")
     games = _interruptible(lambda: player.play(evaluation.games, evaluation.seed), "stopping", "no game is kept")
     if games is None:
         raise KeyboardInterrupt
@@ -83,13 +72,13 @@ def _play_whole(request: PlayRequest) -> Played:
 
 def _play_by_moves(request: PlayRequest) -> Played | None:
     """Play the games that the log lacks move by move; None if a signal stopped them and the log has a file."""
-    from launch.evaluation.game_log import GameLog, Part, play_missing  # needs numba; MuZero's evaluation does without
+    from launch.evaluation.game_log import GameLog, play_missing  # needs numba; MuZero's evaluation does without
 
     part, file, evaluation = request.outputs.part, request.log_file, request.evaluation
     if part and file is None:
         raise UserError(f"--part {part} needs a file for its games: add --keep FILE")
     play_each = _play_each(request)
-    with GameLog(file, request.log_header, Part(*parse_part(part))) as log:
+    with GameLog(file, request.log_header, parse_part(part)) as log:
 
         def play() -> Games:
             _compile(request)  # before the clock of the first game starts

@@ -44,13 +44,18 @@ class Evaluation(NamedTuple):
         """
         return run_folder / FOLDER / f"{env_steps}-{search}-{self.games}games-seed{self.seed}.json"
 
+    def log_file(self, run_folder: Path, env_steps: int, search: str) -> Path:
+        """Return the path of the game log, which grows with the number of games; arguments as of `file`."""
+        return run_folder / FOLDER / f"{env_steps}-{search}-seed{self.seed}.games.jsonl"
+
 
 class OutputOptions(NamedTuple):
     """Optional outputs of an evaluation."""
 
     records: Path | None = None  # new file for the records of all games
     solution: Path | None = None  # exact solution of the board, to compute the regret of the moves
-    keep: Path | None = None  # game log; None: the log in the run folder
+    keep: bool = False  # whether every player keeps its games as they end
+    log: Path | None = None  # the file of the kept games; None: the log in the run folder
     part: str = ""  # "2/4": play games 1, 5, 9, ... as the second of four processes; "": play all games
     as_json: bool = False
 
@@ -102,8 +107,8 @@ def prepare_outputs(outputs: OutputOptions, rows: int, columns: int) -> "Solutio
     """
     if outputs.records is not None:
         check_new_file(outputs.records, "--records")
-    if outputs.keep is not None and not outputs.keep.name:
-        raise UserError(f"--keep is {outputs.keep}; give a file")
+    if outputs.log is not None and not outputs.log.name:
+        raise UserError(f"--keep is {outputs.log}; give a file")
     if outputs.solution is None:
         return None
     from launch.evaluation.regret import load_solution  # needs numba; MuZero's evaluation does without

@@ -46,7 +46,8 @@ class Options:
         """Return all given options as words of the command line."""
         named = {"search": self.search, "simulations": self.simulations, "plies": self.plies}
         named |= {"model": self.model, "value": self.value}
-        return [*(f"--{name} {value}" for name, value in named.items() if value is not None), *self.overrides]
+        given = [(f"--{name}", str(value)) for name, value in named.items() if value is not None]
+        return [*(word for pair in given for word in pair), *self.overrides]
 
     def assignments(self) -> list[str]:
         """Return the options as overrides of a search config.

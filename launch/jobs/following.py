@@ -1,12 +1,13 @@
 """`muzero2048 status`, `logs` and `stop`: where runs stand, what they printed, and how to end them."""
 
+import contextlib
 import json
 import os
 import signal
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -14,9 +15,11 @@ from rich.live import Live
 from rich.table import Table
 
 from launch.errors import UserError
+from launch.evaluation.parts import locked_logs
 from launch.jobs.plan import OUTPUT_FILE
 from launch.jobs.run_states import RunState, find_runs, read_states
-from launch.jobs.slurm import cancel, read_queue
+from launch.jobs.slurm import QueuedTask, cancel, read_queue
+from launch.locks import lock_owner
 from launch.run.progress import clock
 from launch.run.run_process import is_locked, read_process
 
@@ -90,7 +93,7 @@ def logs(word: str, runs_folder: Path, follow: bool) -> int:
 
 
 def stop(words: Sequence[str], runs_folder: Path) -> int:
-    """Stop runs: those in training save first, those that wait in SLURM's queue leave it. All can be started again.
+    """Stop runs and their evaluations: they save first, or leave SLURM's queue. All can be started again.
 
     Args:
         words: runs and groups, see `find_runs`.
@@ -103,33 +106,51 @@ def stop(words: Sequence[str], runs_folder: Path) -> int:
         UserError: a word names nothing, or a run trains on another machine.
     """
     queue = read_queue()
-    folders = [folder for folder in find_runs(words, runs_folder) if is_locked(folder) or folder.resolve() in queue]
+    folders = [folder for folder in find_runs(words, runs_folder) if _is_busy(folder, queue)]
     if not folders:
-        print("none of these runs is in training or waits for it")
+        print("none of these runs is in training, evaluated or in the queue")
         return 0
     for folder in folders:
-        if queued := queue.get(folder.resolve()):
-            cancel(queued)
-        else:
+        queued = _queued(folder, queue)
+        for task in queued:
+            cancel(task)
+        if not queued:
             _signal(folder)
     until = time.monotonic() + STOP_SECONDS
     left = folders
     while left and time.monotonic() < until:
         time.sleep(QUEUE_SECONDS if queue else POLL_SECONDS)
         queue = read_queue() if queue else {}
-        left = [folder for folder in left if is_locked(folder) or folder.resolve() in queue]
+        left = [folder for folder in left if _is_busy(folder, queue)]
     for folder, state in zip(folders, read_states(folders), strict=True):
         print(f"{folder}: {state.state} at {state.env_steps:,} moves")
     return 1 if left else 0
 
 
+def _is_busy(folder: Path, queue: Mapping[Path, QueuedTask]) -> bool:
+    return is_locked(folder) or bool(locked_logs(folder)) or bool(_queued(folder, queue))
+
+
+def _queued(folder: Path, queue: Mapping[Path, QueuedTask]) -> list[QueuedTask]:
+    """Return the training and the evaluations of a run that are in the queue."""
+    return [task for output, task in queue.items() if folder.resolve() in output.parents]
+
+
 def _signal(folder: Path) -> None:
-    process = read_process(folder)
-    if process is None:
-        raise UserError(f"{folder} is just starting; try again in a few seconds")
-    if process.host != socket.gethostname():
-        raise UserError(f"{folder} is trained by process {process.pid} on {process.host}: stop it there")
-    os.kill(process.pid, signal.SIGTERM)
+    """Send SIGTERM to the processes that train or evaluate a run."""
+    pids = [(log, lock_owner(log)) for log in locked_logs(folder)]
+    if is_locked(folder):
+        process = read_process(folder)
+        if process is None:
+            raise UserError(f"{folder} is just starting; try again in a few seconds")
+        if process.host != socket.gethostname():
+            raise UserError(f"{folder} is trained by process {process.pid} on {process.host}: stop it there")
+        pids.append((folder, process.pid))
+    for place, pid in pids:
+        if pid is None:
+            raise UserError(f"{place} is played on another machine: stop it there")
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            os.kill(pid, signal.SIGTERM)
 
 
 def _one(word: str, runs_folder: Path) -> Path:

@@ -1,13 +1,13 @@
-"""Train a set of runs on this machine: a number of them at once, each on its own cores and GPUs.
+"""Bring tasks to their end on this machine: a number of them at once, each on its own cores and GPUs.
 
-Each run is a process of its own in a session of its own, so it goes on when the launcher is killed. The next launcher
-finds it by the lock of its folder, counts it among the runs at once, and waits for it.
+Each task is a process of its own in a session of its own, so it goes on when the launcher is killed. The next launcher
+finds it by its lock, counts it among the tasks at once, and waits for it.
 """
 
+import contextlib
 import os
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,50 +19,51 @@ from typing import NamedTuple
 
 from launch.errors import UserError
 from launch.jobs.cluster import ClusterConfig
-from launch.jobs.plan import OUTPUT_FILE, PlannedRun
+from launch.jobs.tasks import Task
 from launch.machine.memory import available_bytes
 from launch.machine.signals import STOPPED, StopSignals
-from launch.run.run_process import is_locked, read_process
 
+GPUS = "CUDA_VISIBLE_DEVICES"
 POLL_SECONDS = 0.2  # between two looks at the running processes
-SIGNAL_SECONDS = 10.0  # between two SIGTERMs to runs that are stopping: the first may come before its handler
+SIGNAL_SECONDS = 10.0  # between two SIGTERMs to tasks that are stopping: the first may come before its handler
 
 
 class Slot(NamedTuple):
-    """What one of the runs at once gets."""
+    """What one of the tasks at once gets."""
 
     cores: tuple[int, ...]
-    gpus: tuple[str, ...]  # as in CUDA_VISIBLE_DEVICES
+    gpus: tuple[str, ...]  # as in the variable GPUS
 
 
 @dataclass
 class Job:
-    """A run in training."""
+    """A task that is being done."""
 
-    run: PlannedRun
+    task: Task
     slot: Slot | None  # None: it was started elsewhere, and uses cores or GPUs of no slot alone
     process: "subprocess.Popen[bytes] | None"  # None: another launcher, or a user, started it
 
     def poll(self) -> int | None:
-        """Return the exit code of the training; None while it trains. A killed process has a negative one."""
+        """Return the exit code of the process; None before its end. A killed process has a negative one."""
         if self.process is not None:
             return self.process.poll()
-        if is_locked(self.run.folder):
+        if self.task.is_running():
             return None
-        ended = read_process(self.run.folder)
-        return -signal.SIGKILL if ended is None or ended.exit_code is None else ended.exit_code
+        code = self.task.exit_code()
+        return -signal.SIGKILL if code is None else code
 
     def stop(self) -> None:
-        """Send SIGTERM to the training."""
+        """Send SIGTERM to the process."""
         if self.process is not None:
             self.process.send_signal(signal.SIGTERM)
-        elif (found := read_process(self.run.folder)) and found.host == socket.gethostname() and not found.ended:
-            os.kill(found.pid, signal.SIGTERM)
+        elif pid := self.task.pid():
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                os.kill(pid, signal.SIGTERM)
 
 
 @dataclass
 class Outcome:
-    """How the runs of one launcher ended, by name."""
+    """How the tasks of one launcher ended, by name."""
 
     finished: list[str] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
@@ -98,26 +99,29 @@ def make_slots(cluster: ClusterConfig) -> list[Slot]:
 
 
 def memory_of_a_run(cluster: ClusterConfig) -> float:
-    """Return the bytes of the machine's memory that each of the runs at once gets."""
+    """Return the bytes of the machine's memory that each of the tasks at once gets."""
     return cluster.memory_gb * 1e9 or available_bytes() / cluster.at_once
 
 
-def train_all(runs: Sequence[PlannedRun], cluster: ClusterConfig) -> Outcome:
-    """Train runs to their end, `cluster.at_once` at a time.
+def do_all(tasks: Sequence[Task], cluster: ClusterConfig) -> Outcome:
+    """Bring tasks to their end, `cluster.at_once` at a time.
 
-    A run that crashes is started again from its last save, `cluster.restarts` times. A run that ends with a mistake of
-    the user (exit code 2) has failed at once. A run that was stopped by `muzero2048 stop` stays stopped. After SIGINT
-    or SIGTERM all runs save and stop.
+    A task that crashes is started again, and goes on from its last save, `cluster.restarts` times. A task that ends
+    with a mistake of the user (exit code 2) has failed at once. A run that was stopped by `muzero2048 stop` stays
+    stopped. After SIGINT or SIGTERM all tasks save and stop.
 
     Args:
-        runs: are prepared and not finished; some may be in training already.
-        cluster: what each run gets.
+        tasks: are not finished; some may be running already.
+        cluster: what each task gets.
 
     Returns:
-        How the runs ended.
+        How the tasks ended.
     """
-    with StopSignals(action="stopping the runs after they saved", lost="the runs go on") as stop:
-        return _Launcher(cluster, stop).train(runs)
+    for task in tasks:
+        if not task.is_running():
+            task.prepare()
+    with StopSignals(action="stopping all after they saved", lost="they go on") as stop:
+        return _Launcher(cluster, stop).do(tasks)
 
 
 class _Launcher:
@@ -128,13 +132,14 @@ class _Launcher:
         self._crashes: dict[str, int] = {}
         self._outcome = Outcome()
 
-    def train(self, runs: Sequence[PlannedRun]) -> Outcome:
-        """See `train_all`."""
-        waiting = deque(runs)
-        for run in runs:
-            if is_locked(run.folder):
-                waiting.remove(run)
-                self._adopt(run)
+    def do(self, tasks: Sequence[Task]) -> Outcome:
+        """See `do_all`."""
+        waiting: deque[Task] = deque()
+        for task in tasks:
+            if task.is_running():
+                self._adopt(task)
+            else:
+                waiting.append(task)
         signalled = -SIGNAL_SECONDS
         while self._jobs or (waiting and not self._stop.requested):
             if self._stop.requested:
@@ -148,59 +153,57 @@ class _Launcher:
             for job in list(self._jobs):
                 if (code := job.poll()) is not None:
                     self._end(job, code, waiting)
-        self._outcome.stopped += [run.name for run in waiting]
+        self._outcome.stopped += [task.name for task in waiting]
         return self._outcome
 
-    def _start(self, waiting: deque[PlannedRun]) -> None:
+    def _start(self, waiting: deque[Task]) -> None:
         while waiting and self._free and len(self._jobs) < self._cluster.at_once:
-            run, slot = waiting.popleft(), self._free.pop(0)
-            self._jobs.append(Job(run, slot, _start_process(run, slot, self._cluster)))
+            task, slot = waiting.popleft(), self._free.pop(0)
+            self._jobs.append(Job(task, slot, _start_process(task, slot, self._cluster)))
             where = ", ".join([f"cores {','.join(map(str, slot.cores))}", *(f"GPU {gpu}" for gpu in slot.gpus)])
-            _say(f"{run.name}: started, {where}")
+            _say(f"{task.name}: started, {where}")
 
-    def _adopt(self, run: PlannedRun) -> None:
-        """Count a run that is in training already, on the slot whose cores and GPUs it has."""
-        found = read_process(run.folder)
-        slot = None
-        if found and found.host == socket.gethostname():
-            cores, gpus = _affinity(found.pid), tuple(found.gpus.split(",")) if found.gpus else ()
-            slot = next((one for one in self._free if cores == one.cores and gpus[: len(one.gpus)] == one.gpus), None)
+    def _adopt(self, task: Task) -> None:
+        """Count a task that is running already, on the slot whose cores and GPUs it has."""
+        pid = task.pid()
+        cores, gpus = _places(pid) if pid else ((), ())
+        slot = next((one for one in self._free if cores == one.cores and gpus[: len(one.gpus)] == one.gpus), None)
         if slot:
             self._free.remove(slot)
-        self._jobs.append(Job(run, slot, None))
-        _say(f"{run.name}: is in training already")
+        self._jobs.append(Job(task, slot, None))
+        _say(f"{task.name}: is running already")
 
-    def _end(self, job: Job, code: int, waiting: deque[PlannedRun]) -> None:
-        """Note how a run ended, or let it wait for its next start."""
+    def _end(self, job: Job, code: int, waiting: deque[Task]) -> None:
+        """Note how a task ended, or let it wait for its next start."""
         self._jobs.remove(job)
         if job.slot:
             self._free.append(job.slot)
-        name, last = job.run.name, read_process(job.run.folder)
-        if code == UserError.exit_code and is_locked(job.run.folder):  # another launcher was faster
-            self._adopt(job.run)
-        elif code == 0 or (code == UserError.exit_code and last and last.exit_code == 0):
+        name, is_mistake = job.task.name, code == UserError.exit_code
+        if is_mistake and job.task.is_running():  # another launcher was faster
+            self._adopt(job.task)
+        elif code == 0 or (is_mistake and job.task.exit_code() == 0):
             self._outcome.finished.append(name)
             _say(f"{name}: finished")
         elif code == STOPPED or self._stop.requested:
             self._outcome.stopped.append(name)
             _say(f"{name}: stopped")
-        elif code != UserError.exit_code and self._crashes.get(name, 0) < self._cluster.restarts:
+        elif not is_mistake and self._crashes.get(name, 0) < self._cluster.restarts:
             self._crashes[name] = self._crashes.get(name, 0) + 1
-            waiting.appendleft(job.run)
+            waiting.appendleft(job.task)
             _say(f"{name}: {_how(code)}; restart {self._crashes[name]} of {self._cluster.restarts}")
         else:
             self._outcome.failed.append(name)
-            _say(f"{name}: failed, {_how(code)}: {_last_line(job.run.folder / OUTPUT_FILE)}")
+            _say(f"{name}: failed, {_how(code)}: {_last_line(job.task.output)}")
 
 
-def _start_process(run: PlannedRun, slot: Slot, cluster: ClusterConfig) -> "subprocess.Popen[bytes]":
-    """Start the training of a run on its cores and GPUs; its output goes to its folder."""
+def _start_process(task: Task, slot: Slot, cluster: ClusterConfig) -> "subprocess.Popen[bytes]":
+    """Start a task on its cores and GPUs."""
     own = os.sched_getaffinity(0)
     os.sched_setaffinity(0, slot.cores)  # of this thread; the new process inherits it
     try:
-        with (run.folder / OUTPUT_FILE).open("ab") as output:
+        with task.output.open("ab") as output:
             return subprocess.Popen(
-                [*_command(cluster), *run.words],
+                [*_command(cluster), *task.words],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -216,8 +219,8 @@ def _command(cluster: ClusterConfig) -> list[str]:
 
 
 def _gpus() -> list[str]:
-    """Return the GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them."""
-    if visible := os.environ.get("CUDA_VISIBLE_DEVICES"):
+    """Return the GPUs that this process may use, as the variable GPUS names them."""
+    if visible := os.environ.get(GPUS):
         return visible.split(",")
     try:
         listed = subprocess.run(
@@ -229,14 +232,18 @@ def _gpus() -> list[str]:
 
 
 def _visible(slot: Slot) -> dict[str, str]:
-    return {"CUDA_VISIBLE_DEVICES": ",".join(slot.gpus)} if slot.gpus else {}
+    return {GPUS: ",".join(slot.gpus)} if slot.gpus else {}
 
 
-def _affinity(pid: int) -> tuple[int, ...]:
+def _places(pid: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Return the cores and GPUs that a process may use; none if it has ended."""
     try:
-        return tuple(sorted(os.sched_getaffinity(pid)))
+        cores = tuple(sorted(os.sched_getaffinity(pid)))
+        variables = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
     except OSError:
-        return ()
+        return (), ()
+    visible = next((word.partition("=")[2] for word in variables if word.startswith(f"{GPUS}=")), "")
+    return cores, tuple(visible.split(",")) if visible else ()
 
 
 def _how(code: int) -> str:

@@ -3,6 +3,7 @@
 import itertools
 import re
 import shlex
+import socket
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from launch.files import write_text
 from launch.learners import registry
 from launch.machine.memory import size_text
 from launch.run.resume import BUDGET
-from launch.run.run_process import has_begun
+from launch.run.run_process import has_begun, is_locked, read_process
 
 MOST_RUNS = 10_000
 OUTPUT_FILE = "output.log"  # in a run folder: what its processes printed
@@ -33,7 +34,7 @@ class Request(NamedTuple):
 
 
 class PlannedRun(NamedTuple):
-    """One run of a set."""
+    """One run of a set: a task (launch/jobs/tasks.py)."""
 
     config: Path
     experiment: Experiment  # with the run's own name, group and seed
@@ -52,6 +53,25 @@ class PlannedRun(NamedTuple):
     def words(self) -> list[str]:
         """Arguments of `muzero2048` that train the prepared run, from the beginning or from its last save."""
         return ["train", str(self.folder), "--resume"]
+
+    @property
+    def output(self) -> Path:
+        """File in the run's folder to which its processes print."""
+        return self.folder / OUTPUT_FILE
+
+    def is_running(self) -> bool:
+        """Return whether a process trains the run now."""
+        return is_locked(self.folder)
+
+    def pid(self) -> int | None:
+        """Return the process on this machine that trains the run; None if there is none."""
+        process = read_process(self.folder)
+        return process.pid if process and process.host == socket.gethostname() and not process.ended else None
+
+    def exit_code(self) -> int | None:
+        """Return how the last process of the run ended; None if it was killed."""
+        process = read_process(self.folder)
+        return process.exit_code if process else None
 
     def prepare(self) -> None:
         """Make the run's folder with its config: later changes of the config file do not change a run that waits."""

@@ -8,7 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 from launch.config.experiment import CONFIG_FILE, Experiment, load_experiment
 from launch.errors import UserError
-from launch.jobs.slurm import QueuedRun, read_queue
+from launch.jobs.plan import OUTPUT_FILE
+from launch.jobs.slurm import QueuedTask, read_queue
 from launch.run.checkpoints import newest_checkpoint
 from launch.run.resume import in_folder, is_finished
 from launch.run.run_process import RunProcess, has_begun, is_locked, read_process
@@ -74,10 +75,10 @@ def find_runs(words: Sequence[str], runs_folder: Path) -> list[Path]:
 def read_states(folders: Sequence[Path]) -> list[RunState]:
     """Read the states of runs, and SLURM's queue; see `read_state`."""
     queue = read_queue()
-    return [read_state(folder, queue.get(folder.resolve())) for folder in folders]
+    return [read_state(folder, queue.get((folder / OUTPUT_FILE).resolve())) for folder in folders]
 
 
-def read_state(folder: Path, queued: QueuedRun | None = None) -> RunState:
+def read_state(folder: Path, queued: QueuedTask | None = None) -> RunState:
     """Read the state of one run.
 
     Args:
@@ -119,7 +120,7 @@ def read_speed(folder: Path) -> float | None:
     return _speed(_last_rows(folder / METRICS_FILE))
 
 
-def _state(experiment: Experiment, process: RunProcess | None, queued: QueuedRun | None) -> tuple[State, str]:
+def _state(experiment: Experiment, process: RunProcess | None, queued: QueuedTask | None) -> tuple[State, str]:
     """Return the state of a run and why it does not go on."""
     folder = experiment.run.folder
     if is_locked(folder):
@@ -142,7 +143,7 @@ def _state(experiment: Experiment, process: RunProcess | None, queued: QueuedRun
     return "failed", process.line
 
 
-def _place(process: RunProcess | None, queued: QueuedRun | None) -> str:
+def _place(process: RunProcess | None, queued: QueuedTask | None) -> str:
     if process is None or (queued and process.job != queued.job):
         return f"job {queued.job}" if queued else ""
     job = f"job {process.job}" if process.job else f"process {process.pid}"

@@ -1,7 +1,7 @@
-"""Train a set of runs on a cluster with SLURM: one array of jobs, driven by a script that a person can read and keep.
+"""Bring tasks to their end on a cluster with SLURM: an array of jobs, whose script a person can read and keep.
 
-The scheduler is the only one that knows which runs wait. Its queue names the script of each job, and the script names
-the run of each task, so nothing else is kept.
+The scheduler is the only one that knows which tasks wait. Its queue names the script of each job, and the script names
+the output of each task, so nothing else is kept.
 """
 
 import getpass
@@ -19,23 +19,23 @@ from typing import NamedTuple
 from launch.errors import UserError, warn
 from launch.files import write_text
 from launch.jobs.cluster import ClusterConfig
-from launch.jobs.plan import OUTPUT_FILE, PlannedRun
+from launch.jobs.tasks import Task
 from launch.machine.signals import STOPPED
 
 FOLDER = ".slurm"  # in the runs folder: the scripts, and what they print
 CALL_SECONDS = 60.0  # that a call of SLURM may take
-_TASK = re.compile(r"^    (\d+)\) folder=(.*) ;;$", re.MULTILINE)
+_TASK = re.compile(r"^    (\d+)\) words=\(.*\) output=(.*) ;;$", re.MULTILINE)
 _CHDIR = re.compile(r"^#SBATCH --chdir=(.*)$", re.MULTILINE)
 
-# One process trains; the shell, which alone gets SLURM's signals (B:), passes them on. `wait` also ends at a signal, so
+# One process works; the shell, which alone gets SLURM's signals (B:), passes them on. `wait` also ends at a signal, so
 # it is repeated until the process has ended. SLURM does not requeue a job that saved and ended: the script does it.
 BODY = """\
-# Trains until done, or until the signal before the time limit or a preemption; then it has saved, and is requeued.
+# Goes on until done, or until the signal before the time limit or a preemption; then it has saved, and is requeued.
 # A crash (another exit code than 0, 2 and {stopped}) starts it again from its last save, up to {restarts} times.
 child=
 trap '[ -z "$child" ] || {forward} 2>/dev/null' TERM
 for attempt in $(seq 0 {restarts}); do
-    {command} train "$folder" --resume >> "$folder/{output}" 2>&1 &
+    {command} "${{words[@]}}" >> "$output" 2>&1 &
     child=$!
     wait "$child"; code=$?
     while kill -0 "$child" 2>/dev/null; do wait "$child"; code=$?; done
@@ -49,8 +49,8 @@ exit "$code"
 """
 
 
-class QueuedRun(NamedTuple):
-    """A run in SLURM's queue."""
+class QueuedTask(NamedTuple):
+    """A task in SLURM's queue."""
 
     job: str  # such as 17_3
     state: str  # in SLURM's words, such as PENDING
@@ -62,23 +62,23 @@ class QueuedRun(NamedTuple):
         return self.state in ("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
 
 
-def make_script(runs: Sequence[PlannedRun], cluster: ClusterConfig, name: str, output: Path) -> str:
-    """Return the script of an array of jobs, one for each run.
+def make_script(tasks: Sequence[Task], cluster: ClusterConfig, name: str, output: Path) -> str:
+    """Return the script of an array of jobs, one for each task.
 
     Args:
-        runs: in the order of the tasks 1, 2, ...
-        cluster: what each run gets.
+        tasks: in the order of their numbers 1, 2, ...
+        cluster: what each task gets.
         name: of the job.
-        output: folder for what the scripts print; the output of a run goes to its own folder.
+        output: folder for what the scripts print; what a task prints goes to its own file.
     """
-    tasks = _tasks_per_node(cluster)
+    processes = _processes_per_node(cluster)
     at_once = f"%{cluster.at_once}" if cluster.at_once else ""
     lines = [
         f"--job-name={name}",
-        f"--array=1-{len(runs)}{at_once}",
+        f"--array=1-{len(tasks)}{at_once}",
         f"--nodes={cluster.nodes}",
-        f"--ntasks-per-node={tasks}",
-        f"--cpus-per-task={max(1, cluster.cores // tasks)}" if cluster.cores else "",
+        f"--ntasks-per-node={processes}",
+        f"--cpus-per-task={max(1, cluster.cores // processes)}" if cluster.cores else "",
         f"--mem={round(cluster.memory_gb * 1000)}M" if cluster.memory_gb else "",
         f"--gpus-per-node={cluster.gpus}" if cluster.gpus else "",
         f"--time={_time(cluster.hours)}",
@@ -94,7 +94,7 @@ def make_script(runs: Sequence[PlannedRun], cluster: ClusterConfig, name: str, o
     forward = 'kill -TERM "$child"'
     program = f"{cluster.prefix} muzero2048" if cluster.prefix else f"{shlex.quote(sys.executable)} -m launch"
     environment = cluster.environment
-    if cluster.nodes * tasks > 1:
+    if cluster.nodes * processes > 1:
         program = f"srun --kill-on-bad-exit=1 {program}"
         forward = 'scancel --signal=TERM "$SLURM_JOB_ID.$attempt"'  # srun itself would end its tasks unsaved
     else:
@@ -106,14 +106,12 @@ def make_script(runs: Sequence[PlannedRun], cluster: ClusterConfig, name: str, o
             *(f"#SBATCH {line}" for line in lines if line),
             "",
             "case $SLURM_ARRAY_TASK_ID in",
-            *(f"    {i}) folder={shlex.quote(str(run.folder))} ;;" for i, run in enumerate(runs, start=1)),
+            *(_case(number, task) for number, task in enumerate(tasks, start=1)),
             "esac",
             *(f"export {shlex.quote(variable)}" for variable in environment),
             *cluster.setup,
             "",
-            BODY.format(
-                restarts=cluster.restarts, stopped=STOPPED, command=program, output=OUTPUT_FILE, forward=forward
-            ),
+            BODY.format(restarts=cluster.restarts, stopped=STOPPED, command=program, forward=forward),
         ]
     )
 
@@ -129,29 +127,49 @@ def check_script(script: str) -> None:
     _call(["sbatch", "--test-only"], script)
 
 
-def submit_script(script: str, runs_folder: Path, name: str) -> str:
-    """Keep the script and give it to SLURM.
+def submit_tasks(
+    tasks: Sequence[Task],
+    cluster: ClusterConfig,
+    name: str,
+    runs_folder: Path,
+    dry_run: bool,
+    after: Sequence[str] = (),
+) -> str:
+    """Give tasks to SLURM as one array of jobs.
 
     Args:
-        script: the text.
+        tasks: are neither finished nor running nor in the queue.
+        cluster: what each task gets.
+        name: of the job.
         runs_folder: the script is kept in its folder FOLDER.
-        name: begins the name of the file.
+        dry_run: print the script alone.
+        after: arrays of jobs. Task i begins when task i of each of them has ended well, and never begins if one fails.
 
     Returns:
-        The number of the job.
+        The number of the job; with `dry_run` the name.
 
     Raises:
-        UserError: SLURM refuses it.
+        UserError: SLURM refuses the script; nothing was made.
     """
+    script = make_script(tasks, cluster, name, runs_folder / FOLDER)
+    if dry_run:
+        print(f"after each task of {', '.join(after)}:\n{script}" if after else script)
+        return name
+    check_script(script)
+    for task in tasks:
+        task.prepare()
     folder = runs_folder / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{name}-{datetime.now():%Y%m%d-%H%M%S-%f}.sbatch"
     write_text(file, script)
-    return _call(["sbatch", "--parsable", str(file.absolute())]).strip().partition(";")[0]
+    depends = [f"--dependency=aftercorr:{':'.join(after)}", "--kill-on-invalid-dep=yes"] if after else []
+    job = _call(["sbatch", "--parsable", *depends, str(file.absolute())]).strip().partition(";")[0]
+    print(f"job {job}: {len(tasks)} tasks of {name}")
+    return job
 
 
-def read_queue() -> dict[Path, QueuedRun]:
-    """Return the runs of this user in SLURM's queue, by folder; none if there is no SLURM, or it does not answer."""
+def read_queue() -> dict[Path, QueuedTask]:
+    """Return the tasks of this user in SLURM's queue, by output; none if there is no SLURM, or it does not answer."""
     if not shutil.which("squeue"):
         return {}
     try:
@@ -159,17 +177,17 @@ def read_queue() -> dict[Path, QueuedRun]:
     except UserError as error:
         warn(f"the queue of SLURM is not known: {error}")
         return {}
-    found: dict[Path, QueuedRun] = {}
+    found: dict[Path, QueuedTask] = {}
     for line in listed.splitlines():
         job, state, reason, script = line.split("|", 3)
-        folder = _folders_of(script.split(" ")[0]).get(job.partition("_")[2])
-        if folder:
-            found[folder] = QueuedRun(job, state, "" if reason == "None" else reason)
+        output = _outputs_of(script.split(" ")[0]).get(job.partition("_")[2])
+        if output:
+            found[output] = QueuedTask(job, state, "" if reason == "None" else reason)
     return found
 
 
-def cancel(queued: QueuedRun) -> None:
-    """Take a run out of the queue: one that waits at once, one in training after it saved, without a requeue.
+def cancel(queued: QueuedTask) -> None:
+    """Take a task out of the queue: one that waits at once, a running one after it saved, without a requeue.
 
     Raises:
         UserError: SLURM refuses it.
@@ -181,8 +199,12 @@ def cancel(queued: QueuedRun) -> None:
     _call(["scancel", "--batch", "--signal=TERM", queued.job])
 
 
-def _folders_of(script: str) -> dict[str, Path]:
-    """Return the run folders of a script by the number of the task; none if `submit` did not write it."""
+def _case(number: int, task: Task) -> str:
+    return f"    {number}) words=({shlex.join(task.words)}) output={shlex.quote(str(task.output))} ;;"
+
+
+def _outputs_of(script: str) -> dict[str, Path]:
+    """Return the outputs of a script's tasks by their number; none if `submit` did not write it."""
     try:
         text = Path(script).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -190,10 +212,10 @@ def _folders_of(script: str) -> dict[str, Path]:
     place = _CHDIR.search(text)
     if not place:
         return {}
-    return {number: Path(place[1], *shlex.split(folder)).resolve() for number, folder in _TASK.findall(text)}
+    return {number: Path(place[1], *shlex.split(output)).resolve() for number, output in _TASK.findall(text)}
 
 
-def _tasks_per_node(cluster: ClusterConfig) -> int:
+def _processes_per_node(cluster: ClusterConfig) -> int:
     """Return the processes on each node: JAX gives each process of a SLURM step one GPU. Alone, a process takes all."""
     return max(1, cluster.gpus) if cluster.nodes > 1 else 1
 

@@ -13,22 +13,22 @@ from launch.config.experiment import CONFIG_FILE, Experiment, load_experiment, r
 from launch.errors import LaunchError, UserError
 from launch.jobs import local, slurm
 from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster, resources
+from launch.jobs.evaluations import EvaluationRequest, plan_evaluations, plan_final_evaluations
 from launch.jobs.following import console, status_table
 from launch.jobs.plan import PlannedRun, Request, check_memory, plan_runs
 from launch.jobs.run_states import read_speed, read_states
+from launch.jobs.submit_evaluations import FAILED, evaluate_here, evaluate_on_slurm
 from launch.machine.signals import STOPPED
 from launch.run.checkpoints import newest_checkpoint
 from launch.run.resume import BUDGET, is_finished
-from launch.run.run_process import is_locked
-
-FAILED = 1  # exit code if a run has failed
 
 
-def submit(request: Request, on: str, dry_run: bool) -> int:
+def submit(request: Request, then: EvaluationRequest | None, on: str, dry_run: bool) -> int:
     """Train all runs of a request that are not finished. The same request again is always safe.
 
     Args:
         request: which runs.
+        then: the evaluation of each run after its training; None: only the final evaluation of its config.
         on: the cluster file, or its name in configs/clusters/.
         dry_run: check and print the plan alone.
 
@@ -40,13 +40,19 @@ def submit(request: Request, on: str, dry_run: bool) -> int:
     """
     cluster = load_cluster(on)
     runs = plan_runs(request)
+    if then:
+        plan_final_evaluations(runs, then)  # checks the words
     folders = {Path(run.experiment.run.runs_folder) for run in runs}
     for folder in sorted(folders):
         _check_writable(folder)
     to_do = [run for run in runs if not _is_finished(run)]
     if cluster.engine == SLURM:
-        return _submit_to_slurm(runs, to_do, cluster, dry_run)
-    return _train_here(runs, to_do, cluster, dry_run)
+        return _submit_to_slurm(runs, to_do, then, cluster, dry_run)
+    code = _train_here(runs, to_do, cluster, dry_run)
+    if then is None or dry_run or code == STOPPED:
+        return code
+    finished = [run.folder for run in runs if _is_finished(run)]
+    return max(code, evaluate_here(plan_evaluations(finished, then), cluster))
 
 
 def _train_here(runs: Sequence[PlannedRun], to_do: Sequence[PlannedRun], cluster: ClusterConfig, dry_run: bool) -> int:
@@ -55,10 +61,7 @@ def _train_here(runs: Sequence[PlannedRun], to_do: Sequence[PlannedRun], cluster
     _print_plan(runs, resources(cluster, slots[0].cores))
     if dry_run:
         return 0
-    for run in to_do:
-        if not is_locked(run.folder):
-            run.prepare()
-    outcome = local.train_all(to_do, cluster)
+    outcome = local.do_all(to_do, cluster)
     console().print(status_table(read_states([run.folder for run in runs])))
     if outcome.failed:
         return FAILED
@@ -66,26 +69,29 @@ def _train_here(runs: Sequence[PlannedRun], to_do: Sequence[PlannedRun], cluster
 
 
 def _submit_to_slurm(
-    runs: Sequence[PlannedRun], to_do: Sequence[PlannedRun], cluster: ClusterConfig, dry_run: bool
+    runs: Sequence[PlannedRun],
+    to_do: Sequence[PlannedRun],
+    then: EvaluationRequest | None,
+    cluster: ClusterConfig,
+    dry_run: bool,
 ) -> int:
     check_memory(to_do, cluster.memory_gb * 1e9 or math.inf, bool(cluster.gpus))
     queue = slurm.read_queue()
-    to_do = [run for run in to_do if not is_locked(run.folder) and run.folder.resolve() not in queue]
+    new = [run for run in to_do if not run.is_running() and run.output.resolve() not in queue]
     _print_plan(runs, resources(cluster))
-    if not to_do:
+    if not new:
         print("all of them are finished, in training or in the queue")
-        return 0
-    name = re.sub(r"[^\w.-]", "_", to_do[0].experiment.run.group.partition("/")[0]) or "muzero2048"
-    runs_folder = Path(to_do[0].experiment.run.runs_folder)
-    script = slurm.make_script(to_do, cluster, name, runs_folder / slurm.FOLDER)
-    if dry_run:
-        print(script)
-        return 0
-    slurm.check_script(script)
-    for run in to_do:
-        run.prepare()
-    job = slurm.submit_script(script, runs_folder, name)
-    print(f"job {job}: {len(to_do)} runs; `muzero2048 status` shows them, `muzero2048 stop` ends them")
+    else:
+        name = re.sub(r"[^\w.-]", "_", new[0].experiment.run.group.partition("/")[0]) or "muzero2048"
+        runs_folder = Path(new[0].experiment.run.runs_folder)
+        job = slurm.submit_tasks(new, cluster, name, runs_folder, dry_run)
+        if then:
+            evaluate_on_slurm(plan_final_evaluations(new, then), cluster, dry_run, after=[job])
+    if then:
+        finished = [run.folder for run in runs if run not in to_do]
+        evaluate_on_slurm(plan_evaluations(finished, then), cluster, dry_run)
+    if not dry_run:
+        print("`muzero2048 status` shows them, `muzero2048 stop` ends them")
     return 0
 
 

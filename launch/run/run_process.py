@@ -1,16 +1,14 @@
 """The process that trains a run: a lock in the run folder, and process.json with where it runs and how it ended.
 
 The lock ends with the process, also when it is killed. So a run is never trained twice at a time, and everybody can see
-whether it is in training. It is `flock`, which on NFS also works between machines (Linux 2.6.12 and later), and on
-Lustre if it is mounted with the option flock.
+whether it is in training (launch/locks.py). It is `flock`, which on NFS also works between machines (Linux 2.6.12 and
+later), and on Lustre if it is mounted with the option flock.
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
@@ -18,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
+from launch import locks
 from launch.config.experiment import CONFIG_FILE
 from launch.errors import LaunchError, UserError, warn
 from launch.files import write_json
@@ -26,7 +25,6 @@ from launch.run.tracking import METRICS_FILE
 
 PROCESS_FILE = "process.json"
 LOCK_FILE = "process.lock"
-LOCK_SECONDS = 1.0  # to wait for the lock: `is_locked` in another process takes it for an instant
 
 
 @dataclass(frozen=True)
@@ -136,33 +134,18 @@ def has_begun(folder: Path) -> bool:
 
 def is_locked(folder: Path) -> bool:
     """Return whether a process trains the run now."""
-    try:
-        with (folder / LOCK_FILE).open("r") as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # no such file, or a file system without locks
-        return False
-    return False
+    return locks.is_locked(folder / LOCK_FILE)
 
 
 def _take(lock: IO[str], folder: Path) -> None:
-    until = time.monotonic() + LOCK_SECONDS
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError as error:
-            if time.monotonic() > until:
-                owner = read_process(folder)
-                who = f"process {owner.pid} on {owner.host}" if owner else "another process"
-                raise UserError(
-                    f"{who} is training {folder}; let it end, stop it, or give another run.name=..."
-                ) from error
-            time.sleep(0.05)
-        except OSError as error:
-            warn(f"{folder} cannot be locked ({error.strerror}): do not start this run twice at a time")
-            return
+    try:
+        locks.take_lock(lock)
+    except BlockingIOError as error:
+        owner = read_process(folder)
+        who = f"process {owner.pid} on {owner.host}" if owner else "another process"
+        raise UserError(f"{who} is training {folder}; let it end, stop it, or give another run.name=...") from error
+    except OSError as error:
+        warn(f"{folder} cannot be locked ({error.strerror}): do not start this run twice at a time")
 
 
 def _remove(folder: Path, made: list[Path]) -> None:

@@ -32,6 +32,7 @@ class ToyConfig:
     rate: float = 0.5
     nan_at: int = 0  # env_steps at which a metric is NaN; 0 = never
     seconds: float = 0.0  # that a move takes
+    hold: str = ""  # a file: after 50 moves training waits as long as it exists
 
     def __post_init__(self) -> None:
         if self.env_steps < 1:
@@ -82,7 +83,11 @@ class ToyLearner:
             self.env_steps += 1
             time.sleep(self.config.seconds)
             self.weight = 3.9 * self.config.rate * math.sin(self.weight) + self.env_steps
-            if tick(self.env_steps - before):
+            stopped = tick(self.env_steps - before)
+            while not stopped and self.env_steps == 50 and self.config.hold and Path(self.config.hold).exists():
+                time.sleep(0.02)
+                stopped = tick(self.env_steps - before)
+            if stopped:
                 break
         bad = self.env_steps == self.config.nan_at
         return {"train/score_mean": self.weight, "td/error_abs_mean": math.nan if bad else self.weight / 7}

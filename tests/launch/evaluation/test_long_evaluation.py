@@ -246,7 +246,7 @@ def test_a_part_that_cannot_be(run: str, capsys: pytest.CaptureFixture[str], par
         f"error: --part is {part}; give number/count, such as 2/4 for the second of four processes\n"
     )
     assert main(["evaluate", run, "--games", "6", "--part", "1/3"]) == 2  # 1-ply games are not kept by default
-    assert "--part 1/3 is for games that are kept as they end: add --keep FILE" in capsys.readouterr().err
+    assert "--part 1/3 is for games that are kept as they end: add --keep\n" in capsys.readouterr().err
     assert main(["evaluate", run, "--games", "6", "--part", "1/3", "--keep", "."]) == 2
     assert "--keep is .; give a file" in capsys.readouterr().err
     assert main(["evaluate", run, "--games", "5", "--part", "1/3"]) == 2

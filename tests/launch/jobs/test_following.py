@@ -198,7 +198,7 @@ def test_stop_waits_until_the_runs_have_saved(toy_yaml: Path, capsys):
     for training in trainings:
         training.communicate()
     assert main(["stop", "toys"]) == 0
-    assert capsys.readouterr().out == "none of these runs is in training or waits for it\n"
+    assert capsys.readouterr().out == "none of these runs is in training, evaluated or in the queue\n"
 
 
 def test_a_run_on_another_machine_is_stopped_there(toy_yaml: Path, capsys):

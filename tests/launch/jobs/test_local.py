@@ -21,12 +21,13 @@ from launch.run.tracking import read_metrics
 ROOT = Path(__file__).parents[3]
 TOY = [sys.executable, str(ROOT / "tests" / "launch" / "toy_main.py"), "muzero2048"]
 RUNS = Path("runs")
-SLOW = "toy.seconds=0.03"  # a run of 100 moves takes 3 s
+HELD = "toy.hold=hold"  # a run waits in the middle until the test removes this file
 
 
 @pytest.fixture(autouse=True)
 def _cluster(toy_yaml: Path, monkeypatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    Path("hold").touch()
     Path("two.yaml").write_text(f"{{at_once: 2, cores: 1, restarts: 2, prefix: '{' '.join(TOY[:2])}'}}\n")
 
 
@@ -99,9 +100,10 @@ def test_a_grid_is_trained_two_at_a_time():
 
 
 def test_a_killed_run_is_resumed_and_ends_as_one_that_was_not():
-    launcher = _submit("--seeds", "1-2", SLOW)
+    launcher = _submit("--seeds", "1-2", HELD)
     _wait_for(lambda: _saved("one-seed1"))
     os.kill(_pid("one-seed1"), signal.SIGKILL)
+    Path("hold").unlink()
     text = _output(launcher, 0)
     assert "one-seed1: killed by SIGKILL; restart 1 of 2" in text
     assert [(state.state, _starts(state.name)) for state in _states()] == [("finished", 2), ("finished", 1)]
@@ -126,14 +128,18 @@ def test_a_mistake_is_not_tried_again():
 
 
 def test_the_runs_outlive_a_killed_launcher_and_the_next_one_finds_them():
-    launcher = _submit("--seeds", "1-3", SLOW)
+    launcher = _submit("--seeds", "1-3", HELD)
     _wait_for(lambda: _saved("one-seed1") and _saved("one-seed2"))
     launcher.kill()
     launcher.communicate()
     assert is_locked(RUNS / "one-seed1")
-    text = _output(_submit("--seeds", "1-3", SLOW), 0)
+    launcher = _submit("--seeds", "1-3", HELD)
+    assert launcher.stdout is not None
+    while (line := launcher.stdout.readline()) != "one-seed2: is running already\n":
+        assert line
+    Path("hold").unlink()
+    text = _output(launcher, 0)
     for name in ("one-seed1", "one-seed2"):
-        assert f"{name}: is in training already" in text
         assert f"{name}: finished" in text
     assert "one-seed3: started" in text
     assert [(state.state, _starts(state.name)) for state in _states()] == [("finished", 1)] * 3
@@ -148,23 +154,25 @@ def test_two_launchers_train_each_run_once():
 
 
 def test_a_signal_stops_all_runs_and_the_same_command_goes_on():
-    launcher = _submit("--seeds", "1-3", SLOW)
+    launcher = _submit("--seeds", "1-3", HELD)
     _wait_for(lambda: _saved("one-seed1") and _saved("one-seed2"))
     launcher.send_signal(signal.SIGTERM)
     text = _output(launcher, 75)
     assert "one-seed1: stopped" in text
     states = _states()
+    Path("hold").unlink()
     assert [state.state for state in states] == ["stopped", "stopped", "new"]
     assert all(0 < state.env_steps < 100 for state in states[:2])
-    _output(_submit("--seeds", "1-3", SLOW), 0)
+    _output(_submit("--seeds", "1-3", HELD), 0)
     assert [state.state for state in _states()] == ["finished"] * 3
 
 
 @pytest.mark.slow
 def test_a_run_that_a_user_stops_stays_stopped():
-    launcher = _submit("--seeds", "1-2", SLOW)
+    launcher = _submit("--seeds", "1-2", HELD)
     _wait_for(lambda: _saved("one-seed1"))
     subprocess.run([*TOY, "stop", "one-seed1"], check=True, capture_output=True)
+    Path("hold").unlink()
     text = _output(launcher, 75)
     assert "one-seed1: stopped" in text
     assert [(state.state, _starts(state.name)) for state in _states()] == [("stopped", 1), ("finished", 1)]

@@ -18,7 +18,7 @@ from launch.cli import main
 from launch.jobs.cluster import ClusterConfig
 from launch.jobs.plan import PlannedRun, Request, plan_runs
 from launch.jobs.run_states import read_states
-from launch.jobs.slurm import QueuedRun, make_script, read_queue
+from launch.jobs.slurm import QueuedTask, make_script, read_queue
 from launch.run.run_process import owning
 
 ROOT = Path(__file__).parents[3]
@@ -148,7 +148,7 @@ def test_a_dry_run_prints_the_script_and_starts_nothing(capsys):
     assert main(["submit", "toy.yaml", "--seeds", "1-2", "--on", "slurm.yaml", "--dry-run"]) == 0
     out = capsys.readouterr().out
     assert "#SBATCH --array=1-2\n" in out.replace("%1", "")
-    assert "    2) folder=runs/one-seed2 ;;\n" in out
+    assert "    2) words=(train runs/one-seed2 --resume) output=runs/one-seed2/output.log ;;\n" in out
     assert subprocess.run(["bash", "-n"], input=out[out.index("#!/bin/bash") :], text=True, check=False).returncode == 0
     assert not Path("runs").exists()
     assert not any(call.startswith("sbatch") for call in _calls())
@@ -157,7 +157,7 @@ def test_a_dry_run_prints_the_script_and_starts_nothing(capsys):
 def test_submit_checks_then_gives_the_script_to_slurm(capsys):
     Path("sbatch.out").write_text("41;cluster\n")
     assert main(["submit", "toy.yaml", "--seeds", "1-2", "--on", "slurm.yaml"]) == 0
-    assert "job 41: 2 runs" in capsys.readouterr().out
+    assert "job 41: 2 tasks of toys" in capsys.readouterr().out
     (script,) = Path("runs/.slurm").glob("toys-*.sbatch")
     assert [call for call in _calls() if call.startswith("sbatch")] == [
         "sbatch --test-only", f"sbatch --parsable {script.absolute()}",
@@ -193,8 +193,8 @@ def test_the_queue_names_runs_by_their_script():
         "41_1|RUNNING|None|SCRIPT\n41_2|PENDING|JobArrayTaskLimit|SCRIPT\n40_1|RUNNING|None|/elsewhere.sh\n7|RUNNING|None|(null)\n"
     )
     assert read_queue() == {
-        Path("runs/one-seed1").resolve(): QueuedRun("41_1", "RUNNING", ""),
-        Path("runs/one-seed2").resolve(): QueuedRun("41_2", "PENDING", "JobArrayTaskLimit"),
+        Path("runs/one-seed1/output.log").resolve(): QueuedTask("41_1", "RUNNING", ""),
+        Path("runs/one-seed2/output.log").resolve(): QueuedTask("41_2", "PENDING", "JobArrayTaskLimit"),
     }
 
 
@@ -221,7 +221,7 @@ def test_runs_in_the_queue_are_not_submitted_again(capsys):
     assert "all of them are finished, in training or in the queue" in capsys.readouterr().out
     assert main(["submit", "toy.yaml", "--seeds", "1-3", "--on", "slurm.yaml"]) == 0
     newest = max(Path("runs/.slurm").glob("*.sbatch"), key=lambda file: file.stat().st_mtime_ns)
-    assert re.findall(r"\d+\) folder=.*", newest.read_text()) == ["1) folder=runs/one-seed3 ;;"]
+    assert re.findall(r"\d+\) words=.* output=(.*) ;;", newest.read_text()) == ["runs/one-seed3/output.log"]
 
 
 def test_stop_takes_runs_out_of_the_queue(monkeypatch):
@@ -231,6 +231,41 @@ def test_stop_takes_runs_out_of_the_queue(monkeypatch):
     assert [call for call in _calls() if not call.startswith("squeue")] == [
         "scontrol update JobId=41_1 Requeue=0", "scancel --batch --signal=TERM 41_1", "scancel 41_2",
     ]  # fmt: skip
+
+
+def _dependencies() -> list[str]:
+    """The names of the arrays in the order in which they were submitted, each with what it waits for."""
+    calls = [call for call in _calls() if call.startswith("sbatch --parsable")]
+    return [
+        re.sub(r".*?(aftercorr:\S+ )?(?:--kill-on-invalid-dep=yes )?/.*/(.*)-\d+-\d+-\d+\.sbatch", r"\1\2", c)
+        for c in calls
+    ]
+
+
+def test_evaluations_follow_their_training(capsys, monkeypatch):
+    Path("sbatch.out").write_text("41\n")
+    words = ["submit", "toy.yaml", "--seeds", "1-2", "--on", "slurm.yaml", "--then-evaluate", "--parts", "2"]
+    assert main(words) == 0
+    assert _dependencies() == [
+        "toys", "aftercorr:41 evaluate-1", "aftercorr:41 evaluate-2", "aftercorr:41:41 evaluate",
+    ]  # fmt: skip
+    (script,) = Path("runs/.slurm").glob("evaluate-2-*")
+    cases = re.findall(r"\d+\) words=\((.*)\) output=(.*) ;;", script.read_text())
+    assert cases[0][0] == "evaluate runs/one-seed1 --games 1000 --keep --part 2/2"
+    # A second submit finds training and evaluations in the queue.
+    (training,) = Path("runs/.slurm").glob("toys-*")
+    Path("squeue.out").write_text(f"41_1|PENDING|x|{training.absolute()}\n41_2|PENDING|x|{training.absolute()}\n")
+    Path("calls.txt").unlink()
+    assert main(words) == 0
+    assert _dependencies() == []
+    # stop takes both out of the queue.
+    with Path("squeue.out").open("a") as queue:
+        queue.write(f"43_1|PENDING|x|{script.absolute()}\n")
+    capsys.readouterr()
+    Path("calls.txt").unlink()
+    monkeypatch.setattr("launch.jobs.following.STOP_SECONDS", 0.0)
+    assert main(["stop", "one-seed1"]) == 1  # this queue never changes
+    assert [call for call in _calls() if call.startswith("scancel")] == ["scancel 41_1", "scancel 43_1"]
 
 
 def test_a_queue_that_does_not_answer_is_a_warning(capsys):

@@ -99,12 +99,8 @@ def assert_same(metrics: dict[str, float], expected: dict[str, float]) -> None:
     assert metrics[AGREEMENT] == pytest.approx(expected[AGREEMENT], abs=0.005)
 
 
-SLOW = pytest.mark.slow
-
-
-@pytest.mark.parametrize(
-    ("processes", "devices"), [(1, 2), pytest.param(1, 4, marks=SLOW), pytest.param(2, 2, marks=SLOW)]
-)
+@pytest.mark.slow  # the most expensive test: each number of devices compiles the learner again
+@pytest.mark.parametrize(("processes", "devices"), [(1, 2), (1, 4), (2, 2)])
 def test_many_devices_are_as_one(one_device: OneDevice, tmp_path: Path, processes: int, devices: int) -> None:
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices // processes}"
     words = [str(word) for word in (processes, devices, one_device.saved, tmp_path)]

@@ -1,0 +1,67 @@
+"""Parts of an evaluation, which several processes play, and what can be said of their logs without numba."""
+
+import glob
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from launch.errors import UserError
+from launch.evaluation.result import FOLDER
+from launch.locks import is_locked
+
+
+class Part(NamedTuple):
+    """The part of an evaluation's games that one of several processes plays."""
+
+    number: int  # from 1
+    of: int  # number of parts
+
+    def file(self, whole: Path) -> Path:
+        """Return the log of this part; `whole` is the log of the evaluation."""
+        return whole.with_suffix(f".part-{self.number}-of-{self.of}{whole.suffix}") if self.of > 1 else whole
+
+    def numbers(self, count: int) -> range:
+        """Return the numbers of this part among games 0..count - 1."""
+        return range(self.number - 1, count, self.of)
+
+
+WHOLE = Part(1, 1)
+
+
+def parse_part(text: str) -> Part:
+    """Return the part that a text such as "2/4" names; "" is WHOLE.
+
+    Raises:
+        UserError: the text is not number/count with 1 <= number <= count.
+    """
+    words = text.split("/") if text else ["1", "1"]
+    if len(words) != 2 or not all(word.isdecimal() for word in words) or not 1 <= int(words[0]) <= int(words[1]):
+        raise UserError(f"--part is {text}; give number/count, such as 2/4 for the second of four processes")
+    return Part(int(words[0]), int(words[1]))
+
+
+def files_of(path: Path) -> set[Path]:
+    """Return the log of an evaluation, which may not exist, and the logs of its parts."""
+    return {path, *path.parent.glob(f"{glob.escape(path.stem)}.part-*{path.suffix}")}
+
+
+def has_games(path: Path, part: Part, count: int) -> bool:
+    """Return whether the games of a part, among games 0..count - 1, are all in the logs of an evaluation.
+
+    Args:
+        path: log of the evaluation; the logs of its parts are read too.
+        part: which games.
+        count: number of games of the evaluation.
+    """
+    found = set()
+    for file in filter(Path.exists, files_of(path)):
+        try:
+            found |= {json.loads(line)["number"] for line in file.read_bytes().split(b"\n")[1:-1]}
+        except (ValueError, TypeError, KeyError):  # damaged: the process that plays the games will say so
+            return False
+    return found >= set(part.numbers(count))
+
+
+def locked_logs(run_folder: Path) -> list[Path]:
+    """Return the game logs of a run that a process writes now."""
+    return [file for file in sorted((run_folder / FOLDER).glob("*.games*.jsonl")) if is_locked(file)]

@@ -1,0 +1,193 @@
+"""Evaluations that are spread over several processes, each of which plays a part of the games."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from launch.config.experiment import MOST_GAMES, Experiment
+from launch.errors import UserError
+from launch.evaluation.parts import Part, has_games
+from launch.evaluation.result import FOLDER, Evaluation, prepare_folder
+from launch.evaluation.search_options import Options, resolve
+from launch.evaluation.seeds import final_evaluation_seed
+from launch.jobs.plan import PlannedRun
+from launch.locks import is_locked, lock_owner
+from launch.run import checkpoints
+
+FINAL = "final"  # in names of output files, for the checkpoint at the end of the training
+
+
+class EvaluationRequest(NamedTuple):
+    """The words of a `submit` that evaluates."""
+
+    games: int
+    seed: int | None  # None: that of the evaluation that ends the run
+    parts: int
+    options: Options  # of the search
+
+    def check(self) -> None:
+        """Refuse numbers that `evaluate` would refuse; UserError has the remedy."""
+        if self.parts < 1:
+            raise UserError(f"--parts is {self.parts}; give 1 or more")
+        if not 2 * self.parts <= self.games <= MOST_GAMES:
+            raise UserError(
+                f"--games is {self.games}; give {2 * self.parts} to {MOST_GAMES}, two or more for each of {self.parts}"
+                " parts"
+            )
+
+
+class PlannedEvaluation(NamedTuple):
+    """The evaluation of one checkpoint."""
+
+    request: EvaluationRequest
+    path: Path  # the checkpoint; the run folder if its training is not over
+    run_folder: Path
+    env_steps: int | None  # of the checkpoint; None if the training is not over
+    label: str  # env_steps, or FINAL
+    search: str  # name of the search
+    evaluation: Evaluation  # the games
+
+    @property
+    def parts(self) -> list["EvaluationTask"]:
+        """The tasks that play the games, each with its part; none if one process plays them all."""
+        count = self.request.parts
+        return [EvaluationTask(self, Part(number, count)) for number in range(1, count + 1)] if count > 1 else []
+
+    @property
+    def whole(self) -> "EvaluationTask":
+        """The task that puts the parts together; it plays the games that they lack."""
+        return EvaluationTask(self, None)
+
+    @property
+    def tasks(self) -> list["EvaluationTask"]:
+        """All tasks of the evaluation."""
+        return [*self.parts, self.whole]
+
+    def result(self) -> Path | None:
+        """Return the file of the result; None if it is not there."""
+        if self.env_steps is None:
+            return None
+        for name in (self.search, f"{self.search}-by_moves"):
+            file = self.evaluation.file(self.run_folder, self.env_steps, name)
+            if file.is_file():
+                return file
+        return None
+
+
+class EvaluationTask(NamedTuple):
+    """One process of an evaluation: a task (launch/jobs/tasks.py)."""
+
+    planned: PlannedEvaluation
+    part: Part | None  # the games that it plays; None: all of them, most of which its parts have played
+
+    @property
+    def name(self) -> str:
+        """Name, in lines for the user."""
+        what = f"part {self.part.number} of {self.part.of}" if self.part else "result"
+        return f"{self.planned.run_folder.name}, {what}"
+
+    @property
+    def words(self) -> list[str]:
+        """Arguments of `muzero2048`. It plays only games that are not kept already."""
+        request = self.planned.request
+        seed = [] if request.seed is None else ["--seed", str(request.seed)]
+        part = ["--part", f"{self.part.number}/{self.part.of}"] if self.part else []
+        return [
+            "evaluate",
+            str(self.planned.path),
+            "--games",
+            str(request.games),
+            *seed,
+            *request.options.words(),
+            "--keep",
+            *part,
+        ]
+
+    @property
+    def output(self) -> Path:
+        """File beside the results to which its processes print."""
+        planned, games = self.planned, self.planned.evaluation
+        part = f"part-{self.part.number}-of-{self.part.of}" if self.part else "result"
+        name = f"{planned.label}-{planned.search}-{games.games}games-seed{games.seed}.{part}.log"
+        return planned.run_folder / FOLDER / name
+
+    def prepare(self) -> None:
+        """Make the folder of the results."""
+        (self.planned.run_folder / FOLDER).mkdir(exist_ok=True)
+
+    def is_running(self) -> bool:
+        """Return whether a process plays these games now."""
+        log = self._own_log()
+        return log is not None and is_locked(log)
+
+    def pid(self) -> int | None:
+        """Return the process on this machine that plays these games; None if there is none."""
+        log = self._own_log()
+        return None if log is None else lock_owner(log)
+
+    def exit_code(self) -> int | None:
+        """Return 0 if the games are played and, of a whole evaluation, its result is there; else None."""
+        if self.part is None:
+            return 0 if self.planned.result() else None
+        log = self._log()
+        return 0 if log and has_games(log, self.part, self.planned.evaluation.games) else None
+
+    def _log(self) -> Path | None:
+        """Return the game log of the whole evaluation; None if its name is not known yet."""
+        planned = self.planned
+        if planned.env_steps is None:
+            return None
+        return planned.evaluation.log_file(planned.run_folder, planned.env_steps, planned.search)
+
+    def _own_log(self) -> Path | None:
+        log = self._log()
+        return log if log is None or self.part is None else self.part.file(log)
+
+
+def plan_evaluations(paths: Iterable[Path], request: EvaluationRequest) -> list[PlannedEvaluation]:
+    """Return the evaluations of checkpoints, checked.
+
+    Args:
+        paths: run folders, for their newest checkpoints, or checkpoints of runs.
+        request: the words of the user.
+
+    Returns:
+        The evaluations, in the order of the paths.
+
+    Raises:
+        UserError: there is no good checkpoint, it cannot serve the search, or the results cannot be written.
+    """
+    request.check()
+    planned = []
+    for path in paths:
+        checkpoint = checkpoints.find_checkpoint(path)
+        run_folder = checkpoints.run_folder_of(checkpoint)
+        if run_folder is None:
+            raise UserError(f"{checkpoint} is in no run folder: play it with `muzero2048 evaluate --keep FILE`")
+        prepare_folder(run_folder)
+        experiment, state = checkpoints.read_checkpoint(checkpoint)
+        planned.append(_planned(request, checkpoint, run_folder, state.progress["env_steps"], experiment))
+    _check_different(planned)
+    return planned
+
+
+def plan_final_evaluations(runs: Iterable[PlannedRun], request: EvaluationRequest) -> list[PlannedEvaluation]:
+    """Return the evaluations of runs at the end of their training, which is to come; see `plan_evaluations`."""
+    request.check()
+    return [_planned(request, run.folder, run.folder, None, run.experiment) for run in runs]
+
+
+def _planned(
+    request: EvaluationRequest, path: Path, run_folder: Path, env_steps: int | None, experiment: Experiment
+) -> PlannedEvaluation:
+    seed = final_evaluation_seed(experiment.run.seed) if request.seed is None else request.seed
+    search = resolve(experiment, request.options, path).name
+    label = FINAL if env_steps is None or env_steps >= experiment.settings.env_steps else str(env_steps)
+    return PlannedEvaluation(request, path, run_folder, env_steps, label, search, Evaluation(request.games, seed))
+
+
+def _check_different(planned: Sequence[PlannedEvaluation]) -> None:
+    outputs = [one.whole.output for one in planned]
+    for i, one in enumerate(planned):
+        if outputs[i] in outputs[:i]:
+            raise UserError(f"{one.path} is given twice; give each checkpoint once")

@@ -1,0 +1,113 @@
+"""`muzero2048 submit evaluate` and `--then-evaluate`: evaluations by several processes, here or on a cluster."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rich.table import Table
+
+from launch.jobs import local, slurm
+from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster
+from launch.jobs.evaluations import EvaluationRequest, PlannedEvaluation, plan_evaluations
+from launch.jobs.following import console
+from launch.machine.signals import STOPPED
+
+FAILED = 1  # exit code if a task has failed
+
+
+def submit_evaluations(paths: Sequence[Path], request: EvaluationRequest, on: str, dry_run: bool) -> int:
+    """Evaluate checkpoints, each by several processes. The same request again is always safe.
+
+    Args:
+        paths: run folders or checkpoints of runs.
+        request: the games, the search and the number of parts.
+        on: the cluster file, or its name in configs/clusters/.
+        dry_run: check and print the plan alone.
+
+    Returns:
+        The exit code: 0 all finished, 1 one failed, 75 stopped.
+
+    Raises:
+        UserError: a mistake in the request, a checkpoint or the cluster file. Nothing was started.
+    """
+    cluster = load_cluster(on)
+    planned = plan_evaluations(paths, request)
+    if cluster.engine == SLURM:
+        evaluate_on_slurm(planned, cluster, dry_run)
+        return 0
+    local.make_slots(cluster)  # checks the cluster file
+    if dry_run:
+        _print(planned)
+        return 0
+    return evaluate_here(planned, cluster)
+
+
+def evaluate_here(planned: Sequence[PlannedEvaluation], cluster: ClusterConfig) -> int:
+    """Play evaluations on this machine, put their parts together, and print the results.
+
+    Returns:
+        The exit code: 0 all finished, 1 one failed, 75 stopped.
+    """
+    to_do = [one for one in planned if not one.result()]
+    played = local.do_all([part for one in to_do for part in one.parts], cluster)
+    if played.stopped:
+        return STOPPED
+    whole = [one.whole for one in to_do if not {part.name for part in one.parts} & set(played.failed)]
+    ended = local.do_all(whole, cluster)
+    _print(planned)
+    if ended.stopped:
+        return STOPPED
+    return FAILED if played.failed or ended.failed else 0
+
+
+def evaluate_on_slurm(
+    planned: Sequence[PlannedEvaluation], cluster: ClusterConfig, dry_run: bool, after: Sequence[str] = ()
+) -> None:
+    """Give evaluations to SLURM: an array for each part, and one that puts the parts together.
+
+    Args:
+        planned: the evaluations; finished ones, and those in the queue, are left out.
+        cluster: what each process gets. All of them run on one node.
+        dry_run: print the scripts alone.
+        after: the arrays of jobs whose task i trains the run of evaluation i.
+
+    Raises:
+        UserError: SLURM refuses a script.
+    """
+    queue = slurm.read_queue()
+    new = [one for one in planned if not one.result() and not any(task.output.resolve() in queue for task in one.tasks)]
+    _print(planned)
+    if not new:
+        print("all of them are finished or in the queue")
+        return
+    count = max(1, len(new[0].parts))
+    each = max(1, cluster.at_once // count) if cluster.at_once else 0
+    cluster = replace(cluster, nodes=1, at_once=each)
+    runs_folder = new[0].run_folder.parent
+    jobs = [
+        slurm.submit_tasks(tasks, cluster, f"evaluate-{number}", runs_folder, dry_run, after)
+        for number, tasks in enumerate(zip(*(one.parts for one in new), strict=True), start=1)
+    ]
+    slurm.submit_tasks([one.whole for one in new], cluster, "evaluate", runs_folder, dry_run, jobs or after)
+
+
+def _print(planned: Sequence[PlannedEvaluation]) -> None:
+    """Print a row for each evaluation, with its result if it is there."""
+    table = Table("run", "moves", "search", box=None)
+    for heading in ("games", "processes", "mean", "95% interval"):
+        table.add_column(heading, justify="right")
+    for one in planned:
+        file = one.result()
+        result = json.loads(file.read_text(encoding="utf-8")) if file else {}
+        interval = f"{result['score_low']:,.0f} to {result['score_high']:,.0f}" if result else ""
+        table.add_row(
+            one.run_folder.name,
+            f"{one.env_steps:,}" if one.env_steps else "",
+            one.search,
+            f"{one.evaluation.games:,}",
+            str(one.request.parts),
+            f"{result['score_mean']:,.0f}" if result else "",
+            interval,
+        )
+    console().print(table)
