@@ -5,7 +5,7 @@
 #   make test-mutants  83 faults put into the code one at a time: the fast tests must catch each (15 minutes on a core)
 #   make bench   the environment against pgx and jumanji, n-tuples against TDL2048+ if the variable TDL2048 names its
 #                binary, the search against mctx
-#   make lock    resolve requirements.lock again from pyproject.toml
+#   make lock    resolve requirements.lock and requirements-gpu.lock again from pyproject.toml
 
 PYTHON ?= python3
 VENV := .venv
@@ -72,6 +72,8 @@ $(READY): requirements.lock
 lock:
 	uv pip compile pyproject.toml --group dev --group bench --universal --python-version 3.11 \
 		--generate-hashes --no-annotate --no-header --upgrade -o requirements.lock
+	uv pip compile pyproject.toml --extra gpu --constraints requirements.lock --universal --python-version 3.11 \
+		--generate-hashes --no-annotate --no-header -o requirements-gpu.lock
 
 clean:
 	rm -rf $(VENV) .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis comparison

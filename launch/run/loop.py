@@ -47,9 +47,7 @@ def train(config: Path, overrides: Sequence[str], resume: bool) -> int:
     if is_run_folder(config):
         experiment = in_folder(experiment, config, overrides)
     processes = join(experiment.learner)
-    # StopSignals is the outer block: a signal that another process passes on at the very end still finds its handler.
     with StopSignals(lost="nothing was trained yet") as stop, processes:
-        processes.watch(stop)
         agree_on_config(experiment, processes)
         with owning(experiment.run.folder) if processes.is_first else nullcontext() as owner:
             checkpoint = agree_on_start(experiment, resume, processes)

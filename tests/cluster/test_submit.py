@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from launch.evaluation.parts import locked_logs
 from launch.run.tracking import read_metrics
 
 pytestmark = pytest.mark.cluster
@@ -133,6 +134,7 @@ def test_a_sweep_of_two_configs_and_two_seeds_two_at_a_time():
 
 
 def test_a_preempted_run_is_requeued_and_ends_as_one_that_was_not():
+    _cluster(environment=["WANDB_MODE=offline"])
     job = _submit("tuples.yaml", LONG, "--seeds", "7")
     _wait(lambda states: states["tuples-seed7"]["env_steps"] > 5_000_000)
     other = ["sbatch", "--partition=high", "--nodes=2", "--exclusive", "--output=/dev/null", "--wrap=sleep 5"]
@@ -143,6 +145,11 @@ def test_a_preempted_run_is_requeued_and_ends_as_one_that_was_not():
     _wait(_all_finished)
     assert _restarts(f"{job}_1") == 1
     _assert_as_one_that_was_never_stopped("tuples-seed7", 7)
+    (offline,) = Path("runs/tuples-seed7/wandb").glob("offline-run-*/*.wandb")  # one run, which `wandb sync` would find
+    assert offline.stem == "run-" + Path("runs/tuples-seed7/wandb/id").read_text().strip()
+    command = [str(Path(sys.executable).with_name("wandb")), "leet", "inspect", "--json", str(offline)]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    assert sum(json.loads(line)["type"] == "history" for line in lines) == len(read_metrics(Path("runs/tuples-seed7")))
 
 
 def test_a_time_limit_requeues():
@@ -215,6 +222,70 @@ def test_two_nodes_stop_together_after_they_saved():
     state = _states()["net-seed4"]
     assert state["state"] == "stopped"
     assert Path("runs/net-seed4/checkpoints", str(state["env_steps"])).is_dir()
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.5)
+
+
+def _queue_is_empty() -> bool:
+    return not subprocess.run(["squeue", "-h"], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def _results(games: int) -> dict[str, dict[str, Any]]:
+    files = Path("runs").glob(f"*/evaluations/*-{games}games-*.json")
+    return {file.parents[1].name: json.loads(file.read_text()) for file in files}
+
+
+def test_parts_of_evaluations_follow_their_training():
+    Path("rows.txt").write_text("run.name=good\nrun.name=bad run.begin_from=nowhere\n")
+    words = ["tuples.yaml", "--rows", "rows.txt", "--then-evaluate", "--games", "200", "--parts", "2"]
+    words += ["--search", "expectimax", "--plies", "2"]
+    _submit(*words)
+    assert not _results(200)
+    _until(_queue_is_empty)  # the evaluations of the run that failed have left the queue too
+    assert list(_results(200)) == ["good"]
+    _run("evaluate", "runs/good", "--games", "200", "--search", "expectimax", "--plies", "2", "--keep", "alone.jsonl")
+    logs = [path.read_text().splitlines()[1:] for path in Path("runs/good/evaluations").glob("*.part-*.jsonl")]
+    alone = sorted(json.loads(line)["score"] for line in Path("alone.jsonl").read_text().splitlines()[1:])
+    assert [len(lines) for lines in logs] == [100, 100]
+    assert sorted(json.loads(line)["score"] for lines in logs for line in lines) == alone
+    assert _results(200)["good"]["score_mean"] == pytest.approx(sum(alone) / 200)
+
+
+def test_a_preempted_part_of_an_evaluation_plays_no_game_twice():
+    _run("train", "tuples.yaml")
+    words = ["submit", "evaluate", "runs/tuples", "--games", "300", "--parts", "2", "--on", "slurm.yaml"]
+    words += ["--search", "expectimax", "--plies", "4"]
+    _run(*words)
+    folder = Path("runs/tuples/evaluations")
+
+    def lines(part: int) -> list[str]:
+        return [line for file in folder.glob(f"*.part-{part}-of-2.jsonl") for line in file.read_text().splitlines()]
+
+    _until(lambda: len(lines(1)) > 5)
+    assert "all of them are finished or in the queue" in _run(*words)
+    other = ["sbatch", "--partition=high", "--nodes=2", "--exclusive", "--output=/dev/null", "--wrap=sleep 5"]
+    subprocess.run(other, check=True, capture_output=True)
+    _until(lambda: not any("part-1" in log.name for log in locked_logs(folder.parent)))
+    kept = lines(1)
+    assert 5 < len(kept) < 151
+
+    def release() -> bool:
+        for job in subprocess.run(
+            ["squeue", "-h", "-o", "%i"], check=True, capture_output=True, text=True
+        ).stdout.split():
+            subprocess.run(["scontrol", "update", f"JobId={job}", "StartTime=now"], check=False, capture_output=True)
+        return _queue_is_empty()
+
+    _until(release)
+    assert lines(1)[: len(kept)] == kept
+    assert sorted(json.loads(line)["number"] for part in (1, 2) for line in lines(part)[1:]) == list(range(300))
+    assert _results(300)["tuples"]["games"] == 300
+    assert "all of them are finished" in _run(*words)
 
 
 def test_an_unknown_partition_is_one_line():

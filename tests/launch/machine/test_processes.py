@@ -16,15 +16,14 @@ import pytest
 from launch.cli import main
 from launch.errors import UserError
 from launch.machine.processes import Processes, join
-from launch.run.checkpoints import find_checkpoint, read_checkpoint, verify
+from launch.run.checkpoints import find_checkpoint, verify
 from launch.run.tracking import METRICS_FILE, read_metrics
 
 ROOT = Path(__file__).parents[3]
 HERE = Path(__file__).parents[1]  # has the toy learner
 RUN = Path("runs/one")
-LOST = "the same command with --resume goes on from the last save"
 
-# Trains the toy slowly on all processes. A lost process is detected after 3 s instead of 30 s.
+# Trains the toy slowly on all processes. A lost process is detected after 4 s instead of 30 s.
 TOY_PROGRAM = """
 import os, sys, time
 import jax
@@ -37,7 +36,7 @@ from toy import ToyLearner, ToyPlayer
 def slowly(method, seconds):
     return lambda *arguments: (time.sleep(seconds), method(*arguments))[1]
 
-processes.BEAT_SECONDS, processes.LOST_SECONDS = 0.1, 3.0
+processes.LOST_SECONDS, processes.STORE_SECONDS = 4, 1.0
 registry.LEARNERS["toy"] = "toy"
 toy.SPEC = toy.SPEC._replace(several_processes=True)
 ToyLearner.advance = slowly(ToyLearner.advance, 0.05)
@@ -102,7 +101,9 @@ def test_two_processes_write_one_run_as_one_process_does(toy_yaml: Path) -> None
     with _toys("run.snapshot_env_steps=50") as running:
         (first, _), (second, _) = _outputs(running, [0, 0])
     assert "summary" in first
-    assert second == ""
+    assert first.splitlines()[1] == f"processes: 0 on {socket.gethostname()}, 1 on {socket.gethostname()}"
+    assert second.startswith("waiting up to 300 s for 2 processes (JAX_NUM_PROCESSES) at 127.0.0.1:")
+    assert second.count("\n") == 1
     alone = Path("runs/alone")
     assert _rows(RUN) == _rows(alone)
     for folder in ("checkpoints", "snapshots", "evaluations"):
@@ -123,29 +124,21 @@ def test_a_signal_to_one_stops_both_at_one_step_saved(toy_yaml: Path, struck: in
     assert main(["train", str(toy_yaml), "--resume", f"toy.env_steps={int(checkpoint.name) + 20}"]) == 0  # one process
 
 
-def test_a_signal_to_the_second_ends_an_evaluation_of_the_first(toy_yaml: Path) -> None:
-    slow = "ToyPlayer.play = lambda *_: [print('playing', flush=True), *(time.sleep(0.01) for _ in range(9_999))]"
-    with _toys(patch=slow) as running:
-        assert running[0].stdout
-        while running[0].stdout.readline() != "playing\n":
-            assert running[0].poll() is None, running[0].communicate()
-        running[1].send_signal(signal.SIGTERM)
-        _outputs(running, [75, 75], seconds=20)
-    assert find_checkpoint(RUN).name == "30"
-    assert read_checkpoint(find_checkpoint(RUN))[1].evaluated_env_steps == 0
-
-
-@pytest.mark.parametrize("killed", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_a_lost_process_ends_the_other_which_names_it(toy_yaml: Path, killed: int) -> None:
+@pytest.mark.parametrize(
+    ("killed", "named"),
+    [
+        (0, "the leader task was preempted/died"),
+        (1, "The following tasks are unhealthy (stopped sending heartbeats):\n1\n"),
+    ],
+)
+def test_a_lost_process_ends_the_other_which_names_it(toy_yaml: Path, killed: int, named: str) -> None:
+    """By JAX's own heartbeats and messages: another version of JAX may say it in other words."""
     with _toys("toy.env_steps=100_000") as running:
         _wait_for_rows(running, 4)
         running[killed].kill()
-        codes = [1, 1]
+        codes = [-signal.SIGABRT, -signal.SIGABRT]
         codes[killed] = -signal.SIGKILL
-        errors = _outputs(running, codes, seconds=20)[1 - killed][1]
-    (line,) = [line for line in errors.splitlines() if line.startswith("error: ")]
-    assert line.startswith(f"error: lost process {killed} of 2 on {socket.gethostname()} (")
-    assert line.endswith(LOST)
+        assert named in _outputs(running, codes, seconds=20)[1 - killed][1]
     with _toys("--resume", "toy.env_steps=300") as running:
         assert "resumed from" in _outputs(running, [0, 0])[0][0]
 
@@ -190,8 +183,8 @@ def test_processes_with_different_configs_are_refused(toy_yaml: Path) -> None:
 @pytest.mark.slow
 def test_processes_that_are_not_all_started_say_so(toy_yaml: Path) -> None:
     with _toys(patch="processes.JOIN_SECONDS = 2; os.environ['JAX_PROCESS_ID'] == '1' and sys.exit(0)") as running:
-        (_, first), _ = _outputs(running, [1, 0])
-    assert first.splitlines()[-1].startswith("error: 2 processes (JAX_NUM_PROCESSES) do not find each other in 2 s;")
+        (first, _), _ = _outputs(running, [-signal.SIGABRT, 0])
+    assert "waiting up to 2 s for 2 processes (JAX_NUM_PROCESSES) at 127.0.0.1:" in first
 
 
 @pytest.mark.parametrize(
@@ -243,10 +236,10 @@ def test_muzero_on_two_processes_stops_loses_one_and_goes_on() -> None:
         _wait_for_rows(running, len(read_metrics(run)) + 3, run, seconds=600)
         running[1].kill()
         began = time.monotonic()
-        (first, errors), _ = _outputs(running, [1, -signal.SIGKILL])
+        (first, errors), _ = _outputs(running, [-signal.SIGABRT, -signal.SIGKILL])
         assert time.monotonic() - began < 60
     assert f"resumed from {stopped}" in first
-    assert f"error: lost process 1 of 2 on {socket.gethostname()} (" in errors
+    assert "The following tasks are unhealthy (stopped sending heartbeats):\n1\n" in errors
     saved = int(find_checkpoint(run).name)
     assert saved > int(stopped.name)
     with _started(program, *words, f"muzero.env_steps={saved + 4_096}", "--resume") as running:
