@@ -96,10 +96,10 @@ def resources(cluster: ClusterConfig, cores: Sequence[int] = ()) -> str:
     """
     count = len(cores) or cluster.cores
     parts = [
-        f"{cluster.nodes} nodes with each" if cluster.nodes > 1 else "",
         f"{count} core{'s' if count != 1 else ''}" if count else "",
         f"{cluster.memory_gb:g} GB" if cluster.memory_gb else "",
         f"{cluster.gpus} GPU{'s' if cluster.gpus != 1 else ''}" if cluster.gpus else "",
         f"{cluster.hours:g} h a job" if cluster.engine == SLURM else "",
     ]
-    return ", ".join(part for part in parts if part)
+    each = ", ".join(part for part in parts if part)
+    return f"{cluster.nodes} nodes, each {each}" if cluster.nodes > 1 else each

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -72,9 +72,14 @@ def find_runs(words: Sequence[str], runs_folder: Path) -> list[Path]:
     return list(found)
 
 
-def read_states(folders: Sequence[Path]) -> list[RunState]:
-    """Read the states of runs, and SLURM's queue; see `read_state`."""
-    queue = read_queue()
+def read_states(folders: Sequence[Path], queue: Mapping[Path, QueuedTask] | None = None) -> list[RunState]:
+    """Read the states of runs; see `read_state`.
+
+    Args:
+        folders: of the runs.
+        queue: as `read_queue` returns it; None: it is read.
+    """
+    queue = read_queue() if queue is None else queue
     return [read_state(folder, queue.get((folder / OUTPUT_FILE).resolve())) for folder in folders]
 
 

@@ -4,7 +4,7 @@ import json
 import math
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.table import Table
@@ -58,7 +58,7 @@ def submit(request: Request, then: EvaluationRequest | None, on: str, dry_run: b
 def _train_here(runs: Sequence[PlannedRun], to_do: Sequence[PlannedRun], cluster: ClusterConfig, dry_run: bool) -> int:
     slots = local.make_slots(cluster)
     check_memory(to_do, local.memory_of_a_run(cluster), bool(cluster.gpus))
-    _print_plan(runs, resources(cluster, slots[0].cores))
+    _print_plan(runs, resources(cluster, slots[0].cores), slurm.read_queue())
     if dry_run:
         return 0
     outcome = local.do_all(to_do, cluster)
@@ -78,7 +78,7 @@ def _submit_to_slurm(
     check_memory(to_do, cluster.memory_gb * 1e9 or math.inf, bool(cluster.gpus))
     queue = slurm.read_queue()
     new = [run for run in to_do if not run.is_running() and run.output.resolve() not in queue]
-    _print_plan(runs, resources(cluster))
+    _print_plan(runs, resources(cluster), queue)
     if not new:
         print("all of them are finished, in training or in the queue")
     else:
@@ -112,10 +112,10 @@ def _check_writable(folder: Path) -> None:
         ) from error
 
 
-def _print_plan(runs: Sequence[PlannedRun], gets: str) -> None:
+def _print_plan(runs: Sequence[PlannedRun], gets: str, queue: Mapping[Path, slurm.QueuedTask]) -> None:
     """Print a row for each run: its state, its moves, the expected time and what it gets."""
     existing = [run for run in runs if (run.folder / CONFIG_FILE).is_file()]
-    found = read_states([run.folder for run in existing])
+    found = read_states([run.folder for run in existing], queue)
     states = {run.name: state for run, state in zip(existing, found, strict=True)}
     speeds = _known_speeds({Path(run.experiment.run.runs_folder) for run in runs})
     table = Table("run", "learner", "state", box=None)
