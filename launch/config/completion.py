@@ -53,9 +53,24 @@ def complete_search_override(prefix: str, parsed_args: argparse.Namespace, **_: 
     from ntuple.learner_spec import EXPECTIMAX
     from ntuple.settings import keys_of
 
-    is_expectimax = parsed_args.search == EXPECTIMAX or parsed_args.path == "heuristic"
-    config = registry.expectimax_config() if is_expectimax else registry.search_config()
+    if parsed_args.search != EXPECTIMAX and parsed_args.path != "heuristic":
+        config = registry.search_config()
+    elif _holds_network(parsed_args.path):
+        config = registry.network_expectimax_config()
+    else:
+        config = registry.expectimax_config()
     return _matching(prefix, keys_of(config, "search."))
+
+
+def _holds_network(path: str) -> bool:
+    """Return whether a path is a run or a checkpoint whose values come from a neural network."""
+    from launch.config.experiment import load_experiment
+    from launch.learners.registry import spec_of
+
+    try:
+        return spec_of(load_experiment(Path(path)).learner).value == "network"
+    except (LaunchError, TypeError):  # no such run, or no path
+        return False
 
 
 def complete_learner(prefix: str, **_: Any) -> list[str]:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from launch.errors import UserError
-from launch.evaluation.result import FOLDER
 from launch.locks import is_locked
 
 
@@ -62,6 +61,6 @@ def has_games(path: Path, part: Part, count: int) -> bool:
     return found >= set(part.numbers(count))
 
 
-def locked_logs(run_folder: Path) -> list[Path]:
-    """Return the game logs of a run that a process writes now."""
-    return [file for file in sorted((run_folder / FOLDER).glob("*.games*.jsonl")) if is_locked(file)]
+def locked_logs(folder: Path) -> list[Path]:
+    """Return the game logs of a folder of evaluations that a process writes now."""
+    return [file for file in sorted(folder.glob("*.games*.jsonl")) if is_locked(file)]

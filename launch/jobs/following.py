@@ -16,6 +16,7 @@ from rich.table import Table
 
 from launch.errors import UserError
 from launch.evaluation.parts import locked_logs
+from launch.evaluation.result import FOLDER
 from launch.jobs.plan import OUTPUT_FILE
 from launch.jobs.run_states import RunState, find_runs, read_states
 from launch.jobs.slurm import QueuedTask, cancel, read_queue
@@ -128,7 +129,7 @@ def stop(words: Sequence[str], runs_folder: Path) -> int:
 
 
 def _is_busy(folder: Path, queue: Mapping[Path, QueuedTask]) -> bool:
-    return is_locked(folder) or bool(locked_logs(folder)) or bool(_queued(folder, queue))
+    return is_locked(folder) or bool(locked_logs(folder / FOLDER)) or bool(_queued(folder, queue))
 
 
 def _queued(folder: Path, queue: Mapping[Path, QueuedTask]) -> list[QueuedTask]:
@@ -138,7 +139,7 @@ def _queued(folder: Path, queue: Mapping[Path, QueuedTask]) -> list[QueuedTask]:
 
 def _signal(folder: Path) -> None:
     """Send SIGTERM to the processes that train or evaluate a run."""
-    pids = [(log, lock_owner(log)) for log in locked_logs(folder)]
+    pids = [(log, lock_owner(log)) for log in locked_logs(folder / FOLDER)]
     if is_locked(folder):
         process = read_process(folder)
         if process is None:

@@ -22,6 +22,7 @@ from launch.jobs.cluster import ClusterConfig
 from launch.jobs.tasks import Task
 from launch.machine.memory import available_bytes
 from launch.machine.signals import STOPPED, StopSignals
+from ntuple.tables.placement import cores_by_node
 
 GPUS = "CUDA_VISIBLE_DEVICES"
 POLL_SECONDS = 0.2  # between two looks at the running processes
@@ -76,7 +77,7 @@ def make_slots(cluster: ClusterConfig) -> list[Slot]:
     Raises:
         UserError: it has too few of them.
     """
-    cores, count = sorted(os.sched_getaffinity(0)), cluster.at_once
+    cores, count = cores_by_node(), cluster.at_once  # a slot has neighbours, whose memory is near
     each = cluster.cores or max(1, len(cores) // count)
     if cluster.cores and cluster.cores * count > len(cores):
         raise UserError(

@@ -60,11 +60,20 @@ def zeros(count: int) -> NDArray[np.float32]:
 
 def own_nodes() -> list[int]:
     """Return the memory nodes (usually sockets) of the available cores; empty if the system does not report them."""
-    if not hasattr(os, "sched_getaffinity") or not NODES.is_dir():
+    if not hasattr(os, "sched_getaffinity"):
         return []
     cores = os.sched_getaffinity(0)
-    nodes = {int(node.name[4:]): _listed((node / "cpulist").read_text()) for node in NODES.glob("node[0-9]*")}
-    return sorted(node for node, its_cores in nodes.items() if its_cores & cores)
+    return sorted(node for node, its_cores in _cores_of_nodes().items() if its_cores & cores)
+
+
+def cores_by_node() -> list[int]:
+    """Return the available cores, those of one memory node (usually a socket) after those of the other."""
+    node_of = {core: node for node, cores in _cores_of_nodes().items() for core in cores}
+    return sorted(os.sched_getaffinity(0), key=lambda core: (node_of.get(core, 0), core))
+
+
+def _cores_of_nodes() -> dict[int, set[int]]:
+    return {int(node.name[4:]): _listed((node / "cpulist").read_text()) for node in NODES.glob("node[0-9]*")}
 
 
 def interleave(array: NDArray[np.float32], nodes: list[int]) -> bool:

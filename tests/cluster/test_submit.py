@@ -270,7 +270,7 @@ def test_a_preempted_part_of_an_evaluation_plays_no_game_twice():
     assert "all of them are finished or in the queue" in _run(*words)
     other = ["sbatch", "--partition=high", "--nodes=2", "--exclusive", "--output=/dev/null", "--wrap=sleep 5"]
     subprocess.run(other, check=True, capture_output=True)
-    _until(lambda: not any("part-1" in log.name for log in locked_logs(folder.parent)))
+    _until(lambda: not any("part-1" in log.name for log in locked_logs(folder)))
     kept = lines(1)
     assert 5 < len(kept) < 151
 

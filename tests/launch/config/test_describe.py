@@ -78,9 +78,16 @@ def test_the_version(capsys):
             {"ntuple.target.method=td", "ntuple.target.method=trace"},
         ),
         ("muzero2048 config ntu", {"ntuple", "ntuple.yaml"}),
+        ("muzero2048 submit eval", {"evaluate "}),
+        ("muzero2048 submit ntuple.yaml ntuple.target.m", {"ntuple.target.method="}),
+        ("muzero2048 submit evaluate runs/one search.gumbel.con", {"search.gumbel.considered_actions="}),
+        ("muzero2048 evaluate --search expectimax runs/net search.least_pri", {"search.least_prior="}),
     ],
 )
 def test_completion(ntuple_yaml: Path, line: str, offered: set[str]):
+    network = Path("runs/net/config.yaml")
+    network.parent.mkdir(parents=True)
+    network.write_text("learner: muzero\nrun: {name: net}\n")
     answer = ntuple_yaml.with_name("answer")
     asked = {
         "_ARGCOMPLETE": "1",

@@ -14,7 +14,16 @@ from ntuple import NTupleLearner
 from ntuple.learning import threads
 from ntuple.learning.config import NTupleConfig
 from ntuple.tables import placement
-from ntuple.tables.placement import DEFAULT, _listed, _policy, available_cores, interleave, own_nodes, pin
+from ntuple.tables.placement import (
+    DEFAULT,
+    _listed,
+    _policy,
+    available_cores,
+    cores_by_node,
+    interleave,
+    own_nodes,
+    pin,
+)
 
 BIND = 2  # MPOL_BIND
 
@@ -111,6 +120,15 @@ def test_the_nodes_of_this_process_are_those_of_its_cores(tmp_path: Path, monkey
     (tmp_path / "node_ids").mkdir()
     monkeypatch.setattr(placement, "NODES", tmp_path)
     assert own_nodes() == [1, 11]
+
+
+def test_cores_of_one_node_are_neighbours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for node, cores in ((0, "0,2,4"), (1, "1,3,5")):
+        (tmp_path / f"node{node}").mkdir()
+        (tmp_path / f"node{node}" / "cpulist").write_text(f"{cores}\n")
+    monkeypatch.setattr(placement, "NODES", tmp_path)
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1, 2, 3, 4})
+    assert cores_by_node() == [0, 2, 4, 1, 3]
 
 
 def test_lists_of_cores():
