@@ -87,7 +87,7 @@ def test_the_version(capsys):
 def test_completion(ntuple_yaml: Path, line: str, offered: set[str]):
     network = Path("runs/net/config.yaml")
     network.parent.mkdir(parents=True)
-    network.write_text("learner: muzero\nrun: {name: net, group: net}\n")
+    network.write_text((ROOT / "configs" / "muzero" / "tiny.yaml").read_text())
     answer = ntuple_yaml.with_name("answer")
     asked = {
         "_ARGCOMPLETE": "1",
