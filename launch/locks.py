@@ -1,5 +1,6 @@
 """Locks on files (flock), which end with the process that holds them. On NFS they hold between machines."""
 
+import contextlib
 import fcntl
 import os
 import time
@@ -41,14 +42,23 @@ def is_locked(path: Path) -> bool:
 def lock_owner(path: Path) -> int | None:
     """Return the process of this machine that locks a file, from /proc/locks; None if there is none.
 
-    A line there has a number, FLOCK or POSIX, the kind, READ or WRITE, the process, and the file as major:minor:inode,
-    two hexadecimal numbers and a decimal one.
+    A line there has a number, FLOCK or POSIX, the kind, READ or WRITE, the process, and the file as major:minor:inode.
+    Some file systems show another device there, so the open files of the process decide.
     """
     try:
-        status = path.stat()
+        file = path.stat()
         lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
     except OSError:
         return None
-    place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
-    owners = [words[4] for words in map(str.split, lines) if len(words) > 5 and words[5] == place]
-    return next((int(owner) for owner in owners if owner.isdecimal() and owner != "0"), None)
+    for words in map(str.split, lines):
+        if words[3:4] == ["WRITE"] and words[5].endswith(f":{file.st_ino}") and _has_open(words[4], file):
+            return int(words[4])
+    return None
+
+
+def _has_open(pid: str, file: os.stat_result) -> bool:
+    for opened in Path(f"/proc/{pid}/fd").glob("*"):
+        with contextlib.suppress(OSError):  # closed meanwhile
+            if os.path.samestat(opened.stat(), file):
+                return True
+    return False

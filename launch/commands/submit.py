@@ -59,21 +59,25 @@ def _run(arguments: argparse.Namespace) -> int:
 
     words = [*arguments.words, *arguments.overrides]
     of_search = [word for word in words if word.startswith(OF_SEARCH) and "=" in word]
-    keys = [word for word in words if "=" in word and word not in of_search]
-    paths = [Path(word) for word in words if "=" not in word]
-    if words[0] == EVALUATE:
+    is_evaluation = words[0] == EVALUATE
+    # Names of runs in a grid have "=" too.
+    paths = [word for word in words if "=" not in word or (is_evaluation and ("/" in word or Path(word).exists()))]
+    keys = [word for word in words if word not in (*of_search, *paths)]
+    if is_evaluation:
         if given := [*_given(arguments, TRAINING), *keys]:
             raise UserError(f"{given[0]} is of a training, and submit evaluate trains nothing: leave it out")
         if not paths[1:]:
             raise UserError("submit evaluate needs a run or a checkpoint, such as runs/quick-ntuple")
-        return submit_evaluations(paths[1:], _evaluation(arguments, of_search), arguments.on, arguments.dry_run)
+        return submit_evaluations(
+            [Path(path) for path in paths[1:]], _evaluation(arguments, of_search), arguments.on, arguments.dry_run
+        )
     if not paths:
         raise UserError("submit needs a config, such as configs/quick/ntuple.yaml")
     then = _evaluation(arguments, of_search) if arguments.then_evaluate else None
     if not then and (given := [*_given(arguments, EVALUATION), *of_search]):
         hint = "; seeds of runs are --seeds" if given[0] == "--seed" else ""
         raise UserError(f"{given[0]} is of an evaluation: add --then-evaluate, or leave it out{hint}")
-    request = Request(tuple(paths), tuple(keys), arguments.seeds, arguments.group, arguments.rows)
+    request = Request(tuple(map(Path, paths)), tuple(keys), arguments.seeds, arguments.group, arguments.rows)
     return submit(request, then, arguments.on, arguments.dry_run)
 
 

@@ -81,7 +81,8 @@ def _play_by_moves(request: PlayRequest) -> Played | None:
     with GameLog(file, request.log_header, parse_part(part)) as log:
 
         def play() -> Games:
-            _compile(request)  # before the clock of the first game starts
+            if len(log.ordered(evaluation.games)) < len(log.numbers(evaluation.games)):
+                _compile(request)  # before the clock of the first game starts
             return play_missing(play_each, log, evaluation.games, evaluation.seed)
 
         if file is None:

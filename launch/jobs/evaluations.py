@@ -4,14 +4,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from launch.config.experiment import MOST_GAMES, Experiment
+from launch.config.experiment import MOST_GAMES, SEEDS, Experiment
 from launch.errors import UserError
-from launch.evaluation.parts import Part, has_games
+from launch.evaluation.parts import Part, files_of, has_games
 from launch.evaluation.result import FOLDER, Evaluation, prepare_folder
 from launch.evaluation.search_options import Options, resolve
 from launch.evaluation.seeds import final_evaluation_seed
 from launch.jobs.plan import PlannedRun
 from launch.locks import is_locked, lock_owner
+from launch.machine.signals import STOPPED
 from launch.run import checkpoints
 
 FINAL = "final"  # in names of output files, for the checkpoint at the end of the training
@@ -27,6 +28,8 @@ class EvaluationRequest(NamedTuple):
 
     def check(self) -> None:
         """Refuse numbers that `evaluate` would refuse; UserError has the remedy."""
+        if self.seed is not None and not 0 <= self.seed < SEEDS:
+            raise UserError(f"--seed is {self.seed}; give 0 to {SEEDS - 1}")
         if self.parts < 1:
             raise UserError(f"--parts is {self.parts}; give 1 or more")
         if not 2 * self.parts <= self.games <= MOST_GAMES:
@@ -63,6 +66,25 @@ class PlannedEvaluation(NamedTuple):
         """All tasks of the evaluation."""
         return [*self.parts, self.whole]
 
+    @property
+    def log(self) -> Path | None:
+        """Game log of the evaluation; None if the training is not over."""
+        if self.env_steps is None:
+            return None
+        return self.evaluation.log_file(self.run_folder, self.env_steps, self.search)
+
+    def check_free(self) -> None:
+        """Refuse an evaluation that processes with another number of parts are playing; UserError names a log."""
+        if self.log is None:
+            return
+        own = {task.part.file(self.log) if task.part else self.log for task in self.tasks}
+        for file in sorted(files_of(self.log) - own):
+            if is_locked(file):
+                raise UserError(
+                    f"{file}: another process is playing these games; give its number of --parts, or stop it with"
+                    f" `muzero2048 stop {self.run_folder.name}`"
+                )
+
     def result(self) -> Path | None:
         """Return the file of the result; None if it is not there."""
         if self.env_steps is None:
@@ -84,7 +106,13 @@ class EvaluationTask(NamedTuple):
     def name(self) -> str:
         """Name, in lines for the user."""
         what = f"part {self.part.number} of {self.part.of}" if self.part else "result"
-        return f"{self.planned.run_folder.name}, {what}"
+        moves = "" if self.planned.label == FINAL else f" at {self.planned.label} moves"
+        return f"{self.planned.run_folder.name}{moves}, {what}"
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the run."""
+        return self.planned.run_folder
 
     @property
     def words(self) -> list[str]:
@@ -126,21 +154,21 @@ class EvaluationTask(NamedTuple):
         return None if log is None else lock_owner(log)
 
     def exit_code(self) -> int | None:
-        """Return 0 if the games are played and, of a whole evaluation, its result is there; else None."""
-        if self.part is None:
-            return 0 if self.planned.result() else None
-        log = self._log()
-        return 0 if log and has_games(log, self.part, self.planned.evaluation.games) else None
+        """Return 0 if the games are played and, of a whole evaluation, its result is there; else 75.
 
-    def _log(self) -> Path | None:
-        """Return the game log of the whole evaluation; None if its name is not known yet."""
-        planned = self.planned
-        if planned.env_steps is None:
-            return None
-        return planned.evaluation.log_file(planned.run_folder, planned.env_steps, planned.search)
+        A process that was killed leaves as much as one that was stopped.
+        """
+        return 0 if self.is_finished() else STOPPED
+
+    def is_finished(self) -> bool:
+        """Return whether the games are played and, of a whole evaluation, its result is there."""
+        if self.part is None:
+            return self.planned.result() is not None
+        log = self.planned.log
+        return log is not None and has_games(log, self.part, self.planned.evaluation.games)
 
     def _own_log(self) -> Path | None:
-        log = self._log()
+        log = self.planned.log
         return log if log is None or self.part is None else self.part.file(log)
 
 

@@ -20,6 +20,7 @@ from launch.evaluation.result import FOLDER
 from launch.jobs.plan import OUTPUT_FILE
 from launch.jobs.run_states import RunState, find_runs, read_states
 from launch.jobs.slurm import QueuedTask, cancel, read_queue
+from launch.locks import is_locked as log_is_locked
 from launch.locks import lock_owner
 from launch.run.progress import clock
 from launch.run.run_process import is_locked, read_process
@@ -111,12 +112,15 @@ def stop(words: Sequence[str], runs_folder: Path) -> int:
     if not folders:
         print("none of these runs is in training, evaluated or in the queue")
         return 0
+    elsewhere: list[str] = []
     for folder in folders:
         queued = _queued(folder, queue)
         for task in queued:
             cancel(task)
         if not queued:
-            _signal(folder)
+            elsewhere += _signal(folder)
+    if elsewhere:
+        raise UserError("; ".join(elsewhere))
     until = time.monotonic() + STOP_SECONDS
     left = folders
     while left and time.monotonic() < until:
@@ -137,21 +141,25 @@ def _queued(folder: Path, queue: Mapping[Path, QueuedTask]) -> list[QueuedTask]:
     return [task for output, task in queue.items() if folder.resolve() in output.parents]
 
 
-def _signal(folder: Path) -> None:
-    """Send SIGTERM to the processes that train or evaluate a run."""
-    pids = [(log, lock_owner(log)) for log in locked_logs(folder / FOLDER)]
-    if is_locked(folder):
-        process = read_process(folder)
-        if process is None:
-            raise UserError(f"{folder} is just starting; try again in a few seconds")
-        if process.host != socket.gethostname():
-            raise UserError(f"{folder} is trained by process {process.pid} on {process.host}: stop it there")
-        pids.append((folder, process.pid))
-    for place, pid in pids:
-        if pid is None:
-            raise UserError(f"{place} is played on another machine: stop it there")
+def _signal(folder: Path) -> list[str]:
+    """Send SIGTERM to the processes that train or evaluate a run; return what cannot be stopped here."""
+    pids, elsewhere = [], []
+    for log in locked_logs(folder / FOLDER):
+        if pid := lock_owner(log):
+            pids.append(pid)
+        elif log_is_locked(log):
+            elsewhere.append(f"{log} is played on another machine: stop it there")
+    process = read_process(folder) if is_locked(folder) else None
+    if process and process.host == socket.gethostname():
+        pids.append(process.pid)
+    elif process:
+        elsewhere.append(f"{folder} is trained by process {process.pid} on {process.host}: stop it there")
+    elif is_locked(folder):
+        elsewhere.append(f"{folder} is just starting; try again in a few seconds")
+    for pid in pids:
         with contextlib.suppress(ProcessLookupError):  # it has just ended
             os.kill(pid, signal.SIGTERM)
+    return elsewhere
 
 
 def _one(word: str, runs_folder: Path) -> Path:

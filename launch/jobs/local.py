@@ -24,6 +24,7 @@ from launch.machine.memory import available_bytes
 from launch.machine.signals import STOPPED, StopSignals
 from ntuple.tables.placement import cores_by_node
 
+FAILED = 1  # exit code if a task has failed
 GPUS = "CUDA_VISIBLE_DEVICES"
 POLL_SECONDS = 0.2  # between two looks at the running processes
 SIGNAL_SECONDS = 10.0  # between two SIGTERMs to tasks that are stopping: the first may come before its handler
@@ -64,11 +65,17 @@ class Job:
 
 @dataclass
 class Outcome:
-    """How the tasks of one launcher ended, by name."""
+    """How the tasks of one launcher ended."""
 
-    finished: list[str] = field(default_factory=list)
-    stopped: list[str] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
+    finished: list[Task] = field(default_factory=list)
+    stopped: list[Task] = field(default_factory=list)
+    failed: list[Task] = field(default_factory=list)
+    is_interrupted: bool = False  # whether a signal to the launcher stopped them
+
+    @property
+    def exit_code(self) -> int:
+        """0 all finished, 1 one failed, 75 stopped."""
+        return FAILED if self.failed else STOPPED if self.stopped or self.is_interrupted else 0
 
 
 def make_slots(cluster: ClusterConfig) -> list[Slot]:
@@ -108,8 +115,8 @@ def do_all(tasks: Sequence[Task], cluster: ClusterConfig) -> Outcome:
     """Bring tasks to their end, `cluster.at_once` at a time.
 
     A task that crashes is started again, and goes on from its last save, `cluster.restarts` times. A task that ends
-    with a mistake of the user (exit code 2) has failed at once. A run that was stopped by `muzero2048 stop` stays
-    stopped. After SIGINT or SIGTERM all tasks save and stop.
+    with a mistake of the user (exit code 2) has failed at once. If `muzero2048 stop` stops a task, the waiting tasks of
+    the same run are stopped too. After SIGINT or SIGTERM all tasks save and stop.
 
     Args:
         tasks: are not finished; some may be running already.
@@ -130,7 +137,7 @@ class _Launcher:
         self._cluster, self._stop = cluster, stop
         self._free = make_slots(cluster)
         self._jobs: list[Job] = []
-        self._crashes: dict[str, int] = {}
+        self._crashes: dict[Path, int] = {}  # by the output of the task
         self._outcome = Outcome()
 
     def do(self, tasks: Sequence[Task]) -> Outcome:
@@ -154,7 +161,8 @@ class _Launcher:
             for job in list(self._jobs):
                 if (code := job.poll()) is not None:
                     self._end(job, code, waiting)
-        self._outcome.stopped += [task.name for task in waiting]
+        self._outcome.stopped += waiting
+        self._outcome.is_interrupted = self._stop.requested
         return self._outcome
 
     def _start(self, waiting: deque[Task]) -> None:
@@ -167,8 +175,8 @@ class _Launcher:
     def _adopt(self, task: Task) -> None:
         """Count a task that is running already, on the slot whose cores and GPUs it has."""
         pid = task.pid()
-        cores, gpus = _places(pid) if pid else ((), ())
-        slot = next((one for one in self._free if cores == one.cores and gpus[: len(one.gpus)] == one.gpus), None)
+        cores, gpus = _places(pid) if pid else (set(), ())
+        slot = next((one for one in self._free if cores == set(one.cores) and gpus[: len(one.gpus)] == one.gpus), None)
         if slot:
             self._free.remove(slot)
         self._jobs.append(Job(task, slot, None))
@@ -179,21 +187,24 @@ class _Launcher:
         self._jobs.remove(job)
         if job.slot:
             self._free.append(job.slot)
-        name, is_mistake = job.task.name, code == UserError.exit_code
+        name, key, is_mistake = job.task.name, job.task.output, code == UserError.exit_code
         if is_mistake and job.task.is_running():  # another launcher was faster
             self._adopt(job.task)
         elif code == 0 or (is_mistake and job.task.exit_code() == 0):
-            self._outcome.finished.append(name)
+            self._outcome.finished.append(job.task)
             _say(f"{name}: finished")
         elif code == STOPPED or self._stop.requested:
-            self._outcome.stopped.append(name)
+            self._outcome.stopped.append(job.task)
             _say(f"{name}: stopped")
-        elif not is_mistake and self._crashes.get(name, 0) < self._cluster.restarts:
-            self._crashes[name] = self._crashes.get(name, 0) + 1
+            for task in [task for task in waiting if task.folder == job.task.folder]:
+                waiting.remove(task)
+                self._outcome.stopped.append(task)
+        elif not is_mistake and self._crashes.get(key, 0) < self._cluster.restarts:
+            self._crashes[key] = self._crashes.get(key, 0) + 1
             waiting.appendleft(job.task)
-            _say(f"{name}: {_how(code)}; restart {self._crashes[name]} of {self._cluster.restarts}")
+            _say(f"{name}: {_how(code)}; restart {self._crashes[key]} of {self._cluster.restarts}")
         else:
-            self._outcome.failed.append(name)
+            self._outcome.failed.append(job.task)
             _say(f"{name}: failed, {_how(code)}: {_last_line(job.task.output)}")
 
 
@@ -236,13 +247,13 @@ def _visible(slot: Slot) -> dict[str, str]:
     return {GPUS: ",".join(slot.gpus)} if slot.gpus else {}
 
 
-def _places(pid: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
+def _places(pid: int) -> tuple[set[int], tuple[str, ...]]:
     """Return the cores and GPUs that a process may use; none if it has ended."""
     try:
-        cores = tuple(sorted(os.sched_getaffinity(pid)))
+        cores = os.sched_getaffinity(pid)
         variables = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
     except OSError:
-        return (), ()
+        return set(), ()
     visible = next((word.partition("=")[2] for word in variables if word.startswith(f"{GPUS}=")), "")
     return cores, tuple(visible.split(",")) if visible else ()
 
@@ -252,8 +263,12 @@ def _how(code: int) -> str:
 
 
 def _last_line(file: Path) -> str:
-    """Return the last line of an output that is not blank."""
-    lines = [line for line in file.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    """Return the last line of an output that is not blank; a run that was started by hand has none."""
+    try:
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    lines = [line for line in text.splitlines() if line.strip()]
     return lines[-1].strip() if lines else "no output"
 
 

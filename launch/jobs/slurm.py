@@ -168,13 +168,22 @@ def submit_tasks(
     return job
 
 
-def read_queue() -> dict[Path, QueuedTask]:
-    """Return the tasks of this user in SLURM's queue, by output; none if there is no SLURM, or it does not answer."""
+def read_queue(is_needed: bool = False) -> dict[Path, QueuedTask]:
+    """Return the tasks of this user in SLURM's queue, by output; none if there is no SLURM.
+
+    Args:
+        is_needed: whether the answer decides what is started. Else a queue that does not answer is a warning.
+
+    Raises:
+        UserError: the queue does not answer, and `is_needed`.
+    """
     if not shutil.which("squeue"):
         return {}
     try:
         listed = _call(["squeue", "--array", "--noheader", f"--user={getpass.getuser()}", "--format=%i|%T|%r|%o"])
     except UserError as error:
+        if is_needed:
+            raise UserError(f"{error}; what it holds is not known, so nothing is submitted") from error
         warn(f"the queue of SLURM is not known: {error}")
         return {}
     found: dict[Path, QueuedTask] = {}

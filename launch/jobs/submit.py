@@ -17,8 +17,7 @@ from launch.jobs.evaluations import EvaluationRequest, plan_evaluations, plan_fi
 from launch.jobs.following import console, status_table
 from launch.jobs.plan import PlannedRun, Request, check_memory, plan_runs
 from launch.jobs.run_states import read_speed, read_states
-from launch.jobs.submit_evaluations import FAILED, evaluate_here, evaluate_on_slurm
-from launch.machine.signals import STOPPED
+from launch.jobs.submit_evaluations import evaluate_here, evaluate_on_slurm
 from launch.run.checkpoints import newest_checkpoint
 from launch.run.resume import BUDGET, is_finished
 
@@ -48,24 +47,25 @@ def submit(request: Request, then: EvaluationRequest | None, on: str, dry_run: b
     to_do = [run for run in runs if not _is_finished(run)]
     if cluster.engine == SLURM:
         return _submit_to_slurm(runs, to_do, then, cluster, dry_run)
-    code = _train_here(runs, to_do, cluster, dry_run)
-    if then is None or dry_run or code == STOPPED:
-        return code
+    trained = _train_here(runs, to_do, cluster, dry_run)
+    if then is None or dry_run or trained.is_interrupted:
+        return trained.exit_code
     finished = [run.folder for run in runs if _is_finished(run)]
-    return max(code, evaluate_here(plan_evaluations(finished, then), cluster))
+    evaluated = evaluate_here(plan_evaluations(finished, then), cluster)
+    return trained.exit_code or evaluated
 
 
-def _train_here(runs: Sequence[PlannedRun], to_do: Sequence[PlannedRun], cluster: ClusterConfig, dry_run: bool) -> int:
+def _train_here(
+    runs: Sequence[PlannedRun], to_do: Sequence[PlannedRun], cluster: ClusterConfig, dry_run: bool
+) -> local.Outcome:
     slots = local.make_slots(cluster)
     check_memory(to_do, local.memory_of_a_run(cluster), bool(cluster.gpus))
     _print_plan(runs, resources(cluster, slots[0].cores), slurm.read_queue())
     if dry_run:
-        return 0
+        return local.Outcome()
     outcome = local.do_all(to_do, cluster)
     console().print(status_table(read_states([run.folder for run in runs])))
-    if outcome.failed:
-        return FAILED
-    return STOPPED if outcome.stopped else 0
+    return outcome
 
 
 def _submit_to_slurm(
@@ -76,7 +76,7 @@ def _submit_to_slurm(
     dry_run: bool,
 ) -> int:
     check_memory(to_do, cluster.memory_gb * 1e9 or math.inf, bool(cluster.gpus))
-    queue = slurm.read_queue()
+    queue = slurm.read_queue(is_needed=True)
     new = [run for run in to_do if not run.is_running() and run.output.resolve() not in queue]
     _print_plan(runs, resources(cluster), queue)
     if not new:
@@ -88,8 +88,10 @@ def _submit_to_slurm(
         if then:
             evaluate_on_slurm(plan_final_evaluations(new, then), cluster, dry_run, after=[job])
     if then:
-        finished = [run.folder for run in runs if run not in to_do]
-        evaluate_on_slurm(plan_evaluations(finished, then), cluster, dry_run)
+        if finished := [run.folder for run in runs if run not in to_do]:
+            evaluate_on_slurm(plan_evaluations(finished, then), cluster, dry_run)
+        if busy := [run.name for run in to_do if run not in new]:
+            print(f"submit these again when their training is over, unless they had it: {', '.join(busy)}")
     if not dry_run:
         print("`muzero2048 status` shows them, `muzero2048 stop` ends them")
     return 0

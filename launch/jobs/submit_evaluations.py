@@ -1,19 +1,17 @@
 """`muzero2048 submit evaluate` and `--then-evaluate`: evaluations by several processes, here or on a cluster."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from rich.table import Table
 
+from launch.evaluation.result import read_result
 from launch.jobs import local, slurm
 from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster
 from launch.jobs.evaluations import EvaluationRequest, PlannedEvaluation, plan_evaluations
 from launch.jobs.following import console
 from launch.machine.signals import STOPPED
-
-FAILED = 1  # exit code if a task has failed
 
 
 def submit_evaluations(paths: Sequence[Path], request: EvaluationRequest, on: str, dry_run: bool) -> int:
@@ -50,15 +48,16 @@ def evaluate_here(planned: Sequence[PlannedEvaluation], cluster: ClusterConfig) 
         The exit code: 0 all finished, 1 one failed, 75 stopped.
     """
     to_do = [one for one in planned if not one.result()]
-    played = local.do_all([part for one in to_do for part in one.parts], cluster)
-    if played.stopped:
+    for one in to_do:
+        one.check_free()
+    played = local.do_all([part for one in to_do for part in one.parts if not part.is_finished()], cluster)
+    if played.is_interrupted:
         return STOPPED
-    whole = [one.whole for one in to_do if not {part.name for part in one.parts} & set(played.failed)]
+    left = {task.output for task in (*played.stopped, *played.failed)}
+    whole = [one.whole for one in to_do if not left.intersection(part.output for part in one.parts)]
     ended = local.do_all(whole, cluster)
     _print(planned)
-    if ended.stopped:
-        return STOPPED
-    return FAILED if played.failed or ended.failed else 0
+    return played.exit_code or ended.exit_code
 
 
 def evaluate_on_slurm(
@@ -75,7 +74,7 @@ def evaluate_on_slurm(
     Raises:
         UserError: SLURM refuses a script.
     """
-    queue = slurm.read_queue()
+    queue = slurm.read_queue(is_needed=True)
     new = [one for one in planned if not one.result() and not any(task.output.resolve() in queue for task in one.tasks)]
     _print(planned)
     if not new:
@@ -99,7 +98,7 @@ def _print(planned: Sequence[PlannedEvaluation]) -> None:
         table.add_column(heading, justify="right")
     for one in planned:
         file = one.result()
-        result = json.loads(file.read_text(encoding="utf-8")) if file else {}
+        result = read_result(file, ("score_mean", "score_low", "score_high")) if file else {}
         interval = f"{result['score_low']:,.0f} to {result['score_high']:,.0f}" if result else ""
         table.add_row(
             one.run_folder.name,

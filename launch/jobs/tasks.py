@@ -13,6 +13,10 @@ class Task(Protocol):
         """Name, in lines for the user."""
 
     @property
+    def folder(self) -> Path:
+        """Folder of the run."""
+
+    @property
     def words(self) -> list[str]:
         """Arguments of `muzero2048` that do the task; after a stop they go on from what was kept."""
 
@@ -30,4 +34,4 @@ class Task(Protocol):
         """Return the process on this machine that does the task now; None if there is none."""
 
     def exit_code(self) -> int | None:
-        """Return how its last process ended; None if it was killed, or nothing is known of it."""
+        """Return how its last process ended; None if it was killed."""

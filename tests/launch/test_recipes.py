@@ -39,9 +39,9 @@ def test_a_kubernetes_job_trains_one_run_that_outlives_its_pods(name: str) -> No
     job, container = _documents(name)[-1], _container(name)
     assert _experiment(container["args"]).learner == "muzero"
     assert job["spec"]["podFailurePolicy"]["rules"][0]["onExitCodes"]["containerName"] == container["name"]
-    (volume,), (mount,) = job["spec"]["template"]["spec"]["volumes"], container["volumeMounts"]
-    assert volume["name"] == mount["name"]
-    assert mount["mountPath"] == f"{container['workingDir']}/runs"  # the default of run.runs_folder
+    volumes, mounts = job["spec"]["template"]["spec"]["volumes"], container["volumeMounts"]
+    assert [volume["name"] for volume in volumes] == [mount["name"] for mount in mounts]
+    assert mounts[0]["mountPath"] == f"{container['workingDir']}/runs"  # the default of run.runs_folder
 
 
 def test_the_pods_of_an_indexed_job_find_each_other() -> None:

@@ -46,12 +46,12 @@ def _games(part: int) -> list[dict]:
 @pytest.mark.parametrize("options", [{}, {"search": "expectimax", "plies": 2}])
 def test_the_words_of_the_tasks_play_each_game_once(options: dict, capsys):
     first, second, whole = _tasks(**options)
-    assert [task.exit_code() for task in (first, second, whole)] == [None, None, None]
+    assert [task.exit_code() for task in (first, second, whole)] == [75, 75, 75]
     assert main(second.words) == 0
-    assert (first.exit_code(), second.exit_code()) == (None, 0)
+    assert (first.exit_code(), second.exit_code()) == (75, 0)
     assert main(first.words) == 0
     assert [sorted(game["number"] for game in _games(part)) for part in (1, 2)] == [[0, 2, 4, 6], [1, 3, 5, 7]]
-    assert whole.exit_code() is None
+    assert whole.exit_code() == 75
     assert main(whole.words) == 0
     assert whole.exit_code() == 0
     scores = [game["score"] for part in (1, 2) for game in _games(part)]
@@ -65,7 +65,7 @@ def test_the_words_of_the_tasks_play_each_game_once(options: dict, capsys):
 
 
 @pytest.mark.usefixtures("_run")
-def test_a_running_part_is_found_by_its_log(monkeypatch):
+def test_a_running_part_is_found_by_its_log(monkeypatch, capsys):
     first, second, whole = _tasks()
     log = EVALUATIONS / "20000-1ply-seed5.games.jsonl"
     with GameLog(log, {}, Part(2, 2)):
@@ -76,6 +76,10 @@ def test_a_running_part_is_found_by_its_log(monkeypatch):
         monkeypatch.setattr("launch.jobs.following.STOP_SECONDS", 0.0)
         assert stop(["small"], Path("runs")) == 1
         assert killed == [(os.getpid(), 15)]
+        assert main(["submit", "evaluate", "runs/small", "--games", "9", "--seed", "5", "--parts", "3"]) == 2
+        assert (
+            "part-2-of-2.jsonl: another process is playing these games; give its number of" in capsys.readouterr().err
+        )
     assert not second.is_running()
 
 
@@ -83,9 +87,13 @@ def test_a_running_part_is_found_by_its_log(monkeypatch):
 def test_parts_of_another_number_are_used_too():
     for task in _tasks(parts=2)[:2]:
         assert main(task.words) == 0
-    assert [task.exit_code() for task in _tasks(parts=4)] == [0, 0, 0, 0, None]
+    assert [task.exit_code() for task in _tasks(parts=4)] == [0, 0, 0, 0, 75]
+    second = EVALUATIONS / "20000-1ply-seed5.games.part-2-of-2.jsonl"
+    lines = second.read_text().splitlines(keepends=True)
+    second.write_text("".join(line for line in lines if '"number": 7' not in line))
+    assert [task.exit_code() for task in _tasks(parts=4)] == [0, 0, 0, 75, 75]
     (EVALUATIONS / "20000-1ply-seed5.games.part-1-of-2.jsonl").write_text("{}\n{\n}\n")
-    assert [task.exit_code() for task in _tasks(parts=4)] == [None] * 5
+    assert [task.exit_code() for task in _tasks(parts=4)] == [75] * 5
 
 
 def test_a_sweep_and_its_evaluations(monkeypatch):
@@ -113,6 +121,8 @@ def test_a_sweep_and_its_evaluations(monkeypatch):
         ("evaluate", "submit evaluate needs a run or a checkpoint"),
         ("evaluate nowhere", "there is no nowhere"),
         ("evaluate runs/small runs/small", "is given twice"),
+        ("evaluate runs/small-rate=0.1", "there is no runs/small-rate=0.1"),
+        ("evaluate runs/small --seed -1", "--seed is -1; give 0 to "),
         ("evaluate runs/small --parts 0", "--parts is 0; give 1 or more"),
         ("evaluate runs/small --parts 4 --games 7", "--games is 7; give 8 to "),
         ("evaluate runs/small --search puct --plies 2", "--plies 2 is of expectimax"),

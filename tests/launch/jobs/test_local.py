@@ -8,12 +8,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from launch.errors import UserError
 from launch.jobs.cluster import ClusterConfig
-from launch.jobs.local import Slot, make_slots
+from launch.jobs.local import Slot, do_all, make_slots
 from launch.jobs.run_states import RunState, find_runs, read_state
 from launch.run.run_process import is_locked, read_process
 from launch.run.tracking import read_metrics
@@ -120,13 +121,6 @@ def test_a_run_that_always_crashes_fails_and_the_others_go_on():
     assert [state.state for state in _states()] == ["finished", "failed"]
 
 
-@pytest.mark.slow
-def test_a_mistake_is_not_tried_again():
-    text = _output(_submit("run.begin_from=nowhere"), 1)
-    assert "restart" not in text
-    assert "one: failed, exit code 2: error: the learner 'toy' cannot begin with a stored network" in text
-
-
 def test_the_runs_outlive_a_killed_launcher_and_the_next_one_finds_them():
     launcher = _submit("--seeds", "1-3", HELD)
     _wait_for(lambda: _saved("one-seed1") and _saved("one-seed2"))
@@ -176,3 +170,50 @@ def test_a_run_that_a_user_stops_stays_stopped():
     text = _output(launcher, 75)
     assert "one-seed1: stopped" in text
     assert [(state.state, _starts(state.name)) for state in _states()] == [("stopped", 1), ("finished", 1)]
+
+
+class Ending(NamedTuple):
+    """A task whose process ends at once with an exit code."""
+
+    folder: Path
+    number: int
+    code: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.folder}{self.number}"
+
+    @property
+    def words(self) -> list[str]:
+        return [str(self.code)]
+
+    @property
+    def output(self) -> Path:
+        return Path(f"{self.name}.log")
+
+    def prepare(self) -> None:
+        pass
+
+    def is_running(self) -> bool:
+        return False
+
+    def pid(self) -> int | None:
+        return None
+
+    def exit_code(self) -> int | None:
+        return None
+
+
+def test_how_tasks_end(capsys):
+    Path("end.sh").write_text('echo "ends with $2"; exit $2')
+    cluster = ClusterConfig(at_once=1, restarts=2, prefix="bash end.sh")
+    a, b, c, d = map(Path, "abcd")
+    tasks = [Ending(a, 1, 0), Ending(b, 1, 75), Ending(b, 2, 0), Ending(c, 1, 3), Ending(d, 1, 2), Ending(a, 2, 0)]
+    outcome = do_all(tasks, cluster)
+    assert [task.name for task in outcome.finished] == ["a1", "a2"]
+    assert [task.name for task in outcome.stopped] == ["b1", "b2"]  # b2 waited, and belongs to the same run
+    assert [task.name for task in outcome.failed] == ["c1", "d1"]
+    assert (outcome.exit_code, outcome.is_interrupted) == (1, False)
+    assert Path("c1.log").read_text() == 3 * "ends with 3\n"
+    assert Path("d1.log").read_text() == "ends with 2\n"  # a mistake is not tried again
+    assert "c1: failed, exit code 3: ends with 3" in capsys.readouterr().out
