@@ -203,7 +203,7 @@ def _shortened(name: str) -> str:
 
 
 def _one_ply(able: LearnerSpec, options: Options, place: Path) -> Search:
-    settings = [word for word in options.words() if word != f"--search {ONE_PLY}"]
+    settings = replace(options, search=None).words()
     if settings:
         mend = " or give --search gumbel or puct" if TREE in able.players else ""
         raise UserError(f"{place}: 1ply has no settings; leave out {' '.join(settings)}{mend}")

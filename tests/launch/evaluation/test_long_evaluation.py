@@ -252,7 +252,7 @@ def test_a_part_that_cannot_be(run: str, capsys: pytest.CaptureFixture[str], par
     assert main(["evaluate", run, "--games", "5", "--part", "1/3"]) == 2
     assert "give 6 or more" in capsys.readouterr().err
     assert main(["evaluate", "random", "--games", "4", "--part", "1/2"]) == 2
-    assert "add --keep FILE" in capsys.readouterr().err
+    assert "add --keep\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("player", ["run", "heuristic"])
