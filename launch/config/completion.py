@@ -42,8 +42,10 @@ def complete_submit_word(prefix: str, parsed_args: argparse.Namespace, **_: Any)
 
     words = parsed_args.words or []
     first = [word for word in ("evaluate",) if not words and word.startswith(prefix)]
-    parsed_args.config, parsed_args.path = (*words, None)[0], (*words, None, None)[1]
-    keys = complete_search_override if words[:1] == ["evaluate"] else complete_config_override
+    if words[:1] == ["evaluate"]:
+        parsed_args.path, keys = "".join(words[1:2]), complete_search_override
+    else:
+        parsed_args.config, keys = "".join(words[:1]), complete_config_override
     return [*first, *keys(prefix, parsed_args), *FilesCompleter()(prefix)]
 
 

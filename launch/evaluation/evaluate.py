@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from launch.config.experiment import MOST_GAMES, SEEDS
+from launch.config.experiment import MOST_GAMES
 from launch.errors import UserError, warn
 from launch.evaluation.notation import parse_board
 from launch.evaluation.parts import parse_part
@@ -19,11 +19,12 @@ from launch.evaluation.result import (
     prepare_outputs,
     report,
     report_games,
+    result_names,
     save_result,
     write_outputs,
 )
 from launch.evaluation.search_options import Options, Search, expectimax, resolve
-from launch.evaluation.seeds import BASELINE_SEED, final_evaluation_seed
+from launch.evaluation.seeds import BASELINE_SEED, check_seed, final_evaluation_seed
 from launch.learners import registry
 from launch.machine.signals import STOPPED
 from launch.run import checkpoints
@@ -65,7 +66,7 @@ def evaluate_path(path: Path, games: int, seed: int | None, options: Options, ou
     board = f"{settings.rows}x{settings.columns}"
     header = {"board": board, "seed": evaluation.seed, "run": experiment.run.name, **state.progress, **search.record()}
     # Games played move by move have other spawns than games played whole, so their results get another name.
-    name = search.name if not outputs.need_moves or player.plays_one_by_one else f"{search.name}-by_moves"
+    name = result_names(search.name)[outputs.need_moves and not player.plays_one_by_one]
     env_steps = state.progress["env_steps"]
     log_file = outputs.log or (run_folder and evaluation.log_file(run_folder, env_steps, search.name))
     played = play_evaluation(
@@ -168,5 +169,4 @@ def _check_numbers(games: int, seed: int | None, outputs: OutputOptions) -> None
         raise UserError(f"--games is {games}; give {least} or more, since one game has no interval")
     if games > MOST_GAMES:
         raise UserError(f"--games is {games}; give {MOST_GAMES} or less")
-    if seed is not None and not 0 <= seed < SEEDS:
-        raise UserError(f"--seed is {seed}; give 0 to {SEEDS - 1}")
+    check_seed(seed)

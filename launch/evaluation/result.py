@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 FOLDER = "evaluations"
 
 
+def result_names(search: str) -> tuple[str, str]:
+    """Return the names of a search in results: of games played whole, and of games played move by move.
+
+    The two have other spawns. Expectimax of n-tuple networks always plays move by move, and has the first name.
+    """
+    return search, f"{search}-by_moves"
+
+
 class Evaluation(NamedTuple):
     """The games of an evaluation: games 0..games - 1 of `seed`."""
 

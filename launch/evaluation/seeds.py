@@ -7,6 +7,9 @@
 
 import numpy as np
 
+from launch.config.experiment import SEEDS
+from launch.errors import UserError
+
 BASELINE_SEED = 2_000_003  # for players that need no training
 _DURING_TRAINING, _AFTER_TRAINING = 1_000_003, 2_000_003
 
@@ -19,6 +22,12 @@ def training_evaluation_seed(training_seed: int) -> int:
 def final_evaluation_seed(training_seed: int) -> int:
     """Return the seed of the evaluation that ends a training; also the default of `muzero2048 evaluate`."""
     return _derive(_AFTER_TRAINING, training_seed)
+
+
+def check_seed(seed: int | None) -> None:
+    """Refuse a seed of games that is out of range; None, the default, is accepted. UserError has the range."""
+    if seed is not None and not 0 <= seed < SEEDS:
+        raise UserError(f"--seed is {seed}; give 0 to {SEEDS - 1}")
 
 
 def _derive(base: int, training_seed: int) -> int:

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from launch.config.experiment import MOST_GAMES, SEEDS, Experiment
+from launch.config.experiment import MOST_GAMES, Experiment
 from launch.errors import UserError
-from launch.evaluation.parts import Part, files_of, has_games
-from launch.evaluation.result import FOLDER, Evaluation, prepare_folder
+from launch.evaluation.parts import WHOLE, Part, files_of, has_games
+from launch.evaluation.result import FOLDER, Evaluation, prepare_folder, result_names
 from launch.evaluation.search_options import Options, resolve
-from launch.evaluation.seeds import final_evaluation_seed
+from launch.evaluation.seeds import check_seed, final_evaluation_seed
 from launch.jobs.plan import PlannedRun
 from launch.locks import is_locked, lock_owner
 from launch.machine.signals import STOPPED
@@ -28,8 +28,7 @@ class EvaluationRequest(NamedTuple):
 
     def check(self) -> None:
         """Refuse numbers that `evaluate` would refuse; UserError has the remedy."""
-        if self.seed is not None and not 0 <= self.seed < SEEDS:
-            raise UserError(f"--seed is {self.seed}; give 0 to {SEEDS - 1}")
+        check_seed(self.seed)
         if self.parts < 1:
             raise UserError(f"--parts is {self.parts}; give 1 or more")
         if not 2 * self.parts <= self.games <= MOST_GAMES:
@@ -59,7 +58,7 @@ class PlannedEvaluation(NamedTuple):
     @property
     def whole(self) -> "EvaluationTask":
         """The task that puts the parts together; it plays the games that they lack."""
-        return EvaluationTask(self, None)
+        return EvaluationTask(self, WHOLE)
 
     @property
     def tasks(self) -> list["EvaluationTask"]:
@@ -77,7 +76,7 @@ class PlannedEvaluation(NamedTuple):
         """Refuse an evaluation that processes with another number of parts are playing; UserError names a log."""
         if self.log is None:
             return
-        own = {task.part.file(self.log) if task.part else self.log for task in self.tasks}
+        own = {task.part.file(self.log) for task in self.tasks}
         for file in sorted(files_of(self.log) - own):
             if is_locked(file):
                 raise UserError(
@@ -89,23 +88,20 @@ class PlannedEvaluation(NamedTuple):
         """Return the file of the result; None if it is not there."""
         if self.env_steps is None:
             return None
-        for name in (self.search, f"{self.search}-by_moves"):
-            file = self.evaluation.file(self.run_folder, self.env_steps, name)
-            if file.is_file():
-                return file
-        return None
+        files = [self.evaluation.file(self.run_folder, self.env_steps, name) for name in result_names(self.search)]
+        return next(filter(Path.is_file, files), None)
 
 
 class EvaluationTask(NamedTuple):
     """One process of an evaluation: a task (launch/jobs/tasks.py)."""
 
     planned: PlannedEvaluation
-    part: Part | None  # the games that it plays; None: all of them, most of which its parts have played
+    part: Part  # the games that it plays; WHOLE: all of them, most of which its parts have played
 
     @property
     def name(self) -> str:
         """Name, in lines for the user."""
-        what = f"part {self.part.number} of {self.part.of}" if self.part else "result"
+        what = "result" if self.part == WHOLE else f"part {self.part.number} of {self.part.of}"
         moves = "" if self.planned.label == FINAL else f" at {self.planned.label} moves"
         return f"{self.planned.run_folder.name}{moves}, {what}"
 
@@ -119,29 +115,20 @@ class EvaluationTask(NamedTuple):
         """Arguments of `muzero2048`. It plays only games that are not kept already."""
         request = self.planned.request
         seed = [] if request.seed is None else ["--seed", str(request.seed)]
-        part = ["--part", f"{self.part.number}/{self.part.of}"] if self.part else []
-        return [
-            "evaluate",
-            str(self.planned.path),
-            "--games",
-            str(request.games),
-            *seed,
-            *request.options.words(),
-            "--keep",
-            *part,
-        ]
+        part = [] if self.part == WHOLE else ["--part", f"{self.part.number}/{self.part.of}"]
+        games = ["--games", str(request.games), *seed]
+        return ["evaluate", str(self.planned.path), *games, *request.options.words(), "--keep", *part]
 
     @property
     def output(self) -> Path:
         """File beside the results to which its processes print."""
-        planned, games = self.planned, self.planned.evaluation
-        part = f"part-{self.part.number}-of-{self.part.of}" if self.part else "result"
-        name = f"{planned.label}-{planned.search}-{games.games}games-seed{games.seed}.{part}.log"
-        return planned.run_folder / FOLDER / name
+        planned, (games, seed) = self.planned, self.planned.evaluation
+        part = "result" if self.part == WHOLE else f"part-{self.part.number}-of-{self.part.of}"
+        return self.folder / FOLDER / f"{planned.label}-{planned.search}-{games}games-seed{seed}.{part}.log"
 
     def prepare(self) -> None:
         """Make the folder of the results."""
-        (self.planned.run_folder / FOLDER).mkdir(exist_ok=True)
+        prepare_folder(self.folder)
 
     def is_running(self) -> bool:
         """Return whether a process plays these games now."""
@@ -162,14 +149,14 @@ class EvaluationTask(NamedTuple):
 
     def is_finished(self) -> bool:
         """Return whether the games are played and, of a whole evaluation, its result is there."""
-        if self.part is None:
+        if self.part == WHOLE:
             return self.planned.result() is not None
         log = self.planned.log
         return log is not None and has_games(log, self.part, self.planned.evaluation.games)
 
     def _own_log(self) -> Path | None:
         log = self.planned.log
-        return log if log is None or self.part is None else self.part.file(log)
+        return log and self.part.file(log)
 
 
 def plan_evaluations(paths: Iterable[Path], request: EvaluationRequest) -> list[PlannedEvaluation]:

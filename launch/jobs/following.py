@@ -14,14 +14,13 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from launch import locks
 from launch.errors import UserError
 from launch.evaluation.parts import locked_logs
 from launch.evaluation.result import FOLDER
 from launch.jobs.plan import OUTPUT_FILE
 from launch.jobs.run_states import RunState, find_runs, read_states
 from launch.jobs.slurm import QueuedTask, cancel, read_queue
-from launch.locks import is_locked as log_is_locked
-from launch.locks import lock_owner
 from launch.run.progress import clock
 from launch.run.run_process import is_locked, read_process
 
@@ -145,9 +144,9 @@ def _signal(folder: Path) -> list[str]:
     """Send SIGTERM to the processes that train or evaluate a run; return what cannot be stopped here."""
     pids, elsewhere = [], []
     for log in locked_logs(folder / FOLDER):
-        if pid := lock_owner(log):
+        if pid := locks.lock_owner(log):
             pids.append(pid)
-        elif log_is_locked(log):
+        elif locks.is_locked(log):
             elsewhere.append(f"{log} is played on another machine: stop it there")
     process = read_process(folder) if is_locked(folder) else None
     if process and process.host == socket.gethostname():

@@ -86,10 +86,10 @@ def _submit_to_slurm(
         runs_folder = Path(new[0].experiment.run.runs_folder)
         job = slurm.submit_tasks(new, cluster, name, runs_folder, dry_run)
         if then:
-            evaluate_on_slurm(plan_final_evaluations(new, then), cluster, dry_run, after=[job])
+            evaluate_on_slurm(plan_final_evaluations(new, then), cluster, queue, dry_run, after=[job])
     if then:
         if finished := [run.folder for run in runs if run not in to_do]:
-            evaluate_on_slurm(plan_evaluations(finished, then), cluster, dry_run)
+            evaluate_on_slurm(plan_evaluations(finished, then), cluster, queue, dry_run)
         if busy := [run.name for run in to_do if run not in new]:
             print(f"submit these again when their training is over, unless they had it: {', '.join(busy)}")
     if not dry_run:

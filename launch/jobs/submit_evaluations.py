@@ -1,6 +1,6 @@
 """`muzero2048 submit evaluate` and `--then-evaluate`: evaluations by several processes, here or on a cluster."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def submit_evaluations(paths: Sequence[Path], request: EvaluationRequest, on: st
     cluster = load_cluster(on)
     planned = plan_evaluations(paths, request)
     if cluster.engine == SLURM:
-        evaluate_on_slurm(planned, cluster, dry_run)
+        evaluate_on_slurm(planned, cluster, slurm.read_queue(is_needed=True), dry_run)
         return 0
     local.make_slots(cluster)  # checks the cluster file
     if dry_run:
@@ -61,20 +61,24 @@ def evaluate_here(planned: Sequence[PlannedEvaluation], cluster: ClusterConfig) 
 
 
 def evaluate_on_slurm(
-    planned: Sequence[PlannedEvaluation], cluster: ClusterConfig, dry_run: bool, after: Sequence[str] = ()
+    planned: Sequence[PlannedEvaluation],
+    cluster: ClusterConfig,
+    queue: Mapping[Path, slurm.QueuedTask],
+    dry_run: bool,
+    after: Sequence[str] = (),
 ) -> None:
     """Give evaluations to SLURM: an array for each part, and one that puts the parts together.
 
     Args:
         planned: the evaluations; finished ones, and those in the queue, are left out.
         cluster: what each process gets. All of them run on one node.
+        queue: as `slurm.read_queue` returns it.
         dry_run: print the scripts alone.
         after: the arrays of jobs whose task i trains the run of evaluation i.
 
     Raises:
         UserError: SLURM refuses a script.
     """
-    queue = slurm.read_queue(is_needed=True)
     new = [one for one in planned if not one.result() and not any(task.output.resolve() in queue for task in one.tasks)]
     _print(planned)
     if not new:

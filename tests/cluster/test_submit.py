@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
+from small_runs import write_small_runs
 
 from launch.evaluation.parts import locked_logs
 from launch.run.tracking import read_metrics
@@ -20,24 +21,6 @@ from launch.run.tracking import read_metrics
 pytestmark = pytest.mark.cluster
 
 COMMAND = [sys.executable, "-m", "launch"]
-NTUPLE = """\
-learner: ntuple
-run: {name: tuples, group: tuples, save_minutes: 0.01, final_games: 100}
-ntuple: {rows: 3, columns: 3, network: "0134,1245", env_steps: 3_000_000, report_env_steps: 100_000, threads: 1}
-"""
-MUZERO = """\
-learner: muzero
-run: {name: net, group: net, save_minutes: 0.05, final_games: 100}
-muzero:
-  rows: 2
-  columns: 2
-  env_steps: 16_384
-  report_env_steps: 4_096
-  num_envs: 64
-  network: {model: latent, width: 16, blocks: 1}
-  search: {simulations: 4}
-  replay: {capacity: 16_384, batch_size: 64, ratio: 1.0}
-"""
 LONG = "ntuple.env_steps=150_000_000"  # about half a minute
 SECONDS = 240.0  # that a test waits for a state
 
@@ -49,8 +32,7 @@ def _workplace(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     for name in ("XLA_FLAGS", "NUMBA_OPT"):
         monkeypatch.delenv(name, raising=False)
-    Path("tuples.yaml").write_text(NTUPLE)
-    Path("net.yaml").write_text(MUZERO)
+    write_small_runs((3_000_000, 100_000), (16_384, 4_096), 0.05)
     _cluster()
 
 

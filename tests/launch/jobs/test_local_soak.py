@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from small_runs import write_small_runs
 
 from launch.jobs.run_states import find_runs, read_state
 from launch.run.checkpoints import newest_checkpoint
@@ -19,24 +20,6 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 RUNS = Path("runs")
-NTUPLE = """\
-learner: ntuple
-run: {name: tuples, group: tuples, save_minutes: 0.01, final_games: 100}
-ntuple: {rows: 3, columns: 3, network: "0134,1245", env_steps: 60_000_000, report_env_steps: 2_000_000, threads: 1}
-"""
-MUZERO = """\
-learner: muzero
-run: {name: net, group: net, save_minutes: 0.01, final_games: 100}
-muzero:
-  rows: 2
-  columns: 2
-  env_steps: 200_000
-  report_env_steps: 2_048
-  num_envs: 64
-  network: {model: latent, width: 16, blocks: 1}
-  search: {simulations: 4}
-  replay: {capacity: 16_384, batch_size: 64, ratio: 1.0}
-"""
 SUBMIT = ["submit", "tuples.yaml", "net.yaml", "--seeds", "1-3", "--on", "two.yaml"]
 
 
@@ -75,8 +58,7 @@ def test_six_runs_survive_five_kills(monkeypatch):
     monkeypatch.setenv("WANDB_MODE", "offline")
     for name in ("XLA_FLAGS", "NUMBA_OPT"):
         monkeypatch.delenv(name, raising=False)
-    Path("tuples.yaml").write_text(NTUPLE)
-    Path("net.yaml").write_text(MUZERO)
+    write_small_runs((60_000_000, 2_000_000), (200_000, 2_048), 0.01)
     Path("two.yaml").write_text("{at_once: 2, cores: 1, restarts: 3}\n")
     launcher = _start()
     for _ in range(2):

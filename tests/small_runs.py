@@ -1,0 +1,34 @@
+"""Configs of small runs of both learners, for tests that train them in processes of their own."""
+
+from pathlib import Path
+
+NTUPLE = """\
+learner: ntuple
+run: {{name: tuples, group: tuples, save_minutes: 0.01, final_games: 100}}
+ntuple: {{rows: 3, columns: 3, network: "0134,1245", env_steps: {0}, report_env_steps: {1}, threads: 1}}
+"""
+MUZERO = """\
+learner: muzero
+run: {{name: net, group: net, save_minutes: {2}, final_games: 100}}
+muzero:
+  rows: 2
+  columns: 2
+  env_steps: {0}
+  report_env_steps: {1}
+  num_envs: 64
+  network: {{model: latent, width: 16, blocks: 1}}
+  search: {{simulations: 4}}
+  replay: {{capacity: 16_384, batch_size: 64, ratio: 1.0}}
+"""
+
+
+def write_small_runs(ntuple: tuple[int, int], muzero: tuple[int, int], muzero_save_minutes: float) -> None:
+    """Write tuples.yaml and net.yaml into the working folder.
+
+    Args:
+        ntuple: moves of the n-tuple run, in all and between two reports.
+        muzero: the same of the MuZero run.
+        muzero_save_minutes: `run.save_minutes` of the MuZero run.
+    """
+    Path("tuples.yaml").write_text(NTUPLE.format(*ntuple))
+    Path("net.yaml").write_text(MUZERO.format(*muzero, muzero_save_minutes))
