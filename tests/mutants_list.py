@@ -640,8 +640,8 @@ JOBS = (
     Mutant(
         "a-crash-is-tried-again-without-end",
         "launch/jobs/local.py",
-        "self._crashes[name] = self._crashes.get(name, 0) + 1",
-        "self._crashes[name] = self._crashes.get(name, 0)",
+        "self._crashes[key] = self._crashes.get(key, 0) + 1",
+        "self._crashes[key] = self._crashes.get(key, 0)",
         ("launch/jobs/test_local.py",),
     ),
     Mutant(
