@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ntuple.game.rollout import PlayedGame
     from ntuple.learning.config import NTupleConfig
     from ntuple.learning.learner import NTupleLearner
+    from ntuple.mcts.config import MCTSConfig
+    from ntuple.mcts.player import MCTSPlayer, load_mcts_player
     from ntuple.players.player import GreedyPlayer, NTuplePlayer, RandomPlayer, load_player
     from ntuple.tables.placement import available_cores
 
@@ -24,6 +26,8 @@ _MODULES = {
     "ExpectimaxPlayer": "expectimax.player",
     "Games": "game.interfaces",
     "GreedyPlayer": "players.player",
+    "MCTSConfig": "mcts.config",
+    "MCTSPlayer": "mcts.player",
     "NTupleConfig": "learning.config",
     "NTupleLearner": "learning.learner",
     "NTuplePlayer": "players.player",
@@ -32,6 +36,7 @@ _MODULES = {
     "Rules": "game.bitboard",
     "available_cores": "tables.placement",
     "load_expectimax_player": "expectimax.player",
+    "load_mcts_player": "mcts.player",
     "load_player": "players.player",
     "load_weights": "files.stored_network",
     "make_heuristic_player": "expectimax.player",
@@ -44,6 +49,8 @@ __all__ = [
     "ExpectimaxPlayer",
     "Games",
     "GreedyPlayer",
+    "MCTSConfig",
+    "MCTSPlayer",
     "NTupleConfig",
     "NTupleLearner",
     "NTuplePlayer",
@@ -52,6 +59,7 @@ __all__ = [
     "Rules",
     "available_cores",
     "load_expectimax_player",
+    "load_mcts_player",
     "load_player",
     "load_weights",
     "make_heuristic_player",

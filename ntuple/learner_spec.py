@@ -11,6 +11,7 @@ Reference = str  # "module:attribute"
 
 # Kinds of search that a learner's player can choose moves with.
 ONE_PLY = "1ply"  # the best of the four moves, by the learner's own values
+MCTS = "mcts"  # ntuple/mcts
 EXPECTIMAX = "expectimax"  # ntuple/expectimax; for networks muzero2048/search/expectimax.py, in JAX
 TREE = "tree"  # muzero2048/search, which runs in JAX
 
@@ -24,6 +25,7 @@ class LearnerSpec(NamedTuple):
     # Functions that load a Player from a checkpoint, by kind of search; a kind that is left out cannot be played.
     #   ONE_PLY      (folder, config)
     #   EXPECTIMAX   (folder, config, ExpectimaxConfig); with value="network" (folder, config, NetworkExpectimaxConfig)
+    #   MCTS         (folder, config, MCTSConfig)
     #   TREE         (folder, config, SearchConfig)
     players: Mapping[str, Reference]
 

@@ -57,10 +57,15 @@ def add_search(parser: argparse.ArgumentParser) -> None:
 
 def add_search_options(parser: argparse._ActionsContainer) -> None:
     """Add the options that `search_options` reads to a parser or a group of it."""
-    kinds = ("1ply", "expectimax", "gumbel", "puct")
-    parser.add_argument("--search", choices=kinds, help="1ply, expectimax, or the rule at the root of a tree search")
+    kinds = ("1ply", "expectimax", "mcts", "gumbel", "puct")
+    parser.add_argument(
+        "--search", choices=kinds, help="1ply, expectimax, mcts, or the rule at the root of a tree search in JAX"
+    )
     parser.add_argument("--plies", type=int, metavar="N", help="depth of expectimax (default: 3; networks: 2)")
     parser.add_argument("--simulations", type=int, metavar="N", help="simulations of a tree search per move")
+    parser.add_argument(
+        "--strength", type=float, metavar="SCORE", help="mean score at which mcts shall play (docs/search.md)"
+    )
     parser.add_argument("--model", choices=("learned", "simulator"), help="model that the search of a network plans in")
     parser.add_argument("--value", choices=("network", "ntuple"), help="what evaluates the positions of a tree search")
 
@@ -70,7 +75,7 @@ def search_options(arguments: argparse.Namespace, overrides: Sequence[str]) -> "
     from launch.evaluation.search_options import Options
 
     named = (arguments.search, arguments.simulations, arguments.model, arguments.value)
-    return Options(*named, tuple(overrides), arguments.plies)
+    return Options(*named, tuple(overrides), arguments.plies, arguments.strength)
 
 
 def search_of_a_path(arguments: argparse.Namespace) -> "Options":

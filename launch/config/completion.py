@@ -52,10 +52,12 @@ def complete_submit_word(prefix: str, parsed_args: argparse.Namespace, **_: Any)
 def complete_search_override(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> list[str]:
     """Return the overrides of a search that begin with `prefix`: keys, and values of choices."""
     from launch.learners import registry
-    from ntuple.learner_spec import EXPECTIMAX
+    from ntuple.learner_spec import EXPECTIMAX, MCTS
     from ntuple.settings import keys_of
 
-    if parsed_args.search != EXPECTIMAX and parsed_args.path != "heuristic":
+    if parsed_args.search == MCTS:
+        config = registry.mcts_config()
+    elif parsed_args.search != EXPECTIMAX and parsed_args.path != "heuristic":
         config = registry.search_config()
     elif _holds_network(parsed_args.path):
         config = registry.network_expectimax_config()

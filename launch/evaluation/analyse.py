@@ -43,7 +43,7 @@ def baseline_analyst(name: str, board: str, options: Options) -> Analyst:
 
 
 def print_moves(analyst: Analyst, position: str, as_json: bool) -> None:
-    """Print the four moves of a position: reward, value, and depth or visits.
+    """Print the four moves of a position: reward, value, and depth or visits; and the line that a player expects.
 
     Args:
         analyst: the player.
@@ -62,6 +62,9 @@ def print_moves(analyst: Analyst, position: str, as_json: bool) -> None:
         print(_row(analysis, action, name) + ("  <- plays this" if action == chosen else ""))
     if chosen < 0:
         print("no move is legal: the game is over")
+    line = _line(analysis, analyst.columns)
+    if line:
+        print(f"expects: {', '.join(line)}")
     if as_json:
         moves = {
             name: {
@@ -73,7 +76,20 @@ def print_moves(analyst: Analyst, position: str, as_json: bool) -> None:
             if analysis.reward[0, action] >= 0
         }
         action_name = NAMES[chosen] if chosen >= 0 else None
-        print(json.dumps({"position": format_position(levels), "action": action_name, "moves": moves}))
+        found = {"position": format_position(levels), "action": action_name, "moves": moves}
+        print(json.dumps(found | ({"line": line} if line else {})))
+
+
+def _line(analysis: Analysis, columns: int) -> list[str]:
+    """Return the moves of the line that the player expects, each with the spawn after it, such as "up 2@(1,3)"."""
+    if analysis.variation is None:
+        return []
+    words = []
+    for action, code in analysis.variation[0].tolist():
+        if action >= 0:
+            row, column = divmod(code // 2, columns)
+            words.append(NAMES[action] + (f" {4 if code % 2 else 2}@({row + 1},{column + 1})" if code >= 0 else ""))
+    return words
 
 
 def _row(analysis: Analysis, action: int, name: str) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from launch.config.experiment import Experiment
 from launch.errors import UserError
-from launch.evaluation.search_options import Search
 from launch.evaluation.summary import Summary, statistics_block, summarize, summary_line
 from launch.files import write_json, write_text
 from launch.learners import registry
@@ -20,6 +19,7 @@ from ntuple.game.interfaces import Games
 
 if TYPE_CHECKING:
     from launch.evaluation.game_log import LoggedGame
+    from launch.evaluation.search_options import Search
     from ntuple.exact.solution import Solution
 
 FOLDER = "evaluations"
@@ -156,7 +156,7 @@ def write_outputs(
 
 
 def report(
-    games: Games, experiment: Experiment, state: State, evaluation: Evaluation, search: Search
+    games: Games, experiment: Experiment, state: State, evaluation: Evaluation, search: "Search"
 ) -> tuple[Summary, dict[str, Any]]:
     """Print the report of an evaluated checkpoint.
 

@@ -4,6 +4,7 @@
 |---|---|---|
 | 1ply | the learner's own values after each of the four moves | none |
 | expectimax | ntuple/expectimax/search.py | ExpectimaxConfig |
+| mcts | ntuple/mcts/search.py | MCTSConfig |
 | expectimax, for a network | muzero2048/search/expectimax.py | NetworkExpectimaxConfig |
 | tree search | muzero2048/search | SearchConfig |
 
@@ -19,8 +20,9 @@ from typing import Any
 
 from launch.config.experiment import Experiment, override_settings
 from launch.errors import UserError
+from launch.evaluation.strength import with_strength
 from launch.learners import registry
-from ntuple.learner_spec import EXPECTIMAX, ONE_PLY, TREE, LearnerSpec
+from ntuple.learner_spec import EXPECTIMAX, MCTS, ONE_PLY, TREE, LearnerSpec
 from ntuple.settings import keys_of
 
 HOLDS = {"learned": "a learned model", "network": "a value network", "ntuple": "an n-tuple network"}
@@ -35,17 +37,18 @@ NOISE = {"gumbel_scale", "puct.dirichlet_fraction", "puct.dirichlet_alpha", "puc
 class Options:
     """Search options of the command line; None and () for options that are not given."""
 
-    search: str | None = None  # 1ply, expectimax, or the root rule of a tree search: gumbel, puct
+    search: str | None = None  # 1ply, expectimax, mcts, or the root rule of a tree search: gumbel, puct
     simulations: int | None = None
     model: str | None = None  # learned, simulator
     value: str | None = None  # network, ntuple
     overrides: Sequence[str] = ()  # "search.field=value"
     plies: int | None = None  # depth of expectimax
+    strength: float | None = None  # wanted mean score of mcts, points
 
     def words(self) -> list[str]:
         """Return all given options as words of the command line."""
-        named = {"search": self.search, "simulations": self.simulations, "plies": self.plies}
-        named |= {"model": self.model, "value": self.value}
+        named: dict[str, object] = {"search": self.search, "simulations": self.simulations, "plies": self.plies}
+        named |= {"model": self.model, "value": self.value, "strength": self.strength}
         given = [(f"--{name}", str(value)) for name, value in named.items() if value is not None]
         return [*(word for pair in given for word in pair), *self.overrides]
 
@@ -56,7 +59,7 @@ class Options:
             UserError: a key is set twice.
         """
         named = {"search.simulations": self.simulations, "search.plies": self.plies, "search.model": self.model}
-        if self.search != EXPECTIMAX:
+        if self.search not in (EXPECTIMAX, MCTS):
             named["search.root"] = self.search
         set_by_option = [f"{key}={value}" for key, value in named.items() if value is not None]
         for word in self.overrides:
@@ -71,7 +74,7 @@ class Search:
     """How moves are chosen in an evaluation."""
 
     name: str  # in results and file names; differs for every setting that can change a move
-    config: Any  # SearchConfig, ExpectimaxConfig, NetworkExpectimaxConfig, or None for 1ply
+    config: Any  # SearchConfig, MCTSConfig, ExpectimaxConfig, NetworkExpectimaxConfig, or None for 1ply
     player: str = TREE  # kind of search: key of LearnerSpec.players
 
     def record(self) -> dict[str, Any]:
@@ -94,6 +97,8 @@ def resolve(experiment: Experiment, options: Options, place: Path) -> Search:
         UserError: the checkpoint cannot serve the options; the message has the reason and the remedy.
     """
     able = registry.spec_of(experiment.learner)
+    if options.strength is not None and options.search != MCTS:
+        raise UserError(f"{place}: --strength {options.strength:g} is of mcts; add --search {MCTS}")
     if options.search == EXPECTIMAX:
         if EXPECTIMAX not in able.players:
             raise UserError(f"{place}: {experiment.learner} has no expectimax; give --search gumbel or puct")
@@ -104,6 +109,10 @@ def resolve(experiment: Experiment, options: Options, place: Path) -> Search:
         return expectimax(options, place)
     if options.plies is not None:
         raise UserError(f"{place}: --plies {options.plies} is of expectimax; add --search {EXPECTIMAX}")
+    if options.search == MCTS:
+        if MCTS not in able.players:
+            raise UserError(f"{place}: mcts searches over n-tuple values; give --search gumbel or puct")
+        return _mcts(options, place)
     if TREE in able.players:
         _check_values(able, options, place)
     if options.search == ONE_PLY and ONE_PLY not in able.players:
@@ -137,6 +146,25 @@ def expectimax(options: Options, place: Path | str) -> Search:
     if config.heuristic != default.heuristic:
         words.append(f"heuristic={hashlib.sha256(repr(config.heuristic).encode()).hexdigest()[:8]}")
     return Search(_shortened("-".join(words)), config, EXPECTIMAX)
+
+
+def _mcts(options: Options, place: Path) -> Search:
+    """Return the Monte Carlo tree search of the options.
+
+    With a time limit and no given number, the simulations go on until the time is over (at most MOST_SIMULATIONS).
+    """
+    for name, value in (("model", options.model), ("value", options.value)):
+        if value is not None:
+            raise UserError(f"{place}: --{name} {value} is of a search in JAX; leave it out, or give --search gumbel")
+    kind = registry.mcts_config()
+    base = kind() if options.strength is None else kind(choice="drawn")
+    config = override_settings("search", base, options.assignments(), PLACE)
+    if config.seconds > 0 and not any("search.simulations=" in word for word in options.assignments()):
+        config = replace(config, simulations=kind.MOST_SIMULATIONS)
+    if options.strength is not None:
+        config = with_strength(config, options.strength, place)
+    words = [word for key, word in _changed(config, kind()) if key != "simulations"]
+    return Search(_shortened("-".join([MCTS, f"n{config.simulations}", *words])), config, MCTS)
 
 
 def _network_expectimax(able: LearnerSpec, experiment: Experiment, options: Options, place: Path) -> Search:
@@ -205,7 +233,8 @@ def _shortened(name: str) -> str:
 def _one_ply(able: LearnerSpec, options: Options, place: Path) -> Search:
     settings = replace(options, search=None).words()
     if settings:
-        mend = " or give --search gumbel or puct" if TREE in able.players else ""
+        searches = [*([MCTS] if MCTS in able.players else []), *(["gumbel or puct"] if TREE in able.players else [])]
+        mend = f" or give --search {', '.join(searches)}" if searches else ""
         raise UserError(f"{place}: 1ply has no settings; leave out {' '.join(settings)}{mend}")
     return Search(ONE_PLY, None, ONE_PLY)
 

@@ -122,7 +122,7 @@ def load_player(name: str, folder: Path, config: "LearnerConfig", kind: str, sea
         folder: of the checkpoint.
         config: of the checkpoint.
         kind: of search, a key of `LearnerSpec.players`.
-        search: SearchConfig, ExpectimaxConfig or NetworkExpectimaxConfig; None for the kind 1ply.
+        search: SearchConfig, MCTSConfig, ExpectimaxConfig or NetworkExpectimaxConfig; None for the kind 1ply.
 
     Returns:
         The player.
@@ -151,6 +151,11 @@ def network_expectimax_config() -> type[Any]:
 def expectimax_config() -> type[Any]:
     """Return the class ExpectimaxConfig."""
     return cast(type[Any], _load("ntuple.expectimax.config:ExpectimaxConfig", uses_jax=False))
+
+
+def mcts_config() -> type[Any]:
+    """Return the class MCTSConfig."""
+    return cast(type[Any], _load("ntuple.mcts.config:MCTSConfig", uses_jax=False))
 
 
 def _learner_class(name: str) -> Any:

@@ -13,7 +13,6 @@ This file is plain recursion down to the last layer, which is in ntuple/expectim
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.expectimax.clock import seconds
 from ntuple.expectimax.heuristic import Heuristic
 from ntuple.expectimax.leaves import above_leaves, leaf_value, of_state
 from ntuple.expectimax.memory import Memory, Search, slot_of
@@ -32,13 +31,12 @@ from ntuple.game.bitboard import (
     level_at,
     max_cell,
 )
-from ntuple.game.episode import Row, board_of, go_on, spawn_code
+from ntuple.game.clock import seconds
+from ntuple.game.episode import Row, board_of
 from ntuple.game.jit import inline, kernel
+from ntuple.game.rollout import Trace, play_move
 from ntuple.players.greedy import valued_afterstate
 from ntuple.tables.network import Network
-
-ACTION, SPAWN, REWARD, MILLISECONDS = range(4)  # columns of a trace
-TRACE_COLUMNS = 4
 
 
 @kernel
@@ -202,7 +200,7 @@ def play_on(
     search: Search,
     memory: Memory,
     row: Row,
-    trace: NDArray[np.float64],
+    trace: Trace,
 ) -> int:
     """Continue a game until `trace` is full or the game is over.
 
@@ -213,24 +211,19 @@ def play_on(
         search: see `search_moves`.
         memory: see `search_moves`.
         row: the game; updated.
-        trace: float64[T, 4], receives a row for each move: action, spawn code, points, milliseconds.
+        trace: receives a row for each move.
 
     Returns:
         The number of moves made. It is less than T if the game is over, or if all values of the legal moves are NaN or
         -inf.
     """
     for move in range(trace.shape[0]):
-        board = board_of(row)
         began = seconds()
-        search_moves(rules, network, heuristic, search, memory, board, memory.root_values)
+        search_moves(rules, network, heuristic, search, memory, board_of(row), memory.root_values)
         action = best_action(memory.root_values)
         if action < 0:
             return move
-        after, reward = afterstate(rules, board, action)
-        go_on(rules, row, after, reward)
-        trace[move, ACTION], trace[move, REWARD] = action, reward
-        trace[move, SPAWN] = spawn_code(rules, after, board_of(row))
-        trace[move, MILLISECONDS] = 1000 * (seconds() - began)
+        play_move(rules, row, action, began, trace[move])
     return trace.shape[0]
 
 

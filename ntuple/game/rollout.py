@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.game.bitboard import U4, U15, ZERO, Board, Rules, afterstate, decode, word_shifts
+from ntuple.game.clock import seconds
 from ntuple.game.episode import (
     BOARD_HI,
     BOARD_LO,
@@ -28,7 +29,11 @@ from ntuple.game.episode import (
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
 
+ACTION, SPAWN, REWARD, MILLISECONDS = range(4)  # columns of a trace
+TRACE_COLUMNS = 4
 LANES = 256  # games in parallel: enough that the cost of a call of the player is small for each game
+
+Trace = NDArray[np.float64]  # [T, TRACE_COLUMNS] a row for each move
 
 
 class PlayedGame(NamedTuple):
@@ -66,7 +71,7 @@ def open_game(rules: Rules, seed: int, number: int, row: Row) -> tuple[int, int]
     return first, second
 
 
-def close_game(rules: Rules, row: Row, number: int, opening: tuple[int, int], moves: NDArray[np.float64]) -> PlayedGame:
+def close_game(rules: Rules, row: Row, number: int, opening: tuple[int, int], trace: Trace) -> PlayedGame:
     """Return the record of a finished game.
 
     Args:
@@ -74,15 +79,33 @@ def close_game(rules: Rules, row: Row, number: int, opening: tuple[int, int], mo
         row: uint64[16], the game.
         number: number of the game.
         opening: codes of the first two spawns.
-        moves: float64[T, 4], one row for each move: action, spawn, points, milliseconds.
+        trace: its moves.
 
     Returns:
         The record.
     """
-    action, spawn, reward, milliseconds = np.ascontiguousarray(moves.T)
+    action, spawn, reward, milliseconds = np.ascontiguousarray(trace.T)
     max_tile = 2 ** int(decode(rules, board_of(row)).max())
     kept = (action.astype(np.int8), spawn.astype(np.int16), reward.astype(np.int64), milliseconds)
     return PlayedGame(number, int(row[SCORE]), max_tile, opening, *kept)
+
+
+@kernel
+def play_move(rules: Rules, row: Row, action: int, began: float, record: NDArray[np.float64]) -> None:
+    """Make a move in a game and write it to a row of the trace.
+
+    Args:
+        rules: the game.
+        row: the game; updated.
+        action: a legal move.
+        began: time of the clock at which the search began, seconds.
+        record: float64[4], receives action, spawn code, points and milliseconds.
+    """
+    after, reward = afterstate(rules, board_of(row), action)
+    go_on(rules, row, after, reward)
+    record[ACTION], record[REWARD] = action, reward
+    record[SPAWN] = spawn_code(rules, after, board_of(row))
+    record[MILLISECONDS] = 1000 * (seconds() - began)
 
 
 @kernel

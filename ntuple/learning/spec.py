@@ -1,6 +1,6 @@
 """The n-tuple learner, as the registry of launch sees it."""
 
-from ntuple.learner_spec import EXPECTIMAX, ONE_PLY, TREE, LearnerSpec
+from ntuple.learner_spec import EXPECTIMAX, MCTS, ONE_PLY, TREE, LearnerSpec
 
 SPEC = LearnerSpec(
     config="ntuple:NTupleConfig",
@@ -8,6 +8,7 @@ SPEC = LearnerSpec(
     players={
         ONE_PLY: "ntuple:load_player",
         EXPECTIMAX: "ntuple:load_expectimax_player",
+        MCTS: "ntuple:load_mcts_player",
         TREE: "muzero2048.players.ntuple_player:load_player",  # a name alone: ntuple imports nothing of muzero2048
     },
     uses_jax=False,

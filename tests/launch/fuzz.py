@@ -187,7 +187,10 @@ def _number(rng: random.Random) -> str:
 def _search_words(rng: random.Random, path: str) -> list[str]:
     words: list[str] = []
     if rng.random() < 0.5:
-        words += ["--search", rng.choice(["1ply", "expectimax", "expectimax", "gumbel", "puct", "none"])]
+        words += [
+            "--search",
+            rng.choice(["1ply", "expectimax", "expectimax", "mcts", "mcts", "gumbel", "puct", "none"]),
+        ]
     if rng.random() < 0.3:
         words += ["--plies", _number(rng)]
     if rng.random() < 0.3:

@@ -1,5 +1,7 @@
 """Kernels that run the inlined functions of ntuple over arrays, and conversions to and from the reference's boards."""
 
+from typing import Any
+
 import numpy as np
 from reference import rules as reference
 
@@ -20,7 +22,8 @@ from ntuple.game.jit import kernel
 from ntuple.game.rng import mix, step
 from ntuple.tables.entries import Lookup, _find_plainly, find_entries, make_lookup
 from ntuple.tables.layout import scramble
-from ntuple.tables.network import VIEWS, num_weights
+from ntuple.tables.network import VIEWS, Network, make_network, num_weights
+from ntuple.tables.record_fields import write_field
 from ntuple.tables.values import value_at
 
 
@@ -126,3 +129,11 @@ def positions(network, entries) -> list[int]:
 
 def value(rules: Rules, network, board: reference.Board) -> float:
     return float(value_of(rules, network, to_board(board), make_lookup(network, 1)))
+
+
+def random_network(rows: int = 3, columns: int = 3, network: str = "01,034,0124", **settings: Any) -> Network:
+    """Return a network of positive and negative weights, so that some values are below 0."""
+    made = make_network(network, rows, columns, 0.0, **settings)
+    rng = np.random.default_rng(1)
+    write_field(made, rng.normal(20.0, 40.0, num_weights(made)).astype(np.float32))
+    return made

@@ -55,3 +55,12 @@ def random_game(rng: np.random.Generator, rows: int, columns: int) -> Iterator[S
         done = rules.is_over(next_board)
         yield Step(board, action, reward, afterstate, code, next_board, done)
         board = next_board
+
+
+def spread_boards(rows: int, columns: int, count: int, seed: int = 3) -> list[rules.Board]:
+    """Return boards from all parts of random games."""
+    rng = np.random.default_rng(seed)
+    boards: list[rules.Board] = []
+    while len(boards) < count:
+        boards += [step.board for step in random_game(rng, rows, columns)]
+    return [boards[i] for i in np.linspace(0, len(boards) - 1, count).astype(int)]

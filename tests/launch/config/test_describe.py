@@ -81,6 +81,7 @@ def test_the_version(capsys):
         ("muzero2048 submit eval", {"evaluate "}),
         ("muzero2048 submit ntuple.yaml ntuple.target.m", {"ntuple.target.method="}),
         ("muzero2048 submit evaluate runs/one search.gumbel.con", {"search.gumbel.considered_actions="}),
+        ("muzero2048 evaluate --search mcts runs/one search.v_", {"search.v_norm="}),
         ("muzero2048 evaluate --search expectimax runs/net search.least_pri", {"search.least_prior="}),
     ],
 )

@@ -192,12 +192,15 @@ def test_other_settings_have_other_names():
         (
             NTUPLE,
             Options(simulations=9),
-            "here: 1ply has no settings; leave out --simulations 9 or give --search gumbel or puct",
+            "here: 1ply has no settings; leave out --simulations 9 or give --search mcts, gumbel or puct",
         ),
         (
             NTUPLE,
             Options("1ply", value="ntuple", overrides=("search.chance=ratio",)),
-            "here: 1ply has no settings; leave out --value ntuple search.chance=ratio or give --search gumbel or puct",
+            (
+                "here: 1ply has no settings; leave out --value ntuple search.chance=ratio or give --search mcts, "
+                "gumbel or puct"
+            ),
         ),
         (
             DEEP_TD,

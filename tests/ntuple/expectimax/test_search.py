@@ -2,13 +2,12 @@ import itertools
 import threading
 import time
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
 from reference import expectimax as reference
 from reference import rules as game
-from reference.positions import as_board, random_game
+from reference.positions import as_board, spread_boards
 
 from ntuple import NTupleConfig, NTupleLearner, make_rules
 from ntuple.expectimax.config import ExpectimaxConfig, HeuristicConfig
@@ -18,26 +17,8 @@ from ntuple.expectimax.search import downgraded
 from ntuple.game.bitboard import Board
 from ntuple.game.rollout import states_of
 from ntuple.tables.entries import make_lookup
-from ntuple.tables.network import Network, make_network, num_weights
-from ntuple.tables.record_fields import write_field
-from tests.ntuple.drivers import plain_moves, to_board, to_reference, value
-
-
-def random_network(rows: int = 3, columns: int = 3, network: str = "01,034,0124", **settings: Any) -> Network:
-    """Return a network of positive and negative weights, so that some values are below 0."""
-    made = make_network(network, rows, columns, 0.0, **settings)
-    rng = np.random.default_rng(1)
-    write_field(made, rng.normal(20.0, 40.0, num_weights(made)).astype(np.float32))
-    return made
-
-
-def positions(rows: int, columns: int, count: int, seed: int = 3) -> list[game.Board]:
-    """Return boards from all parts of random games."""
-    rng = np.random.default_rng(seed)
-    boards: list[game.Board] = []
-    while len(boards) < count:
-        boards += [step.board for step in random_game(rng, rows, columns)]
-    return [boards[i] for i in np.linspace(0, len(boards) - 1, count).astype(int)]
+from ntuple.tables.network import Network, make_network
+from tests.ntuple.drivers import plain_moves, random_network, to_board, to_reference, value
 
 
 def analyse(player: ExpectimaxPlayer, boards: list[game.Board]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -76,19 +57,19 @@ def assert_equal_moves(
 @pytest.mark.parametrize(("plies", "count"), [(1, 60), (2, 40), (3, 12)])
 def test_equals_plain_recursion(plies: int, count: int) -> None:
     network = random_network()
-    assert_equal_moves(3, 3, network, positions(3, 3, count), ExpectimaxConfig(plies=plies))
+    assert_equal_moves(3, 3, network, spread_boards(3, 3, count), ExpectimaxConfig(plies=plies))
 
 
 def test_equals_plain_recursion_on_the_real_board() -> None:
     network = random_network(4, 4, "0123,4567,0145,012345")
-    boards = [board for board in positions(4, 4, 400) if game.cells(board).count(0) <= 5]
+    boards = [board for board in spread_boards(4, 4, 400) if game.cells(board).count(0) <= 5]
     assert_equal_moves(4, 4, network, boards[::8], ExpectimaxConfig(plies=2))
     assert_equal_moves(4, 4, network, boards[-3:], ExpectimaxConfig(plies=3))
 
 
 @pytest.mark.slow  # test_without_symmetry has the same board
 def test_oblong_boards() -> None:
-    assert_equal_moves(2, 3, random_network(2, 3, "012,0134"), positions(2, 3, 20), ExpectimaxConfig(plies=4))
+    assert_equal_moves(2, 3, random_network(2, 3, "012,0134"), spread_boards(2, 3, 20), ExpectimaxConfig(plies=4))
 
 
 @pytest.mark.parametrize(
@@ -100,12 +81,12 @@ def test_oblong_boards() -> None:
 )
 def test_without_symmetry(rows: int, columns: int, network: str, plies: int, count: int) -> None:
     made = random_network(rows, columns, network, symmetry=False)
-    assert_equal_moves(rows, columns, made, positions(rows, columns, count), ExpectimaxConfig(plies=plies))
+    assert_equal_moves(rows, columns, made, spread_boards(rows, columns, count), ExpectimaxConfig(plies=plies))
 
 
 def test_tiny_tables_change_no_value() -> None:
     config = ExpectimaxConfig(plies=3, leaf_bits=4, node_bits=4)
-    assert_equal_moves(3, 3, random_network(), positions(3, 3, 8), config)
+    assert_equal_moves(3, 3, random_network(), spread_boards(3, 3, 8), config)
 
 
 def test_rectified() -> None:
@@ -113,13 +94,13 @@ def test_rectified() -> None:
     config = ExpectimaxConfig(plies=2, rectified=True)
     network = random_network()
     network.weights[:] -= 20
-    assert_equal_moves(3, 3, network, positions(3, 3, 30), config, {"rectified": True})
+    assert_equal_moves(3, 3, network, spread_boards(3, 3, 30), config, {"rectified": True})
 
 
 def test_limits_by_empty_cells() -> None:
     config = ExpectimaxConfig(plies=4, limits="3:3 5:2 7:1")
     most = {empty: 3 if empty < 5 else 2 if empty < 7 else 1 for empty in range(3, 10)}
-    rules, network, boards = make_rules(3, 3), random_network(), positions(3, 3, 24)
+    rules, network, boards = make_rules(3, 3), random_network(), spread_boards(3, 3, 24)
     plain = reference.Expectimax(cache(lambda board: value(rules, network, board)), most_plies=most)
     _, values, _ = analyse(ExpectimaxPlayer(rules, network, config, threads=1), boards)
     expected = [plain.moves(board, 4) for board in boards]
@@ -131,16 +112,16 @@ def test_least_probability_leaves_out_unlikely_spawns() -> None:
 
     The probability of a node depends on the path to it, so the search remembers only values of the last layer.
     """
-    boards = [board for board in positions(2, 2, 20) if not game.is_over(board)]
+    boards = [board for board in spread_boards(2, 2, 20) if not game.is_over(board)]
     config = ExpectimaxConfig(plies=3, least_probability=0.03)
     assert_equal_moves(2, 2, random_network(2, 2, "01,0123"), boards, config, {"least_probability": 0.03})
     config = ExpectimaxConfig(plies=4, least_probability=0.005)
-    assert_equal_moves(3, 3, random_network(), positions(3, 3, 8), config, {"least_probability": 0.005})
+    assert_equal_moves(3, 3, random_network(), spread_boards(3, 3, 8), config, {"least_probability": 0.005})
 
 
 def test_what_is_left_out_does_not_depend_on_the_tables() -> None:
     """With pruning by probability, the values are the same for small and large transposition tables."""
-    boards, rules, network = positions(3, 3, 60), make_rules(3, 3), random_network()
+    boards, rules, network = spread_boards(3, 3, 60), make_rules(3, 3), random_network()
     small, large = (ExpectimaxConfig(plies=6, least_probability=0.002, node_bits=bits) for bits in (4, 20))
     one, other = (analyse(ExpectimaxPlayer(rules, network, config, threads=2), boards)[1] for config in (small, large))
     np.testing.assert_allclose(one, other, rtol=2e-6, atol=2e-3)
@@ -151,7 +132,7 @@ def test_networks_of_several_stages(settings: dict[str, str]) -> None:
     network = random_network(**settings)
     if "promotion" in settings:
         network.weights[::3] = network.initial
-    assert_equal_moves(3, 3, network, positions(3, 3, 20), ExpectimaxConfig(plies=2))
+    assert_equal_moves(3, 3, network, spread_boards(3, 3, 20), ExpectimaxConfig(plies=2))
 
 
 def test_boards_with_the_largest_tiles() -> None:
@@ -204,7 +185,7 @@ def test_downgrading_halves_the_tiles_above_the_largest_missing_one() -> None:
 
 def test_downgrading_searches_the_smaller_board() -> None:
     rules, network = make_rules(3, 3), random_network()
-    boards = positions(3, 3, 60)
+    boards = spread_boards(3, 3, 60)
     player = ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=2, downgrade="32"), threads=1)
     plain = ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=2), threads=1)
     smaller = [reference.downgraded(board, 32) for board in boards]
@@ -215,7 +196,7 @@ def test_downgrading_searches_the_smaller_board() -> None:
 def test_deeper_values_serve_on_request() -> None:
     """With `takes_deeper`, remembered values of deeper searches are used, so some values differ."""
     rules, network = make_rules(3, 3), random_network()
-    boards = positions(3, 3, 12)
+    boards = spread_boards(3, 3, 12)
     exact = analyse(ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=4), 1), boards)[1]
     deeper = analyse(ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=4, takes_deeper=True), 1), boards)[1]
     legal = np.isfinite(exact)
@@ -226,7 +207,7 @@ def test_deeper_values_serve_on_request() -> None:
 
 def test_a_time_limit_deepens_while_there_is_time() -> None:
     rules, network = make_rules(3, 3), random_network()
-    boards = [board for board in positions(3, 3, 30) if not game.is_over(board)]
+    boards = [board for board in spread_boards(3, 3, 30) if not game.is_over(board)]
     timed = ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=12, seconds=0.01), threads=1)
     analyse(timed, boards[:1])
     began = time.perf_counter()
@@ -328,7 +309,7 @@ def test_the_heuristic_searches() -> None:
             rows + sum(heuristic.columns[sum(c << 4 * i for i, c in enumerate(r))] for r in zip(*board, strict=True))
         )
 
-    boards = positions(3, 3, 20)
+    boards = spread_boards(3, 3, 20)
     expected = [reference.Expectimax(cache(leaf)).moves(board, 2) for board in boards]
     np.testing.assert_allclose(analyse(player, boards)[1], expected, rtol=2e-6, atol=0.1)
 

@@ -1,0 +1,64 @@
+"""The strength index z that plays at a wanted mean score, from the evaluations that a run folder holds.
+
+An evaluation of `choice = drawn` measures the mean score of one z. Between two measured z the score is interpolated
+linearly. Isotonic regression makes the scores rise with z first.
+"""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from launch.errors import UserError
+from launch.evaluation.result import FOLDER, read_result
+from launch.run import checkpoints
+
+KEYS = ("env_steps", "games", "score_mean")
+
+
+def with_strength(config: Any, score: float, checkpoint: Path) -> Any:
+    """Return a search config with the z of a wanted mean score.
+
+    Args:
+        config: MCTSConfig with `choice = drawn`; its `z` has no effect.
+        score: the wanted mean score, points.
+        checkpoint: the checkpoint, whose run folder has the evaluations.
+
+    Returns:
+        The config with this z.
+
+    Raises:
+        UserError: fewer than two z are measured with these settings, or the score is not between theirs.
+    """
+    z, scores = _measured(config, checkpoint)
+    mend = f"measure more: muzero2048 evaluate {checkpoint} ... search.choice=drawn search.z=Z, for several Z"
+    if len(z) < 2:
+        raise UserError(f"--strength {score:g}: {len(z)} values of z are measured with these settings; {mend}")
+    if not scores[0] <= score <= scores[-1]:
+        ends = f"{scores[0]:,.0f} (z = {z[0]:g}) and {scores[-1]:,.0f} (z = {z[-1]:g})"
+        raise UserError(f"--strength {score:g} is not between the measured {ends}; {mend}")
+    return replace(config, z=round(float(np.interp(score, scores, z)), 3))
+
+
+def _measured(config: Any, checkpoint: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Return the measured z in ascending order, and their mean scores made to rise."""
+    run_folder = checkpoints.run_folder_of(checkpoint)
+    _, state = checkpoints.read_checkpoint(checkpoint)
+    wanted = asdict(config)
+    sums: dict[float, list[float]] = {}  # z: games, points
+    for file in sorted((run_folder / FOLDER).glob("*.json")) if run_folder else []:
+        result = read_result(file, KEYS)
+        setting = result.get("search_config", {})
+        if (
+            result["env_steps"] == state.progress["env_steps"]
+            and "z" in setting
+            and setting | {"z": config.z} == wanted
+        ):
+            known = sums.setdefault(setting["z"], [0.0, 0.0])
+            known[0] += result["games"]
+            known[1] += result["games"] * result["score_mean"]
+    z = np.array(sorted(sums))
+    games, points = (np.array([sums[one][i] for one in z]) for i in (0, 1))
+    return z, isotonic_regression(points / games, weights=games).x if len(z) else games

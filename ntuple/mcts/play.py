@@ -1,0 +1,158 @@
+"""The move after a search, whole games and the analysis of a board."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ntuple.game.bitboard import Board, Rules
+from ntuple.game.clock import seconds
+from ntuple.game.episode import Row, board_of, spawn_code
+from ntuple.game.jit import inline, kernel
+from ntuple.game.rng import U32, mix, step
+from ntuple.game.rollout import Trace, play_move
+from ntuple.mcts.search import Search, move_value, search_tree
+from ntuple.mcts.tree import NONE, ROOT, Tree, afterstate_of, block_size, clear, count_visits, has_move, keep, state_of
+from ntuple.tables.network import Network
+
+VARIATION = 16  # moves of a principal variation, at most
+
+
+@inline
+def best_move(search: Search, tree: Tree, node: int) -> int:
+    """Return the move of the highest Q, with `mean` among the most visited ones; -1 if no move is legal."""
+    best, most, highest = -1, -1, -np.inf
+    for action in range(4):
+        if has_move(tree, node, action):
+            visits, value = int(tree.visits[node, action]) if search.is_mean else 0, move_value(tree, node, action)
+            if visits > most or (visits == most and value > highest):
+                best, most, highest = action, visits, value
+    return best if highest > -np.inf else -1
+
+
+@inline
+def choose_move(search: Search, tree: Tree) -> int:
+    """Return the move that is made at the root.
+
+    A drawn move a has the probability pi(a) = N(a)^z / sum_b N(b)^z over the visited moves with N(a) >= R_th max N
+    (Guei 2023, eq. 37 and 38). If no move was visited, it is the best one.
+    """
+    best = best_move(search, tree, ROOT)
+    if best < 0 or not search.draws or count_visits(tree, ROOT) == 0:
+        return best
+    most = 0
+    for action in range(4):
+        if has_move(tree, ROOT, action):
+            most = max(most, tree.visits[ROOT, action])
+    total = 0.0
+    for action in range(4):
+        total += _weight(search, tree, action, most)
+    tree.rng[0] = step(tree.rng[0])
+    rest = total * np.float64(mix(tree.rng[0]) >> U32) / 2.0**32
+    chosen = best
+    for action in range(4):
+        weight = _weight(search, tree, action, most)
+        if weight > 0 and rest >= 0:
+            chosen = action
+            rest -= weight
+    return chosen
+
+
+@inline
+def _weight(search: Search, tree: Tree, action: int, most: int) -> float:
+    """Return (N(a) / max N)^z, 0 if the move is not to be drawn."""
+    if not has_move(tree, ROOT, action):
+        return 0.0
+    visits = tree.visits[ROOT, action]
+    if visits == 0 or visits < search.r_th * most:
+        return 0.0
+    return (visits / most) ** search.z
+
+
+@kernel
+def play_on(rules: Rules, network: Network, search: Search, tree: Tree, row: Row, trace: Trace) -> int:
+    """Continue a game until `trace` is full or the game is over.
+
+    Args:
+        rules: the game.
+        network: values of afterstates.
+        search: the settings.
+        tree: the memory of this game.
+        row: the game; updated.
+        trace: receives a row for each move.
+
+    Returns:
+        The number of moves made. It is less than T if the game is over, or if all values of the legal moves are NaN or
+        -inf.
+    """
+    for move in range(trace.shape[0]):
+        began = seconds()
+        if search.reuse:
+            keep(rules, tree, row)
+        else:
+            clear(tree)
+        search_tree(rules, network, search, tree, board_of(row), not search.draws)
+        action = choose_move(search, tree)
+        if action < 0:
+            return move
+        play_move(rules, row, action, began, trace[move])
+    return trace.shape[0]
+
+
+@kernel
+def analyse_board(
+    rules: Rules,
+    network: Network,
+    search: Search,
+    tree: Tree,
+    words: NDArray[np.uint64],
+    rewards: NDArray[np.int64],
+    values: NDArray[np.float64],
+    visits: NDArray[np.int64],
+    variation: NDArray[np.int16],
+) -> int:
+    """Search a board to the end, and return the move.
+
+    Args:
+        rules: the game.
+        network: values of afterstates.
+        search: the settings.
+        tree: the memory; overwritten.
+        words: [2] the board.
+        rewards: [4] receives the points of each move, -1 if it is illegal.
+        values: [4] receives Q, -inf if a move is illegal.
+        visits: [4] receives N(s, a), 0 if a move is illegal.
+        variation: [D, 2], filled with -1; receives the best moves, each with the most visited spawn after it.
+
+    Returns:
+        The move, -1 if no move is legal.
+    """
+    clear(tree)
+    search_tree(rules, network, search, tree, Board(words[0], words[1]), False)
+    for action in range(4):
+        is_legal = has_move(tree, ROOT, action)
+        rewards[action] = np.int64(tree.rewards[ROOT, action]) if is_legal else -1
+        values[action] = move_value(tree, ROOT, action) if is_legal else -np.inf
+        visits[action] = tree.visits[ROOT, action] if is_legal else 0
+    _write_variation(rules, search, tree, variation)
+    return choose_move(search, tree)
+
+
+@inline
+def _write_variation(rules: Rules, search: Search, tree: Tree, variation: NDArray[np.int16]) -> None:
+    node = ROOT
+    for i in range(variation.shape[0]):
+        action = best_move(search, tree, node)
+        if action < 0:
+            return
+        variation[i, 0] = action
+        if tree.blocks[node, action] == NONE:
+            return
+        after, below, most = afterstate_of(tree, node, action), NONE, -1
+        first = int(tree.blocks[node, action])
+        for slot in range(first, first + block_size(rules, after)):
+            state = int(tree.slots[slot])
+            if state != NONE and count_visits(tree, state) > most:
+                below, most = state, count_visits(tree, state)
+        if below == NONE:
+            return
+        variation[i, 1] = spawn_code(rules, after, state_of(tree, below))
+        node = below

@@ -1,0 +1,92 @@
+"""The player by Monte Carlo tree search."""
+
+import functools
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ntuple.files.stored_network import load_network
+from ntuple.game.bitboard import Rules, make_rules
+from ntuple.game.interfaces import Analysis
+from ntuple.game.rng import stream
+from ntuple.learning.config import NTupleConfig
+from ntuple.mcts.config import MCTSConfig
+from ntuple.mcts.play import VARIATION, analyse_board, play_on
+from ntuple.mcts.search import make_search
+from ntuple.mcts.tree import Tree, make_tree
+from ntuple.players.analysis import NO_BEST_MOVE, words_of
+from ntuple.players.one_by_one import OneByOnePlayer, PlayOn
+from ntuple.tables.network import Network
+from ntuple.tables.placement import available_cores
+
+SIMULATIONS_A_CALL = 100_000  # of the kernel, in several moves: 50 ms
+SEARCH_STREAMS = np.uint64(0x6D637473)  # the searches of a game draw from other streams than its spawns
+
+
+class MCTSPlayer(OneByOnePlayer):
+    """Plays by Monte Carlo tree search over the values of a network."""
+
+    effort_unit = "visits"
+
+    def __init__(self, rules: Rules, network: Network, config: MCTSConfig, threads: int) -> None:
+        """Make a player.
+
+        Args:
+            rules: the game.
+            network: values of afterstates; the weights must not change while the player exists.
+            config: the settings of the search.
+            threads: games played at a time.
+        """
+        super().__init__(rules, 1 if config.seconds else 1 + SIMULATIONS_A_CALL // config.simulations, threads)
+        self._network, self._config, self._search = network, config, make_search(config)
+
+    def analyse(self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Analysis:
+        """Analyse boards [B, H, W]; the searches draw from the streams of the seeds [B].
+
+        Raises:
+            ValueError: see `check_boards`; or values are NaN.
+        """
+        words = words_of(self._rules, boards, seeds)
+        count = len(words)
+        action, variation = np.empty(count, np.int8), np.full((count, VARIATION, 2), -1, np.int16)
+        rewards, visits, values = np.empty((count, 4), np.int64), np.empty((count, 4), np.int64), np.empty((count, 4))
+
+        def analyse_part(part: slice) -> None:
+            for i in range(part.start, part.stop):
+                tree = self._new_tree(int(seeds[i]), 0)
+                found = (rewards[i], values[i], visits[i], variation[i])
+                action[i] = analyse_board(self._rules, self._network, self._search, tree, words[i], *found)
+
+        self._in_parts(count, analyse_part)
+        if (rewards[action < 0] >= 0).any():
+            raise ValueError(NO_BEST_MOVE)
+        return Analysis(action, rewards, values, visits, variation)
+
+    def _begin(self, seed: int, number: int) -> PlayOn:
+        return functools.partial(play_on, self._rules, self._network, self._search, self._new_tree(seed, number))
+
+    def _new_tree(self, seed: int, number: int) -> Tree:
+        tree = make_tree(self._network, self._config.simulations)
+        tree.rng[0] = stream(np.uint64(seed) ^ SEARCH_STREAMS, np.uint64(number))
+        return tree
+
+
+def load_mcts_player(folder: Path, config: NTupleConfig, search: MCTSConfig) -> MCTSPlayer:
+    """Load the player of a checkpoint folder, on all cores; only the weights are read.
+
+    Args:
+        folder: the checkpoint.
+        config: the configuration of its training.
+        search: the settings of the search.
+
+    Returns:
+        The player.
+
+    Raises:
+        ValueError: see `load_weights`; or the network does not value afterstates.
+    """
+    if config.values != "afterstate":
+        raise ValueError(f"mcts searches over values of afterstates, and this network values {config.values}s")
+    network = load_network(folder, config)
+    return MCTSPlayer(make_rules(config.rows, config.columns), network, search, available_cores())

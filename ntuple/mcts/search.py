@@ -1,0 +1,259 @@
+"""Monte Carlo tree search on afterstate values (Guei 2023, sec. 4.3.2).
+
+The first simulation makes the root: its moves are valued by the network, all at once. Each further one goes down from
+the root. At a state it takes the move of the largest
+
+    Q(s, a) / V_norm + c sqrt(ln N(s) / N(s, a))      (eq. 23; Q = r + V(as) and N(s, a) = 1 before the first visit)
+
+at an afterstate a spawn. It ends at an afterstate on its first visit, whose value is known, or at a state that is not
+in the tree yet, which it makes and whose value is max_a r + V(as), 0 if the game is over. Then all moves on its path
+count the visit, and their Q is updated by one of two rules:
+
+    mean         Q(s, a) = mean over the visits of the return from s on: rewards, and the value at the end
+    expectimax   Q(s, a) = r + V(as) + sum over the visited spawns s' of P(s') (max_a' Q(s', a') - V(as))
+
+`mean` draws the spawns by their probability, as published. `expectimax` takes each spawn once, 2 before 4, and then
+draws; a spawn that was not visited counts with the value of the afterstate. This is expectimax on a tree that grows
+where UCB leads it.
+
+Values are in points, and V_norm multiplies c instead of dividing Q: the same order of moves.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ntuple.game.bitboard import (
+    FOUR_BELOW,
+    FOUR_SHARE,
+    LOW_32,
+    Board,
+    Rules,
+    count_cells,
+    empty_cells,
+    is_same,
+    kth_cell,
+)
+from ntuple.game.clock import seconds
+from ntuple.game.jit import inline, kernel
+from ntuple.game.rng import bounded, mix, step
+from ntuple.mcts.config import MCTSConfig
+from ntuple.mcts.tree import (
+    NONE,
+    ROOT,
+    Tree,
+    add_block,
+    add_state,
+    afterstate_of,
+    clear,
+    count_visits,
+    has_move,
+)
+from ntuple.players.greedy import ILLEGAL, valued_afterstate
+from ntuple.tables.entries import find_entries, prefetch_entries
+from ntuple.tables.network import Network
+from ntuple.tables.values import value_at
+
+NODE, ACTION = range(2)  # columns of Tree.path
+NO_SPAWN = 0.0  # in Tree.shares: no state was added after this step
+
+
+class Search(NamedTuple):
+    """Settings of a search; made by `make_search`."""
+
+    simulations: int  # N
+    c: float
+    v_norm: float  # points; 0: the largest r + V at the root, at least 1 (eq. 36)
+    is_mean: bool  # the rule of Q
+    reuse: bool  # keep the part of the tree below a move
+    seconds: float  # time limit of a move; 0: none
+    draws: bool  # the move is drawn (eq. 37); else the best one is made
+    z: float  # eq. 37
+    r_th: float  # eq. 38
+
+
+def make_search(config: MCTSConfig) -> Search:
+    """Return the search of a config."""
+    return Search(
+        simulations=config.simulations,
+        c=config.c,
+        v_norm=config.v_norm,
+        is_mean=config.backup == "mean",
+        reuse=config.reuse,
+        seconds=config.seconds,
+        draws=config.choice == "drawn",
+        z=config.z,
+        r_th=config.r_th,
+    )
+
+
+@kernel
+def search_tree(rules: Rules, network: Network, search: Search, tree: Tree, board: Board, stops_early: bool) -> int:
+    """Search a board.
+
+    Args:
+        rules: the game.
+        network: values of afterstates.
+        search: the settings.
+        tree: the memory. A tree whose root is `board` grows, and its visits count as simulations; else it is made new.
+        board: the board before the move.
+        stops_early: end when no further simulation can change the most visited move.
+
+    Returns:
+        The number of simulations, with those that the tree came with.
+    """
+    if tree.used[0] == 0 or not is_same(Board(tree.boards[ROOT, 0], tree.boards[ROOT, 1]), board):
+        clear(tree)
+        _add_valued(rules, network, tree, board)
+    best_return = np.float64(0)
+    for action in range(4):
+        if has_move(tree, ROOT, action):
+            best_return = max(best_return, np.float64(tree.rewards[ROOT, action]) + tree.values[ROOT, action])
+    bonus = search.c * (search.v_norm if search.v_norm > 0 else max(best_return, 1.0))
+    simulations = 1 + count_visits(tree, ROOT)
+    ends = seconds() + search.seconds
+    while simulations < search.simulations:
+        if search.seconds > 0 and seconds() > ends:
+            break
+        if stops_early and search.is_mean and _lead(tree) > search.simulations - simulations:
+            break
+        simulations += 1
+        depth, value = _go_down(rules, network, search, tree, bonus)
+        if depth == 0:  # no move is legal
+            break
+        if search.is_mean:
+            _back_up_mean(tree, depth, value)
+        else:
+            _back_up_expectimax(tree, depth, value)
+    return simulations
+
+
+@inline
+def _add_valued(rules: Rules, network: Network, tree: Tree, board: Board) -> int:
+    """Add a state with its four moves, valued by the network, and return its node."""
+    node = add_state(tree, board)
+    for action in range(4):
+        source, after, reward = valued_afterstate(rules, network, board, action)
+        tree.visits[node, action], tree.blocks[node, action] = 0, NONE
+        if is_same(after, source):
+            tree.rewards[node, action] = ILLEGAL
+            continue
+        tree.rewards[node, action] = np.float32(reward)
+        find_entries(rules, network, after, tree.lookup, action)
+        prefetch_entries(network, tree.lookup, action)
+    for action in range(4):
+        if has_move(tree, node, action):
+            value = value_at(network, tree.lookup, action)
+            tree.values[node, action], tree.after_values[node, action] = value, value
+    tree.best[node] = _best_return(tree, node)
+    return node
+
+
+@inline
+def _best_return(tree: Tree, node: int) -> float:
+    """Return max_a r + value of the afterstate, 0 if no move is legal."""
+    best = -np.inf
+    for action in range(4):
+        if has_move(tree, node, action):
+            best = max(best, move_value(tree, node, action))
+    return best if best > -np.inf else 0.0
+
+
+@inline
+def move_value(tree: Tree, node: int, action: int) -> float:
+    """Return Q(s, a) in points; before the first visit in single precision, as the 1-ply player computes it."""
+    if tree.visits[node, action] == 0:
+        return np.float64(tree.rewards[node, action] + tree.values[node, action])
+    return np.float64(tree.rewards[node, action]) + tree.after_values[node, action]
+
+
+@inline
+def _lead(tree: Tree) -> int:
+    """Return by how many visits the most visited move of the root leads."""
+    first, second = 0, 0
+    for action in range(4):
+        if has_move(tree, ROOT, action):
+            visits = tree.visits[ROOT, action]
+            first, second = max(first, visits), max(second, min(first, visits))
+    return first - second
+
+
+@inline
+def _select_move(tree: Tree, node: int, bonus: float) -> int:
+    """Return the move by UCB, the lowest among equals; -1 if none is legal."""
+    log = np.log(np.float64(max(count_visits(tree, node), 1))) if bonus > 0 else 0.0
+    best, highest = -1, -np.inf
+    for action in range(4):
+        if has_move(tree, node, action):
+            bound = move_value(tree, node, action)
+            if bonus > 0:
+                bound += bonus * np.sqrt(log / max(tree.visits[node, action], 1))
+            if bound > highest:
+                best, highest = action, bound
+    return best
+
+
+@inline
+def _go_down(rules: Rules, network: Network, search: Search, tree: Tree, bonus: float) -> tuple[int, float]:
+    """Make one simulation down to its end; return the length of its path and the value there."""
+    node, depth = ROOT, 0
+    while True:
+        action = _select_move(tree, node, bonus)
+        if action < 0:  # the game is over; its value is known already
+            tree.shares[max(depth - 1, 0)] = NO_SPAWN
+            return depth, 0.0
+        tree.path[depth, NODE], tree.path[depth, ACTION] = node, action
+        tree.shares[depth] = NO_SPAWN
+        depth += 1
+        visits = tree.visits[node, action]
+        if visits == 0:
+            return depth, np.float64(tree.values[node, action])
+        if tree.blocks[node, action] == NONE:
+            add_block(rules, tree, node, action)
+        after = afterstate_of(tree, node, action)
+        empty = empty_cells(rules, after)
+        count = count_cells(empty)
+        tree.rng[0] = step(tree.rng[0])
+        bits = mix(tree.rng[0])
+        cell, is_four = bounded(bits, count), np.uint64((bits & LOW_32) < FOUR_BELOW)
+        if not search.is_mean and visits <= 2 * int(count):
+            turn = np.uint64(visits - 1)
+            is_four = np.uint64(turn >= count)
+            cell = turn - count if is_four else turn
+        tree.shares[depth - 1] = (FOUR_SHARE if is_four else 1 - FOUR_SHARE) / np.float64(count)
+        slot = int(tree.blocks[node, action]) + int(cell + cell + is_four)
+        below = tree.slots[slot]
+        if below == NONE:
+            tree.slots[slot] = np.int32(tree.used[0])
+            board = Board(after.lo | kth_cell(empty, cell) << is_four, after.hi)
+            return depth, tree.best[_add_valued(rules, network, tree, board)]
+        node = int(below)
+
+
+@inline
+def _back_up_mean(tree: Tree, depth: int, value: float) -> None:
+    """Count the visit on the path and update the means, from the end to the root."""
+    for i in range(depth - 1, -1, -1):
+        node, action = tree.path[i, NODE], tree.path[i, ACTION]
+        visits = tree.visits[node, action] + 1
+        if visits == 1:
+            tree.after_values[node, action] = value
+        else:
+            tree.after_values[node, action] += (value - tree.after_values[node, action]) / visits
+        tree.visits[node, action] = visits
+        value += np.float64(tree.rewards[node, action])
+
+
+@inline
+def _back_up_expectimax(tree: Tree, depth: int, value: float) -> None:
+    """Count the visit on the path and update the expectations, from the end to the root."""
+    last, action = tree.path[depth - 1, NODE], tree.path[depth - 1, ACTION]
+    change = tree.shares[depth - 1] * (value - np.float64(tree.values[last, action]))
+    for i in range(depth - 1, -1, -1):
+        node, action = tree.path[i, NODE], tree.path[i, ACTION]
+        tree.visits[node, action] += 1
+        if change != 0:
+            tree.after_values[node, action] += change
+            before = tree.best[node]
+            tree.best[node] = _best_return(tree, node)
+            change = (tree.best[node] - before) * tree.shares[i - 1] if i > 0 else 0.0

@@ -1,0 +1,208 @@
+"""The tree of a search: states and their moves, in arrays of a fixed size.
+
+Node i is a state, its four moves are columns of row i. The states after a move, one for each spawn, are a block of
+`slots` in the order of the empty cells, first the spawn of a 2, then that of a 4. A block is made when a simulation
+first goes past the afterstate.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ntuple.game.bitboard import Board, Rules, afterstate, count_cells, empty_cells, is_same
+from ntuple.game.episode import Row, board_of, last_afterstate
+from ntuple.game.jit import inline, kernel
+from ntuple.tables.entries import Lookup, make_lookup
+from ntuple.tables.network import Network
+
+ROOT = 0
+NONE = -1  # in `blocks` and `slots`: not made yet
+MOST_SPAWNS = 30  # an afterstate has a tile, so 15 empty cells at most
+NODES, SLOTS = range(2)  # of Tree.used
+
+
+class Tree(NamedTuple):
+    """The tree of one thread, for up to N simulations; made by `make_tree`."""
+
+    boards: NDArray[np.uint64]  # [N, 2] words of the states
+    afters: NDArray[np.uint64]  # [N, 4, 2] words of the afterstates; filled with the block
+    rewards: NDArray[np.float32]  # [N, 4] points of the moves; ILLEGAL if a move is not legal
+    values: NDArray[np.float32]  # [N, 4] V(as) of the network
+    visits: NDArray[np.int32]  # [N, 4] N(s, a)
+    after_values: NDArray[np.float64]  # [N, 4] value of the afterstate by the search
+    best: NDArray[np.float64]  # [N] max_a r + after_values; 0 if the game is over
+    blocks: NDArray[np.int32]  # [N, 4] first slot of the states after a move, or NONE
+    slots: NDArray[np.int32]  # [30 N] nodes, or NONE
+    used: NDArray[np.int64]  # [2] number of nodes and slots in use
+    path: NDArray[np.int32]  # [N, 2] node and action of each step of a simulation
+    shares: NDArray[np.float64]  # [N] probability of the spawn after each step
+    lookup: Lookup  # 4 rows
+    rng: NDArray[np.uint64]  # [1] random stream of the search
+    places: NDArray[np.int32]  # [N] see `keep`
+    kept_slots: NDArray[np.int32]  # [30 N] see `keep`
+
+
+def make_tree(network: Network, simulations: int) -> Tree:
+    """Return the memory of one thread for searches of up to `simulations` simulations, 450 bytes each."""
+    size = simulations
+    return Tree(
+        boards=np.zeros((size, 2), np.uint64),
+        afters=np.zeros((size, 4, 2), np.uint64),
+        rewards=np.zeros((size, 4), np.float32),
+        values=np.zeros((size, 4), np.float32),
+        visits=np.zeros((size, 4), np.int32),
+        after_values=np.zeros((size, 4)),
+        best=np.zeros(size),
+        blocks=np.zeros((size, 4), np.int32),
+        slots=np.zeros(MOST_SPAWNS * size, np.int32),
+        used=np.zeros(2, np.int64),
+        path=np.zeros((size, 2), np.int32),
+        shares=np.zeros(size),
+        lookup=make_lookup(network, 4),
+        rng=np.zeros(1, np.uint64),
+        places=np.zeros(size, np.int32),
+        kept_slots=np.zeros(MOST_SPAWNS * size, np.int32),
+    )
+
+
+@inline
+def has_move(tree: Tree, node: int, action: int) -> bool:
+    """Return whether a move of a node is legal."""
+    return bool(tree.rewards[node, action] >= 0)
+
+
+@inline
+def afterstate_of(tree: Tree, node: int, action: int) -> Board:
+    """Return the afterstate of a move whose block is made."""
+    return Board(tree.afters[node, action, 0], tree.afters[node, action, 1])
+
+
+@inline
+def state_of(tree: Tree, node: int) -> Board:
+    """Return the state of a node."""
+    return Board(tree.boards[node, 0], tree.boards[node, 1])
+
+
+@inline
+def clear(tree: Tree) -> None:
+    """Remove all nodes."""
+    tree.used[NODES] = tree.used[SLOTS] = 0
+
+
+@inline
+def add_state(tree: Tree, board: Board) -> int:
+    """Add a state, without its moves, and return its node."""
+    node = tree.used[NODES]
+    tree.used[NODES] = node + 1
+    tree.boards[node, 0], tree.boards[node, 1] = board.lo, board.hi
+    return node
+
+
+@inline
+def add_block(rules: Rules, tree: Tree, node: int, action: int) -> None:
+    """Make the block of a move: its afterstate, and an empty slot for each spawn.
+
+    Args:
+        rules: the game.
+        tree: the tree.
+        node: the state.
+        action: a legal move of it.
+    """
+    after, _ = afterstate(rules, state_of(tree, node), action)
+    tree.afters[node, action, 0], tree.afters[node, action, 1] = after.lo, after.hi
+    first = tree.used[SLOTS]
+    tree.blocks[node, action] = first
+    tree.used[SLOTS] = first + block_size(rules, after)
+    for slot in range(first, tree.used[SLOTS]):
+        tree.slots[slot] = NONE
+
+
+@inline
+def block_size(rules: Rules, after: Board) -> int:
+    """Return the number of spawns after an afterstate."""
+    return 2 * int(count_cells(empty_cells(rules, after)))
+
+
+@inline
+def count_visits(tree: Tree, node: int) -> int:
+    """Return N(s), the visits of all moves of a node."""
+    return tree.visits[node, 0] + tree.visits[node, 1] + tree.visits[node, 2] + tree.visits[node, 3]
+
+
+@kernel
+def keep(rules: Rules, tree: Tree, row: Row) -> bool:
+    """Make the board of a game the root of the tree, and keep what is below it.
+
+    Nodes keep their order, in which a state comes before those below it. So each moves to its new row or stays.
+
+    Args:
+        rules: the game.
+        tree: the tree of the board before the last move of the game.
+        row: the game.
+
+    Returns:
+        Whether the tree had the board; if not, the tree is empty now.
+    """
+    root = _find_root(rules, tree, row)
+    if root == NONE:
+        clear(tree)
+        return False
+    nodes, slots = 0, 0
+    for node in range(root, tree.used[NODES]):
+        tree.places[node] = NONE
+    tree.places[root] = ROOT
+    for node in range(root, tree.used[NODES]):
+        if tree.places[node] == NONE:
+            continue
+        tree.places[node] = nodes
+        _copy_node(tree, node, nodes)
+        for action in range(4):
+            first = tree.blocks[nodes, action]
+            if not has_move(tree, nodes, action) or first == NONE:
+                continue
+            tree.blocks[nodes, action] = slots
+            for slot in range(first, first + block_size(rules, afterstate_of(tree, nodes, action))):
+                below = tree.slots[slot]
+                tree.kept_slots[slots] = below
+                slots += 1
+                if below != NONE:
+                    tree.places[below] = ROOT  # any place: it is kept
+        nodes += 1
+    for slot in range(slots):
+        below = tree.kept_slots[slot]
+        tree.slots[slot] = tree.places[below] if below != NONE else NONE
+    tree.used[NODES], tree.used[SLOTS] = nodes, slots
+    return True
+
+
+@inline
+def _find_root(rules: Rules, tree: Tree, row: Row) -> int:
+    """Return the node of the board of a game below the root, or NONE."""
+    if tree.used[NODES] == 0:
+        return NONE
+    board, after = board_of(row), last_afterstate(row)
+    for action in range(4):
+        first = tree.blocks[ROOT, action]
+        if not has_move(tree, ROOT, action) or first == NONE or not is_same(afterstate_of(tree, ROOT, action), after):
+            continue
+        for slot in range(first, first + block_size(rules, after)):
+            node = tree.slots[slot]
+            if node != NONE and is_same(state_of(tree, node), board):
+                return node
+    return NONE
+
+
+@inline
+def _copy_node(tree: Tree, node: int, place: int) -> None:
+    """Copy a node to an earlier row."""
+    tree.boards[place, 0], tree.boards[place, 1] = tree.boards[node, 0], tree.boards[node, 1]
+    tree.best[place] = tree.best[node]
+    for action in range(4):
+        tree.afters[place, action, 0] = tree.afters[node, action, 0]
+        tree.afters[place, action, 1] = tree.afters[node, action, 1]
+        tree.rewards[place, action] = tree.rewards[node, action]
+        tree.values[place, action] = tree.values[node, action]
+        tree.visits[place, action] = tree.visits[node, action]
+        tree.after_values[place, action] = tree.after_values[node, action]
+        tree.blocks[place, action] = tree.blocks[node, action]

@@ -1,0 +1,98 @@
+"""A player whose games take long: each thread plays one game at a time, each game has its own memory."""
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import islice
+
+import numpy as np
+
+from ntuple.game.bitboard import Board, Rules, has_move
+from ntuple.game.episode import BOARD_HI, BOARD_LO, COLUMNS, Row
+from ntuple.game.interfaces import Games
+from ntuple.game.rollout import TRACE_COLUMNS, PlayedGame, Trace, close_game, open_game
+from ntuple.players.analysis import NO_BEST_MOVE
+
+PlayOn = Callable[[Row, Trace], int]  # continues a game until the trace is full or the game is over; returns the moves
+
+
+class OneByOnePlayer(ABC):
+    """Plays games one by one in each thread. The result of game i depends only on (seed, i), without a time limit."""
+
+    plays_one_by_one = True
+
+    def __init__(self, rules: Rules, moves_a_call: int, threads: int) -> None:
+        """Make a player.
+
+        Args:
+            rules: the game.
+            moves_a_call: moves made by one call of the kernel; a game can be stopped between calls.
+            threads: games played at a time.
+        """
+        self._rules, self._moves_a_call, self._threads = rules, moves_a_call, threads
+
+    @abstractmethod
+    def _begin(self, seed: int, number: int) -> PlayOn:
+        """Return the kernel with new memory for a game, so that games do not depend on each other."""
+
+    def play(self, num_games: int, seed: int) -> Games:
+        """Play games 0..num_games - 1 of a seed.
+
+        Raises:
+            ValueError: see `play_each`.
+        """
+        self.prepare()
+        began = time.perf_counter()
+        games = sorted(self.play_each(range(num_games), seed), key=lambda game: game.number)
+        columns = ((game.score, game.max_tile, game.actions.size) for game in games)
+        score, max_tile, moves = np.array(list(columns), np.int64).reshape(-1, 3).T
+        return Games(score, max_tile, moves, time.perf_counter() - began)
+
+    def play_each(self, numbers: Iterable[int], seed: int) -> Iterator[PlayedGame]:
+        """Play the games of these numbers and yield each when it ends.
+
+        When the caller closes the iterator, running games are stopped after their current call of the kernel.
+
+        Raises:
+            ValueError: a board has legal moves but all their values are NaN or -inf.
+        """
+        waiting, stopped = iter(numbers), threading.Event()
+        with ThreadPoolExecutor(self._threads) as pool:
+
+            def begin(count: int) -> set[Future[PlayedGame | None]]:
+                return {pool.submit(self._play, number, seed, stopped) for number in islice(waiting, count)}
+
+            try:
+                playing = begin(self._threads)
+                while playing:
+                    done, playing = wait(playing, return_when=FIRST_COMPLETED)
+                    playing |= begin(len(done))
+                    yield from filter(None, (task.result() for task in done))
+            finally:
+                stopped.set()
+
+    def prepare(self) -> None:
+        """Compile or load the kernel before the time is measured."""
+        self._begin(0, 0)(np.zeros(COLUMNS, np.uint64), np.zeros((0, TRACE_COLUMNS)))
+
+    def _play(self, number: int, seed: int, stopped: threading.Event) -> PlayedGame | None:
+        """Play one game; return None if it was stopped."""
+        row, play_on = np.zeros(COLUMNS, np.uint64), self._begin(seed, number)
+        opening = open_game(self._rules, seed, number, row)
+        traces: list[Trace] = []
+        while not traces or len(traces[-1]) == self._moves_a_call:
+            if stopped.is_set():
+                return None
+            trace = np.zeros((self._moves_a_call, TRACE_COLUMNS))
+            traces.append(trace[: play_on(row, trace)])
+        if has_move(self._rules, Board(row[BOARD_LO], row[BOARD_HI])):
+            raise ValueError(NO_BEST_MOVE)
+        return close_game(self._rules, row, number, opening, np.concatenate(traces))
+
+    def _in_parts(self, count: int, analyse: Callable[[slice], None]) -> None:
+        """Call a function with parts of `count` boards, one for each thread."""
+        bounds = np.linspace(0, count, self._threads + 1).astype(int)
+        with ThreadPoolExecutor(self._threads) as pool:
+            list(pool.map(analyse, map(slice, bounds[:-1], bounds[1:])))
