@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from ntuple.game.bitboard import make_rules
+from ntuple.mcts.config import MCTSConfig
 from ntuple.settings import Settings, group, setting
 from ntuple.tables.patterns import parse_network, table_sizes
 from ntuple.tables.placement import available_cores
@@ -18,7 +19,36 @@ RETURNS = "target.method=n_step|lambda_return"
 SOME_TD = "step_size.adaptive_fraction!=1.0"
 SOME_ADAPTIVE = "step_size.adaptive_fraction!=0.0"
 SOME_TC, AUTOSTEP = "step_size.adaptive=tc", "step_size.adaptive=autostep"
+SEARCHES = "target.search.simulations!=1"
 RESTART, CAROUSEL, JUMP = "start.kind=restart", "start.kind=carousel", "start.kind=jump_start"
+
+
+@dataclass(frozen=True)
+class SearchConfig(Settings, prefix="target.search"):
+    """The search whose value of the best move is the target (Guei 2023, sec. 4.3.4; ntuple/td/planning.py)."""
+
+    simulations: int = setting(
+        1, "N~, simulations of each move in training; 1: no search.", at_least=1, at_most=MCTSConfig.MOST_SIMULATIONS
+    )
+    c: float = setting(0.0, "c~, exploration constant of UCB.", at_least=0, at_most=1000, only_if=SEARCHES)
+    v_norm: float = setting(
+        0.0,
+        "V_norm, points that count as 1 in UCB; 0: the largest r + V at the root (eq. 36).",
+        at_least=0,
+        at_most=1e9,
+        only_if=SEARCHES,
+    )
+    backup: Literal["mean", "expectimax"] = setting(
+        "mean", "Value of a move in the search (ntuple/mcts/search.py); mean: as published.", only_if=SEARCHES
+    )
+    plays: bool = setting(
+        True, "Training games make the move of the search; false: the move of 1-ply.", only_if=SEARCHES
+    )
+
+    @property
+    def mcts(self) -> MCTSConfig:
+        """The search."""
+        return MCTSConfig(simulations=self.simulations, c=self.c, v_norm=self.v_norm, backup=self.backup)
 
 
 @dataclass(frozen=True)
@@ -50,8 +80,12 @@ class TargetConfig(Settings, prefix="target"):
         "value below 0 is not updated (eq. 46).",
     )
 
+    search: SearchConfig = group(SearchConfig)
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.search.simulations > 1 and (self.method, self.direction) != ("td", "forward"):
+            self.refuse("method", "td, forward: a search gives the target of one move")
         if self.method == "delayed" and self.direction == "backward":
             self.refuse("direction", "forward, which target.method = delayed needs, or set target.method = trace")
         if self.method == "expected" and (self.direction, self.rectified) != ("forward", "none"):

@@ -112,7 +112,7 @@ class NTupleLearner:
             forget(state.network)
         start, stop = stretch_of(config, env_steps)
         method, exploration = method_at(config, start, state.is_adaptive), exploration_at(config, start)
-        task = Task(self._rules, state.network, self._kind, method, exploration)
+        task = Task(self._rules, state.network, self._kind, method, exploration, config.target.search)
 
         began = time.perf_counter()
         counts, num_moves = run_threads(task, state.games, stop - env_steps, tick)

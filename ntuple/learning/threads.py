@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ntuple.files.safetensors import Tensors
 from ntuple.game.bitboard import Rules
 from ntuple.game.episode import COLUMNS
-from ntuple.learning.config import NTupleConfig
+from ntuple.learning.config import NTupleConfig, SearchConfig
 from ntuple.learning.schedule import make_target
 from ntuple.players.greedy import GAMES_A_THREAD, make_scratch
 from ntuple.tables.network import Network
@@ -26,11 +26,13 @@ from ntuple.tables.stages import make_stages
 from ntuple.td.exploration import Exploration
 from ntuple.td.history import History, make_history
 from ntuple.td.kernel import COUNTS_SIZE, ERROR_SUM, Method, start_games, train
+from ntuple.td.planning import make_planning
 from ntuple.td.starts import Starts, make_starts
 from ntuple.td.state_and_q import AFTERSTATES, train_values
 from ntuple.td.targets import EXPECTED, history_length
 
-# Moves of a thread between two checks whether to stop, about 0.25 s with 4x6 tuples. The number is fixed: each call of
+# Moves of a thread between two checks whether to stop, about 0.25 s with 4x6 tuples; moves by search count by their
+# simulations. The number is fixed: each call of
 # the kernel begins with the thread's first game, so a resumed training must have the same slices to give the same bits.
 SLICE_MOVES = 250_000
 TICK_SECONDS = 0.5  # between two calls of `tick`
@@ -52,6 +54,7 @@ class Task(NamedTuple):
     kind: int  # what the network values, see ntuple.td.state_and_q
     method: Method
     exploration: Exploration | None
+    search: SearchConfig  # of the target
 
 
 def make_thread_games(config: NTupleConfig, rules: Rules, seed: int) -> ThreadGames:
@@ -108,13 +111,14 @@ def run_threads(
     """
     threads = len(games.rows)
     shares = [num_moves // threads + (i < num_moves % threads) for i in range(threads)]
+    slice_moves = max(SLICE_MOVES // task.search.simulations, 1)
     counts, made, stop = np.zeros((threads, COUNTS_SIZE)), np.zeros(threads, np.int64), Event()
 
     def learn(i: int) -> None:
         pin(i, threads)
         learn_slice = _make_learn_slice(task, games, i, counts[i])
         while made[i] < shares[i] and not stop.is_set():
-            moves = min(SLICE_MOVES, shares[i] - int(made[i]))
+            moves = min(slice_moves, shares[i] - int(made[i]))
             learn_slice(moves)
             made[i] += moves
             if np.isnan(counts[i, ERROR_SUM]):  # the network diverged
@@ -135,10 +139,11 @@ def run_threads(
 
 def _make_learn_slice(task: Task, games: ThreadGames, i: int, counts: NDArray[np.float64]) -> Callable[[int], None]:
     """Return the function that lets thread i learn for a number of moves, with scratch memory of its own."""
-    rules, network, kind, method, exploration = task
+    rules, network, kind, method, exploration, search = task
     rows, scratch = games.rows[i], make_scratch(network)
     if kind == AFTERSTATES:
         expecting = scratch if method.target.method == EXPECTED else None
-        memory = (rows, games.histories[i], exploration, games.starts[i], expecting, scratch)
+        planning = make_planning(network, search.mcts, search.plays) if search.simulations > 1 else None
+        memory = (rows, games.histories[i], exploration, games.starts[i], expecting, planning, scratch)
         return lambda moves: train(rules, network, method, moves, *memory, counts)
     return lambda moves: train_values(rules, network, kind, method, moves, rows, exploration, scratch, counts)

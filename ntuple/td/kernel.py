@@ -28,6 +28,7 @@ from ntuple.players.greedy import LEARN, ROWS, Scratch, best_move, expected_retu
 from ntuple.tables.network import Network
 from ntuple.td.exploration import Exploration, explore
 from ntuple.td.history import History, remember
+from ntuple.td.planning import Planning, planned_move
 from ntuple.td.starts import Starts, begin_next, watch
 from ntuple.td.step_sizes import StepSize
 from ntuple.td.targets import Learning, Target, learn_end, learn_forward, learn_one_step, rectify
@@ -69,6 +70,7 @@ def train(
     exploration: Exploration | None,
     starts: Starts | None,
     expecting: Scratch | None,
+    planning: Planning | None,
     scratch: Scratch,
     counts: NDArray[np.float64],
 ) -> None:
@@ -86,6 +88,7 @@ def train(
         exploration: parameters of exploration; None: greedy play.
         starts: how games begin, changed in place; None: with two tiles.
         expecting: `scratch` if the target is EXPECTED, else None.
+        planning: the search of the target and its memory; None: the target is r + V of the best move.
         scratch: memory of the thread.
         counts: float64[16], to which the counts are added. If values are NaN, ERROR_SUM becomes NaN and the kernel
             returns.
@@ -97,6 +100,10 @@ def train(
         for game in range(games.shape[0]):
             row = games[game]
             best = move = best_move(network, scratch, game)
+            if planning is not None and best.action >= 0:
+                best = planned_move(rules, network, planning, row, scratch, game)
+                if planning.plays:
+                    move = best
             if exploration is not None and best.action >= 0:
                 move = explore(scratch, game, row, exploration, best)
             row_to_learn = ROWS * game + LEARN

@@ -137,3 +137,10 @@ def random_network(rows: int = 3, columns: int = 3, network: str = "01,034,0124"
     rng = np.random.default_rng(1)
     write_field(made, rng.normal(20.0, 40.0, num_weights(made)).astype(np.float32))
     return made
+
+
+def exact_network(rows: int, columns: int, network: str) -> Network:
+    """Return a network whose sums have no rounding, and whose boards have one value each: no views share weights."""
+    made = random_network(rows, columns, network, symmetry=False)
+    made.weights[:] = np.round(made.weights * 256) / 256
+    return made

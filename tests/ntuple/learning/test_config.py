@@ -3,7 +3,14 @@ import math
 import pytest
 
 from ntuple import NTupleConfig
-from ntuple.learning.config import AverageConfig, ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
+from ntuple.learning.config import (
+    AverageConfig,
+    ExplorationConfig,
+    SearchConfig,
+    StartConfig,
+    StepSizeConfig,
+    TargetConfig,
+)
 from tests.settings import configured
 
 
@@ -53,6 +60,11 @@ def test_mistakes_are_refused_by_name(mistake: dict[str, object], says: str) -> 
         (NTupleConfig, {"stages": "16384,8192"}, "stages = '16384,8192'"),
         (AverageConfig, {"env_steps": -1}, "average.env_steps is -1; give "),
         (AverageConfig, {"fraction": 0.0}, "average.fraction is 0.0; give "),
+        (
+            TargetConfig,
+            {"method": "n_step", "search": SearchConfig(simulations=2)},
+            "target.method is 'n_step'; give td, forward",
+        ),
         (NTupleConfig, {"frozen_tuples": 4}, "frozen_tuples is 4; give a number below the 4 tuples"),
         (NTupleConfig, {"stages": "0,64", "frozen_stages": 2}, "frozen_stages is 2; give a number below the 2 of"),
         (NTupleConfig, {"promotion": "inter"}, "promotion is 'inter'; give intra, or set stages"),

@@ -8,6 +8,7 @@ from reference import exact
 from reference import mcts as reference
 from reference import rules as game
 from reference.positions import spread_boards
+from reference.splitmix import GAMMA, WORD, Spawns, stream
 
 from ntuple import Analysis, MCTSConfig, MCTSPlayer, NTuplePlayer, make_rules
 from ntuple.game.bitboard import Rules
@@ -19,40 +20,9 @@ from ntuple.mcts.player import SEARCH_STREAMS
 from ntuple.mcts.search import make_search, move_value, search_tree
 from ntuple.mcts.tree import NONE, Tree, afterstate_of, block_size, keep, make_tree, state_of
 from ntuple.tables.network import Network, make_network
-from tests.ntuple.drivers import random_network, to_board, to_reference, value
+from tests.ntuple.drivers import exact_network, random_network, to_board, to_reference, value
 
-WORD = 2**64
 SEED = 9
-
-
-class PlainStream:
-    """The random numbers of a search in plain Python: splitmix64, and the spawn of each number."""
-
-    GAMMA = 0x9E3779B97F4A7C15
-
-    def __init__(self, seed: int) -> None:
-        self._state = self._mix(self._mix((seed ^ int(SEARCH_STREAMS)) + self.GAMMA) + self.GAMMA)
-
-    @staticmethod
-    def _mix(state: int) -> int:
-        z = state % WORD
-        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % WORD
-        z = (z ^ z >> 27) * 0x94D049BB133111EB % WORD
-        return z ^ z >> 31
-
-    def draw(self, after: game.Board) -> int:
-        """Return the code of a spawn: a 4 with probability 0.1 by the low 32 bits, its cell by the high ones."""
-        self._state = (self._state + self.GAMMA) % WORD
-        bits = self._mix(self._state)
-        empty = [i for i, cell in enumerate(game.cells(after)) if cell == 0]
-        return 2 * empty[(bits >> 32) * len(empty) >> 32] + (bits % 2**32 < round(0.1 * 2**32))
-
-
-def exact_network(rows: int, columns: int, network: str) -> Network:
-    """Return a network whose sums have no rounding, and whose boards have one value each: no views share weights."""
-    made = random_network(rows, columns, network, symmetry=False)
-    made.weights[:] = np.round(made.weights * 256) / 256
-    return made
 
 
 def searched(rules: Rules, network: Network, config: MCTSConfig, board: game.Board) -> Tree:
@@ -72,7 +42,9 @@ def plain_search(rules: Rules, network: Network, config: MCTSConfig) -> referenc
         return known.setdefault(board, float(value(rules, network, board)))
 
     is_mean = config.backup == "mean"
-    return reference.Search(leaf, PlainStream(SEED).draw, config.c, config.v_norm or None, is_mean)
+    return reference.Search(
+        leaf, Spawns(stream(SEED ^ int(SEARCH_STREAMS), 0)).draw, config.c, config.v_norm or None, is_mean
+    )
 
 
 def states_below(rules: Rules, tree: Tree, node: int, state: reference.State) -> Iterator[tuple[int, reference.State]]:
@@ -270,7 +242,7 @@ def test_searches_do_not_draw_the_spawns_of_the_game() -> None:
     row = np.zeros(COLUMNS, np.uint64)
     open_game(make_rules(3, 3), 4, number, row)
     distance = int(player._new_tree(4, number).rng[0]) - int(row[RNG])
-    steps = distance * pow(PlainStream.GAMMA, -1, WORD) % WORD
+    steps = distance * pow(GAMMA, -1, WORD) % WORD
     assert min(steps, WORD - steps) > 2**40
 
 

@@ -1,0 +1,73 @@
+"""The target of a training by Monte Carlo tree search (Guei 2023, sec. 4.3.4).
+
+    delta_t = Q(s_{t+1}, a) - V(as_t),  a = the best move of a search of N~ simulations      (eq. 35)
+
+The values of the search are in points: V_norm, fixed or the largest r + V at the root (eq. 36), multiplies its
+exploration constant instead of dividing the values.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ntuple.game.bitboard import Rules
+from ntuple.game.episode import RNG, Row, board_of
+from ntuple.game.jit import inline
+from ntuple.game.rng import mix
+from ntuple.mcts.config import MCTSConfig
+from ntuple.mcts.play import best_move
+from ntuple.mcts.search import Search, make_search, move_value, search_tree
+from ntuple.mcts.tree import ROOT, Tree, clear, make_tree
+from ntuple.players.greedy import Move, Scratch, make_move
+from ntuple.tables.network import Network
+
+SALT = np.uint64(0x706C616E)  # the search draws from other random numbers than the game
+
+
+class Planning(NamedTuple):
+    """The search of one thread; made by `make_planning`."""
+
+    search: Search
+    tree: Tree
+    plays: bool  # whether training games make its move
+
+
+def make_planning(network: Network, config: MCTSConfig, plays: bool) -> Planning:
+    """Return the search of one thread with its memory.
+
+    Args:
+        network: the network in training.
+        config: the search.
+        plays: whether training games make its move.
+
+    Returns:
+        The search.
+    """
+    return Planning(make_search(config), make_tree(network, config.simulations), plays)
+
+
+@inline
+def planned_move(rules: Rules, network: Network, planning: Planning, row: Row, scratch: Scratch, game: int) -> Move:
+    """Search the board of a game that is not over.
+
+    The random numbers of the search are a function of those of the game, so that a resumed training goes on as before.
+
+    Args:
+        rules: the game.
+        network: the network in training.
+        planning: the search.
+        row: the game.
+        scratch: as filled by `look_ahead`.
+        game: index of the game in `scratch`.
+
+    Returns:
+        The best move of the search, with Q as its value; action -1 if values are NaN.
+    """
+    tree = planning.tree
+    clear(tree)
+    tree.rng[0] = mix(row[RNG] ^ SALT)
+    search_tree(rules, network, planning.search, tree, board_of(row), False)
+    action = best_move(planning.search, tree, ROOT)
+    if action < 0:
+        return make_move(scratch, game, action, np.float32(-np.inf))
+    return make_move(scratch, game, action, np.float32(move_value(tree, ROOT, action)))
