@@ -18,7 +18,7 @@ def run_bench(what: str, config: Path | None, overrides: Sequence[str], gpus: in
     """Run one benchmark and print its rows.
 
     Args:
-        what: env, search, ntuple, expectimax, learner, gpu or accuracy.
+        what: env, search, ntuple, expectimax, mcts, learner, gpu or accuracy.
         config: config file for the benchmarks learner and gpu; None: their four configs.
         overrides: "key=value" that change the config.
         gpus: number of GPUs that the benchmark gpu compiles for.
@@ -66,6 +66,10 @@ def _measure(what: str, config: Path | None, overrides: Sequence[str], gpus: int
         from launch.bench.expectimax import bench_expectimax
 
         return bench_expectimax()
+    if what == "mcts":
+        from launch.bench.mcts import bench_mcts
+
+        return bench_mcts()
     if what == "learner":
         from launch.bench.learner import bench_learner
 

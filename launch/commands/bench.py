@@ -15,10 +15,10 @@ def add(commands: "Commands") -> None:
     """Add the command."""
     parser = commands.add_parser("bench", help="measure speed, also of other libraries, and the accuracy of searches")
     what = (
-        "env: steps/s; ntuple, expectimax, search, learner: moves/s; accuracy: error of searches, 10 minutes;"
+        "env: steps/s; ntuple, expectimax, mcts, search, learner: moves/s; accuracy: error of searches, 10 minutes;"
         " gpu: kernel launches of the learner's programs, compiled for a GPU that need not be there"
     )
-    kinds = ("env", "ntuple", "expectimax", "search", "learner", "accuracy", "gpu")
+    kinds = ("env", "ntuple", "expectimax", "mcts", "search", "learner", "accuracy", "gpu")
     parser.add_argument("what", choices=kinds, help=what)
     of_config = "for learner and gpu: a MuZero experiment, and key=value to change it"
     parser.add_argument("config", nargs="?", type=Path, metavar="CONFIG", help=of_config)

@@ -107,8 +107,8 @@ class SearchConfig(Settings, prefix="search"):
         "deficit",
         "Rule at the chance nodes (muzero2048/search/action_selection.py), where a code of probability p has n of N "
         "visits. ratio: largest p / (n + 1). deficit: largest p (N + 1) - n. quasi_random: golden-ratio sequence. "
-        "sampled: random. weighted: each code once, in order of probability; the value is the expectation over the "
-        "visited codes instead of the mean over visits.",
+        "sampled: random. weighted: each code once, in order of probability; the value is the expectation over all "
+        "codes, with the value of the afterstate for those not visited, instead of the mean over visits.",
     )
     read_out: Literal["mean", "expectimax"] = setting(
         "mean", "Q of the root's actions. mean: mean over visits. expectimax: an expectimax sweep over the tree."

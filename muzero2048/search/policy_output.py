@@ -82,9 +82,9 @@ def expectimax_q(tree: Tree, discount: float) -> Float[Array, "B A"]:
     """Compute Q of the root's actions by an expectimax sweep over the visited nodes, from the last to the first.
 
     V(s)  = max_a r(s, a) + gamma V(as)         over the visited actions
-    V(as) = sum_c p(c) V(s_c) / sum_c p(c)      over the visited outcomes
+    V(as) = sum_c p(c) V(s_c)                   outcomes that were not visited count with the model's value of as
 
-    A node without visited children has the model's value. Unlike the mean over visits, the sweep ignores the values of
+    A state without visited moves has the model's value. Unlike the mean over visits, the sweep ignores the values of
     actions that were only explored.
     """
     nodes, batch = tree.values.shape
@@ -98,7 +98,7 @@ def expectimax_q(tree: Tree, discount: float) -> Float[Array, "B A"]:
     def sweep(i: Int[Array, ""], values: Float[Array, "M B"]) -> Float[Array, "M B"]:
         node = nodes - 1 - i
         children = tree.children[node]
-        expected = expected_value(values, children, tree.prior[node])
+        expected = expected_value(values, children, tree.prior[node], tree.raw_values[node])
         swept = jnp.where(tree.is_chance[node], expected, moves(node, values).max(axis=-1))
         value = jnp.where((children == UNVISITED).all(axis=-1), tree.raw_values[node], swept)
         return jax.lax.dynamic_update_index_in_dim(values, value, node, 0)

@@ -91,19 +91,26 @@ def row_numbers(x: Array) -> Int[Array, "B"]:
 
 
 def expected_value(
-    values: Float[Array, "M B"], children: Int[Array, "B C"], probabilities: Float[Array, "B C"]
+    values: Float[Array, "M B"],
+    children: Int[Array, "B C"],
+    probabilities: Float[Array, "B C"],
+    own_value: Float[Array, "B"],
 ) -> Float[Array, "B"]:
-    """Compute sum p(c) V(c) / sum p(c) over the visited outcomes of a chance node.
+    """Compute V(as) + sum over the visited outcomes of p(c) (V(c) - V(as)), V(as) the model's value of the afterstate.
+
+    An outcome that was not visited counts with V(as). If it were left out, the outcomes visited first would count for
+    all, and an afterstate would be worth what its luckiest or unluckiest spawn is.
 
     Args:
         values: of all nodes.
         children: of the chance node.
         probabilities: of its codes.
+        own_value: V(as).
 
     Returns:
-        The mean; 0 where no outcome was visited.
+        The value of the chance node; V(as) where no outcome was visited.
     """
     seen = children != UNVISITED
     mass = jnp.where(seen, probabilities, 0.0)
     outcomes = values[jnp.maximum(children, 0), jnp.arange(len(children))[:, None]]
-    return jnp.sum(mass * outcomes, axis=-1) / jnp.maximum(mass.sum(axis=-1), jnp.finfo(jnp.float32).tiny)
+    return own_value + jnp.sum(mass * (outcomes - own_value[:, None]), axis=-1)

@@ -109,8 +109,8 @@ def back_up(tree: Tree, path: Path, config: SearchConfig, discount: float) -> Tr
     """Count the visit on every node of the path and update the values, from the deepest node, two levels per step.
 
     The value of a node is the mean of its own evaluation and of the values of its visits. With a chance rule that backs
-    up the expectation (`weighted`), the value of a chance node is the expectation over the visited outcomes, and this
-    value is passed on to its parent.
+    up the expectation (`weighted`), the value of a chance node is the expectation over the outcomes, and this value is
+    passed on to its parent (`expected_value`).
 
     Args:
         tree: the trees with the new nodes.
@@ -141,7 +141,8 @@ def _back_up_chance(
     tree = _count_visit(tree, node, slot, value, on)
     if CHANCE_RULES[config.chance].backs_up_expectation:
         rows = row_numbers(node)
-        expected = expected_value(tree.values, tree.children[node, rows], tree.prior[node, rows])
+        arguments = tree.children[node, rows], tree.prior[node, rows], tree.raw_values[node, rows]
+        expected = expected_value(tree.values, *arguments)
         tree = tree._replace(values=tree.values.at[node, _kept(on)].set(expected, mode="drop"))
         value = jnp.where(on, expected, value)
     return tree, value

@@ -98,42 +98,45 @@ def play_on(rules: Rules, network: Network, search: Search, tree: Tree, row: Row
 
 
 @kernel
-def analyse_board(
+def analyse_boards(
     rules: Rules,
     network: Network,
     search: Search,
     tree: Tree,
     words: NDArray[np.uint64],
+    streams: NDArray[np.uint64],
+    action: NDArray[np.int8],
     rewards: NDArray[np.int64],
     values: NDArray[np.float64],
     visits: NDArray[np.int64],
     variation: NDArray[np.int16],
-) -> int:
-    """Search a board to the end, and return the move.
+) -> None:
+    """Search boards to the end.
 
     Args:
         rules: the game.
         network: values of afterstates.
         search: the settings.
         tree: the memory; overwritten.
-        words: [2] the board.
-        rewards: [4] receives the points of each move, -1 if it is illegal.
-        values: [4] receives Q, -inf if a move is illegal.
-        visits: [4] receives N(s, a), 0 if a move is illegal.
-        variation: [D, 2], filled with -1; receives the best moves, each with the most visited spawn after it.
-
-    Returns:
-        The move, -1 if no move is legal.
+        words: [B, 2] boards.
+        streams: [B] states of the random streams of the searches.
+        action: [B] receives the move, -1 if no move is legal.
+        rewards: [B, 4] receives the points of each move, -1 if it is illegal.
+        values: [B, 4] receives Q, -inf if a move is illegal.
+        visits: [B, 4] receives N(s, a), 0 if a move is illegal.
+        variation: [B, D, 2], filled with -1; receives the best moves, each with the most visited spawn after it.
     """
-    clear(tree)
-    search_tree(rules, network, search, tree, Board(words[0], words[1]), False)
-    for action in range(4):
-        is_legal = has_move(tree, ROOT, action)
-        rewards[action] = np.int64(tree.rewards[ROOT, action]) if is_legal else -1
-        values[action] = move_value(tree, ROOT, action) if is_legal else -np.inf
-        visits[action] = tree.visits[ROOT, action] if is_legal else 0
-    _write_variation(rules, search, tree, variation)
-    return choose_move(search, tree)
+    for i in range(words.shape[0]):
+        clear(tree)
+        tree.rng[0] = streams[i]
+        search_tree(rules, network, search, tree, Board(words[i, 0], words[i, 1]), False)
+        for a in range(4):
+            is_legal = has_move(tree, ROOT, a)
+            rewards[i, a] = np.int64(tree.rewards[ROOT, a]) if is_legal else -1
+            values[i, a] = move_value(tree, ROOT, a) if is_legal else -np.inf
+            visits[i, a] = tree.visits[ROOT, a] if is_legal else 0
+        _write_variation(rules, search, tree, variation[i])
+        action[i] = choose_move(search, tree)
 
 
 @inline

@@ -12,7 +12,7 @@ from ntuple.game.interfaces import Analysis
 from ntuple.game.rng import stream
 from ntuple.learning.config import NTupleConfig
 from ntuple.mcts.config import MCTSConfig
-from ntuple.mcts.play import VARIATION, analyse_board, play_on
+from ntuple.mcts.play import VARIATION, analyse_boards, play_on
 from ntuple.mcts.search import make_search
 from ntuple.mcts.tree import Tree, make_tree
 from ntuple.players.analysis import NO_BEST_MOVE, words_of
@@ -48,15 +48,15 @@ class MCTSPlayer(OneByOnePlayer):
             ValueError: see `check_boards`; or values are NaN.
         """
         words = words_of(self._rules, boards, seeds)
+        streams = np.array([_stream(int(seed), 0) for seed in seeds], np.uint64)
         count = len(words)
         action, variation = np.empty(count, np.int8), np.full((count, VARIATION, 2), -1, np.int16)
         rewards, visits, values = np.empty((count, 4), np.int64), np.empty((count, 4), np.int64), np.empty((count, 4))
 
         def analyse_part(part: slice) -> None:
-            for i in range(part.start, part.stop):
-                tree = self._new_tree(int(seeds[i]), 0)
-                found = (rewards[i], values[i], visits[i], variation[i])
-                action[i] = analyse_board(self._rules, self._network, self._search, tree, words[i], *found)
+            tree = make_tree(self._network, self._config.simulations)
+            found = (action[part], rewards[part], values[part], visits[part], variation[part])
+            analyse_boards(self._rules, self._network, self._search, tree, words[part], streams[part], *found)
 
         self._in_parts(count, analyse_part)
         if (rewards[action < 0] >= 0).any():
@@ -64,12 +64,17 @@ class MCTSPlayer(OneByOnePlayer):
         return Analysis(action, rewards, values, visits, variation)
 
     def _begin(self, seed: int, number: int) -> PlayOn:
-        return functools.partial(play_on, self._rules, self._network, self._search, self._new_tree(seed, number))
+        return functools.partial(play_on, self._rules, self._network, self._search, self.new_tree(seed, number))
 
-    def _new_tree(self, seed: int, number: int) -> Tree:
+    def new_tree(self, seed: int, number: int) -> Tree:
+        """Return the memory for game `number` of a seed."""
         tree = make_tree(self._network, self._config.simulations)
-        tree.rng[0] = stream(np.uint64(seed) ^ SEARCH_STREAMS, np.uint64(number))
+        tree.rng[0] = _stream(seed, number)
         return tree
+
+
+def _stream(seed: int, number: int) -> np.uint64:
+    return stream(np.uint64(seed) ^ SEARCH_STREAMS, np.uint64(number))
 
 
 def load_mcts_player(folder: Path, config: NTupleConfig, search: MCTSConfig) -> MCTSPlayer:

@@ -23,10 +23,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ntuple.expectimax.memory import slot_of
 from ntuple.game.bitboard import (
     FOUR_BELOW,
     FOUR_SHARE,
     LOW_32,
+    ZERO,
     Board,
     Rules,
     count_cells,
@@ -65,6 +67,7 @@ class Search(NamedTuple):
     c: float
     v_norm: float  # points; 0: the largest r + V at the root, at least 1 (eq. 36)
     is_mean: bool  # the rule of Q
+    remembers: bool  # take values of afterstates from earlier searches: the network does not change
     reuse: bool  # keep the part of the tree below a move
     seconds: float  # time limit of a move; 0: none
     draws: bool  # the move is drawn (eq. 37); else the best one is made
@@ -72,13 +75,14 @@ class Search(NamedTuple):
     r_th: float  # eq. 38
 
 
-def make_search(config: MCTSConfig) -> Search:
-    """Return the search of a config."""
+def make_search(config: MCTSConfig, remembers: bool = True) -> Search:
+    """Return the search of a config; `remembers` is false for a network in training."""
     return Search(
         simulations=config.simulations,
         c=config.c,
         v_norm=config.v_norm,
         is_mean=config.backup == "mean",
+        remembers=remembers,
         reuse=config.reuse,
         seconds=config.seconds,
         draws=config.choice == "drawn",
@@ -97,14 +101,15 @@ def search_tree(rules: Rules, network: Network, search: Search, tree: Tree, boar
         search: the settings.
         tree: the memory. A tree whose root is `board` grows, and its visits count as simulations; else it is made new.
         board: the board before the move.
-        stops_early: end when no further simulation can change the most visited move.
+        stops_early: end when no further simulation can change the move: it is the only one, or with `mean` none can
+            reach its visits.
 
     Returns:
         The number of simulations, with those that the tree came with.
     """
     if tree.used[0] == 0 or not is_same(Board(tree.boards[ROOT, 0], tree.boards[ROOT, 1]), board):
         clear(tree)
-        _add_valued(rules, network, tree, board)
+        _add_valued(rules, network, search, tree, board)
     best_return = np.float64(0)
     for action in range(4):
         if has_move(tree, ROOT, action):
@@ -115,7 +120,7 @@ def search_tree(rules: Rules, network: Network, search: Search, tree: Tree, boar
     while simulations < search.simulations:
         if search.seconds > 0 and seconds() > ends:
             break
-        if stops_early and search.is_mean and _lead(tree) > search.simulations - simulations:
+        if stops_early and _is_decided(search, tree, search.simulations - simulations):
             break
         simulations += 1
         depth, value = _go_down(rules, network, search, tree, bonus)
@@ -129,9 +134,10 @@ def search_tree(rules: Rules, network: Network, search: Search, tree: Tree, boar
 
 
 @inline
-def _add_valued(rules: Rules, network: Network, tree: Tree, board: Board) -> int:
+def _add_valued(rules: Rules, network: Network, search: Search, tree: Tree, board: Board) -> int:
     """Add a state with its four moves, valued by the network, and return its node."""
     node = add_state(tree, board)
+    known = 0  # bit a: the value after action a is remembered
     for action in range(4):
         source, after, reward = valued_afterstate(rules, network, board, action)
         tree.visits[node, action], tree.blocks[node, action] = 0, NONE
@@ -139,12 +145,23 @@ def _add_valued(rules: Rules, network: Network, tree: Tree, board: Board) -> int
             tree.rewards[node, action] = ILLEGAL
             continue
         tree.rewards[node, action] = np.float32(reward)
-        find_entries(rules, network, after, tree.lookup, action)
-        prefetch_entries(network, tree.lookup, action)
+        tree.afters[node, action, 0], tree.afters[node, action, 1] = after.lo, after.hi
+        slot = slot_of(tree.leaf_boards, after.lo)
+        if search.remembers and tree.leaf_boards[slot] == after.lo and after.hi == ZERO:
+            tree.values[node, action] = tree.leaf_values[slot]
+            known |= 1 << action
+        else:
+            find_entries(rules, network, after, tree.lookup, action)
+            prefetch_entries(network, tree.lookup, action)
     for action in range(4):
         if has_move(tree, node, action):
-            value = value_at(network, tree.lookup, action)
-            tree.values[node, action], tree.after_values[node, action] = value, value
+            if not known & 1 << action:
+                tree.values[node, action] = value_at(network, tree.lookup, action)
+                after = afterstate_of(tree, node, action)
+                if search.remembers and after.hi == ZERO:
+                    slot = slot_of(tree.leaf_boards, after.lo)
+                    tree.leaf_boards[slot], tree.leaf_values[slot] = after.lo, tree.values[node, action]
+            tree.after_values[node, action] = tree.values[node, action]
     tree.best[node] = _best_return(tree, node)
     return node
 
@@ -168,26 +185,26 @@ def move_value(tree: Tree, node: int, action: int) -> float:
 
 
 @inline
-def _lead(tree: Tree) -> int:
-    """Return by how many visits the most visited move of the root leads."""
-    first, second = 0, 0
+def _is_decided(search: Search, tree: Tree, left: int) -> bool:
+    """Return whether the simulations that are left cannot change the move."""
+    first, second, legal = 0, 0, 0
     for action in range(4):
         if has_move(tree, ROOT, action):
             visits = tree.visits[ROOT, action]
             first, second = max(first, visits), max(second, min(first, visits))
-    return first - second
+            legal += 1
+    return legal == 1 or (search.is_mean and first - second > left)
 
 
 @inline
 def _select_move(tree: Tree, node: int, bonus: float) -> int:
     """Return the move by UCB, the lowest among equals; -1 if none is legal."""
-    log = np.log(np.float64(max(count_visits(tree, node), 1))) if bonus > 0 else 0.0
+    bonus *= tree.sqrt_log[count_visits(tree, node)]
     best, highest = -1, -np.inf
     for action in range(4):
         if has_move(tree, node, action):
             bound = move_value(tree, node, action)
-            if bonus > 0:
-                bound += bonus * np.sqrt(log / max(tree.visits[node, action], 1))
+            bound += bonus * tree.inverse_sqrt[tree.visits[node, action]]
             if bound > highest:
                 best, highest = action, bound
     return best
@@ -226,7 +243,7 @@ def _go_down(rules: Rules, network: Network, search: Search, tree: Tree, bonus: 
         if below == NONE:
             tree.slots[slot] = np.int32(tree.used[0])
             board = Board(after.lo | kth_cell(empty, cell) << is_four, after.hi)
-            return depth, tree.best[_add_valued(rules, network, tree, board)]
+            return depth, tree.best[_add_valued(rules, network, search, tree, board)]
         node = int(below)
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.expectimax.memory import NO_BOARD
 from ntuple.game.bitboard import Board, Rules, afterstate, count_cells, empty_cells, is_same
 from ntuple.game.episode import Row, board_of, last_afterstate
 from ntuple.game.jit import inline, kernel
@@ -17,6 +18,7 @@ from ntuple.tables.entries import Lookup, make_lookup
 from ntuple.tables.network import Network
 
 ROOT = 0
+LEAF_BITS = 12  # 48 KB, which stay in the second-level cache; with 2^14 a search takes a seventh longer
 NONE = -1  # in `blocks` and `slots`: not made yet
 MOST_SPAWNS = 30  # an afterstate has a tile, so 15 empty cells at most
 NODES, SLOTS = range(2)  # of Tree.used
@@ -26,7 +28,7 @@ class Tree(NamedTuple):
     """The tree of one thread, for up to N simulations; made by `make_tree`."""
 
     boards: NDArray[np.uint64]  # [N, 2] words of the states
-    afters: NDArray[np.uint64]  # [N, 4, 2] words of the afterstates; filled with the block
+    afters: NDArray[np.uint64]  # [N, 4, 2] words of the afterstates, turned (valued_afterstate) until the block is made
     rewards: NDArray[np.float32]  # [N, 4] points of the moves; ILLEGAL if a move is not legal
     values: NDArray[np.float32]  # [N, 4] V(as) of the network
     visits: NDArray[np.int32]  # [N, 4] N(s, a)
@@ -37,7 +39,11 @@ class Tree(NamedTuple):
     used: NDArray[np.int64]  # [2] number of nodes and slots in use
     path: NDArray[np.int32]  # [N, 2] node and action of each step of a simulation
     shares: NDArray[np.float64]  # [N] probability of the spawn after each step
+    sqrt_log: NDArray[np.float64]  # [N + 1] sqrt(ln n), 0 for n = 0
+    inverse_sqrt: NDArray[np.float64]  # [N + 1] 1 / sqrt(n), 1 for n = 0
     lookup: Lookup  # 4 rows
+    leaf_boards: NDArray[np.uint64]  # [2^LEAF_BITS] words of remembered afterstates, see slot_of
+    leaf_values: NDArray[np.float32]  # [2^LEAF_BITS]
     rng: NDArray[np.uint64]  # [1] random stream of the search
     places: NDArray[np.int32]  # [N] see `keep`
     kept_slots: NDArray[np.int32]  # [30 N] see `keep`
@@ -45,7 +51,7 @@ class Tree(NamedTuple):
 
 def make_tree(network: Network, simulations: int) -> Tree:
     """Return the memory of one thread for searches of up to `simulations` simulations, 450 bytes each."""
-    size = simulations
+    size, counts = simulations, np.maximum(np.arange(simulations + 1.0), 1.0)
     return Tree(
         boards=np.zeros((size, 2), np.uint64),
         afters=np.zeros((size, 4, 2), np.uint64),
@@ -59,7 +65,11 @@ def make_tree(network: Network, simulations: int) -> Tree:
         used=np.zeros(2, np.int64),
         path=np.zeros((size, 2), np.int32),
         shares=np.zeros(size),
+        sqrt_log=np.sqrt(np.log(counts)),
+        inverse_sqrt=1 / np.sqrt(counts),
         lookup=make_lookup(network, 4),
+        leaf_boards=np.full(1 << LEAF_BITS, NO_BOARD, np.uint64),
+        leaf_values=np.zeros(1 << LEAF_BITS, np.float32),
         rng=np.zeros(1, np.uint64),
         places=np.zeros(size, np.int32),
         kept_slots=np.zeros(MOST_SPAWNS * size, np.int32),

@@ -43,7 +43,7 @@ def make_planning(network: Network, config: MCTSConfig, plays: bool) -> Planning
     Returns:
         The search.
     """
-    return Planning(make_search(config), make_tree(network, config.simulations), plays)
+    return Planning(make_search(config, remembers=False), make_tree(network, config.simulations), plays)
 
 
 @inline

@@ -6,7 +6,7 @@
     chance nodes             one of five rules
 
 - The value of a node is the mean of its own evaluation and the values that later visits back up. With the rule
-  `weighted`, the value of a chance node is the expectation over its visited outcomes.
+  `weighted`, the value of a chance node is the expectation over its outcomes.
 - The reward belongs to the move, and only moves discount.
 - The game is over in a state without a legal action. Every visit of such a state backs up 0.
 """
@@ -264,8 +264,9 @@ def search(tables: Tables, position: Position, settings: Settings) -> Result:
 
 
 def expectation(node: Node, values: dict[int, float]) -> float:
-    """Return the mean of the values of visited outcomes, weighted by their probabilities."""
-    return sum(node.prior[code] * value for code, value in values.items()) / sum(node.prior[code] for code in values)
+    """Return the expectation over the outcomes; those that were not visited count with the afterstate's own value."""
+    inside = sum(node.prior[code] * value for code, value in values.items())
+    return inside + (1 - sum(node.prior[code] for code in values)) * node.raw_value
 
 
 def halving(considered: int, simulations: int) -> list[int]:

@@ -7,9 +7,10 @@ import jax
 import numpy as np
 import pytest
 from reference import exact as reference
+from reference import rules as game
 
 from launch import bench
-from launch.bench import expectimax, learner, ntuple, rows, search
+from launch.bench import expectimax, learner, mcts, ntuple, rows, search
 from launch.bench.accuracy import ROOTS, Roots, bench_accuracy, board_number, errors, exact_q, late_board, tabulate
 from launch.bench.rows import Row
 from launch.cli import main
@@ -17,6 +18,8 @@ from launch.config.experiment import load_experiment
 from launch.errors import UserError
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.search.config import SearchConfig
+from ntuple import MCTSConfig, make_rules
+from ntuple.game.bitboard import encode
 
 
 def test_rows_are_printed_and_given_as_json(
@@ -251,3 +254,25 @@ def test_expectimax_is_measured_with_the_peer_on_one_network(tmp_path: Path, mon
     assert two.ratio["TDL2048+"] == pytest.approx(two.value / 100)
     assert three.ratio["TDL2048+"] == pytest.approx(three.value / 10)
     assert min(two.value, three.value) > 0
+
+
+def test_mcts_is_compared_by_the_boards_that_are_valued(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcts, "POSITIONS", 40)
+    monkeypatch.setattr(mcts, "COUNTED", 10)
+    monkeypatch.setattr(mcts, "SEARCHES", {"N = 20": MCTSConfig(simulations=20)})
+    plies, found, boards, memory = mcts.bench_mcts(networks=("2x4",), warm_moves=20_000)
+    assert min(found.value, plies.value) > 0
+    # 20 simulations make at most 20 states of at most four moves each.
+    assert 20 < boards.value < 80
+    assert 0.3 < found.ratio[mcts.PEER] < 30
+    assert 50 < memory.value < 100
+
+
+def test_boards_of_two_plies_are_counted_by_hand() -> None:
+    """A 2 in the corner of a 2x2 board: two moves, each with three empty cells and spawns of 2 and 4."""
+    board = encode(np.array([[1, 0], [0, 0]]))
+    after_right = ((0, 1), (0, 0))
+    spawned = [game.spawn(after_right, code) for code in game.chance_probabilities(after_right)]
+    moves = sum(sum(game.legal_actions(one)) for one in spawned)
+    assert len(spawned) == 6
+    assert mcts.boards_of_two_plies(make_rules(2, 2), np.array([board], np.uint64)) == 2 * moves

@@ -123,7 +123,8 @@ def test_the_sweep_by_hand() -> None:
         values=jnp.full((6, 1), 999.0),  # means over visits, which expectimax does not use
         is_chance=jnp.array([False, True, True, False, False, True])[:, None],
     )
-    # State 4: 16 + 50 / 2 = 41 by its visited move, not the model's 40. Afterstate 1: (0.5 * 30 + 0.3 * 41) / 0.8.
+    # State 4: 16 + 50 / 2 = 41 by its visited move, not the model's 40. Afterstate 1: its code 1 was not visited and
+    # counts with the model's 10.
     q = expectimax_q(tree, 0.5)[0]
-    np.testing.assert_allclose(q[1], 4 + 0.5 * (0.5 * 30 + 0.3 * 41) / 0.8, rtol=1e-6)
+    np.testing.assert_allclose(q[1], 4 + 0.5 * (0.5 * 30 + 0.2 * 10 + 0.3 * 41), rtol=1e-6)
     np.testing.assert_allclose(q[3], 8 + 0.5 * 20, rtol=1e-6)
