@@ -246,8 +246,8 @@ def _base(able: LearnerSpec, experiment: Experiment, options: Options) -> Any:
         asked = override_settings("search", config, options.assignments(), PLACE)
         if asked.simulations > 4:
             return config
-        # With at most 4 simulations every move is visited once, as in 1ply: mean score 103,000. Visiting two moves and
-        # one spawn after each of them gives 87,000.
+        # With at most 4 simulations every move is visited once, in one batch, as in 1ply. A tree over two moves plays
+        # alike (docs/results.md) and takes longer.
         return replace(config, gumbel=replace(config.gumbel, considered_actions=4))
     settings: Any = experiment.settings
     return settings.search
