@@ -1,7 +1,8 @@
-"""Error of the search where exact values are known, by simulations, chance rule, read-out and leaf values.
+"""Error of both tree searches where exact values are known, by simulations, rules and leaf values.
 
-The search plans in the simulator, from positions late in the game. Its error is Q of the action that it chooses less
-the exact Q of that action, in points. There are two kinds of leaf values:
+The search in JAX is measured with each chance rule and read-out, that of ntuple/mcts with each back-up. A search plans
+in the simulator, from positions late in the game. Its error is Q of the action that it chooses less the exact Q of that
+action, in points. There are two kinds of leaf values:
 
 - zero: all that Q holds comes from the search;
 - exact: the error is what the search itself adds, namely the mean over visits that only explored, and chance events
@@ -25,11 +26,15 @@ from muzero2048.search.policies import make_root
 from muzero2048.search.policy_output import read_out, root_statistics
 from muzero2048.search.root_rules import ROOT_RULES
 from muzero2048.search.tree_search import grow_tree
+from ntuple import MCTSConfig, MCTSPlayer, NTupleConfig
 from ntuple.exact.solution import Solution
 from ntuple.exact.solver import LEVELS, solve
+from ntuple.files.stored_network import filled_network
 from ntuple.game.bitboard import U15, word_shifts
 
 CHANCE_RULES = get_args(get_type_hints(SearchConfig)["chance"])
+BACKUPS = get_args(get_type_hints(MCTSConfig)["backup"])
+EXPLORATION = 0.1  # c of ntuple/mcts; V_norm is the mean exact value of the positions
 READ_OUTS = get_args(get_type_hints(SearchConfig)["read_out"])
 MOST_CELLS = 6  # 2x3 has 8^6 boards
 NO_TILE = LEVELS + 1
@@ -103,7 +108,7 @@ def bench_accuracy(
         chance_rules: values of `SearchConfig.chance`.
 
     Returns:
-        One row for each board, leaf values, chance rule, read-out and number of simulations.
+        One row for each board, leaf values, chance rule and read-out or back-up, and number of simulations.
     """
     rows = []
     for at in roots:
@@ -114,6 +119,11 @@ def bench_accuracy(
                 config = SearchConfig(simulations=n, chance=chance)
                 for (leaves, name), error in errors(exact, board, config).items():
                     setting = f"{at.rows}x{at.columns}, {leaves} leaves, {chance}, {name}, N = {n}"
+                    rows.append(Row(setting, error, "points", {}))
+        for backup in BACKUPS:
+            for n in simulations:
+                for leaves, error in mcts_errors(exact, board, n, backup).items():
+                    setting = f"{at.rows}x{at.columns}, {leaves} leaves, mcts, {backup}, N = {n}"
                     rows.append(Row(setting, error, "points", {}))
     return rows
 
@@ -203,6 +213,32 @@ def errors(exact: Exact, board: Board, config: SearchConfig) -> dict[tuple[str, 
             chosen = np.arange(len(truth)), np.array(plan.action)
             error = np.array(plan.q_values)[chosen] - truth[chosen]
             found[leaves, name] = float(np.sqrt(np.mean(error**2)))
+    return found
+
+
+def mcts_errors(exact: Exact, board: Board, simulations: int, backup: Any) -> dict[str, float]:
+    """Return the root mean square error in points of ntuple/mcts by leaf values.
+
+    Args:
+        exact: the exact values.
+        board: the positions to search from, B boards.
+        simulations: N.
+        backup: value of `MCTSConfig.backup`.
+
+    Returns:
+        Errors for the leaf values "zero" and "exact".
+    """
+    truth, cells = exact_q(exact, board), np.array(exact.game.to_cells(board)).astype(np.uint8)
+    config = MCTSConfig(simulations, EXPLORATION, v_norm=float(truth.max(axis=1).mean()), backup=backup)
+    every_cell = "".join(f"{cell:x}" for cell in range(exact.game.num_cells))
+    network = NTupleConfig(rows=exact.game.rows, columns=exact.game.columns, network=(every_cell,), symmetry=False)
+    found = {}
+    for leaves, values in (("zero", np.zeros_like(exact.afterstates)), ("exact", exact.afterstates)):
+        filled = filled_network(network, values.astype(np.float32))
+        player = MCTSPlayer(exact.solution.rules, filled, config, threads=1)
+        analysis = player.analyse(cells, np.arange(len(cells), dtype=np.uint32))
+        chosen = np.arange(len(truth)), analysis.action
+        found[leaves] = float(np.sqrt(np.mean((analysis.value[chosen] - truth[chosen]) ** 2)))
     return found
 
 

@@ -51,11 +51,8 @@ def _measured(config: Any, checkpoint: Path) -> tuple[np.ndarray, np.ndarray]:
     for file in sorted((run_folder / FOLDER).glob("*.json")) if run_folder else []:
         result = read_result(file, KEYS)
         setting = result.get("search_config", {})
-        if (
-            result["env_steps"] == state.progress["env_steps"]
-            and "z" in setting
-            and setting | {"z": config.z} == wanted
-        ):
+        is_alike = "z" in setting and setting | {"z": config.z} == wanted
+        if is_alike and result["env_steps"] == state.progress["env_steps"]:
             known = sums.setdefault(setting["z"], [0.0, 0.0])
             known[0] += result["games"]
             known[1] += result["games"] * result["score_mean"]

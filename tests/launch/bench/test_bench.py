@@ -11,7 +11,17 @@ from reference import rules as game
 
 from launch import bench
 from launch.bench import expectimax, learner, mcts, ntuple, rows, search
-from launch.bench.accuracy import ROOTS, Roots, bench_accuracy, board_number, errors, exact_q, late_board, tabulate
+from launch.bench.accuracy import (
+    ROOTS,
+    Roots,
+    bench_accuracy,
+    board_number,
+    errors,
+    exact_q,
+    late_board,
+    mcts_errors,
+    tabulate,
+)
 from launch.bench.rows import Row
 from launch.cli import main
 from launch.config.experiment import load_experiment
@@ -105,6 +115,18 @@ def test_the_search_comes_near_the_exact_values() -> None:
     assert all(many[key] < 0.5 * few[key] for key in few)
 
 
+@pytest.mark.parametrize("backup", ["mean", "expectimax"])
+def test_mcts_comes_near_the_exact_values(backup: str) -> None:
+    exact = tabulate(2, 2)
+    board = late_board(exact, ROOTS[0])
+    few, many = (mcts_errors(exact, board, n, backup) for n in (64, 4096))
+    assert max(many.values()) < 0.2
+    assert all(many[leaves] < 0.2 * few[leaves] for leaves in few)
+    one = mcts_errors(exact, board, 1, backup)  # the values of the network, which are exact
+    assert one["exact"] < 1e-5
+    assert one["zero"] > 3
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("chance", ["ratio", "deficit", "quasi_random"])
 def test_4096_simulations_with_zero_leaves(chance: str) -> None:
@@ -116,7 +138,7 @@ def test_4096_simulations_with_zero_leaves(chance: str) -> None:
 
 def test_rows_of_the_accuracy_benchmark() -> None:
     found = bench_accuracy((Roots(2, 2, least_sum=50, most=8),), simulations=(5,), chance_rules=("ratio",))
-    assert len(found) == 2 * 2
+    assert len(found) == 2 * 2 + 2 * 2
     assert found[0].name == "2x2, zero leaves, ratio, mean, N = 5"
     assert all(row.unit == "points" and row.value >= 0 for row in found)
 

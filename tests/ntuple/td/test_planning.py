@@ -62,6 +62,17 @@ def test_target_equals_plain_python(search: SearchConfig) -> None:
         assert to_reference(rules, Board(*move.after)) == game.afterstate(board, action)[0]
 
 
+def test_values_of_earlier_searches_are_not_remembered() -> None:
+    """The network changes from move to move."""
+    rules, network, search = make_rules(3, 3), exact_network(3, 3, "01,034,0124"), SearchConfig(20)
+    scratch, planning = make_scratch(network), make_planning(network, search.mcts, True)
+    for board in spread_boards(3, 3, 8)[:-1]:
+        before = plan_once(rules, network, planning, row_of(board), scratch)
+        network.weights[:] += 1
+        after = plan_once(rules, network, planning, row_of(board), scratch)
+        assert before.value + 2 < after.value < before.value + 3.1  # three weights, but 0 where the game is over
+
+
 @pytest.mark.parametrize("plays", [False, True])
 def test_one_update_and_the_move_after_it(plays: bool) -> None:
     """V(as) += alpha (Q - V(as)); the game goes on with the search's move, or with that of 1-ply."""
