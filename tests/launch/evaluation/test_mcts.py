@@ -92,9 +92,8 @@ def test_strength_finds_the_z_of_a_score(capsys: pytest.CaptureFixture[str]) -> 
     file = next(Path(RUN, "evaluations").glob("*z=-2.0*.json"))
     other = json.loads(file.read_text()) | {"env_steps": 10_000, "score_mean": 1e6}
     file.with_name("other.json").write_text(json.dumps(other))
-    assert (
-        last_json(capsys, *drawn, "--games", "300", "--strength", f"{wanted:.1f}")["score_mean"] == found["score_mean"]
-    )
+    again = last_json(capsys, *drawn, "--games", "4", "--strength", f"{wanted:.1f}")
+    assert 2 < again["search_config"]["z"] < 3.6  # the evaluation at 2.8 counts too
     assert main(["evaluate", RUN, *MCTS, "search.c=0.4", "--strength", "100"]) == 2
     assert "0 values of z are measured" in capsys.readouterr().err
     assert main([*drawn, "--strength", "9000"]) == 2
