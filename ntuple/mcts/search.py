@@ -41,6 +41,7 @@ from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import bounded, mix, step
 from ntuple.mcts.config import MCTSConfig
 from ntuple.mcts.tree import (
+    NODES,
     NONE,
     ROOT,
     Tree,
@@ -50,6 +51,7 @@ from ntuple.mcts.tree import (
     clear,
     count_visits,
     has_move,
+    state_of,
 )
 from ntuple.players.greedy import ILLEGAL, valued_afterstate
 from ntuple.tables.entries import find_entries, prefetch_entries
@@ -107,7 +109,7 @@ def search_tree(rules: Rules, network: Network, search: Search, tree: Tree, boar
     Returns:
         The number of simulations, with those that the tree came with.
     """
-    if tree.used[0] == 0 or not is_same(Board(tree.boards[ROOT, 0], tree.boards[ROOT, 1]), board):
+    if tree.used[NODES] == 0 or not is_same(state_of(tree, ROOT), board):
         clear(tree)
         _add_valued(rules, network, search, tree, board)
     best_return = np.float64(0)
@@ -241,7 +243,7 @@ def _go_down(rules: Rules, network: Network, search: Search, tree: Tree, bonus: 
         slot = int(tree.blocks[node, action]) + int(cell + cell + is_four)
         below = tree.slots[slot]
         if below == NONE:
-            tree.slots[slot] = np.int32(tree.used[0])
+            tree.slots[slot] = np.int32(tree.used[NODES])
             board = Board(after.lo | kth_cell(empty, cell) << is_four, after.hi)
             return depth, tree.best[_add_valued(rules, network, search, tree, board)]
         node = int(below)

@@ -50,7 +50,7 @@ class Tree(NamedTuple):
 
 
 def make_tree(network: Network, simulations: int) -> Tree:
-    """Return the memory of one thread for searches of up to `simulations` simulations, 450 bytes each."""
+    """Return the memory of one thread for searches of up to `simulations` simulations, 460 bytes each."""
     size, counts = simulations, np.maximum(np.arange(simulations + 1.0), 1.0)
     return Tree(
         boards=np.zeros((size, 2), np.uint64),

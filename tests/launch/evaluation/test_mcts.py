@@ -93,7 +93,7 @@ def test_strength_finds_the_z_of_a_score(capsys: pytest.CaptureFixture[str]) -> 
     other = json.loads(file.read_text()) | {"env_steps": 10_000, "score_mean": 1e6}
     file.with_name("other.json").write_text(json.dumps(other))
     again = last_json(capsys, *drawn, "--games", "4", "--strength", f"{wanted:.1f}")
-    assert 2 < again["search_config"]["z"] < 3.6  # the evaluation at 2.8 counts too
+    assert 1.5 < again["search_config"]["z"] < 3.6  # the evaluation at 2.8 counts too
     assert main(["evaluate", RUN, *MCTS, "search.c=0.4", "--strength", "100"]) == 2
     assert "0 values of z are measured" in capsys.readouterr().err
     assert main([*drawn, "--strength", "9000"]) == 2
