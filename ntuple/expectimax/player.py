@@ -10,12 +10,11 @@ from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.expectimax.heuristic import Heuristic, make_heuristic
 from ntuple.expectimax.memory import Memory, Search, make_memory, make_search
 from ntuple.expectimax.search import analyse_boards, play_on
-from ntuple.files.stored_network import load_network
 from ntuple.game.bitboard import Rules, make_rules
 from ntuple.game.interfaces import Analysis
 from ntuple.learning.config import NTupleConfig
 from ntuple.players.analysis import NO_BEST_MOVE, words_of
-from ntuple.players.one_by_one import OneByOnePlayer, PlayOn
+from ntuple.players.one_by_one import OneByOnePlayer, PlayOn, load_afterstate_values
 from ntuple.tables.network import Network
 from ntuple.tables.placement import available_cores
 
@@ -86,12 +85,9 @@ def load_expectimax_player(folder: Path, config: NTupleConfig, search: Expectima
         The player.
 
     Raises:
-        ValueError: see `load_weights`; or the network does not value afterstates.
+        ValueError: see `load_afterstate_values`.
     """
-    if config.values != "afterstate":
-        raise ValueError(f"expectimax searches over values of afterstates, and this network values {config.values}s")
-    network = load_network(folder, config)
-    return ExpectimaxPlayer(make_rules(config.rows, config.columns), network, search, available_cores())
+    return ExpectimaxPlayer(*load_afterstate_values(folder, config, "expectimax"), search, available_cores())
 
 
 def make_heuristic_player(rows: int, columns: int, search: ExpectimaxConfig) -> ExpectimaxPlayer:

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.files.stored_network import load_network
-from ntuple.game.bitboard import Rules, make_rules
+from ntuple.game.bitboard import Rules
 from ntuple.game.interfaces import Analysis
 from ntuple.game.rng import stream
 from ntuple.learning.config import NTupleConfig
@@ -16,7 +15,7 @@ from ntuple.mcts.play import VARIATION, analyse_boards, play_on
 from ntuple.mcts.search import make_search
 from ntuple.mcts.tree import Tree, make_tree
 from ntuple.players.analysis import NO_BEST_MOVE, words_of
-from ntuple.players.one_by_one import OneByOnePlayer, PlayOn
+from ntuple.players.one_by_one import OneByOnePlayer, PlayOn, load_afterstate_values
 from ntuple.tables.network import Network
 from ntuple.tables.placement import available_cores
 
@@ -89,9 +88,6 @@ def load_mcts_player(folder: Path, config: NTupleConfig, search: MCTSConfig) -> 
         The player.
 
     Raises:
-        ValueError: see `load_weights`; or the network does not value afterstates.
+        ValueError: see `load_afterstate_values`.
     """
-    if config.values != "afterstate":
-        raise ValueError(f"mcts searches over values of afterstates, and this network values {config.values}s")
-    network = load_network(folder, config)
-    return MCTSPlayer(make_rules(config.rows, config.columns), network, search, available_cores())
+    return MCTSPlayer(*load_afterstate_values(folder, config, "mcts"), search, available_cores())

@@ -6,14 +6,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 
-from ntuple.game.bitboard import Board, Rules, has_move
+from ntuple.files.stored_network import load_network
+from ntuple.game.bitboard import Board, Rules, has_move, make_rules
 from ntuple.game.episode import BOARD_HI, BOARD_LO, COLUMNS, Row
 from ntuple.game.interfaces import Games
 from ntuple.game.rollout import TRACE_COLUMNS, PlayedGame, Trace, close_game, open_game
+from ntuple.learning.config import NTupleConfig
 from ntuple.players.analysis import NO_BEST_MOVE
+from ntuple.tables.network import Network
 
 PlayOn = Callable[[Row, Trace], int]  # continues a game until the trace is full or the game is over; returns the moves
 
@@ -96,3 +100,22 @@ class OneByOnePlayer(ABC):
         bounds = np.linspace(0, count, self._threads + 1).astype(int)
         with ThreadPoolExecutor(self._threads) as pool:
             list(pool.map(analyse, map(slice, bounds[:-1], bounds[1:])))
+
+
+def load_afterstate_values(folder: Path, config: NTupleConfig, search: str) -> tuple[Rules, Network]:
+    """Load the values that a search works with; of the checkpoint only the weights are read.
+
+    Args:
+        folder: the checkpoint.
+        config: the configuration of its training.
+        search: name of the search, for the message.
+
+    Returns:
+        The game and the network.
+
+    Raises:
+        ValueError: see `load_weights`; or the network does not value afterstates.
+    """
+    if config.values != "afterstate":
+        raise ValueError(f"{search} searches over values of afterstates, and this network values {config.values}s")
+    return make_rules(config.rows, config.columns), load_network(folder, config)
