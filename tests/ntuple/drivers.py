@@ -140,7 +140,7 @@ def random_network(rows: int = 3, columns: int = 3, network: str = "01,034,0124"
 
 
 def exact_network(rows: int, columns: int, network: str) -> Network:
-    """Return a network whose sums have no rounding, and whose boards have one value each: no views share weights."""
-    made = random_network(rows, columns, network, symmetry=False)
+    """Return a network whose sums have no rounding, so that a board and its views have exactly the same value."""
+    made = random_network(rows, columns, network)
     made.weights[:] = np.round(made.weights * 256) / 256
     return made

@@ -74,7 +74,9 @@ SEARCHES = [
 
 
 @pytest.mark.parametrize("settings", SEARCHES)
-@pytest.mark.parametrize(("rows", "columns", "simulations"), [(2, 3, 30), (3, 3, 90)])
+@pytest.mark.parametrize(
+    ("rows", "columns", "simulations"), [pytest.param(2, 3, 30, marks=pytest.mark.slow), (3, 3, 90)]
+)
 def test_equals_plain_python_node_by_node(rows: int, columns: int, simulations: int, settings: dict[str, Any]) -> None:
     rules, config = make_rules(rows, columns), MCTSConfig(simulations=simulations, **settings)
     network = exact_network(rows, columns, "012,0134")

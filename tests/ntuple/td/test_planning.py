@@ -15,7 +15,7 @@ from ntuple.learning.config import SearchConfig, StepSizeConfig, TargetConfig
 from ntuple.learning.schedule import method_at
 from ntuple.players.greedy import look_ahead, make_scratch
 from ntuple.tables.network import Network
-from ntuple.td.kernel import COUNTS_SIZE, UPDATES, train
+from ntuple.td.kernel import COUNTS_SIZE, ERROR_SUM, UPDATES, train
 from ntuple.td.planning import SALT, make_planning, planned_move
 from tests.ntuple.drivers import exact_network, to_board, to_reference, value
 from tests.ntuple.learning.trainings import learn
@@ -59,7 +59,7 @@ def test_target_equals_plain_python(search: SearchConfig) -> None:
         action, target = plain_target(rules, network, search, board)
         assert move.action == action
         assert move.value == pytest.approx(target, rel=1e-6)
-        assert to_reference(rules, Board(*move.after)) == game.afterstate(board, action)[0]
+        assert to_reference(rules, Board(*move.after)) in game.symmetries(game.afterstate(board, action)[0])
 
 
 def test_values_of_earlier_searches_are_not_remembered() -> None:
@@ -68,18 +68,18 @@ def test_values_of_earlier_searches_are_not_remembered() -> None:
     scratch, planning = make_scratch(network), make_planning(network, search.mcts, True)
     for board in spread_boards(3, 3, 8)[:-1]:
         before = plan_once(rules, network, planning, row_of(board), scratch)
-        network.weights[:] += 1
+        network.weights[:] += 0.125
         after = plan_once(rules, network, planning, row_of(board), scratch)
-        assert before.value + 2 < after.value < before.value + 3.1  # three weights, but 0 where the game is over
+        assert before.value + 2 < after.value < before.value + 3.1  # 24 weights, but 0 where the game is over
 
 
 @pytest.mark.parametrize("plays", [False, True])
 def test_one_update_and_the_move_after_it(plays: bool) -> None:
-    """V(as) += alpha (Q - V(as)); the game goes on with the search's move, or with that of 1-ply."""
-    rules, alpha, differ = make_rules(3, 3), 0.25, 0
+    """The error is Q - V(as) (eq. 35); the game goes on with the search's move, or with that of 1-ply."""
+    rules, differ = make_rules(3, 3), 0
     config = NTupleConfig(
-        rows=3, columns=3, network="01,034,0124", symmetry=False, threads=1,
-        step_size=StepSizeConfig(alpha=alpha, adaptive_fraction=0.0),
+        rows=3, columns=3, network="01,034,0124", threads=1,
+        step_size=StepSizeConfig(adaptive_fraction=0.0),
         target=TargetConfig(search=SearchConfig(60, c=0.2, plays=plays)),
     )  # fmt: skip
     search = config.target.search
@@ -106,12 +106,14 @@ def test_one_update_and_the_move_after_it(plays: bool) -> None:
         rows = row.reshape(1, -1)
         train(rules, network, method_at(config, 0, False), 1, rows, None, None, None, None, planning, scratch, counts)
         assert counts[UPDATES] == 1
-        assert float(value(rules, network, after)) == pytest.approx(before + alpha * (target - before), rel=1e-5)
+        assert counts[ERROR_SUM] == pytest.approx(abs(target - before), rel=1e-5)
+        assert (float(value(rules, network, after)) - before) * (target - before) > 0
         played = to_reference(rules, Board(rows[0, AFTER_LO], rows[0, AFTER_HI]))
-        assert played == game.afterstate(board, action if plays else greedy)[0]
+        assert played in game.symmetries(game.afterstate(board, action if plays else greedy)[0])
     assert differ > 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plays", [False, True])
 def test_two_by_two_reaches_the_optimum(plays: bool) -> None:
     config = NTupleConfig(
