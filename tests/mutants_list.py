@@ -135,8 +135,8 @@ NTUPLE = (
     Mutant(
         "mcts-exploration-of-visited-moves-alone",
         "ntuple/mcts/search.py",
-        "bound += bonus * tree.inverse_sqrt[tree.visits[node, action]]",
-        "bound += bonus * tree.inverse_sqrt[tree.visits[node, action]] * min(1, tree.visits[node, action])",
+        "+ bonus * tree.inverse_sqrt[tree.visits[node, action]]",
+        "+ bonus * tree.inverse_sqrt[tree.visits[node, action]] * min(1, tree.visits[node, action])",
         ("ntuple/mcts/test_search.py",),
     ),
     Mutant(

@@ -9,7 +9,7 @@ from ntuple.game.episode import Row, board_of, spawn_code
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import U32, mix, step
 from ntuple.game.rollout import Trace, play_move
-from ntuple.mcts.search import Search, move_value, search_tree
+from ntuple.mcts.search import Search, search_tree
 from ntuple.mcts.tree import NONE, ROOT, Tree, afterstate_of, block_size, clear, count_visits, has_move, keep, state_of
 from ntuple.tables.network import Network
 
@@ -22,7 +22,7 @@ def best_move(search: Search, tree: Tree, node: int) -> int:
     best, most, highest = -1, -1, -np.inf
     for action in range(4):
         if has_move(tree, node, action):
-            visits, value = int(tree.visits[node, action]) if search.is_mean else 0, move_value(tree, node, action)
+            visits, value = int(tree.visits[node, action]) if search.is_mean else 0, tree.q_values[node, action]
             if visits > most or (visits == most and value > highest):
                 best, most, highest = action, visits, value
     return best if highest > -np.inf else -1
@@ -133,7 +133,7 @@ def analyse_boards(
         for a in range(4):
             is_legal = has_move(tree, ROOT, a)
             rewards[i, a] = np.int64(tree.rewards[ROOT, a]) if is_legal else -1
-            values[i, a] = move_value(tree, ROOT, a) if is_legal else -np.inf
+            values[i, a] = tree.q_values[ROOT, a]
             visits[i, a] = tree.visits[ROOT, a] if is_legal else 0
         _write_variation(rules, search, tree, variation[i])
         action[i] = choose_move(search, tree)

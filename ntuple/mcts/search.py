@@ -144,7 +144,7 @@ def _add_valued(rules: Rules, network: Network, search: Search, tree: Tree, boar
         source, after, reward = valued_afterstate(rules, network, board, action)
         tree.visits[node, action], tree.blocks[node, action] = 0, NONE
         if is_same(after, source):
-            tree.rewards[node, action] = ILLEGAL
+            tree.rewards[node, action], tree.q_values[node, action] = ILLEGAL, -np.inf
             continue
         tree.rewards[node, action] = np.float32(reward)
         tree.afters[node, action, 0], tree.afters[node, action, 1] = after.lo, after.hi
@@ -163,27 +163,18 @@ def _add_valued(rules: Rules, network: Network, search: Search, tree: Tree, boar
                 if search.remembers and after.hi == ZERO:
                     slot = slot_of(tree.leaf_boards, after.lo)
                     tree.leaf_boards[slot], tree.leaf_values[slot] = after.lo, tree.values[node, action]
-            tree.after_values[node, action] = tree.values[node, action]
+            # In single precision, as the 1-ply player computes it.
+            tree.q_values[node, action] = tree.rewards[node, action] + tree.values[node, action]
     tree.best[node] = _best_return(tree, node)
     return node
 
 
 @inline
 def _best_return(tree: Tree, node: int) -> float:
-    """Return max_a r + value of the afterstate, 0 if no move is legal."""
-    best = -np.inf
-    for action in range(4):
-        if has_move(tree, node, action):
-            best = max(best, move_value(tree, node, action))
+    """Return max_a Q(s, a), 0 if no move is legal."""
+    left = max(tree.q_values[node, 0], tree.q_values[node, 1])
+    best = max(left, max(tree.q_values[node, 2], tree.q_values[node, 3]))
     return best if best > -np.inf else 0.0
-
-
-@inline
-def move_value(tree: Tree, node: int, action: int) -> float:
-    """Return Q(s, a) in points; before the first visit in single precision, as the 1-ply player computes it."""
-    if tree.visits[node, action] == 0:
-        return np.float64(tree.rewards[node, action] + tree.values[node, action])
-    return np.float64(tree.rewards[node, action]) + tree.after_values[node, action]
 
 
 @inline
@@ -204,11 +195,9 @@ def _select_move(tree: Tree, node: int, bonus: float) -> int:
     bonus *= tree.sqrt_log[count_visits(tree, node)]
     best, highest = -1, -np.inf
     for action in range(4):
-        if has_move(tree, node, action):
-            bound = move_value(tree, node, action)
-            bound += bonus * tree.inverse_sqrt[tree.visits[node, action]]
-            if bound > highest:
-                best, highest = action, bound
+        bound = tree.q_values[node, action] + bonus * tree.inverse_sqrt[tree.visits[node, action]]
+        if bound > highest:
+            best, highest = action, bound
     return best
 
 
@@ -254,13 +243,11 @@ def _back_up_mean(tree: Tree, depth: int, value: float) -> None:
     """Count the visit on the path and update the means, from the end to the root."""
     for i in range(depth - 1, -1, -1):
         node, action = tree.path[i, NODE], tree.path[i, ACTION]
-        visits = tree.visits[node, action] + 1
-        if visits == 1:
-            tree.after_values[node, action] = value
-        else:
-            tree.after_values[node, action] += (value - tree.after_values[node, action]) / visits
-        tree.visits[node, action] = visits
         value += np.float64(tree.rewards[node, action])
+        visits = tree.visits[node, action] + 1
+        if visits > 1:  # the first value is there already
+            tree.q_values[node, action] += (value - tree.q_values[node, action]) / visits
+        tree.visits[node, action] = visits
 
 
 @inline
@@ -272,7 +259,7 @@ def _back_up_expectimax(tree: Tree, depth: int, value: float) -> None:
         node, action = tree.path[i, NODE], tree.path[i, ACTION]
         tree.visits[node, action] += 1
         if change != 0:
-            tree.after_values[node, action] += change
+            tree.q_values[node, action] += change
             before = tree.best[node]
             tree.best[node] = _best_return(tree, node)
             change = (tree.best[node] - before) * tree.shares[i - 1] if i > 0 else 0.0

@@ -32,8 +32,8 @@ class Tree(NamedTuple):
     rewards: NDArray[np.float32]  # [N, 4] points of the moves; ILLEGAL if a move is not legal
     values: NDArray[np.float32]  # [N, 4] V(as) of the network
     visits: NDArray[np.int32]  # [N, 4] N(s, a)
-    after_values: NDArray[np.float64]  # [N, 4] value of the afterstate by the search
-    best: NDArray[np.float64]  # [N] max_a r + after_values; 0 if the game is over
+    q_values: NDArray[np.float64]  # [N, 4] Q(s, a) in points; -inf if a move is not legal
+    best: NDArray[np.float64]  # [N] max_a Q(s, a); 0 if the game is over
     blocks: NDArray[np.int32]  # [N, 4] first slot of the states after a move, or NONE
     slots: NDArray[np.int32]  # [30 N] nodes, or NONE
     used: NDArray[np.int64]  # [2] number of nodes and slots in use
@@ -58,7 +58,7 @@ def make_tree(network: Network, simulations: int) -> Tree:
         rewards=np.zeros((size, 4), np.float32),
         values=np.zeros((size, 4), np.float32),
         visits=np.zeros((size, 4), np.int32),
-        after_values=np.zeros((size, 4)),
+        q_values=np.zeros((size, 4)),
         best=np.zeros(size),
         blocks=np.zeros((size, 4), np.int32),
         slots=np.zeros(MOST_SPAWNS * size, np.int32),
@@ -214,5 +214,5 @@ def _copy_node(tree: Tree, node: int, place: int) -> None:
         tree.rewards[place, action] = tree.rewards[node, action]
         tree.values[place, action] = tree.values[node, action]
         tree.visits[place, action] = tree.visits[node, action]
-        tree.after_values[place, action] = tree.after_values[node, action]
+        tree.q_values[place, action] = tree.q_values[node, action]
         tree.blocks[place, action] = tree.blocks[node, action]

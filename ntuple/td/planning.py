@@ -16,7 +16,7 @@ from ntuple.game.jit import inline
 from ntuple.game.rng import mix
 from ntuple.mcts.config import MCTSConfig
 from ntuple.mcts.play import best_move
-from ntuple.mcts.search import Search, make_search, move_value, search_tree
+from ntuple.mcts.search import Search, make_search, search_tree
 from ntuple.mcts.tree import ROOT, Tree, clear, make_tree
 from ntuple.players.greedy import Move, Scratch, make_move
 from ntuple.tables.network import Network
@@ -70,4 +70,4 @@ def planned_move(rules: Rules, network: Network, planning: Planning, row: Row, s
     action = best_move(planning.search, tree, ROOT)
     if action < 0:
         return make_move(scratch, game, action, np.float32(-np.inf))
-    return make_move(scratch, game, action, np.float32(move_value(tree, ROOT, action)))
+    return make_move(scratch, game, action, np.float32(tree.q_values[ROOT, action]))

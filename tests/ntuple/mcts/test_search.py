@@ -17,7 +17,7 @@ from ntuple.game.jit import kernel
 from ntuple.game.rollout import open_game
 from ntuple.mcts.play import choose_move
 from ntuple.mcts.player import SEARCH_STREAMS
-from ntuple.mcts.search import make_search, move_value, search_tree
+from ntuple.mcts.search import make_search, search_tree
 from ntuple.mcts.tree import NONE, Tree, afterstate_of, block_size, keep, make_tree, state_of
 from ntuple.tables.network import Network, make_network
 from tests.ntuple.drivers import exact_network, random_network, to_board, to_reference, value
@@ -90,7 +90,7 @@ def test_equals_plain_python_node_by_node(rows: int, columns: int, simulations: 
             assert [tree.rewards[node, a] >= 0 for a in game.ACTIONS] == [a in state.moves for a in game.ACTIONS]
             for action, move in state.moves.items():
                 assert tree.visits[node, action] == len(move.returns)
-                assert move_value(tree, node, action) == pytest.approx(plain.q(move), rel=1e-9, abs=1e-6)
+                assert tree.q_values[node, action] == pytest.approx(plain.q(move), rel=1e-9, abs=1e-6)
 
 
 @kernel
@@ -156,7 +156,7 @@ def test_kept_tree_is_what_was_below_the_move(settings: dict[str, Any]) -> None:
                 for node, below in nodes:
                     for action, one in below.moves.items():
                         assert tree.visits[node, action] == len(one.returns)
-                        assert move_value(tree, node, action) == pytest.approx(plain.q(one), rel=1e-9, abs=1e-6)
+                        assert tree.q_values[node, action] == pytest.approx(plain.q(one), rel=1e-9, abs=1e-6)
     assert kept > 300
 
 
