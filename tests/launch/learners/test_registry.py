@@ -13,7 +13,7 @@ from muzero2048.game.env import Game2048
 from muzero2048.players.ntuple_player import NTupleSetting
 from muzero2048.players.player import SearchPlayer
 from muzero2048.search.config import SearchConfig
-from ntuple.learner_spec import EXPECTIMAX, ONE_PLY, TREE
+from ntuple.learner_spec import EXPECTIMAX, MCTS, ONE_PLY, TREE
 from ntuple.settings import keys_of
 
 
@@ -28,7 +28,7 @@ def test_all_that_a_spec_names_is_there(name):
     for reference in filter(None, (spec.config, spec.learner, *spec.players.values(), spec.begin_from)):
         module, attribute = reference.split(":")
         assert callable(getattr(import_module(module), attribute))
-    assert spec.players.keys() <= {ONE_PLY, EXPECTIMAX, TREE}
+    assert spec.players.keys() <= {ONE_PLY, EXPECTIMAX, MCTS, TREE}
     if spec.start_key:
         defaults = {key.name: key.default for key in keys_of(registry.config_class(name), "")}
         assert defaults[spec.start_key] == "normal"

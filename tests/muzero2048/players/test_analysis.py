@@ -198,10 +198,11 @@ def test_a_board_alone_gets_the_same_analysis(name: str) -> None:
     together = player.analyse(boards, seeds_of(boards))
     for i in range(len(boards)):
         alone = player.analyse(boards[i : i + 1], np.array([i], np.uint32))
-        assert_same(alone, Analysis(*(field[i : i + 1] for field in together)))
-    for field, dtype in zip(together, (np.int8, np.int64, np.float64, np.int64), strict=True):
+        assert_same(alone, Analysis(*(field[i : i + 1] for field in together[:4])))
+    for field, dtype in zip(together[:4], (np.int8, np.int64, np.float64, np.int64), strict=True):
         assert field.dtype == dtype
-    assert [field.shape for field in player.analyse(boards[:0], seeds_of(boards[:0]))] == [(0,), (0, 4), (0, 4), (0, 4)]
+    none = player.analyse(boards[:0], seeds_of(boards[:0]))[:4]
+    assert [field.shape for field in none] == [(0,), (0, 4), (0, 4), (0, 4)]
 
 
 def test_a_search_that_draws_goes_by_the_seeds() -> None:

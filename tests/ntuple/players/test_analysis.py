@@ -193,13 +193,14 @@ def test_a_board_alone_gets_the_same_analysis(kind: type) -> None:
     together = player.analyse(boards, np.arange(21, dtype=np.uint32))
     for i in range(21):
         alone = player.analyse(boards[i : i + 1], np.array([i], np.uint32))
-        for one, all_of_them in zip(alone, together, strict=True):
+        for one, all_of_them in zip(alone[:4], together[:4], strict=True):
             np.testing.assert_array_equal(one[0], all_of_them[i])
-    for field, dtype in zip(together, (np.int8, np.int64, np.float64, np.int64), strict=True):
+    assert together.variation is None
+    for field, dtype in zip(together[:4], (np.int8, np.int64, np.float64, np.int64), strict=True):
         assert field.dtype == dtype
         assert field.flags.c_contiguous
     none = player.analyse(boards[:0], np.zeros(0, np.uint32))
-    assert [field.shape for field in none] == [(0,), (0, 4), (0, 4), (0, 4)]
+    assert [field.shape for field in none[:4]] == [(0,), (0, 4), (0, 4), (0, 4)]
 
 
 @pytest.mark.parametrize("kind", PLAYERS)
