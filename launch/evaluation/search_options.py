@@ -139,8 +139,7 @@ def expectimax(options: Options, place: Path | str) -> Search:
             raise UserError(f"{place}: --{name} {value} is of a tree search; leave it out")
     kind = registry.expectimax_config()
     config = override_settings("search", kind(), options.assignments(), PLACE)
-    if config.seconds > 0 and not any("search.plies=" in word for word in options.assignments()):
-        config = replace(config, plies=kind.MOST_PLIES)
+    config = _while_time_is_left(config, options, "plies", kind.MOST_PLIES)
     default, words = kind(), [EXPECTIMAX, f"p{config.plies}"]
     words += [word for key, word in _changed(config, default) if key != "plies" and not key.startswith("heuristic.")]
     if config.heuristic != default.heuristic:
@@ -159,12 +158,17 @@ def _mcts(options: Options, place: Path) -> Search:
     kind = registry.mcts_config()
     base = kind() if options.strength is None else kind(choice="drawn")
     config = override_settings("search", base, options.assignments(), PLACE)
-    if config.seconds > 0 and not any("search.simulations=" in word for word in options.assignments()):
-        config = replace(config, simulations=kind.MOST_SIMULATIONS)
+    config = _while_time_is_left(config, options, "simulations", kind.MOST_SIMULATIONS)
     if options.strength is not None:
         config = with_strength(config, options.strength, place)
     words = [word for key, word in _changed(config, kind()) if key != "simulations"]
     return Search(_shortened("-".join([MCTS, f"n{config.simulations}", *words])), config, MCTS)
+
+
+def _while_time_is_left(config: Any, options: Options, key: str, most: int) -> Any:
+    """Return the config with the largest value of `key` if there is a time limit and the options do not set the key."""
+    is_given = any(f"search.{key}=" in word for word in options.assignments())
+    return replace(config, **{key: most}) if config.seconds > 0 and not is_given else config
 
 
 def _network_expectimax(able: LearnerSpec, experiment: Experiment, options: Options, place: Path) -> Search:

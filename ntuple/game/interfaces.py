@@ -28,7 +28,7 @@ class Analysis(NamedTuple):
     reward: NDArray[np.int64]  # [B, 4] points of each move, -1 if it is illegal
     value: NDArray[np.float64]  # [B, 4] expected points, the reward included; -inf: illegal move, nan: unknown
     effort: NDArray[np.int64]  # [B, 4] search effort of each value in the player's unit; 0: illegal or unknown
-    # [B, D, 2] the line that the player expects: moves, each with the code of the spawn after it, -1 behind its end
+    # [B, D, 2] the line that the player expects: moves, each with the code of the spawn after it, -1 after its end
     variation: NDArray[np.int16] | None = None  # None: the player has none
 
 

@@ -24,7 +24,7 @@ RESTART, CAROUSEL, JUMP = "start.kind=restart", "start.kind=carousel", "start.ki
 
 
 @dataclass(frozen=True)
-class SearchConfig(Settings, prefix="target.search"):
+class TargetSearchConfig(Settings, prefix="target.search"):
     """The search whose value of the best move is the target (Guei 2023, sec. 4.3.4; ntuple/td/planning.py)."""
 
     simulations: int = setting(
@@ -80,7 +80,7 @@ class TargetConfig(Settings, prefix="target"):
         "value below 0 is not updated (eq. 46).",
     )
 
-    search: SearchConfig = group(SearchConfig)
+    search: TargetSearchConfig = group(TargetSearchConfig)
 
     def __post_init__(self) -> None:
         super().__post_init__()

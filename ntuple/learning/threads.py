@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ntuple.files.safetensors import Tensors
 from ntuple.game.bitboard import Rules
 from ntuple.game.episode import COLUMNS
-from ntuple.learning.config import NTupleConfig, SearchConfig
+from ntuple.learning.config import NTupleConfig, TargetSearchConfig
 from ntuple.learning.schedule import make_target
 from ntuple.players.greedy import GAMES_A_THREAD, make_scratch
 from ntuple.tables.network import Network
@@ -54,7 +54,7 @@ class Task(NamedTuple):
     kind: int  # what the network values, see ntuple.td.state_and_q
     method: Method
     exploration: Exploration | None
-    search: SearchConfig  # of the target
+    search: TargetSearchConfig  # of the target
 
 
 def make_thread_games(config: NTupleConfig, rules: Rules, seed: int) -> ThreadGames:

@@ -6,10 +6,10 @@ from ntuple import NTupleConfig
 from ntuple.learning.config import (
     AverageConfig,
     ExplorationConfig,
-    SearchConfig,
     StartConfig,
     StepSizeConfig,
     TargetConfig,
+    TargetSearchConfig,
 )
 from tests.settings import configured
 
@@ -62,7 +62,7 @@ def test_mistakes_are_refused_by_name(mistake: dict[str, object], says: str) -> 
         (AverageConfig, {"fraction": 0.0}, "average.fraction is 0.0; give "),
         (
             TargetConfig,
-            {"method": "n_step", "search": SearchConfig(simulations=2)},
+            {"method": "n_step", "search": TargetSearchConfig(simulations=2)},
             "target.method is 'n_step'; give td, forward",
         ),
         (NTupleConfig, {"frozen_tuples": 4}, "frozen_tuples is 4; give a number below the 4 tuples"),

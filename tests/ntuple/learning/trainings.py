@@ -6,10 +6,10 @@ from ntuple import NTupleConfig, NTupleLearner
 from ntuple.learning.config import (
     AverageConfig,
     ExplorationConfig,
-    SearchConfig,
     StartConfig,
     StepSizeConfig,
     TargetConfig,
+    TargetSearchConfig,
 )
 from tests.settings import configured
 
@@ -39,7 +39,7 @@ METHODS = {
         exploration=ExplorationConfig(epsilon=0.2, temperature=5.0),
         step_size=StepSizeConfig(adaptive_fraction=0.5, alpha_steps="0.1:0.05 0.3:0.01", reset_env_steps=700),
     ),
-    "search": replace(SMALL, target=TargetConfig(search=SearchConfig(simulations=8, c=0.1, plays=False))),
+    "search": replace(SMALL, target=TargetConfig(search=TargetSearchConfig(simulations=8, c=0.1, plays=False))),
     "averaged": replace(SMALL, average=AverageConfig(env_steps=600, fraction=0.9)),
     "averaged, promoted": replace(
         SMALL, average=AverageConfig(env_steps=600, fraction=0.9), stages="16,32,64", promotion="both", v_init=50.0

@@ -11,7 +11,7 @@ from ntuple import NTupleConfig, NTupleLearner, make_rules
 from ntuple.game.bitboard import Board, Rules
 from ntuple.game.episode import AFTER_HI, AFTER_LO, BOARD_HI, BOARD_LO, COLUMNS, MOVES, RNG
 from ntuple.game.jit import kernel
-from ntuple.learning.config import SearchConfig, StepSizeConfig, TargetConfig
+from ntuple.learning.config import StepSizeConfig, TargetConfig, TargetSearchConfig
 from ntuple.learning.schedule import method_at
 from ntuple.players.greedy import look_ahead, make_scratch
 from ntuple.tables.network import Network
@@ -36,7 +36,7 @@ def row_of(board: game.Board) -> np.ndarray:
     return row
 
 
-def plain_target(rules: Rules, network: Network, config: SearchConfig, board: game.Board) -> tuple[int, float]:
+def plain_target(rules: Rules, network: Network, config: TargetSearchConfig, board: game.Board) -> tuple[int, float]:
     """Return the most visited move, the highest Q among equals, and its Q (eq. 35)."""
     search = reference.Search(
         lambda after: float(value(rules, network, after)),
@@ -50,8 +50,10 @@ def plain_target(rules: Rules, network: Network, config: SearchConfig, board: ga
     return best, search.q(moves[best])
 
 
-@pytest.mark.parametrize("search", [SearchConfig(20), SearchConfig(50, c=0.2), SearchConfig(50, c=0.2, v_norm=100.0)])
-def test_target_equals_plain_python(search: SearchConfig) -> None:
+@pytest.mark.parametrize(
+    "search", [TargetSearchConfig(20), TargetSearchConfig(50, c=0.2), TargetSearchConfig(50, c=0.2, v_norm=100.0)]
+)
+def test_target_equals_plain_python(search: TargetSearchConfig) -> None:
     rules, network = make_rules(3, 3), exact_network(3, 3, "01,034,0124")
     scratch, planning = make_scratch(network), make_planning(network, search.mcts, True)
     for board in spread_boards(3, 3, 12)[:-1]:
@@ -64,7 +66,7 @@ def test_target_equals_plain_python(search: SearchConfig) -> None:
 
 def test_values_of_earlier_searches_are_not_remembered() -> None:
     """The network changes from move to move."""
-    rules, network, search = make_rules(3, 3), exact_network(3, 3, "01,034,0124"), SearchConfig(20)
+    rules, network, search = make_rules(3, 3), exact_network(3, 3, "01,034,0124"), TargetSearchConfig(20)
     scratch, planning = make_scratch(network), make_planning(network, search.mcts, True)
     for board in spread_boards(3, 3, 8)[:-1]:
         before = plan_once(rules, network, planning, row_of(board), scratch)
@@ -80,7 +82,7 @@ def test_one_update_and_the_move_after_it(plays: bool) -> None:
     config = NTupleConfig(
         rows=3, columns=3, network="01,034,0124", threads=1,
         step_size=StepSizeConfig(adaptive_fraction=0.0),
-        target=TargetConfig(search=SearchConfig(60, c=0.2, plays=plays)),
+        target=TargetConfig(search=TargetSearchConfig(60, c=0.2, plays=plays)),
     )  # fmt: skip
     search = config.target.search
     for after in spread_boards(3, 3, 25):
@@ -118,7 +120,7 @@ def test_one_update_and_the_move_after_it(plays: bool) -> None:
 def test_two_by_two_reaches_the_optimum(plays: bool) -> None:
     config = NTupleConfig(
         rows=2, columns=2, network="0123", threads=2, env_steps=100_000, report_env_steps=100_000,
-        target=TargetConfig(search=SearchConfig(20, c=0.01, plays=plays)),
+        target=TargetConfig(search=TargetSearchConfig(20, c=0.01, plays=plays)),
     )  # fmt: skip
     learner = NTupleLearner(config, seed=1)
     learn(learner)
