@@ -77,10 +77,31 @@ NTUPLE = (
         ("ntuple/td/test_step_sizes.py", "ntuple/td/test_targets.py"),
     ),
     Mutant(
+        "lines-of-one-cell",
+        "ntuple/tables/layout.py",
+        "PAIR_SHIFT, PAIRED = 2, 0b1100",
+        "PAIR_SHIFT, PAIRED = 2, 0",
+        ("ntuple/tables/test_layout.py",),
+    ),
+    Mutant(
+        "pairs-beyond-a-table-of-one-cell",
+        "ntuple/tables/network.py",
+        "PAIRED if len(pattern) > 1 else 0",
+        "PAIRED",
+        ("ntuple/tables/test_layout.py", "ntuple/tables/test_entries.py"),
+    ),
+    Mutant(
+        "stretch-begins-without-entries-to-learn-from",
+        "ntuple/td/kernel.py",
+        "        find_entries(rules, network, last_afterstate(games[game]), scratch.lookup, ROWS * game + LEARN)\n",
+        "",
+        ("ntuple/learning/test_learner.py", "ntuple/learning/test_training_state.py"),
+    ),
+    Mutant(
         "autostep-rates-without-limit",
         "ntuple/td/step_sizes.py",
-        "weights[at + U3] -= excess",
-        "weights[at + U3] -= np.float32(0)",
+        "memory[kept + U2] -= excess",
+        "memory[kept + U2] -= np.float32(0)",
         ("ntuple/td/test_step_sizes.py", "ntuple/td/test_targets.py"),
     ),
     Mutant(

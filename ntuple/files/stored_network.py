@@ -17,7 +17,7 @@ from ntuple.tables.patterns import Pattern, count_levels, network_texts, parse_n
 from ntuple.tables.promotion import promoted
 from ntuple.tables.record_fields import read_field, write_field
 from ntuple.tables.stages import count_stages, make_stages
-from ntuple.td.step_sizes import FIRST, SECOND, TD_RECORD_BITS, THIRD
+from ntuple.td.step_sizes import FIRST, SECOND, THIRD
 
 WEIGHTS_FILE = "weights.safetensors"
 TRAINING_FILE = "training.safetensors"
@@ -218,14 +218,14 @@ def save_stored(stored: StoredNetwork, folder: Path, half: bool = False) -> None
     save_tensors(folder / WEIGHTS_FILE, {"weights": weights}, stored.config)
 
 
-def new_network(config: NTupleConfig, record_bits: int = TD_RECORD_BITS) -> Network:
+def new_network(config: NTupleConfig, memory_bits: int | None = None) -> Network:
     """Return the network with which a training begins."""
     return make_network(
         config.network,
         config.rows,
         config.columns,
         config.v_init,
-        record_bits=record_bits,
+        memory_bits=memory_bits,
         stages=config.stages,
         promotion=config.promotion,
         symmetry=config.symmetry,
@@ -235,18 +235,18 @@ def new_network(config: NTupleConfig, record_bits: int = TD_RECORD_BITS) -> Netw
     )
 
 
-def filled_network(config: NTupleConfig, weights: Weights, record_bits: int = TD_RECORD_BITS) -> Network:
+def filled_network(config: NTupleConfig, weights: Weights, memory_bits: int | None = None) -> Network:
     """Return the network of a config for kernels, filled with weights.
 
     Args:
         config: the configuration.
         weights: in the order of files.
-        record_bits: log2 of the floats of a record.
+        memory_bits: see `make_network`.
 
     Returns:
         The network.
     """
-    network = new_network(replace(config, v_init=0.0), record_bits)  # zeros: no page is touched before it is filled
+    network = new_network(replace(config, v_init=0.0), memory_bits)  # zeros: no page is touched before it is filled
     write_field(network, weights)
     return network._replace(initial=initial_weight(config.v_init, len(network.symmetries), len(network.tables)))
 

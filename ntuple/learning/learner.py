@@ -28,11 +28,11 @@ from ntuple.tables.averaging import WeightMean
 from ntuple.tables.network import Network
 from ntuple.tables.patterns import parse_network, table_sizes
 from ntuple.tables.promotion import promoted
-from ntuple.tables.record_fields import widen
+from ntuple.tables.record_fields import with_memory
 from ntuple.tables.stages import count_stages
 from ntuple.td.kernel import GAMES, UPDATES
 from ntuple.td.state_and_q import KINDS
-from ntuple.td.step_sizes import ADAPTIVE_RECORD_BITS, TD_RECORD_BITS, forget
+from ntuple.td.step_sizes import MEMORY_BITS, forget
 
 
 class NTupleLearner:
@@ -64,8 +64,8 @@ class NTupleLearner:
             table_sizes(parse_network(config.network, *board), *board, config.values)
         )
         is_adaptive = size.adaptive_fraction > 0
-        record = 4 << (ADAPTIVE_RECORD_BITS if is_adaptive else TD_RECORD_BITS)
-        needs = {f"{weights:,} weights of {record} bytes": record * weights}
+        entry = 4 + (4 << MEMORY_BITS[size.adaptive] if is_adaptive else 0)
+        needs = {f"{weights:,} weights of {entry} bytes": entry * weights}
         if config.average.env_steps:
             needs["their mean"] = 4 * weights
             if config.promotion != "none":
@@ -107,7 +107,7 @@ class NTupleLearner:
         config, state = self.config, self._state
         env_steps = int(state.progress[0])
         if env_steps >= config.adaptive_starts and not state.is_adaptive:
-            state.network = widen(state.network, ADAPTIVE_RECORD_BITS)
+            state.network = with_memory(state.network, MEMORY_BITS[config.step_size.adaptive])
         if forgets_rates(config, env_steps):
             forget(state.network)
         start, stop = stretch_of(config, env_steps)
@@ -120,8 +120,7 @@ class NTupleLearner:
 
         state.progress += (num_moves, int(counts[:, GAMES].sum()), int(counts[:, UPDATES].sum()))
         if config.is_averaged(env_steps + num_moves):
-            averaged = promoted(state.network)
-            state.mean.add(averaged.weights[:: 1 << int(averaged.record_bits)])
+            state.mean.add(promoted(state.network).weights)
         learning_rate = learning_rate_at(config, env_steps, state.is_adaptive)
         return report_metrics(counts, num_moves, seconds, learning_rate, state.is_adaptive)
 

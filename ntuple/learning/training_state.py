@@ -35,7 +35,7 @@ from ntuple.tables.averaging import WeightMean
 from ntuple.tables.network import PROMOTIONS, Network
 from ntuple.tables.record_fields import read_field, write_field
 from ntuple.tables.stages import count_stages
-from ntuple.td.step_sizes import ADAPTIVE_RECORD_BITS, TD_RECORD_BITS
+from ntuple.td.step_sizes import MEMORY_BITS
 
 
 @dataclass
@@ -43,22 +43,21 @@ class TrainingState:
     """All that changes in training."""
 
     network: Network
-    mean: WeightMean  # its weights are in the order of the records
+    mean: WeightMean  # its weights are in the order of the network's
     games: ThreadGames
     progress: NDArray[np.int64]  # [3] env_steps, games, updates
 
     @property
     def is_adaptive(self) -> bool:
         """Whether the adaptive rule has begun."""
-        return int(self.network.record_bits) == ADAPTIVE_RECORD_BITS
+        return self.network.memory.size > 0
 
     @property
     def played_network(self) -> Network:
         """The network to play with: the mean of networks if there is one, else the network in training."""
         if self.mean.weights is None:
             return self.network
-        weights, bits = self.mean.weights, np.uint64(TD_RECORD_BITS)
-        return self.network._replace(weights=weights, record_bits=bits, promotion=PROMOTIONS["none"])
+        return self.network._replace(weights=self.mean.weights, promotion=PROMOTIONS["none"])
 
 
 def begin_from(state: TrainingState, config: NTupleConfig, stored: StoredNetwork) -> None:
@@ -83,7 +82,7 @@ def begin_from(state: TrainingState, config: NTupleConfig, stored: StoredNetwork
         stored = stored.promoted()
     stored = stored.as_part_of(config.network, float(state.network.initial))
     keeps_memory = config.adaptive_starts == 0 and stored.memory.keys() == adaptive_fields(config).keys()
-    state.network = new_network(config, ADAPTIVE_RECORD_BITS if keeps_memory else TD_RECORD_BITS)
+    state.network = new_network(config, MEMORY_BITS[config.step_size.adaptive] if keeps_memory else None)
     write_field(state.network, stored.weights)
     if config.promotion in ("inter", "both"):
         first, stages = count_stages(stored.config.stages), count_stages(config.stages)
@@ -94,7 +93,7 @@ def begin_from(state: TrainingState, config: NTupleConfig, stored: StoredNetwork
 
 
 def adaptive_fields(config: NTupleConfig) -> dict[str, int]:
-    """Return the fields of a record that the adaptive rule uses, by their names in files; TC uses only two."""
+    """Return the fields that the adaptive rule keeps, by their names in files; TC uses only two."""
     names = ("first", "second") if config.step_size.adaptive == "tc" else tuple(MEMORY_FIELDS)
     return {name: MEMORY_FIELDS[name] for name in names}
 
@@ -141,7 +140,7 @@ def restore_state(state: TrainingState, config: NTupleConfig, folder: Path) -> N
     fill(state.progress, training, "progress", path)
     _restore_games(state.games, training, path)
     memory = read_memory(training, config, path)
-    bits = ADAPTIVE_RECORD_BITS if memory else TD_RECORD_BITS
+    bits = MEMORY_BITS[config.step_size.adaptive] if memory else None
     weights = load_weights(folder, config)
     if "averaged" in training:
         count = int(take(training, "averaged", (1,), np.int64, path)[0])

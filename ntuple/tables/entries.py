@@ -1,6 +1,6 @@
 """The entries of a board: for each of M tuples and S views, the place in the tuple's table.
 
-Memory latency limits training and play. So a kernel finds the entries of a board, begins to load their records
+Memory latency limits training and play. So a kernel finds the entries of a board, begins to load their weights
 (`prefetch_entries`), works on something else, and reads the values later (ntuple.tables.values).
 """
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ntuple.game.bitboard import ONE, U2, U3, U8, ZERO, Board, Rules, flip, index_word, mirror, transpose
 from ntuple.game.jit import inline
 from ntuple.tables import simd
-from ntuple.tables.layout import scramble
+from ntuple.tables.layout import pair, scramble
 from ntuple.tables.network import VIEWS, Network
 from ntuple.tables.stages import stage_of
 
@@ -24,7 +24,7 @@ class Lookup(NamedTuple):
 
     entries: NDArray[np.uint32]  # [rows * 8 M] entry (m, view) of a row lies at 8 m + view: its place in table m
     row_size: np.uint64  # 8 M
-    bases: NDArray[np.uint64]  # [rows] the first record of the board's stage
+    bases: NDArray[np.uint64]  # [rows] the first entry of the board's stage
 
 
 def make_lookup(network: Network, rows: int) -> Lookup:
@@ -40,25 +40,25 @@ def _find_by_vectors(rules: Rules, network: Network, board: Board, entries: NDAr
         tuple_number = np.uint64(m)
         place = at + tuple_number * U8
         if network.digits.size == 0:
-            simd.index_views(word, network.shuffles, network.salts, tuple_number, entries, place)
+            simd.index_views(word, network.shuffles, network.paired, network.salts, tuple_number, entries, place)
         else:
             simd.index_views_in_base(word, network.shuffles, network.levels, tuple_number, entries, place)
 
 
 @inline
-def place_of(network: Network, nibbles: np.uint32, salt: np.uint32) -> np.uint32:
-    """Return the place of an index in its table: scrambled, or in base R on a board below 4x4.
+def place_of(network: Network, nibbles: np.uint32, m: int) -> np.uint32:
+    """Return the place of an index in its table (ntuple.tables.layout); in base R on a board below 4x4.
 
     Args:
         network: the network.
-        nibbles: the index, one nibble for each cell.
-        salt: salt of the table.
+        nibbles: the index, one nibble for each cell in line order.
+        m: number of the tuple.
 
     Returns:
         The place.
     """
     if network.digits.size == 0:
-        return scramble(nibbles, salt)
+        return scramble(pair(nibbles, network.paired[m]), network.salts[m])
     high = network.digits[nibbles >> U16] * network.levels**4
     return np.uint32(network.digits[nibbles & U16_MASK] + high)
 
@@ -80,11 +80,10 @@ def _find_plainly(rules: Rules, network: Network, board: Board, entries: NDArray
                 i1 |= ((v1 >> right) & mask) << left
                 i2 |= ((v2 >> right) & mask) << left
                 i3 |= ((v3 >> right) & mask) << left
-            salt = network.salts[m]
-            entries[place] = place_of(network, np.uint32(i0), salt)
-            entries[place + ONE] = place_of(network, np.uint32(i1), salt)
-            entries[place + U2] = place_of(network, np.uint32(i2), salt)
-            entries[place + U3] = place_of(network, np.uint32(i3), salt)
+            entries[place] = place_of(network, np.uint32(i0), m)
+            entries[place + ONE] = place_of(network, np.uint32(i1), m)
+            entries[place + U2] = place_of(network, np.uint32(i2), m)
+            entries[place + U3] = place_of(network, np.uint32(i3), m)
             place += U8
         v0, v1, v2, v3 = transpose(v0), transpose(v1), transpose(v2), transpose(v3)
 
@@ -111,7 +110,7 @@ def find_entries(rules: Rules, network: Network, board: Board, lookup: Lookup, r
 
 @inline
 def prefetch_entries(network: Network, lookup: Lookup, row: int) -> None:
-    """Begin to load the records of a board.
+    """Begin to load the weights of a board.
 
     Args:
         network: the network.
@@ -122,5 +121,15 @@ def prefetch_entries(network: Network, lookup: Lookup, row: int) -> None:
     for m in range(network.tables.size):
         table = lookup.bases[row] + network.tables[m]
         for view in range(len(network.symmetries)):
-            place = table + np.uint64(lookup.entries[first + np.uint64(VIEWS * m + view)])
-            simd.prefetch(network.weights, place << network.record_bits)
+            simd.prefetch(network.weights, table, lookup.entries[first + np.uint64(VIEWS * m + view)])
+
+
+@inline
+def prefetch_memory(network: Network, lookup: Lookup, row: int) -> None:
+    """Begin to load what the step size rule keeps for the entries of a board; see `prefetch_entries`."""
+    first = np.uint64(row) * lookup.row_size
+    for m in range(network.first_learned, network.tables.size):
+        table = (lookup.bases[row] + network.tables[m]) << network.memory_bits
+        for view in range(len(network.symmetries)):
+            place = np.uint64(lookup.entries[first + np.uint64(VIEWS * m + view)]) << network.memory_bits
+            simd.prefetch(network.memory, table, place)

@@ -3,8 +3,8 @@
     V(board) = sum over tuples m = 1..M and views v = 1..S of table_m[index of tuple m on view v of the board]
 
 All views share one table for each tuple. S is 8 on square boards, 4 on other rectangles, and 1 without symmetry. A
-network with several stages has a copy of all tables for each stage. All tables are in one flat array of records
-(ntuple.tables.layout), ordered by stage, then by tuple.
+network with several stages has a copy of all tables for each stage. The weights of all tables are in one flat array,
+ordered by stage, then by tuple, then as in ntuple.tables.layout.
 
     entries        find the S M entries of a board
     values         sum their weights
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.tables import placement
-from ntuple.tables.layout import make_digits, make_salts
+from ntuple.tables.layout import PAIRED, line_order, make_digits, make_order, make_salts
 from ntuple.tables.patterns import (
     MOST_LEVELS,
     Pattern,
@@ -42,16 +42,19 @@ PROMOTIONS = {"none": 0, "inter": INTER, "intra": INTRA, "both": INTER | INTRA}
 class Network(NamedTuple):
     """The tables of a network and all that finds the entries of a board; made by `make_network`."""
 
-    weights: NDArray[np.float32]  # [stages N << record_bits] records of all tables; their first float is the weight
-    record_bits: np.uint64  # log2 of the floats of a record: 0 = the weight alone, 2 = three more for its step size
-    stage_size: np.uint64  # N, records of a stage
+    weights: NDArray[np.float32]  # [stages N] the entries of all tables
+    memory: NDArray[np.float32]  # [stages N << memory_bits] what the step size rule keeps for each weight, or [0]
+    memory_bits: np.uint64  # log2 of the floats that it keeps for a weight
+    stage_size: np.uint64  # N, entries of a stage
     stages: Stages
     promotion: int  # bits INTER and INTRA
     initial: np.float32  # the weight of an entry that no update has changed
-    frozen: np.uint64  # number of records of the first stages that do not learn
+    frozen: np.uint64  # number of entries of the first stages that do not learn
     first_learned: int  # number of the first tuple that learns
-    tables: NDArray[np.uint64]  # [M] the first record of each table in its stage
-    salts: NDArray[np.uint32]  # [M] see ntuple.tables.layout
+    tables: NDArray[np.uint64]  # [M] the first entry of each table in its stage
+    paired: NDArray[np.uint32]  # [M] see ntuple.tables.layout, as for salts and orders
+    salts: NDArray[np.uint32]  # [M]
+    orders: NDArray[np.uint32]  # [M, 2, 65536]; [0, 2, 65536] if R < 16
     levels: np.uint32  # R, see ntuple.tables.patterns
     digits: NDArray[np.uint32]  # [65536] four nibbles as a number in base R; [0] if R = 16
     shuffles: NDArray[np.uint8]  # [64 M] see ntuple.tables.simd
@@ -68,7 +71,7 @@ def make_network(
     rows: int,
     columns: int,
     v_init: float,
-    record_bits: int = 0,
+    memory_bits: int | None = None,
     stages: str | Sequence[int | str] = (),
     promotion: str = "none",
     symmetry: bool = True,
@@ -85,7 +88,7 @@ def make_network(
         rows: H of the board.
         columns: W of the board.
         v_init: value of every board.
-        record_bits: log2 of the floats of a record.
+        memory_bits: log2 of the floats that the step size rule keeps for a weight; None: it keeps nothing.
         stages: see `make_stages`.
         promotion: weight of an entry before its first update (`ntuple.tables.promotion.weight_of`): "none" v_init /
             (S M); "inter" the weight of the same entry in the previous stage; "intra" the weight of the entry with all
@@ -104,13 +107,14 @@ def make_network(
     parts = index_parts(network, rows, columns, symmetry, values)
     sizes = table_sizes(parse_network(network, rows, columns), rows, columns, values)
     cut = make_stages(stages)
-    weights = placement.zeros(sum(sizes) * (cut.thresholds.size + 1) << record_bits)
+    weights = placement.zeros(sum(sizes) * (cut.thresholds.size + 1))
     initial = initial_weight(v_init, len(parts["symmetries"]), len(sizes))
     if initial:
-        weights[:: 1 << record_bits] = initial
+        weights[:] = initial
     return Network(
         weights=weights,
-        record_bits=np.uint64(record_bits),
+        memory=placement.zeros(0 if memory_bits is None else weights.size << memory_bits),
+        memory_bits=np.uint64(memory_bits or 0),
         stage_size=np.uint64(sum(sizes)),
         stages=cut,
         promotion=PROMOTIONS[promotion],
@@ -154,17 +158,20 @@ def index_parts(
     sizes, plain_sizes = table_sizes(patterns, rows, columns, values), table_sizes(patterns, rows, columns)
     levels = count_levels(rows, columns)
     is_small = levels < MOST_LEVELS
-    runs = [cell_runs(pattern, columns) for pattern in patterns]
+    in_line = patterns if is_small else [tuple(pattern[i] for i in line_order(pattern)) for pattern in patterns]
+    runs = [cell_runs(pattern, columns) for pattern in in_line]
     padded = np.zeros((3, len(runs), max(map(len, runs))), np.uint64)
     for m, tuple_runs in enumerate(runs):
         padded[:, m, : len(tuple_runs)] = np.transpose(tuple_runs)
     rights, masks, lefts = (np.ascontiguousarray(part) for part in padded)
     return {
         "tables": np.cumsum([0, *sizes[:-1]]).astype(np.uint64),
+        "paired": np.array([PAIRED if len(pattern) > 1 else 0 for pattern in patterns], np.uint32),
         "salts": np.zeros(len(sizes), np.uint32) if is_small else make_salts(plain_sizes),
+        "orders": np.zeros((0, 2, 1 << 16), np.uint32) if is_small else np.stack([make_order(p) for p in patterns]),
         "levels": np.uint32(levels),
         "digits": make_digits(levels) if is_small else np.zeros(0, np.uint32),
-        "shuffles": _shuffles(patterns, rows, columns),
+        "shuffles": _shuffles(in_line, rows, columns),
         "rights": rights,
         "masks": masks,
         "lefts": lefts,
@@ -187,7 +194,7 @@ def _action_places(sizes: list[int], images: list[tuple[int, ...]], actions: int
     return places.reshape(actions, -1)
 
 
-def _shuffles(patterns: tuple[Pattern, ...], rows: int, columns: int) -> NDArray[np.uint8]:
+def _shuffles(patterns: Sequence[Pattern], rows: int, columns: int) -> NDArray[np.uint8]:
     """Return Network.shuffles, an array [M, i % 2, v, i / 2] that is then flattened.
 
     Each element is the nibble of the board's word that becomes nibble i of the tuple's index on view v. The views have
@@ -199,8 +206,3 @@ def _shuffles(patterns: tuple[Pattern, ...], rows: int, columns: int) -> NDArray
             for i, cell in enumerate(pattern):
                 shuffles[m, i % 2, v, i // 2] = 4 * (view[cell] // columns) + view[cell] % columns
     return shuffles.ravel()
-
-
-def num_weights(network: Network) -> int:
-    """Return the number of weights of all tables and stages."""
-    return network.weights.size >> int(network.record_bits)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ntuple.game.bitboard import ZERO
 from ntuple.game.jit import inline, kernel
 from ntuple.tables import placement
-from ntuple.tables.layout import scramble, smaller_index, unscramble
-from ntuple.tables.network import INTER, INTRA, PROMOTIONS, Network, num_weights
+from ntuple.tables.layout import pair, scramble, smaller_index, unscramble
+from ntuple.tables.network import INTER, INTRA, PROMOTIONS, Network
 from ntuple.tables.placement import available_cores
 
 
@@ -37,7 +37,7 @@ def weight_of(network: Network, base: np.uint64, m: int, place: np.uint32) -> np
 
     Args:
         network: its `promotion` selects which of these rules apply.
-        base: the first record of the entry's stage.
+        base: the first entry of the entry's stage.
         m: number of the tuple.
         place: place of the entry in its table.
 
@@ -47,7 +47,7 @@ def weight_of(network: Network, base: np.uint64, m: int, place: np.uint32) -> np
     weight = _raw_weight(network, base, m, place)
     if weight != network.initial:
         return weight
-    smaller = smaller_place(network, place, network.salts[m]) if network.promotion & INTRA else place
+    smaller = smaller_place(network, place, m) if network.promotion & INTRA else place
     while True:
         if network.promotion & INTRA:
             weight = _raw_weight(network, base, m, smaller)
@@ -60,19 +60,20 @@ def weight_of(network: Network, base: np.uint64, m: int, place: np.uint32) -> np
 
 
 @kernel
-def smaller_place(network: Network, place: np.uint32, salt: np.uint32) -> np.uint32:
+def smaller_place(network: Network, place: np.uint32, m: int) -> np.uint32:
     """Return the place of the entry with all tiles halved.
 
     Args:
         network: the network.
         place: place of an entry in its table.
-        salt: salt of the table.
+        m: number of the tuple.
 
     Returns:
         half(i) of `weight_of`.
     """
     if network.digits.size == 0:
-        return scramble(smaller_index(unscramble(place, salt)), salt)
+        index = pair(unscramble(place, network.salts[m]), network.paired[m])
+        return scramble(pair(smaller_index(index), network.paired[m]), network.salts[m])
     smaller, unit = np.uint32(0), np.uint32(1)
     while place > 0:
         digit = place % network.levels
@@ -84,24 +85,24 @@ def smaller_place(network: Network, place: np.uint32, salt: np.uint32) -> np.uin
 
 @inline
 def _raw_weight(network: Network, base: np.uint64, m: int, place: np.uint32) -> np.float32:
-    return network.weights[(base + network.tables[m] + np.uint64(place)) << network.record_bits]
+    return network.weights[base + network.tables[m] + np.uint64(place)]
 
 
 @kernel
 def _write_out(network: Network, base: np.uint64, m: int, out: NDArray[np.float32]) -> None:
-    """Fill `out` with the promoted weights of table m of a stage, in the order of its records."""
+    """Fill `out` with the promoted weights of table m of a stage, in the order of its entries."""
     for place in range(out.size):
         out[place] = weight_of(network, base, m, np.uint32(place))
 
 
 def promoted(network: Network) -> Network:
-    """Return a network with the same values, without promotion and with records of one float.
+    """Return a network with the same values, without promotion.
 
     A network without promotion is returned unchanged. Else the new network takes 4 bytes for each weight.
     """
     if not network.promotion:
         return network
-    weights, size = placement.zeros(num_weights(network)), int(network.stage_size)
+    weights, size = placement.zeros(network.weights.size), int(network.stage_size)
 
     def write_out(stage: int, m: int, start: int, end: int) -> None:
         _write_out(network, np.uint64(stage), m, weights[stage + start : stage + end])
@@ -110,4 +111,4 @@ def promoted(network: Network) -> Network:
     tasks = [(stage, m, *ends) for m, ends in tables for stage in range(0, weights.size, size)]
     with ThreadPoolExecutor(available_cores()) as pool:
         list(pool.map(write_out, *zip(*tasks, strict=True)))
-    return network._replace(weights=weights, record_bits=np.uint64(0), promotion=PROMOTIONS["none"])
+    return network._replace(weights=weights, promotion=PROMOTIONS["none"])

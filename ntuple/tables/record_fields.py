@@ -1,4 +1,4 @@
-"""Read and write one field of all records of a network in the order of files.
+"""Read and write the tables of a network in the order of files.
 
 The order of files is: stage by stage, table by table, and in a table the plain order (ntuple.tables.layout), in which
 the first cell of a tuple is the lowest digit of an index.
@@ -11,64 +11,72 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.tables import placement
-from ntuple.tables.layout import read_table, write_table
-from ntuple.tables.network import Network, num_weights
+from ntuple.tables.layout import Table, read_table, write_table
+from ntuple.tables.network import Network
 from ntuple.tables.placement import available_cores
 
+WEIGHT = 0  # number of the field of weights; the step size rule has the fields from 1 on
 
-def read_field(network: Network, field: int = 0) -> NDArray[np.float32]:
-    """Return one field of all records, float32[stages N], in the order of files; field 0 is the weight."""
-    values = np.empty(num_weights(network), np.float32)
 
+def read_field(network: Network, field: int = WEIGHT) -> NDArray[np.float32]:
+    """Return the weights, or a field of what the step size rule keeps, float32[stages N], in the order of files."""
+    array = _array_of(network, field)
     if network.digits.size:
-        values[:] = network.weights[field :: 1 << int(network.record_bits)]
-        return values
+        return array.copy()
+    values = np.empty(array.size, np.float32)
 
-    def read(first: int, end: int, salt: np.uint32) -> None:
-        read_table(network.weights, np.uint64(first), salt, network.record_bits, field, values[first:end])
+    def read(first: int, end: int, table: Table) -> None:
+        read_table(array, table, values[first:end])
 
     with ThreadPoolExecutor(available_cores()) as pool:
         list(pool.map(read, *zip(*_tables(network), strict=True)))
     return values
 
 
-def write_field(network: Network, values: NDArray[np.float32], field: int = 0, stage: int = 0) -> None:
-    """Write one field of the records of some stages.
+def write_field(network: Network, values: NDArray[np.float32], field: int = WEIGHT, stage: int = 0) -> None:
+    """Write the weights of some stages, or a field of what the step size rule keeps.
 
     Args:
-        network: its records are changed in place.
+        network: its arrays are changed in place.
         values: float32[n N], in the order of files, for n stages.
-        field: position of the field in a record; 0 is the weight.
+        field: WEIGHT, or the number of the field.
         stage: the first of the stages.
     """
-    start = stage * int(network.stage_size)
+    array, start = _array_of(network, field), stage * int(network.stage_size)
     if network.digits.size:
-        network.weights.reshape(-1, 1 << int(network.record_bits))[start : start + values.size, field] = values
+        array[start : start + values.size] = values
         return
 
-    def write(first: int, end: int, salt: np.uint32) -> None:
-        part = values[first - start : end - start]
-        write_table(network.weights, np.uint64(first), salt, network.record_bits, field, part)
+    def write(first: int, end: int, table: Table) -> None:
+        write_table(array, table, values[first - start : end - start])
 
     tables = [table for table in _tables(network) if start <= table[0] < start + values.size]
     with ThreadPoolExecutor(available_cores()) as pool:
         list(pool.map(write, *zip(*tables, strict=True)))
 
 
-def _tables(network: Network) -> list[tuple[int, int, np.uint32]]:
-    """Return first record, end and salt of each table, for all stages, tuples and actions."""
+def _array_of(network: Network, field: int) -> NDArray[np.float32]:
+    """Return a field of all entries, a view float32[stages N] with steps."""
+    if field == WEIGHT:
+        return network.weights[::1]
+    return network.memory.reshape(-1, 1 << int(network.memory_bits))[:, field - 1]
+
+
+def _tables(network: Network) -> list[tuple[int, int, Table]]:
+    """Return first entry, end and layout of each table, for all stages, tuples and actions."""
     size, actions = int(network.stage_size), len(network.action_places)
     tables = []
-    for stage in range(0, num_weights(network), size):
+    for stage in range(0, network.weights.size, size):
         starts = [stage + start for start in (*network.tables.tolist(), size)]
-        for (start, end), salt in zip(itertools.pairwise(starts), network.salts, strict=True):
+        for m, (start, end) in enumerate(itertools.pairwise(starts)):
             step = (end - start) // actions
-            tables += [(first, first + step, salt) for first in range(start, end, step)]
+            for first in range(start, end, step):
+                table = Table(np.uint64(first), network.orders[m], network.paired[m], network.salts[m])
+                tables.append((first, first + step, table))
     return tables
 
 
-def widen(network: Network, record_bits: int) -> Network:
-    """Return a network with the same weights in larger records, whose other fields are 0."""
-    weights = placement.zeros(num_weights(network) << record_bits)
-    weights[:: 1 << record_bits] = network.weights[:: 1 << int(network.record_bits)]
-    return network._replace(weights=weights, record_bits=np.uint64(record_bits))
+def with_memory(network: Network, memory_bits: int) -> Network:
+    """Return the network, which shares its weights, with new memory of the step size rule, all 0."""
+    memory = placement.zeros(network.weights.size << memory_bits)
+    return network._replace(memory=memory, memory_bits=np.uint64(memory_bits))

@@ -4,7 +4,8 @@ Training and play spend most of their time on finding the entries of a board and
 
     index_views   finds the entries of all eight views of one tuple in about ten instructions, on x86 with AVX2
     AVAILABLE     whether this processor has AVX2; else ntuple.tables.entries uses plain arithmetic
-    prefetch      begins to load memory before it is used, on all processors
+    load          loads array[first + place]; the address is one instruction, `first` is added once for all places
+    prefetch      begins to load array[first + place] into the caches before it is used, on all processors
 """
 
 import platform
@@ -18,7 +19,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ntuple.tables.layout import ABOVE_A_LINE, SCRAMBLE_SHIFTS
+from ntuple.tables.layout import ABOVE_A_LINE, PAIR_SHIFT, SCRAMBLE_SHIFTS
 
 READ, KEEP_IN_ALL_CACHES, DATA = 0, 3, 1  # arguments of LLVM's prefetch
 
@@ -50,18 +51,35 @@ def _splat(value: int) -> ir.Constant:
     return ir.Constant(INDICES, [ir.Constant(WORD, value)] * 8)
 
 
-def _prefetch(typing_context: Any, array: Any, index: Any) -> tuple[Any, Callable[..., Any]]:
-    """prefetch(array, index): begin to load the cache line of array[index] and return at once."""
+def _address_of_place(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Return the address of array[first + place] as (address of array[first]) + place."""
+    (array, first, place), (array_type, _, place_type) = arguments, signature.args
+    element = context.get_data_type(array_type.dtype).as_pointer()
+    table = builder.bitcast(_address(context, builder, array_type, array, first), element)
+    return builder.gep(table, [context.cast(builder, place, place_type, types.uint64)])
+
+
+def _load(typing_context: Any, array: Any, first: Any, place: Any) -> tuple[Any, Callable[..., Any]]:
+    """load(array, first, place): array[first + place]."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load(_address_of_place(context, builder, signature, arguments))
+
+    return array.dtype(array, first, place), generate
+
+
+def _prefetch(typing_context: Any, array: Any, first: Any, place: Any) -> tuple[Any, Callable[..., Any]]:
+    """prefetch(array, first, place): begin to load the cache line of array[first + place] and return at once."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         hint = builder.module.declare_intrinsic(
             "llvm.prefetch", [BYTE.as_pointer()], ir.FunctionType(ir.VoidType(), [BYTE.as_pointer(), WORD, WORD, WORD])
         )
-        flags = [ir.Constant(WORD, flag) for flag in (READ, KEEP_IN_ALL_CACHES, DATA)]
-        builder.call(hint, [_address(context, builder, array, arguments[0], arguments[1]), *flags])
+        address = builder.bitcast(_address_of_place(context, builder, signature, arguments), BYTE.as_pointer())
+        builder.call(hint, [address, *(ir.Constant(WORD, flag) for flag in (READ, KEEP_IN_ALL_CACHES, DATA))])
         return context.get_dummy_value()
 
-    return types.void(array, types.uint64), generate
+    return types.void(array, first, place), generate
 
 
 def _everywhere(builder: Any, value: Any) -> Any:
@@ -110,30 +128,36 @@ def _store_indices(context: Any, builder: Any, out_type: Any, out: Any, at: Any,
     return context.get_dummy_value()
 
 
+def _of_tuple(context: Any, builder: Any, array_type: Any, array: Any, m: Any) -> Any:
+    """Return a vector with array[m], of 32 bits, in all eight lanes."""
+    address = _address(context, builder, array_type, array, m)
+    return _everywhere(builder, builder.load(builder.bitcast(address, WORD.as_pointer()), align=4))
+
+
 def _index_views(
-    typing_context: Any, word: Any, shuffles: Any, salts: Any, tuple_number: Any, out: Any, at: Any
+    typing_context: Any, word: Any, shuffles: Any, paired: Any, salts: Any, tuple_number: Any, out: Any, at: Any
 ) -> tuple[Any, Callable[..., Any]]:
-    """index_views(word, shuffles, salts, m, out, at): out[at + v] = scrambled index of tuple m on view v, v = 0..7.
+    """index_views(word, shuffles, paired, salts, m, out, at): out[at + v] = place of tuple m on view v, v = 0..7.
 
     `word` is a board with one nibble for each cell. For tuple m, `shuffles`, uint8[64 M], has 32 bytes with the cells
     of the even nibbles of the eight indices, four bytes for each index, then 32 bytes for the odd nibbles. The
-    remaining arithmetic is that of layout.scramble.
+    remaining arithmetic is that of layout.pair and layout.scramble.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        word, shuffles, salts, m, out, at = arguments
-        _, shuffles_type, salts_type, _, out_type, _ = signature.args
+        word, shuffles, paired, salts, m, out, at = arguments
+        _, shuffles_type, paired_type, salts_type, _, out_type, _ = signature.args
         even, odd = _cells_of_views(context, builder, word, shuffles_type, shuffles, m)
         indices = builder.or_(even, builder.shl(odd, _splat(4)))
+        moved = builder.xor(indices, builder.lshr(indices, _splat(PAIR_SHIFT)))
+        moved = builder.and_(moved, _of_tuple(context, builder, paired_type, paired, m))
+        indices = builder.xor(indices, builder.xor(moved, builder.shl(moved, _splat(PAIR_SHIFT))))
         higher = [builder.lshr(indices, _splat(shift)) for shift in SCRAMBLE_SHIFTS]
         indices = builder.xor(indices, builder.and_(builder.xor(*higher), _splat(ABOVE_A_LINE)))
-        salt = builder.load(
-            builder.bitcast(_address(context, builder, salts_type, salts, m), WORD.as_pointer()), align=4
-        )
-        indices = builder.xor(indices, _everywhere(builder, salt))
+        indices = builder.xor(indices, _of_tuple(context, builder, salts_type, salts, m))
         return _store_indices(context, builder, out_type, out, at, indices)
 
-    return types.void(types.uint64, shuffles, salts, types.uint64, out, types.uint64), generate
+    return types.void(types.uint64, shuffles, paired, salts, types.uint64, out, types.uint64), generate
 
 
 def _index_views_in_base(
@@ -161,6 +185,7 @@ def _index_views_in_base(
     return types.void(types.uint64, shuffles, types.uint32, types.uint64, out, types.uint64), generate
 
 
+load: Any = intrinsic(_load)
 prefetch: Any = intrinsic(_prefetch)
 index_views: Any = intrinsic(_index_views)
 index_views_in_base: Any = intrinsic(_index_views_in_base)

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from ntuple.game.bitboard import ONE, U2, U3
+from ntuple.game.bitboard import ONE, U2, U3, U4
 from ntuple.game.jit import inline, kernel
+from ntuple.tables import simd
 from ntuple.tables.entries import Lookup
 from ntuple.tables.network import VIEWS, Network
 from ntuple.tables.promotion import weight_of
@@ -27,16 +28,16 @@ def value_at(network: Network, lookup: Lookup, row: int) -> np.float32:
     a = b = c = d = np.float32(0)
     for m in range(network.tables.size):
         table = lookup.bases[row] + network.tables[m]
+        at = first + np.uint64(VIEWS * m)
         if len(network.symmetries) == 1:
-            place = table + np.uint64(lookup.entries[first + np.uint64(VIEWS * m)])
-            a += network.weights[place << network.record_bits]
+            a += simd.load(network.weights, table, lookup.entries[at])
             continue
-        for view in range(0, len(network.symmetries), 4):
-            at = first + np.uint64(VIEWS * m + view)
-            a += network.weights[(table + np.uint64(lookup.entries[at])) << network.record_bits]
-            b += network.weights[(table + np.uint64(lookup.entries[at + ONE])) << network.record_bits]
-            c += network.weights[(table + np.uint64(lookup.entries[at + U2])) << network.record_bits]
-            d += network.weights[(table + np.uint64(lookup.entries[at + U3])) << network.record_bits]
+        for _ in range(0, len(network.symmetries), 4):
+            a += simd.load(network.weights, table, lookup.entries[at])
+            b += simd.load(network.weights, table, lookup.entries[at + ONE])
+            c += simd.load(network.weights, table, lookup.entries[at + U2])
+            d += simd.load(network.weights, table, lookup.entries[at + U3])
+            at += U4
     return (a + b) + (c + d)
 
 

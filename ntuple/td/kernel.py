@@ -1,6 +1,7 @@
 """The kernel of training: a thread plays its games in turn and learns from them.
 
-While the thread works on one game, the table entries of its other games arrive from memory (ntuple.players.greedy).
+While the thread works on one game, the table entries of its other games arrive from memory (ntuple.players.greedy). So
+do those of the afterstate to learn from: its row LEARN of the look-up is filled when its move is made.
 """
 
 from typing import NamedTuple
@@ -25,13 +26,14 @@ from ntuple.game.episode import (
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
 from ntuple.players.greedy import LEARN, ROWS, Scratch, best_move, expected_return, has_legal_move, look_ahead
+from ntuple.tables.entries import find_entries, prefetch_memory
 from ntuple.tables.network import Network
 from ntuple.td.exploration import Exploration, explore
 from ntuple.td.history import History, remember
 from ntuple.td.planning import Planning, planned_move
 from ntuple.td.starts import Starts, begin_next, watch
 from ntuple.td.step_sizes import StepSize
-from ntuple.td.targets import Learning, Target, learn_end, learn_forward, learn_one_step, rectify
+from ntuple.td.targets import Learning, Target, learn_end, learn_forward, learn_found, rectify
 
 # Columns of the counts of a thread since the last report. WHOLE_GAMES, scores, lengths and tiles count only games that
 # began with two tiles. COUNTS_SIZE is 128 bytes, so that two threads never write to the same cache line.
@@ -80,7 +82,7 @@ def train(
 
     Args:
         rules: the game.
-        network: its records (weights and the values of the step size rule) are updated in place.
+        network: its weights and its memory are updated in place.
         method: the learning rule.
         num_moves: number of moves to make.
         games: uint64[G, 16], the games of the thread, changed in place.
@@ -94,6 +96,7 @@ def train(
             returns.
     """
     for game in range(games.shape[0]):
+        find_entries(rules, network, last_afterstate(games[game]), scratch.lookup, ROWS * game + LEARN)
         look_ahead(rules, network, board_of(games[game]), scratch, game)
     made = 0
     while made < num_moves:
@@ -117,7 +120,7 @@ def train(
                 elif not is_over:
                     returned = best.reward + rectify(method.target, best.value - best.reward)
                 if history is None:
-                    learn_one_step(rules, learning, last_afterstate(row), returned)
+                    learn_found(learning, returned)
                 elif is_over:
                     learn_end(rules, learning, history, game, first, last, returned)
                 elif not method.target.is_backward:
@@ -134,7 +137,11 @@ def train(
             else:
                 if starts is not None and last >= first:
                     watch(starts, last_afterstate(row), move.after)
-                if history is not None:
+                if history is None:
+                    find_entries(rules, network, move.after, scratch.lookup, row_to_learn)
+                    if network.memory.size:
+                        prefetch_memory(network, scratch.lookup, row_to_learn)
+                else:
                     remember(history, game, last + 1, move.after, move.reward)
                 go_on(rules, row, move.after, np.uint64(move.reward))
                 made += 1

@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ntuple.game.bitboard import ONE, U2, U3
+from ntuple.game.bitboard import ONE, U2
 from ntuple.game.jit import inline, kernel
 from ntuple.tables.entries import Lookup
 from ntuple.tables.network import VIEWS, Network
@@ -39,9 +39,9 @@ from ntuple.tables.promotion import weight_of
 
 TD, TC, AUTOSTEP = range(3)
 RULES = {"td": TD, "tc": TC, "autostep": AUTOSTEP}
-TD_RECORD_BITS, ADAPTIVE_RECORD_BITS = 0, 2
-# Fields of a record. After the weight, TC has E and A, and Autostep has h, v and log(a S M / first).
-WEIGHT, FIRST, SECOND, THIRD = range(4)
+MEMORY_BITS = {"tc": 1, "autostep": 2}  # log2 of the floats that a rule keeps for each weight (Network.memory)
+# Fields (ntuple.tables.record_fields) of this memory. TC has E and A; Autostep has h, v and log(a S M / first).
+FIRST, SECOND, THIRD = range(1, 4)
 
 
 class StepSize(NamedTuple):
@@ -56,8 +56,8 @@ class StepSize(NamedTuple):
 
 
 def forget(network: Network) -> None:
-    """Set all fields of the adaptive rule to 0; the network has ADAPTIVE_RECORD_BITS."""
-    network.weights.reshape(-1, 1 << ADAPTIVE_RECORD_BITS)[:, FIRST:] = 0
+    """Set all that the step size rule keeps to 0."""
+    network.memory[:] = 0
 
 
 @inline
@@ -65,7 +65,7 @@ def update(network: Network, lookup: Lookup, row: int, delta: np.float32, decay:
     """Update the weights of a board by an error.
 
     Args:
-        network: its records are updated in place.
+        network: its weights and its memory are updated in place.
         lookup: entries of the board.
         row: row of the board in `lookup`.
         delta: error of V.
@@ -99,32 +99,33 @@ def _td(network: Network, lookup: Lookup, row: int, delta: np.float32, size: Ste
         table = base + network.tables[m]
         for view in range(len(network.symmetries)):
             place = lookup.entries[first + np.uint64(VIEWS * m + view)]
-            at = (table + np.uint64(place)) << network.record_bits
+            at = table + np.uint64(place)
             weights[at] = _weight(network, base, m, place, at) + step
 
 
 @inline
 def _tc(network: Network, lookup: Lookup, row: int, delta: np.float32, decay: np.float32, size: StepSize) -> None:
-    weights = network.weights
+    weights, memory = network.weights, network.memory
     step = _share(network, size.alpha) * delta * decay
     first, base = np.uint64(row) * lookup.row_size, lookup.bases[row]
     for m in range(network.first_learned, network.tables.size):
         table = base + network.tables[m]
         for view in range(len(network.symmetries)):
             place = lookup.entries[first + np.uint64(VIEWS * m + view)]
-            at = (table + np.uint64(place)) << network.record_bits
-            error, absolute = weights[at + ONE], weights[at + U2]
+            at = table + np.uint64(place)
+            kept = at << network.memory_bits
+            error, absolute = memory[kept], memory[kept + ONE]
             moved = step * (abs(error) / absolute) if absolute > 0 else step
             weights[at] = _weight(network, base, m, place, at) + moved
             summed = moved if size.takes_steps else delta
-            weights[at + ONE] = error + summed
-            weights[at + U2] = absolute + abs(summed)
+            memory[kept] = error + summed
+            memory[kept + ONE] = absolute + abs(summed)
 
 
 @kernel
 def _autostep(network: Network, lookup: Lookup, row: int, delta: np.float32, size: StepSize) -> None:
     """Update by Autostep in two passes: first all rates, because they are divided by their sum, then the weights."""
-    weights = network.weights
+    weights, memory = network.weights, network.memory
     base = lookup.bases[row]
     initial = _share(network, size.first)
     total = np.float32(0)
@@ -132,25 +133,26 @@ def _autostep(network: Network, lookup: Lookup, row: int, delta: np.float32, siz
         for view in range(len(network.symmetries)):
             place, x = _occurrences(network, lookup, row, m, view)
             if x > 0:
-                at = (base + network.tables[m] + np.uint64(place)) << network.record_bits
-                gain = delta * x * weights[at + ONE]
-                rate = initial * np.float32(math.exp(weights[at + U3]))
-                scale = weights[at + U2] + size.tau * rate * x * x * (abs(gain) - weights[at + U2])
-                weights[at + U2] = max(abs(gain), scale)
-                if weights[at + U2] > 0:
-                    weights[at + U3] += size.mu * gain / weights[at + U2]
-                total += initial * np.float32(math.exp(weights[at + U3])) * x * x
+                kept = (base + network.tables[m] + np.uint64(place)) << network.memory_bits
+                gain = delta * x * memory[kept]
+                rate = initial * np.float32(math.exp(memory[kept + U2]))
+                scale = memory[kept + ONE] + size.tau * rate * x * x * (abs(gain) - memory[kept + ONE])
+                memory[kept + ONE] = max(abs(gain), scale)
+                if memory[kept + ONE] > 0:
+                    memory[kept + U2] += size.mu * gain / memory[kept + ONE]
+                total += initial * np.float32(math.exp(memory[kept + U2])) * x * x
     excess = np.float32(math.log(max(total, np.float32(1))))
     for m in range(network.first_learned, network.tables.size):
         for view in range(len(network.symmetries)):
             place, x = _occurrences(network, lookup, row, m, view)
             if x > 0:
-                at = (base + network.tables[m] + np.uint64(place)) << network.record_bits
-                weights[at + U3] -= excess
-                rate = initial * np.float32(math.exp(weights[at + U3]))
+                at = base + network.tables[m] + np.uint64(place)
+                kept = at << network.memory_bits
+                memory[kept + U2] -= excess
+                rate = initial * np.float32(math.exp(memory[kept + U2]))
                 step = rate * delta * x
                 weights[at] = _weight(network, base, m, place, at) + step
-                weights[at + ONE] = weights[at + ONE] * (np.float32(1) - rate * x * x) + step
+                memory[kept] = memory[kept] * (np.float32(1) - rate * x * x) + step
 
 
 @inline

@@ -127,16 +127,9 @@ def learn(learning: Learning, value: np.float32, delta: np.float32, decay: np.fl
 
 
 @inline
-def learn_one_step(rules: Rules, learning: Learning, after: Board, returned: np.float32) -> None:
-    """Update an afterstate towards a return.
-
-    Args:
-        rules: the game.
-        learning: the network and the learning rule.
-        after: the afterstate.
-        returned: the return, such as r + V of the next move.
-    """
-    value = value_of(rules, learning, after)
+def learn_found(learning: Learning, returned: np.float32) -> None:
+    """Update the afterstate whose entries are in the row of `learning` towards a return, such as r + V of a move."""
+    value = value_at(learning.network, learning.lookup, learning.row)
     learn(learning, value, returned - value, UNDECAYED)
 
 
@@ -149,7 +142,8 @@ def _learn_error(rules: Rules, learning: Learning, after: Board, delta: np.float
 @kernel
 def _learn_return(rules: Rules, learning: Learning, after: Board, returned: np.float32) -> np.float32:
     """Update an afterstate towards a return; return its new value."""
-    learn_one_step(rules, learning, after, returned)
+    find_entries(rules, learning.network, after, learning.lookup, learning.row)
+    learn_found(learning, returned)
     return value_at(learning.network, learning.lookup, learning.row)
 
 

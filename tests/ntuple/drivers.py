@@ -21,8 +21,8 @@ from ntuple.game.bitboard import (
 from ntuple.game.jit import kernel
 from ntuple.game.rng import mix, step
 from ntuple.tables.entries import Lookup, _find_plainly, find_entries, make_lookup
-from ntuple.tables.layout import scramble
-from ntuple.tables.network import VIEWS, Network, make_network, num_weights
+from ntuple.tables.layout import pair, reorder, scramble
+from ntuple.tables.network import VIEWS, Network, make_network
 from ntuple.tables.record_fields import write_field
 from ntuple.tables.values import value_at
 
@@ -100,9 +100,9 @@ def plain_moves(rules, network, lookup, boards, plies, values):
 
 
 @kernel
-def scrambled(indices, salt, out):
+def places_of(indices, order, paired, salt, out):
     for i in range(indices.size):
-        out[i] = scramble(indices[i], salt)
+        out[i] = scramble(pair(reorder(order, indices[i]), paired), salt)
 
 
 def entries(rules: Rules, network, board: reference.Board) -> Lookup:
@@ -114,13 +114,13 @@ def entries(rules: Rules, network, board: reference.Board) -> Lookup:
 
 def positions(network, entries) -> list[int]:
     """Return the positions of the S M entries in the order in which a file stores the weights."""
-    starts = [*network.tables.tolist(), num_weights(network)]
+    starts = [*network.tables.tolist(), network.weights.size]
     found = []
     for m in range(len(network.tables)):
         places = indices = np.arange(starts[m + 1] - starts[m], dtype=np.uint32)
         if network.levels == 16:
             places = np.zeros_like(indices)
-            scrambled(indices, network.salts[m], places)
+            places_of(indices, network.orders[m], network.paired[m], network.salts[m], places)
         index_at = dict(zip(places.tolist(), indices.tolist(), strict=True))
         places_of_views = entries[VIEWS * m : VIEWS * m + len(network.symmetries)]
         found += [starts[m] + index_at[place] for place in places_of_views.tolist()]
@@ -135,7 +135,7 @@ def random_network(rows: int = 3, columns: int = 3, network: str = "01,034,0124"
     """Return a network of positive and negative weights, so that some values are below 0."""
     made = make_network(network, rows, columns, 0.0, **settings)
     rng = np.random.default_rng(1)
-    write_field(made, rng.normal(20.0, 40.0, num_weights(made)).astype(np.float32))
+    write_field(made, rng.normal(20.0, 40.0, made.weights.size).astype(np.float32))
     return made
 
 

@@ -18,7 +18,7 @@ from muzero2048.search.policies import make_root, plan
 from ntuple import NTupleConfig, NTupleLearner, make_rules
 from ntuple.game.jit import kernel
 from ntuple.players.greedy import best_move, look_ahead, make_scratch
-from ntuple.tables.network import Network, make_network, num_weights
+from ntuple.tables.network import Network, make_network
 from ntuple.tables.patterns import parse_network
 from ntuple.tables.record_fields import read_field, write_field
 from tests.ntuple.drivers import to_board, value
@@ -43,7 +43,7 @@ SMALL = NTupleConfig(
 
 def random_network(text: str, rows: int, columns: int, scale: float = 1.0) -> Network:
     network = make_network(text, rows, columns, 0.0)
-    write_field(network, np.random.default_rng(1).standard_normal(num_weights(network), np.float32) * scale)
+    write_field(network, np.random.default_rng(1).standard_normal(network.weights.size, np.float32) * scale)
     return network
 
 

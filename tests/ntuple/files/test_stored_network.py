@@ -12,7 +12,6 @@ from ntuple.files.tdl import read_w, write_w
 from ntuple.files.tdl_network import from_w, to_w
 from ntuple.learning.config import StepSizeConfig
 from ntuple.tables.averaging import average
-from ntuple.tables.network import num_weights
 from ntuple.tables.record_fields import read_field
 from ntuple.td.step_sizes import FIRST, SECOND
 from tests.ntuple.drivers import value
@@ -194,4 +193,4 @@ def test_an_average_is_the_mean_of_every_weight() -> None:
     np.testing.assert_array_equal(average(networks[:1]), networks[0])
     with pytest.raises(ValueError, match="at least one"):
         average([])
-    assert num_weights(NTupleLearner(CONFIG, 1).network) == 4096 + 256
+    assert NTupleLearner(CONFIG, 1).network.weights.size == 4096 + 256

@@ -32,7 +32,7 @@ def test_otd_tc_switches_once_and_with_fresh_memory() -> None:
     # Before the switch, training equals TD(0) without a switch. After it, E and A hold the updates of TC only.
     td = NTupleLearner(replace(SMALL, step_size=TD), seed=3)
     np.testing.assert_equal([r["td/error_abs_mean"] for r in reports[:1]], [td.advance()["td/error_abs_mean"]])
-    assert td.network.record_bits == 0
+    assert td.network.memory.size == 0
     assert np.count_nonzero(read_field(learner.network, SECOND)) < np.count_nonzero(read_field(learner.network))
 
 
@@ -40,4 +40,4 @@ def test_pure_tc_has_no_td_phase_and_pure_td_no_memory() -> None:
     assert all(r["td/coherence"] == 1 for r in learn(NTupleLearner(replace(SMALL, step_size=TC), 1)))
     learner = NTupleLearner(replace(SMALL, step_size=TD), 1)
     assert all(r["td/coherence"] == 0 for r in learn(learner))
-    assert learner.network.record_bits == 0
+    assert learner.network.memory.size == 0

@@ -103,7 +103,7 @@ def test_undivided_rates_of_autostep_are_refused_and_their_weights_are_not(tmp_p
     again = NTupleLearner(config, 1)
     again.begin_with(load_stored(tmp_path, config, with_memory=True))
     np.testing.assert_array_equal(read_field(again.network), read_field(learner.network))
-    assert again.network.record_bits == 0  # the step-size memory was not loaded
+    assert again.network.memory.size == 0  # the step-size memory was not loaded
 
 
 def test_a_later_stage_is_trained_alone_behind_a_trained_one(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_step_sizes_go_on_where_they_were_if_the_rule_is_the_same(tmp_path: Path
     for size in (TD, StepSizeConfig(adaptive="autostep")):
         other = NTupleLearner(replace(SMALL, step_size=size), seed=2)
         other.begin_with(stored)
-        assert other.network.record_bits == 0
+        assert other.network.memory.size == 0
         np.testing.assert_array_equal(read_field(other.network), read_field(first.network))
 
 

@@ -13,7 +13,7 @@ from ntuple.game.bitboard import afterstate, decode, turned_afterstate
 from ntuple.game.episode import COLUMNS, RNG, begin_game, board_of, go_on, set_board, write_result
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
-from ntuple.tables.network import Network, make_network, num_weights
+from ntuple.tables.network import Network, make_network
 from ntuple.tables.patterns import parse_network
 from ntuple.tables.record_fields import read_field, write_field
 from ntuple.td.state_and_q import AFTERSTATES, KINDS
@@ -27,7 +27,7 @@ PLAYERS = [NTuplePlayer, RandomPlayer, GreedyPlayer]
 
 def random_network(text: str, rows: int, columns: int, values: str, symmetry: bool = True) -> Network:
     network = make_network(text, rows, columns, 0.0, values=values, symmetry=symmetry)
-    write_field(network, 50 * np.random.default_rng(1).standard_normal(num_weights(network), np.float32))
+    write_field(network, 50 * np.random.default_rng(1).standard_normal(network.weights.size, np.float32))
     return network
 
 
@@ -134,7 +134,7 @@ def test_values_equal_the_reference(kind: str, symmetry: bool) -> None:
     views = len(network.symmetries)
     plain, truth = read_field(network), (ActionNetwork if kind == "action" else reference.Network)(patterns, views)
     truth.levels = 11  # the largest tile of 3x3 is 2^10
-    starts = [*network.tables.tolist(), num_weights(network)]
+    starts = [*network.tables.tolist(), network.weights.size]
 
     def weight(entry: reference.Entry) -> float:
         first, m, number = entry  # `first` is the action for action values, otherwise the stage, which is 0

@@ -8,7 +8,7 @@ from reference import rules as reference_rules
 from ntuple.game.bitboard import make_rules
 from ntuple.tables.entries import make_lookup
 from ntuple.tables.layout import make_salts
-from ntuple.tables.network import VIEWS, index_parts, make_network, num_weights
+from ntuple.tables.network import VIEWS, index_parts, make_network
 from ntuple.tables.patterns import parse_network
 from ntuple.tables.record_fields import read_field, write_field
 from tests.ntuple.drivers import entries, find_plainly, positions, to_board, value
@@ -30,7 +30,7 @@ def random_board(rng: random.Random, rows: int, columns: int) -> reference_rules
 
 def random_network(network: str, rows: int, columns: int):
     made = make_network(network, rows, columns, 0.0)
-    write_field(made, np.random.default_rng(1).standard_normal(num_weights(made), np.float32))
+    write_field(made, np.random.default_rng(1).standard_normal(made.weights.size, np.float32))
     return made
 
 
@@ -84,7 +84,7 @@ def test_value_is_equal_on_all_views(rows: int, columns: int, text: str) -> None
 def test_without_symmetry_a_table_serves_one_view(rows: int, columns: int, text: str) -> None:
     rules, patterns = make_rules(rows, columns), list(parse_network(text, rows, columns))
     network = make_network(text, rows, columns, 0.0, symmetry=False)
-    write_field(network, np.random.default_rng(1).standard_normal(num_weights(network), np.float32))
+    write_field(network, np.random.default_rng(1).standard_normal(network.weights.size, np.float32))
     weights = read_field(network)
     rng = random.Random(8)
     for _ in range(20):

@@ -7,7 +7,7 @@ from ntuple.files.stored_network import StoredNetwork
 from ntuple.game.bitboard import make_rules
 from ntuple.learning.config import NTupleConfig
 from ntuple.tables.folding import containing
-from ntuple.tables.network import make_network, num_weights
+from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network, view_cells
 from ntuple.tables.record_fields import read_field, write_field
 from tests.ntuple.drivers import value
@@ -30,7 +30,7 @@ def test_values_are_the_same_before_and_after(
     game = make_rules(rows, columns)
     config = NTupleConfig(rows=rows, columns=columns, network=network, stages=stages, symmetry=symmetry)
     before = make_network(network, rows, columns, 0.0, stages=stages, symmetry=symmetry)
-    write_field(before, np.random.default_rng(1).standard_normal(num_weights(before), np.float32))
+    write_field(before, np.random.default_rng(1).standard_normal(before.weights.size, np.float32))
     folded = StoredNetwork(config, read_field(before)).folded()
     assert folded.config.network == tuple(left.split(","))
     after = make_network(left, rows, columns, 0.0, stages=stages, symmetry=symmetry)

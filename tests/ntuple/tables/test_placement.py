@@ -109,7 +109,7 @@ def test_the_learner_pins_its_threads_and_spreads_its_tables(monkeypatch: pytest
     learner.advance()
     assert sorted(pinned) == [(0, 3), (1, 3), (2, 3)]
     weights = learner.network.weights.size
-    assert spread == [weights // 4, weights]  # before and after records are widened for TC
+    assert spread == [weights, 0, 2 * weights]  # the weights, no memory, and then E and A of TC
 
 
 def test_the_nodes_of_this_process_are_those_of_its_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -18,7 +18,7 @@ from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network, view_actions, view_cells
 from ntuple.tables.record_fields import read_field
 from ntuple.td.state_and_q import KINDS, STATES, learn_move, look
-from ntuple.td.step_sizes import ADAPTIVE_RECORD_BITS, TC, TD, WEIGHT, StepSize
+from ntuple.td.step_sizes import MEMORY_BITS, TC, TD, StepSize
 from ntuple.td.targets import PLAIN, Learning, Target
 from ntuple.td.targets import TD as ONE_STEP
 from tests.ntuple.drivers import to_board
@@ -98,7 +98,7 @@ def best_value(network: reference.Network, kind: str, board: rules.Board) -> flo
 @pytest.mark.parametrize("kind", ["state", "action"])
 def test_learning_from_recorded_games_equals_the_reference(kind: str, rule: int) -> None:
     game = make_rules(3, 3)
-    network = make_network(PATTERNS, 3, 3, V_INIT, ADAPTIVE_RECORD_BITS, values=kind)
+    network = make_network(PATTERNS, 3, 3, V_INIT, MEMORY_BITS["autostep"], values=kind)
     size = StepSize(rule, np.float32(ALPHA), False, np.float32(0), np.float32(0), np.float32(1))
     target = Target(ONE_STEP, False, 1, np.float32(0), 0, PLAIN)
     scratch, counts = make_scratch(network), np.zeros(16)
@@ -118,7 +118,7 @@ def test_learning_from_recorded_games_equals_the_reference(kind: str, rule: int)
     assert counts[0] == len(recorded)
     assert counts[1] == pytest.approx(total, rel=1e-4)
 
-    weights = read_field(network, WEIGHT)
+    weights = read_field(network)
     assert np.count_nonzero(weights != network.initial) > 100
     starts = {"state": (0, 11**3), "action": (0, 4 * 11**3)}[kind]  # 3x3 has 11 levels
     for (first, m, index), weight in truth.weights.items():

@@ -12,17 +12,16 @@ from ntuple.game.bitboard import make_rules
 from ntuple.game.jit import kernel
 from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network
-from ntuple.tables.record_fields import read_field
+from ntuple.tables.record_fields import WEIGHT, read_field
 from ntuple.tables.values import value_at
 from ntuple.td.step_sizes import (
-    ADAPTIVE_RECORD_BITS,
     AUTOSTEP,
     FIRST,
+    MEMORY_BITS,
     SECOND,
     TC,
     TD,
     THIRD,
-    WEIGHT,
     StepSize,
     update,
 )
@@ -71,7 +70,7 @@ def _recorded_afterstates(moves: int) -> list[tuple[rules.Board, float]]:
 class _Fixture:
     def __init__(self) -> None:
         self.rules = make_rules(3, 3)
-        self.network = make_network(PATTERNS, 3, 3, 50.0, ADAPTIVE_RECORD_BITS)
+        self.network = make_network(PATTERNS, 3, 3, 50.0, MEMORY_BITS["autostep"])
         self.truth = reference.Network(list(parse_network(PATTERNS, 3, 3)), 8, 50.0)
 
     def entries(self, board: rules.Board):
@@ -180,9 +179,9 @@ def test_first_visits_of_tc_are_td() -> None:
 def test_tuples_that_learn_share_the_whole_step(learn) -> None:
     """One update changes V by alpha delta for any number of frozen tuples."""
     game, board = make_rules(3, 3), ((1, 2, 3), (4, 5, 6), (0, 0, 1))
-    bits = ADAPTIVE_RECORD_BITS if learn is tc else 0
+    bits = MEMORY_BITS["autostep"] if learn is tc else None
     for frozen in range(3):
-        network = make_network("012,0134,0124", 3, 3, 9.0, record_bits=bits, frozen_tuples=frozen)
+        network = make_network("012,0134,0124", 3, 3, 9.0, memory_bits=bits, frozen_tuples=frozen)
         before, lookup = read_field(network), entries(game, network, board)
         assert learn(network, lookup, np.float32(19), np.float32(0.5)) == pytest.approx(10)
         assert learn(network, lookup, np.float32(14), np.float32(0.5)) == pytest.approx(0, abs=1e-5)

@@ -18,7 +18,7 @@ from ntuple.tables.patterns import parse_network
 from ntuple.tables.record_fields import read_field
 from ntuple.tables.values import value_at
 from ntuple.td.history import LONGEST_GAME, make_history, remember
-from ntuple.td.step_sizes import ADAPTIVE_RECORD_BITS, AUTOSTEP, FIRST, SECOND, TC, WEIGHT, StepSize
+from ntuple.td.step_sizes import AUTOSTEP, FIRST, MEMORY_BITS, SECOND, TC, StepSize
 from ntuple.td.step_sizes import TD as TD_RULE
 from ntuple.td.targets import (
     DELAYED,
@@ -93,7 +93,7 @@ class Both:
 
     def __init__(self, v_init: float = V_INIT) -> None:
         self.rules = make_rules(3, 3)
-        self.network = make_network(PATTERNS, 3, 3, v_init, ADAPTIVE_RECORD_BITS)
+        self.network = make_network(PATTERNS, 3, 3, v_init, MEMORY_BITS["autostep"])
         self.truth = reference.Network(list(parse_network(PATTERNS, 3, 3)), 8, v_init)
         self.counts = np.zeros(2)
 
@@ -126,7 +126,7 @@ class Both:
             theirs(game, self.truth.value, target_value, learn)
 
     def compare(self, rel: float = 1e-4) -> None:
-        weights = read_field(self.network, WEIGHT)
+        weights = read_field(self.network)
         scale = max(abs(weight) for weight in self.truth.weights.values())
         touched = {
             int(self.network.tables[m]) + number: entry for entry in self.truth.weights for _, m, number in [entry]
