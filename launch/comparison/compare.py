@@ -16,6 +16,7 @@ from launch.comparison.curves import (
 )
 from launch.comparison.figures import AXIS_LABELS, DARK, LIGHT, draw
 from launch.comparison.page import Picture, render
+from launch.comparison.searches import search_curves
 from launch.errors import UserError, warn
 from launch.files import write_text
 from launch.run.metrics import TILES
@@ -25,6 +26,8 @@ PAGE = "index.html"
 
 def compare(folders: Sequence[Path], x: str, tile: int, out: Path) -> None:
     """Write score.png, reach_<tile>.png and index.html into `out`, and print the results.
+
+    If a run was evaluated with a search of three or more efforts, searches.png is written too (`search_curves`).
 
     Args:
         folders: run folders of any learners.
@@ -47,6 +50,8 @@ def compare(folders: Sequence[Path], x: str, tile: int, out: Path) -> None:
         "score": _picture("mean score of evaluation", score_curves(runs, x), x, as_rate=False),
         f"reach_{tile}": _picture(f"games that reach {tile}", reach_curves(runs, x, tile), x, as_rate=True),
     }
+    if searches := search_curves(runs):
+        pictures["searches"] = _picture("mean score of searches", searches, "microseconds", as_rate=False)
     results = sorted(final_evaluations(runs), key=lambda result: -result["score_mean"])
     groups = group_results(results)
     page = render("2048: learning curves", _subtitle(runs, x), list(pictures.values()), results, groups)

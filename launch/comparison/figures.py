@@ -15,8 +15,9 @@ AXIS_LABELS = {
     "env_steps": "moves of training",
     "games": "games of training",
     "wall_hours": "hours of training",
+    "microseconds": "microseconds a move",
 }
-WIDE = 10.0  # the x-axis is logarithmic if the curves' last x differ by more than this factor
+WIDE = 10.0  # the x-axis of training is logarithmic if the curves' last x differ by more than this factor
 
 
 class Theme(NamedTuple):
@@ -52,7 +53,7 @@ def draw(curves: Sequence[Curve], x: str, y_label: str, as_rate: bool, theme: Th
 
     Args:
         curves: the curves.
-        x: the x-axis: env_steps, games or wall_hours.
+        x: the x-axis, a key of AXIS_LABELS.
         y_label: title of the figure, which names the y-axis.
         as_rate: whether y is a rate, drawn in percent from 0 to 100%.
         theme: colours.
@@ -69,7 +70,7 @@ def draw(curves: Sequence[Curve], x: str, y_label: str, as_rate: bool, theme: Th
     _dress(axes, theme)
     axes.set_xlabel(AXIS_LABELS[x])
     axes.set_title(y_label, loc="left", fontsize=11, fontweight="bold", color=theme.ink, pad=12)
-    if _differ_widely(curves):
+    if x == "microseconds" or _differ_widely(curves):
         axes.set_xscale("log")
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}") if x == "wall_hours" else EngFormatter(sep=""))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0) if as_rate else EngFormatter(sep=""))

@@ -8,6 +8,7 @@ import pytest
 
 from launch.cli import main
 from launch.comparison.curves import Run, reach_curves, read_run, score_curves
+from launch.comparison.searches import search_curves
 from launch.learners import registry
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -140,3 +141,39 @@ def test_a_run_in_its_first_minutes_is_left_out_with_a_warning(runs: list[str], 
     assert "warning: b has not been evaluated yet" in capsys.readouterr().err
     assert main(["compare", "runs/b", "--out", "out"]) == 2
     assert "none of these runs has been evaluated yet" in capsys.readouterr().err
+
+
+def _evaluated(run: Run, searches: dict[str, tuple[float, float]]) -> Run:
+    """Return the run with one evaluation for each search: mean score, moves/s."""
+    evaluations = [
+        {"run": run.name, "learner": run.learner, "search": name, "env_steps": 1, "games": 10, "score_mean": score}
+        | {"score_low": score - 1, "score_high": score + 2, "moves_per_second": speed}
+        for name, (score, speed) in searches.items()
+    ]
+    return run._replace(evaluations=evaluations)
+
+
+def test_searches_are_curves_over_the_time_of_a_move(tmp_path: Path):
+    (run,) = _write_runs(tmp_path, {"a": [(10, 100.0)]})
+    mcts = {"mcts-n4": (5.0, 1e5), "mcts-n140": (9.0, 1e3), "mcts-n20": (7.0, 1e4)}
+    mean = {f"mcts-n{n}-c=0.5-backup=mean": (float(n), 1e6 / n) for n in (1, 2, 3)}
+    plies = {f"expectimax-p{p}": (10.0 * p, 10.0**-p) for p in (1, 2, 3)}
+    others = {"1ply": (3.0, 1e6), "gumbel-n4": (1.0, 1e3), "gumbel-n16": (2.0, 1e2)}
+    curves = search_curves([_evaluated(run, mcts | mean | plies | others)])
+    assert [curve.label for curve in curves] == ["expectimax", "mcts", "mcts-c=0.5-backup=mean"]
+    np.testing.assert_allclose(curves[1].x, [10, 100, 1000])
+    np.testing.assert_allclose(curves[1].y, [5, 7, 9])
+    np.testing.assert_allclose(curves[1].low, [4, 6, 8])
+    np.testing.assert_allclose(curves[1].high, [7, 9, 11])
+    two = [_evaluated(run, mcts), _evaluated(run._replace(name="b"), mcts)]
+    assert [curve.label for curve in search_curves(two)] == ["a, mcts", "b, mcts"]
+
+
+def test_the_page_shows_searches_of_three_efforts(runs: list[str]):
+    result = next(Path(runs[0], "evaluations").glob("*.json"))
+    for n in (4, 16, 50):
+        other = json.loads(result.read_text()) | {"search": f"mcts-n{n}", "moves_per_second": 1e5 / n}
+        result.with_name(f"{n}.json").write_text(json.dumps(other))
+    assert main(["compare", *runs, "--out", "out"]) == 0
+    assert Path("out/searches.png").read_bytes().startswith(PNG)
+    assert "mean score of searches against microseconds a move" in Path("out/index.html").read_text()
