@@ -21,10 +21,11 @@ from typing import NamedTuple
 import numpy as np
 
 import ntuple
+from launch.bench.host import load_rows, table_rows
 from launch.bench.rows import REPEATS, Row
 from launch.errors import UserError
 from launch.learners.interfaces import Player
-from ntuple import NTupleConfig, NTupleLearner
+from ntuple import NTupleConfig, NTupleLearner, make_rules
 from ntuple.learning.config import StepSizeConfig
 from ntuple.lists import list_text
 from ntuple.tables.record_fields import read_field
@@ -68,7 +69,7 @@ class Cell(NamedTuple):
 
 
 def bench_ntuple(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) -> list[Row]:
-    """Measure compile times, moves per second and lost updates.
+    """Measure loads from memory, lines of a move, compile times, moves per second and lost updates.
 
     Moves per second are measured for each network, method and number of threads, best of five.
 
@@ -76,10 +77,13 @@ def bench_ntuple(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MO
         UserError: the environment variable TDL2048 is not the path of a program.
     """
     peer = find_peer()
-    rows = list(_compile_times())
+    rows = [*load_rows(), *_compile_times()]
     for network in networks:
         for method, rule in METHODS.items():
             learner = warmed(network, rule, warm_moves)
+            if method == "TD(0)":
+                config = learner.config
+                rows += table_rows(make_rules(config.rows, config.columns), learner.network, network)
             with tempfile.TemporaryDirectory() as folder:
                 rows += [measured(cell) for cell in _cells(learner, method, peer, Path(folder))]
             if method == "TC":

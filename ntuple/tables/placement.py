@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 NODES = Path("/sys/devices/system/node")
 MBIND, GET_MEMPOLICY = {"x86_64": (237, 239), "aarch64": (235, 236)}.get(platform.machine(), (0, 0))  # system calls
 DEFAULT, INTERLEAVE = 0, 3  # MPOL_DEFAULT, MPOL_INTERLEAVE
+LINE_BYTES = 64  # of a cache line
 
 
 def available_cores() -> int:
@@ -48,8 +49,15 @@ def pin(thread: int, threads: int) -> None:
 
 
 def zeros(count: int) -> NDArray[np.float32]:
-    """Return float32[count] of zeros whose pages are allocated at the first write, on the sockets in turn."""
-    weights = np.zeros(count, np.float32)  # numpy requests huge pages
+    """Return float32[count] of zeros whose pages are allocated at the first write, on the sockets in turn.
+
+    The first one begins a cache line. numpy alone would put it 16 bytes later, and each 16 weights that the layout of
+    the tables keeps together (ntuple.tables.layout) would be in two lines.
+    """
+    per_line = LINE_BYTES // 4
+    weights = np.zeros(count + per_line, np.float32)  # numpy requests huge pages
+    start = -weights.ctypes.data % LINE_BYTES // 4
+    weights = weights[start : start + count]
     nodes = own_nodes()
     if len(nodes) > 1 and _policy() in (DEFAULT, None) and not interleave(weights, nodes):
         warnings.warn(
