@@ -134,3 +134,12 @@ def test_cores_of_one_node_are_neighbours(tmp_path: Path, monkeypatch: pytest.Mo
 def test_lists_of_cores():
     assert _listed("0-2,5,8-9\n") == {0, 1, 2, 5, 8, 9}
     assert _listed("\n") == set()
+
+
+@pytest.mark.parametrize("count", [5, 100_000, 1 << 22])
+def test_tables_begin_a_cache_line(count: int):
+    array = placement.zeros(count)
+    assert array.size == count
+    assert array.ctypes.data % 64 == 0
+    assert array.flags.c_contiguous
+    assert not array.any()
