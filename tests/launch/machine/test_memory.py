@@ -25,7 +25,7 @@ def test_a_training_says_what_it_takes(toy_yaml: Path, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("config", "override", "words"),
     [
-        ("ntuple/8x6-otc", "ntuple.stages=2^5", ("4,294,967,296 weights of 16 bytes: 68.7 GB", "lower ntuple.stages")),
+        ("ntuple/8x6-otc", "ntuple.stages=2^5", ("4,294,967,296 weights of 12 bytes: 51.5 GB", "lower ntuple.stages")),
         (
             "muzero/tiny",
             "muzero.replay.capacity=1_024_000_000_000",
@@ -86,8 +86,8 @@ def test_an_n_tuple_learner_takes_what_was_said(tmp_path: Path, fraction: float,
     while learner.progress["env_steps"] < learner.env_steps_total:
         learner.advance()
     tables, *mean, checkpoint = registry.memory("ntuple", settings).values()
-    weights = tables // (16 if fraction else 4)
-    assert tables == learner.network.weights.nbytes
+    weights = tables // (12 if fraction else 4)
+    assert tables == learner.network.weights.nbytes + learner.network.memory.nbytes
     assert (mean, checkpoint) == ([4 * weights] if average else [], beside * weights)
     learner.save(tmp_path)
     del learner
