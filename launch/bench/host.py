@@ -15,9 +15,8 @@ from ntuple.game.episode import COLUMNS
 from ntuple.players.greedy import make_scratch
 from ntuple.players.memory_use import chase, gather, touch
 from ntuple.tables.network import VIEWS, Network
-from ntuple.tables.placement import LINE_BYTES
+from ntuple.tables.placement import LINE
 
-LINE = LINE_BYTES // 4  # weights of a line
 LOADS = 2_000_000
 LINES = 1 << 22  # of the table to load from: 256 MB, as 4x6 has
 MOVES = 4_000  # counted, after as many that are not
@@ -51,7 +50,7 @@ def load_rows(lines: int = LINES, loads: int = LOADS) -> list[Row]:
 
 
 def table_rows(rules: Rules, network: Network, name: str) -> list[Row]:
-    """Count the cache lines of weights that 1-ply play touches, and the share of huge pages behind the weights.
+    """Count the cache lines of weights that 1-ply play touches, and the share of the weights in huge pages.
 
     Args:
         rules: the game.
@@ -75,7 +74,7 @@ def table_rows(rules: Rules, network: Network, name: str) -> list[Row]:
 
 
 def huge_page_share(array: NDArray[np.float32]) -> float | None:
-    """Return the share of the memory of an array that huge pages back; None where the system does not report it."""
+    """Return the share of the memory of an array that is in huge pages; None where the system does not report it."""
     try:
         lines = Path("/proc/self/smaps").read_text().splitlines()
     except OSError:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from launch.comparison.curves import Curve, Run, final_evaluations
+from launch.comparison.figures import LIGHT
 
-EFFORT = re.compile(r"-[np](\d+)")  # simulations or plies in the name of a search, such as mcts-n140-c=0.5
+EFFORT = re.compile(r"-[np]\d+")  # simulations or plies in the name of a search, such as mcts-n140-c=0.5
 LEAST_POINTS = 3
-MOST_CURVES = 6  # the colours of a figure
+MOST_CURVES = len(LIGHT.lines)  # each has a colour of its own
 MICROSECONDS = 1e6
 
 

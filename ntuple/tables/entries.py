@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ntuple.game.bitboard import ONE, U2, U3, U8, ZERO, Board, Rules, flip, index_word, mirror, transpose
 from ntuple.game.jit import inline
 from ntuple.tables import simd
-from ntuple.tables.layout import pair, scramble
+from ntuple.tables.layout import place_of_index
 from ntuple.tables.network import VIEWS, Network
 from ntuple.tables.stages import stage_of
 
@@ -58,7 +58,7 @@ def place_of(network: Network, nibbles: np.uint32, m: int) -> np.uint32:
         The place.
     """
     if network.digits.size == 0:
-        return scramble(pair(nibbles, network.paired[m]), network.salts[m])
+        return place_of_index(nibbles, network.paired[m], network.salts[m])
     high = network.digits[nibbles >> U16] * network.levels**4
     return np.uint32(network.digits[nibbles & U16_MASK] + high)
 

@@ -87,6 +87,18 @@ def unscramble(place: np.uint32, salt: np.uint32) -> np.uint32:
 
 
 @inline
+def place_of_index(index: np.uint32, paired: np.uint32, salt: np.uint32) -> np.uint32:
+    """Return the place of an index in line order: paired, then scrambled."""
+    return scramble(pair(index, paired), salt)
+
+
+@inline
+def index_at_place(place: np.uint32, paired: np.uint32, salt: np.uint32) -> np.uint32:
+    """Return the index in line order of a place, the inverse of `place_of_index`."""
+    return pair(unscramble(place, salt), paired)
+
+
+@inline
 def smaller_index(index: np.uint32) -> np.uint32:
     """Return the index with every tile halved; a 2 becomes an empty cell."""
     occupied = index | index >> TWO
@@ -130,6 +142,13 @@ class Table(NamedTuple):
     salt: np.uint32  # see `scramble`
 
 
+@inline
+def _number_of(table: Table, index: int) -> np.uint64:
+    """Return the number of the entry of a plain index in an array of all tables."""
+    in_line = reorder(table.order, np.uint32(index))
+    return table.first + np.uint64(place_of_index(in_line, table.paired, table.salt))
+
+
 @kernel
 def read_table(array: NDArray[np.float32], table: Table, out: NDArray[np.float32]) -> None:
     """Copy a table into `out` in the plain order.
@@ -140,8 +159,7 @@ def read_table(array: NDArray[np.float32], table: Table, out: NDArray[np.float32
         out: float32[16^n], filled.
     """
     for index in range(out.size):
-        place = scramble(pair(reorder(table.order, np.uint32(index)), table.paired), table.salt)
-        out[index] = array[table.first + np.uint64(place)]
+        out[index] = array[_number_of(table, index)]
 
 
 @kernel
@@ -154,5 +172,4 @@ def write_table(array: NDArray[np.float32], table: Table, values: NDArray[np.flo
         values: float32[16^n], in the plain order.
     """
     for index in range(values.size):
-        place = scramble(pair(reorder(table.order, np.uint32(index)), table.paired), table.salt)
-        array[table.first + np.uint64(place)] = values[index]
+        array[_number_of(table, index)] = values[index]

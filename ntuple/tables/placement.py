@@ -23,6 +23,7 @@ NODES = Path("/sys/devices/system/node")
 MBIND, GET_MEMPOLICY = {"x86_64": (237, 239), "aarch64": (235, 236)}.get(platform.machine(), (0, 0))  # system calls
 DEFAULT, INTERLEAVE = 0, 3  # MPOL_DEFAULT, MPOL_INTERLEAVE
 LINE_BYTES = 64  # of a cache line
+LINE = LINE_BYTES // 4  # weights of a cache line
 
 
 def available_cores() -> int:
@@ -54,8 +55,7 @@ def zeros(count: int) -> NDArray[np.float32]:
     The first one begins a cache line. numpy alone would put it 16 bytes later, and each 16 weights that the layout of
     the tables keeps together (ntuple.tables.layout) would be in two lines.
     """
-    per_line = LINE_BYTES // 4
-    weights = np.zeros(count + per_line, np.float32)  # numpy requests huge pages
+    weights = np.zeros(count + LINE, np.float32)  # numpy requests huge pages
     start = -weights.ctypes.data % LINE_BYTES // 4
     weights = weights[start : start + count]
     nodes = own_nodes()

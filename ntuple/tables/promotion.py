@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ntuple.game.bitboard import ZERO
 from ntuple.game.jit import inline, kernel
 from ntuple.tables import placement
-from ntuple.tables.layout import pair, scramble, smaller_index, unscramble
+from ntuple.tables.layout import index_at_place, place_of_index, smaller_index
 from ntuple.tables.network import INTER, INTRA, PROMOTIONS, Network
 from ntuple.tables.placement import available_cores
 
@@ -72,8 +72,8 @@ def smaller_place(network: Network, place: np.uint32, m: int) -> np.uint32:
         half(i) of `weight_of`.
     """
     if network.digits.size == 0:
-        index = pair(unscramble(place, network.salts[m]), network.paired[m])
-        return scramble(pair(smaller_index(index), network.paired[m]), network.salts[m])
+        paired, salt = network.paired[m], network.salts[m]
+        return place_of_index(smaller_index(index_at_place(place, paired, salt)), paired, salt)
     smaller, unit = np.uint32(0), np.uint32(1)
     while place > 0:
         digit = place % network.levels

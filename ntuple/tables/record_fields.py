@@ -56,9 +56,9 @@ def write_field(network: Network, values: NDArray[np.float32], field: int = WEIG
 
 
 def _array_of(network: Network, field: int) -> NDArray[np.float32]:
-    """Return a field of all entries, a view float32[stages N] with steps."""
+    """Return a field of all entries, float32[stages N]; what the step size rule keeps is a view with steps."""
     if field == WEIGHT:
-        return network.weights[::1]
+        return network.weights
     return network.memory.reshape(-1, 1 << int(network.memory_bits))[:, field - 1]
 
 

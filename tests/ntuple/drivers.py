@@ -21,7 +21,7 @@ from ntuple.game.bitboard import (
 from ntuple.game.jit import kernel
 from ntuple.game.rng import mix, step
 from ntuple.tables.entries import Lookup, _find_plainly, find_entries, make_lookup
-from ntuple.tables.layout import pair, reorder, scramble
+from ntuple.tables.layout import place_of_index, reorder
 from ntuple.tables.network import VIEWS, Network, make_network
 from ntuple.tables.record_fields import write_field
 from ntuple.tables.values import value_at
@@ -102,7 +102,7 @@ def plain_moves(rules, network, lookup, boards, plies, values):
 @kernel
 def places_of(indices, order, paired, salt, out):
     for i in range(indices.size):
-        out[i] = scramble(pair(reorder(order, indices[i]), paired), salt)
+        out[i] = place_of_index(reorder(order, indices[i]), paired, salt)
 
 
 def entries(rules: Rules, network, board: reference.Board) -> Lookup:
