@@ -2,6 +2,7 @@
 #   make demo    train, evaluate and compare both learners (under 10 minutes on 2 idle cores; continues if it was stopped)
 #   make test    the fast tests;  make test-slow  the slow ones;  make check  format, lint, types
 #   make test-cluster  submit on a real SLURM, which it installs and starts (root, Debian)
+#   make test-browser  the pages in a real Chromium, which it installs (root, Debian)
 #   make test-mutants  106 faults put into the code one at a time: the fast tests must catch each (15 minutes on a core)
 #   make bench   the environment against pgx and jumanji, n-tuples against TDL2048+ if the variable TDL2048 names its
 #                binary, the search against mctx
@@ -16,7 +17,7 @@ RUN := $(BIN)/muzero2048
 WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, (os.cpu_count() or 1) + 1))')
 DEMO := runs/quick-ntuple runs/quick-muzero
 
-.PHONY: demo test fast-tests test-slow test-cluster test-mutants check bench lock clean
+.PHONY: demo test fast-tests test-slow test-cluster test-browser test-mutants check bench lock clean
 
 demo: $(READY)
 	$(RUN) train configs/quick/ntuple.yaml --resume
@@ -27,7 +28,7 @@ demo: $(READY)
 # The checks run at the same time as the tests.
 test: $(READY)
 	$(MAKE) --no-print-directory -j2 check fast-tests
-	@echo "left out: the tests on a real SLURM (make test-cluster) and the slow ones (make test-slow)"
+	@echo "left out: make test-cluster (a real SLURM), make test-browser (a real Chromium), make test-slow"
 
 fast-tests: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --durations 20
@@ -44,6 +45,11 @@ test-cluster: $(READY)
 	tests/cluster/up.sh $(CLUSTER)
 	SLURM_CONF=$(CLUSTER)/slurm.conf $(BIN)/python -m pytest -m cluster tests/cluster; \
 		code=$$?; tests/cluster/down.sh $(CLUSTER); exit $$code
+
+# Installs Debian's Chromium if needed.
+test-browser: $(READY)
+	command -v chromium || { apt-get update && apt-get install -y --no-install-recommends chromium; }
+	$(BIN)/python -m pytest -m browser tests/browser
 
 test-mutants: $(READY)
 	$(BIN)/python tests/mutants.py

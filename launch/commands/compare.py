@@ -4,16 +4,28 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launch.commands.parser import add_runs
-
 if TYPE_CHECKING:
     from launch.commands.parser import Commands
 
 
 def add(commands: "Commands") -> None:
     """Add the command."""
-    parser = commands.add_parser("compare", help="draw the learning curves of runs, with a table of their results")
-    add_runs(parser, "run folders of any learners")
+    parser = commands.add_parser("compare", help="draw the learning curves of runs, with tables of their results")
+    parser.add_argument(
+        "runs",
+        nargs="*",
+        metavar="RUN|GROUP|GLOB",
+        help="run folders, folders of runs, patterns in quotes, or groups (default: all of --runs-folder)",
+    )
+    parser.add_argument("--where", action="append", default=[], metavar="KEY=VALUE", help="only runs with this value")
+    parser.add_argument("--since", metavar="DATE", help="only runs written since, e.g. 2026-11-24 or 2026-11-24T08:00")
+    parser.add_argument(
+        "--by",
+        default="run.group",
+        metavar="KEY[,KEY]",
+        help="runs with equal values are seeds of one curve; the second key sets the dashes (default: run.group)",
+    )
+    parser.add_argument("--runs-folder", type=Path, default=Path("runs"), help="folder of runs (default: runs)")
     parser.add_argument("--x", choices=("env_steps", "games", "wall_hours"), default="env_steps", help="the x axis")
     parser.add_argument("--tile", type=int, default=2048, help="tile whose reach rate is drawn (default: 2048)")
     parser.add_argument("--out", type=Path, default=Path("comparison"), help="folder to write to (default: comparison)")
@@ -21,7 +33,8 @@ def add(commands: "Commands") -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from launch.comparison.compare import compare
+    from launch.comparison.compare import Selection, compare
 
-    compare(arguments.runs, arguments.x, arguments.tile, arguments.out)
+    selection = Selection(arguments.runs, arguments.where, arguments.since, arguments.runs_folder)
+    compare(selection, arguments.by.split(","), arguments.x, arguments.tile, arguments.out)
     return 0

@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from launch.config import completion
@@ -99,8 +98,3 @@ def is_baseline(arguments: argparse.Namespace) -> bool:
     if arguments.board and not found:
         raise UserError("--board is for random, greedy and heuristic; a checkpoint holds its own board")
     return found
-
-
-def add_runs(parser: argparse.ArgumentParser, text: str) -> None:
-    """Add one or more run folders."""
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help=text)

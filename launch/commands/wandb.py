@@ -1,9 +1,10 @@
 """`muzero2048 wandb`."""
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launch.commands.parser import Parser, add_runs
+from launch.commands.parser import Parser
 
 if TYPE_CHECKING:
     from launch.commands.parser import Commands
@@ -14,7 +15,7 @@ def add(commands: "Commands") -> None:
     parser = commands.add_parser("wandb", help="write the wandb run of a training again")
     tools = parser.add_subparsers(required=True, metavar="TOOL", parser_class=Parser)
     tool = tools.add_parser("rebuild", help="from metrics.jsonl, whole and offline: after kills, before `wandb sync`")
-    add_runs(tool, "run folders")
+    tool.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders")
     tool.set_defaults(run=_run)
 
 

@@ -1,65 +1,74 @@
-"""`muzero2048 compare`: learning curves of runs on one axis, as figures, an HTML page, and a printed table."""
+"""`muzero2048 compare`: learning curves of runs on one axis, as a page, figures, CSV files, and a printed table."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
-from launch.comparison.curves import (
-    Curve,
-    GroupResult,
-    Run,
-    final_evaluations,
-    group_results,
-    reach_curves,
-    read_run,
-    score_curves,
-)
-from launch.comparison.figures import AXIS_LABELS, DARK, LIGHT, draw
-from launch.comparison.page import Picture, render
+from launch.comparison.content import Content
+from launch.comparison.curves import REACH, SCORE, Curve, make_curves, values_of
+from launch.comparison.export import csv_files
+from launch.comparison.figures import SUFFIXES, Line, draw, line_of
+from launch.comparison.finals import Group, differences, final_evaluations, make_groups
+from launch.comparison.page import render
+from launch.comparison.runs import Run, read_run
 from launch.comparison.searches import search_curves
+from launch.comparison.selection import check_key, select
 from launch.errors import UserError, warn
-from launch.files import write_text
 from launch.run.metrics import TILES
 
 PAGE = "index.html"
+GROUP = "run.group"
+# Points of a series: as many as keep the page's data below PAGE_BYTES, in these limits. A point takes 4 numbers of 4
+# bytes in base64, and 2 more with a band.
+MOST_POINTS, FEWEST_POINTS = 400, 96
+PAGE_BYTES = 8_000_000
+POINT_BYTES = 30
 
 
-def compare(folders: Sequence[Path], x: str, tile: int, out: Path) -> None:
-    """Write score.png, reach_<tile>.png and index.html into `out`, and print the results.
+class Selection(NamedTuple):
+    """Which runs are compared, see `launch.comparison.selection.select`."""
 
-    If a run was evaluated with a search of three or more efforts, searches.png is written too (`search_curves`).
+    names: Sequence[str]
+    where: Sequence[str]
+    since: str | None
+    runs_folder: Path
+
+
+def compare(selection: Selection, keys: Sequence[str], x: str, tile: int, out: Path) -> None:
+    """Write index.html, figures as PNG and SVG, and CSV files into `out`, and print the results.
+
+    If a run was evaluated with a search of three or more efforts, its figure is written too (`search_curves`).
 
     Args:
-        folders: run folders of any learners.
-        x: the x-axis of the figures: env_steps, games or wall_hours.
+        selection: the runs. Damaged ones cause a warning and are left out.
+        keys: dotted keys of configs. Runs of one learner with equal values of all keys are seeds of one curve.
+        x: the x-axis of the figures: env_steps, games or wall_hours. The page can change its own.
         tile: the tile of the figure of reach rates.
         out: the output folder; it is made if it does not exist.
 
     Raises:
-        UserError: a folder is not a run folder, no run has been evaluated, or `out` cannot be written.
+        UserError: no run is selected or has been evaluated, a key is unknown, or `out` cannot be written.
     """
     if tile not in TILES:
         raise UserError(f"--tile is {tile}; give one of {', '.join(map(str, TILES))}")
-    runs = [read_run(folder) for folder in folders]
-    for run in runs:
-        if not run.rows:
-            warn(f"{run.name} has not been evaluated yet and is left out of the figures")
-    if not any(run.rows for run in runs):
+    configs = select(*selection)
+    for key in keys:
+        check_key(key, configs, "--by")
+    runs = _read(configs)
+    curves = make_curves(runs, keys, _most_points(runs, keys))
+    results = final_evaluations(runs)
+    if not results and not any(SCORE in curve.series for curve in curves):
         raise UserError("none of these runs has been evaluated yet; set run.evaluate_env_steps, or wait for the end")
-    pictures = {
-        "score": _picture("mean score of evaluation", score_curves(runs, x), x, as_rate=False),
-        f"reach_{tile}": _picture(f"games that reach {tile}", reach_curves(runs, x, tile), x, as_rate=True),
-    }
-    if searches := search_curves(runs):
-        pictures["searches"] = _picture("mean score of searches", searches, "microseconds", as_rate=False)
-    results = sorted(final_evaluations(runs), key=lambda result: -result["score_mean"])
-    groups = group_results(results)
-    page = render("2048: learning curves", _subtitle(runs, x), list(pictures.values()), results, groups)
+    groups = make_groups(results, keys)
+    searches = search_curves(results)
+    content = Content(_subtitle(runs), x, tile, curves, groups, differences(groups), searches)
+    files = {PAGE: render(content, out).encode()} | _figures(curves, searches, x, tile)
+    files |= {name: text.encode() for name, text in csv_files(content).items()}
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for name, picture in pictures.items():
-            (out / f"{name}.png").write_bytes(picture.light)
-        write_text(out / PAGE, page)
+        for name, data in files.items():
+            (out / name).write_bytes(data)
     except OSError as error:
         raise UserError(f"cannot write to {out}: {error.strerror}; give another --out") from error
     for result in results:
@@ -72,22 +81,58 @@ def compare(folders: Sequence[Path], x: str, tile: int, out: Path) -> None:
     print(f"wrote {out / PAGE}")
 
 
-def _group_line(group: GroupResult) -> str:
+def _read(configs: dict[Path, dict[str, object]]) -> list[Run]:
+    """Read the selected runs; warn about damaged ones and leave them out."""
+    runs = []
+    for folder, config in configs.items():
+        try:
+            run = read_run(folder, config)
+        except UserError as error:
+            warn(f"{folder} is left out: {error}")
+            continue
+        if SCORE not in run.columns:
+            warn(f"{run.name} has not been evaluated yet and is left out of the curves of scores")
+        runs.append(run)
+    if not runs:
+        raise UserError("no selected run can be read")
+    return runs
+
+
+def _most_points(runs: Sequence[Run], keys: Sequence[str]) -> int:
+    """Return how many points each series may have, see PAGE_BYTES."""
+    series = {(run.learner, *map(str, values_of(run, keys)), metric) for run in runs for metric in run.columns}
+    return min(MOST_POINTS, max(FEWEST_POINTS, PAGE_BYTES // (POINT_BYTES * max(len(series), 1))))
+
+
+def _figures(curves: Sequence[Curve], searches: Sequence[Line], x: str, tile: int) -> dict[str, bytes]:
+    """Return the files of the figures by name."""
+    figures = {
+        "score": ("mean score of evaluation", _lines(curves, SCORE, x), x, False),
+        f"reach_{tile}": (f"games that reach {tile}", _lines(curves, f"{REACH}{tile}", x), x, True),
+        "searches": ("mean score of searches", searches, "microseconds", False),
+    }
+    return {
+        f"{name}.{suffix}": draw(lines, axis, title, as_rate, suffix)
+        for name, (title, lines, axis, as_rate) in figures.items()
+        for suffix in SUFFIXES
+        if lines
+    }
+
+
+def _lines(curves: Sequence[Curve], metric: str, x: str) -> list[Line]:
+    return [line_of(curve.label, curve.series[metric], x) for curve in curves if metric in curve.series]
+
+
+def _group_line(group: Group) -> str:
     score = group.score
     seeds = "1 seed, interval of its games alone" if group.seeds == 1 else f"interval over {group.seeds} seeds"
     return (
-        f"group {group.group:<18} {group.learner:<8} mean {score.value:>10,.0f}"
+        f"group {group.label:<18} {group.learner:<8} mean {score.value:>10,.0f}"
         f"  ({score.low:,.0f} to {score.high:,.0f}), {seeds}, {group.games:,} games, {group.search}"
     )
 
 
-def _picture(title: str, curves: Sequence[Curve], x: str, as_rate: bool) -> Picture:
-    light, dark = (draw(curves, x, title, as_rate, theme) for theme in (LIGHT, DARK))
-    return Picture(f"{title} against {AXIS_LABELS[x]}", light, dark)
-
-
-def _subtitle(runs: Sequence[Run], x: str) -> str:
+def _subtitle(runs: Sequence[Run]) -> str:
     learners = sorted({run.learner for run in runs})
     count = f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
-    made = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-    return f"{count} of {' and '.join(learners)}, against {AXIS_LABELS[x]}. Made {made}."
+    return f"{count} of {' and '.join(learners)}. Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC."

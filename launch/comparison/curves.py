@@ -1,197 +1,215 @@
-"""Learning curves read from run folders: one curve for each group and learner, with an interval as its band.
+"""Curves of metrics: one for each experiment, from its seeds, with 95% intervals as bands.
 
-Shapes: `P` points of a curve, `K` seeds.
+Shapes: `K` seeds, `R` rows of a run, `P` points of a curve.
+
+A curve of several seeds has points where the seed with the most rows has them, within the moves that all seeds cover.
+The other seeds are interpolated linearly at these moves. Games and hours at a point are means over the seeds.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
+from scipy.stats import trim_mean
 
-from launch.config.experiment import CONFIG_FILE, load_experiment
-from launch.errors import UserError, warn
-from launch.evaluation.intervals import Interval, student, student_of_rates, wilson
-from launch.evaluation.result import FOLDER, read_result
-from launch.evaluation.summary import Summary
-from launch.run.metrics import Row
-from launch.run.tracking import METRICS_FILE, read_metrics
+from launch.comparison.runs import X_AXES, Run
+from launch.evaluation.intervals import student_band, wilson_band
 
-RESULT_KEYS = ("board", "run", "group", "learner", "training_seed", "seed", "env_steps", "wall_hours", "search",
-               *Summary._fields)  # fmt: skip
+SCORE, LOW, HIGH, GAMES = "eval/score_mean", "eval/score_low", "eval/score_high", "eval/games"
+REACH = "eval/reach_"
+BAND_OF_GAMES = (LOW, HIGH)  # metrics that are the band of SCORE, not curves
+RESAMPLES = 400  # of the seeds, for a band of the interquartile mean
 
 Points = Float64[np.ndarray, " P"]
-
-# (values of the seeds, number of games of all seeds) -> the mean and its interval
-OverSeeds = Callable[[Float64[np.ndarray, " K"], int | float], Interval]
+Seeds = Float64[np.ndarray, "K P"]
 
 
-class Run(NamedTuple):
-    """The evaluations of one run: rows of metrics.jsonl that have an evaluation, and evaluations/*.json."""
+class Band(NamedTuple):
+    """A line, and its interval if there is one."""
 
-    name: str
-    group: str
-    learner: str
-    seed: int
-    rows: list[Row]
-    evaluations: list[dict[str, Any]]
+    y: Points
+    low: Points | None
+    high: Points | None
+
+
+class Series(NamedTuple):
+    """One metric of a curve: against moves, with the games and hours at the same points."""
+
+    x: dict[str, Points]  # by X_AXES
+    mean: Band
+    iqm: Band | None  # the interquartile mean of the seeds; None for one seed, and for metrics other than scores
 
 
 class Curve(NamedTuple):
-    """A line with its band: the 95% interval of the games of one seed, or of the mean over several seeds."""
+    """The metrics of one experiment: of one run, or of the seeds that have the same values of the keys."""
 
     label: str
+    values: tuple[Any, ...]  # of the keys by which runs are grouped
     learner: str
-    x: Points
-    y: Points
-    low: Points
-    high: Points
+    runs: list[Run]
+    series: dict[str, Series]  # by metric
+
+    @property
+    def last_score(self) -> float:
+        """The last mean score of an evaluation; -inf if there was none."""
+        return float(self.series[SCORE].mean.y[-1]) if SCORE in self.series else -np.inf
 
 
-def read_run(folder: Path) -> Run:
-    """Read a run folder.
-
-    Raises:
-        UserError: the folder is not a run folder, or a file in it is damaged.
-    """
-    for name in (CONFIG_FILE, METRICS_FILE):
-        if not (folder / name).is_file():
-            raise UserError(f"{folder} is not a run folder: it has no {name}; give runs/<name>")
-    experiment = load_experiment(folder)
-    return Run(
-        name=experiment.run.name,
-        group=experiment.run.group,
-        learner=experiment.learner,
-        seed=experiment.run.seed,
-        rows=[row for row in read_metrics(folder) if "eval/score_mean" in row],
-        evaluations=[read_result(file, RESULT_KEYS) for file in sorted((folder / FOLDER).glob("*.json"))],
-    )
-
-
-def score_curves(runs: Sequence[Run], x: str) -> list[Curve]:
-    """Return curves of the mean score in evaluations.
-
-    The band is the interval of the games for one seed, and `student`'s interval of the seeds' means for several seeds.
+def make_curves(runs: Sequence[Run], keys: Sequence[str], points: int) -> list[Curve]:
+    """Return the curves of runs, the highest last score first.
 
     Args:
-        runs: the runs.
-        x: the x-axis: env_steps, games or wall_hours.
+        runs: the runs; those without rows are left out.
+        keys: dotted keys of configs. Runs of one learner with equal values of all keys are the seeds of one curve.
+        points: most points of a series, see `kept_points`.
 
     Returns:
-        One curve for each group and learner.
-    """
-    return _curves(runs, x, _score, lambda means, games: student(means))
-
-
-def reach_curves(runs: Sequence[Run], x: str, tile: int) -> list[Curve]:
-    """Return curves of the rate of games that reach a tile.
-
-    The band is Wilson's interval for one seed, and that of `student_of_rates` for several seeds.
-
-    Args:
-        runs: the runs.
-        x: the x-axis: env_steps, games or wall_hours.
-        tile: the tile, such as 2048.
-
-    Returns:
-        One curve for each group and learner.
-    """
-    return _curves(runs, x, _rate(tile), student_of_rates)
-
-
-def final_evaluations(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Return for each run and search the evaluation after the most moves; of several, the one with the most games."""
-    found = []
-    for run in runs:
-        by_search = sorted(run.evaluations, key=lambda result: result["search"])
-        for _, results in groupby(by_search, key=lambda result: result["search"]):
-            found.append(max(results, key=lambda result: (result["env_steps"], result["games"])))
-    return found
-
-
-class GroupResult(NamedTuple):
-    """The final evaluations of the seeds of one experiment, after the same number of moves and with the same search."""
-
-    group: str
-    learner: str
-    search: str
-    env_steps: int
-    seeds: int
-    games: int  # of all seeds together
-    score: Interval  # mean score with the interval of its games (one seed) or of the mean over seeds (several)
-
-
-def group_results(results: Sequence[dict[str, Any]]) -> list[GroupResult]:
-    """Group final evaluations by group, learner, search and env_steps; the best group comes first.
-
-    Seeds of a group that were evaluated on the same games cause a warning: see `student`.
+        The curves. Seeds whose moves have no range in common are curves of their own.
     """
 
-    def key(result: dict[str, Any]) -> tuple[Any, ...]:
-        return tuple(result[name] for name in ("group", "learner", "search", "env_steps"))
+    def place(run: Run) -> tuple[str, str]:
+        return run.learner, repr(values_of(run, keys))
 
-    groups = [list(seeds) for _, seeds in groupby(sorted(results, key=key), key=key)]
-    return sorted((_group_result(seeds) for seeds in groups), key=lambda result: -result.score.value)
-
-
-def _group_result(seeds: list[dict[str, Any]]) -> GroupResult:
-    first, games = seeds[0], sum(result["games"] for result in seeds)
-    place = (first["group"], first["learner"], first["search"], first["env_steps"])
-    if len(seeds) == 1:
-        score = Interval(first["score_mean"], first["score_low"], first["score_high"])
-        return GroupResult(*place, 1, games, score)
-    if len({result["seed"] for result in seeds}) < len(seeds):
-        warn(
-            f"seeds of {first['group']} ({first['search']}) were evaluated on the same games, whose luck their interval"
-            " leaves out; evaluate them again without --seed"
+    curves = []
+    for _, group in groupby(sorted((run for run in runs if run.columns), key=place), key=place):
+        seeds = list(group)
+        apart = max(_moves(run)[0] for run in seeds) > min(_moves(run)[-1] for run in seeds)
+        curves += (
+            [_curve([run], keys, run.name, points) for run in seeds] if apart else [_curve(seeds, keys, "", points)]
         )
-    return GroupResult(*place, len(seeds), games, student([result["score_mean"] for result in seeds]))
+    return sorted(curves, key=lambda curve: -curve.last_score)
 
 
-def _score(row: Row) -> Interval:
-    return Interval(row["eval/score_mean"], row["eval/score_low"], row["eval/score_high"])
+def _moves(run: Run) -> Float64[np.ndarray, " R"]:
+    return run.columns["env_steps"]
 
 
-def _rate(tile: int) -> Callable[[Row], Interval]:
-    return lambda row: wilson(row[f"eval/reach_{tile}"], row["eval/games"])
+def values_of(run: Run, keys: Sequence[str]) -> tuple[Any, ...]:
+    """Return the values of dotted keys in a run's config, None for a key that it lacks."""
+    return tuple(run.config.get(key) for key in keys)
 
 
-def _curves(runs: Sequence[Run], x: str, value: Callable[[Row], Interval], over_seeds: OverSeeds) -> list[Curve]:
-    def key(run: Run) -> tuple[str, str]:
-        return run.group, run.learner
-
-    drawable = sorted((run for run in runs if run.rows), key=key)
-    groups = [list(seeds) for _, seeds in groupby(drawable, key=key)]
-    groups.sort(key=_last_score, reverse=True)  # the same order in every figure, so that a curve keeps its colour
-    return [curve for seeds in groups for curve in _merge(seeds, [_curve(run, x, value) for run in seeds], over_seeds)]
-
-
-def _last_score(seeds: list[Run]) -> float:
-    return max(run.rows[-1]["eval/score_mean"] for run in seeds)
-
-
-def _curve(run: Run, x: str, value: Callable[[Row], Interval]) -> Curve:
-    y, low, high = np.array([value(row) for row in run.rows], np.float64).T
-    axis = np.array([row[x] for row in run.rows], np.float64)
-    return Curve(f"{run.group} ({run.learner})", run.learner, axis, y, low, high)
+def _curve(runs: list[Run], keys: Sequence[str], name: str, points: int) -> Curve:
+    values = values_of(runs[0], keys)
+    words = name or ", ".join(
+        str(value) if key == "run.group" else f"{key.rpartition('.')[2]}={value}"
+        for key, value in zip(keys, values, strict=True)
+    )
+    seeds = f"{len(runs)} seeds" if len(runs) > 1 else "1 seed"
+    label = f"{words} ({runs[0].learner}), {seeds}"
+    names = [name for name in runs[0].columns if name not in (*X_AXES, *BAND_OF_GAMES)]
+    series = {name: found for name in names if (found := _series(runs, name, points)) is not None}
+    return Curve(label, values, runs[0].learner, runs, series)
 
 
-def _merge(runs: list[Run], curves: list[Curve], over_seeds: OverSeeds) -> list[Curve]:
-    """Merge the curves of seeds into their mean, with the interval of this mean as its band.
-
-    Seeds are evaluated at slightly different x. Each curve is interpolated linearly at the x of all curves, within the
-    range that all curves cover. If there is no such range, the curves are returned separately.
-    """
-    if len(curves) == 1:
-        return [curves[0]._replace(label=f"{curves[0].label}, 1 seed")]
-    start, end = max(curve.x[0] for curve in curves), min(curve.x[-1] for curve in curves)
+def _series(runs: Sequence[Run], name: str, points: int) -> Series | None:
+    """Return one metric of the runs; None if not all of them have it at common moves."""
+    if not all(name in run.columns for run in runs):
+        return None
+    here = [~np.isnan(run.columns[name]) for run in runs]
+    if len(runs) == 1:
+        columns = {key: column[here[0]] for key, column in runs[0].columns.items()}
+        band = _band_of_one(columns, name)
+        kept = kept_points(band, points)
+        return Series({axis: columns[axis][kept] for axis in X_AXES}, _at(band, kept), None)
+    moves = [_moves(run)[mask] for run, mask in zip(runs, here, strict=True)]
+    start, end = max(x[0] for x in moves), min(x[-1] for x in moves)
     if start > end:
-        return [curve._replace(label=f"{run.name} ({run.learner})") for run, curve in zip(runs, curves, strict=True)]
-    places = np.unique(np.concatenate([curve.x for curve in curves]))
-    x = places[(places >= start) & (places <= end)]
-    games = sum(run.rows[0]["eval/games"] for run in runs)  # of all seeds together, at each x
-    seeds = np.stack([np.interp(x, curve.x, curve.y) for curve in curves])
-    y, low, high = np.array([over_seeds(values, games) for values in seeds.T], np.float64).T
-    return [Curve(f"{curves[0].label}, {len(curves)} seeds", curves[0].learner, x, y, low, high)]
+        return None
+    longest = max(moves, key=len)
+    x = np.unique(np.concatenate([longest[(longest >= start) & (longest <= end)], [start, end]]))
+
+    def at(key: str) -> Seeds:
+        """Return a metric of all seeds at x."""
+        columns = [run.columns[key][mask] for run, mask in zip(runs, here, strict=True)]
+        return np.stack([np.interp(x, place, column) for place, column in zip(moves, columns, strict=True)])
+
+    values = at(name)
+    places = {"env_steps": x, **{axis: at(axis).mean(axis=0) for axis in X_AXES[1:]}}
+    mean, low, high = student_band(values)
+    if name.startswith(REACH):
+        _, least, most = wilson_band(mean, at(GAMES).sum(axis=0))  # if all rates are 0, or all 1, their variance is 0
+        low, high = np.clip(np.minimum(low, least), 0, 1), np.clip(np.maximum(high, most), 0, 1)
+    band = Band(mean, low, high)
+    kept = kept_points(band, points)
+    is_score = name == SCORE or name.startswith(REACH)
+    iqm = interquartile_band(values[:, kept]) if is_score else None
+    return Series({axis: place[kept] for axis, place in places.items()}, _at(band, kept), iqm)
+
+
+def _band_of_one(columns: dict[str, Any], name: str) -> Band:
+    """Return the band of one run: the interval of the games of its evaluations, or none."""
+    y = columns[name]
+    if name == SCORE:
+        return Band(y, columns[LOW], columns[HIGH])
+    if name.startswith(REACH):
+        return Band(*wilson_band(y, columns[GAMES]))
+    return Band(y, None, None)
+
+
+def interquartile_band(values: Seeds) -> Band:
+    """Return the mean of the middle half of the seeds, with a bootstrap interval of 95%.
+
+    The seeds are resampled with replacement RESAMPLES times, the same draws for all points, and the interval goes from
+    the 2.5% to the 97.5% quantile. With fewer than four seeds no seed is left out. (Agarwal et al. 2021, sec. 4, with
+    one task: one stratum.)
+
+    Args:
+        values: a metric of the seeds.
+
+    Returns:
+        The band.
+    """
+    draws = np.random.default_rng(0).integers(0, len(values), (RESAMPLES, len(values)))
+    means = trim_mean(values[draws], 0.25, axis=1)
+    low, high = np.quantile(means, (0.025, 0.975), axis=0)
+    return Band(trim_mean(values, 0.25, axis=0), low, high)
+
+
+def kept_points(band: Band, points: int) -> Int64[np.ndarray, " Q"]:
+    """Return the numbers of about `points` points or fewer that show a line and its band as all points do.
+
+    The points are divided into equal parts, and also into parts that grow as the x-axis of a logarithmic figure. Of
+    each part the lowest and the highest value of the line and of its band stay. So do both ends.
+    """
+    size = len(band.y)
+    if size <= points:
+        return np.arange(size)
+    parts = max(points // 8, 1)
+    low, high = band.y if band.low is None else band.low, band.y if band.high is None else band.high
+    kept = {0, size - 1}
+    for edges in (np.linspace(0, size, parts + 1), np.geomspace(1, size + 1, parts + 1) - 1):
+        for first, end in zip(edges[:-1].astype(int), edges[1:].astype(int), strict=True):
+            if end > first:
+                kept |= {first + int(np.argmin(y[first:end])) for y in (band.y, low)}
+                kept |= {first + int(np.argmax(y[first:end])) for y in (band.y, high)}
+    return np.array(sorted(kept))
+
+
+def _at(band: Band, at: Int64[np.ndarray, " Q"]) -> Band:
+    y, low, high = band
+    return Band(y[at], None if low is None else low[at], None if high is None else high[at])
+
+
+def value_at(series: Series, axis: str, x: float) -> tuple[float, float, float]:
+    """Return the line and the ends of its band at a place of an axis, interpolated."""
+    y, low, high = series.mean
+    places = series.x[axis]
+    parts = (y, y if low is None else low, y if high is None else high)
+    value, bottom, top = (float(np.interp(x, places, part)) for part in parts)
+    return value, bottom, top
+
+
+def first_reach(series: Series, axis: str, level: float) -> float | None:
+    """Return where a line first reaches a level, interpolated; None if it does not."""
+    y, x = series.mean.y, series.x[axis]
+    reached = np.flatnonzero(y >= level)
+    if not reached.size:
+        return None
+    i = int(reached[0])
+    if i == 0:
+        return float(x[0])
+    share = (level - y[i - 1]) / (y[i] - y[i - 1])
+    return float(x[i - 1] + share * (x[i] - x[i - 1]))

@@ -1,133 +1,85 @@
-"""The HTML page of a comparison: figures, tables and notes in one file without links."""
+"""The HTML page of a comparison: one file that works from disk, with plotly.js inside it and no request to anywhere."""
 
-import base64
+import json
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from launch.comparison.curves import GroupResult
-from launch.comparison.tables import reached_tiles, shared_cells
-from launch.evaluation.summary import short_number
+from plotly.offline import get_plotlyjs
+
+from launch.comparison.budgets import costs
+from launch.comparison.content import Content
+from launch.comparison.figures import Line
+from launch.comparison.page_data import figure_data
+from launch.comparison.page_tables import config_table, cost_table, difference_table, group_table, standing_table
+
+HERE = Path(__file__)
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
+NOTES = """Scores and rates are those of whole games played without exploration. Bands and ± are 95% intervals. For one
+seed the interval contains the variance between games of the same network, but not the variance between training seeds.
+For several seeds it is Student's interval of the mean over training seeds and contains both, or, if chosen, a bootstrap
+interval of the interquartile mean, which is too narrow for few seeds. Games and hours at a point of
+several seeds are their means at that number of moves. Training time does not include evaluation and saving. Markers are
+evaluations after training, which by default have a seed of their own; a dotted line joins three or more of one run and
+search."""
 
 
-class Picture(NamedTuple):
-    """A figure as PNG files for light and dark pages."""
-
-    description: str
-    light: bytes
-    dark: bytes
-
-
-STYLE = Path(__file__).with_suffix(".css")
-
-
-def render(
-    title: str,
-    subtitle: str,
-    pictures: Sequence[Picture],
-    results: Sequence[dict[str, Any]],
-    groups: Sequence[GroupResult],
-) -> str:
-    """Return the page.
+def render(content: Content, out: Path) -> str:
+    """Return the text of the page.
 
     Args:
-        title: title of the page.
-        subtitle: line below the title.
-        pictures: the figures.
-        results: final evaluations (result files, launch/evaluation/result.py), best first.
-        groups: the same results by experiment, best first.
+        content: what it shows.
+        out: folder of the page, from which it links to the configs of runs.
 
     Returns:
         The HTML text.
     """
-    figures = "\n".join(_figure(picture) for picture in pictures)
+    data = json.dumps(figure_data(content), allow_nan=False).replace("<", "\\u003c")
+    title = "2048: learning curves"
     return f"""<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title><style>{STYLE.read_text(encoding="utf-8")}</style></head>
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<link rel="icon" href="data:,">
+<title>{title}</title><style>{HERE.with_suffix(".css").read_text(encoding="utf-8")}</style></head>
 <body>
-<h1>{escape(title)}</h1>
-<p class="soft">{escape(subtitle)}</p>
-<div class="figures">
-{figures}
-</div>
-<h2>Experiments</h2>
-{_group_table(groups)}
+<h1>{title}</h1>
+<p class="soft">{escape(content.subtitle)}</p>
+{_controls()}
+<div id="curves" class="figure" role="img" aria-label="learning curves"></div>
+{_searches(content.searches)}
 <h2>Final evaluations</h2>
-{_table(results)}
-<p><small>Scores and rates are those of whole games played without exploration. Bands and ± are 95% intervals. For one
-seed the interval contains the variance between games of the same network, but not the variance between training
-seeds. For several seeds it is Student's interval of the mean over training seeds, and contains both variances. The
-tables show evaluations after training, which by default have a seed of their own. Training time does not include
-evaluation and saving.</small></p>
+{group_table(content.groups, out)}
+<h2>Is a difference real?</h2>
+{difference_table(content.differences)}
+<h2>Equal budgets</h2>
+{standing_table(content.curves)}
+{cost_table(costs(content.curves))}
+<h2>What differs</h2>
+{config_table(content.curves)}
+<p><small>{NOTES}</small></p>
+<script type="application/json" id="data">{data}</script>
+<script>{get_plotlyjs()}</script>
+<script>{HERE.with_suffix(".js").read_text(encoding="utf-8")}</script>
 </body>
 </html>
 """
 
 
-def _figure(picture: Picture) -> str:
-    return (
-        f'<picture><source media="(prefers-color-scheme: dark)" srcset="{_inline(picture.dark)}">'
-        f'<img src="{_inline(picture.light)}" alt="{escape(picture.description)}"></picture>'
-    )
+def _controls() -> str:
+    return """<form class="controls" aria-label="what the figure shows">
+<label>metric <select id="metric"></select></label>
+<label>against <select id="axis"></select></label>
+<label>band <select id="band"><option value="mean">mean, Student's interval</option>
+<option value="iqm">interquartile mean, bootstrap interval</option></select></label>
+<label><input type="checkbox" id="logx"> logarithmic x</label>
+<label><input type="checkbox" id="logy"> logarithmic y</label>
+</form>
+<p class="soft" id="meaning" aria-live="polite"></p>"""
 
 
-def _inline(png: bytes) -> str:
-    return "data:image/png;base64," + base64.b64encode(png).decode()
-
-
-def _group_table(groups: Sequence[GroupResult]) -> str:
-    if not groups:
-        return '<p class="soft">No run has been evaluated at its end yet.</p>'
-    rows = "\n".join(_group_row(group) for group in groups)
-    head = "".join(
-        f"<th>{name}</th>" for name in ("experiment", "learner", "moves of<br>training", "seeds", "games", "mean score")
-    )
-    table = f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
-    return f'<div class="table">{table}</div>'
-
-
-def _group_row(group: GroupResult) -> str:
-    half = (group.score.high - group.score.low) / 2
-    meaning = "of its games alone" if group.seeds == 1 else f"over {group.seeds} seeds"
-    cells = [
-        f"<b>{escape(group.group)}</b><small>{escape(group.search)}</small>",
-        escape(group.learner),
-        short_number(group.env_steps),
-        f"{group.seeds}",
-        f"{group.games:,}",
-        f"<b>{group.score.value:,.0f}</b> ± {half:,.0f}<small>{meaning}</small>",
-    ]
-    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
-
-
-def _table(results: Sequence[dict[str, Any]]) -> str:
-    if not results:
-        return '<p class="soft">No run has been evaluated at its end yet.</p>'
-    tiles = reached_tiles(results)
-    names = ["run", "learner", "moves of<br>training", "training<br>time", "games", "mean score", "median", "max"]
-    head = [*names, *(str(tile) for tile in tiles), "moves/s<br>in play"]
-    rows = "\n".join(_row(result, tiles) for result in results)
-    cells = "".join(f"<th>{name}</th>" for name in head)
-    table = f"<table>\n<thead><tr>{cells}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
-    return f'<div class="table">{table}</div>'
-
-
-def _row(result: dict[str, Any], tiles: Sequence[int]) -> str:
-    details = f"{result['board']}, {result['search']}, seed {result['training_seed']}"
-    half = (result["score_high"] - result["score_low"]) / 2
-    cells = [
-        f"<b>{escape(result['run'])}</b><small>{escape(details)}</small>",
-        escape(result["learner"]),
-        short_number(result["env_steps"]),
-        _time(result["wall_hours"]),
-        f"{result['games']:,}",
-        f"<b>{result['score_mean']:,.0f}</b> ± {half:,.0f}",
-        *shared_cells(result, tiles),
-    ]
-    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
-
-
-def _time(hours: int | float) -> str:
-    return f"{60 * hours:.1f} min" if hours < 1 else f"{hours:.1f} h"
+def _searches(searches: Sequence[Line]) -> str:
+    if not searches:
+        return ""
+    figure = '<div id="searches" class="figure" role="img" aria-label="mean score against the time of a move"></div>'
+    return f"<h2>Searches at equal time</h2>\n{figure}"

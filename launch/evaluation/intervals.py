@@ -1,10 +1,13 @@
-"""95% intervals of means and rates. Shapes: `N` values."""
+"""95% intervals of means and rates. Shapes: `N` values, `P` points of a curve."""
 
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float64
 from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
+
+Points = Float64[np.ndarray, " P"]
 
 
 class Interval(NamedTuple):
@@ -30,9 +33,15 @@ def student(values: ArrayLike) -> Interval:
       independent: if seeds share the spawns of their games, the interval leaves out the variance of these spawns.
     """
     x = np.asarray(values, np.float64)
-    mean = float(x.mean())
-    margin = float(stdtrit(x.size - 1, 0.975)) * float(x.std(ddof=1)) / x.size**0.5
-    return Interval(mean, mean - margin, mean + margin)
+    mean, low, high = (float(part[0]) for part in student_band(x[:, None]))
+    return Interval(mean, low, high)
+
+
+def student_band(values: Float64[np.ndarray, "N P"]) -> tuple[Points, Points, Points]:
+    """Return the means of P columns and the ends of their intervals, as `student` for each column."""
+    mean = values.mean(axis=0)
+    margin = float(stdtrit(len(values) - 1, 0.975)) * values.std(axis=0, ddof=1) / len(values) ** 0.5
+    return mean, mean - margin, mean + margin
 
 
 def wilson(rate: int | float, games: int | float) -> Interval:
@@ -40,12 +49,18 @@ def wilson(rate: int | float, games: int | float) -> Interval:
 
     (p + z^2 / 2n +- z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), with z = 1.96 (Wilson 1927).
     """
+    _, low, high = (float(part[0]) for part in wilson_band(np.array([rate], np.float64), np.array([games], np.float64)))
+    return Interval(rate, low, high)
+
+
+def wilson_band(rates: Points, games: Points) -> tuple[Points, Points, Points]:
+    """Return rates and the ends of their intervals, as `wilson` for each of them."""
     z = float(ndtri(0.975))
-    centre = rate + z * z / (2 * games)
-    margin = z * (rate * (1 - rate) / games + z * z / (4 * games * games)) ** 0.5
+    centre = rates + z * z / (2 * games)
+    margin = z * (rates * (1 - rates) / games + z * z / (4 * games * games)) ** 0.5
     scale = 1 + z * z / games
-    # max: by rounding, the lower end for a rate of 0 is -1e-18
-    return Interval(rate, max(0.0, (centre - margin) / scale), min(1.0, (centre + margin) / scale))
+    # By rounding, the lower end for a rate of 0 would be -1e-18.
+    return rates, np.maximum(0.0, (centre - margin) / scale), np.minimum(1.0, (centre + margin) / scale)
 
 
 def student_of_rates(rates: ArrayLike, games: int | float) -> Interval:

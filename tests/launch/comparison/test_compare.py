@@ -1,4 +1,5 @@
 import base64
+import csv
 import json
 import re
 from pathlib import Path
@@ -7,10 +8,12 @@ import numpy as np
 import pytest
 
 from launch.cli import main
-from launch.comparison.curves import Run, reach_curves, read_run, score_curves
-from launch.comparison.searches import search_curves
+from launch.comparison.runs import read_config, read_run
 from launch.learners import registry
+from tests.launch.comparison.made_runs import read, write_evaluation, write_run
 
+FILES = ["budgets.csv", "config.csv", "costs.csv", "curves.csv", "differences.csv", "evaluations.csv", "groups.csv",
+         "index.html", "reach_4096.png", "reach_4096.svg", "score.png", "score.svg"]  # fmt: skip
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -27,66 +30,79 @@ def runs(toy_yaml: Path, monkeypatch) -> list[str]:
     return ["runs/a", "runs/b", "runs/c_x"]
 
 
-def test_one_page_without_links_holds_both_curves_and_the_table(runs: list[str], capsys):
+def _rows(name: str) -> list[dict[str, str]]:
+    with Path("out", name).open() as file:
+        return list(csv.DictReader(file))
+
+
+def _data(page: str):
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page)
+    data = json.loads(text)
+    data["arrays"] = [np.frombuffer(base64.b64decode(part), "<f4") for part in data["arrays"]]
+    return data
+
+
+def _cells(page: str, table: str) -> list[list[str]]:
+    """Return the texts of the cells of a table, without markup."""
+    (body,) = re.findall(rf'<table id="{table}">.*?</table>', page, re.DOTALL)
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", body, re.DOTALL)[1:]
+    return [[re.sub(r"<[^>]+>", " ", cell).strip() for cell in re.findall(r"<td.*?</td>", row)] for row in rows]
+
+
+def test_one_page_holds_curves_and_tables_and_asks_nobody_for_anything(runs: list[str], capsys):
     assert main(["compare", *runs, "--out", "out", "--x", "games", "--tile", "4096"]) == 0
-    assert sorted(path.name for path in Path("out").iterdir()) == ["index.html", "reach_4096.png", "score.png"]
+    assert sorted(path.name for path in Path("out").iterdir()) == FILES
     page = Path("out/index.html").read_text()
-    assert not re.findall(r"(?:src|href|srcset)=\"(?!data:)", page)
-    assert "http" not in page
-    images = [base64.b64decode(data) for data in re.findall(r"data:image/png;base64,([^\"]+)", page)]
-    assert len(images) == 4  # two figures, each light and dark
-    assert all(image.startswith(PNG) for image in images)
-    assert Path("out/score.png").read_bytes() in images
-    experiments, rows = (re.findall(r"<tr><td>.*?</tr>", table) for table in page.split("<h2>")[1:])
-    assert len(experiments) == 2
-    assert len(rows) == 3
-    for folder in runs:
-        result = json.loads(next(Path(folder, "evaluations").glob("*.json")).read_text())
-        (row,) = (row for row in rows if f"<b>{result['run']}</b>" in row)
-        assert f"<b>{result['score_mean']:,.0f}</b>" in row
-        assert f"<td>{result['learner']}</td>" in row
-        assert "75.0%" in row
+    links = re.findall(r"<(?!script>)[^>]*(?:src|href|srcset)=\"([^\"]+)\"", page.split("<script")[0])
+    assert sorted(links) == ["../runs/a/config.yaml", "../runs/b/config.yaml", "../runs/c_x/config.yaml", "data:,"]
+    assert all(Path("out", link).is_file() for link in links if link.startswith(".."))
+    assert "default-src 'none'" in page
+    assert Path("out/score.png").read_bytes().startswith(PNG)
+    assert "<svg" in Path("out/score.svg").read_text()
     assert "wrote out/index.html" in capsys.readouterr().out
 
 
-def test_seeds_of_one_group_are_one_curve_and_learners_are_not_mixed(runs: list[str]):
-    curves = score_curves([read_run(Path(run)) for run in runs], "env_steps")
-    assert {curve.label for curve in curves} == {"toys (other), 1 seed", "toys (toy), 2 seeds"}
-    assert next(curve.label for curve in curves) == "toys (other), 1 seed"  # the curve with the higher score is first
+def test_the_numbers_of_the_page_are_those_of_the_result_files(runs: list[str]):
+    assert main(["compare", *runs, "--out", "out"]) == 0
+    page = Path("out/index.html").read_text()
+    rows = _cells(page, "groups")
+    assert len(rows) == 5  # two groups, the second with two seeds, and the rows of the three seeds
+    seeds = {row[0].split()[0]: row for row in rows if "seed " in row[0]}
+    for folder in runs:
+        result = json.loads(next(Path(folder, "evaluations").glob("*.json")).read_text())
+        row = seeds[result["run"]]
+        assert row[6].split(" ± ")[0] == f"{result['score_mean']:,.0f}"
+        assert row[1] == result["learner"]
+        assert "75.0%" in row
 
 
-def _write_runs(folder: Path, points: dict[str, list[tuple[int, float]]]) -> list[Run]:
-    """Write runs of one group with evaluations at (env_steps, score)."""
-    for seed, (name, places) in enumerate(points.items()):
-        (folder / name).mkdir()
-        config = f"learner: toy\nrun: {{name: {name}, group: g, seed: {seed}}}\ntoy: {{}}\n"
-        (folder / name / "config.yaml").write_text(config)
-        rows = [
-            {"env_steps": x, "eval/score_mean": y, "eval/score_low": y, "eval/score_high": y, "eval/games": 10}
-            for x, y in places
-        ]
-        (folder / name / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return [read_run(folder / name) for name in points]
+def test_the_curves_of_the_page_are_those_of_the_csv(runs: list[str]):
+    assert main(["compare", *runs, "--out", "out"]) == 0
+    data = _data(Path("out/index.html").read_text())
+    rows = _rows("curves.csv")
+    assert {row["curve"] for row in rows} == {curve["label"] for curve in data["curves"]}
+    number = 0
+    for curve in data["curves"]:
+        for metric, series in curve["series"].items():
+            arrays = [None if part is None else data["arrays"][part] for part in [*series["x"], *series["mean"]]]
+            for place in range(len(arrays[3])):
+                row = rows[number]
+                number += 1
+                assert (row["curve"], row["metric"]) == (curve["label"], metric)
+                names = ("env_steps", "games", "wall_hours", "value", "low", "high")
+                for name, values in zip(names, arrays, strict=True):
+                    assert row[name] == "" if values is None else np.float32(row[name]) == values[place]
+    assert number == len(rows)
 
 
-def test_the_band_of_seeds_is_the_interval_of_their_mean_where_all_have_been(tmp_path: Path):
-    runs = _write_runs(tmp_path, {"a": [(10, 100.0), (30, 300.0)], "b": [(20, 100.0), (40, 140.0)]})
-    (curve,) = score_curves(runs, "env_steps")
-    # Both runs cover 20 to 30. Interpolated at 20 and 30, a is 200 and 300, b is 100 and 120. t(0.975, 1) = 12.7062.
-    np.testing.assert_allclose(curve.x, [20, 30])
-    np.testing.assert_allclose(curve.y, [150, 210])
-    np.testing.assert_allclose(curve.high - curve.y, [12.7062 * 50, 12.7062 * 90], rtol=1e-5)
-    np.testing.assert_allclose(curve.y - curve.low, curve.high - curve.y)
-
-
-def test_the_band_of_rates_of_seeds_stays_a_rate_and_never_vanishes(tmp_path: Path):
-    runs = [
-        run._replace(rows=[{**row, "eval/reach_2048": 1.0} for row in run.rows])
-        for run in _write_runs(tmp_path, {"a": [(10, 1.0)], "b": [(10, 1.0)]})
-    ]
-    (curve,) = reach_curves(runs, "env_steps", 2048)
-    # Wilson's interval for 20 of 20 games: the lower end is 1 / (1 + 1.959964^2 / 20).
-    np.testing.assert_allclose([*curve.y, *curve.low, *curve.high], [1.0, 0.838875, 1.0], atol=1e-5)
+def test_a_run_as_it_was_written_is_read(runs: list[str]):
+    folder = Path(runs[0])
+    run = read_run(folder, read_config(folder))
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    for name, column in run.columns.items():
+        np.testing.assert_array_equal(column, [row.get(name, np.nan) for row in rows])
+    assert set(run.columns) == {name for row in rows for name in row}
+    assert run.config["run.seed"] == 1
 
 
 def test_final_evaluations_of_seeds_come_together(runs: list[str], capsys):
@@ -94,7 +110,7 @@ def test_final_evaluations_of_seeds_come_together(runs: list[str], capsys):
     capsys.readouterr()
     assert main(["compare", *runs, "runs/d", "--out", "out"]) == 0
     captured = capsys.readouterr()
-    results = [result for run in (*runs, "runs/d") for result in read_run(Path(run)).evaluations]
+    results = [result for run in read(*map(Path, [*runs, "runs/d"])) for result in run.evaluations]
     toys = [result["score_mean"] for result in results if result["learner"] == "toy"]
     margin = 4.302653 * np.std(toys, ddof=1) / 3**0.5  # t(0.975, 2)
     mean = np.mean(toys)
@@ -106,6 +122,8 @@ def test_final_evaluations_of_seeds_come_together(runs: list[str], capsys):
     page = Path("out/index.html").read_text()
     assert f"<b>{mean:,.0f}</b> ± {margin:,.0f}<small>over 3 seeds</small>" in page
     assert "<small>of its games alone</small>" in page
+    (group,) = (row for row in _rows("groups.csv") if row["learner"] == "toy")
+    assert float(group["score_mean"]) == pytest.approx(mean)
 
 
 def test_seeds_that_share_their_games_cost_a_warning(runs: list[str], capsys):
@@ -119,54 +137,73 @@ def test_seeds_that_share_their_games_cost_a_warning(runs: list[str], capsys):
     )
 
 
-def test_seeds_that_were_never_at_one_place_stay_apart(tmp_path: Path):
-    curves = score_curves(_write_runs(tmp_path, {"a": [(10, 100.0)], "b": [(20, 50.0)]}), "env_steps")
-    assert [(curve.label, *curve.x, *curve.y) for curve in curves] == [("a (toy)", 10, 100), ("b (toy)", 20, 50)]
+def test_all_runs_of_the_runs_folder_are_compared_by_any_key(runs: list[str], capsys):
+    assert main(["compare", "--by", "run.group,toy.report_env_steps", "--where", "learner=toy", "--out", "out"]) == 0
+    assert capsys.readouterr().err == ""
+    labels = {curve["label"] for curve in _data(Path("out/index.html").read_text())["curves"]}
+    assert labels == {"toys, report_env_steps=10 (toy), 1 seed", "toys, report_env_steps=9 (toy), 1 seed"}
+    assert main(["compare", "--by", "report_env_steps", "--out", "out"]) == 2
+    assert "--by report_env_steps: no run has this key; the keys are such as" in capsys.readouterr().err
 
 
-def test_a_single_run_shows_the_interval_of_its_evaluations(runs: list[str]):
-    run = read_run(Path(runs[0]))
-    (curve,) = score_curves([run], "env_steps")
-    np.testing.assert_allclose(curve.x, [30, 60, 90, 100])
-    np.testing.assert_allclose(curve.low, [row["eval/score_low"] for row in run.rows])
-    (reach,) = reach_curves([run], "env_steps", 2048)
-    # Wilson's interval for 3 of 4: (0.75 + 0.480182 +- 1.959964 sqrt(0.046875 + 0.060023)) / 1.960365
-    np.testing.assert_allclose(reach.y[-1], 0.75)
-    np.testing.assert_allclose([reach.low[-1], reach.high[-1]], [0.300642, 0.954413], atol=1e-5)
+def test_damaged_runs_are_named_and_left_out(runs: list[str], capsys):
+    metrics = Path("runs/b/metrics.jsonl")
+    metrics.write_text(metrics.read_text() + '{"env_steps": 5')  # a killed run: the last line is left out
+    assert main(["compare", *runs, "--out", "out"]) == 0
+    assert capsys.readouterr().err == ""
+    for text, said in [
+        ("{\n", "runs/b is left out: runs/b/metrics.jsonl, line 1: not JSON"),
+        ('{"a": 1}\n', "runs/b is left out: runs/b/metrics.jsonl, line 1: not a row of metrics"),
+        ("[]\n", "runs/b is left out: runs/b/metrics.jsonl, line 1: not a row of metrics"),
+        (metrics.read_text().replace("\n", ' "\n', 1), "runs/b is left out: runs/b/metrics.jsonl, line 1: not JSON"),
+        (
+            '{"env_steps": "x", "games": 1, "updates": 1, "wall_hours": 1}\n',
+            "runs/b is left out: runs/b/metrics.jsonl: a metric is not a number",
+        ),
+    ]:
+        metrics.write_text(text)
+        assert main(["compare", *runs, "--out", "out"]) == 0
+        assert f"warning: {said}" in capsys.readouterr().err
+    Path("runs/a/evaluations/x.json").write_text("{}")
+    assert main(["compare", "runs/a", "runs/c_x", "--out", "out"]) == 0
+    assert "warning: runs/a is left out: runs/a/evaluations/x.json, line 1" in capsys.readouterr().err
+    assert main(["compare", "runs/a", "--out", "out"]) == 2
+    assert "no selected run can be read" in capsys.readouterr().err
 
 
 def test_a_run_in_its_first_minutes_is_left_out_with_a_warning(runs: list[str], capsys):
     Path("runs/b/metrics.jsonl").write_text("")
-    assert main(["compare", *runs, "--out", "out"]) == 0
+    assert main(["compare", "runs/a", "runs/b", "--out", "out"]) == 0
     assert "warning: b has not been evaluated yet" in capsys.readouterr().err
+    for file in Path("runs/b/evaluations").iterdir():
+        file.unlink()
     assert main(["compare", "runs/b", "--out", "out"]) == 2
     assert "none of these runs has been evaluated yet" in capsys.readouterr().err
 
 
-def _evaluated(run: Run, searches: dict[str, tuple[float, float]]) -> Run:
-    """Return the run with one evaluation for each search: mean score, moves/s."""
-    evaluations = [
-        {"run": run.name, "learner": run.learner, "search": name, "env_steps": 1, "games": 10, "score_mean": score}
-        | {"score_low": score - 1, "score_high": score + 2, "moves_per_second": speed}
-        for name, (score, speed) in searches.items()
-    ]
-    return run._replace(evaluations=evaluations)
+def test_names_with_markup_are_shown_as_they_are(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = write_run(Path("runs/a"), [(1, 1.0), (2, 2.0)], group="'</script><b>x'")
+    write_evaluation(run, 5.0, 1.0, command="<img src=x>")
+    assert main(["compare", "--out", "out"]) == 0
+    page = Path("out/index.html").read_text()
+    assert "</script><b>x" not in page
+    assert "&lt;/script&gt;&lt;b&gt;x" in page
+    assert "<img" not in page.split("<script")[0]
+    assert _data(page)["curves"][0]["label"] == "</script><b>x (toy), 1 seed"
 
 
-def test_searches_are_curves_over_the_time_of_a_move(tmp_path: Path):
-    (run,) = _write_runs(tmp_path, {"a": [(10, 100.0)]})
-    mcts = {"mcts-n4": (5.0, 1e5), "mcts-n140": (9.0, 1e3), "mcts-n20": (7.0, 1e4)}
-    mean = {f"mcts-n{n}-c=0.5-backup=mean": (float(n), 1e6 / n) for n in (1, 2, 3)}
-    plies = {f"expectimax-p{p}": (10.0 * p, 10.0**-p) for p in (1, 2, 3)}
-    others = {"1ply": (3.0, 1e6), "gumbel-n4": (1.0, 1e3), "gumbel-n16": (2.0, 1e2)}
-    curves = search_curves([_evaluated(run, mcts | mean | plies | others)])
-    assert [curve.label for curve in curves] == ["expectimax", "mcts", "mcts-c=0.5-backup=mean"]
-    np.testing.assert_allclose(curves[1].x, [10, 100, 1000])
-    np.testing.assert_allclose(curves[1].y, [5, 7, 9])
-    np.testing.assert_allclose(curves[1].low, [4, 6, 8])
-    np.testing.assert_allclose(curves[1].high, [7, 9, 11])
-    two = [_evaluated(run, mcts), _evaluated(run._replace(name="b"), mcts)]
-    assert [curve.label for curve in search_curves(two)] == ["a, mcts", "b, mcts"]
+def test_many_rows_are_thinned_on_the_page(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    points = [(i, 10.0 if i == 7777 else 1.0 + i % 3) for i in range(1, 10_001)]
+    write_run(Path("runs/a"), points)
+    assert main(["compare", "--out", "out"]) == 0
+    data = _data(Path("out/index.html").read_text())
+    x, y = (data["arrays"][part] for part in (data["curves"][0]["series"]["eval/score_mean"]["x"][0],
+                                              data["curves"][0]["series"]["eval/score_mean"]["mean"][0]))  # fmt: skip
+    assert len(y) < 450
+    assert x[y.argmax()] == 7777
+    assert (x[0], x[-1]) == (1, 10_000)
 
 
 def test_the_page_shows_searches_of_three_efforts(runs: list[str]):
@@ -176,4 +213,7 @@ def test_the_page_shows_searches_of_three_efforts(runs: list[str]):
         result.with_name(f"{n}.json").write_text(json.dumps(other))
     assert main(["compare", *runs, "--out", "out"]) == 0
     assert Path("out/searches.png").read_bytes().startswith(PNG)
-    assert "mean score of searches against microseconds a move" in Path("out/index.html").read_text()
+    page = Path("out/index.html").read_text()
+    assert "mean score against the time of a move" in page
+    (line,) = _data(page)["searches"]
+    assert line["label"] == "a, mcts"

@@ -1,0 +1,19 @@
+"""What a comparison shows: the content of its page, figures and CSV files."""
+
+from typing import NamedTuple
+
+from launch.comparison.curves import Curve
+from launch.comparison.figures import Line
+from launch.comparison.finals import Difference, Group
+
+
+class Content(NamedTuple):
+    """What a comparison shows."""
+
+    subtitle: str
+    axis: str  # the x-axis with which the page opens
+    tile: int
+    curves: list[Curve]  # the highest last score first
+    groups: list[Group]  # final evaluations, the best first
+    differences: list[Difference]
+    searches: list[Line]

@@ -1,0 +1,81 @@
+"""The numbers of a comparison as CSV files; those of curves are the numbers on the page."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from launch.comparison.budgets import costs, standings
+from launch.comparison.config_table import differing_keys
+from launch.comparison.content import Content
+from launch.comparison.runs import X_AXES
+from launch.run.metrics import TILES
+
+EVALUATION_COLUMNS = ("run", "group", "learner", "training_seed", "board", "search", "env_steps", "training_games",
+                      "wall_hours", "games", "score_mean", "score_low", "score_high", "score_median", "score_max",
+                      "moves_mean", "moves_per_second")  # fmt: skip
+
+
+def csv_files(content: Content) -> dict[str, str]:
+    """Return the texts of all CSV files by name."""
+    return {
+        "curves.csv": _text(
+            ("curve", "metric", *X_AXES, "value", "low", "high", "iqm", "iqm_low", "iqm_high"), _curve_rows(content)
+        ),
+        "evaluations.csv": _text((*EVALUATION_COLUMNS, *(f"reach_{tile}" for tile in TILES)), _results(content)),
+        "groups.csv": _text(
+            ("group", "learner", "search", "env_steps", "seeds", "games", "score_mean", "score_low", "score_high"),
+            (
+                (group.label, group.learner, group.search, group.env_steps, group.seeds, group.games, *group.score)
+                for group in content.groups
+            ),
+        ),
+        "differences.csv": _text(
+            ("first", "second", "difference", "low", "high", "p", "improvement", "improvement_low", "improvement_high"),
+            (
+                (pair.first, pair.second, *pair.difference, pair.p, *(pair.improvement or ("", "", "")))
+                for pair in content.differences
+            ),
+        ),
+        "budgets.csv": _text(
+            ("axis", "at", "curve", "score_mean", "score_low", "score_high"),
+            (
+                (standing.axis, standing.at, label, *score)
+                for standing in standings(content.curves)
+                for label, score in standing.scores
+            ),
+        ),
+        "costs.csv": _text(
+            ("score", "curve", *X_AXES),
+            ((cost.level, cost.label, *(cost.spent[axis] for axis in X_AXES)) for cost in costs(content.curves)),
+        ),
+        "config.csv": _text(
+            ("key", *(curve.label for curve in content.curves)),
+            ((key, *texts) for key, texts in differing_keys(content.curves).items()),
+        ),
+    }
+
+
+def _curve_rows(content: Content) -> Iterable[Sequence[Any]]:
+    for curve in content.curves:
+        for metric, series in curve.series.items():
+            parts = [*(series.x[axis] for axis in X_AXES), *series.mean, *(series.iqm or (None, None, None))]
+            columns = [[""] * len(series.mean.y) if part is None else part.astype(np.float32) for part in parts]
+            for values in zip(*columns, strict=True):
+                yield (curve.label, metric, *values)
+
+
+def _results(content: Content) -> Iterable[Sequence[Any]]:
+    for group in content.groups:
+        for result in group.results:
+            yield (*(result[name] for name in EVALUATION_COLUMNS), *(result["reach"][str(tile)] for tile in TILES))
+
+
+def _text(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows(rows)
+    return file.getvalue()

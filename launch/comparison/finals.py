@@ -1,0 +1,163 @@
+"""Final evaluations: those of each run after its most moves, grouped over seeds, and tests of their differences."""
+
+from collections.abc import Sequence
+from itertools import combinations, groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from launch.comparison.runs import Run
+from launch.errors import warn
+from launch.evaluation.intervals import Interval, student
+
+MOST_COMPARED = 12  # groups of which each pair is tested
+RESAMPLES = 2_000
+
+Result = dict[str, Any]  # of a result file, with the run's folder as "folder" and its config as "config"
+
+
+class Group(NamedTuple):
+    """The final evaluations of the seeds of one experiment, after the same number of moves and with the same search."""
+
+    label: str  # values of the keys by which runs are grouped
+    learner: str
+    search: str
+    env_steps: int
+    score: Interval  # mean score with the interval of its games (one seed) or of the mean over seeds (several)
+    results: list[Result]  # of the seeds, best first
+
+    @property
+    def seeds(self) -> int:
+        """Number of seeds."""
+        return len(self.results)
+
+    @property
+    def games(self) -> int:
+        """Games of all seeds together."""
+        return sum(result["games"] for result in self.results)
+
+    @property
+    def name(self) -> str:
+        """One line that names the group."""
+        return f"{self.label} ({self.learner}), {self.search}"
+
+    @property
+    def scope(self) -> str:
+        """What the interval of the score covers."""
+        return f"over {self.seeds} seeds" if self.seeds > 1 else "of its games alone"
+
+
+class Difference(NamedTuple):
+    """The test of two groups: mean of the first minus mean of the second."""
+
+    first: str
+    second: str
+    difference: Interval
+    p: float  # of a difference at least as large by chance, if both means were equal
+    improvement: Interval | None  # P(a seed of the first has a higher mean than one of the second); None: by games
+    scope: str
+
+
+def final_evaluations(runs: Sequence[Run]) -> list[Result]:
+    """Return for each run and search the evaluation after the most moves; of several, the one with the most games."""
+    found = []
+    for run in runs:
+        by_search = sorted(run.evaluations, key=lambda result: result["search"])
+        for _, results in groupby(by_search, key=lambda result: result["search"]):
+            last = max(results, key=lambda result: (result["env_steps"], result["games"]))
+            found.append({**last, "folder": str(run.folder), "config": run.config})
+    return sorted(found, key=lambda result: -result["score_mean"])
+
+
+def make_groups(results: Sequence[Result], keys: Sequence[str]) -> list[Group]:
+    """Group final evaluations; the best group comes first.
+
+    Seeds of a group that were evaluated on the same games cause a warning: see `student`.
+
+    Args:
+        results: see `final_evaluations`.
+        keys: dotted keys of configs; runs of one learner with equal values are seeds of one group.
+
+    Returns:
+        The groups.
+    """
+
+    def place(result: Result) -> tuple[str, ...]:
+        values = [result["config"].get(key) for key in keys]
+        return (*map(str, values), result["learner"], result["search"], str(result["env_steps"]))
+
+    groups = [_group(list(seeds), keys) for _, seeds in groupby(sorted(results, key=place), key=place)]
+    return sorted(groups, key=lambda group: -group.score.value)
+
+
+def _group(results: list[Result], keys: Sequence[str]) -> Group:
+    results = sorted(results, key=lambda result: -result["score_mean"])
+    first = results[0]
+    label = ", ".join(str(first["config"].get(key)) for key in keys)
+    if len(results) == 1:
+        score = Interval(first["score_mean"], first["score_low"], first["score_high"])
+    else:
+        if len({result["seed"] for result in results}) < len(results):
+            warn(
+                f"seeds of {label} ({first['search']}) were evaluated on the same games, whose luck their interval"
+                " leaves out; evaluate them again without --seed"
+            )
+        score = student([result["score_mean"] for result in results])
+    return Group(label, first["learner"], first["search"], first["env_steps"], score, results)
+
+
+def differences(groups: Sequence[Group]) -> list[Difference]:
+    """Test each pair of the MOST_COMPARED best groups.
+
+    If both have several seeds, the means of the seeds are compared: Welch's t-test, and the probability of improvement
+    U / (K_1 K_2) with its bootstrap interval (Agarwal et al. 2021, sec. 4.3, with one task). Else the games of the two
+    groups' evaluations are compared, by Welch's t-test from their means and standard deviations. That test says whether
+    these networks differ, not whether other seeds would.
+    """
+    return [_difference(*pair) for pair in combinations(groups[:MOST_COMPARED], 2)]
+
+
+def _difference(one: Group, other: Group) -> Difference:
+    if one.seeds > 1 and other.seeds > 1:
+        scope = f"over {one.seeds} and {other.seeds} seeds"
+        first, second = (np.array([result["score_mean"] for result in group.results]) for group in (one, other))
+        margin_squared = [values.var(ddof=1) / len(values) for values in (first, second)]
+        degrees = [len(first) - 1, len(second) - 1]
+        improvement = _improvement(first, second)
+    else:
+        scope = "of the games of these networks alone"
+        margin_squared = [
+            sum(_variance_of_mean(result) for result in group.results) / group.seeds**2 for group in (one, other)
+        ]
+        degrees = [group.games - group.seeds for group in (one, other)]
+        improvement = None
+    value = float(one.score.value - other.score.value)
+    variance = sum(margin_squared)
+    if variance == 0:
+        return Difference(one.name, other.name, Interval(value, value, value), float(value == 0), improvement, scope)
+    freedom = variance**2 / sum(part**2 / degree for part, degree in zip(margin_squared, degrees, strict=True))
+    margin = float(stats.t.ppf(0.975, freedom)) * variance**0.5
+    p = 2 * float(stats.t.sf(abs(value) / variance**0.5, freedom))
+    return Difference(one.name, other.name, Interval(value, value - margin, value + margin), p, improvement, scope)
+
+
+def _variance_of_mean(result: Result) -> float:
+    """Return the squared standard error of the mean score of an evaluation, from its Student interval."""
+    margin = (result["score_high"] - result["score_low"]) / 2
+    return float((margin / stats.t.ppf(0.975, result["games"] - 1)) ** 2)
+
+
+def _improvement(first: np.ndarray, second: np.ndarray) -> Interval:
+    def share(one: np.ndarray, other: np.ndarray) -> float:
+        return float(np.mean(np.sign(one[:, None] - other[None, :]) / 2 + 0.5))
+
+    found = stats.bootstrap(
+        (first, second),
+        share,
+        n_resamples=RESAMPLES,
+        vectorized=False,
+        method="percentile",
+        rng=np.random.default_rng(0),
+    )
+    return Interval(share(first, second), float(found.confidence_interval.low), float(found.confidence_interval.high))

@@ -1,0 +1,186 @@
+"""The tables of the page as HTML. A click on a heading sorts them (page.js)."""
+
+import os
+from collections.abc import Callable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from launch.comparison.budgets import Cost, standings
+from launch.comparison.config_table import differing_keys
+from launch.comparison.curves import Curve
+from launch.comparison.finals import Difference, Group, Result
+from launch.comparison.tables import reached_tiles, shared_cells
+from launch.config.experiment import CONFIG_FILE
+from launch.evaluation.intervals import Interval
+from launch.evaluation.summary import short_number
+
+Cell = tuple[Any, str]  # the value to sort by, and the HTML
+
+
+def group_table(groups: Sequence[Group], out: Path) -> str:
+    """Return the table of final evaluations: a row for each group, and below it one for each seed, folded."""
+    if not groups:
+        return '<p class="soft">No run has been evaluated at its end yet.</p>'
+    tiles = reached_tiles([result for group in groups for result in group.results])
+    names = ["experiment", "learner", "moves of training", "training games", "training time", "games", "mean score",
+             "median", "max", *map(str, tiles), "moves/s in play"]  # fmt: skip
+    bodies = [_group_rows(group, tiles, out) for group in groups]
+    return _table("groups", names, bodies, grouped=True)
+
+
+def _group_rows(group: Group, tiles: Sequence[int], out: Path) -> str:
+    half = (group.score.high - group.score.low) / 2
+    results = group.results
+    button = f'<button type="button" class="fold" aria-expanded="false">{_count(group.seeds, "seed")}</button>'
+    mean = f"<b>{group.score.value:,.0f}</b> ± {half:,.0f}<small>{group.scope}</small>"
+    cells = [
+        (group.name, f"<b>{escape(group.label)}</b> {button}<small>{escape(group.search)}</small>"),
+        (group.learner, escape(group.learner)),
+        (group.env_steps, short_number(group.env_steps)),
+        _mean_cell(results, "training_games", short_number),
+        _mean_cell(results, "wall_hours", _time),
+        (group.games, f"{group.games:,}"),
+        (group.score.value, mean),
+        _mean_cell(results, "score_median", lambda value: f"{value:,.0f}"),
+        (max(result["score_max"] for result in results), f"{max(result['score_max'] for result in results):,}"),
+        *(_reach_cell(results, tile) for tile in tiles),
+        _mean_cell(results, "moves_per_second", short_number),
+    ]
+    seeds = "".join(_seed_row(result, tiles, out) for result in results)
+    return _row(cells) + seeds
+
+
+def _mean_cell(results: Sequence[Result], key: str, text: Callable[[float], str]) -> Cell:
+    value = float(np.mean([result[key] for result in results]))
+    return value, text(value)
+
+
+def _reach_cell(results: Sequence[Result], tile: int) -> Cell:
+    rate = float(np.mean([result["reach"][str(tile)] for result in results]))
+    return rate, f"{rate:.1%}"
+
+
+def _seed_row(result: Result, tiles: Sequence[int], out: Path) -> str:
+    half = (result["score_high"] - result["score_low"]) / 2
+    config = Path(result["folder"], CONFIG_FILE)
+    link = f'<a href="{escape(_relative(config, out))}">{escape(result["run"])}</a>'
+    about = f"{result['board']}, seed {result['training_seed']}, {result.get('command', '')}"
+    cells = [
+        f"{link}<small>{escape(about)}</small>",
+        escape(result["learner"]),
+        short_number(result["env_steps"]),
+        short_number(result["training_games"]),
+        _time(result["wall_hours"]),
+        f"{result['games']:,}",
+        f"{result['score_mean']:,.0f} ± {half:,.0f}",
+        *shared_cells(result, tiles),
+    ]
+    return '<tr class="seed" hidden>' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def _relative(file: Path, out: Path) -> str:
+    """Return the path of a file as seen from the folder of the page."""
+    return Path(os.path.relpath(file.resolve(), out.resolve())).as_posix()
+
+
+def difference_table(differences: Sequence[Difference]) -> str:
+    """Return the table of tests, a row for each pair of groups."""
+    if not differences:
+        return '<p class="soft">There is one group alone.</p>'
+    names = ["first minus second", "difference", "p", "probability of improvement", "compared"]
+    rows = [
+        [
+            (pair.first, f"{escape(pair.first)}<small>minus {escape(pair.second)}</small>"),
+            (pair.difference.value, f"<b>{pair.difference.value:+,.0f}</b><small>{_ends(pair.difference)}</small>"),
+            (pair.p, f"{pair.p:.2g}"),
+            (pair.improvement.value if pair.improvement else -1, _improvement(pair.improvement)),
+            (pair.scope, escape(pair.scope)),
+        ]
+        for pair in differences
+    ]
+    return _table("differences", names, [_row(row) for row in rows])
+
+
+def _ends(interval: Interval) -> str:
+    return f"{interval.low:+,.0f} to {interval.high:+,.0f}"
+
+
+def _improvement(share: Interval | None) -> str:
+    return "" if share is None else f"{share.value:.0%}<small>{share.low:.0%} to {share.high:.0%}</small>"
+
+
+def standing_table(curves: Sequence[Curve]) -> str:
+    """Return the table of scores at the last place of each axis that all curves reached."""
+    found = standings(curves)
+    if not found:
+        return '<p class="soft">There is one curve alone.</p>'
+    places = {"env_steps": "{} moves", "games": "{} games", "wall_hours": "{}"}
+    names = ["mean score", *(f"after {_place(standing.axis, standing.at, places)}" for standing in found)]
+    rows = []
+    for curve in curves:
+        cells: list[Cell] = [(curve.label, escape(curve.label))]
+        for standing in found:
+            score = dict(standing.scores).get(curve.label)
+            if score is None:
+                cells.append((-1, ""))
+                continue
+            text = f"{score.value:,.0f}<small>{score.low:,.0f} to {score.high:,.0f}</small>"
+            cells.append((score.value, f"<b>{text}</b>" if standing.scores[0][0] == curve.label else text))
+        rows.append(_row(cells))
+    return _table("standings", names, rows)
+
+
+def _place(axis: str, at: float, texts: dict[str, str]) -> str:
+    return texts[axis].format(_time(at) if axis == "wall_hours" else short_number(at))
+
+
+def cost_table(found: Sequence[Cost]) -> str:
+    """Return the table of what each score cost: a row for each curve, a column for each score."""
+    levels = sorted({cost.level for cost in found})
+    spent = {(cost.label, cost.level): cost.spent for cost in found}
+    rows = []
+    for label in dict.fromkeys(cost.label for cost in found):
+        cells: list[Cell] = [(label, escape(label))]
+        for level in levels:
+            here = spent.get((label, level))
+            cells.append((np.inf, "") if here is None else (here["env_steps"], _spent(here)))
+        rows.append(_row(cells))
+    return _table("costs", ["first reached", *(f"{level:,.0f} points" for level in levels)], rows) if rows else ""
+
+
+def _spent(spent: dict[str, float]) -> str:
+    rest = f"{short_number(spent['games'])} games, {_time(spent['wall_hours'])}"
+    return f"{short_number(spent['env_steps'])} moves<small>{rest}</small>"
+
+
+def config_table(curves: Sequence[Curve]) -> str:
+    """Return the table of the config keys in which the curves differ."""
+    found = differing_keys(curves)
+    if not found:
+        return '<p class="soft">The configs are equal but for names and seeds.</p>'
+    names = ["key", *(curve.label for curve in curves)]
+    rows = [_row([(key, escape(key)), *((text, escape(text)) for text in texts)]) for key, texts in found.items()]
+    return _table("config", names, rows)
+
+
+def _row(cells: Sequence[Cell]) -> str:
+    """Return a row of cells (value to sort by, HTML)."""
+    return "<tr>" + "".join(f'<td data-value="{escape(str(value))}">{text}</td>' for value, text in cells) + "</tr>"
+
+
+def _table(name: str, columns: Sequence[str], bodies: Sequence[str], grouped: bool = False) -> str:
+    """Return a table that page.js sorts by a click on a heading; if `grouped`, each body is sorted as a whole."""
+    heads = "".join(f'<th scope="col"><button type="button">{escape(column)}</button></th>' for column in columns)
+    inside = "\n".join(f"<tbody>{body}</tbody>" for body in bodies) if grouped else f"<tbody>{''.join(bodies)}</tbody>"
+    return f'<div class="table"><table id="{name}"><thead><tr>{heads}</tr></thead>\n{inside}</table></div>'
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number > 1 else ''}"
+
+
+def _time(hours: int | float) -> str:
+    return f"{60 * hours:.1f} min" if hours < 1 else f"{hours:.1f} h"

@@ -1,0 +1,115 @@
+"""Run folders as a comparison reads them: the config by dotted keys, the metrics as columns, and the evaluations."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+import yaml
+from jaxtyping import Float64
+
+from launch.config.experiment import CONFIG_FILE
+from launch.errors import UserError
+from launch.evaluation.result import FOLDER, read_result
+from launch.evaluation.summary import Summary
+from launch.run.metrics import AXES, REGISTRY
+from launch.run.tracking import METRICS_FILE
+
+RESULT_KEYS = ("board", "run", "group", "learner", "training_seed", "seed", "env_steps", "training_games", "wall_hours",
+               "search", *Summary._fields)  # fmt: skip
+CONFIG_KEYS = ("learner", "run.name", "run.group", "run.seed")  # that a comparison needs
+AXIS_NAMES = {axis.name for axis in AXES}
+X_AXES = ("env_steps", "games", "wall_hours")
+
+
+class Run(NamedTuple):
+    """One run; R rows of metrics."""
+
+    folder: Path
+    config: dict[str, Any]  # values by dotted key, such as run.seed
+    columns: dict[str, Float64[np.ndarray, " R"]]  # by metric; NaN where a row lacks the metric
+    evaluations: list[dict[str, Any]]  # result files (launch/evaluation/result.py)
+
+    @property
+    def name(self) -> str:
+        """Name of the run."""
+        return str(self.config["run.name"])
+
+    @property
+    def learner(self) -> str:
+        """Name of its learner."""
+        return str(self.config["learner"])
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Read the config of a run folder, without its schema, so that runs of other versions can be compared.
+
+    Raises:
+        UserError: the file is not the config of a run.
+    """
+    file = folder / CONFIG_FILE
+    try:
+        with file.open("rb") as stream:
+            found = flat(yaml.load(stream, yaml.CSafeLoader))
+    except (OSError, yaml.YAMLError, ValueError) as error:
+        raise UserError(f"cannot read {file}: {' '.join(str(error).split())}") from error
+    for key in CONFIG_KEYS:
+        if key not in found:
+            raise UserError(f"{file} is not the config of a run: it has no {key}")
+    return found
+
+
+def flat(value: Any, prefix: str = "") -> dict[str, Any]:
+    """Return the leaves of nested mappings by dotted key."""
+    if not isinstance(value, dict):
+        return {prefix: value}
+    return {
+        key: leaf
+        for name, part in value.items()
+        for key, leaf in flat(part, f"{prefix}.{name}" if prefix else str(name)).items()
+    }
+
+
+def read_run(folder: Path, config: dict[str, Any]) -> Run:
+    """Read the rows and evaluations of a run. An incomplete last line, of a killed run, is left out.
+
+    Args:
+        folder: the run folder.
+        config: its config, see `read_config`.
+
+    Returns:
+        The run.
+
+    Raises:
+        UserError: a file is damaged.
+    """
+    columns = _columns(folder / METRICS_FILE)
+    evaluations = [read_result(file, RESULT_KEYS) for file in sorted((folder / FOLDER).glob("*.json"))]
+    return Run(folder, config, columns, evaluations)
+
+
+def _columns(file: Path) -> dict[str, np.ndarray]:
+    """Return the metrics of a file as columns, one value for each row."""
+    size, places = 0, dict[tuple[str, ...], list[int]]()  # by the names in a row: rows of a run have few sets of names
+    values = dict[tuple[str, ...], list[list[float]]]()
+    for size, line in enumerate(file.read_bytes().split(b"\n")[:-1], start=1):
+        try:
+            row = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise UserError(f"{file}, line {size}: not JSON") from error
+        names = tuple(row) if isinstance(row, dict) else ()
+        if names not in places:
+            if not set(names) >= AXIS_NAMES:
+                raise UserError(f"{file}, line {size}: not a row of metrics")
+            places[names], values[names] = [], []
+        places[names].append(size - 1)
+        values[names].append(list(row.values()))
+    columns = {name: np.full(size, np.nan) for name in REGISTRY if any(name in names for names in places)}
+    try:
+        for names, rows in values.items():
+            for name, column in zip(names, np.array(rows, np.float64).T, strict=True):
+                if name in columns:
+                    columns[name][places[names]] = column
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{file}: a metric is not a number") from error
+    return columns
