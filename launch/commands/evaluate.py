@@ -4,7 +4,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launch.commands.parser import add_json, add_player, add_search, is_baseline, search_of_a_path
+from launch.commands.parser import add_json, add_player, add_search, baselines, paths_and_overrides, search_options
+from launch.errors import UserError
 
 if TYPE_CHECKING:
     from launch.commands.parser import Commands
@@ -14,8 +15,8 @@ def add(commands: "Commands") -> None:
     """Add the command."""
     parser = commands.add_parser(
         "evaluate",
-        help="play games with a checkpoint and report the scores",
-        usage="muzero2048 evaluate [-h] PATH [options] [search.key=value ...]",
+        help="play games with checkpoints and report the scores",
+        usage="muzero2048 evaluate [-h] PATH [PATH ...] [options] [search.key=value ...]",
         epilog="docs/evaluate.md explains the searches and their fields",
     )
     add_player(parser)
@@ -34,19 +35,35 @@ def add(commands: "Commands") -> None:
         help="keep the games as they end, and go on from them (default of FILE: in the run folder)",
     )
     parser.add_argument("--part", default="", metavar="I/N", help="play every Nth game, for one of N processes")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write one row for each player")
+    parser.add_argument(
+        "--snapshots", action="store_true", help="evaluate every kept checkpoint of a run, each on games of its own"
+    )
     add_json(parser)
     parser.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from launch.evaluation import evaluate
+    from launch.evaluation import evaluate, several, snapshots
     from launch.evaluation.result import OutputOptions
 
-    games, seed, options = arguments.games, arguments.seed, search_of_a_path(arguments)
+    paths, overrides = paths_and_overrides(arguments)
+    games, seed, options = arguments.games, arguments.seed, search_options(arguments, overrides)
     file = Path(arguments.keep) if arguments.keep else None
     outputs = OutputOptions(
         arguments.records, arguments.solution, arguments.keep is not None, file, arguments.part, arguments.json
     )
-    if is_baseline(arguments):
-        return evaluate.evaluate_baseline(arguments.path, arguments.board or "4x4", games, seed, options, outputs)
-    return evaluate.evaluate_path(Path(arguments.path), games, seed, options, outputs)
+    untrained = baselines(paths, arguments.board)
+    if arguments.snapshots:
+        if len(paths) > 1 or untrained:
+            raise UserError(f"--snapshots evaluates the checkpoints of one run, not {' '.join(paths)}; give one RUN")
+        return snapshots.evaluate_snapshots(Path(paths[0]), games, seed, options, outputs, arguments.csv)
+    if len(paths) > 1:
+        several.refuse_outputs_of_one(outputs, f"{len(paths)} players")
+    players = [
+        evaluate.prepare_baseline(path, arguments.board or "4x4", games, seed, options, outputs)
+        if path in untrained
+        else evaluate.prepare_path(path, games, seed, options, outputs)
+        for path in paths
+    ]
+    return several.evaluate_players(players, arguments.csv, arguments.json)

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from launch.config import completion
@@ -84,6 +85,20 @@ def search_of_a_path(arguments: argparse.Namespace) -> "Options":
     return search_options(arguments, arguments.overrides)
 
 
+def paths_and_overrides(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Return the PATHs and the search.key=value words of a command with one PATH or more.
+
+    Names of runs in a grid have "=" too: a word with "=" is a PATH if it has "/" before "=" or names what exists.
+    """
+
+    def is_path(word: str) -> bool:
+        key, has_value, _ = word.partition("=")
+        return not has_value or "/" in key or (not key.startswith("search.") and Path(word).exists())
+
+    words = arguments.overrides
+    return [arguments.path, *filter(is_path, words)], [word for word in words if not is_path(word)]
+
+
 def add_player(parser: argparse.ArgumentParser) -> None:
     """Add PATH, which names the player, and --board."""
     parser.add_argument("path", metavar="PATH", help="a run folder, a checkpoint, or: random, greedy, heuristic")
@@ -92,9 +107,14 @@ def add_player(parser: argparse.ArgumentParser) -> None:
 
 def is_baseline(arguments: argparse.Namespace) -> bool:
     """Return whether PATH names a player that needs no training; UserError if another player gets a board."""
+    return bool(baselines([arguments.path], arguments.board))
+
+
+def baselines(paths: Sequence[str], board: str | None) -> set[str]:
+    """Return the PATHs that name players without training; UserError if there are none, and a board is given."""
     from launch.evaluation.evaluate import BASELINES, HEURISTIC
 
-    found = arguments.path in (*BASELINES, HEURISTIC)
-    if arguments.board and not found:
+    found = {path for path in paths if path in (*BASELINES, HEURISTIC)}
+    if board and not found:
         raise UserError("--board is for random, greedy and heuristic; a checkpoint holds its own board")
     return found

@@ -11,6 +11,7 @@ from launch.comparison.export import csv_files
 from launch.comparison.figures import SUFFIXES, Line, draw, line_of
 from launch.comparison.finals import Group, differences, final_evaluations, make_groups
 from launch.comparison.page import render
+from launch.comparison.papers import read_papers
 from launch.comparison.runs import Run, read_run
 from launch.comparison.searches import search_curves
 from launch.comparison.selection import check_key, select
@@ -62,7 +63,9 @@ def compare(selection: Selection, keys: Sequence[str], x: str, tile: int, out: P
         raise UserError("none of these runs has been evaluated yet; set run.evaluate_env_steps, or wait for the end")
     groups = make_groups(results, keys)
     searches = search_curves(results)
-    content = Content(_subtitle(runs), x, tile, curves, groups, differences(groups), searches)
+    boards = {result["board"] for result in results}
+    papers = [paper for paper in read_papers() if paper.board in boards]
+    content = Content(_subtitle(runs), x, tile, curves, groups, differences(groups), searches, papers)
     files = {PAGE: render(content, out).encode()} | _figures(curves, searches, x, tile)
     files |= {name: text.encode() for name, text in csv_files(content).items()}
     try:
@@ -82,19 +85,22 @@ def compare(selection: Selection, keys: Sequence[str], x: str, tile: int, out: P
 
 
 def _read(configs: dict[Path, dict[str, object]]) -> list[Run]:
-    """Read the selected runs; warn about damaged ones and leave them out."""
-    runs = []
+    """Read the selected runs; warn about damaged ones and leave them out. The error of a single run is raised."""
+    runs, errors = [], dict[Path, UserError]()
     for folder, config in configs.items():
         try:
-            run = read_run(folder, config)
+            runs.append(read_run(folder, config))
         except UserError as error:
-            warn(f"{folder} is left out: {error}")
-            continue
-        if SCORE not in run.columns:
-            warn(f"{run.name} has not been evaluated yet and is left out of the curves of scores")
-        runs.append(run)
+            errors[folder] = error
+    if len(configs) == 1 and errors:
+        raise next(iter(errors.values()))
+    for folder, error in errors.items():
+        warn(f"{folder} is left out: {error}")
     if not runs:
         raise UserError("no selected run can be read")
+    for run in runs:
+        if SCORE not in run.columns:
+            warn(f"{run.name} has not been evaluated yet and is left out of the curves of scores")
     return runs
 
 

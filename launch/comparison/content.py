@@ -5,6 +5,7 @@ from typing import NamedTuple
 from launch.comparison.curves import Curve
 from launch.comparison.figures import Line
 from launch.comparison.finals import Difference, Group
+from launch.comparison.papers import PaperResult
 
 
 class Content(NamedTuple):
@@ -17,3 +18,4 @@ class Content(NamedTuple):
     groups: list[Group]  # final evaluations, the best first
     differences: list[Difference]
     searches: list[Line]
+    papers: list[PaperResult]  # of the boards that were evaluated

@@ -87,6 +87,16 @@
     };
   }
 
+  // Results of papers as lines over the whole axis: their training is not that of these runs.
+  function paperTraces(metric, traces) {
+    let least = Infinity, most = -Infinity;
+    for (const { x } of traces) for (const place of x) [least, most] = [Math.min(least, place), Math.max(most, place)];
+    return data.papers.filter(({ values }) => metric in values).map(({ label, values }) => ({
+      x: [least, most], y: [values[metric], values[metric]], mode: "lines", name: label,
+      line: { color: colour(8), width: 1, dash: "dash" }, hovertemplate: "%{y:,.6~g}",
+    }));
+  }
+
   function draw() {
     const metric = element("metric").value, axis = Number(element("axis").value), kind = element("band").value;
     const [, unit, meaning] = data.metrics.find(([name]) => name === metric);
@@ -100,6 +110,7 @@
         curve.label, array(series.x[axis]), band.map(array), colour(curve.colour), dash, `curve${number}`));
     });
     if (metric === SCORE) traces.push(...pointTraces(axis));
+    if (element("papers").checked) traces.push(...paperTraces(metric, traces));
     const logs = [element("logx").checked, element("logy").checked];
     Plotly.react("curves", traces, layout(data.axes[axis], `${metric} [${unit}]`, ...logs), OPTIONS);
     element("meaning").textContent = meaning;
@@ -139,7 +150,7 @@
   }
 
   // The figure's settings stand in the address, as in #metric=eval/score_mean&axis=2&logx=1, so that a link keeps them.
-  const SELECTS = ["metric", "axis", "band"], CHECKS = ["logx", "logy"];
+  const SELECTS = ["metric", "axis", "band"], CHECKS = ["logx", "logy", "papers"];
 
   function remember() {
     const words = SELECTS.map((id) => `${id}=${element(id).value}`);

@@ -74,6 +74,7 @@ def _controls() -> str:
 <option value="iqm">interquartile mean, bootstrap interval</option></select></label>
 <label><input type="checkbox" id="logx"> logarithmic x</label>
 <label><input type="checkbox" id="logy"> logarithmic y</label>
+<label><input type="checkbox" id="papers"> results of papers</label>
 </form>
 <p class="soft" id="meaning" aria-live="polite"></p>"""
 

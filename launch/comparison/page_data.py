@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from launch.comparison.content import Content
-from launch.comparison.curves import Band, Curve, Points
+from launch.comparison.curves import REACH, SCORE, Band, Curve, Points
 from launch.comparison.figures import AXIS_LABELS
 from launch.comparison.runs import X_AXES
 from launch.run.metrics import REGISTRY
@@ -69,6 +69,13 @@ def figure_data(content: Content) -> dict[str, Any]:
         "searches": [
             {"label": line.label, "band": [arrays.number(part) for part in (line.x, line.y, line.low, line.high)]}
             for line in content.searches
+        ],
+        "papers": [
+            {
+                "label": f"{paper.paper}, {paper.table}: {paper.player}, {paper.search}, {paper.budget}",
+                "values": {SCORE: paper.score_mean, **{f"{REACH}{tile}": rate for tile, rate in paper.reach.items()}},
+            }
+            for paper in content.papers
         ],
         "arrays": arrays.texts,
     }

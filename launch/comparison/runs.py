@@ -18,7 +18,6 @@ from launch.run.tracking import METRICS_FILE
 RESULT_KEYS = ("board", "run", "group", "learner", "training_seed", "seed", "env_steps", "training_games", "wall_hours",
                "search", *Summary._fields)  # fmt: skip
 CONFIG_KEYS = ("learner", "run.name", "run.group", "run.seed")  # that a comparison needs
-AXIS_NAMES = {axis.name for axis in AXES}
 X_AXES = ("env_steps", "games", "wall_hours")
 
 
@@ -96,11 +95,14 @@ def _columns(file: Path) -> dict[str, np.ndarray]:
         try:
             row = orjson.loads(line)
         except orjson.JSONDecodeError as error:
-            raise UserError(f"{file}, line {size}: not JSON") from error
+            raise UserError(f"{file}, line {size}: not JSON; remove the line") from error
         names = tuple(row) if isinstance(row, dict) else ()
         if names not in places:
-            if not set(names) >= AXIS_NAMES:
-                raise UserError(f"{file}, line {size}: not a row of metrics")
+            for axis in AXES:
+                if axis.name not in names:
+                    raise UserError(
+                        f"{file}, line {size}: not a row of metrics, it has no {axis.name}; remove the line"
+                    )
             places[names], values[names] = [], []
         places[names].append(size - 1)
         values[names].append(list(row.values()))

@@ -100,7 +100,7 @@ def _row(found: dict[str, Any], tiles: Sequence[int]) -> tuple[str, ...]:
         found["run"],
         f"{found['learner']}, {found['search']}",
         short_number(found["env_steps"]),
-        _duration(found["wall_hours"]),
+        duration(found["wall_hours"]),
         f"{found['games']:,}",
         f"{found['score_mean']:,.0f} ± {margin:,.0f}",
         *shared_cells(found, tiles),
@@ -109,7 +109,8 @@ def _row(found: dict[str, Any], tiles: Sequence[int]) -> tuple[str, ...]:
     )
 
 
-def _duration(hours: float) -> str:
+def duration(hours: float) -> str:
+    """Format the time of a training, such as 61 s, 12 min or 4.5 h."""
     seconds = 3600 * hours
     return f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min" if hours < 3 else f"{hours:.1f} h"
 

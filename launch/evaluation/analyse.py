@@ -27,7 +27,7 @@ class Analyst(NamedTuple):
 
 
 def load_analyst(path: Path, options: Options) -> Analyst:
-    """Load the player of a checkpoint; UserError as in `evaluate_path`."""
+    """Load the player of a checkpoint; UserError as in `prepare_path`."""
     checkpoint = checkpoints.find_checkpoint(path)
     experiment, _ = checkpoints.read_checkpoint(checkpoint)
     search = resolve(experiment, options, checkpoint)

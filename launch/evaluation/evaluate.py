@@ -1,12 +1,11 @@
-"""`muzero2048 evaluate`: play games with fixed weights, print their statistics, and save the result."""
+"""The evaluation of one player: play games with fixed weights, print their statistics, and save the result."""
 
-import json
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from launch.config.experiment import MOST_GAMES
+from launch.config.experiment import MOST_GAMES, Experiment
 from launch.errors import UserError, warn
 from launch.evaluation.notation import parse_board
 from launch.evaluation.parts import parse_part
@@ -26,20 +25,108 @@ from launch.evaluation.result import (
 from launch.evaluation.search_options import Options, Search, expectimax, resolve
 from launch.evaluation.seeds import BASELINE_SEED, check_seed, final_evaluation_seed
 from launch.learners import registry
-from launch.machine.signals import STOPPED
 from launch.run import checkpoints
+from launch.run.checkpoints import State
 from ntuple.learner_spec import EXPECTIMAX
+
+if TYPE_CHECKING:
+    from ntuple.exact.solution import Solution
 
 BASELINES = {"random": "RandomPlayer", "greedy": "GreedyPlayer"}  # classes of ntuple: players for comparison
 HEURISTIC = "heuristic"  # expectimax with a heuristic leaf value, without training
 
 
-def evaluate_path(path: Path, games: int, seed: int | None, options: Options, outputs: OutputOptions) -> int:
-    """Evaluate a checkpoint, print the result, and save it in the run folder.
+class CheckpointEvaluation(NamedTuple):
+    """The evaluation of a checkpoint that was checked: its files are whole, and it can serve the search."""
 
-    If the run folder cannot be written, the command prints a warning and does not save the result. For a checkpoint
-    outside a run folder, only the files that `outputs` name are written. Games that are played move by move are logged
-    as they end, so that the same command continues after a stop.
+    path: str  # the word of the user
+    checkpoint: Path
+    experiment: Experiment
+    state: State
+    evaluation: Evaluation
+    search: Search
+    outputs: OutputOptions
+    solution: "Solution | None"
+
+    def load_player(self) -> Any:
+        """Load the player; UserError if the checkpoint does not fit its config."""
+        settings, search = self.experiment.settings, self.search
+        return registry.load_player(self.experiment.learner, self.checkpoint, settings, search.player, search.config)
+
+    def result_file(self, run_folder: Path, player: Any) -> Path:
+        """Return the result file in a run folder; `player` is that of `load_player`."""
+        # Games played move by move have other spawns than games played whole, so their results get another name.
+        name = result_names(self.search.name)[self.outputs.need_moves and not player.plays_one_by_one]
+        return self.evaluation.file(run_folder, self.state.progress["env_steps"], name)
+
+    def play(self) -> dict[str, Any] | None:
+        """Play the games, print the report, and save the result in the run folder.
+
+        If the run folder cannot be written, a warning is printed and the result is not saved. For a checkpoint outside
+        a run folder, only the files that the outputs name are written. Games that are played move by move are logged as
+        they end, so that the same command continues after a stop.
+
+        Returns:
+            The result; None if a signal stopped the games and the finished games are in the log.
+
+        Raises:
+            UserError: the checkpoint does not fit its config, or a file cannot be used.
+        """
+        experiment, state, outputs, search = self.experiment, self.state, self.outputs, self.search
+        player = self.load_player()
+        run_folder = _writable(checkpoints.run_folder_of(self.checkpoint))
+        rows, columns = experiment.settings.rows, experiment.settings.columns
+        board, seed = f"{rows}x{columns}", self.evaluation.seed
+        header = {"board": board, "seed": seed, "run": experiment.run.name, **state.progress, **search.record()}
+        env_steps = state.progress["env_steps"]
+        log_file = outputs.log or (run_folder and self.evaluation.log_file(run_folder, env_steps, search.name))
+        played = play_evaluation(PlayRequest(player, rows, columns, self.evaluation, outputs, log_file, header))
+        if played is None:
+            return None
+        _, result = report(played.games, experiment, state, self.evaluation, search)
+        result |= write_outputs(outputs, board, self.solution, played.logged)
+        if run_folder is not None and not outputs.part:
+            try:
+                save_result(result, self.result_file(run_folder, player))
+            except OSError as error:
+                warn(f"the result is not kept: cannot write to {run_folder / FOLDER}: {error.strerror}")
+        return result
+
+
+class BaselineEvaluation(NamedTuple):
+    """The evaluation of a player that needs no training."""
+
+    path: str  # its name: random, greedy or heuristic
+    board: str  # "HxW"
+    player: Any
+    search: Search | None  # of the heuristic player
+    evaluation: Evaluation
+    outputs: OutputOptions
+    solution: "Solution | None"
+
+    def load_player(self) -> Any:
+        """Return the player."""
+        return self.player
+
+    def play(self) -> dict[str, Any] | None:
+        """Play the games and print the report; returns and raises as `CheckpointEvaluation.play`."""
+        rows, columns = parse_board(self.board)
+        setting = {"board": self.board, "search": self.path} | (self.search.record() if self.search else {})
+        header = {"player": self.path, "seed": self.evaluation.seed, **setting}
+        played = play_evaluation(
+            PlayRequest(self.player, rows, columns, self.evaluation, self.outputs, self.outputs.log, header)
+        )
+        if played is None:
+            return None
+        title = self.path if self.search is None else f"{self.path} ({self.search.name})"
+        _, result = report_games(played.games, self.evaluation, f"{title} on {self.board}", setting)
+        return result | write_outputs(self.outputs, self.board, self.solution, played.logged)
+
+
+def prepare_path(
+    path: str, games: int, seed: int | None, options: Options, outputs: OutputOptions
+) -> CheckpointEvaluation:
+    """Check the evaluation of a checkpoint before games are played.
 
     Args:
         path: a checkpoint, or a run folder for its newest checkpoint.
@@ -49,47 +136,45 @@ def evaluate_path(path: Path, games: int, seed: int | None, options: Options, ou
         outputs: optional outputs.
 
     Returns:
-        The exit code: 0 done, 75 stopped by a signal with the finished games in the log.
+        The evaluation.
 
     Raises:
         UserError: there is no good checkpoint, it cannot serve the search, or a file cannot be used.
     """
-    _check_numbers(games, seed, outputs)
-    checkpoint = checkpoints.find_checkpoint(path)
+    check_numbers(games, seed, outputs)
+    return prepare_checkpoint(path, checkpoints.find_checkpoint(Path(path)), games, seed, options, outputs)
+
+
+def prepare_checkpoint(
+    path: str, checkpoint: Path, games: int, seed: int | None, options: Options, outputs: OutputOptions
+) -> CheckpointEvaluation:
+    """Check the evaluation of a checkpoint whose files are known to be whole.
+
+    Args:
+        path: the word of the user that names the checkpoint.
+        checkpoint: the checkpoint.
+        games: number of games, which was checked.
+        seed: seed of the games, which was checked; None: the seed of the evaluation that ends the run.
+        options: options of the search.
+        outputs: optional outputs.
+
+    Returns:
+        The evaluation.
+
+    Raises:
+        UserError: the checkpoint cannot be read or cannot serve the search, or a file cannot be used.
+    """
     experiment, state = checkpoints.read_checkpoint(checkpoint)
     evaluation = Evaluation(games, final_evaluation_seed(experiment.run.seed) if seed is None else seed)
     search = resolve(experiment, options, checkpoint)
-    settings = experiment.settings
-    solution = prepare_outputs(outputs, settings.rows, settings.columns)
-    player = registry.load_player(experiment.learner, checkpoint, settings, search.player, search.config)
-    run_folder = _writable(checkpoints.run_folder_of(checkpoint))
-    board = f"{settings.rows}x{settings.columns}"
-    header = {"board": board, "seed": evaluation.seed, "run": experiment.run.name, **state.progress, **search.record()}
-    # Games played move by move have other spawns than games played whole, so their results get another name.
-    name = result_names(search.name)[outputs.need_moves and not player.plays_one_by_one]
-    env_steps = state.progress["env_steps"]
-    log_file = outputs.log or (run_folder and evaluation.log_file(run_folder, env_steps, search.name))
-    played = play_evaluation(
-        PlayRequest(player, settings.rows, settings.columns, evaluation, outputs, log_file, header)
-    )
-    if played is None:
-        return STOPPED
-    _, result = report(played.games, experiment, state, evaluation, search)
-    result |= write_outputs(outputs, board, solution, played.logged)
-    if run_folder is not None and not outputs.part:
-        try:
-            save_result(result, evaluation.file(run_folder, env_steps, name))
-        except OSError as error:
-            warn(f"the result is not kept: cannot write to {run_folder / FOLDER}: {error.strerror}")
-    if outputs.as_json:
-        print(json.dumps(result))
-    return 0
+    solution = prepare_outputs(outputs, experiment.settings.rows, experiment.settings.columns)
+    return CheckpointEvaluation(path, checkpoint, experiment, state, evaluation, search, outputs, solution)
 
 
-def evaluate_baseline(
+def prepare_baseline(
     name: str, board: str, games: int, seed: int | None, options: Options, outputs: OutputOptions
-) -> int:
-    """Evaluate a player that needs no training, and print the result.
+) -> BaselineEvaluation:
+    """Check the evaluation of a player that needs no training.
 
     Args:
         name: random, greedy or heuristic.
@@ -100,29 +185,18 @@ def evaluate_baseline(
         outputs: optional outputs.
 
     Returns:
-        The exit code: 0 done, 75 stopped by a signal with the finished games in the log.
+        The evaluation.
 
     Raises:
         UserError: the player does not have these options, or a file cannot be used.
     """
-    _check_numbers(games, seed, outputs)
+    check_numbers(games, seed, outputs)
     if outputs.keep and outputs.log is None:
         raise UserError(f"{name} has no run folder that keeps its games: give --keep FILE")
     evaluation = Evaluation(games, BASELINE_SEED if seed is None else seed)
-    rows, columns = parse_board(board)
     player, search = load_baseline(name, board, options)
-    solution = prepare_outputs(outputs, rows, columns)
-    setting = {"board": board, "search": name} | (search.record() if search else {})
-    header = {"player": name, "seed": evaluation.seed, **setting}
-    played = play_evaluation(PlayRequest(player, rows, columns, evaluation, outputs, outputs.log, header))
-    if played is None:
-        return STOPPED
-    title = name if search is None else f"{name} ({search.name})"
-    _, result = report_games(played.games, evaluation, f"{title} on {board}", setting)
-    result |= write_outputs(outputs, board, solution, played.logged)
-    if outputs.as_json:
-        print(json.dumps(result))
-    return 0
+    solution = prepare_outputs(outputs, *parse_board(board))
+    return BaselineEvaluation(name, board, player, search, evaluation, outputs, solution)
 
 
 def load_baseline(name: str, board: str, options: Options) -> tuple[Any, Search | None]:
@@ -163,7 +237,8 @@ def _writable(run_folder: Path | None) -> Path | None:
     return run_folder
 
 
-def _check_numbers(games: int, seed: int | None, outputs: OutputOptions) -> None:
+def check_numbers(games: int, seed: int | None, outputs: OutputOptions) -> None:
+    """Refuse a number of games or a seed that is out of range; UserError has the range."""
     least = 2 * parse_part(outputs.part).of
     if games < least:
         raise UserError(f"--games is {games}; give {least} or more, since one game has no interval")

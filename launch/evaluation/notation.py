@@ -23,6 +23,12 @@ def parse_board(board: str) -> tuple[int, int]:
     return int(sides[0]), int(sides[1])
 
 
+def board_order(board: str) -> tuple[int, int]:
+    """Return a key that sorts boards "HxW": the one with the most cells first."""
+    rows, columns = parse_board(board)
+    return -rows * columns, -rows
+
+
 def parse_position(text: str, rows: int, columns: int) -> NDArray[np.int8]:
     """Return the levels int8[H, W] of a position: log2 of its tiles, 0 = empty.
 

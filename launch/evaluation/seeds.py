@@ -3,6 +3,7 @@
 - If the training seeds of an experiment shared the spawns of their evaluation games, their errors would be correlated,
   and the interval over training seeds would not contain them.
 - A reported figure must not come from the games that selected the checkpoint.
+- The points of a curve along a run are independent only if each checkpoint plays games of its own.
 """
 
 import numpy as np
@@ -11,7 +12,7 @@ from launch.config.experiment import SEEDS
 from launch.errors import UserError
 
 BASELINE_SEED = 2_000_003  # for players that need no training
-_DURING_TRAINING, _AFTER_TRAINING = 1_000_003, 2_000_003
+_DURING_TRAINING, _AFTER_TRAINING, _ALONG_A_RUN = 1_000_003, 2_000_003, 3_000_003
 
 
 def training_evaluation_seed(training_seed: int) -> int:
@@ -24,12 +25,25 @@ def final_evaluation_seed(training_seed: int) -> int:
     return _derive(_AFTER_TRAINING, training_seed)
 
 
+def snapshot_evaluation_seed(seed: int, env_steps: int) -> int:
+    """Return the seed with which `evaluate RUN --snapshots` plays one of the kept checkpoints.
+
+    Args:
+        seed: the training seed, or the seed that the user gives in its place.
+        env_steps: moves of training of the checkpoint: each checkpoint plays games of its own.
+
+    Returns:
+        The seed of the games.
+    """
+    return _derive(_ALONG_A_RUN, seed, env_steps)
+
+
 def check_seed(seed: int | None) -> None:
     """Refuse a seed of games that is out of range; None, the default, is accepted. UserError has the range."""
     if seed is not None and not 0 <= seed < SEEDS:
         raise UserError(f"--seed is {seed}; give 0 to {SEEDS - 1}")
 
 
-def _derive(base: int, training_seed: int) -> int:
-    """Return 32 bits of numpy's SeedSequence of both numbers."""
-    return int(np.random.SeedSequence((base, training_seed)).generate_state(1, np.uint32)[0])
+def _derive(*numbers: int) -> int:
+    """Return 32 bits of numpy's SeedSequence of the numbers."""
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint32)[0])

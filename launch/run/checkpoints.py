@@ -166,6 +166,35 @@ def find_checkpoint(path: Path, set_aside: bool = False) -> Path:
     raise UserError(f"every checkpoint of {path} is damaged; train again, or restore the folder from a copy")
 
 
+def good_checkpoints(run_folder: Path) -> dict[int, Path]:
+    """Return all good checkpoints of a run by their env_steps, in the order of training.
+
+    A damaged one gives a warning. If a snapshot and a checkpoint have the same env_steps, the snapshot is taken.
+
+    Args:
+        run_folder: folder of the run.
+
+    Returns:
+        The folders of the checkpoints and snapshots.
+
+    Raises:
+        UserError: there is none.
+    """
+    found: dict[int, Path] = {}
+    for checkpoint in (*_numbered(run_folder / SNAPSHOTS), *_numbered(run_folder / FOLDER)):
+        if _env_steps(checkpoint) in found:
+            continue
+        try:
+            verify(checkpoint)
+        except UserError as error:
+            warn(f"{error}; it is left out")
+        else:
+            found[_env_steps(checkpoint)] = checkpoint
+    if not found:
+        raise UserError(f"{run_folder} holds no good checkpoint; train first, with run.snapshot_env_steps to keep more")
+    return dict(sorted(found.items()))
+
+
 def newest_checkpoint(run_folder: Path) -> Path | None:
     """Return the newest checkpoint of a run, which may be damaged; None if there is none."""
     return next(iter(_numbered(run_folder / FOLDER)), None)

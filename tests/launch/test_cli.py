@@ -166,7 +166,10 @@ def test_a_run_that_exists(toy_yaml: Path, capsys):
             ["train", "toy.yaml", "--resum", "-x"],
             "there is no option --resum -x; an option needs its whole name, see --help",
         ),
-        (["evaluate", "random", "more"], "one PATH at a time: random is one, leave out more"),
+        (
+            ["moves", "random", "more", "--position", "2 4 / 0 2"],
+            "one PATH at a time: random is one, leave out more",
+        ),
         (
             ["evaluate", "random", "--game", "4"],
             "there is no option --game; an option needs its whole name, see --help",

@@ -40,7 +40,7 @@ def _python(site: Path, *words: str) -> str:
 
 def test_a_wheel_has_all_files_of_the_packages_and_all_configs(site: Path):
     files = [file for package in ("launch", "muzero2048", "ntuple") for file in (ROOT / package).rglob("*")]
-    shipped = [file for file in files if file.suffix in (".py", ".css")]
+    shipped = [file for file in files if file.suffix in (".py", ".css") or file.name == "papers.yaml"]
     assert len(shipped) > 100
     assert all((site / file.relative_to(ROOT)).is_file() for file in shipped)
     configs = list((ROOT / "configs").rglob("*.yaml"))

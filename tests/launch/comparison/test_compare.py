@@ -168,6 +168,8 @@ def test_damaged_runs_are_named_and_left_out(runs: list[str], capsys):
     assert main(["compare", "runs/a", "runs/c_x", "--out", "out"]) == 0
     assert "warning: runs/a is left out: runs/a/evaluations/x.json, line 1" in capsys.readouterr().err
     assert main(["compare", "runs/a", "--out", "out"]) == 2
+    assert capsys.readouterr().err.startswith("error: runs/a/evaluations/x.json, line 1")
+    assert main(["compare", "runs/a", "runs/b", "--out", "out"]) == 2
     assert "no selected run can be read" in capsys.readouterr().err
 
 

@@ -1,0 +1,31 @@
+"""`muzero2048 leaderboard`."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from launch.commands.parser import Commands
+
+
+def add(commands: "Commands") -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "leaderboard", help="write the best results on each board, and those of papers, as a page"
+    )
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        type=Path,
+        metavar="FILE|RUN",
+        help="evaluation files, or runs for their final evaluations (default: docs/evaluations/*.json)",
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="the Markdown file (default: docs/leaderboard.md)")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit code 2 if the file differs")
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from launch.comparison.leaderboard import PAGE, write_leaderboard
+
+    return write_leaderboard(arguments.paths, arguments.out or PAGE, arguments.check)

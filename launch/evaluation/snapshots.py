@@ -1,0 +1,125 @@
+"""`muzero2048 evaluate RUN --snapshots`: a fresh evaluation of every kept checkpoint of a run.
+
+The evaluations of a training all play the same games, and a checkpoint that is chosen by the best of them has a score
+that is too high (selection bias). Here every checkpoint plays games of its own, which chose nothing.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from launch.config.experiment import CONFIG_FILE, load_experiment
+from launch.errors import UserError
+from launch.evaluation.evaluate import CheckpointEvaluation, check_numbers, prepare_checkpoint
+from launch.evaluation.result import OutputOptions, read_result
+from launch.evaluation.search_options import Options
+from launch.evaluation.seeds import snapshot_evaluation_seed
+from launch.evaluation.several import check_csv, refuse_outputs_of_one, write_csv
+from launch.evaluation.summary import Summary, aligned
+from launch.machine.signals import STOPPED
+from launch.run import checkpoints
+from launch.run.metrics import Row
+from launch.run.tracking import METRICS_FILE, read_metrics
+
+RESULT_KEYS = ("env_steps", "training_games", "updates", "wall_hours", "board", "search", *Summary._fields)
+
+
+def evaluate_snapshots(
+    run_folder: Path,
+    games: int,
+    seed: int | None,
+    options: Options,
+    outputs: OutputOptions,
+    csv_file: Path | None,
+) -> int:
+    """Evaluate every kept checkpoint of a run, and print the curve beside the one seen in training.
+
+    Each result is a file in the run's folder of evaluations. A checkpoint whose result is there plays no game again.
+
+    Args:
+        run_folder: folder of the run.
+        games: number of games of each checkpoint.
+        seed: replaces the training seed, from which the seeds of the games are derived; None: the training seed.
+        options: options of the search.
+        outputs: optional outputs.
+        csv_file: new file for one row a checkpoint; None: no file.
+
+    Returns:
+        The exit code: 0 done, 75 stopped by a signal. The same command continues.
+
+    Raises:
+        UserError: the folder is not a run folder, it has no good checkpoint, a checkpoint cannot serve the search, or a
+            file cannot be used.
+    """
+    refuse_outputs_of_one(outputs, "all checkpoints of a run")
+    check_numbers(games, seed, outputs)
+    check_csv(csv_file)
+    if not (run_folder / CONFIG_FILE).is_file():
+        raise UserError(f"{run_folder} is not a run folder: it has no {CONFIG_FILE}; --snapshots needs runs/<name>")
+    first_seed = load_experiment(run_folder).run.seed if seed is None else seed
+    rows = _evaluations_in_training(run_folder)
+    prepared = [
+        prepare_checkpoint(
+            str(checkpoint), checkpoint, games, snapshot_evaluation_seed(first_seed, env_steps), options, outputs
+        )
+        for env_steps, checkpoint in checkpoints.good_checkpoints(run_folder).items()
+    ]
+    finished = [_finished(one, run_folder) for one in prepared]
+    results = []
+    for one, earlier in zip(prepared, finished, strict=True):
+        result = earlier or one.play()
+        if result is None:
+            return STOPPED
+        results.append({"path": one.path, **result, "training": _in_training(rows, result["env_steps"])})
+    if csv_file is not None:
+        write_csv(results, csv_file)
+    print(_table(results), flush=True)
+    if outputs.as_json:
+        print(json.dumps({"rows": results}))
+    return 0
+
+
+def _finished(one: CheckpointEvaluation, run_folder: Path) -> dict[str, Any] | None:
+    """Return the result of an earlier command; None if there is none, or if the run was trained again since then."""
+    # The player is needed only to know whether it plays one by one, which matters only if the moves are needed.
+    player = one.load_player() if one.outputs.need_moves else None
+    file = one.result_file(run_folder, player)
+    if not file.is_file():
+        return None
+    result = read_result(file, RESULT_KEYS)
+    trained = {**one.state.progress, "training_games": one.state.progress["games"], "wall_hours": one.state.wall_hours}
+    if any(result[key] != trained[key] for key in ("env_steps", "training_games", "updates", "wall_hours")):
+        return None
+    print(f"{result['env_steps']:,} moves: evaluated before, {file}", flush=True)
+    return result
+
+
+def _evaluations_in_training(run_folder: Path) -> list[Row]:
+    if not (run_folder / METRICS_FILE).is_file():
+        return []
+    return [row for row in read_metrics(run_folder) if "eval/score_mean" in row]
+
+
+def _in_training(rows: Sequence[Row], env_steps: int) -> dict[str, Any] | None:
+    """Return the last evaluation of the training at or before these moves; None if there is none."""
+    before = [row for row in rows if row["env_steps"] <= env_steps]
+    return {"env_steps": before[-1]["env_steps"], "score_mean": before[-1]["eval/score_mean"]} if before else None
+
+
+def _table(results: Sequence[dict[str, Any]]) -> str:
+    head = ("env_steps", "in training", "at env_steps", "fresh", "95% interval", "games", "seed")
+    return aligned([head, *map(_row, results)])
+
+
+def _row(result: dict[str, Any]) -> list[str]:
+    seen = result["training"]
+    return [
+        f"{result['env_steps']:,}",
+        f"{seen['score_mean']:,.0f}" if seen else "-",
+        f"{seen['env_steps']:,}" if seen else "-",
+        f"{result['score_mean']:,.0f}",
+        f"{result['score_low']:,.0f} to {result['score_high']:,.0f}",
+        f"{result['games']:,}",
+        str(result["seed"]),
+    ]

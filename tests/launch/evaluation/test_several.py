@@ -1,0 +1,157 @@
+"""Several players in one command: each plays as alone; then one table and one CSV file."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from toy import ToyPlayer
+
+from launch.cli import main
+from launch.errors import UserError
+from launch.evaluation import evaluate
+from launch.learners import registry
+from launch.machine.signals import STOPPED
+
+WEIGHTS = {"a": 40, "b=2": 90}  # the weights are set by hand: the mean of 4 games is seed % 1000 + 150 + weight
+
+
+@pytest.fixture
+def runs(toy_yaml: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Train two runs, whose players then have the WEIGHTS."""
+    for name in WEIGHTS:
+        main(["train", "toy.yaml", f"run.name={name}", "run.save_minutes=0"])
+
+    def load(learner: str, checkpoint: Path, *_: object) -> ToyPlayer:
+        return ToyPlayer(WEIGHTS[checkpoint.parts[-3]])
+
+    monkeypatch.setattr(registry, "load_player", load)
+    return [f"runs/{name}" for name in WEIGHTS]
+
+
+def _results(runs: list[str], seed: int) -> list[dict]:
+    """Return the results of the runs in their files, and delete these."""
+    found = []
+    for run in runs:
+        file = Path(run, f"evaluations/100-1ply-4games-seed{seed}.json")
+        found.append(json.loads(file.read_text()) | {"command": "", "time": ""})
+        file.unlink()
+    return found
+
+
+def test_each_player_plays_as_alone(runs: list[str], capsys):
+    for run in runs:
+        assert main(["evaluate", run, "--games", "4", "--seed", "7"]) == 0
+    alone = _results(runs, 7)
+    blocks = capsys.readouterr().out.splitlines()
+    assert main(["evaluate", *runs, "--games", "4", "--seed", "7", "--json"]) == 0
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert _results(runs, 7) == alone
+    assert lines[-3 - len(blocks) : -3] == blocks[-len(blocks) :]  # the report of each, then head and two rows
+    rows = json.loads(last)["rows"]
+    assert [row.pop("path") for row in rows] == runs  # in the order of the command
+    assert [row | {"command": "", "time": ""} for row in rows] == alone
+    assert [result["score_mean"] for result in alone] == [7 + 150 + 40, 7 + 150 + 90]
+
+
+def test_the_table_has_the_best_player_first(runs: list[str], capsys):
+    assert main(["evaluate", *runs, "--games", "4", "--seed", "7"]) == 0
+    head, first, second = capsys.readouterr().out.splitlines()[-3:]
+    assert " ".join(head.split()) == "player board search games mean 95% interval median max 2048 4096 8192 moves/s"
+    # the interval of 0, 100, 200, 300: t(0.975, 3) = 3.18245, s = 129.099, so 205.43 at each side of the mean
+    # games have 9 + 19 + 29 + 39 and 4 more for the second player's 90 of weight, in half a second
+    assert " ".join(first.split()) == "runs/b=2 2x3 1ply 4 247 42 to 452 247 397 75.0% 50.0% 25.0% 192"
+    assert " ".join(second.split()) == "runs/a 2x3 1ply 4 197 -8 to 402 197 347 75.0% 50.0% 25.0% 152"
+    assert len(head) == len(first) == len(second)
+
+
+def test_a_csv_file_has_a_row_for_each_player(runs: list[str], capsys):
+    words = ["evaluate", "random", *runs, "--board", "2x2", "--games", "4", "--seed", "7", "--csv", "scores.csv"]
+    assert main(words) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("random")  # 2x2 comes after the larger board
+    with Path("scores.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["path"] for row in rows] == ["random", *runs]
+    assert rows[0]["run"] == rows[0]["env_steps"] == ""
+    assert (rows[0]["board"], rows[0]["search"], rows[0]["games"]) == ("2x2", "random", "4")
+    expected = {"run": "b=2", "learner": "toy", "env_steps": "100", "board": "2x3", "seed": "7", "score_mean": "247.0",
+                "score_max": "397", "reach_4096": "0.5", "reach_131072": "0.0"}  # fmt: skip
+    assert expected.items() <= rows[2].items()
+    assert None not in rows[0]  # no row is longer than the head
+
+
+def test_one_player_has_a_csv_file_and_no_table(runs: list[str], capsys):
+    assert main(["evaluate", runs[0], "--games", "4", "--seed", "7", "--csv", "scores.csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("mean 197 (95% interval")
+    assert len(Path("scores.csv").read_text().splitlines()) == 2
+
+
+def _mistake(capsys, *words: str) -> str:
+    """Return the line of a command that must end before a game is played."""
+    capsys.readouterr()
+    assert main(["evaluate", *words, "--games", "4"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    return captured.err.removeprefix("error: ").rstrip("\n")
+
+
+def test_a_damaged_player_is_named_before_games_are_played(runs: list[str], capsys):
+    file = Path(runs[1], "checkpoints/100/toy.json")
+    file.write_bytes(file.read_bytes()[:5])
+    assert _mistake(capsys, runs[0], str(file.parent)).startswith(f"{file} has 5 bytes instead of ")
+
+
+def test_a_foreign_player_is_named_before_games_are_played(runs: list[str], capsys, monkeypatch):
+    Path("empty").mkdir()
+    assert _mistake(capsys, runs[0], "empty").startswith("empty holds no checkpoint; ")
+    load = registry.load_player
+
+    def refuse(learner: str, checkpoint: Path, *others: object) -> ToyPlayer:
+        if "b=2" in checkpoint.parts:
+            raise UserError(f"{checkpoint}: toy.json is of a 3x3 board")
+        return load(learner, checkpoint, *others)
+
+    monkeypatch.setattr(registry, "load_player", refuse)
+    assert _mistake(capsys, *runs) == "runs/b=2/checkpoints/100: toy.json is of a 3x3 board"
+    assert not list(Path(runs[0], "evaluations").glob("*1ply-4games-seed7*"))
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["--records", "x.txt"], "--records"),
+        (["--keep", "x.jsonl"], "--keep FILE"),
+        (["--part", "1/2"], "--part"),
+        (["--solution", "x.sol"], "--solution"),
+    ],
+)
+def test_options_with_one_file_for_one_player(runs: list[str], capsys, words: list[str], name: str):
+    line = _mistake(capsys, *runs, *words)
+    assert line == f"{name} is for one player, and here are 2 players; evaluate one PATH at a time, or leave it out"
+
+
+def test_mistakes_in_a_set_of_players(runs: list[str], capsys):
+    again = f"{runs[0]}/checkpoints/100"
+    assert _mistake(capsys, *runs, again) == f"{again} is given twice; give each player once"
+    assert _mistake(capsys, "random", runs[0], "random") == "random is given twice; give each player once"
+    assert "a checkpoint holds its own board" in _mistake(capsys, *runs, "--board", "2x2")
+    Path("old.csv").write_text("old")
+    assert _mistake(capsys, *runs, "--csv", "old.csv") == "old.csv is there already: name another --csv, or remove it"
+    assert "there is no folder" in _mistake(capsys, *runs, "--csv", "none/new.csv")
+
+
+def test_a_run_whose_name_has_an_equals_sign_is_a_path(runs: list[str], capsys):
+    shutil.move("runs/b=2", "b=2")
+    line = _mistake(capsys, runs[0], "b=2", "search.plies=3")
+    assert line == "runs/a/checkpoints/100: 1ply has no settings; leave out search.plies=3"
+    assert _mistake(capsys, runs[0], "c=2") == "runs/a/checkpoints/100: 1ply has no settings; leave out c=2"
+    assert "there is no runs/c=2" in _mistake(capsys, runs[0], "runs/c=2")
+
+
+def test_a_stop_leaves_no_table_and_no_csv_file(runs: list[str], capsys, monkeypatch):
+    monkeypatch.setattr(evaluate, "play_evaluation", lambda request: None)
+    capsys.readouterr()
+    assert main(["evaluate", *runs, "--games", "4", "--csv", "scores.csv"]) == STOPPED
+    assert capsys.readouterr().out == ""
+    assert not Path("scores.csv").exists()
