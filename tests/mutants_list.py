@@ -821,4 +821,56 @@ JOBS = (
     ),
 )
 
-MUTANTS = (*RULES, *NTUPLE, *MUZERO, *LEARNING, *CELLS, *LAUNCH, *JOBS)
+COMPARISON = (
+    Mutant(
+        "any-evaluation-counts-as-the-last",
+        "launch/comparison/finals.py",
+        'last = max(results, key=lambda result: (result["env_steps"], result["games"]))',
+        "last = results[0]",
+        ("launch/comparison/test_finals.py",),
+    ),
+    Mutant(
+        "a-difference-has-the-variance-of-one-group",
+        "launch/comparison/finals.py",
+        "    variance = sum(margin_squared)\n",
+        "    variance = margin_squared[0]\n",
+        ("launch/comparison/test_finals.py",),
+    ),
+    Mutant(
+        "budgets-are-those-of-the-longest-run",
+        "launch/comparison/budgets.py",
+        "at = min(float(",
+        "at = max(float(",
+        ("launch/comparison/test_budgets.py",),
+    ),
+    Mutant(
+        "a-comparison-takes-runs-that-fulfil-one-condition",
+        "launch/comparison/selection.py",
+        "if all(holds(config) for",
+        "if any(holds(config) for",
+        ("launch/comparison/test_selection.py",),
+    ),
+    Mutant(
+        "thinning-drops-the-highest-values",
+        "launch/comparison/curves.py",
+        "kept |= {first + int(np.argmax(y[first:end])) for y in (band.y, high)}",
+        "pass",
+        ("launch/comparison/test_curves.py",),
+    ),
+    Mutant(
+        "seeds-are-drawn-where-one-of-them-has-not-been",
+        "launch/comparison/curves.py",
+        "start, end = max(x[0] for x in moves), min(x[-1] for x in moves)",
+        "start, end = min(x[0] for x in moves), max(x[-1] for x in moves)",
+        ("launch/comparison/test_curves.py",),
+    ),
+    Mutant(
+        "the-page-asks-the-network",
+        "launch/comparison/page.py",
+        "default-src 'none'; ",
+        "",
+        ("launch/comparison/test_compare.py",),
+    ),
+)
+
+MUTANTS = (*RULES, *NTUPLE, *MUZERO, *LEARNING, *CELLS, *LAUNCH, *JOBS, *COMPARISON)
