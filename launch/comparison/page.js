@@ -35,7 +35,7 @@
     return {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: ink, family: style.fontFamily },
       margin: { l: 60, r: 12, t: 12, b: 50 }, hovermode: "closest", xaxis: axis(x, logx), yaxis: axis(y, logy),
-      legend: { orientation: "h", y: -0.22 }, hoverlabel: { namelength: -1 },
+      legend: { orientation: "h", y: -0.22 }, hoverlabel: { namelength: -1 }, modebar: { bgcolor: "rgba(0,0,0,0)" },
     };
   }
 
@@ -122,6 +122,25 @@
       });
       Plotly.react("searches", lines, layout("microseconds a move", "mean score", true, false), OPTIONS);
     }
+    drawDistributions();
+  }
+
+  // Shares of games by score, in bins that grow with the score, and by largest tile.
+  function drawDistributions() {
+    if (!data.distributions.length) return;
+    const scores = data.distributions.map(({ label, scores, shares }, number) => ({
+      x: scores, y: shares.concat([0]), name: label, mode: "lines",
+      line: { shape: "hv", color: colour(number), width: 1.5 }, hovertemplate: "%{y:.1%} of games from %{x:,.6~g}",
+    }));
+    const tiles = data.distributions.map(({ label, tiles, rates }, number) => ({
+      x: tiles, y: rates, name: label, type: "bar", marker: { color: colour(number) }, showlegend: false,
+      hovertemplate: "%{y:.1%} of games end with %{x}",
+    }));
+    const order = [...new Set(data.distributions.flatMap((one) => one.tiles))].sort((a, b) => a - b);
+    const plain = layout("largest tile", "share of games", false, false);
+    Object.assign(plain.xaxis, { type: "category", categoryorder: "array", categoryarray: order });
+    Plotly.react("scores", scores, layout("score", "share of games", true, false), OPTIONS);
+    Plotly.react("tiles", tiles, plain, OPTIONS);
   }
 
   function fill(select, entries, chosen) {

@@ -10,6 +10,7 @@ from plotly.offline import get_plotlyjs
 from launch.comparison.budgets import costs
 from launch.comparison.content import Content
 from launch.comparison.figures import Line
+from launch.comparison.finals import Group
 from launch.comparison.page_data import figure_data
 from launch.comparison.page_tables import config_table, cost_table, difference_table, group_table, standing_table
 
@@ -50,6 +51,7 @@ def render(content: Content, out: Path) -> str:
 {_searches(content.searches)}
 <h2>Final evaluations</h2>
 {group_table(content.groups, out)}
+{_distributions(content.groups)}
 <h2>Is a difference real?</h2>
 {difference_table(content.differences)}
 <h2>Equal budgets</h2>
@@ -77,6 +79,14 @@ def _controls() -> str:
 <label><input type="checkbox" id="papers"> results of papers</label>
 </form>
 <p class="soft" id="meaning" aria-live="polite"></p>"""
+
+
+def _distributions(groups: Sequence[Group]) -> str:
+    if not any("score_bins" in result for group in groups for result in group.results):
+        return ""
+    figures = (("scores", "share of games by score"), ("tiles", "share of games by largest tile"))
+    parts = [f'<div id="{name}" class="figure" role="img" aria-label="{text}"></div>' for name, text in figures]
+    return f'<h2>Scores and largest tiles of the games</h2>\n<div class="figures">{"".join(parts)}</div>'
 
 
 def _searches(searches: Sequence[Line]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from launch.config.experiment import Experiment
 from launch.errors import UserError
-from launch.evaluation.summary import Summary, statistics_block, summarize, summary_line
+from launch.evaluation.summary import Summary, histograms, statistics_block, summarize, summary_line
 from launch.files import write_json, write_text
 from launch.learners import registry
 from launch.machine.environment import command_line, machine, project_version
@@ -214,6 +214,7 @@ def report_games(
         "seed": evaluation.seed,
         **summary._asdict(),
         "reach": {str(tile): rate for tile, rate in summary.reach.items()},
+        **histograms(games),
         "version": project_version(),
         "machine": machine(),
         "command": command_line(),

@@ -64,6 +64,25 @@ def summarize(games: Games) -> Summary:
     )
 
 
+SCORE_BINS = 8  # of a histogram, for each doubling of the score
+
+
+def histograms(games: Games) -> dict[str, dict[str, int]]:
+    """Count games by score and by largest tile.
+
+    Bin k of the scores holds 2^(k / SCORE_BINS) <= score < 2^((k + 1) / SCORE_BINS), and bin 0 a score of 0 too. All
+    evaluations have the same bins, so that their counts can be added.
+
+    Returns:
+        "score_bins", games by k, and "max_tiles", games by largest tile. Keys are texts, as in JSON.
+    """
+    bins = np.floor(SCORE_BINS * np.log2(np.maximum(games.score, 1))).astype(np.int64)
+    return {
+        name: {str(value): int(count) for value, count in zip(*np.unique(values, return_counts=True), strict=True)}
+        for name, values in (("score_bins", bins), ("max_tiles", games.max_tile))
+    }
+
+
 def probe_metrics(name: str, probe: Games, games: Games) -> dict[str, float]:
     """Return the metrics probe/<name>_* of a probe's games.
 

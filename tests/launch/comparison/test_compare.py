@@ -95,6 +95,19 @@ def test_the_curves_of_the_page_are_those_of_the_csv(runs: list[str]):
     assert number == len(rows)
 
 
+def test_the_games_of_all_seeds_are_counted(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for seed, tiles in enumerate(({"512": 60, "1024": 40}, {"1024": 100})):
+        run = write_run(Path(f"runs/a{seed}"), [(1, 1.0)], seed=seed)
+        write_evaluation(run, 5.0, 1.0, seed=seed, max_tiles=tiles, score_bins={"80": 25, "82": 75})
+    write_evaluation(write_run(Path("runs/old"), [(1, 1.0)], group="old"), 5.0, 1.0)
+    assert main(["compare", "--out", "out"]) == 0
+    (found,) = _data(Path("out/index.html").read_text())["distributions"]
+    assert (found["tiles"], found["rates"]) == (["512", "1024"], [0.3, 0.7])
+    np.testing.assert_allclose(found["scores"], [1024, 2**10.125, 2**10.25, 2**10.375])
+    assert found["shares"] == [0.25, 0, 0.75]
+
+
 def test_a_run_as_it_was_written_is_read(runs: list[str]):
     folder = Path(runs[0])
     run = read_run(folder, read_config(folder))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import bootstrap
 
-from launch.evaluation.summary import statistics_block, summarize, summary_line
+from launch.evaluation.summary import histograms, statistics_block, summarize, summary_line
 from ntuple.game.interfaces import Games
 
 # Ten games, sorted by largest tile: 1024 x 2, 2048 x 5, 4096 x 3.
@@ -25,6 +25,16 @@ def test_the_figures_of_a_summary():
     assert summary.moves_mean == 1790  # 17,900 / 10
     assert summary.moves_per_second == 8950  # 17,900 / 2 s
     assert summary.reach == {2048: 0.8, 4096: 0.3, 8192: 0, 16384: 0, 32768: 0, 65536: 0, 131072: 0}
+
+
+def test_games_are_counted_by_score_and_largest_tile():
+    found = histograms(_games())
+    assert found["max_tiles"] == {"1024": 2, "2048": 5, "4096": 3}
+    # 8 log2(score): 16000 111.7, 18000 113.1, 30000 to 34000 119.0, 119.4, 119.7, 120.1, 120.4, 54000 to 58000 125.8,
+    # 126.2, 126.6
+    assert found["score_bins"] == {"111": 1, "113": 1, "118": 1, "119": 2, "120": 2, "125": 1, "126": 2}
+    ends = Games(*(np.array(values, np.int64) for values in ([0, 1, 2, 4], [2, 2, 4, 4], [9, 9, 9, 9])), seconds=1.0)
+    assert histograms(ends)["score_bins"] == {"0": 2, "8": 1, "16": 1}
 
 
 def test_the_interval_is_students():
