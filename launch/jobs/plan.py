@@ -14,7 +14,8 @@ from launch.errors import UserError
 from launch.files import write_text
 from launch.learners import registry
 from launch.machine.memory import size_text
-from launch.run.resume import BUDGET
+from launch.run.checkpoints import newest_checkpoint
+from launch.run.resume import BUDGET, is_finished
 from launch.run.run_process import has_begun, is_locked, read_process
 
 MOST_RUNS = 10_000
@@ -119,7 +120,7 @@ def plan_runs(request: Request) -> list[PlannedRun]:
     ]
     _check_names(runs)
     for run in runs:
-        _check_existing(run)
+        check_existing(run)
     return runs
 
 
@@ -283,8 +284,18 @@ def _check_names(runs: Sequence[PlannedRun]) -> None:
             raise UserError(f"two runs have the name {run.name} ({where}); give each its own run.name")
 
 
-def _check_existing(run: PlannedRun) -> None:
-    """Refuse a run that was trained with another config; a changed budget is accepted."""
+def is_finished_run(run: PlannedRun) -> bool:
+    """Return whether the budget of a run is spent and its final evaluation exists."""
+    checkpoint = newest_checkpoint(run.folder)
+    return checkpoint is not None and is_finished(run.experiment, checkpoint)
+
+
+def check_existing(run: PlannedRun) -> None:
+    """Refuse a run that was trained with another config; a changed budget is accepted.
+
+    Raises:
+        UserError: the run exists with another config.
+    """
     if not has_begun(run.folder):
         return
     saved = load_experiment(run.folder)

@@ -15,11 +15,10 @@ from launch.jobs import local, slurm
 from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster, resources
 from launch.jobs.evaluations import EvaluationRequest, plan_evaluations, plan_final_evaluations
 from launch.jobs.following import console, status_table
-from launch.jobs.plan import PlannedRun, Request, check_memory, plan_runs
+from launch.jobs.plan import PlannedRun, Request, check_memory, is_finished_run, plan_runs
 from launch.jobs.run_states import read_speed, read_states
 from launch.jobs.submit_evaluations import evaluate_here, evaluate_on_slurm
-from launch.run.checkpoints import newest_checkpoint
-from launch.run.resume import BUDGET, is_finished
+from launch.run.resume import BUDGET
 
 
 def submit(request: Request, then: EvaluationRequest | None, on: str, dry_run: bool) -> int:
@@ -44,13 +43,13 @@ def submit(request: Request, then: EvaluationRequest | None, on: str, dry_run: b
     folders = {Path(run.experiment.run.runs_folder) for run in runs}
     for folder in sorted(folders):
         _check_writable(folder)
-    to_do = [run for run in runs if not _is_finished(run)]
+    to_do = [run for run in runs if not is_finished_run(run)]
     if cluster.engine == SLURM:
         return _submit_to_slurm(runs, to_do, then, cluster, dry_run)
     trained = _train_here(runs, to_do, cluster, dry_run)
     if then is None or dry_run or trained.is_interrupted:
         return trained.exit_code
-    finished = [run.folder for run in runs if _is_finished(run)]
+    finished = [run.folder for run in runs if is_finished_run(run)]
     evaluated = evaluate_here(plan_evaluations(finished, then), cluster)
     return trained.exit_code or evaluated
 
@@ -95,11 +94,6 @@ def _submit_to_slurm(
     if not dry_run:
         print("`muzero2048 status` shows them, `muzero2048 stop` ends them")
     return 0
-
-
-def _is_finished(run: PlannedRun) -> bool:
-    checkpoint = newest_checkpoint(run.folder)
-    return checkpoint is not None and is_finished(run.experiment, checkpoint)
 
 
 def _check_writable(folder: Path) -> None:

@@ -1,0 +1,45 @@
+"""`muzero2048 reproduce`."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from launch.commands.parser import Commands
+
+
+def add(commands: "Commands") -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "reproduce",
+        help="train and evaluate the rows of a paper's table, and print them beside the paper's",
+        epilog="docs/papers.md explains tables, budgets and caveats",
+    )
+    parser.add_argument(
+        "table", nargs="?", metavar="TABLE", help="such as guei-table-5, or a YAML file; none: list all with their time"
+    )
+    parser.add_argument(
+        "--budget", type=float, default=1.0, metavar="SHARE", help="share of the paper's moves of training (default: 1)"
+    )
+    parser.add_argument("--rows", default="", metavar="ROW,ROW", help="rows to train and evaluate (default: all)")
+    parser.add_argument("--seeds", default="1", metavar="1-5", help="training seeds of each row (default: 1)")
+    parser.add_argument("--games", type=int, metavar="N", help="most games of an evaluation (default: the paper's)")
+    parser.add_argument("--on", metavar="FILE", help="a cluster file, local or slurm (default: in this process)")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table here (default: in runs/)")
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from launch.errors import UserError
+    from launch.jobs.plan import parse_seeds
+    from launch.papers.plan import Scale
+    from launch.papers.reproduce import list_tables, reproduce
+
+    scale = Scale(arguments.budget, tuple(parse_seeds(arguments.seeds)), arguments.games)
+    if arguments.table is None:
+        given = [f"--{name}" for name in ("rows", "on", "csv") if getattr(arguments, name)]
+        if given:
+            raise UserError(f"{given[0]} needs a TABLE, such as guei-table-5")
+        return list_tables(scale)
+    rows = [word for word in arguments.rows.split(",") if word]
+    return reproduce(arguments.table, rows, scale, arguments.on, arguments.csv)

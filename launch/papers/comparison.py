@@ -1,0 +1,252 @@
+"""The numbers of a table beside those of the paper: as text, CSV and JSON."""
+
+import csv
+import io
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.table import Table as Grid
+
+from launch.evaluation.intervals import Interval, student, student_of_rates, wilson
+from launch.evaluation.result import read_result
+from launch.evaluation.summary import short_number
+from launch.files import write_json, write_text
+from launch.machine.environment import command_line, machine, project_version
+from launch.papers.plan import Scale, plan_evaluation, plan_run, trained_row, why_not
+from launch.papers.table import Column, Row, Table
+
+KEYS = ("games", "score_mean", "score_low", "score_high", "reach", "search")
+REACH = "reach_"
+
+
+class Cell(NamedTuple):
+    """One number, in the units of the paper."""
+
+    row: Row
+    column: Column
+    paper: float
+    paper_margin: float | None
+    here: float | None  # None: there is no result yet, or this project does not compute it
+    here_low: float | None  # low and high: 95% interval; None: none can be given
+    here_high: float | None
+    seeds: int  # trained networks behind the number here
+    games: int  # games of the evaluation of each of them
+    games_of_the_paper: int
+    search: str  # name of the search here
+
+
+class Comparison(NamedTuple):
+    """A table of a paper with the numbers that are there by now."""
+
+    table: Table
+    scale: Scale
+    cells: list[Cell]
+
+
+def compare_with_paper(table: Table, scale: Scale) -> Comparison:
+    """Read the results of all rows; nothing is trained or played.
+
+    Args:
+        table: the table.
+        scale: selects the runs and the number of games.
+
+    Returns:
+        A cell for each number of the paper.
+
+    Raises:
+        UserError: a run exists with another config, or a result cannot be read.
+    """
+    cells = []
+    for row in table.rows:
+        runs = [] if why_not(table, row) else [plan_run(trained_row(table, row), scale, seed) for seed in scale.seeds]
+        for column in table.columns:
+            if column.name not in row.paper:
+                continue
+            planned = [plan_evaluation(table, row, column, run, scale) for run in runs if column.statistic]
+            files = [file for one in planned if one and (file := one.result())]
+            cells.append(_cell(table, row, column, [read_result(file, KEYS) for file in files]))
+    return Comparison(table, scale, cells)
+
+
+def interval_of(results: Sequence[dict[str, Any]], statistic: str) -> tuple[float, float | None, float | None]:
+    """Return a statistic of one or more trained networks with its 95% interval.
+
+    One network: the interval over its games. Several: the interval over networks (launch/evaluation/intervals.py).
+
+    Args:
+        results: result files of evaluations, one a network.
+        statistic: reach_<tile>, or a key of a result.
+
+    Returns:
+        The mean over networks, and the ends of the interval; None if one network gives none.
+    """
+    tile = statistic.removeprefix(REACH) if statistic.startswith(REACH) else None
+    values = [float(result["reach"][tile] if tile else result[statistic]) for result in results]
+    games = sum(result["games"] for result in results)
+    if tile:
+        found = wilson(values[0], games) if len(values) == 1 else student_of_rates(values, games)
+    elif len(values) > 1:
+        found = student(values)
+    elif statistic == "score_mean":
+        found = Interval(values[0], results[0]["score_low"], results[0]["score_high"])
+    else:
+        return values[0], None, None
+    return float(found.value), float(found.low), float(found.high)
+
+
+def caveats(comparison: Comparison) -> list[str]:
+    """Return what differs from the paper: that of every run of the table, then budget, seeds and games."""
+    table, scale, cells = comparison
+    lines = [" ".join(table.caveat.split())]
+    if scale.budget < 1:
+        lines.append(f"Budget: {scale.budget:g} of the paper's moves of training; scores rise with the budget.")
+    if len(scale.seeds) != table.seeds:
+        lines.append(
+            f"Seeds: {len(scale.seeds)} trained {_plural('network', len(scale.seeds))} a row here,"
+            f" {table.seeds} in the paper."
+        )
+    if short := [cell for cell in cells if scale.games(cell.games_of_the_paper) < cell.games_of_the_paper]:
+        most = max(cell.games_of_the_paper for cell in short)
+        lines.append(f"Games: at most {scale.most_games:,} an evaluation here, up to {most:,} in the paper.")
+    over = "the games of one network" if len(scale.seeds) == 1 else "trained networks"
+    lines.append(f"± here is half of the 95% interval over {over}.")
+    return lines
+
+
+def text_table(comparison: Comparison) -> Grid:
+    """Return the table with two lines for each row: the paper's, and the one here."""
+    table, scale, cells = comparison
+    grid = Grid("row", "", "training", box=None)
+    for column in table.columns:
+        grid.add_column(column.name, justify="right")
+    for row in table.rows:
+        own = {cell.column.name: cell for cell in cells if cell.row is row}
+        printed = [own.get(column.name) for column in table.columns]
+        trained = trained_row(table, row)
+        moves = trained.table.moves_of(trained.row)
+        games = trained.table.games_of_training(trained.row)
+        budget = f"{short_number(games)} games" if games else f"{_long(moves)} moves"
+        grid.add_row(
+            row.name, "paper", budget, *(_number(cell.paper, cell.paper_margin) if cell else "" for cell in printed)
+        )
+        if why := why_not(table, row):
+            grid.add_row("", "here", f"not here: {why}")
+            continue
+        here = [
+            (_number(cell.here, _margin(cell)) if cell.here is not None else "-") if cell else "" for cell in printed
+        ]
+        grid.add_row("", "here", f"{_long(scale.moves(moves))} moves", *here)
+    return grid
+
+
+def write_csv(comparison: Comparison, file: Path) -> None:
+    """Write one line for each number of the paper."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    head = ("table", "row", "column", "paper", "paper_margin", "here", "here_low", "here_high", "paper_moves", "moves")
+    writer.writerow((*head, "paper_seeds", "seeds", "paper_games", "games", "search", "why"))
+    table, scale, cells = comparison
+    for cell in cells:
+        trained = trained_row(table, cell.row)
+        moves = trained.table.moves_of(trained.row)
+        numbers = (cell.paper, cell.paper_margin, cell.here, cell.here_low, cell.here_high, moves, scale.moves(moves))
+        evaluation = (table.seeds, cell.seeds, cell.games_of_the_paper, cell.games, cell.search)
+        why = cell.column.why or why_not(table, cell.row)
+        writer.writerow((table.name, cell.row.name, cell.column.name, *numbers, *evaluation, why))
+    write_text(file, text.getvalue())
+
+
+def write_page_data(comparison: Comparison, file: Path) -> None:
+    """Write all that a page of the table shows as one JSON object (docs/papers.md lists its keys)."""
+    table, scale, _ = comparison
+    write_json(
+        file,
+        {
+            "table": table.name,
+            "title": table.title,
+            "source": table.source,
+            "conditions": " ".join(table.conditions.split()),
+            "caveats": caveats(comparison),
+            "budget": scale.budget,
+            "seeds": list(scale.seeds),
+            "paper_seeds": table.seeds,
+            "columns": [
+                {"name": one.name, "statistic": one.statistic, "unit": one.unit, "why": one.why}
+                for one in table.columns
+            ],
+            "rows": [_row_data(comparison, row) for row in table.rows],
+            "version": project_version(),
+            "machine": machine(),
+            "command": command_line(),
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        },
+    )
+
+
+def _row_data(comparison: Comparison, row: Row) -> dict[str, Any]:
+    table, scale, cells = comparison
+    trained = trained_row(table, row)
+    moves = trained.table.moves_of(trained.row)
+    return {
+        "name": row.name,
+        "why": why_not(table, row),
+        "paper_moves": moves,
+        "paper_training_games": trained.table.games_of_training(trained.row),
+        "moves": scale.moves(moves),
+        "cells": {
+            cell.column.name: {
+                "paper": cell.paper,
+                "paper_margin": cell.paper_margin,
+                "here": cell.here,
+                "here_low": cell.here_low,
+                "here_high": cell.here_high,
+                "seeds": cell.seeds,
+                "paper_games": cell.games_of_the_paper,
+                "games": cell.games,
+                "search": cell.search,
+            }
+            for cell in cells
+            if cell.row is row
+        },
+    }
+
+
+def _cell(table: Table, row: Row, column: Column, results: Sequence[dict[str, Any]]) -> Cell:
+    value, *margin = row.paper[column.name]
+    here, low, high = interval_of(results, column.statistic) if results else (None, None, None)
+    return Cell(
+        row=row,
+        column=column,
+        paper=value,
+        paper_margin=margin[0] if margin else None,
+        here=None if here is None else here / column.unit,
+        here_low=None if low is None else low / column.unit,
+        here_high=None if high is None else high / column.unit,
+        seeds=len(results),
+        games=results[0]["games"] if results else 0,
+        games_of_the_paper=table.games_of(row, column),
+        search=results[0]["search"] if results else "",
+    )
+
+
+def _margin(cell: Cell) -> float | None:
+    return None if cell.here_low is None or cell.here_high is None else (cell.here_high - cell.here_low) / 2
+
+
+def _number(value: float | None, margin: float | None) -> str:
+    """Format a number and its margin: two digits after the point below 1000, none above."""
+    if value is None:
+        return "-"
+    digits = ",.0f" if abs(value) >= 1000 else ".2f"
+    return f"{value:{digits}}" + (f" ± {margin:{digits}}" if margin is not None else "")
+
+
+def _long(moves: int) -> str:
+    """Format a number of moves, up to the 10^12 of the papers."""
+    return f"{moves / 1e12:g}T" if moves >= 1e12 else short_number(moves)
+
+
+def _plural(word: str, count: int) -> str:
+    return word if count == 1 else f"{word}s"
