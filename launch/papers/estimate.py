@@ -1,13 +1,12 @@
 """How long the rows of a table would take on this machine."""
 
 import functools
-import json
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from launch.config.experiment import CONFIG_FILE, Experiment, load_experiment, read_yaml
+from launch.config.experiment import CONFIG_FILE, Experiment, load_experiment
 from launch.errors import LaunchError
 from launch.jobs.run_states import read_speed
 from launch.papers.plan import Scale, base_of, run_name, settings_of, trained_row, why_not, with_firsts
@@ -97,8 +96,7 @@ def _group_of(override: str) -> str:
 
 def _network(experiment: Experiment) -> str:
     """Return what decides the speed of a training first: learner, board, network and target."""
-    settings = read_yaml(experiment.to_yaml())[experiment.learner]
-    return json.dumps([experiment.learner, *(settings.get(key) for key in SHAPE)])
+    return repr((experiment.learner, *(getattr(experiment.settings, key, None) for key in SHAPE)))
 
 
 def _seconds(play: Play, speed: float) -> float:
