@@ -824,9 +824,9 @@ JOBS = (
 COMPARISON = (
     Mutant(
         "any-evaluation-counts-as-the-last",
-        "launch/comparison/finals.py",
-        'last = max(results, key=lambda result: (result["env_steps"], result["games"]))',
-        "last = results[0]",
+        "launch/evaluation/result.py",
+        '(result["env_steps"], result["games"]) > (known["env_steps"], known["games"])',
+        "False",
         ("launch/comparison/test_finals.py",),
     ),
     Mutant(

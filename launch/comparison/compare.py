@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from launch.comparison.budgets import costs, standings
+from launch.comparison.config_table import differing_keys
 from launch.comparison.content import Content
 from launch.comparison.curves import REACH, SCORE, Curve, make_curves, values_of
 from launch.comparison.export import csv_files
@@ -65,7 +67,8 @@ def compare(selection: Selection, keys: Sequence[str], x: str, tile: int, out: P
     searches = search_curves(results)
     boards = {result["board"] for result in results}
     papers = [paper for paper in read_papers() if paper.board in boards]
-    content = Content(_subtitle(runs), x, tile, curves, groups, differences(groups), searches, papers)
+    budgets = standings(curves), costs(curves), differing_keys(curves)
+    content = Content(_subtitle(runs), x, tile, curves, groups, differences(groups), searches, *budgets, papers)
     files = {PAGE: render(content, out).encode()} | _figures(curves, searches, x, tile)
     files |= {name: text.encode() for name, text in csv_files(content).items()}
     try:

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from launch.comparison.budgets import Cost, Standing
 from launch.comparison.curves import Curve
 from launch.comparison.figures import Line
 from launch.comparison.finals import Difference, Group
@@ -18,4 +19,7 @@ class Content(NamedTuple):
     groups: list[Group]  # final evaluations, the best first
     differences: list[Difference]
     searches: list[Line]
+    standings: list[Standing]
+    costs: list[Cost]
+    differing: dict[str, list[str]]  # see `differing_keys`
     papers: list[PaperResult]  # of the boards that were evaluated

@@ -15,7 +15,7 @@ from jaxtyping import Float64, Int64
 from scipy.stats import trim_mean
 
 from launch.comparison.runs import X_AXES, Run
-from launch.evaluation.intervals import student_band, wilson_band
+from launch.evaluation.intervals import student_band, student_band_of_rates, wilson_band
 
 SCORE, LOW, HIGH, GAMES = "eval/score_mean", "eval/score_low", "eval/score_high", "eval/games"
 REACH = "eval/reach_"
@@ -128,14 +128,10 @@ def _series(runs: Sequence[Run], name: str, points: int) -> Series | None:
 
     values = at(name)
     places = {"env_steps": x, **{axis: at(axis).mean(axis=0) for axis in X_AXES[1:]}}
-    mean, low, high = student_band(values)
-    if name.startswith(REACH):
-        _, least, most = wilson_band(mean, at(GAMES).sum(axis=0))  # if all rates are 0, or all 1, their variance is 0
-        low, high = np.clip(np.minimum(low, least), 0, 1), np.clip(np.maximum(high, most), 0, 1)
-    band = Band(mean, low, high)
+    is_rate = name.startswith(REACH)
+    band = Band(*(student_band_of_rates(values, at(GAMES).sum(axis=0)) if is_rate else student_band(values)))
     kept = kept_points(band, points)
-    is_score = name == SCORE or name.startswith(REACH)
-    iqm = interquartile_band(values[:, kept]) if is_score else None
+    iqm = interquartile_band(values[:, kept]) if is_rate or name == SCORE else None
     return Series({axis: place[kept] for axis, place in places.items()}, _at(band, kept), iqm)
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from launch.comparison.budgets import costs, standings
-from launch.comparison.config_table import differing_keys
 from launch.comparison.content import Content
 from launch.comparison.runs import X_AXES
 from launch.run.metrics import TILES
@@ -43,17 +41,17 @@ def csv_files(content: Content) -> dict[str, str]:
             ("axis", "at", "curve", "score_mean", "score_low", "score_high"),
             (
                 (standing.axis, standing.at, label, *score)
-                for standing in standings(content.curves)
+                for standing in content.standings
                 for label, score in standing.scores
             ),
         ),
         "costs.csv": _text(
             ("score", "curve", *X_AXES),
-            ((cost.level, cost.label, *(cost.spent[axis] for axis in X_AXES)) for cost in costs(content.curves)),
+            ((cost.level, cost.label, *(cost.spent[axis] for axis in X_AXES)) for cost in content.costs),
         ),
         "config.csv": _text(
             ("key", *(curve.label for curve in content.curves)),
-            ((key, *texts) for key, texts in differing_keys(content.curves).items()),
+            ((key, *texts) for key, texts in content.differing.items()),
         ),
     }
 

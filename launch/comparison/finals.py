@@ -10,6 +10,7 @@ from scipy import stats
 from launch.comparison.runs import Run
 from launch.errors import warn
 from launch.evaluation.intervals import Interval, student
+from launch.evaluation.result import last_of_each_search
 
 MOST_COMPARED = 12  # groups of which each pair is tested
 RESAMPLES = 2_000
@@ -60,13 +61,12 @@ class Difference(NamedTuple):
 
 
 def final_evaluations(runs: Sequence[Run]) -> list[Result]:
-    """Return for each run and search the evaluation after the most moves; of several, the one with the most games."""
-    found = []
-    for run in runs:
-        by_search = sorted(run.evaluations, key=lambda result: result["search"])
-        for _, results in groupby(by_search, key=lambda result: result["search"]):
-            last = max(results, key=lambda result: (result["env_steps"], result["games"]))
-            found.append({**last, "folder": str(run.folder), "config": run.config})
+    """Return the last evaluation of each run and search (`last_of_each_search`), the highest mean score first."""
+    found = [
+        {**result, "folder": str(run.folder), "config": run.config}
+        for run in runs
+        for result in last_of_each_search(run.evaluations)
+    ]
     return sorted(found, key=lambda result: -result["score_mean"])
 
 

@@ -16,7 +16,7 @@ from launch.comparison.papers import PaperResult, read_papers
 from launch.comparison.tables import duration
 from launch.errors import UserError
 from launch.evaluation.notation import board_order, parse_board
-from launch.evaluation.result import FOLDER, read_result
+from launch.evaluation.result import FOLDER, last_of_each_search, read_result
 from launch.evaluation.summary import short_number
 from launch.files import write_text
 from launch.machine.environment import project_version
@@ -127,16 +127,11 @@ def evaluation_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def _final_files(run_folder: Path) -> list[Path]:
-    """Return for each search of a run the evaluation after the most moves; of several, the one with the most games."""
-    best: dict[str, tuple[tuple[int, int], Path]] = {}
-    for file in sorted((run_folder / FOLDER).glob("*.json")):
-        result = read_evaluation(file)
-        search, place = result["search"], (result["env_steps"], result["games"])
-        if search not in best or place > best[search][0]:
-            best[search] = place, file
-    if not best:
+    """Return the files of the last evaluation of each search of a run."""
+    files = sorted((run_folder / FOLDER).glob("*.json"))
+    if not files:
         raise UserError(f"{run_folder} has no evaluations; play one: muzero2048 evaluate {run_folder}")
-    return [file for _, file in best.values()]
+    return [result["file"] for result in last_of_each_search({**read_evaluation(file), "file": file} for file in files)]
 
 
 def read_evaluation(file: Path) -> dict[str, Any]:

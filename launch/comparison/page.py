@@ -7,7 +7,6 @@ from pathlib import Path
 
 from plotly.offline import get_plotlyjs
 
-from launch.comparison.budgets import costs
 from launch.comparison.content import Content
 from launch.comparison.figures import Line
 from launch.comparison.finals import Group
@@ -55,10 +54,10 @@ def render(content: Content, out: Path) -> str:
 <h2>Is a difference real?</h2>
 {difference_table(content.differences)}
 <h2>Equal budgets</h2>
-{standing_table(content.curves)}
-{cost_table(costs(content.curves))}
+{standing_table(content.curves, content.standings)}
+{cost_table(content.costs)}
 <h2>What differs</h2>
-{config_table(content.curves)}
+{config_table(content.curves, content.differing)}
 <p><small>{NOTES}</small></p>
 <script type="application/json" id="data">{data}</script>
 <script>{get_plotlyjs()}</script>

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from launch.comparison.budgets import Cost, standings
-from launch.comparison.config_table import differing_keys
+from launch.comparison.budgets import Cost, Standing
 from launch.comparison.curves import Curve
 from launch.comparison.finals import Difference, Group, Result
 from launch.comparison.tables import reached_tiles, shared_cells
@@ -112,13 +111,11 @@ def _improvement(share: Interval | None) -> str:
     return "" if share is None else f"{share.value:.0%}<small>{share.low:.0%} to {share.high:.0%}</small>"
 
 
-def standing_table(curves: Sequence[Curve]) -> str:
+def standing_table(curves: Sequence[Curve], found: Sequence[Standing]) -> str:
     """Return the table of scores at the last place of each axis that all curves reached."""
-    found = standings(curves)
     if not found:
         return '<p class="soft">There is one curve alone.</p>'
-    places = {"env_steps": "{} moves", "games": "{} games", "wall_hours": "{}"}
-    names = ["mean score", *(f"after {_place(standing.axis, standing.at, places)}" for standing in found)]
+    names = ["mean score", *(f"after {_place(standing)}" for standing in found)]
     rows = []
     for curve in curves:
         cells: list[Cell] = [(curve.label, escape(curve.label))]
@@ -133,8 +130,10 @@ def standing_table(curves: Sequence[Curve]) -> str:
     return _table("standings", names, rows)
 
 
-def _place(axis: str, at: float, texts: dict[str, str]) -> str:
-    return texts[axis].format(_time(at) if axis == "wall_hours" else short_number(at))
+def _place(standing: Standing) -> str:
+    if standing.axis == "wall_hours":
+        return _time(standing.at)
+    return f"{short_number(standing.at)} {'moves' if standing.axis == 'env_steps' else 'games'}"
 
 
 def cost_table(found: Sequence[Cost]) -> str:
@@ -156,9 +155,8 @@ def _spent(spent: dict[str, float]) -> str:
     return f"{short_number(spent['env_steps'])} moves<small>{rest}</small>"
 
 
-def config_table(curves: Sequence[Curve]) -> str:
+def config_table(curves: Sequence[Curve], found: dict[str, list[str]]) -> str:
     """Return the table of the config keys in which the curves differ."""
-    found = differing_keys(curves)
     if not found:
         return '<p class="soft">The configs are equal but for names and seeds.</p>'
     names = ["key", *(curve.label for curve in curves)]

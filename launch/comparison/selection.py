@@ -8,6 +8,7 @@ quick                 a group: all runs of the runs folder with run.group=quick
 import glob
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def select(names: Sequence[str], where: Sequence[str], since: str | None, runs_f
     Raises:
         UserError: a name or condition matches nothing, or a date cannot be read.
     """
-    in_runs = _Readable(_children(runs_folder))
+    in_runs = cache(lambda: _readable(_children(runs_folder)))
     found: dict[Path, Config] = {}
     for name in names or [str(runs_folder)]:
         found |= _named(name, in_runs)
@@ -54,20 +55,7 @@ def select(names: Sequence[str], where: Sequence[str], since: str | None, runs_f
     return found
 
 
-class _Readable:
-    """The configs of some folders, read when they are first needed."""
-
-    def __init__(self, folders: Sequence[Path]) -> None:
-        self._folders = folders
-        self._configs: dict[Path, Config] | None = None
-
-    def configs(self) -> dict[Path, Config]:
-        if self._configs is None:
-            self._configs = _readable(self._folders)
-        return self._configs
-
-
-def _named(name: str, in_runs: _Readable) -> dict[Path, Config]:
+def _named(name: str, in_runs: Callable[[], dict[Path, Config]]) -> dict[Path, Config]:
     """Return the runs of one name of the command line."""
     path = Path(name)
     if (path / CONFIG_FILE).is_file():
@@ -77,7 +65,7 @@ def _named(name: str, in_runs: _Readable) -> dict[Path, Config]:
     elif any(sign in name for sign in WILDCARDS):
         found = _readable([Path(match) for match in sorted(glob.glob(name))])
     else:
-        found = {folder: config for folder, config in in_runs.configs().items() if config["run.group"] == name}
+        found = {folder: config for folder, config in in_runs().items() if config["run.group"] == name}
     if not found:
         raise UserError(f"{name}: no run folder, pattern of run folders, or group with a readable run")
     return found

@@ -73,6 +73,13 @@ def student_of_rates(rates: ArrayLike, games: int | float) -> Interval:
         rates: rate of each seed.
         games: number of games of all seeds together.
     """
-    mean, low, high = student(rates)
-    pooled = wilson(mean, games)
-    return Interval(mean, max(0.0, min(low, pooled.low)), min(1.0, max(high, pooled.high)))
+    x = np.asarray(rates, np.float64)[:, None]
+    mean, low, high = (float(part[0]) for part in student_band_of_rates(x, np.array([games], np.float64)))
+    return Interval(mean, low, high)
+
+
+def student_band_of_rates(rates: Float64[np.ndarray, "N P"], games: Points) -> tuple[Points, Points, Points]:
+    """Return the means of P columns and the ends of their intervals, as `student_of_rates` for each column."""
+    mean, low, high = student_band(rates)
+    _, least, most = wilson_band(mean, games)
+    return mean, np.clip(np.minimum(low, least), 0, 1), np.clip(np.maximum(high, most), 0, 1)

@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from operator import attrgetter
 from pathlib import Path
@@ -257,3 +257,13 @@ def read_result(file: Path, keys: Sequence[str]) -> dict[str, Any]:
     if missing:
         raise UserError(f"{file}, line 1: not an evaluation, it has no {missing[0]}; delete it and evaluate again")
     return dict(result)
+
+
+def last_of_each_search(results: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return for each search of a run the evaluation after the most moves; of several, the one with the most games."""
+    last: dict[str, dict[str, Any]] = {}
+    for result in results:
+        known = last.setdefault(result["search"], result)
+        if (result["env_steps"], result["games"]) > (known["env_steps"], known["games"]):
+            last[result["search"]] = result
+    return list(last.values())

@@ -31,7 +31,7 @@ class Cell(NamedTuple):
     here: float | None  # None: there is no result yet, or this project does not compute it
     here_low: float | None  # low and high: 95% interval; None: none can be given
     here_high: float | None
-    seeds: int  # trained networks behind the number here
+    seeds: int  # trained networks of the number here
     games: int  # games of the evaluation of each of them
     games_of_the_paper: int
     search: str  # name of the search here

@@ -1,4 +1,4 @@
-"""The runs and evaluations behind the rows of a table: ordinary runs, whose names begin with that of the table."""
+"""The runs and evaluations of the rows of a table: ordinary runs, whose names begin with that of the table."""
 
 import functools
 from collections.abc import Sequence
@@ -161,7 +161,7 @@ def plan_runs(table: Table, rows: Sequence[Row], scale: Scale) -> list[PlannedRu
 
 
 def plan_evaluation(table: Table, row: Row, column: Column, run: PlannedRun, scale: Scale) -> PlannedEvaluation | None:
-    """Return the evaluation behind one number of one run.
+    """Return the evaluation that gives one number of one run.
 
     Args:
         table: the table.

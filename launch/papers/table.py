@@ -106,7 +106,7 @@ class Table:
     overrides: tuple[str, ...] = ()  # "key=value" of the experiment, for all rows
     env_steps: int = 0  # budget of a training in moves
     training_games: int = 0  # budget in games, if the paper gives games
-    seeds: int = 1  # trained networks behind a number of the paper
+    seeds: int = 1  # trained networks of a number of the paper
     games: int = 0  # games of an evaluation of one network
     moves_per_second: float = 0.0  # rough speed of training on two cores, until this machine has measured its own
     columns: list[Column] = field(default_factory=list)
@@ -130,7 +130,7 @@ class Table:
         return row.training_games or (0 if row.env_steps else self.training_games)
 
     def games_of(self, row: Row, column: Column) -> int:
-        """Return the number of games of the evaluation behind a number."""
+        """Return the number of games of the evaluation that gives a number."""
         return column.games or row.games or self.games
 
     def check(self) -> None:
