@@ -1,10 +1,11 @@
-"""`muzero2048 moves`: a player's analysis of one board."""
+"""A player's view of one board as plain data, and `muzero2048 moves`, which prints it."""
 
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from launch.evaluation.evaluate import load_baseline
 from launch.evaluation.notation import format_position, parse_board, parse_position
@@ -17,6 +18,33 @@ from ntuple.game.interfaces import Analysis
 NAMES = ("up", "right", "down", "left")
 
 
+class Move(NamedTuple):
+    """What a player says of one legal move."""
+
+    reward: int  # points of the move
+    value: float | None  # expected points of the game from here, the reward included; None: unknown
+    effort: int  # search effort in `Advice.unit`
+
+
+class Advice(NamedTuple):
+    """What a player says of one board."""
+
+    position: str  # in the notation of `parse_position`
+    action: str | None  # the move that the player makes, such as "up"; None: no move is legal
+    moves: dict[str, Move]  # the legal moves
+    unit: str  # of the effort: "ply" or "visits"
+    line: list[str]  # the moves that the player expects, each with the spawn after it: "up 2@(1,3)"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of `moves --json`, without `line` if the player expects none."""
+        moves = {
+            name: {"reward": move.reward, "value": move.value, self.unit: move.effort}
+            for name, move in self.moves.items()
+        }
+        found: dict[str, Any] = {"position": self.position, "action": self.action, "moves": moves}
+        return found | ({"line": self.line} if self.line else {})
+
+
 class Analyst(NamedTuple):
     """The player that analyses a board."""
 
@@ -24,6 +52,27 @@ class Analyst(NamedTuple):
     name: str  # as it is printed
     rows: int  # H of its board
     columns: int  # W of its board
+
+    def advise(self, levels: NDArray[np.integer], seed: int = 0) -> Advice:
+        """Return what the player says of a board.
+
+        Args:
+            levels: int[H, W], log2 of the tiles, 0 = empty.
+            seed: of the random numbers of a player that draws some, 0 <= seed < 2^32.
+
+        Raises:
+            ValueError: as in `Player.analyse`.
+        """
+        analysis = self.player.analyse(levels[np.newaxis].astype(np.uint8), np.full(1, seed, np.uint32))
+        chosen = int(analysis.action[0])
+        moves = {name: _move(analysis, action) for action, name in enumerate(NAMES) if analysis.reward[0, action] >= 0}
+        return Advice(
+            position=format_position(levels),
+            action=NAMES[chosen] if chosen >= 0 else None,
+            moves=moves,
+            unit=self.player.effort_unit,
+            line=_line(analysis, self.columns),
+        )
 
 
 def load_analyst(path: Path, options: Options) -> Analyst:
@@ -53,31 +102,23 @@ def print_moves(analyst: Analyst, position: str, as_json: bool) -> None:
     Raises:
         UserError: the position cannot be read.
     """
-    levels = parse_position(position, analyst.rows, analyst.columns)
-    analysis = analyst.player.analyse(levels[np.newaxis].astype(np.uint8), np.zeros(1, np.uint32))
-    unit, chosen = analyst.player.effort_unit, int(analysis.action[0])
-    print(f"{analyst.name}: {format_position(levels)}")
-    print(f"{'':<7}{'reward':>8}{'value':>14}{unit:>8}")
-    for action, name in enumerate(NAMES):
-        print(_row(analysis, action, name) + ("  <- plays this" if action == chosen else ""))
-    if chosen < 0:
+    advice = analyst.advise(parse_position(position, analyst.rows, analyst.columns))
+    print(f"{analyst.name}: {advice.position}")
+    print(f"{'':<7}{'reward':>8}{'value':>14}{advice.unit:>8}")
+    for name in NAMES:
+        print(_row(name, advice.moves.get(name)) + ("  <- plays this" if name == advice.action else ""))
+    if advice.action is None:
         print("no move is legal: the game is over")
-    line = _line(analysis, analyst.columns)
-    if line:
-        print(f"expects: {', '.join(line)}")
+    if advice.line:
+        print(f"expects: {', '.join(advice.line)}")
     if as_json:
-        moves = {
-            name: {
-                "reward": int(analysis.reward[0, action]),
-                "value": float(analysis.value[0, action]) if np.isfinite(analysis.value[0, action]) else None,
-                unit: int(analysis.effort[0, action]),
-            }
-            for action, name in enumerate(NAMES)
-            if analysis.reward[0, action] >= 0
-        }
-        action_name = NAMES[chosen] if chosen >= 0 else None
-        found = {"position": format_position(levels), "action": action_name, "moves": moves}
-        print(json.dumps(found | ({"line": line} if line else {})))
+        print(json.dumps(advice.to_json()))
+
+
+def _move(analysis: Analysis, action: int) -> Move:
+    value = float(analysis.value[0, action])
+    known = value if np.isfinite(value) else None
+    return Move(int(analysis.reward[0, action]), known, int(analysis.effort[0, action]))
 
 
 def _line(analysis: Analysis, columns: int) -> list[str]:
@@ -92,9 +133,8 @@ def _line(analysis: Analysis, columns: int) -> list[str]:
     return words
 
 
-def _row(analysis: Analysis, action: int, name: str) -> str:
-    reward, value, effort = (part[0, action] for part in (analysis.reward, analysis.value, analysis.effort))
-    if reward < 0:
+def _row(name: str, move: Move | None) -> str:
+    if move is None:
         return f"{name:<7}{'not legal':>8}"
-    text = "unknown" if np.isnan(value) else f"{value:,.1f}"
-    return f"{name:<7}{reward:>8,}{text:>14}{effort:>8,}"
+    text = "unknown" if move.value is None else f"{move.value:,.1f}"
+    return f"{name:<7}{move.reward:>8,}{text:>14}{move.effort:>8,}"
