@@ -684,6 +684,27 @@ LAUNCH = (
         ("launch/run/test_tracking.py",),
     ),
     Mutant(
+        "sync-trusts-number-of-rows",
+        "launch/weights_and_biases/sync.py",
+        'known <= len(rows) and rows[known - 1]["env_steps"] == last',
+        "known <= len(rows)",
+        ("launch/weights_and_biases/test_sync.py",),
+    ),
+    Mutant(
+        "sync-sends-known-rows-again",
+        "launch/weights_and_biases/sync.py",
+        "for row in rows[known:]:",
+        "for row in rows:",
+        ("launch/weights_and_biases/test_sync.py",),
+    ),
+    Mutant(
+        "summary-best-is-last",
+        "launch/weights_and_biases/summary.py",
+        "max(rows, key=lambda row: row[SCORE])",
+        "rows[-1]",
+        ("launch/weights_and_biases/test_sync.py",),
+    ),
+    Mutant(
         "interval-of-population-deviation",
         "launch/evaluation/intervals.py",
         "float(x.std(ddof=1))",

@@ -21,7 +21,6 @@ from launch.errors import UserError, warn
 from launch.run.metrics import TILES
 
 PAGE = "index.html"
-GROUP = "run.group"
 # Points of a series: as many as keep the page's data below PAGE_BYTES, in these limits. A point takes 4 numbers of 4
 # bytes in base64, and 2 more with a band.
 MOST_POINTS, FEWEST_POINTS = 400, 96

@@ -38,6 +38,10 @@ class Group(NamedTuple):
         """Games of all seeds together."""
         return sum(result["games"] for result in self.results)
 
+    def reach(self, tile: int) -> float:
+        """Return the share of games that reached a tile: the mean over the seeds."""
+        return float(np.mean([result["reach"][str(tile)] for result in self.results]))
+
     @property
     def name(self) -> str:
         """One line that names the group."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from launch.comparison.papers import PaperResult, read_papers
-from launch.comparison.tables import duration
+from launch.comparison.tables import duration, markdown_table
 from launch.errors import UserError
 from launch.evaluation.notation import board_order, parse_board
 from launch.evaluation.result import FOLDER, last_of_each_search, read_result
@@ -243,8 +243,7 @@ def render(rows: Sequence[Row]) -> str:
 def _table(rows: Sequence[Row]) -> str:
     tiles = [tile for tile in TILES if any(row.reach.get(tile, 0.0) > 0 for row in rows)]
     head = (*COLUMNS, *map(str, tiles), *LAST_COLUMNS)
-    lines = [head, ("---",) * len(head), *(_cells(row, tiles) for row in rows)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return markdown_table(head, [_cells(row, tiles) for row in rows])
 
 
 def _cells(row: Row, tiles: Sequence[int]) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ def _group_rows(group: Group, tiles: Sequence[int], out: Path) -> str:
         (group.score.value, mean),
         _mean_cell(results, "score_median", lambda value: f"{value:,.0f}"),
         (max(result["score_max"] for result in results), f"{max(result['score_max'] for result in results):,}"),
-        *(_reach_cell(results, tile) for tile in tiles),
+        *((group.reach(tile), f"{group.reach(tile):.1%}") for tile in tiles),
         _mean_cell(results, "moves_per_second", short_number),
     ]
     seeds = "".join(_seed_row(result, tiles, out) for result in results)
@@ -55,11 +55,6 @@ def _group_rows(group: Group, tiles: Sequence[int], out: Path) -> str:
 def _mean_cell(results: Sequence[Result], key: str, text: Callable[[float], str]) -> Cell:
     value = float(np.mean([result[key] for result in results]))
     return value, text(value)
-
-
-def _reach_cell(results: Sequence[Result], tile: int) -> Cell:
-    rate = float(np.mean([result["reach"][str(tile)] for result in results]))
-    return rate, f"{rate:.1%}"
 
 
 def _seed_row(result: Result, tiles: Sequence[int], out: Path) -> str:

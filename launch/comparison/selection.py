@@ -20,6 +20,7 @@ from launch.errors import UserError, warn
 from launch.run.tracking import METRICS_FILE
 
 WILDCARDS = "*?["
+GROUP = "run.group"
 Config = dict[str, Any]  # values by dotted key
 
 
@@ -65,7 +66,7 @@ def _named(name: str, in_runs: Callable[[], dict[Path, Config]]) -> dict[Path, C
     elif any(sign in name for sign in WILDCARDS):
         found = _readable([Path(match) for match in sorted(glob.glob(name))])
     else:
-        found = {folder: config for folder, config in in_runs().items() if config["run.group"] == name}
+        found = {folder: config for folder, config in in_runs().items() if config[GROUP] == name}
     if not found:
         raise UserError(f"{name}: no run folder, pattern of run folders, or group with a readable run")
     return found

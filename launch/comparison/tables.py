@@ -74,9 +74,13 @@ def rewritten(text: str, file: Path) -> str:
 def make_table(evaluations: Sequence[dict[str, Any]]) -> str:
     """Return a Markdown table with one row for each evaluation."""
     tiles = reached_tiles(evaluations)
-    rows = [(*COLUMNS, *map(str, tiles), *LAST_COLUMNS), ("---",) * (len(COLUMNS) + len(tiles) + len(LAST_COLUMNS))]
-    rows += [_row(found, tiles) for found in evaluations]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    head = (*COLUMNS, *map(str, tiles), *LAST_COLUMNS)
+    return markdown_table(head, [_row(found, tiles) for found in evaluations])
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown, without a line break at its end."""
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
 
 
 def reached_tiles(results: Sequence[dict[str, Any]]) -> list[int]:

@@ -5,7 +5,8 @@ from contextlib import AbstractContextManager, nullcontext
 from launch.config.experiment import Experiment
 from launch.run.metrics import Row
 from launch.run.progress import ProgressDisplay
-from launch.run.tracking import MetricsFile, WandbSink
+from launch.run.tracking import MetricsFile
+from launch.weights_and_biases.sink import WandbSink
 
 
 class Journal:

@@ -1,0 +1,126 @@
+"""`muzero2048 wandb report`: groups of runs compared in a report, with the numbers of their evaluations."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from launch.comparison.finals import Difference, Group, differences, final_evaluations, make_groups
+from launch.comparison.runs import Run, read_run
+from launch.comparison.selection import GROUP, select
+from launch.comparison.tables import markdown_table, reached_tiles
+from launch.machine.environment import project_version
+from launch.weights_and_biases import client
+from launch.weights_and_biases.panels import comparison_sections, diagnostic_sections
+from launch.weights_and_biases.workspace import line_plots
+
+LONGEST_TITLE = 128  # of wandb
+
+
+def save_report(groups: Sequence[str], runs_folder: Path, entity: str | None, project: str) -> None:
+    """Save a report, and print its address: final evaluations, tests of their differences, curves, diagnostics.
+
+    The tables are computed here, from the result files; the curves come from the runs in wandb, which
+    `muzero2048 wandb sync` uploads.
+
+    Args:
+        groups: `run.group` of the runs.
+        runs_folder: where the groups are looked up.
+        entity: user or team; None: that of the key.
+        project: the wandb project.
+
+    Raises:
+        UserError: a group has no run, a run is damaged, wandb has no key, or refuses.
+    """
+    configs = {folder: config for group in groups for folder, config in select([group], [], None, runs_folder).items()}
+    runs = [read_run(folder, config) for folder, config in configs.items()]
+    names = sorted({str(run.config[GROUP]) for run in runs})
+    client.check_key("`muzero2048 compare` writes the same as a page, without wandb")
+    with client.errors_as_lines("save the report"):
+        report = make_report(names, runs, entity or client.default_entity(), project)
+        report.save()
+    print(f"the report is at {report.url}")
+
+
+def make_report(names: Sequence[str], runs: Sequence[Run], entity: str, project: str) -> Any:
+    """Return the wandb_workspaces.reports.v2.Report of the groups `names`, which have these runs."""
+    import wandb_workspaces.reports.v2 as wr
+    from wandb_workspaces import expr
+
+    runsets = [
+        wr.Runset(
+            entity=entity, project=project, name=name, filters=expr.And(expr.Metric("Group") == name), groupby=["group"]
+        )
+        for name in names
+    ]
+
+    def grid(sections: Sequence[Any]) -> list[Any]:
+        return [
+            part
+            for section in sections
+            for part in (wr.H2(text=section.name), wr.PanelGrid(runsets=runsets, panels=line_plots(section)))
+        ]
+
+    title = f"Comparison of {', '.join(names)}"
+    if len(title) > LONGEST_TITLE:
+        title = f"Comparison of {len(names)} groups"
+    groups = make_groups(final_evaluations(runs), [GROUP])
+    return wr.Report(
+        entity=entity,
+        project=project,
+        title=title,
+        description=f"{len(runs)} runs; muzero2048 {project_version()}",
+        width="fluid",
+        blocks=[
+            wr.H2(text="Final evaluations"),
+            wr.MarkdownBlock(text=_evaluations(groups)),
+            wr.H2(text="Differences"),
+            wr.MarkdownBlock(text=_differences(differences(groups))),
+            *grid(comparison_sections()),
+            *grid([section for section in diagnostic_sections() if _has_data(section, runs)]),
+        ],
+    )
+
+
+def _has_data(section: Any, runs: Sequence[Run]) -> bool:
+    return any(panel.metric in run.columns for panel in section.panels for run in runs)
+
+
+def _evaluations(groups: Sequence[Group]) -> str:
+    """Return the table of final evaluations in Markdown."""
+    if not groups:
+        return "No run of these groups has been evaluated after its training."
+    tiles = reached_tiles([result for group in groups for result in group.results])
+    head = ["group", "learner", "search", "moves", "mean score", "95% interval", "of", "games"]
+    rows = [
+        [
+            group.label,
+            group.learner,
+            group.search,
+            f"{group.env_steps:,}",
+            f"{group.score.value:,.0f}",
+            f"{group.score.low:,.0f} to {group.score.high:,.0f}",
+            group.scope,
+            f"{group.games:,}",
+            *(f"{group.reach(tile):.1%}" for tile in tiles),
+        ]
+        for group in groups
+    ]
+    return markdown_table([*head, *(f"reach {tile}" for tile in tiles)], rows)
+
+
+def _differences(tests: Sequence[Difference]) -> str:
+    """Return the table of differences of mean scores in Markdown."""
+    if not tests:
+        return "One group alone: nothing to test."
+    rows = [
+        [
+            test.first,
+            test.second,
+            f"{test.difference.value:+,.0f}",
+            f"{test.difference.low:+,.0f} to {test.difference.high:+,.0f}",
+            f"{test.p:.3f}",
+            test.scope,
+        ]
+        for test in tests
+    ]
+    return markdown_table(["first", "second", "first - second", "95% interval", "p (Welch)", "of"], rows)

@@ -1,0 +1,23 @@
+"""Runs of the toy learner, and a stand-in for wandb's server."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for `import server`
+
+import wandb
+from server import KEY, serving
+
+
+@pytest.fixture
+def wandb_server(monkeypatch: pytest.MonkeyPatch):
+    """A stand-in for wandb's server; commands of the test go online to it."""
+    with serving() as server:
+        monkeypatch.delenv("WANDB_MODE")
+        monkeypatch.setenv("WANDB_BASE_URL", f"http://127.0.0.1:{server.server_address[1]}")
+        monkeypatch.setenv("WANDB_API_KEY", KEY)
+        wandb.teardown()  # else it keeps the address that it read at its first use
+        yield server
+        wandb.teardown()
