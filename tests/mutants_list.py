@@ -702,7 +702,7 @@ LAUNCH = (
         "launch/weights_and_biases/summary.py",
         "max(rows, key=lambda row: row[SCORE])",
         "rows[-1]",
-        ("launch/weights_and_biases/test_sync.py",),
+        ("launch/weights_and_biases/test_summary.py",),
     ),
     Mutant(
         "interval-of-population-deviation",
