@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from launch.cli import main
+from launch.config.experiment import load_experiment
 from launch.evaluation.seeds import final_evaluation_seed
 from launch.papers import estimate as estimates
 from launch.papers.comparison import interval_of
@@ -194,7 +195,7 @@ def test_hours_by_hand(table_yaml: str):
     games_seconds = 4 * 10_000 / 100
     assert found.playing == pytest.approx(2 * games_seconds * (1 + 4383.83 / 4.56 + 1) / 3600)
     assert not found.is_measured
-    known = {estimates._network_of(Path("toy.yaml"), ("toy.columns=2",)): 1000.0}
+    known = {estimates.network_of(load_experiment(Path("toy.yaml"), ["toy.columns=2"])): 1000.0}
     assert estimates.estimate(table, rows[:1], Scale(), known).training == pytest.approx(720 / 3600)
 
 
@@ -238,7 +239,10 @@ def test_mistakes_are_one_line(table_yaml: str, capsys, words: list[str], line: 
         ("of: a", "of: other/a", "there is no table"),
         ("of: a", "of: a, env_steps: 3", "again takes the network of a: leave out its own training"),
         ("name: b", 'name: "b b"', "the name 'b b' needs letters"),
-        ("games: 4", "gamez: 4", "Key 'gamez' not in 'Table'"),
+        ("score: [9]", "score: [nine]", "rows[1].paper.score[0]: 'nine' stands here; give a finite number"),
+        ("score: [9]", "score: [9], score: [8]", "the key 'score' stands twice in one mapping"),
+        ("toy.rate=0.1]", "toy.rate=0.1", "not YAML"),
+        ("games: 4", "gamez: 4", "table.yaml: there is no key 'gamez'; its keys are title, source"),
         ("toy.rate=0.1", "toy.rats=0.1", "toy.rats: Key 'rats' not in 'ToyConfig'"),
     ],
 )
