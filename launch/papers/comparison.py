@@ -127,7 +127,7 @@ def text_table(comparison: Comparison) -> Grid:
         trained = trained_row(table, row)
         moves = trained.table.moves_of(trained.row)
         games = trained.table.games_of_training(trained.row)
-        budget = f"{short_number(games)} games" if games else f"{_long(moves)} moves"
+        budget = f"{short_number(games)} games" if games else f"{long_moves(moves)} moves"
         grid.add_row(
             row.name, "paper", budget, *(_number(cell.paper, cell.paper_margin) if cell else "" for cell in printed)
         )
@@ -137,7 +137,7 @@ def text_table(comparison: Comparison) -> Grid:
         here = [
             (_number(cell.here, _margin(cell)) if cell.here is not None else "-") if cell else "" for cell in printed
         ]
-        grid.add_row("", "here", f"{_long(scale.moves(moves))} moves", *here)
+        grid.add_row("", "here", f"{long_moves(scale.moves(moves))} moves", *here)
     return grid
 
 
@@ -243,7 +243,7 @@ def _number(value: float | None, margin: float | None) -> str:
     return f"{value:{digits}}" + (f" ± {margin:{digits}}" if margin is not None else "")
 
 
-def _long(moves: int) -> str:
+def long_moves(moves: int) -> str:
     """Format a number of moves, up to the 10^12 of the papers."""
     return f"{moves / 1e12:g}T" if moves >= 1e12 else short_number(moves)
 

@@ -90,4 +90,4 @@ def test_the_figure_fits_a_phone(page: Path):
 
 def test_results_of_papers_are_lines_of_their_own(page: Path):
     added = set(_legend(_open(page, "#papers=1"))) - set(_legend(_open(page)))
-    assert any(label.startswith("Guei 2023, Table 7: 8x6-tuple network, OTD+TC, 1 ply") for label in added)
+    assert any(label.startswith("Guei 2023, table 7: 8x6-tuple network, OTD+TC, 1 ply") for label in added)
