@@ -11,8 +11,7 @@ from typing import NamedTuple
 from launch.config.experiment import MISTAKES, mistake_text
 from launch.config.typed_values import load_plain, typed
 from launch.errors import UserError
-from launch.evaluation.summary import short_number
-from launch.papers.comparison import REACH, long_moves
+from launch.papers.comparison import REACH, training_text
 from launch.papers.estimate import TIME_LIMIT
 from launch.papers.plan import trained_row, with_firsts
 from launch.papers.table import SLASH, Play, Row, Table, load_table
@@ -135,6 +134,5 @@ def _budget(table: Table, row: Row) -> str:
     """Return the training of a row with all networks that it begins from, as the paper counts it."""
     trained = with_firsts(trained_row(table, row))
     games = [one.table.games_of_training(one.row) for one in trained]
-    if all(games):
-        return f"{short_number(sum(games))} games"
-    return f"{long_moves(sum(one.table.moves_of(one.row) for one in trained))} moves"
+    moves = sum(one.table.moves_of(one.row) for one in trained)
+    return training_text(moves, sum(games) if all(games) else 0)

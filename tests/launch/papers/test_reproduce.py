@@ -13,6 +13,7 @@ from launch.papers import estimate as estimates
 from launch.papers.comparison import interval_of
 from launch.papers.plan import Scale, Trained, overrides_of
 from launch.papers.table import Column, Play, Row, Table, load_table
+from launch.papers.table_file import read_table_file
 
 TABLE = """\
 title: A table
@@ -62,6 +63,11 @@ def test_rows_are_trained_evaluated_and_printed_beside_the_paper(table_yaml: str
     means = [
         final_evaluation_seed(seed) % 1000 + 150 + round(_weight(f"table-a-b0.5-seed{seed}")) for seed in (1, 2)
     ]  # scores of the toy: 0, 100, 200 and 300 above its first
+    assert [row["runs"] for row in page["rows"]] == [
+        ["table-a-b0.5-seed1", "table-a-b0.5-seed2"], ["table-b-b0.5-seed1", "table-b-b0.5-seed2"],
+        ["table-a-b0.5-seed1", "table-a-b0.5-seed2"], [],
+    ]  # fmt: skip
+    assert read_table_file(Path("runs/table-b0.5.json")).caveats == page["caveats"]
     cell = rows["a"]["cells"]["score"]
     assert cell["here"] == pytest.approx(sum(means) / 2 / 10)
     half = 12.7062047 * abs(means[0] - means[1]) / 2  # t(0.975, 1) s / sqrt(2), s = |difference| / sqrt(2)
