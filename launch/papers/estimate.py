@@ -71,7 +71,7 @@ def estimate(table: Table, rows: Sequence[Row], scale: Scale, speeds: Mapping[Ne
         if why_not(table, row):
             continue
         for trained in with_firsts(trained_row(table, row)):
-            known = speeds.get(network_of_row(trained))
+            known = speeds.get(network_of_row(trained)) if speeds else None  # a learner's settings may import jax
             measured = measured and known is not None
             speed = known or trained.row.moves_per_second or trained.table.moves_per_second
             training[run_name(trained, scale, 1)] = scale.moves(trained.table.moves_of(trained.row)) / speed / 3600
