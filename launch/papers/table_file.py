@@ -132,7 +132,7 @@ def tables_of_runs(run_folders: Iterable[Path]) -> list[TableData]:
         names.setdefault(folder.resolve().parent, set()).add(folder.name)
     found = []
     for parent, runs in names.items():
-        for file in sorted(parent.glob("*-b*.json")):
+        for file in sorted(parent.glob("*-b[0-9]*.json")):
             try:
                 data = read_table_file(file)
             except UserError as error:

@@ -51,7 +51,7 @@ def test_the_page_and_its_csv_have_the_tables_of_the_selected_runs(capsys):
     write_table(runs, table="other", rows=[TABLE.rows[1]])  # of runs that are not selected
     Path(runs / "mine-b1.json").write_text("{}")
     Path(runs / "x-b2.json").write_text("[")
-    Path(runs / "notes.json").write_text("[")
+    Path(runs / "my-bench.json").write_text("[")
     assert main(["compare", "a0", "--out", "out"]) == 0
     errors = capsys.readouterr().err.splitlines()
     assert len(errors) == 2
