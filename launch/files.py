@@ -1,6 +1,9 @@
-"""Write files atomically: under a temporary name, with fsync, then rename."""
+"""Write files atomically: under a temporary name, with fsync, then rename. And the text of a CSV file."""
 
+import csv
+import io
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,3 +19,12 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Write one JSON value by `write_text`; NaN and infinity, which JSON does not have, raise ValueError."""
     write_text(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
+def csv_text(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return the text of a CSV file: a line of names, then the rows."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows(rows)
+    return file.getvalue()

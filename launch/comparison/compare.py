@@ -18,6 +18,7 @@ from launch.comparison.runs import Run, read_run
 from launch.comparison.searches import search_curves
 from launch.comparison.selection import check_key, select
 from launch.errors import UserError, warn
+from launch.papers.table_file import tables_of_runs
 from launch.run.metrics import TILES
 
 PAGE = "index.html"
@@ -66,8 +67,9 @@ def compare(selection: Selection, keys: Sequence[str], x: str, tile: int, out: P
     searches = search_curves(results)
     boards = {result["board"] for result in results}
     papers = [paper for paper in read_papers() if paper.board in boards]
+    tables = tables_of_runs(run.folder for run in runs)
     budgets = standings(curves), costs(curves), differing_keys(curves)
-    content = Content(_subtitle(runs), x, tile, curves, groups, differences(groups), searches, *budgets, papers)
+    content = Content(_subtitle(runs), x, tile, curves, groups, differences(groups), searches, *budgets, papers, tables)
     files = {PAGE: render(content, out).encode()} | _figures(curves, searches, x, tile)
     files |= {name: text.encode() for name, text in csv_files(content).items()}
     try:

@@ -7,6 +7,7 @@ from launch.comparison.curves import Curve
 from launch.comparison.figures import Line
 from launch.comparison.finals import Difference, Group
 from launch.comparison.papers import PaperResult
+from launch.papers.table_file import TableData
 
 
 class Content(NamedTuple):
@@ -23,3 +24,4 @@ class Content(NamedTuple):
     costs: list[Cost]
     differing: dict[str, list[str]]  # see `differing_keys`
     papers: list[PaperResult]  # of the boards that were evaluated
+    tables: list[TableData]  # tables of papers that the runs belong to

@@ -1,7 +1,5 @@
 """The numbers of a comparison as CSV files; those of curves are the numbers on the page."""
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -9,6 +7,8 @@ import numpy as np
 
 from launch.comparison.content import Content
 from launch.comparison.runs import X_AXES
+from launch.files import csv_text
+from launch.papers.table_file import CSV_COLUMNS, csv_rows
 from launch.run.metrics import TILES
 
 EVALUATION_COLUMNS = ("run", "group", "learner", "training_seed", "board", "search", "env_steps", "training_games",
@@ -17,27 +17,28 @@ EVALUATION_COLUMNS = ("run", "group", "learner", "training_seed", "board", "sear
 
 
 def csv_files(content: Content) -> dict[str, str]:
-    """Return the texts of all CSV files by name."""
-    return {
-        "curves.csv": _text(
+    """Return the texts of all CSV files by name; that of papers only if a table of a paper belongs to the runs."""
+    papers = {"papers.csv": csv_text(CSV_COLUMNS, csv_rows(content.tables))} if content.tables else {}
+    return papers | {
+        "curves.csv": csv_text(
             ("curve", "metric", *X_AXES, "value", "low", "high", "iqm", "iqm_low", "iqm_high"), _curve_rows(content)
         ),
-        "evaluations.csv": _text((*EVALUATION_COLUMNS, *(f"reach_{tile}" for tile in TILES)), _results(content)),
-        "groups.csv": _text(
+        "evaluations.csv": csv_text((*EVALUATION_COLUMNS, *(f"reach_{tile}" for tile in TILES)), _results(content)),
+        "groups.csv": csv_text(
             ("group", "learner", "search", "env_steps", "seeds", "games", "score_mean", "score_low", "score_high"),
             (
                 (group.label, group.learner, group.search, group.env_steps, group.seeds, group.games, *group.score)
                 for group in content.groups
             ),
         ),
-        "differences.csv": _text(
+        "differences.csv": csv_text(
             ("first", "second", "difference", "low", "high", "p", "improvement", "improvement_low", "improvement_high"),
             (
                 (pair.first, pair.second, *pair.difference, pair.p, *(pair.improvement or ("", "", "")))
                 for pair in content.differences
             ),
         ),
-        "budgets.csv": _text(
+        "budgets.csv": csv_text(
             ("axis", "at", "curve", "score_mean", "score_low", "score_high"),
             (
                 (standing.axis, standing.at, label, *score)
@@ -45,11 +46,11 @@ def csv_files(content: Content) -> dict[str, str]:
                 for label, score in standing.scores
             ),
         ),
-        "costs.csv": _text(
+        "costs.csv": csv_text(
             ("score", "curve", *X_AXES),
             ((cost.level, cost.label, *(cost.spent[axis] for axis in X_AXES)) for cost in content.costs),
         ),
-        "config.csv": _text(
+        "config.csv": csv_text(
             ("key", *(curve.label for curve in content.curves)),
             ((key, *texts) for key, texts in content.differing.items()),
         ),
@@ -69,11 +70,3 @@ def _results(content: Content) -> Iterable[Sequence[Any]]:
     for group in content.groups:
         for result in group.results:
             yield (*(result[name] for name in EVALUATION_COLUMNS), *(result["reach"][str(tile)] for tile in TILES))
-
-
-def _text(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows(rows)
-    return file.getvalue()

@@ -36,8 +36,8 @@ LAST_COLUMNS = ("moves/s", "training", "version", "machine", "command")
 INTRODUCTION = f"""\
 # Leaderboard
 
-`muzero2048 leaderboard` writes this page from evaluation files (docs/evaluations/) and from
-launch/comparison/papers.yaml; do not edit it by hand. To publish a result, copy its file and run the command:
+`muzero2048 leaderboard` writes this page from evaluation files (docs/evaluations/) and from the tables of papers
+(configs/papers/); do not edit it by hand. To publish a result, copy its file and run the command:
 `cp runs/NAME/evaluations/FILE.json docs/evaluations/`.
 
 - Rows of this project have at least {MIN_GAMES} games and a training from normal starts. ± is half of the 95% interval

@@ -11,6 +11,7 @@ from launch.comparison.content import Content
 from launch.comparison.figures import Line
 from launch.comparison.finals import Group
 from launch.comparison.page_data import figure_data
+from launch.comparison.page_papers import paper_tables
 from launch.comparison.page_tables import config_table, cost_table, difference_table, group_table, standing_table
 
 HERE = Path(__file__)
@@ -51,6 +52,7 @@ def render(content: Content, out: Path) -> str:
 <h2>Final evaluations</h2>
 {group_table(content.groups, out)}
 {_distributions(content.groups)}
+{paper_tables(content.tables)}
 <h2>Is a difference real?</h2>
 {difference_table(content.differences)}
 <h2>Equal budgets</h2>

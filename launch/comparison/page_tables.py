@@ -11,7 +11,7 @@ import numpy as np
 from launch.comparison.budgets import Cost, Standing
 from launch.comparison.curves import Curve
 from launch.comparison.finals import Difference, Group, Result
-from launch.comparison.tables import reached_tiles, shared_cells
+from launch.comparison.tables import duration, reached_tiles, shared_cells
 from launch.config.experiment import CONFIG_FILE
 from launch.evaluation.intervals import Interval
 from launch.evaluation.summary import short_number
@@ -27,7 +27,7 @@ def group_table(groups: Sequence[Group], out: Path) -> str:
     names = ["experiment", "learner", "moves of training", "training games", "training time", "games", "mean score",
              "median", "max", *map(str, tiles), "moves/s in play"]  # fmt: skip
     bodies = [_group_rows(group, tiles, out) for group in groups]
-    return _table("groups", names, bodies, grouped=True)
+    return html_table("groups", names, bodies, grouped=True)
 
 
 def _group_rows(group: Group, tiles: Sequence[int], out: Path) -> str:
@@ -40,7 +40,7 @@ def _group_rows(group: Group, tiles: Sequence[int], out: Path) -> str:
         (group.learner, escape(group.learner)),
         (group.env_steps, short_number(group.env_steps)),
         _mean_cell(results, "training_games", short_number),
-        _mean_cell(results, "wall_hours", _time),
+        _mean_cell(results, "wall_hours", duration),
         (group.games, f"{group.games:,}"),
         (group.score.value, mean),
         _mean_cell(results, "score_median", lambda value: f"{value:,.0f}"),
@@ -49,7 +49,7 @@ def _group_rows(group: Group, tiles: Sequence[int], out: Path) -> str:
         _mean_cell(results, "moves_per_second", short_number),
     ]
     seeds = "".join(_seed_row(result, tiles, out) for result in results)
-    return _row(cells) + seeds
+    return html_row(cells) + seeds
 
 
 def _mean_cell(results: Sequence[Result], key: str, text: Callable[[float], str]) -> Cell:
@@ -67,7 +67,7 @@ def _seed_row(result: Result, tiles: Sequence[int], out: Path) -> str:
         escape(result["learner"]),
         short_number(result["env_steps"]),
         short_number(result["training_games"]),
-        _time(result["wall_hours"]),
+        duration(result["wall_hours"]),
         f"{result['games']:,}",
         f"{result['score_mean']:,.0f} ± {half:,.0f}",
         *shared_cells(result, tiles),
@@ -95,7 +95,7 @@ def difference_table(differences: Sequence[Difference]) -> str:
         ]
         for pair in differences
     ]
-    return _table("differences", names, [_row(row) for row in rows])
+    return html_table("differences", names, [html_row(row) for row in rows])
 
 
 def _ends(interval: Interval) -> str:
@@ -121,13 +121,13 @@ def standing_table(curves: Sequence[Curve], found: Sequence[Standing]) -> str:
                 continue
             text = f"{score.value:,.0f}<small>{score.low:,.0f} to {score.high:,.0f}</small>"
             cells.append((score.value, f"<b>{text}</b>" if standing.scores[0][0] == curve.label else text))
-        rows.append(_row(cells))
-    return _table("standings", names, rows)
+        rows.append(html_row(cells))
+    return html_table("standings", names, rows)
 
 
 def _place(standing: Standing) -> str:
     if standing.axis == "wall_hours":
-        return _time(standing.at)
+        return duration(standing.at)
     return f"{short_number(standing.at)} {'moves' if standing.axis == 'env_steps' else 'games'}"
 
 
@@ -141,12 +141,12 @@ def cost_table(found: Sequence[Cost]) -> str:
         for level in levels:
             here = spent.get((label, level))
             cells.append((np.inf, "") if here is None else (here["env_steps"], _spent(here)))
-        rows.append(_row(cells))
-    return _table("costs", ["first reached", *(f"{level:,.0f} points" for level in levels)], rows) if rows else ""
+        rows.append(html_row(cells))
+    return html_table("costs", ["first reached", *(f"{level:,.0f} points" for level in levels)], rows) if rows else ""
 
 
 def _spent(spent: dict[str, float]) -> str:
-    rest = f"{short_number(spent['games'])} games, {_time(spent['wall_hours'])}"
+    rest = f"{short_number(spent['games'])} games, {duration(spent['wall_hours'])}"
     return f"{short_number(spent['env_steps'])} moves<small>{rest}</small>"
 
 
@@ -155,25 +155,21 @@ def config_table(curves: Sequence[Curve], found: dict[str, list[str]]) -> str:
     if not found:
         return '<p class="soft">The configs are equal but for names and seeds.</p>'
     names = ["key", *(curve.label for curve in curves)]
-    rows = [_row([(key, escape(key)), *((text, escape(text)) for text in texts)]) for key, texts in found.items()]
-    return _table("config", names, rows)
+    rows = [html_row([(key, escape(key)), *((text, escape(text)) for text in texts)]) for key, texts in found.items()]
+    return html_table("config", names, rows)
 
 
-def _row(cells: Sequence[Cell]) -> str:
+def html_row(cells: Sequence[Cell]) -> str:
     """Return a row of cells (value to sort by, HTML)."""
     return "<tr>" + "".join(f'<td data-value="{escape(str(value))}">{text}</td>' for value, text in cells) + "</tr>"
 
 
-def _table(name: str, columns: Sequence[str], bodies: Sequence[str], grouped: bool = False) -> str:
+def html_table(name: str, columns: Sequence[str], bodies: Sequence[str], grouped: bool = False) -> str:
     """Return a table that page.js sorts by a click on a heading; if `grouped`, each body is sorted as a whole."""
     heads = "".join(f'<th scope="col"><button type="button">{escape(column)}</button></th>' for column in columns)
     inside = "\n".join(f"<tbody>{body}</tbody>" for body in bodies) if grouped else f"<tbody>{''.join(bodies)}</tbody>"
-    return f'<div class="table"><table id="{name}"><thead><tr>{heads}</tr></thead>\n{inside}</table></div>'
+    return f'<div class="table"><table id="{escape(name)}"><thead><tr>{heads}</tr></thead>\n{inside}</table></div>'
 
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'s' if number > 1 else ''}"
-
-
-def _time(hours: int | float) -> str:
-    return f"{60 * hours:.1f} min" if hours < 1 else f"{hours:.1f} h"

@@ -217,6 +217,11 @@ def read_yaml(text: str) -> dict[str, Any]:
     return cast(dict[str, Any], OmegaConf.to_container(OmegaConf.create(text)))
 
 
+def plain_overrides(overrides: Sequence[str]) -> dict[str, Any]:
+    """Return overrides "key=value" with dotted keys as nested plain values."""
+    return cast(dict[str, Any], OmegaConf.to_container(_parse_overrides(overrides)))
+
+
 def changes(old: Experiment, new: Experiment) -> list[str]:
     """Return the keys with different values in two experiments of one learner, as "key: old -> new"."""
     before, after = (_flatten(read_yaml(experiment.to_yaml())) for experiment in (old, new))

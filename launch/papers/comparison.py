@@ -1,10 +1,6 @@
-"""The numbers of a table beside those of the paper: as text, CSV and JSON."""
+"""The numbers of a table beside those of the paper."""
 
-import csv
-import io
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.table import Table as Grid
@@ -12,8 +8,6 @@ from rich.table import Table as Grid
 from launch.evaluation.intervals import Interval, student, student_of_rates, wilson
 from launch.evaluation.result import read_result
 from launch.evaluation.summary import short_number
-from launch.files import write_json, write_text
-from launch.machine.environment import command_line, machine, project_version
 from launch.papers.plan import Scale, plan_evaluation, plan_run, trained_row, why_not
 from launch.papers.table import Column, Row, Table
 
@@ -126,91 +120,19 @@ def text_table(comparison: Comparison) -> Grid:
         printed = [own.get(column.name) for column in table.columns]
         trained = trained_row(table, row)
         moves = trained.table.moves_of(trained.row)
-        games = trained.table.games_of_training(trained.row)
-        budget = f"{short_number(games)} games" if games else f"{_long(moves)} moves"
+        budget = training_text(moves, trained.table.games_of_training(trained.row))
         grid.add_row(
-            row.name, "paper", budget, *(_number(cell.paper, cell.paper_margin) if cell else "" for cell in printed)
+            row.name, "paper", budget, *(number_text(cell.paper, cell.paper_margin) if cell else "" for cell in printed)
         )
         if why := why_not(table, row):
             grid.add_row("", "here", f"not here: {why}")
             continue
         here = [
-            (_number(cell.here, _margin(cell)) if cell.here is not None else "-") if cell else "" for cell in printed
+            (number_text(cell.here, _margin(cell)) if cell.here is not None else "-") if cell else ""
+            for cell in printed
         ]
-        grid.add_row("", "here", f"{_long(scale.moves(moves))} moves", *here)
+        grid.add_row("", "here", training_text(scale.moves(moves)), *here)
     return grid
-
-
-def write_csv(comparison: Comparison, file: Path) -> None:
-    """Write one line for each number of the paper."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    head = ("table", "row", "column", "paper", "paper_margin", "here", "here_low", "here_high", "paper_moves", "moves")
-    writer.writerow((*head, "paper_seeds", "seeds", "paper_games", "games", "search", "why"))
-    table, scale, cells = comparison
-    for cell in cells:
-        trained = trained_row(table, cell.row)
-        moves = trained.table.moves_of(trained.row)
-        numbers = (cell.paper, cell.paper_margin, cell.here, cell.here_low, cell.here_high, moves, scale.moves(moves))
-        evaluation = (table.seeds, cell.seeds, cell.games_of_the_paper, cell.games, cell.search)
-        why = cell.column.why or why_not(table, cell.row)
-        writer.writerow((table.name, cell.row.name, cell.column.name, *numbers, *evaluation, why))
-    write_text(file, text.getvalue())
-
-
-def write_page_data(comparison: Comparison, file: Path) -> None:
-    """Write all that a page of the table shows as one JSON object (docs/papers.md lists its keys)."""
-    table, scale, _ = comparison
-    write_json(
-        file,
-        {
-            "table": table.name,
-            "title": table.title,
-            "source": table.source,
-            "conditions": " ".join(table.conditions.split()),
-            "caveats": caveats(comparison),
-            "budget": scale.budget,
-            "seeds": list(scale.seeds),
-            "paper_seeds": table.seeds,
-            "columns": [
-                {"name": one.name, "statistic": one.statistic, "unit": one.unit, "why": one.why}
-                for one in table.columns
-            ],
-            "rows": [_row_data(comparison, row) for row in table.rows],
-            "version": project_version(),
-            "machine": machine(),
-            "command": command_line(),
-            "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        },
-    )
-
-
-def _row_data(comparison: Comparison, row: Row) -> dict[str, Any]:
-    table, scale, cells = comparison
-    trained = trained_row(table, row)
-    moves = trained.table.moves_of(trained.row)
-    return {
-        "name": row.name,
-        "why": why_not(table, row),
-        "paper_moves": moves,
-        "paper_training_games": trained.table.games_of_training(trained.row),
-        "moves": scale.moves(moves),
-        "cells": {
-            cell.column.name: {
-                "paper": cell.paper,
-                "paper_margin": cell.paper_margin,
-                "here": cell.here,
-                "here_low": cell.here_low,
-                "here_high": cell.here_high,
-                "seeds": cell.seeds,
-                "paper_games": cell.games_of_the_paper,
-                "games": cell.games,
-                "search": cell.search,
-            }
-            for cell in cells
-            if cell.row is row
-        },
-    }
 
 
 def _cell(table: Table, row: Row, column: Column, results: Sequence[dict[str, Any]]) -> Cell:
@@ -231,16 +153,25 @@ def _cell(table: Table, row: Row, column: Column, results: Sequence[dict[str, An
     )
 
 
+def _here(cell: Cell | None) -> str:
+    if cell is None:
+        return ""
+    return "-" if cell.here is None else number_text(cell.here, _margin(cell))
+
+
 def _margin(cell: Cell) -> float | None:
     return None if cell.here_low is None or cell.here_high is None else (cell.here_high - cell.here_low) / 2
 
 
-def _number(value: float | None, margin: float | None) -> str:
+def number_text(value: float, margin: float | None = None) -> str:
     """Format a number and its margin: two digits after the point below 1000, none above."""
-    if value is None:
-        return "-"
     digits = ",.0f" if abs(value) >= 1000 else ".2f"
     return f"{value:{digits}}" + (f" ± {margin:{digits}}" if margin is not None else "")
+
+
+def training_text(moves: int, games: int = 0) -> str:
+    """Format a budget, in games if their number is given: 100M games, 1T moves."""
+    return f"{short_number(games)} games" if games else f"{_long(moves)} moves"
 
 
 def _long(moves: int) -> str:

@@ -9,6 +9,7 @@ from rich.table import Table as Grid
 from launch.errors import UserError
 from launch.evaluation.evaluate import prepare_path
 from launch.evaluation.result import OutputOptions
+from launch.files import csv_text, write_text
 from launch.jobs import local, slurm
 from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster
 from launch.jobs.evaluations import PlannedEvaluation
@@ -16,10 +17,11 @@ from launch.jobs.following import console
 from launch.jobs.plan import PlannedRun, check_memory, is_finished_run
 from launch.jobs.submit_evaluations import evaluate_here, evaluate_on_slurm
 from launch.machine.signals import STOPPED
-from launch.papers.comparison import caveats, compare_with_paper, text_table, write_csv, write_page_data
+from launch.papers.comparison import caveats, compare_with_paper, text_table
 from launch.papers.estimate import Estimate, estimate, measured_speeds
 from launch.papers.plan import Scale, plan_evaluation, plan_run, plan_runs, trained_row, why_not
 from launch.papers.table import Row, Table, load_table, table_names
+from launch.papers.table_file import CSV_COLUMNS, csv_rows, table_data, write_table_file
 from launch.run.loop import train
 
 RUNS = Path("runs")  # the runs folder of the experiments in configs/
@@ -56,10 +58,11 @@ def reproduce(name: str, row_names: Sequence[str], scale: Scale, on: str | None,
     comparison = compare_with_paper(table, scale)
     RUNS.mkdir(exist_ok=True)
     page = RUNS / f"{table.name}-{scale.label}.json"
-    write_page_data(comparison, page)
+    data = table_data(comparison)
+    write_table_file(data, page)
     file = csv_file or page.with_suffix(".csv")
     try:
-        write_csv(comparison, file)
+        write_text(file, csv_text(CSV_COLUMNS, csv_rows([data])))
     except OSError as error:
         raise UserError(f"--csv {file} cannot be written: {error.strerror}") from error
     print(f"\n{table.title} ({table.source})\nConditions: {' '.join(table.conditions.split())}")

@@ -5,14 +5,12 @@ A row is one trained network and how it plays. Numbers are those that the paper 
 
 import functools
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
-
-from omegaconf import OmegaConf
 
 from launch.config.examples import examples_folder
 from launch.config.experiment import MISTAKES, mistake_text
+from launch.config.typed_values import load_plain, typed
 from launch.errors import UserError
 from launch.evaluation.search_options import Options
 from launch.run.metrics import TILES
@@ -182,13 +180,12 @@ def load_table(word: str) -> Table:
     return _read(file, file.stat().st_mtime_ns)
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=64)  # more than there are tables
 def _read(file: Path, changed: int) -> Table:
     """Read a file; `changed` is its time of change, since rows of other tables read it again and again."""
-    place = {"name": file.stem, "folder": str(file.parent)}
     try:
-        values = OmegaConf.merge(OmegaConf.structured(Table), OmegaConf.load(file), place)
-        table = cast(Table, OmegaConf.to_object(values))
+        table = typed(Table, load_plain(file.read_text(encoding="utf-8")))
+        table = replace(table, name=file.stem, folder=str(file.parent))
         table.check()
     except MISTAKES as error:
         raise UserError(f"{file}: {mistake_text(error)}") from error

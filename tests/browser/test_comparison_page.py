@@ -14,6 +14,7 @@ import pytest
 
 from launch.cli import main
 from tests.launch.comparison.made_runs import write_evaluation, write_run
+from tests.launch.comparison.made_tables import write_table
 
 pytestmark = pytest.mark.browser
 GAMES = {"score_bins": {"80": 30, "81": 70}, "max_tiles": {"512": 40, "1024": 60}}
@@ -27,6 +28,7 @@ def page(tmp_path_factory) -> Path:
         run = write_run(folder / f"a{seed}", [(10, 50.0), (40, top)], group="a", seed=seed)
         write_evaluation(run, top, 3.0, group="a", training_seed=seed, seed=seed, **GAMES)
     write_evaluation(write_run(folder / "b", [(10, 20.0), (4000, 90.0)], group="b"), 95.0, 3.0, group="b", seed=3)
+    write_table(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         assert main(["compare", "--runs-folder", str(folder), "--out", str(folder / "out")]) == 0
@@ -90,4 +92,10 @@ def test_the_figure_fits_a_phone(page: Path):
 
 def test_results_of_papers_are_lines_of_their_own(page: Path):
     added = set(_legend(_open(page, "#papers=1"))) - set(_legend(_open(page)))
-    assert any(label.startswith("Guei 2023, Table 7: 8x6-tuple network, OTD+TC, 1 ply") for label in added)
+    assert any(label.startswith("Guei 2023, table 7: 8x6-tuple network, OTD+TC, 1 ply") for label in added)
+
+
+def test_tables_of_papers_have_a_section_with_both_numbers_and_the_caveats(page: Path):
+    section = _open(page).partition('<section class="papers">')[2].partition("</section>")[0]
+    for text in ("Guei 2023, table 5", "239,075 ± 14,781", "<b>20,123</b>", "<li>First caveat.</li>"):
+        assert text in section

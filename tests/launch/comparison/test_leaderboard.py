@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from launch.cli import main
-from launch.comparison import leaderboard, papers
+from launch.comparison import leaderboard
 from launch.comparison.leaderboard import refusals
+from launch.comparison.papers import PaperResult
 
 ROOT = Path(__file__).parents[3]
 RESULT = {
@@ -19,12 +20,11 @@ RESULT = {
     "moves_per_second": 6_261_000.0, "version": "0.1.0", "machine": "2 cores", "command": "muzero2048 evaluate a|b",
 }  # fmt: skip
 SMALL = {"board": "2x3", "score_mean": 120.4, "score_high": 131.0, "reach": dict.fromkeys(RESULT["reach"], 0.0)}
-PAPERS = """\
-- {paper: Guei 2023, table: Table 7, player: 8x6, search: 3 plies, board: 4x4, score_mean: 475126, score_margin: 6407,
-   games: null, reach: {16384: 0.9688}, budget: 100M games}
-- {paper: Other 2020, table: Table 1, player: 2x3, search: 1 ply, board: 2x3, score_mean: 99.6, games: 100, reach: {},
-   budget: 1 game, moves_per_second: 2.5, env_steps: 10}
-"""
+PAPERS = [
+    PaperResult("Guei 2023", "table 7", "8x6", "3 plies", "4x4", "100M games", 475126.0, 6407.0, None, {16384: 0.9688},
+                None),
+    PaperResult("Other 2020", "table 1", "2x3", "1 ply", "2x3", "1 game", 99.6, None, 100, {}, 2.5),
+]  # fmt: skip
 HEAD = "| source | player | search | games | mean score |"
 LAST = "| moves/s | training | version | machine | command |"
 END = "| 6.26M | 150M moves, 45 s | 0.1.0 | 2 cores | `muzero2048 evaluate a\\|b` |"
@@ -33,7 +33,7 @@ TABLES = f"""
 
 {HEAD} 2048 | 4096 | 8192 | 16384 {LAST}
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-| paper: Guei 2023, Table 7 | 8x6 | 3 plies | - | 475,126 ± 6,407 | - | - | - | 96.9% | - | 100M games | - | - | - |
+| paper: Guei 2023, table 7 | 8x6 | 3 plies | - | 475,126 ± 6,407 | - | - | - | 96.9% | - | 100M games | - | - | - |
 | this project | best (ntuple) | 1ply | 1,000 | 90,000 ± 2,000 | 95.1% | 81.5% | 30.9% | 0.0% {END}
 | this project | one (ntuple) | 1ply | 1,000 | 87,419 ± 2,540 | 95.1% | 81.5% | 30.9% | 0.0% {END}
 
@@ -42,7 +42,7 @@ TABLES = f"""
 {HEAD[:-1]}{LAST}
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 | this project | one (ntuple) | 1ply | 1,000 | 120 ± 11 {END}
-| paper: Other 2020, Table 1 | 2x3 | 1 ply | 100 | 100 | 2.5 | 1 game | - | - | - |
+| paper: Other 2020, table 1 | 2x3 | 1 ply | 100 | 100 | 2.5 | 1 game | - | - | - |
 """
 
 
@@ -59,9 +59,7 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     _write(folder / "a.json")
     _write(folder / "b.json", **SMALL)
     _write(folder / "c.json", run="best", score_mean=90_000, score_high=92_000.0)
-    file = tmp_path / "papers.yaml"
-    file.write_text(PAPERS)
-    monkeypatch.setattr(leaderboard, "read_papers", lambda: papers.read_papers(file))
+    monkeypatch.setattr(leaderboard, "read_papers", lambda: PAPERS)
     return folder
 
 

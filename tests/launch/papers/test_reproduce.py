@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from launch.cli import main
+from launch.config.experiment import load_experiment
 from launch.evaluation.seeds import final_evaluation_seed
 from launch.papers import estimate as estimates
 from launch.papers.comparison import interval_of
 from launch.papers.plan import Scale, Trained, overrides_of
 from launch.papers.table import Column, Play, Row, Table, load_table
+from launch.papers.table_file import read_table_file
 
 TABLE = """\
 title: A table
@@ -61,6 +63,11 @@ def test_rows_are_trained_evaluated_and_printed_beside_the_paper(table_yaml: str
     means = [
         final_evaluation_seed(seed) % 1000 + 150 + round(_weight(f"table-a-b0.5-seed{seed}")) for seed in (1, 2)
     ]  # scores of the toy: 0, 100, 200 and 300 above its first
+    assert [row["runs"] for row in page["rows"]] == [
+        ["table-a-b0.5-seed1", "table-a-b0.5-seed2"], ["table-b-b0.5-seed1", "table-b-b0.5-seed2"],
+        ["table-a-b0.5-seed1", "table-a-b0.5-seed2"], [],
+    ]  # fmt: skip
+    assert read_table_file(Path("runs/table-b0.5.json")).caveats == page["caveats"]
     cell = rows["a"]["cells"]["score"]
     assert cell["here"] == pytest.approx(sum(means) / 2 / 10)
     half = 12.7062047 * abs(means[0] - means[1]) / 2  # t(0.975, 1) s / sqrt(2), s = |difference| / sqrt(2)
@@ -194,7 +201,7 @@ def test_hours_by_hand(table_yaml: str):
     games_seconds = 4 * 10_000 / 100
     assert found.playing == pytest.approx(2 * games_seconds * (1 + 4383.83 / 4.56 + 1) / 3600)
     assert not found.is_measured
-    known = {estimates._network_of(Path("toy.yaml"), ("toy.columns=2",)): 1000.0}
+    known = {estimates.network_of(load_experiment(Path("toy.yaml"), ["toy.columns=2"])): 1000.0}
     assert estimates.estimate(table, rows[:1], Scale(), known).training == pytest.approx(720 / 3600)
 
 
@@ -238,7 +245,10 @@ def test_mistakes_are_one_line(table_yaml: str, capsys, words: list[str], line: 
         ("of: a", "of: other/a", "there is no table"),
         ("of: a", "of: a, env_steps: 3", "again takes the network of a: leave out its own training"),
         ("name: b", 'name: "b b"', "the name 'b b' needs letters"),
-        ("games: 4", "gamez: 4", "Key 'gamez' not in 'Table'"),
+        ("score: [9]", "score: [nine]", "rows[1].paper.score[0]: 'nine' stands here; give a finite number"),
+        ("score: [9]", "score: [9], score: [8]", "the key 'score' stands twice in one mapping"),
+        ("toy.rate=0.1]", "toy.rate=0.1", "not YAML"),
+        ("games: 4", "gamez: 4", "table.yaml: there is no key 'gamez'; its keys are title, source"),
         ("toy.rate=0.1", "toy.rats=0.1", "toy.rats: Key 'rats' not in 'ToyConfig'"),
     ],
 )

@@ -7,6 +7,7 @@ import pytest
 
 from launch.config.experiment import load_experiment, warn_without_effect
 from launch.evaluation.search_options import resolve
+from launch.papers.estimate import network_of, network_of_row
 from launch.papers.plan import Scale, base_of, first_row, overrides_of, run_name, trained_row, why_not
 from launch.papers.table import load_table, papers_folder, table_names
 
@@ -15,7 +16,10 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.mark.parametrize("name", table_names())
 def test_every_row_is_an_experiment_that_serves_its_evaluations(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Keys and values are accepted, no key is without effect, and each search suits the network."""
+    """Keys and values are accepted, no key is without effect, and each search suits the network.
+
+    A search depends on the learner and on its settings of a search, so equal ones are resolved once.
+    """
     table = load_table(name)
     experiments = {}
     plays = set()
@@ -28,6 +32,7 @@ def test_every_row_is_an_experiment_that_serves_its_evaluations(name: str, capsy
             base = base_of(trained)
             experiments[run] = experiment = load_experiment(base, overrides_of(trained, Scale(), 3))
             warn_without_effect(experiment)
+            assert network_of_row(trained) == network_of(experiment)
             assert experiment.run.name == run
             assert experiment.run.seed == 3
             assert experiment.settings.env_steps == trained.table.moves_of(trained.row)
@@ -40,8 +45,9 @@ def test_every_row_is_an_experiment_that_serves_its_evaluations(name: str, capsy
         for column in table.columns:
             if column.statistic and column.name in row.paper:
                 play = column.play.over(row.play)
-                if (run, play) not in plays:
-                    plays.add((run, play))
+                served = experiments[run].learner, getattr(experiments[run].settings, "search", None), play
+                if served not in plays:
+                    plays.add(served)
                     resolve(experiments[run], play.options(), Path(row.name))
     assert capsys.readouterr().err == ""
 
