@@ -68,7 +68,7 @@ def compare(selection: Selection, keys: Sequence[str], x: str, tile: int, out: P
     boards = {result["board"] for result in results}
     papers = [paper for paper in read_papers() if paper.board in boards]
     budgets = standings(curves), costs(curves), differing_keys(curves)
-    content = Content(_subtitle(runs), x, tile, curves, groups, differences(groups), searches, *budgets, papers)
+    content = Content(_subtitle(runs), x, tile, keys, curves, groups, differences(groups), searches, *budgets, papers)
     files = {PAGE: render(content, out).encode()} | _figures(curves, searches, x, tile)
     files |= {name: text.encode() for name, text in csv_files(content).items()}
     try:
