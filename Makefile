@@ -2,11 +2,11 @@
 #   make demo    train, evaluate and compare both learners (under 10 minutes on 2 idle cores; continues if it was stopped)
 #   make test    the fast tests;  make test-slow  the slow ones;  make check  format, lint, types
 #   make test-cluster  submit on a real SLURM, which it installs and starts (root, Debian)
-#   make test-browser  the pages in a real Chromium, which it installs (root, Debian)
-#   make test-mutants  122 faults put into the code one at a time: the fast tests must catch each (15 minutes on a core)
+#   make test-browser  the pages in a real Chromium, which it installs (root, Debian), driven by playwright
+#   make test-mutants  faults put into the code one at a time: the fast tests must catch each (15 minutes on a core)
 #   make bench   the environment against pgx and jumanji, n-tuples against TDL2048+ if the variable TDL2048 names its
 #                binary, the search against mctx
-#   make lock    resolve requirements.lock and requirements-gpu.lock again from pyproject.toml
+#   make lock    resolve requirements.lock, requirements-gpu.lock and requirements-browser.lock again from pyproject.toml
 
 PYTHON ?= python3
 VENV := .venv
@@ -46,9 +46,10 @@ test-cluster: $(READY)
 	SLURM_CONF=$(CLUSTER)/slurm.conf $(BIN)/python -m pytest -m cluster tests/cluster; \
 		code=$$?; tests/cluster/down.sh $(CLUSTER); exit $$code
 
-# Installs Debian's Chromium if needed.
+# Installs Debian's Chromium and playwright if needed.
 test-browser: $(READY)
 	command -v chromium || { apt-get update && apt-get install -y --no-install-recommends chromium; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-browser.lock
 	$(BIN)/python -m pytest -m browser tests/browser
 
 test-mutants: $(READY)
@@ -80,6 +81,8 @@ lock:
 		--generate-hashes --no-annotate --no-header --upgrade -o requirements.lock
 	uv pip compile pyproject.toml --extra gpu --constraints requirements.lock --universal --python-version 3.11 \
 		--generate-hashes --no-annotate --no-header -o requirements-gpu.lock
+	uv pip compile --group browser --constraints requirements.lock --universal --python-version 3.11 \
+		--generate-hashes --no-annotate --no-header -o requirements-browser.lock
 
 clean:
 	rm -rf $(VENV) .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis comparison

@@ -914,6 +914,20 @@ COMPARISON = (
         ("launch/comparison/test_curves.py",),
     ),
     Mutant(
+        "panels-have-the-values-of-the-first-key-alone",
+        "launch/comparison/page_data.py",
+        "words_of(key, value) for key, value in zip(content.keys, curve.values, strict=True)",
+        "words_of(content.keys[0], curve.values[0]) for _ in content.keys",
+        ("launch/comparison/test_compare.py",),
+    ),
+    Mutant(
+        "lists-in-labels-have-brackets",
+        "launch/comparison/curves.py",
+        "if isinstance(value, list) else",
+        "if isinstance(value, tuple) else",
+        ("launch/comparison/test_curves.py",),
+    ),
+    Mutant(
         "the-page-asks-the-network",
         "launch/comparison/page.py",
         "default-src 'none'; ",

@@ -69,7 +69,8 @@ def compare(selection: Selection, keys: Sequence[str], x: str, tile: int, out: P
     papers = [paper for paper in read_papers() if paper.board in boards]
     tables = tables_of_runs(run.folder for run in runs)
     budgets = standings(curves), costs(curves), differing_keys(curves)
-    content = Content(_subtitle(runs), x, tile, curves, groups, differences(groups), searches, *budgets, papers, tables)
+    shown = curves, groups, differences(groups), searches, *budgets, papers, tables
+    content = Content(_subtitle(runs), x, tile, keys, *shown)
     files = {PAGE: render(content, out).encode()} | _figures(curves, searches, x, tile)
     files |= {name: text.encode() for name, text in csv_files(content).items()}
     try:

@@ -1,5 +1,6 @@
 """What a comparison shows: the content of its page, figures and CSV files."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from launch.comparison.budgets import Cost, Standing
@@ -16,6 +17,7 @@ class Content(NamedTuple):
     subtitle: str
     axis: str  # the x-axis with which the page opens
     tile: int
+    keys: Sequence[str]  # by which runs are grouped
     curves: list[Curve]  # the highest last score first
     groups: list[Group]  # final evaluations, the best first
     differences: list[Difference]

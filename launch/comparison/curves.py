@@ -91,12 +91,15 @@ def values_of(run: Run, keys: Sequence[str]) -> tuple[Any, ...]:
     return tuple(run.config.get(key) for key in keys)
 
 
+def words_of(key: str, value: object) -> str:
+    """Return how a value of a key is named in labels: the last part of the key with the value; a group by its name."""
+    words = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return words if key == "run.group" else f"{key.rpartition('.')[2]}={words}"
+
+
 def _curve(runs: list[Run], keys: Sequence[str], name: str, points: int) -> Curve:
     values = values_of(runs[0], keys)
-    words = name or ", ".join(
-        str(value) if key == "run.group" else f"{key.rpartition('.')[2]}={value}"
-        for key, value in zip(keys, values, strict=True)
-    )
+    words = name or ", ".join(words_of(key, value) for key, value in zip(keys, values, strict=True))
     seeds = f"{len(runs)} seeds" if len(runs) > 1 else "1 seed"
     label = f"{words} ({runs[0].learner}), {seeds}"
     names = [name for name in runs[0].columns if name not in (*X_AXES, *BAND_OF_GAMES)]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
+from launch.comparison.curves import words_of
 from launch.comparison.runs import Run
 from launch.errors import warn
 from launch.evaluation.intervals import Interval, student
@@ -21,7 +22,7 @@ Result = dict[str, Any]  # of a result file, with the run's folder as "folder" a
 class Group(NamedTuple):
     """The final evaluations of the seeds of one experiment, after the same number of moves and with the same search."""
 
-    label: str  # values of the keys by which runs are grouped
+    label: str  # names the values of the keys by which runs are grouped
     learner: str
     search: str
     env_steps: int
@@ -98,7 +99,7 @@ def make_groups(results: Sequence[Result], keys: Sequence[str]) -> list[Group]:
 def _group(results: list[Result], keys: Sequence[str]) -> Group:
     results = sorted(results, key=lambda result: -result["score_mean"])
     first = results[0]
-    label = ", ".join(str(first["config"].get(key)) for key in keys)
+    label = ", ".join(words_of(key, first["config"].get(key)) for key in keys)
     if len(results) == 1:
         score = Interval(first["score_mean"], first["score_low"], first["score_high"])
     else:

@@ -9,6 +9,10 @@
   const DASHES = ["solid", "dash", "dot", "dashdot", "longdash"];
   const SCORE = "eval/score_mean";
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const narrow = window.matchMedia("(max-width: 700px)"), touch = window.matchMedia("(pointer: coarse)");
+  const HEIGHT = 440, PANEL_HEIGHT = 280, COLUMNS = 3;
+  const LETTER = 6.5, LINE = 19, LETTERS_OF_PHONE = 44; // of the legend: pixels of a letter and of a line
+  const hidden = {}; // by the id of a figure: its lines that the legend hides
   const OPTIONS = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"] };
 
   // Array `number` of the data: float32 in base64.
@@ -34,8 +38,10 @@
     });
     return {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: ink, family: style.fontFamily },
-      margin: { l: 60, r: 12, t: 12, b: 50 }, hovermode: "closest", xaxis: axis(x, logx), yaxis: axis(y, logy),
-      legend: { orientation: "h", y: -0.22 }, hoverlabel: { namelength: -1 }, modebar: { bgcolor: "rgba(0,0,0,0)" },
+      margin: { l: 60, r: 12, t: 30, b: 50 }, hovermode: "closest", xaxis: axis(x, logx), yaxis: axis(y, logy),
+      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" },
+      dragmode: touch.matches ? false : "zoom", // a finger on the figure scrolls the page
+      hoverlabel: { namelength: -1 }, modebar: { bgcolor: "rgba(0,0,0,0)" },
     };
   }
 
@@ -60,9 +66,9 @@
 
   // The evaluations after training, with their intervals: one trace for each line of them, and one for all single ones
   // of a curve, since each trace costs time.
-  function pointTraces(axis) {
+  function pointTraces(axis, curves) {
     const single = new Map(), traces = [];
-    for (const { curve, label, places } of data.points) {
+    for (const { curve, label, places } of data.points.filter((point) => curves.includes(point.curve))) {
       const named = places.map((place) => ({ place, label }));
       if (places.length > 2) traces.push(pointTrace(curve, named, axis, "markers+lines"));
       else single.set(curve, (single.get(curve) || []).concat(named));
@@ -87,32 +93,145 @@
     };
   }
 
+  // Draw a figure without the lines that its legend hides; what was hidden stays hidden under other settings.
+  function show(id, traces, shape, height) {
+    const figure = element(id);
+    for (const trace of traces) {
+      trace.visible = visibility(id, trace);
+      trace.name = folded(trace.name || "");
+    }
+    figure.style.height = `${height + legendHeight(figure.clientWidth, traces)}px`;
+    const drawn = Plotly.react(figure, traces, shape, OPTIONS);
+    if (hidden[id]) return;
+    hidden[id] = new Set();
+    drawn.then(() => {
+      figure.on("plotly_legendclick", ({ curveNumber }) => toggle(id, lineOf(figure.data[curveNumber])));
+      figure.on("plotly_legenddoubleclick", ({ curveNumber }) => isolate(id, lineOf(figure.data[curveNumber])));
+      figure.on("plotly_afterplot", () => openLegend(id));
+      openLegend(id);
+    });
+  }
+
+  // A name in several lines if it is too long for a phone.
+  function folded(name) {
+    if (!narrow.matches) return name;
+    const lines = [""];
+    for (const word of name.split(" ")) {
+      if (lines.at(-1) && lines.at(-1).length + word.length > LETTERS_OF_PHONE) lines.push("");
+      lines.push(`${lines.pop()} ${word}`.trim());
+    }
+    return lines.join("<br>");
+  }
+
+  // About the height of a legend, in which plotly gives all names the width of the longest.
+  function legendHeight(width, traces) {
+    const names = traces.filter((trace) => trace.showlegend !== false).map((trace) => trace.name.split("<br>"));
+    const letters = Math.max(0, ...names.flat().map((line) => line.length));
+    const columns = Math.max(1, Math.floor(width / (LETTER * letters + 50)));
+    return LINE * Math.ceil(names.reduce((sum, lines) => sum + lines.length, 0) / columns);
+  }
+
+  const lineOf = (trace) => trace.legendgroup;
+  const visibility = (id, trace) => (hidden[id] && hidden[id].has(lineOf(trace)) ? "legendonly" : true);
+
+  function toggle(id, line) {
+    if (!hidden[id].delete(line)) hidden[id].add(line);
+    return hide(id);
+  }
+
+  // Hide all lines but one; if they are hidden already, show all.
+  function isolate(id, line) {
+    const others = element(id).data.map(lineOf).filter((other) => other !== line);
+    const isAlone = others.every((other) => hidden[id].has(other));
+    hidden[id] = new Set(isAlone ? [] : others);
+    return hide(id);
+  }
+
+  function hide(id) {
+    Plotly.restyle(id, { visible: element(id).data.map((trace) => visibility(id, trace)) });
+    return false; // plotly shall not do it too
+  }
+
+  // The entries of a legend are reached with the Tab key, and Enter or the space bar is a click.
+  function openLegend(id) {
+    const named = new Map(element(id).data.filter((trace) => trace.showlegend !== false)
+      .map((trace) => [trace.name, lineOf(trace)]));
+    element(id).querySelectorAll(".legend .traces").forEach((entry) => {
+      const name = entry.querySelector(".legendtext").dataset.unformatted, line = named.get(name);
+      const words = { tabindex: 0, role: "checkbox", "aria-label": name.replaceAll("<br>", " "), "aria-checked": !hidden[id].has(line) };
+      for (const [word, value] of Object.entries(words)) entry.setAttribute(word, String(value));
+      entry.onkeydown = (event) => {
+        if (event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        toggle(id, line);
+      };
+    });
+  }
+
   // Results of papers as lines over the whole axis: their training is not that of these runs.
   function paperTraces(metric, traces) {
     let least = Infinity, most = -Infinity;
     for (const { x } of traces) for (const place of x) [least, most] = [Math.min(least, place), Math.max(most, place)];
     return data.papers.filter(({ values }) => metric in values).map(({ label, values }) => ({
-      x: [least, most], y: [values[metric], values[metric]], mode: "lines", name: label,
+      x: [least, most], y: [values[metric], values[metric]], mode: "lines", name: label, legendgroup: label,
       line: { color: colour(8), width: 1, dash: "dash" }, hovertemplate: "%{y:,.6~g}",
     }));
+  }
+
+  function curveTraces(number, metric, axis, kind) {
+    const curve = data.curves[number], series = curve.series[metric];
+    const band = (kind === "iqm" && series.iqm) || series.mean, dash = DASHES[curve.dash % DASHES.length];
+    const x = array(series.x[axis]);
+    return lineTraces(curve.label, x, band.map(array), colour(curve.colour), dash, `curve${number}`);
+  }
+
+  // The panels of the figure, with the numbers of their curves: one panel, or one for each value of a key.
+  function splitPanels(metric) {
+    const key = Number(element("panels").value) - 1, panels = new Map();
+    data.curves.forEach((curve, number) => {
+      if (!curve.series[metric]) return;
+      const title = key < 0 ? "" : curve.words[key];
+      panels.set(title, (panels.get(title) || []).concat([number]));
+    });
+    return [...panels].map(([title, curves]) => ({ title, curves }));
+  }
+
+  const axesOf = (panel) => ({ xaxis: panel ? `x${panel + 1}` : "x", yaxis: panel ? `y${panel + 1}` : "y" });
+
+  // Divide the layout of one panel among several with the same axes; return the height of the figure without its legend.
+  function splitLayout(shape, panels) {
+    if (panels.length < 2) return HEIGHT;
+    const columns = narrow.matches ? 1 : Math.min(COLUMNS, Math.ceil(Math.sqrt(panels.length)));
+    const rows = Math.ceil(panels.length / columns), { xaxis, yaxis } = shape;
+    shape.grid = { rows, columns, pattern: "independent", xgap: 0.2, ygap: 0.25 };
+    shape.annotations = panels.map(({ title }, panel) => {
+      const { xaxis: x, yaxis: y } = axesOf(panel);
+      const isLowest = panel + columns >= panels.length, isFirst = panel % columns === 0;
+      shape[x.replace("x", "xaxis")] = { ...xaxis, title: isLowest ? xaxis.title : {}, matches: panel ? "x" : undefined };
+      shape[y.replace("y", "yaxis")] = { ...yaxis, title: isFirst ? yaxis.title : {}, matches: panel ? "y" : undefined };
+      return { text: `<b>${title}</b>`, showarrow: false, xref: `${x} domain`, yref: `${y} domain`,
+        x: 0, xanchor: "left", y: 1, yanchor: "bottom" };
+    });
+    return rows * PANEL_HEIGHT;
   }
 
   function draw() {
     const metric = element("metric").value, axis = Number(element("axis").value), kind = element("band").value;
     const [, unit, meaning] = data.metrics.find(([name]) => name === metric);
-    const traces = [];
-    data.curves.forEach((curve, number) => {
-      const series = curve.series[metric];
-      if (!series) return;
-      const band = (kind === "iqm" && series.iqm) || series.mean;
-      const dash = DASHES[curve.dash % DASHES.length];
-      traces.push(...lineTraces(
-        curve.label, array(series.x[axis]), band.map(array), colour(curve.colour), dash, `curve${number}`));
-    });
-    if (metric === SCORE) traces.push(...pointTraces(axis));
-    if (element("papers").checked) traces.push(...paperTraces(metric, traces));
+    const panels = splitPanels(metric), traces = [];
+    for (const { curves } of panels) {
+      const here = curves.flatMap((number) => curveTraces(number, metric, axis, kind));
+      if (metric === SCORE) here.push(...pointTraces(axis, curves));
+      traces.push(here);
+    }
+    if (element("papers").checked) {
+      const papers = paperTraces(metric, traces.flat());
+      traces.forEach((here, panel) => here.push(...papers.map((trace) => ({ ...trace, showlegend: panel === 0 }))));
+    }
+    traces.forEach((here, panel) => here.forEach((trace) => Object.assign(trace, axesOf(panel))));
     const logs = [element("logx").checked, element("logy").checked];
-    Plotly.react("curves", traces, layout(data.axes[axis], `${metric} [${unit}]`, ...logs), OPTIONS);
+    const shape = layout(data.axes[axis], `${metric} [${unit}]`, ...logs);
+    show("curves", traces.flat(), shape, splitLayout(shape, panels));
     element("meaning").textContent = meaning;
     element("curves").setAttribute("aria-label", `${meaning}, against ${data.axes[axis]}; the tables have the numbers`);
     if (data.searches.length) {
@@ -120,7 +239,7 @@
         const [x, ...rest] = band.map(array);
         return lineTraces(label, x, rest, colour(number), "solid", label);
       });
-      Plotly.react("searches", lines, layout("microseconds a move", "mean score", true, false), OPTIONS);
+      show("searches", lines, layout("microseconds a move", "mean score", true, false), HEIGHT);
     }
     drawDistributions();
   }
@@ -129,18 +248,18 @@
   function drawDistributions() {
     if (!data.distributions.length) return;
     const scores = data.distributions.map(({ label, scores, shares }, number) => ({
-      x: scores, y: shares.concat([0]), name: label, mode: "lines",
+      x: scores, y: shares.concat([0]), name: label, legendgroup: label, mode: "lines",
       line: { shape: "hv", color: colour(number), width: 1.5 }, hovertemplate: "%{y:.1%} of games from %{x:,.6~g}",
     }));
     const tiles = data.distributions.map(({ label, tiles, rates }, number) => ({
-      x: tiles, y: rates, name: label, type: "bar", marker: { color: colour(number) }, showlegend: false,
+      x: tiles, y: rates, name: label, legendgroup: label, type: "bar", marker: { color: colour(number) }, showlegend: false,
       hovertemplate: "%{y:.1%} of games end with %{x}",
     }));
     const order = [...new Set(data.distributions.flatMap((one) => one.tiles))].sort((a, b) => a - b);
     const plain = layout("largest tile", "share of games", false, false);
     Object.assign(plain.xaxis, { type: "category", categoryorder: "array", categoryarray: order });
-    Plotly.react("scores", scores, layout("score", "share of games", true, false), OPTIONS);
-    Plotly.react("tiles", tiles, plain, OPTIONS);
+    show("scores", scores, layout("score", "share of games", true, false), HEIGHT);
+    show("tiles", tiles, plain, HEIGHT);
   }
 
   function fill(select, entries, chosen) {
@@ -169,7 +288,7 @@
   }
 
   // The figure's settings stand in the address, as in #metric=eval/score_mean&axis=2&logx=1, so that a link keeps them.
-  const SELECTS = ["metric", "axis", "band"], CHECKS = ["logx", "logy", "papers"];
+  const SELECTS = ["metric", "axis", "band", "panels"], CHECKS = ["logx", "logy", "papers"];
 
   function remember() {
     const words = SELECTS.map((id) => `${id}=${element(id).value}`);
@@ -197,6 +316,7 @@
   const names = data.metrics.map(([name]) => name);
   fill(element("metric"), names.map((name) => [name, name]), names.includes(SCORE) ? SCORE : names[0]);
   fill(element("axis"), data.axes.map((label, number) => [String(number), label]), String(data.axis));
+  fill(element("panels"), ["one", ...data.keys.map((key) => `by ${key}`)].map((text, i) => [String(i), text]), "0");
   recall();
   element("axis").addEventListener("change", chooseScale);
   for (const id of [...SELECTS, ...CHECKS]) {
@@ -204,6 +324,7 @@
   }
   window.addEventListener("hashchange", () => { recall(); draw(); });
   dark.addEventListener("change", draw);
+  narrow.addEventListener("change", draw);
   document.querySelectorAll("table").forEach(makeSortable);
   document.querySelectorAll(".fold").forEach((button) => button.addEventListener("click", () => {
     const open = button.getAttribute("aria-expanded") !== "true";

@@ -47,7 +47,7 @@ def render(content: Content, out: Path) -> str:
 <h1>{title}</h1>
 <p class="soft">{escape(content.subtitle)}</p>
 {_controls()}
-<div id="curves" class="figure" role="img" aria-label="learning curves"></div>
+<div id="curves" class="figure" role="figure" aria-label="learning curves"></div>
 {_searches(content.searches)}
 <h2>Final evaluations</h2>
 {group_table(content.groups, out)}
@@ -75,6 +75,7 @@ def _controls() -> str:
 <label>against <select id="axis"></select></label>
 <label>band <select id="band"><option value="mean">mean, Student's interval</option>
 <option value="iqm">interquartile mean, bootstrap interval</option></select></label>
+<label>panels <select id="panels"></select></label>
 <label><input type="checkbox" id="logx"> logarithmic x</label>
 <label><input type="checkbox" id="logy"> logarithmic y</label>
 <label><input type="checkbox" id="papers"> results of papers</label>
@@ -86,12 +87,12 @@ def _distributions(groups: Sequence[Group]) -> str:
     if not any("score_bins" in result for group in groups for result in group.results):
         return ""
     figures = (("scores", "share of games by score"), ("tiles", "share of games by largest tile"))
-    parts = [f'<div id="{name}" class="figure" role="img" aria-label="{text}"></div>' for name, text in figures]
+    parts = [f'<div id="{name}" class="figure" role="figure" aria-label="{text}"></div>' for name, text in figures]
     return f'<h2>Scores and largest tiles of the games</h2>\n<div class="figures">{"".join(parts)}</div>'
 
 
 def _searches(searches: Sequence[Line]) -> str:
     if not searches:
         return ""
-    figure = '<div id="searches" class="figure" role="img" aria-label="mean score against the time of a move"></div>'
+    figure = '<div id="searches" class="figure" role="figure" aria-label="mean score against the time of a move"></div>'
     return f"<h2>Searches at equal time</h2>\n{figure}"

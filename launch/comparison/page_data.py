@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from launch.comparison.content import Content
-from launch.comparison.curves import REACH, SCORE, Band, Curve, Points
+from launch.comparison.curves import REACH, SCORE, Band, Curve, Points, words_of
 from launch.comparison.figures import AXIS_LABELS
 from launch.comparison.finals import Group
 from launch.comparison.runs import X_AXES
@@ -48,6 +48,7 @@ def figure_data(content: Content) -> dict[str, Any]:
     curves = [
         {
             "label": curve.label,
+            "words": [words_of(key, value) for key, value in zip(content.keys, curve.values, strict=True)],
             "colour": firsts.index(str(curve.values[0])) if several else number,
             "dash": seconds.index((curve.learner, *map(str, curve.values[1:]))) if several else 0,
             "series": {
@@ -65,6 +66,7 @@ def figure_data(content: Content) -> dict[str, Any]:
     metrics = [name for name in REGISTRY if any(name in curve.series for curve in content.curves)]
     return {
         "axis": X_AXES.index(content.axis),
+        "keys": list(content.keys),
         "axes": [AXIS_LABELS[axis] for axis in X_AXES],
         "metrics": [[name, REGISTRY[name].unit, REGISTRY[name].meaning] for name in metrics],
         "curves": curves,

@@ -168,7 +168,8 @@ def html_table(name: str, columns: Sequence[str], bodies: Sequence[str], grouped
     """Return a table that page.js sorts by a click on a heading; if `grouped`, each body is sorted as a whole."""
     heads = "".join(f'<th scope="col"><button type="button">{escape(column)}</button></th>' for column in columns)
     inside = "\n".join(f"<tbody>{body}</tbody>" for body in bodies) if grouped else f"<tbody>{''.join(bodies)}</tbody>"
-    return f'<div class="table"><table id="{escape(name)}"><thead><tr>{heads}</tr></thead>\n{inside}</table></div>'
+    head = f"<thead><tr>{heads}</tr></thead>"
+    return f'<div class="table" tabindex="0"><table id="{escape(name)}">{head}\n{inside}</table></div>'
 
 
 def _count(number: int, what: str) -> str:

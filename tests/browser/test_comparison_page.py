@@ -1,101 +1,321 @@
-"""The page of `compare` in a real Chromium without a window; `make test-browser` installs one on Debian.
+"""The page of `compare`, read and used as a person does: what it shows, its controls, its legend and its tables."""
 
-Chromium prints the page as its scripts have left it, and what they write to the console. The page's address sets the
-figure, so each state is one call.
-"""
-
-import re
-import shutil
-import subprocess
-from html import unescape
+import csv
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from launch.cli import main
+from tests.browser.conftest import OpenPage
+from tests.browser.driver import tab_to
 from tests.launch.comparison.made_runs import write_evaluation, write_run
 from tests.launch.comparison.made_tables import write_table
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
 pytestmark = pytest.mark.browser
 GAMES = {"score_bins": {"80": 30, "81": 70}, "max_tiles": {"512": 40, "1024": 60}}
+A, B, C = "a, rate=1 (toy), 2 seeds", "b, rate=1 (toy), 1 seed", "a, rate=2 (toy), 1 seed"
+# The lines of a figure with a name that are drawn: name, x, y, and the axes of their panel.
+LINES = """id => document.getElementById(id).data.filter(line => line.name && line.visible === true)
+    .map(line => [line.name, [...line.x], [...line.y], line.xaxis || "x"])"""
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory) -> Path:
-    """Compare two seeds and a longer run of another group."""
+    """Compare two seeds, a run with another value of a key, and a longer run of another group."""
     folder = tmp_path_factory.mktemp("runs")
     for seed, top in enumerate((100.0, 120.0)):
-        run = write_run(folder / f"a{seed}", [(10, 50.0), (40, top)], group="a", seed=seed)
+        run = write_run(folder / f"a{seed}", [(10, 50.0), (40, top)], group="a", seed=seed, rate=1)
         write_evaluation(run, top, 3.0, group="a", training_seed=seed, seed=seed, **GAMES)
-    write_evaluation(write_run(folder / "b", [(10, 20.0), (4000, 90.0)], group="b"), 95.0, 3.0, group="b", seed=3)
+    write_evaluation(write_run(folder / "b", [(10, 20.0), (4000, 95.0)], group="b", rate=1), 95.0, 3.0, seed=3)
+    write_evaluation(write_run(folder / "c", [(10, 20.0), (40, 80.0)], group="a", rate=2), 800.0, 3.0, seed=4)
     write_table(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        assert main(["compare", "--runs-folder", str(folder), "--out", str(folder / "out")]) == 0
+        words = ["compare", "--runs-folder", str(folder), "--by", "run.group,toy.rate", "--out", str(folder / "out")]
+        assert main(words) == 0
     return folder / "out" / "index.html"
 
 
-def _open(page: Path, state: str = "", size: str = "1400,1200") -> str:
-    """Return the page as Chromium has drawn it; fail if it wrote to the console."""
-    command = [
-        shutil.which("chromium") or "chromium", "--headless=new", "--no-sandbox", "--disable-gpu",
-        "--enable-logging=stderr", "--log-level=0", f"--window-size={size}", "--virtual-time-budget=3000", "--dump-dom",
-        f"file://{page}{state}",
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    assert not [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
-    return unescape(done.stdout)
+def _rows(page: Path, name: str) -> list[dict[str, str]]:
+    with (page.parent / name).open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
-def _axis_titles(drawn: str) -> list[str]:
-    return [re.sub(r"<[^>]+>", "", text) for text in re.findall(r'<text class="[xy]title"[^>]*>(.*?)</text>', drawn)]
+def _lines(opened: "Page", figure: str = "curves") -> dict[str, Any]:
+    return {name: (x, y, axis) for name, x, y, axis in opened.evaluate(LINES, figure)}
 
 
-def _legend(drawn: str) -> list[str]:
-    return re.findall(r'<text class="legendtext"[^>]*>(.*?)</text>', drawn)
+def _column(opened: "Page", table: str, column: int) -> list[str]:
+    """Return the cells of a column that can be seen, without their second lines."""
+    cells = opened.locator(f"#{table} tbody tr:visible td:nth-child({column})")
+    return [text.split("\n")[0] for text in cells.all_inner_texts()]
 
 
-def test_the_page_opens_with_the_scores(page: Path):
-    drawn = _open(page)
-    assert _axis_titles(drawn)[:2] == ["moves of training", "eval/score_mean [points]"]
-    assert _axis_titles(drawn)[2:] == ["score", "share of games", "largest tile", "share of games"]
-    assert {"a (toy), 2 seeds", "b (toy), 1 seed"} <= set(_legend(drawn))
-    assert 'id="meaning" aria-live="polite">mean score<' in drawn
+def _axis_titles(opened: "Page") -> list[str]:
+    return opened.locator("#curves .xtitle, #curves .ytitle").all_text_contents()
+
+
+# What the page shows
+
+
+def test_the_page_opens_with_the_scores(page: Path, open_page: OpenPage):
+    opened = open_page(page)
+    assert set(_axis_titles(opened)) == {"moves of training", "eval/score_mean [points]"}
+    assert set(_lines(opened)) == {A, B, C}
+    assert set(opened.locator("#curves .legendtext").all_text_contents()) == {A, B, C}
+    assert opened.locator("#meaning").inner_text() == "mean score"
+
+
+@pytest.mark.parametrize("axis", ["env_steps", "games", "wall_hours"])
+@pytest.mark.parametrize("metric", ["eval/score_mean", "eval/reach_2048"])
+def test_the_lines_are_those_of_the_csv_file(page: Path, open_page: OpenPage, metric: str, axis: str):
+    opened = open_page(page, f"#metric={metric}&axis={('env_steps', 'games', 'wall_hours').index(axis)}")
+    rows = [row for row in _rows(page, "curves.csv") if row["metric"] == metric]
+    lines = _lines(opened)
+    assert set(lines) == {row["curve"] for row in rows} == {A, B, C}
+    for name, (x, y, _) in lines.items():
+        assert x == pytest.approx([float(row[axis]) for row in rows if row["curve"] == name])
+        assert y == pytest.approx([float(row["value"]) for row in rows if row["curve"] == name])
+
+
+def test_the_tables_are_those_of_the_csv_files(page: Path, open_page: OpenPage):
+    opened = open_page(page)
+    groups = _rows(page, "groups.csv")
+    assert [float(row["score_mean"]) for row in groups] == [800, 110, 95]  # computed by hand
+    assert _column(opened, "groups", 7) == [
+        f"{float(row['score_mean']):,.0f} ± {(float(row['score_high']) - float(row['score_low'])) / 2:,.0f}"
+        for row in groups
+    ]
+    assert _column(opened, "differences", 2) == [
+        f"{float(row['difference']):+,.0f}" for row in _rows(page, "differences.csv")
+    ]
+    budgets = [row for row in _rows(page, "budgets.csv") if row["axis"] == "env_steps"]
+    shown = dict(zip(_column(opened, "standings", 1), _column(opened, "standings", 2), strict=True))
+    assert shown == {row["curve"]: f"{float(row['score_mean']):,.0f}" for row in budgets}
+
+
+def test_results_of_papers_are_lines_of_their_own(page: Path, open_page: OpenPage):
+    opened = open_page(page)
+    before = set(_lines(opened))
+    opened.get_by_label("results of papers").check()
+    added = set(_lines(opened)) - before
+    assert any(label.startswith("Guei 2023, Table 7: 8x6-tuple network, OTD+TC, 1 ply") for label in added)
+
+
+# Controls
+
+
+def test_a_choice_is_drawn_and_kept_in_the_address(page: Path, open_page: OpenPage):
+    opened = open_page(page)
+    opened.get_by_label("metric").select_option("eval/reach_2048")
+    opened.locator(".controls").get_by_label("against").select_option("games of training")
+    assert set(_axis_titles(opened)) == {"games of training", "eval/reach_2048 [fraction]"}
+    again = open_page(opened.url)
+    assert set(_axis_titles(again)) == {"games of training", "eval/reach_2048 [fraction]"}
+    again.evaluate("location.hash = '#metric=eval/score_mean&axis=2'")
+    again.wait_for_function("document.querySelector('#curves .xtitle').textContent === 'hours of training'")
+
+
+def test_the_band_of_several_seeds_can_be_that_of_the_interquartile_mean(page: Path, open_page: OpenPage):
+    """With two seeds the interval of the mean is 12.7 standard errors wide, and a bootstrap stays between the two."""
+    opened = open_page(page)
+    top = "document.getElementById('curves').data.filter(line => line.legendgroup === 'curve0')"
+    highest = f"Math.max(...{top}.flatMap(line => line.fill ? [...line.y] : []))"
+    order = opened.evaluate(f"{top}.find(line => line.name).name")
+    assert order == A  # has the highest last score, so it is the first curve
+    assert opened.evaluate(highest) == pytest.approx(110 + 12.706 * 10, rel=1e-3)
+    opened.get_by_label("band").select_option("iqm")
+    assert opened.evaluate(highest) == pytest.approx(120)
+
+
+def test_the_x_axis_is_logarithmic_where_runs_differ_widely(page: Path, open_page: OpenPage):
+    opened = open_page(page)
+    kind = "document.getElementById('curves').layout"
+    box = opened.get_by_label("logarithmic x")
+    assert box.is_checked()
+    box.uncheck()
+    assert opened.evaluate(f"[{kind}.xaxis.type, {kind}.yaxis.type]") == ["linear", "linear"]
+    opened.get_by_label("logarithmic y").check()
+    assert opened.evaluate(f"[{kind}.xaxis.type, {kind}.yaxis.type]") == ["linear", "log"]
+    assert opened.url.endswith("&logx=0&logy=1&papers=0")
 
 
 @pytest.mark.parametrize(
-    ("state", "titles"),
-    [
-        ("#metric=eval/reach_2048&axis=1", ["games of training", "eval/reach_2048 [fraction]"]),
-        ("#axis=2&band=iqm&logx=0&logy=1", ["hours of training", "eval/score_mean [points]"]),
-    ],
+    ("key", "panels"),
+    [("by run.group", {"a": {A, C}, "b": {B}}), ("by toy.rate", {"rate=1": {A, B}, "rate=2": {C}})],
 )
-def test_the_address_sets_metric_and_axis(page: Path, state: str, titles: list[str]):
-    assert _axis_titles(_open(page, state))[:2] == titles
+def test_each_value_of_a_key_has_a_panel_on_the_same_axes(
+    page: Path, open_page: OpenPage, key: str, panels: dict[str, set[str]]
+):
+    opened = open_page(page, "#logx=0")
+    opened.get_by_label("panels").select_option(key)
+    assert opened.locator("#curves .annotation-text").all_text_contents() == list(panels)
+    lines = _lines(opened)
+    for axis, names in zip(("x", "x2"), panels.values(), strict=True):
+        assert {name for name, (_, _, here) in lines.items() if here == axis} == names
+    layout = opened.evaluate(
+        "(({xaxis, xaxis2, yaxis, yaxis2}) => [[xaxis, yaxis], [xaxis2, yaxis2]].map("
+        "axes => axes.map(axis => axis.range)))(document.getElementById('curves')._fullLayout)"
+    )
+    assert layout[0] == layout[1]
+    assert layout[0][0][1] >= 4000
+    opened.get_by_label("panels").select_option("one")
+    assert opened.locator("#curves .annotation-text").count() == 0
+    assert {axis for _, _, axis in _lines(opened).values()} == {"x"}
 
 
-def test_the_x_axis_is_logarithmic_where_runs_differ_widely(page: Path):
-    assert len(set(_ticks(_open(page)))) != len(set(_ticks(_open(page, "#logx=0"))))
+# Legend and tables
 
 
-def _ticks(drawn: str) -> list[str]:
-    return re.findall(r'<g class="xtick"><text[^>]*>(.*?)</text>', drawn)
+def test_a_click_in_the_legend_hides_a_curve_under_all_settings(page: Path, open_page: OpenPage):
+    opened = open_page(page)
+    entry = opened.locator("#curves .legend .traces", has_text=B)
+    entry.locator(".legendtoggle").click()
+    opened.wait_for_function(f"!({LINES})('curves').some(([name]) => name === '{B}')")
+    assert opened.locator("#curves .scatterlayer .trace").count() == _traces_of(opened, "curves")
+    opened.get_by_label("metric").select_option("eval/reach_2048")
+    assert set(_lines(opened)) == {A, C}
+    entry.locator(".legendtoggle").click()
+    opened.wait_for_function(f"({LINES})('curves').some(([name]) => name === '{B}')")
 
 
-def test_the_figure_fits_a_phone(page: Path):
-    widths = [
-        float(width) for width in re.findall(r'<svg class="main-svg"[^>]* width="([\d.]+)"', _open(page, "", "500,900"))
-    ]
-    assert widths
-    assert max(widths) <= 500
+def _traces_of(opened: "Page", figure: str) -> int:
+    return opened.evaluate(
+        "id => document.getElementById(id).data.filter(line => line.visible === true).length", figure
+    )
 
 
-def test_results_of_papers_are_lines_of_their_own(page: Path):
-    added = set(_legend(_open(page, "#papers=1"))) - set(_legend(_open(page)))
-    assert any(label.startswith("Guei 2023, table 7: 8x6-tuple network, OTD+TC, 1 ply") for label in added)
+def test_a_double_click_in_the_legend_shows_one_curve_alone_and_then_all(page: Path, open_page: OpenPage):
+    opened = open_page(page)
+    entry = opened.locator("#curves .legend .traces", has_text=A).locator(".legendtoggle")
+    entry.dblclick()
+    opened.wait_for_function(f"({LINES})('curves').length === 1")
+    assert set(_lines(opened)) == {A}
+    opened.wait_for_timeout(400)  # a click within 0.3 s would be a third one of the same
+    entry.dblclick()
+    opened.wait_for_function(f"({LINES})('curves').length === 3")
 
 
-def test_tables_of_papers_have_a_section_with_both_numbers_and_the_caveats(page: Path):
-    section = _open(page).partition('<section class="papers">')[2].partition("</section>")[0]
+def test_a_heading_sorts_its_table_down_and_then_up(page: Path, open_page: OpenPage):
+    opened = open_page(page)
+    heading = opened.locator("#groups").get_by_role("button", name="mean score")
+    scores = [f"{score:,.0f}" for score in (800, 110, 95)]
+    for ordered, order in ((scores, "descending"), (scores[::-1], "ascending")):
+        heading.click()
+        assert [text.split()[0] for text in _column(opened, "groups", 7)] == ordered
+        assert opened.locator("#groups th[aria-sort]").get_attribute("aria-sort") == order
+    opened.locator("#groups").get_by_role("button", name="experiment").click()
+    assert [text.split(",")[0] for text in _column(opened, "groups", 1)] == ["b", "a", "a"]
+    assert opened.locator("#groups th[aria-sort]").count() == 1
+
+
+def test_the_seeds_of_a_group_are_unfolded_and_stay_with_it(page: Path, open_page: OpenPage):
+    opened = open_page(page)
+    assert opened.locator("#groups tr.seed:visible").count() == 0
+    button = opened.get_by_role("button", name="2 seeds", exact=True)
+    button.click()
+    assert button.get_attribute("aria-expanded") == "true"
+    assert _column(opened, "groups", 7)[2:4] == ["120 ± 3", "100 ± 3"]
+    opened.locator("#groups").get_by_role("button", name="mean score").click()
+    opened.locator("#groups").get_by_role("button", name="mean score").click()
+    assert [text.split()[0] for text in _column(opened, "groups", 7)] == ["95", "110", "120", "100", "800"]
+    config = opened.locator("#groups tr.seed:visible a").first.get_attribute("href")
+    assert (page.parent / config).is_file()
+    button.click()
+    assert opened.locator("#groups tr.seed:visible").count() == 0
+
+
+def test_everything_can_be_done_with_the_keyboard_alone(page: Path, open_page: OpenPage):
+    opened = open_page(page)
+    keys = opened.keyboard
+    tab_to(opened, "#metric")
+    keys.type("eval/reach_2048")
+    tab_to(opened, "#axis")
+    keys.press("ArrowDown")
+    assert set(_axis_titles(opened)) == {"games of training", "eval/reach_2048 [fraction]"}
+    tab_to(opened, "#logy")
+    keys.press("Space")
+    assert "logy=1" in opened.url
+    tab_to(opened, f"#curves .legend [aria-label='{B}']")
+    keys.press("Enter")
+    assert set(_lines(opened)) == {A, C}
+    opened.wait_for_selector(f"#curves .legend [aria-label='{B}'][aria-checked=false]:focus")
+    keys.press("Space")
+    assert set(_lines(opened)) == {A, B, C}
+    tab_to(opened, "#groups th:nth-child(7) button")
+    keys.press("Enter")
+    keys.press("Enter")
+    assert [text.split()[0] for text in _column(opened, "groups", 7)] == ["95", "110", "800"]
+    tab_to(opened, "#groups .fold")
+    tab_to(opened, "#groups .fold")
+    keys.press("Enter")
+    assert opened.locator("#groups tr.seed:visible").count() == 2
+
+
+# Widths and themes
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1400])
+def test_the_page_fits_its_width(page: Path, open_page: OpenPage, width: int, theme: str):
+    opened = open_page(page, "#panels=1&papers=1", width, theme)
+    assert opened.evaluate("[innerWidth, document.documentElement.scrollWidth]") == [width, width]
+    ends = opened.evaluate(
+        "[...document.querySelectorAll('.controls select, .controls input, .figure, .main-svg, .table, h2')]"
+        ".map(part => part.getBoundingClientRect()).filter(box => box.width).flatMap(box => [box.left, box.right])"
+    )
+    assert min(ends) >= 0
+    assert max(ends) <= width
+
+
+def test_a_wide_table_scrolls_in_its_own_box_on_a_phone(page: Path, open_page: OpenPage):
+    opened = open_page(page, "", 390)
+    box = opened.locator(".table", has=opened.locator("#groups"))
+    assert box.evaluate("box => box.scrollWidth > box.clientWidth")
+    last = opened.locator("#groups thead th").last
+    last.scroll_into_view_if_needed()
+    assert last.evaluate("cell => cell.getBoundingClientRect().right") <= 390
+    assert opened.evaluate("scrollX") == 0
+
+
+def test_panels_stand_below_each_other_on_a_phone(page: Path, open_page: OpenPage):
+    places = "document.querySelectorAll('#curves .annotation-text')"
+    for width, expected in ((390, 1), (1400, 2)):
+        opened = open_page(page, "#panels=1", width)
+        lefts = opened.evaluate(f"[...{places}].map(title => Math.round(title.getBoundingClientRect().left))")
+        assert len(set(lefts)) == expected
+
+
+def test_a_finger_on_the_figure_scrolls_the_page(page: Path, open_page: OpenPage):
+    assert open_page(page, "", 390).evaluate("document.getElementById('curves').layout.dragmode") is False
+    assert open_page(page, "", 1400).evaluate("document.getElementById('curves').layout.dragmode") == "zoom"
+
+
+def test_text_can_be_read_in_both_themes(page: Path, open_page: OpenPage):
+    """The contrast of text and background is at least 4.5, the limit of WCAG 2.1 (1.4.3)."""
+    for theme in ("light", "dark"):
+        opened = open_page(page, theme=theme)
+        background = _luminance(opened.evaluate("getComputedStyle(document.body).backgroundColor"))
+        for selector, property_ in (("h1", "color"), (".soft", "color"), ("th", "color"), ("td", "color"),
+                                    ("#groups a", "color"), ("#curves .xtick text", "fill")):  # fmt: skip
+            script = f"part => getComputedStyle(part).{property_}"
+            text = _luminance(opened.locator(selector).first.evaluate(script))
+            low, high = sorted((text, background))
+            assert (high + 0.05) / (low + 0.05) >= 4.5, (theme, selector)
+
+
+def _luminance(colour: str) -> float:
+    """Return the relative luminance of an opaque colour such as `rgb(255, 0, 10)` (WCAG 2.1)."""
+    parts = [int(part) / 255 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_tables_of_papers_have_a_section_with_both_numbers_and_the_caveats(page: Path, open_page: OpenPage):
+    section = open_page(page).locator("section.papers").inner_html()
     for text in ("Guei 2023, table 5", "239,075 ± 14,781", "<b>20,123</b>", "<li>First caveat.</li>"):
         assert text in section

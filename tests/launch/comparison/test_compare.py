@@ -153,7 +153,13 @@ def test_seeds_that_share_their_games_cost_a_warning(runs: list[str], capsys):
 def test_all_runs_of_the_runs_folder_are_compared_by_any_key(runs: list[str], capsys):
     assert main(["compare", "--by", "run.group,toy.report_env_steps", "--where", "learner=toy", "--out", "out"]) == 0
     assert capsys.readouterr().err == ""
-    labels = {curve["label"] for curve in _data(Path("out/index.html").read_text())["curves"]}
+    data = _data(Path("out/index.html").read_text())
+    assert data["keys"] == ["run.group", "toy.report_env_steps"]
+    assert {tuple(curve["words"]) for curve in data["curves"]} == {
+        ("toys", "report_env_steps=10"),
+        ("toys", "report_env_steps=9"),
+    }
+    labels = {curve["label"] for curve in data["curves"]}
     assert labels == {"toys, report_env_steps=10 (toy), 1 seed", "toys, report_env_steps=9 (toy), 1 seed"}
     assert main(["compare", "--by", "report_env_steps", "--out", "out"]) == 2
     assert "--by report_env_steps: no run has this key; the keys are such as" in capsys.readouterr().err

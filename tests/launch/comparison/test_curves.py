@@ -13,6 +13,7 @@ from launch.comparison.curves import (
     kept_points,
     make_curves,
     value_at,
+    words_of,
 )
 from tests.launch.comparison.made_runs import read, write_run
 
@@ -69,6 +70,13 @@ def test_runs_are_grouped_by_values_of_their_configs(tmp_path: Path):
         "size=1, rate=3 (toy), 2 seeds",
         "size=None, rate=None (other), 1 seed",
     ]
+
+
+def test_a_value_is_named_with_the_last_part_of_its_key_and_a_group_without():
+    assert words_of("run.group", "a") == "a"
+    assert words_of("ntuple.step_size.alpha", 0.1) == "alpha=0.1"
+    assert words_of("ntuple.network", ["4x6", "5x6"]) == "network=4x6,5x6"
+    assert words_of("ntuple.network", None) == "network=None"
 
 
 def test_the_interquartile_mean_leaves_out_a_quarter_at_each_end():

@@ -1,0 +1,70 @@
+"""A real Chromium that acts like a person: clicks, keys, a width and a theme. The library is playwright.
+
+The browser is Debian's; playwright downloads none.
+"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+LOCAL = (None, "localhost", "127.0.0.1", "::1")  # None: file:, data: and blob: have no host
+HEIGHT = 900
+FOCUSED = "selector => document.activeElement !== null && document.activeElement.matches(selector)"
+
+
+@contextmanager
+def chromium() -> Iterator["Browser"]:
+    """Start Chromium without a window, and end it."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def new_page(browser: "Browser", width: int, theme: str) -> tuple["Page", list[str]]:
+    """Return an empty page, and a list that its faults are added to.
+
+    Args:
+        browser: the browser. The page shares no storage with other pages.
+        width: width of the page in CSS pixels; up to 500 it is a phone with a touch screen.
+        theme: the theme that the user prefers, light or dark.
+
+    Returns:
+        The page; its faults: errors and warnings on the console, exceptions, and requests to other machines.
+    """
+    is_phone = width <= 500
+    context = browser.new_context(
+        viewport={"width": width, "height": HEIGHT}, color_scheme=theme, is_mobile=is_phone, has_touch=is_phone
+    )
+    page, faults = context.new_page(), list[str]()
+
+    def check(url: str) -> None:
+        if urlsplit(url).hostname not in LOCAL:
+            faults.append(f"request to {url}")
+
+    page.on("request", lambda request: check(request.url))
+    page.on("websocket", lambda socket: check(socket.url))
+    page.on("pageerror", lambda error: faults.append(f"exception: {error}"))
+    page.on(
+        "console",
+        lambda message: faults.append(f"console: {message.text}") if message.type in ("error", "warning") else None,
+    )
+    return page, faults
+
+
+def tab_to(page: "Page", selector: str) -> None:
+    """Press the Tab key until an element that the CSS selector matches has the focus."""
+    for _ in range(300):
+        page.keyboard.press("Tab")
+        if page.evaluate(FOCUSED, selector):
+            return
+    raise AssertionError(f"the Tab key does not reach {selector}")
