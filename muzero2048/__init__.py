@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from launch.evaluation.loading import LoadedPlayer
     from launch.evaluation.records import GameRecord, judge_record, parse_record, write_record
     from launch.evaluation.solve import solve_board
+    from launch.evaluation.summary import Summary, summarize
     from launch.library import load, load_network, read_metrics
     from muzero2048.environments.game_env import Game2048Env
     from muzero2048.environments.vector_env import Game2048VectorEnv
@@ -40,6 +41,7 @@ _MODULES = {
     "Plan": "muzero2048.search.base",
     "SearchConfig": "muzero2048.search.config",
     "Solution": "ntuple.exact.solution",
+    "Summary": "launch.evaluation.summary",
     "TrainedNetwork": "muzero2048.muzero.trained_network",
     "Transition": "muzero2048.game.env",
     "UserError": "launch.errors",
@@ -49,6 +51,7 @@ _MODULES = {
     "parse_record": "launch.evaluation.records",
     "read_metrics": "launch.library",
     "solve_board": "launch.evaluation.solve",
+    "summarize": "launch.evaluation.summary",
     "write_record": "launch.evaluation.records",
 }
 
@@ -67,6 +70,7 @@ __all__ = [
     "Plan",
     "SearchConfig",
     "Solution",
+    "Summary",
     "TrainedNetwork",
     "Transition",
     "UserError",
@@ -76,6 +80,7 @@ __all__ = [
     "parse_record",
     "read_metrics",
     "solve_board",
+    "summarize",
     "write_record",
 ]
 
