@@ -103,7 +103,7 @@ def test_results_of_papers_are_lines_of_their_own(page: Path, open_page: OpenPag
     before = set(_lines(opened))
     opened.get_by_label("results of papers").check()
     added = set(_lines(opened)) - before
-    assert any(label.startswith("Guei 2023, Table 7: 8x6-tuple network, OTD+TC, 1 ply") for label in added)
+    assert any(label.startswith("Guei 2023, table 7: 8x6-tuple network, OTD+TC, 1 ply") for label in added)
 
 
 # Controls
