@@ -23,7 +23,8 @@ def add(commands: "Commands") -> None:
         "--by",
         default="run.group",
         metavar="KEY[,KEY]",
-        help="runs with equal values are seeds of one curve; the second key sets the dashes (default: run.group)",
+        help="runs with equal values are seeds of one curve, which the page colours and divides into panels by these"
+        " keys (default: run.group)",
     )
     parser.add_argument("--runs-folder", type=Path, default=Path("runs"), help="folder of runs (default: runs)")
     parser.add_argument("--x", choices=("env_steps", "games", "wall_hours"), default="env_steps", help="the x axis")

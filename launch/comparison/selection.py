@@ -98,7 +98,10 @@ def _condition(text: str, configs: dict[Path, Config]) -> Callable[[Config], boo
     if not sign:
         raise UserError(f"--where {text}: give key=value, such as ntuple.network=4x6")
     check_key(key, configs, "--where")
-    wanted = yaml.safe_load(value)
+    try:
+        wanted = yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise UserError(f"--where {text}: {value!r} is no value of a config; quote it if it is a text") from error
     return lambda config: key in config and config[key] in (wanted, value)
 
 

@@ -265,7 +265,8 @@ def test_the_page_fits_its_width(page: Path, open_page: OpenPage, width: int, th
     opened = open_page(page, "#panels=1&papers=1", width, theme)
     assert opened.evaluate("[innerWidth, document.documentElement.scrollWidth]") == [width, width]
     ends = opened.evaluate(
-        "[...document.querySelectorAll('.controls select, .controls input, .figure, .main-svg, .table, h2')]"
+        "[...document.querySelectorAll("
+        "'.controls select, .controls input, .figure, .main-svg, .legendtext, .table, h2')]"
         ".map(part => part.getBoundingClientRect()).filter(box => box.width).flatMap(box => [box.left, box.right])"
     )
     assert min(ends) >= 0

@@ -1,10 +1,10 @@
 """Run all commands with mutated configs, overrides, words and files: no traceback, no hang, no silent change of play.
 
-python tests/launch/fuzz.py --cases 10000 --seed 1 [--only train_muzero]
+python tests/launch/fuzz.py --cases 10000 --seed 1 [--only train_muzero ...]
 
-Case i depends only on (seed, i), so a case that fails is repeated with `--first i --cases 1`. Each worker is a process
-that runs commands in its copy of a workplace with small runs of all learners. A command must end with one of these exit
-codes:
+Case i depends only on the seed, i and --only, so a case that fails is repeated with `--first i --cases 1`. Each worker
+is a process that runs commands in its copy of a workplace with small runs of all learners. A command must end with one
+of these exit codes:
 
     0          success
     1          only for a training that diverged
@@ -31,7 +31,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,6 +79,26 @@ deep_td:
   replay: {capacity: 16, batch_size: 4, ratio: 0.5}
 """,
 }
+TABLE = """\
+title: A table
+source: Nobody, table 1
+conditions: none
+caveat: none
+base: ntuple.yaml
+env_steps: 400
+training_games: 10
+seeds: 2
+games: 4
+moves_per_second: 100
+columns:
+  - {name: score, statistic: score_mean, unit: 10}
+  - {name: "2048 [%]", statistic: reach_2048, unit: 0.01}
+rows:
+  - {name: a, paper: {score: [7.5, 0.5], "2048 [%]": [80]}}
+  - {name: b, paper: {score: [9]}, env_steps: 200, overrides: [ntuple.report_env_steps=100]}
+  - {name: again, paper: {score: [7.6]}, of: a, games: 3}
+  - {name: lost, paper: {score: [1]}, why: nobody knows}
+"""
 LIKELY = ("0", "0.5", "1", "2", "4", "8", "16", "1e-3", "true", "false", "-1", ".nan", ".inf", "1e300", "1e9", "65536")
 VALUES = (
     ".nan", "nan", ".inf", "-.inf", "inf", "1e400", "-1e400", "1e-400", "-0.0", "0", "-1", "1", "2", "-2147483649",
@@ -87,6 +107,8 @@ VALUES = (
     "${oc.env:HOME}", "0x10", "0o17", "1_000", "2020-01-01", "!!python/object:os.system", "é", "\u202e", "'a b'",
     "x" * 5000, "9" * 5000, "1:2", "a:b:c", "0.5:0.1", "..", "/", "../../x", "8192", "0,8,16", "2^3", "tuples", "lines",
 )  # fmt: skip
+
+UNWRITABLE = ("none/new", "runs", "runs/ntuple", "", "x" * 300)
 
 
 class Case(NamedTuple):
@@ -121,6 +143,8 @@ def make_workplace(folder: Path) -> None:
     assert main(["network", "convert", "runs/square", "--out", "square.w"]) == 0
     assert main(["evaluate", "random", "--games", "4", "--board", "2x2", "--records", "games.txt"]) == 0
     assert main(["solve", "--board", "2x2", "--out", "solved"]) == 0
+    assert main(["evaluate", "runs/square", "--games", "100"]) == 0  # enough for the leaderboard
+    (folder / "table.yaml").write_text(TABLE)
 
 
 def keys_of_learner(learner: str) -> list[str]:
@@ -272,6 +296,110 @@ def _solve(rng: random.Random) -> Case:
     return Case([*words, "--json"], files="mutated" in words)
 
 
+def _mostly(rng: random.Random, good: Sequence[str], bad: Sequence[str]) -> str:
+    return rng.choice(good if rng.random() < 0.85 else bad)
+
+
+def _output(rng: random.Random, name: str) -> str:
+    return _mostly(rng, [name], UNWRITABLE)
+
+
+def _several(rng: random.Random) -> Case:
+    """Return an evaluation of several players, or of all checkpoints of a run, with a table of the results."""
+    if rng.random() < 0.5:
+        words = [
+            "evaluate",
+            _mostly(rng, ["runs/ntuple", "runs/other", "runs/deep_td"], ["runs", "random"]),
+            "--snapshots",
+        ]
+    else:
+        trained = ["runs/ntuple", "runs/other", "runs/deep_td", "runs/square"]
+        words = ["evaluate", *rng.sample(trained, rng.randrange(2, 4)), *([_player(rng)] if rng.random() < 0.2 else [])]
+    words += ["--games", _mostly(rng, ["4"], [_number(rng)])]
+    words += ["--csv", _output(rng, f"table{rng.randrange(10**9)}.csv")] if rng.random() < 0.7 else []
+    for option in ("--json", "--keep", "--part=1/2", "--records=records.txt", "--board=2x2"):
+        words += [option] if rng.random() < 0.1 else []
+    return Case([*words, *(_search_words(rng, words[1]) if rng.random() < 0.3 else [])])
+
+
+def _compare(rng: random.Random) -> Case:
+    runs = ["runs/ntuple", "runs/other", "runs/muzero", "runs/*", "runs", "g"]
+    words = ["compare", *(_mostly(rng, runs, ["none", "[", "games.txt", ""]) for _ in range(rng.randrange(3)))]
+    words += ["--out", _output(rng, "compared")]
+    known = ["run.group=g", "learner=ntuple", "ntuple.rows=2", "ntuple.threads=1", "run.final_games=4"]
+    for _ in range(rng.randrange(3)):
+        words += ["--where", _mostly(rng, known, [f"run.group={rng.choice(VALUES)}", _mutated_text(rng, known[0])])]
+    if rng.random() < 0.4:
+        times = ["2020-01-01", "2020-01-01T08:00", "2020-01-01T08:00+02:00", "20200101", "0001-01-01"]
+        words.append(f"--since={_mostly(rng, times, ['9999-12-31', *VALUES, _mutated_text(rng, times[2])])}")
+    if rng.random() < 0.6:
+        keys = ["run.group", "run.name", "learner", "ntuple.network", "ntuple.threads", "muzero.num_envs", "run.seed"]
+        by = ",".join(rng.choices(keys, k=rng.randrange(1, 4)))
+        words.append(f"--by={_mostly(rng, [by], ['', ',', 'run', _mutated_text(rng, by)])}")
+    words += ["--x", _mostly(rng, ["env_steps", "games", "wall_hours"], ["hours"])] if rng.random() < 0.3 else []
+    words += ["--tile", _mostly(rng, ["2048", "8192"], VALUES[:27])] if rng.random() < 0.2 else []
+    return Case(words)
+
+
+def _leaderboard(rng: random.Random) -> Case:
+    """Return a command that writes or checks a page of results, of which one file may be mutated."""
+    files = sorted(str(path) for path in Path("runs").glob("*/evaluations/*.json"))
+    paths = [
+        _mostly(rng, [*files, "runs/ntuple", "runs/square"], ["none", "games.txt"]) for _ in range(rng.randrange(4))
+    ]
+    if rng.random() < 0.7:
+        content = Path(rng.choice(files)).read_text()
+        if rng.random() < 0.7:
+            result = json.loads(content)
+            result[rng.choice(list(result))] = rng.choice([None, -1, 0, 1e300, "", "x", [], {}, True, "9" * 5000])
+            content = json.dumps(result)
+        else:
+            content = _mutated_text(rng, content)
+        Path("mutated.json").write_text(content, errors="replace")
+        paths.append("mutated.json")
+    check = ["--check"] if rng.random() < 0.3 else []
+    return Case(["leaderboard", *paths, "--out", _output(rng, "board.md"), *check])
+
+
+def _reproduce(rng: random.Random) -> Case:
+    Path("mutated.yaml").write_text(_mutated_text(rng, TABLE), errors="replace")
+    words = ["reproduce", _mostly(rng, ["table.yaml", "table.yaml", "mutated.yaml"], ["none", "ntuple.yaml"])]
+    words += ["--budget", _mostly(rng, ["0.5", "1", "0.25"], VALUES[:27])] if rng.random() < 0.7 else []
+    words += (
+        ["--rows", _mostly(rng, ["a", "b", "a,b", "again"], ["lost", "a,a", ",", *VALUES])]
+        if rng.random() < 0.5
+        else []
+    )
+    words += ["--seeds", _mostly(rng, ["1-2", "3"], ["2-1", "1,1", *VALUES[:27]])] if rng.random() < 0.3 else []
+    words += ["--games", _mostly(rng, ["2", "4"], [_number(rng)])] if rng.random() < 0.3 else []
+    words += ["--csv", _output(rng, f"table{rng.randrange(10**9)}.csv")] if rng.random() < 0.3 else []
+    words += ["--on", rng.choice(["none", "table.yaml"])] if rng.random() < 0.05 else []
+    return Case(words)
+
+
+def _submit(rng: random.Random) -> Case:
+    """Return a plan of trainings or evaluations; one in ten is done, in processes of its own."""
+    words = ["submit"]
+    if rng.random() < 0.6:
+        runs = ["runs/ntuple", "runs/other", "runs/square", "runs/deep_td"]
+        words += ["evaluate", *(_mostly(rng, runs, [_player(rng)]) for _ in range(rng.randrange(1, 3))), "--games", "4"]
+        words += ["--parts", _mostly(rng, ["1", "2", "4"], [_number(rng)])] if rng.random() < 0.4 else []
+        words += _search_words(rng, words[-1]) if rng.random() < 0.3 else []
+    else:
+        words += ["ntuple.yaml", *([_override(rng, "ntuple")] if rng.random() < 0.3 else [])]
+        lists = (["1,2", "2,3,4"], ["1,1", ",", "[1],[2]", "1,,2"])
+        words += [f"ntuple.threads={_mostly(rng, *lists)}"] if rng.random() < 0.5 else []
+        words += ["--then-evaluate", *_search_words(rng, "")] if rng.random() < 0.3 else []
+        words += ["--seeds", _mostly(rng, ["1-2", "7"], ["2-1", "1,1", *VALUES[:27]])] if rng.random() < 0.5 else []
+        words += ["--group", _mostly(rng, ["new"], VALUES)] if rng.random() < 0.3 else []
+        if rng.random() < 0.3:
+            rows = "ntuple.gamma=0.9\nntuple.report_env_steps=100\n"
+            Path("rows.txt").write_text(rng.choice([rows, _mutated_text(rng, rows)]), errors="replace")
+            words += ["--rows", _mostly(rng, ["rows.txt"], ["none", "runs"])]
+    words += ["--on", _mostly(rng, ["local"], ["none", "table.yaml"])] if rng.random() < 0.2 else []
+    return Case([*words, *(["--dry-run"] if rng.random() < 0.9 else [])])
+
+
 def _damaged_checkpoint(rng: random.Random) -> Case:
     """Return a command that evaluates, resumes or reads a run of which one file was mutated or removed."""
     learner = rng.choice(["ntuple", "ntuple", "ntuple", "deep_td", "muzero"])
@@ -299,6 +427,12 @@ def _words(rng: random.Random) -> Case:
         evaluate runs/ntuple --games 4 --json
         train ntuple.yaml run.name=ntuple --resume
         compare runs/ntuple --x games --tile 2048 --out compared
+        compare g --where run.group=g --since 2026-11-24 --by run.name,learner --out compared
+        evaluate runs/ntuple runs/other --games 4 --csv table.csv
+        evaluate runs/ntuple --snapshots --games 4
+        leaderboard runs/square --out board.md
+        reproduce table.yaml --budget 0.5 --rows a --csv table.csv
+        submit evaluate runs/ntuple --games 4 --parts 2 --dry-run
         config ntuple.yaml --json
         judge games.txt --json
         solve --board 2x2 --json
@@ -313,7 +447,7 @@ def _words(rng: random.Random) -> Case:
 
 # Kind of case -> its weight in the random draw, and the function that makes a case.
 KINDS: dict[str, tuple[int, Callable[[random.Random], Case]]] = {
-    "train_ntuple": (24, _train("ntuple")),
+    "train_ntuple": (20, _train("ntuple")),
     "train_muzero": (8, _train("muzero")),
     "train_deep_td": (5, _train("deep_td")),
     "resume": (8, _resume),
@@ -323,7 +457,12 @@ KINDS: dict[str, tuple[int, Callable[[random.Random], Case]]] = {
     "judge": (8, _judge),
     "solve": (8, _solve),
     "damaged_checkpoint": (10, _damaged_checkpoint),
-    "words": (8, _words),
+    "words": (10, _words),
+    "several": (6, _several),
+    "compare": (8, _compare),
+    "leaderboard": (6, _leaderboard),
+    "reproduce": (6, _reproduce),
+    "submit": (6, _submit),
 }
 
 
@@ -433,30 +572,30 @@ def _truth() -> dict[str, str]:
     return found
 
 
-def draw(seed: int, number: int, only: str) -> tuple[str, Case]:
+def draw(seed: int, number: int, only: Sequence[str]) -> tuple[str, Case]:
     """Draw case `number`, and write its mutated files into the working folder.
 
     Args:
         seed: seed of the program.
         number: number of the case.
-        only: kind of the case; "": drawn.
+        only: kinds from which the case is drawn.
 
     Returns:
         The kind and the case.
     """
     rng = random.Random(f"{seed}/{number}")
-    kind = only or rng.choices(list(KINDS), [weight for weight, _ in KINDS.values()])[0]
+    kind = rng.choices(only, [KINDS[name][0] for name in only])[0]
     return kind, KINDS[kind][1](rng)
 
 
-def work(source: Path, seed: int, numbers: range, only: str, results: Any) -> None:
+def work(source: Path, seed: int, numbers: range, only: Sequence[str], results: Any) -> None:
     """Run cases in a copy of the workplace; a new copy is made every 200 cases, because commands write runs into it.
 
     Args:
         source: the workplace.
         seed: seed of the program.
         numbers: numbers of the cases.
-        only: kind of all cases; "": drawn.
+        only: kinds from which the cases are drawn.
         results: queue for the results; None at the end.
     """
     os.environ |= QUICK
@@ -484,7 +623,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--only", choices=KINDS, default="")
+    parser.add_argument("--only", choices=KINDS, nargs="+", default=list(KINDS))
     arguments = parser.parse_args()
     os.environ |= QUICK
     with tempfile.TemporaryDirectory() as folder:

@@ -65,6 +65,7 @@ def test_other_folders_and_damaged_configs_are_named_and_left_out(runs: Path, ca
         (["c"], [], None, "c: no run folder, pattern of run folders, or group with a readable run"),
         ([], ["run.seed=9"], None, "no run has run.seed=9"),
         ([], ["seed=9"], None, "--where seed: no run has this key; the keys are such as run.seed"),
+        ([], ["run.seed=[1"], None, "--where run.seed=[1: '[1' is no value of a config"),
         ([], ["run.seed"], None, "--where run.seed: give key=value, such as ntuple.network=4x6"),
         ([], [], "yesterday", "--since yesterday: give a date or time such as 2026-11-24 or 2026-11-24T08:00"),
         ([], [], "2999-01-01", "no run was written since 2999-01-01; give an earlier --since"),
