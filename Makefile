@@ -3,6 +3,7 @@
 #   make test    the fast tests;  make test-slow  the slow ones;  make check  format, lint, types
 #   make test-cluster  submit on a real SLURM, which it installs and starts (root, Debian)
 #   make test-browser  the pages in a real Chromium, which it installs (root, Debian), driven by playwright
+#   make test-agents   MaskablePPO of sb3-contrib on the gymnasium environment, in an environment that it makes
 #   make test-mutants  faults put into the code one at a time: the fast tests must catch each (15 minutes on a core)
 #   make bench   the environment against pgx and jumanji, n-tuples against TDL2048+ if the variable TDL2048 names its
 #                binary, the search against mctx
@@ -17,7 +18,7 @@ RUN := $(BIN)/muzero2048
 WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, (os.cpu_count() or 1) + 1))')
 DEMO := runs/quick-ntuple runs/quick-muzero
 
-.PHONY: demo test fast-tests test-slow test-cluster test-browser test-mutants check bench lock clean
+.PHONY: demo test fast-tests test-slow test-cluster test-browser test-agents test-mutants check bench lock clean
 
 demo: $(READY)
 	$(RUN) train configs/quick/ntuple.yaml --resume
@@ -51,6 +52,16 @@ test-browser: $(READY)
 	command -v chromium || { apt-get update && apt-get install -y --no-install-recommends chromium; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-browser.lock
 	$(BIN)/python -m pytest -m browser tests/browser
+
+# The agents need torch, so they get an environment of their own, which reads all other packages from .venv.
+AGENTS := $(CURDIR)/.cache/agents
+test-agents: $(READY)
+	$(PYTHON) -m venv $(AGENTS)
+	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > $(AGENTS)/purelib
+	cp $(AGENTS)/purelib "$$($(AGENTS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/shared.pth"
+	$(AGENTS)/bin/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
+	$(AGENTS)/bin/python -m pip install --quiet --disable-pip-version-check --group agents
+	$(AGENTS)/bin/python -m pytest -n 0 -s -m slow tests/agents
 
 test-mutants: $(READY)
 	$(BIN)/python tests/mutants.py

@@ -160,7 +160,7 @@ def _step(game: Game2048, state: _State, action: Array) -> tuple[_State, _Seen]:
     moved = where(is_legal, game.spawn_from_bits(bits[0], after)[0], state.board)
     board = where(state.over, game.init_from_bits(bits[1]), moved)
     following = _State(board, game.is_over(board), state.seeds, steps)
-    return following, _seen(game, following, jnp.where(state.over, 0, reward).astype(jnp.float32))
+    return following, _seen(game, following, reward.astype(jnp.float32))  # a game that is over has no merge: reward 0
 
 
 def _seen(game: Game2048, state: _State, reward: Array) -> _Seen:

@@ -61,6 +61,10 @@ def test_the_commands_of_a_wheel_run_in_another_folder(site: Path):
     assert "<- plays this" in _python(site, *run, "moves", "runs/one", "--position", "2 2 0 / 0 0 0")
     _python(site, *run, "evaluate", "runs/one", "--games", "4", "--records", "games.txt")
     _python(site, *run, "judge", "games.txt")
+    code = "import muzero2048; print(muzero2048.load('runs/one').advise('2 2 0 / 0 0 0').moves['left'].reward)"
+    assert _python(site, "-c", code).split()[-1] == "4"
+    code = "import gymnasium; print(gymnasium.make('muzero2048.environments:muzero2048/Game2048-v0', rows=2).spec.id)"
+    assert _python(site, "-c", code).split() == ["muzero2048/Game2048-v0"]
     assert "expected 66.96" in _python(site, *run, "solve", "--board", "2x2")
     code = "from launch.bench.learner import experiments; print(*(name for name, _ in experiments(None, ())))"
     assert _python(site, "-c", code).split() == ["grounded", "latent", "dissertation", "deepmind"]
