@@ -707,8 +707,8 @@ LAUNCH = (
     Mutant(
         "interval-of-population-deviation",
         "launch/evaluation/intervals.py",
-        "float(x.std(ddof=1))",
-        "float(x.std())",
+        "values.std(axis=0, ddof=1)",
+        "values.std(axis=0)",
         ("launch/evaluation/test_intervals.py",),
     ),
     Mutant(
@@ -775,10 +775,10 @@ LAUNCH = (
         ("launch/comparison/test_leaderboard.py",),
     ),
     Mutant(
-        "leaderboard-takes-any-evaluation-of-a-run",
-        "launch/comparison/leaderboard.py",
-        "place > best[search][0]",
-        "place < best[search][0]",
+        "leaderboard-takes-first-evaluation-of-a-run",
+        "launch/evaluation/result.py",
+        '> (known["env_steps"], known["games"]):',
+        '< (known["env_steps"], known["games"]):',
         ("launch/comparison/test_leaderboard.py",),
     ),
     Mutant(
