@@ -77,8 +77,8 @@
     makeForm() {
       const form = make("form", "player row", this.root);
       form.addEventListener("submit", (event) => event.preventDefault());
-      const field = (name, input, text) => {
-        const label = make("label", "", form, `${text} `);
+      const field = (name, input, text, parent = form) => {
+        const label = make("label", "", parent, `${text} `);
         label.append(input);
         input.classList.add(name);
         input.addEventListener("change", () => this.changed(name));
@@ -89,10 +89,13 @@
       this.search = field("search", document.createElement("select"), "search");
       this.number = field("count", Object.assign(input("number"), { min: 1, placeholder: "default" }), "");
       this.numberText = this.number.parentElement.firstChild;
-      this.seconds = field("seconds", Object.assign(input("number"), { min: 0, step: "any", placeholder: "none" }), "seconds");
-      this.overrides = field("overrides", Object.assign(input("text"), {
-        maxLength: 500, placeholder: "search.key=value", spellcheck: false,
-      }), "more");
+      this.more = make("details", "", form);
+      make("summary", "", this.more, "more");
+      const more = make("div", "row", this.more);
+      const seconds = Object.assign(input("number"), { min: 0, step: "any", placeholder: "no limit" });
+      this.seconds = field("seconds", seconds, "seconds a move", more);
+      const words = Object.assign(input("text"), { maxLength: 500, placeholder: "search.key=value", spellcheck: false });
+      this.overrides = field("overrides", words, "settings", more);
     }
 
     // Offer the players of the board; keep the one that was chosen if it is among them.
@@ -120,7 +123,7 @@
       this.numberText.textContent = `${counts} `;
       this.number.parentElement.hidden = !counts;
       this.seconds.parentElement.hidden = !["expectimax", "mcts"].includes(search?.name);
-      this.overrides.parentElement.hidden = !counts;
+      this.more.hidden = !counts;
     }
 
     changed(name) {
@@ -133,7 +136,7 @@
     }
 
     question(state, count) {
-      const is = (input) => !input.parentElement.hidden && input.value !== "";
+      const is = (input) => !input.closest("[hidden]") && input.value !== "";
       const words = is(this.overrides) ? [this.overrides.value] : [];
       if (is(this.seconds)) words.push(`search.seconds=${this.seconds.value}`);
       return {
@@ -463,8 +466,9 @@
   function onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const { target } = event, key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    if (target.closest("select, textarea, input:not([type=checkbox])")) return;
+    if (target.closest("select, input[type=text], input[type=number]")) return;
     if (key === " " && target.closest("button, input, summary")) return; // space is their own key
+    if (key.startsWith("Arrow") && target.closest("input[type=range]")) return;
     if (KEYS[key]) sides[active].human(KEYS[key]);
     else if (key === "u") takeBack();
     else if (key === " ") step();

@@ -17,6 +17,7 @@ import asyncio
 import contextlib
 import json
 import socket
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,7 @@ class Site:
         routes = [Route(path, self._get(self._file), methods=["GET"]) for path in FILES]
         routes.append(Route("/api/agents", self._get(self._list), methods=["GET"]))
         routes += [Route(path, self._post(handler), methods=["POST"]) for path, handler in posts.items()]
-        handlers = {HTTPException: _not_there}
+        handlers = {HTTPException: _not_there, Exception: _failed}
         return Starlette(routes=routes, exception_handlers=handlers, lifespan=self._lifespan)  # type: ignore[arg-type]
 
     @contextlib.asynccontextmanager
@@ -222,6 +223,11 @@ def _moves(fields: Fields) -> int:
 
 async def _not_there(request: Request, error: HTTPException) -> Response:
     return _refusal(error.status_code, f"{request.method} {request.url.path[:MOST_WORD]}: {error.detail}")
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    traceback.print_exception(error)
+    return _refusal(500, f"the server failed, and its terminal says why: {type(error).__name__}")
 
 
 def _refusal(status: int, line: str) -> Response:
