@@ -1,6 +1,7 @@
 """A player's view of one board as plain data, and `muzero2048 moves`, which prints it."""
 
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from launch.run import checkpoints
 from ntuple.game.interfaces import Analysis
 
 NAMES = ("up", "right", "down", "left")
+LEAST_PROBABILITY = 1e-3  # of an outcome that is listed without a visit
 
 
 class Move(NamedTuple):
@@ -26,6 +28,15 @@ class Move(NamedTuple):
     effort: int  # search effort in `Advice.unit`
 
 
+class Chance(NamedTuple):
+    """What a search knows of one outcome of the chance event after the chosen move."""
+
+    spawn: str  # "2@(1,3)" in row 1, column 3; "code 5" of a learned model, whose codes name no spawns
+    probability: float
+    visits: int
+    value: float | None  # expected points after it; None: not visited
+
+
 class Advice(NamedTuple):
     """What a player says of one board."""
 
@@ -34,15 +45,23 @@ class Advice(NamedTuple):
     moves: dict[str, Move]  # the legal moves
     unit: str  # of the effort: "ply" or "visits"
     line: list[str]  # the moves that the player expects, each with the spawn after it: "up 2@(1,3)"
+    policy: dict[str, float] | None = None  # the search's probability of each legal move; None: the player has none
+    chances: Sequence[Chance] = ()  # after the chosen move, the most visited and most probable first
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON object of `moves --json`, without `line` if the player expects none."""
+        """Return the JSON object of `moves --json`, without `line`, `policy` and `chances` if the player has none."""
         moves = {
             name: {"reward": move.reward, "value": move.value, self.unit: move.effort}
             for name, move in self.moves.items()
         }
         found: dict[str, Any] = {"position": self.position, "action": self.action, "moves": moves}
-        return found | ({"line": self.line} if self.line else {})
+        if self.line:
+            found["line"] = self.line
+        if self.policy is not None:
+            found["policy"] = self.policy
+        if self.chances:
+            found["chances"] = [chance._asdict() for chance in self.chances]
+        return found
 
 
 class Analyst(NamedTuple):
@@ -72,6 +91,8 @@ class Analyst(NamedTuple):
             moves=moves,
             unit=self.player.effort_unit,
             line=_line(analysis, self.columns),
+            policy=_policy(analysis, moves),
+            chances=_chances(analysis, self.columns),
         )
 
 
@@ -121,6 +142,12 @@ def _move(analysis: Analysis, action: int) -> Move:
     return Move(int(analysis.reward[0, action]), known, int(analysis.effort[0, action]))
 
 
+def _policy(analysis: Analysis, moves: Iterable[str]) -> dict[str, float] | None:
+    if analysis.policy is None:
+        return None
+    return {name: float(analysis.policy[0, NAMES.index(name)]) for name in moves}
+
+
 def _line(analysis: Analysis, columns: int) -> list[str]:
     """Return the moves of the line that the player expects, each with the spawn after it, such as "up 2@(1,3)"."""
     if analysis.variation is None:
@@ -128,9 +155,28 @@ def _line(analysis: Analysis, columns: int) -> list[str]:
     words = []
     for action, code in analysis.variation[0].tolist():
         if action >= 0:
-            row, column = divmod(code // 2, columns)
-            words.append(NAMES[action] + (f" {4 if code % 2 else 2}@({row + 1},{column + 1})" if code >= 0 else ""))
+            words.append(NAMES[action] + (f" {_outcome(analysis, code, columns)}" if code >= 0 else ""))
     return words
+
+
+def _chances(analysis: Analysis, columns: int) -> list[Chance]:
+    """Return the outcomes that were visited or have a probability of LEAST_PROBABILITY."""
+    if analysis.outcomes is None:
+        return []
+    found = [
+        Chance(_outcome(analysis, code, columns), probability, int(visits), value if np.isfinite(value) else None)
+        for code, (probability, visits, value) in enumerate(analysis.outcomes[0].tolist())
+        if visits > 0 or probability >= LEAST_PROBABILITY
+    ]
+    return sorted(found, key=lambda chance: (-chance.visits, -chance.probability))
+
+
+def _outcome(analysis: Analysis, code: int, columns: int) -> str:
+    """Return the name of a chance code."""
+    if not analysis.names_spawns:
+        return f"code {code}"
+    row, column = divmod(code // 2, columns)
+    return f"{4 if code % 2 else 2}@({row + 1},{column + 1})"
 
 
 def _row(name: str, move: Move | None) -> str:

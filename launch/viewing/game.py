@@ -1,9 +1,10 @@
 """The game of the page: openings, moves and spawns, by the rules of ntuple/game.
 
 The page holds the game, and the server keeps nothing of it. A spawn is a function of the seed, its number and the
-afterstate: the first 64 random bits of the stream (seed, number) choose one of the empty cells, listed row by row, and whether the tile is
-a 4. The two spawns of the opening have the numbers 0 and 1, the spawn after move t = 1, 2, ... the number t + 1. So
-two games of one seed get the same random bits at the same move; where their empty cells are equal, the same spawn.
+afterstate: the first 64 random bits of the stream (seed, number) choose one of the empty cells, listed row by row, and
+whether the tile is a 4. The two spawns of the opening have the numbers 0 and 1, the spawn after move t = 1, 2, ... has
+the number t + 1. So two games of one seed get the same random bits at the same move, and the same spawn where their
+empty cells are the same.
 """
 
 import functools
