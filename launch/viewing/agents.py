@@ -119,6 +119,7 @@ class Agent:
         """Load the player if it is not there, and ask it."""
         async with self._turn:
             task = asyncio.create_task(asyncio.to_thread(self._answer, question, ticket))
+            task.add_done_callback(read_error)
             try:
                 return await asyncio.shield(task)
             except asyncio.CancelledError:
@@ -126,7 +127,6 @@ class Agent:
                 if not task.done():
                     self.end()
                     await asyncio.wait({task})
-                task.exception()  # read, so that asyncio does not report it
                 raise
 
     def end(self) -> None:
@@ -169,6 +169,12 @@ class Agent:
         except UserError:
             self.end()
             raise
+
+
+def read_error(task: "asyncio.Task[Any]") -> None:
+    """Read the error of a task that nobody waits for any more, so that asyncio does not print it."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _receive(connection: Connection) -> dict[str, Any]:

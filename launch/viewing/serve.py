@@ -35,7 +35,7 @@ from launch.evaluation.notation import parse_board, parse_position
 from launch.evaluation.search_options import Options
 from launch.viewing import game
 from launch.viewing.agent_process import SEEDS
-from launch.viewing.agents import Agents, BusyError, Ticket
+from launch.viewing.agents import Agents, BusyError, Ticket, read_error
 from launch.viewing.catalogue import Catalogue
 from launch.viewing.guard import HEADERS, MOST_BYTES, Fields, RefusedError, check_source, is_loopback
 
@@ -170,6 +170,7 @@ class Site:
         ticket = Ticket()
         # A task of its own: the stream is cancelled when the page goes away, and this task then ends the search.
         task = asyncio.create_task(self._agents.ask(choice, question, ticket))
+        task.add_done_callback(read_error)
         await asyncio.sleep(0)
         if task.done() and isinstance(error := task.exception(), BusyError):
             raise RefusedError(429, str(error))
@@ -236,12 +237,14 @@ def _refusal(status: int, line: str) -> Response:
 
 def listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens; UserError if the address cannot be used."""
+    if not 0 <= port < 2**16:
+        raise UserError(f"--port is {port}; give 0 to {2**16 - 1}, 0 for any free one")
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=128)
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UserError(f"cannot listen on {host}, port {port}: {reason}; give another --port or --host") from error
+    except OSError as error:
+        reason = str(error.strerror).partition(" (while")[0]
+        raise UserError(f"cannot listen on {host}, port {port}: {reason}; give another --port") from error
 
 
 def serve(words: Sequence[str], runs_folder: Path, host: str, port: int) -> None:
