@@ -33,7 +33,8 @@ class Walk(NamedTuple):
 def read_outlook(tree: Tree, action: Int[Array, "B"], codes: int) -> Outlook:
     """Read the outcomes after an action of the root, and the line that begins with it.
 
-    The line follows the most visited chance code and the most visited action, until an action was not visited.
+    The line follows the most visited chance code and the most visited action, until an action was not visited or the
+    game is over.
 
     Args:
         tree: the trees after all simulations.
@@ -62,7 +63,8 @@ def read_outlook(tree: Tree, action: Int[Array, "B"], codes: int) -> Outlook:
         step = jnp.stack([jnp.where(walk.live, walk.action, -1), jnp.where(goes_on, code, -1)], axis=-1)
         node = jnp.where(goes_on, below, 0)
         visits = tree.visits[node, rows, :NUM_ACTIONS]
-        return Walk(node, jnp.argmax(visits, axis=-1), goes_on & (visits.max(axis=-1) > 0)), step
+        goes_on &= (visits.max(axis=-1) > 0) & ~tree.is_over[node, rows]
+        return Walk(node, jnp.argmax(visits, axis=-1), goes_on), step
 
     start = Walk(jnp.zeros_like(rows), action.astype(rows.dtype), jnp.ones(rows.shape, bool))
     _, steps = jax.lax.scan(ply, start, None, length=VARIATION)

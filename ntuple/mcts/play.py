@@ -160,7 +160,7 @@ def _write_outcomes(rules: Rules, tree: Tree, action: int, outcomes: NDArray[np.
             continue
         state = int(tree.slots[int(tree.blocks[ROOT, action]) + place])
         if state != NONE:
-            outcome[1] = 1 + count_visits(tree, state)  # the first visit made the state
+            outcome[1] = 1 + count_visits(tree, state)  # the first visit made the state; if it is over, the only one
             outcome[2] = tree.best[state]
 
 
