@@ -116,6 +116,7 @@ const Board2048 = (() => {
       for (const kind of ["value", "effort", "policy"]) {
         const cell = make("td", `bar of-${kind}`, row);
         cell.fill = make("span", "fill", cell);
+        if (kind === "value") cell.loss = make("span", "loss", cell);
         cell.text = make("span", "text", cell);
         cells[kind] = cell;
       }
@@ -127,6 +128,7 @@ const Board2048 = (() => {
       for (const cells of Object.values(rows)) {
         cells.row.className = "";
         cells.reward.textContent = "";
+        cells.value.loss.textContent = "";
         for (const kind of ["value", "effort", "policy"]) bar(cells[kind], null, "");
       }
       titles.effort.textContent = "";
@@ -147,6 +149,7 @@ const Board2048 = (() => {
       for (const name of NAMES) {
         const cells = rows[name], move = advice.moves[name];
         cells.row.className = move ? (name === advice.action ? "chosen" : "") : "illegal";
+        cells.value.loss.textContent = "";
         if (!move) {
           cells.reward.textContent = "";
           bar(cells.value, null, "not legal");
@@ -156,7 +159,10 @@ const Board2048 = (() => {
         }
         cells.reward.textContent = points.format(move.reward);
         if (move.value === null) bar(cells.value, null, "unknown");
-        else bar(cells.value, (move.value - from) / (to - from), number(move.value), String(move.value));
+        else {
+          bar(cells.value, (move.value - from) / (to - from), number(move.value), String(move.value));
+          if (move.value < to) cells.value.loss.textContent = `−${number(to - move.value)}`; // against the best move
+        }
         bar(cells.effort, unit === "visits" && total ? move[unit] / total : null, points.format(move[unit]));
         if (policy) bar(cells.policy, policy[name], `${(100 * policy[name]).toFixed(1)}%`);
       }

@@ -10,6 +10,7 @@
   const AHEAD_SECONDS = 1.5; // moves that are asked for before they are shown
   const MOST_COUNT = 120; // moves of one answer
   const MOST_STEPS_A_FRAME = 40; // at the highest speed
+  const MOST_KEPT = 200; // boards that were left whose advice is kept
   const SWIPE = 24; // pixels
   const SPOKEN_MS = 2500; // between two announcements while a player plays
 
@@ -241,7 +242,11 @@
       announce(this, advice.action, reward);
     }
 
-    remember() { this.history.push({ state: this.state, first: this.queue[0] }); }
+    // Keep the board for `takeBack`; what was said of it is kept for the last boards only, since games are long.
+    remember() {
+      this.history.push({ state: this.state, first: this.queue[0] });
+      if (this.history.length > MOST_KEPT) this.history.at(-1 - MOST_KEPT).first = undefined;
+    }
 
     human(name) {
       pause();
@@ -481,6 +486,7 @@
   function showRate() {
     const pace = speed();
     element("rate").textContent = pace === Infinity ? "fastest" : `${pace} / s`;
+    element("speed").setAttribute("aria-valuetext", pace === Infinity ? "fastest" : `${pace} moves a second`);
   }
 
   async function start() {
