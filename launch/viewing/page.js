@@ -483,6 +483,19 @@
     event.preventDefault();
   }
 
+  // After a click the keys are for the game again, and not for the button or list that was clicked.
+  function leaveWhatThePointerUsed() {
+    let isPointer = false;
+    document.addEventListener("pointerdown", () => { isPointer = true; }, true);
+    document.addEventListener("keydown", () => { isPointer = false; }, true);
+    for (const kind of ["click", "change"]) {
+      document.addEventListener(kind, ({ target }) => {
+        const used = target.closest(kind === "click" ? "#controls button, #setup button" : "select, [type=checkbox], [type=range]");
+        if (isPointer) used?.blur();
+      });
+    }
+  }
+
   function showRate() {
     const pace = speed();
     element("rate").textContent = pace === Infinity ? "fastest" : `${pace} / s`;
@@ -507,6 +520,7 @@
     element("paste").addEventListener("submit", paste);
     element("speed").addEventListener("input", showRate);
     document.addEventListener("keydown", onKey);
+    leaveWhatThePointerUsed();
     showRate();
     sides = [new Side(element("sides"))];
     sides[0].offer();

@@ -83,7 +83,9 @@ class Site:
         routes.append(Route("/api/agents", self._get(self._list), methods=["GET"]))
         routes += [Route(path, self._post(handler), methods=["POST"]) for path, handler in posts.items()]
         handlers = {HTTPException: _not_there, Exception: _failed}
-        return Starlette(routes=routes, exception_handlers=handlers, lifespan=self._lifespan)  # type: ignore[arg-type]
+        app = Starlette(routes=routes, exception_handlers=handlers, lifespan=self._lifespan)  # type: ignore[arg-type]
+        app.router.redirect_slashes = False  # it would answer with an address of the request's Host
+        return app
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -271,6 +273,6 @@ def serve(words: Sequence[str], runs_folder: Path, host: str, port: int) -> None
 def make_server(site: Site) -> uvicorn.Server:
     """Return the server of a site; a stop does not wait for answers under way."""
     config = uvicorn.Config(
-        site.app(), log_level="critical", access_log=False, server_header=False, timeout_graceful_shutdown=0
+        site.app(), ws="none", log_level="critical", access_log=False, server_header=False, timeout_graceful_shutdown=0
     )
     return uvicorn.Server(config)

@@ -13,6 +13,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 from reference import positions, rules
 
@@ -144,6 +145,7 @@ REFUSED = {
         {"board": "2x3", "position": "2 4 0 / 4 2 0", "seed": 0, "moves": 0, "action": "jump"}).encode()}),
     "another method": (405, POST | {"method": "DELETE"}),
     "reading what is sent": (405, POST | {"method": "GET"}),
+    "a slash too many": (404, POST | {"path": "/api/new/", "headers": JSON | {"Host": "attacker.example"}}),
     "a file of the package": (404, {"method": "GET", "path": "/serve.py"}),
     "a file of the machine": (404, {"method": "GET", "path": "/../../../../etc/passwd"}),
     "an encoded path": (404, {"method": "GET", "path": "/%2e%2e/%2e%2e/etc/passwd"}),
@@ -159,6 +161,41 @@ def test_what_is_no_request_of_the_page_is_refused_in_one_line(client: Client, n
     assert "\n" not in line
     assert headers["content-security-policy"].startswith("default-src 'self';")
     assert client.send(**POST)[0] == 200
+
+
+def test_mutated_requests_do_not_stop_the_server(client: Client, rng: np.random.Generator):
+    """Three hundred bodies with one to three fields replaced or missing: an answer or a refusal, never a failure."""
+    values = [
+        "",
+        "4x4",
+        "2x2",
+        "x",
+        "0x4321",
+        "2 2 / 2 2",
+        "up",
+        "٣",
+        "\x00",
+        "9" * 300,
+        -1,
+        0,
+        2**31,
+        2**64,
+        1e9,
+        0.5,
+        True,
+    ]
+    values += [None, [], [[1]], {}, {"a": 1}, "131072 131072 / 131072 131072"]
+    whole = {"board": "2x2", "position": "2 2 / 4 0", "seed": 1, "moves": 0, "action": "left"}
+    fields = {"/api/new": ("board", "seed"), "/api/position": ("board", "position"), "/api/move": tuple(whole)}
+    for _ in range(300):
+        path = str(rng.choice(list(fields)))
+        body = {name: whole[name] for name in fields[path]}
+        for name in rng.choice(fields[path], rng.integers(1, 4)):
+            body[str(name)] = values[rng.integers(len(values))]
+            if rng.random() < 0.1:
+                del body[str(name)]
+        status, _, answer = client.send("POST", path, json.dumps(body).encode(), JSON)
+        assert status in (200, 400, 422), (body, answer)
 
 
 def test_a_host_in_numbers_and_a_tunnel_are_served(client: Client):
