@@ -1,6 +1,7 @@
 """A player's view of a board as plain data, and as the text that `muzero2048 moves` prints."""
 
 import json
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from launch.evaluation.notation import format_position
 from ntuple.game.interfaces import Analysis
 
 NAMES = ("up", "right", "down", "left")
+LEAST_PROBABILITY = 1e-3  # of an outcome that is listed without a visit
 
 
 class Move(NamedTuple):
@@ -20,6 +22,15 @@ class Move(NamedTuple):
     effort: int  # search effort in `Advice.unit`
 
 
+class Chance(NamedTuple):
+    """What a search knows of one outcome of the chance event after the chosen move."""
+
+    spawn: str  # "2@(1,3)" in row 1, column 3; "code 5" of a learned model, whose codes name no spawns
+    probability: float
+    visits: int
+    value: float | None  # expected points after it; None: not visited
+
+
 class Advice(NamedTuple):
     """What a player says of one board."""
 
@@ -28,15 +39,23 @@ class Advice(NamedTuple):
     moves: dict[str, Move]  # the legal moves
     unit: str  # of the effort: "ply" or "visits"
     line: list[str]  # the moves that the player expects, each with the spawn after it: "up 2@(1,3)"
+    policy: dict[str, float] | None = None  # the search's probability of each legal move; None: the player has none
+    chances: Sequence[Chance] = ()  # after the chosen move, the most visited and most probable first
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON object of `moves --json`, without `line` if the player expects none."""
+        """Return the JSON object of `moves --json`, without `line`, `policy` and `chances` if the player has none."""
         moves = {
             name: {"reward": move.reward, "value": move.value, self.unit: move.effort}
             for name, move in self.moves.items()
         }
         found: dict[str, Any] = {"position": self.position, "action": self.action, "moves": moves}
-        return found | ({"line": self.line} if self.line else {})
+        if self.line:
+            found["line"] = self.line
+        if self.policy is not None:
+            found["policy"] = self.policy
+        if self.chances:
+            found["chances"] = [chance._asdict() for chance in self.chances]
+        return found
 
 
 def advices_of(boards: NDArray[np.integer], analysis: Analysis, unit: str) -> list[Advice]:
@@ -75,13 +94,16 @@ def print_moves(player: str, advice: Advice, as_json: bool) -> None:
 
 def _advice(levels: NDArray[np.integer], analysis: Analysis, i: int, unit: str) -> Advice:
     """Return the advice on board i of an analysis; `levels` int[H, W] is that board."""
-    chosen = int(analysis.action[i])
+    chosen, columns = int(analysis.action[i]), levels.shape[1]
+    moves = {name: _move(analysis, i, a) for a, name in enumerate(NAMES) if analysis.reward[i, a] >= 0}
     return Advice(
         position=format_position(levels),
         action=NAMES[chosen] if chosen >= 0 else None,
-        moves={name: _move(analysis, i, a) for a, name in enumerate(NAMES) if analysis.reward[i, a] >= 0},
+        moves=moves,
         unit=unit,
-        line=_line(analysis, i, levels.shape[1]),
+        line=_line(analysis, i, columns),
+        policy=_policy(analysis, i, moves),
+        chances=_chances(analysis, i, columns),
     )
 
 
@@ -91,6 +113,12 @@ def _move(analysis: Analysis, i: int, action: int) -> Move:
     return Move(int(analysis.reward[i, action]), known, int(analysis.effort[i, action]))
 
 
+def _policy(analysis: Analysis, i: int, moves: Iterable[str]) -> dict[str, float] | None:
+    if analysis.policy is None:
+        return None
+    return {name: float(analysis.policy[i, NAMES.index(name)]) for name in moves}
+
+
 def _line(analysis: Analysis, i: int, columns: int) -> list[str]:
     """Return the moves of the line that the player expects, each with the spawn after it, such as "up 2@(1,3)"."""
     if analysis.variation is None:
@@ -98,9 +126,28 @@ def _line(analysis: Analysis, i: int, columns: int) -> list[str]:
     words = []
     for action, code in analysis.variation[i].tolist():
         if action >= 0:
-            row, column = divmod(code // 2, columns)
-            words.append(NAMES[action] + (f" {4 if code % 2 else 2}@({row + 1},{column + 1})" if code >= 0 else ""))
+            words.append(NAMES[action] + (f" {_outcome(analysis, code, columns)}" if code >= 0 else ""))
     return words
+
+
+def _chances(analysis: Analysis, i: int, columns: int) -> list[Chance]:
+    """Return the outcomes that were visited or have a probability of LEAST_PROBABILITY."""
+    if analysis.outcomes is None:
+        return []
+    found = [
+        Chance(_outcome(analysis, code, columns), probability, int(visits), value if np.isfinite(value) else None)
+        for code, (probability, visits, value) in enumerate(analysis.outcomes[i].tolist())
+        if visits > 0 or probability >= LEAST_PROBABILITY
+    ]
+    return sorted(found, key=lambda chance: (-chance.visits, -chance.probability))
+
+
+def _outcome(analysis: Analysis, code: int, columns: int) -> str:
+    """Return the name of a chance code."""
+    if not analysis.names_spawns:
+        return f"code {code}"
+    row, column = divmod(code // 2, columns)
+    return f"{4 if code % 2 else 2}@({row + 1},{column + 1})"
 
 
 def _row(name: str, move: Move | None) -> str:

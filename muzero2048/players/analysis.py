@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, UInt8, UInt32
+from jaxtyping import Array, Bool, Float, Int, UInt8, UInt32
 
 from muzero2048.game.env import Board, Game2048
+from muzero2048.search.outlook import Outlook
 from ntuple.game.interfaces import Analysis, check_boards
 
 
@@ -24,6 +25,8 @@ class Judgement(NamedTuple):
     action: Int[Array, "B"]  # legal wherever a move is legal
     value: Float[Array, "B A"]  # r + gamma V(as) in points; nan: unknown
     effort: Int[Array, "B A"]  # in the player's unit
+    policy: Float[Array, "B A"] | None = None  # probabilities of the moves; None: the player has none
+    outlook: Outlook | None = None  # None: the player grows no tree
 
 
 # (boards, a seed of random numbers for each) -> judgement
@@ -45,27 +48,44 @@ def make_analyse(game: Game2048, judge: Callable[[Any], Judge], lanes: int) -> A
     """
 
     @jax.jit
-    def program(params: Any, cells: UInt8[Array, "B H W"], seeds: UInt32[Array, "B"]) -> tuple[Array, ...]:
+    def program(params: Any, cells: UInt8[Array, "B H W"], seeds: UInt32[Array, "B"]) -> tuple[Judgement, Array]:
         board = game.from_cells(cells)
         found, legal = judge(params)(board, seeds), game.legal_actions(board)
-        return (
-            jnp.where(legal.any(axis=-1), found.action, -1),
-            jnp.where(legal, game.all_afterstates(board)[1], -1),
+        is_over = ~legal.any(axis=-1)
+        judged = Judgement(
+            jnp.where(is_over, -1, found.action),
             jnp.where(legal, found.value, -jnp.inf),
             jnp.where(legal, found.effort, 0),
+            None if found.policy is None else jnp.where(legal, found.policy, 0.0),
+            None if found.outlook is None else _without_ended(found.outlook, is_over),
         )
+        return judged, jnp.where(legal, game.all_afterstates(board)[1], -1)
 
     def analyse(params: Any, boards: np.ndarray, seeds: np.ndarray) -> Analysis:
         check_boards(game.rows, game.columns, boards, seeds)
         blocks = []
         for size, cells, some_seeds in _padded_blocks(boards.astype(np.uint8), seeds.astype(np.uint32), lanes):
-            blocks.append([found[:size] for found in jax.device_get(program(params, cells, some_seeds))])
-        action, reward, value, effort = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+            block = jax.device_get(program(params, cells, some_seeds))
+            blocks.append(jax.tree.map(lambda found, size=size: found[:size], block))
+        found, reward = jax.tree.map(lambda *parts: np.concatenate(parts), *blocks)
         return Analysis(
-            action.astype(np.int8), reward.astype(np.int64), value.astype(np.float64), effort.astype(np.int64)
+            found.action.astype(np.int8),
+            reward.astype(np.int64),
+            found.value.astype(np.float64),
+            found.effort.astype(np.int64),
+            found.outlook and found.outlook.variation.astype(np.int16),
+            None if found.policy is None else found.policy.astype(np.float64),
+            found.outlook and found.outlook.outcomes.astype(np.float64),
         )
 
     return analyse
+
+
+def _without_ended(outlook: Outlook, is_over: Bool[Array, "B"]) -> Outlook:
+    """Return the outlook with nothing for boards on which no move is legal."""
+    nothing = jnp.array([0.0, 0.0, jnp.nan])
+    ended = is_over[:, jnp.newaxis, jnp.newaxis]
+    return Outlook(jnp.where(ended, nothing, outlook.outcomes), jnp.where(ended, -1, outlook.variation))
 
 
 def _padded_blocks(boards: np.ndarray, seeds: np.ndarray, most: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:

@@ -19,7 +19,10 @@ from muzero2048.players.analysis import Analyse, Judge, Judgement, make_analyse
 from muzero2048.players.lanes import Lanes, Policy, open_lanes, play_lanes
 from muzero2048.search.base import Dynamics, Plan
 from muzero2048.search.config import SearchConfig
-from muzero2048.search.policies import make_root, plan
+from muzero2048.search.outlook import read_outlook
+from muzero2048.search.policies import make_root, plan_with_tree
+from muzero2048.search.root_rules import ROOT_RULES
+from muzero2048.search.tree import Tree
 from muzero2048.search.views import plan_views
 from ntuple.game.interfaces import Analysis, Games
 
@@ -46,6 +49,11 @@ class Setting:
     game: Game2048
 
     @property
+    def names_spawns(self) -> bool:
+        """Return whether the chance codes in an analysis are those of spawns; else a learned model chose them."""
+        return True
+
+    @property
     def lanes(self) -> int:
         """Return how many boards are processed at a time, at most."""
         return LANES
@@ -69,6 +77,11 @@ class SearchSetting(Setting):
     discount: float  # gamma, once a move
 
     @property
+    def names_spawns(self) -> bool:
+        """Return whether the search plans in the rules of the game."""
+        return self.search.model == "simulator"
+
+    @property
     def lanes(self) -> int:
         """Return the largest power of 2 for which all trees together have at most TREE_NODES nodes; at most LANES."""
         most = max(1, TREE_NODES // (self.search.simulations * self.search.views))
@@ -76,23 +89,32 @@ class SearchSetting(Setting):
 
     def planner(self, params: Params) -> Planner:
         """Return the search, without noise, averaged over the views that `search.views` names."""
-        dynamics, views = self.dynamics(params), self.search.views
-
-        def search(board: Board, seeds: UInt32[Array, "B"]) -> Plan:
-            root = make_root(dynamics, self.game, board, seeds, None, self.search)
-            return plan(dynamics, root, self.search, self.discount)
-
-        return search if views == 1 else functools.partial(plan_views, self.game, views, search)
+        dynamics = self.dynamics(params)
+        return lambda board, seeds: self._search(dynamics, board, seeds)[0]
 
     def judge(self, params: Params) -> Judge:
         """Return the judge that searches: its action, and Q and visits of the root's actions."""
-        planner = self.planner(params)
+        dynamics = self.dynamics(params)
 
         def judge(board: Board, seeds: UInt32[Array, "B"]) -> Judgement:
-            found = planner(board, seeds)
-            return Judgement(found.action, jnp.where(found.visits > 0, found.q_values, jnp.nan), found.visits)
+            found, tree = self._search(dynamics, board, seeds)
+            value = jnp.where(found.visits > 0, found.q_values, jnp.nan)
+            outlook = None if tree is None else read_outlook(tree, found.action, dynamics.codes)
+            return Judgement(found.action, value, found.visits, found.policy_target, outlook)
 
         return judge
+
+    def _search(self, dynamics: Dynamics, board: Board, seeds: UInt32[Array, "B"]) -> tuple[Plan, Tree | None]:
+        """Search; the tree is None after a search of several views, and where `plan_with_tree` has none."""
+        views = self.search.views
+
+        def search(board: Board, seeds: UInt32[Array, "M"]) -> tuple[Plan, Tree | None]:
+            root = make_root(dynamics, self.game, board, seeds, None, self.search)
+            return plan_with_tree(dynamics, root, ROOT_RULES[self.search.root], self.search, self.discount)
+
+        if views == 1:
+            return search(board, seeds)
+        return plan_views(self.game, views, lambda *view: search(*view)[0], board, seeds), None
 
     def dynamics(self, params: Params) -> Dynamics:
         """Return the model of the game that the search plans with."""
@@ -108,6 +130,7 @@ class SearchPlayer:
         self.effort_unit = setting.effort_unit
         self._compile = _make_play(setting)
         self._analyse = _make_analyse(setting)
+        self._names_spawns = setting.names_spawns
         self._params = params
 
     def play(self, num_games: int, seed: int) -> Games:
@@ -143,7 +166,7 @@ class SearchPlayer:
         Raises:
             ValueError: see `ntuple.game.interfaces.check_boards`.
         """
-        return self._analyse(self._params, boards, seeds)
+        return self._analyse(self._params, boards, seeds)._replace(names_spawns=self._names_spawns)
 
 
 @functools.cache

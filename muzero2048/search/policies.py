@@ -19,6 +19,7 @@ from muzero2048.search.config import SearchConfig
 from muzero2048.search.mctx_engine import search_with_mctx
 from muzero2048.search.policy_output import read_out, root_statistics
 from muzero2048.search.root_rules import ROOT_RULES, RootRule
+from muzero2048.search.tree import Tree
 from muzero2048.search.tree_search import grow_tree
 
 
@@ -80,13 +81,30 @@ def plan_by_rule(dynamics: Dynamics, root: Root, rule: RootRule, config: SearchC
     Returns:
         Move, policy target, Q-values and value of each position.
     """
+    return plan_with_tree(dynamics, root, rule, config, discount)[0]
+
+
+def plan_with_tree(
+    dynamics: Dynamics, root: Root, rule: RootRule, config: SearchConfig, discount: float
+) -> tuple[Plan, Tree | None]:
+    """Search as `plan_by_rule` does, and return the tree too.
+
+    Args:
+        dynamics: what the search plans in.
+        root: positions to plan from.
+        rule: the rule at the root.
+        config: the search; its field `root` is not read.
+        discount: gamma.
+
+    Returns:
+        The plan and the tree; None if the search is one batch, or mctx keeps the tree.
+    """
     if rule.is_one_batch(config):
-        return plan_one_step(dynamics, root, rule, config, discount)
+        return plan_one_step(dynamics, root, rule, config, discount), None
     if config.engine == "mctx":
-        found = search_with_mctx(dynamics, root, rule, config, discount)
-    else:
-        found = root_statistics(grow_tree(dynamics, root, rule, config, discount), config, discount)
-    return read_out(root, found, rule, config)
+        return read_out(root, search_with_mctx(dynamics, root, rule, config, discount), rule, config), None
+    tree = grow_tree(dynamics, root, rule, config, discount)
+    return read_out(root, root_statistics(tree, config, discount), rule, config), tree
 
 
 def plan_one_step(dynamics: Dynamics, root: Root, rule: RootRule, config: SearchConfig, discount: float) -> Plan:

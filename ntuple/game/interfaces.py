@@ -30,6 +30,11 @@ class Analysis(NamedTuple):
     effort: NDArray[np.int64]  # [B, 4] search effort of each value in the player's unit; 0: illegal or unknown
     # [B, D, 2] the line that the player expects: moves, each with the code of the spawn after it, -1 after its end
     variation: NDArray[np.int16] | None = None  # None: the player has none
+    policy: NDArray[np.float64] | None = None  # [B, 4] the search's probability of each move; None: the player has none
+    # [B, C, 3] outcomes of the chance event after the chosen move, by code: probability, visits, value (nan: not
+    # visited) in points; None: the player has none
+    outcomes: NDArray[np.float64] | None = None
+    names_spawns: bool = True  # codes are those of spawns, 2 cell + is_four; false: codes of a learned model
 
 
 def check_boards(rows: int, columns: int, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.bitboard import Board, Rules
+from ntuple.game.bitboard import FOUR_SHARE, Board, Rules, afterstate, count_cells, empty_cells, kth_cell
 from ntuple.game.clock import seconds
 from ntuple.game.episode import Row, board_of, spawn_code
 from ntuple.game.jit import inline, kernel
@@ -110,6 +110,7 @@ def analyse_boards(
     values: NDArray[np.float64],
     visits: NDArray[np.int64],
     variation: NDArray[np.int16],
+    outcomes: NDArray[np.float64],
 ) -> None:
     """Search boards to the end.
 
@@ -125,6 +126,8 @@ def analyse_boards(
         values: [B, 4] receives Q, -inf if a move is illegal.
         visits: [B, 4] receives N(s, a), 0 if a move is illegal.
         variation: [B, D, 2], filled with -1; receives the best moves, each with the most visited spawn after it.
+        outcomes: [B, C, 3], filled with 0; receives probability, visits and max_a Q (nan: not visited) of the spawns
+            after the move.
     """
     for i in range(words.shape[0]):
         clear(tree)
@@ -137,6 +140,28 @@ def analyse_boards(
             visits[i, a] = tree.visits[ROOT, a] if is_legal else 0
         _write_variation(rules, search, tree, variation[i])
         action[i] = choose_move(search, tree)
+        _write_outcomes(rules, tree, action[i], outcomes[i])
+
+
+@inline
+def _write_outcomes(rules: Rules, tree: Tree, action: int, outcomes: NDArray[np.float64]) -> None:
+    for code in range(outcomes.shape[0]):
+        outcomes[code, 2] = np.nan
+    if action < 0:
+        return
+    after, _ = afterstate(rules, state_of(tree, ROOT), action)
+    empty = empty_cells(rules, after)
+    for place in range(block_size(rules, after)):
+        is_four = place & 1
+        board = Board(after.lo | kth_cell(empty, np.uint64(place >> 1)) << np.uint64(is_four), after.hi)
+        outcome = outcomes[spawn_code(rules, after, board)]
+        outcome[0] = (FOUR_SHARE if is_four else 1 - FOUR_SHARE) / np.float64(count_cells(empty))
+        if tree.blocks[ROOT, action] == NONE:
+            continue
+        state = int(tree.slots[int(tree.blocks[ROOT, action]) + place])
+        if state != NONE:
+            outcome[1] = 1 + count_visits(tree, state)  # the first visit made the state; if it is over, the only one
+            outcome[2] = tree.best[state]
 
 
 @inline

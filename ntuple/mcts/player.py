@@ -51,16 +51,17 @@ class MCTSPlayer(OneByOnePlayer):
         count = len(words)
         action, variation = np.empty(count, np.int8), np.full((count, VARIATION, 2), -1, np.int16)
         rewards, visits, values = np.empty((count, 4), np.int64), np.empty((count, 4), np.int64), np.empty((count, 4))
+        outcomes = np.zeros((count, 2 * self._rules.rows * self._rules.columns, 3))
 
         def analyse_part(part: slice) -> None:
             tree = make_tree(self._network, self._config.simulations)
-            found = (action[part], rewards[part], values[part], visits[part], variation[part])
+            found = (action[part], rewards[part], values[part], visits[part], variation[part], outcomes[part])
             analyse_boards(self._rules, self._network, self._search, tree, words[part], streams[part], *found)
 
         self._in_parts(count, analyse_part)
         if (rewards[action < 0] >= 0).any():
             raise ValueError(NO_BEST_MOVE)
-        return Analysis(action, rewards, values, visits, variation)
+        return Analysis(action, rewards, values, visits, variation, outcomes=outcomes)
 
     def _begin(self, seed: int, number: int) -> PlayOn:
         return functools.partial(play_on, self._rules, self._network, self._search, self.new_tree(seed, number))

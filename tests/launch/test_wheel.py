@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+SHIPPED = (".py", ".css", ".js", ".html", ".svg")
 CONFIG = """\
 learner: ntuple
 run: {name: one, group: wheel, final_games: 20}
@@ -40,7 +41,7 @@ def _python(site: Path, *words: str) -> str:
 
 def test_a_wheel_has_all_files_of_the_packages_and_all_configs(site: Path):
     files = [file for package in ("launch", "muzero2048", "ntuple") for file in (ROOT / package).rglob("*")]
-    shipped = [file for file in files if file.suffix in (".py", ".css") or file.name == "papers.yaml"]
+    shipped = [file for file in files if file.suffix in SHIPPED or file.name == "papers.yaml"]
     assert len(shipped) > 100
     assert all((site / file.relative_to(ROOT)).is_file() for file in shipped)
     configs = list((ROOT / "configs").rglob("*.yaml"))

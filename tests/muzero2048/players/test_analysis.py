@@ -160,6 +160,43 @@ def test_analysis_is_what_the_search_says(name: str) -> None:
     assert found.action[-1] == -1
 
 
+def test_outcomes_and_line_of_a_tree() -> None:
+    """In the simulator: the probabilities of the rules; a line that begins with the move, of legal spawns and moves."""
+    boards, lengths = some_boards(), []
+    found = case_of("n-tuples").player.analyse(boards, seeds_of(boards))
+    assert found.outcomes is not None
+    assert found.variation is not None
+    assert found.policy is not None
+    assert found.names_spawns
+    np.testing.assert_allclose(found.policy.sum(axis=1), [1] * 7 + [0], atol=1e-5)
+    assert (found.variation[-1] == -1).all()
+    assert (found.outcomes[-1, :, :2] == 0).all()
+    for cells, action, outcomes, line, effort in zip(
+        boards[:-1], found.action, found.outcomes, found.variation, found.effort, strict=False
+    ):
+        board = positions.as_board(cells)
+        after, _ = rules.afterstate(board, int(action))
+        expected = rules.chance_probabilities(after)
+        np.testing.assert_allclose(outcomes[:, 0], [float(expected.get(code, 0)) for code in range(12)], atol=1e-6)
+        assert outcomes[:, 1].sum() == effort[action] - 1  # the first visit ends at the afterstate
+        np.testing.assert_array_equal(np.isnan(outcomes[:, 2]), outcomes[:, 1] == 0)
+        steps = line[line[:, 0] >= 0].tolist()
+        assert steps[0] == [action, outcomes[:, 1].argmax() if outcomes[:, 1].any() else -1]
+        for move, code in steps:
+            assert rules.legal_actions(board)[move]
+            if code >= 0:
+                board = rules.spawn(rules.afterstate(board, move)[0], code)
+        lengths.append(len(steps))
+    assert max(lengths) > 1
+
+
+def test_codes_of_a_learned_model_name_no_spawns() -> None:
+    found = case_of("gumbel").player.analyse(some_boards(), seeds_of(some_boards()))
+    assert not found.names_spawns
+    assert found.outcomes is not None
+    np.testing.assert_allclose(found.outcomes[:-1, :, 0].sum(axis=1), 1, rtol=1e-5)  # over all codes
+
+
 def test_a_move_that_was_not_visited_has_no_value() -> None:
     board = np.array([[[1, 0, 0], [0, 2, 0]]], np.uint8)
     found = case_of("one step").player.analyse(board, np.zeros(1, np.uint32))

@@ -261,6 +261,36 @@ def test_variation_is_a_line_of_the_tree() -> None:
             board = game.spawn(after, code)
 
 
+def test_outcomes_are_the_spawns_after_the_move() -> None:
+    """Probabilities of the rules; where all were visited, r + their expectation is Q, and each is in its cell."""
+    rules, network = make_rules(2, 3), exact_network(2, 3, "012,0134")
+    player = MCTSPlayer(rules, network, MCTSConfig(simulations=300), threads=1)
+    complete = 0
+    for board in spread_boards(2, 3, 12):
+        found = analyse(player, [board])
+        assert found.outcomes is not None
+        (outcomes,), action = found.outcomes, int(found.action[0])
+        if action < 0:
+            assert (outcomes[:, :2] == 0).all()
+            continue
+        after, reward = game.afterstate(board, action)
+        expected = game.chance_probabilities(after)
+        probabilities = [float(expected.get(code, 0)) for code in range(12)]
+        np.testing.assert_allclose(outcomes[:, 0], probabilities, rtol=1e-6)
+        seen, is_over = outcomes[:, 1] > 0, [game.is_over(game.spawn(after, code)) for code in expected]
+        if not any(is_over):
+            assert outcomes[:, 1].sum() == found.effort[0, action] - 1  # the first visit ends at the afterstate
+        np.testing.assert_array_equal(np.isnan(outcomes[:, 2]), ~seen)
+        for code in np.flatnonzero(seen).tolist():
+            if game.is_over(game.spawn(after, code)):
+                assert outcomes[code, 2] == 0
+        if seen[outcomes[:, 0] > 0].all():
+            complete += 1
+            expectation = (outcomes[seen, 0] * outcomes[seen, 2]).sum()
+            assert reward + expectation == pytest.approx(found.value[0, action], rel=1e-6)
+    assert complete > 5
+
+
 def test_a_finished_game_has_no_move() -> None:
     board = ((1, 2), (2, 1))
     found = analyse(MCTSPlayer(make_rules(2, 2), random_network(2, 2, "01"), MCTSConfig(), 1), [board])

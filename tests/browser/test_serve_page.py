@@ -1,0 +1,202 @@
+"""The page of `serve` in a real Chromium: by keyboard, by the players, edited, on two boards.
+
+No test writes to the console or asks another machine. Frames are counted by the page itself: a move is shown when the
+number of moves on the page changes between two frames.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from reference import positions, rules
+
+from launch.cli import main
+from tests.launch.viewing.conftest import TINY
+
+pytestmark = pytest.mark.browser
+ROOT = Path(__file__).parents[2]
+NAMES = ("up", "right", "down", "left")
+CONFIG = TINY.replace("tiny", "larger").replace('rows: 2, columns: 3, network: "012,345"', "network: '0123,4567,0145'")
+CONFIG = CONFIG.replace("env_steps: 2000", "env_steps: 1_000_000")  # games of 500 moves and more
+# Count the frames in which the number of moves changed, for some seconds.
+COUNT = """seconds => new Promise(resolve => {
+  const count = () => document.querySelectorAll(".side b")[1].textContent;
+  const began = performance.now(); let frames = 0, changed = 0, last = count(), longest = 0, at = began;
+  const first = Number(last.replace(/,/g, ""));
+  requestAnimationFrame(function frame(now) {
+    frames++; longest = Math.max(longest, now - at); at = now;
+    if (count() !== last) { changed++; last = count(); }
+    if (now - began < 1000 * seconds) requestAnimationFrame(frame);
+    else resolve({ moves: Number(last.replace(/,/g, "")) - first, changed, frames, longest });
+  });
+})"""
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the address of a server with a small n-tuple run on 4x4."""
+    folder = tmp_path_factory.mktemp("serve")
+    (folder / "larger.yaml").write_text(CONFIG)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("WANDB_MODE", "disabled")
+        assert main(["train", "larger.yaml"]) == 0
+    command = [sys.executable, "-m", "launch", "serve", "--port", "0"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    server = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    yield server.stdout.readline().split()[0]
+    server.terminate()
+    server.communicate(timeout=20)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium: Any, address: str) -> Iterator[Any]:
+    """Return the opened page with the advice of the run; fail if it wrote to the console or asked another machine."""
+    context = chromium.new_context(viewport={"width": 1000, "height": 900})
+    page, wrong = context.new_page(), []
+    page.on("console", lambda message: wrong.append(message.text))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("request", lambda request: request.url.startswith(address) or wrong.append(request.url))
+    page.goto(address)
+    page.wait_for_selector(".moves .chosen", timeout=60_000)
+    yield page
+    context.close()
+    assert not wrong
+
+
+def board_of(page: Any, side: int = 0) -> rules.Board:
+    """Return the board that the cells show."""
+    cells = page.locator(".side").nth(side).locator(".cell").all_inner_texts()
+    levels = [len(bin(int(text))) - 3 if text else 0 for text in cells]
+    return tuple(tuple(levels[4 * row : 4 * row + 4]) for row in range(4))
+
+
+def number(page: Any, name: str, side: int = 0) -> int:
+    text = page.locator(".side").nth(side).locator(".numbers").inner_text()
+    return int(re.search(rf"{name}\s*([\d,]+)", text)[1].replace(",", ""))  # type: ignore[index]
+
+
+def wait_for_moves(page: Any, moves: int) -> None:
+    each = "[...document.querySelectorAll('.side')].every(side => side.querySelectorAll('b')[1].textContent === moves)"
+    page.wait_for_function(f"moves => {each}", arg=f"{moves:,}", timeout=60_000)
+
+
+def wait_for_state(page: Any, pattern: str) -> None:
+    found = "document.querySelector('.state').textContent.match(pattern) !== null"
+    page.wait_for_function(f"pattern => {found}", arg=pattern, timeout=60_000)
+
+
+def test_a_game_by_hand_and_by_the_player(page: Any):
+    """Twenty moves by keyboard, fifty by the player, taken back, edited, pasted, with another player."""
+    score = 0
+    for moves in range(20):
+        board = board_of(page)
+        action = max(range(4), key=lambda one: rules.legal_actions(board)[one])
+        page.keyboard.press(("w", "ArrowRight", "ArrowDown", "a")[action])
+        wait_for_moves(page, moves + 1)
+        after, reward = rules.afterstate(board, action)
+        score += reward
+        shown = board_of(page)
+        assert shown in [rules.spawn(after, code) for code in rules.chance_probabilities(after)]
+        assert (number(page, "score"), number(page, "moves")) == (score, moves + 1)
+    assert re.search(r"score \d+\. row 1: ", page.locator("#live").inner_text())
+    page.locator("#speed").fill("6")
+    page.locator("#play").click()
+    page.wait_for_function("() => Number(document.querySelectorAll('.side b')[1].textContent) >= 70")
+    page.keyboard.press("p")
+    played, board = number(page, "moves"), board_of(page)
+    for _ in range(3):
+        page.keyboard.press("u")
+    wait_for_moves(page, played - 3)
+    page.locator("#step").click()
+    wait_for_moves(page, played - 2)
+    for moves in (played - 1, played):  # the button that was clicked does not take the key
+        page.keyboard.press(" ")
+        wait_for_moves(page, moves)
+    assert board_of(page) == board  # the same moves and spawns again
+    page.keyboard.press("e")
+    old = positions.as_board(board)
+    page.locator(".cell").first.click()
+    page.wait_for_function(
+        "old => document.querySelector('.cell').textContent !== old", arg=str(2 ** old[0][0] if old[0][0] else "")
+    )
+    assert board_of(page) == ((old[0][0] + 1, *old[0][1:]), *old[1:])
+    page.keyboard.press("e")
+    page.locator("#position").fill("0x4321")
+    page.locator("#paste button").click()
+    wait_for_moves(page, 0)
+    assert board_of(page) == ((1, 2, 3, 4), *((0,) * 4,) * 3)
+    page.locator(".agent").select_option("heuristic")
+    wait_for_state(page, "heuristic, expectimax-p3")
+    assert page.locator(".moves td.of-effort").first.inner_text() in ("", "3")
+
+
+def test_two_players_get_the_same_spawns(page: Any):
+    """Both boards begin alike, and the same moves have the same spawns."""
+    page.locator("#two").check()
+    page.locator(".agent").nth(1).select_option("larger")
+    page.locator(".search").nth(1).select_option("1ply")
+    for moves in range(10):
+        page.locator("#step").click()
+        wait_for_moves(page, moves + 1)
+    assert board_of(page, 0) == board_of(page, 1)
+    assert "random bits that depend on the seed" in page.locator("#same").inner_text()
+
+
+def test_a_slow_search_shows_its_time_and_can_be_stopped(page: Any):
+    page.locator(".agent").select_option("heuristic")
+    page.locator(".count").fill("16")
+    page.locator(".count").press("Enter")
+    stop = page.get_by_role("button", name="Stop")
+    stop.wait_for(timeout=60_000)
+    wait_for_state(page, "searching [1-9]")
+    stop.click()
+    assert page.locator(".state").inner_text().strip() == "stopped"
+    page.locator(".count").fill("1")
+    page.locator(".count").press("Enter")
+    wait_for_state(page, "heuristic, expectimax-p1")
+
+
+def test_sixty_moves_a_second(page: Any):
+    """A 1-ply player, over five seconds; the figure is printed, and on busy cores it may be two thirds of 300."""
+    page.locator("#speed").fill("6")
+    page.locator("#play").click()
+    page.wait_for_timeout(500)
+    found = page.evaluate(COUNT, 5)
+    print(found)
+    assert found["moves"] >= 5 * 40
+    assert found["changed"] >= 5 * 30
+
+
+def test_a_swipe_is_a_move(chromium: Any, address: str):
+    context = chromium.new_context(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_selector(".moves .chosen", timeout=60_000)
+    board = board_of(page)
+    action = max(range(4), key=lambda one: rules.legal_actions(board)[one])
+    x, y = ((0, -1), (1, 0), (0, 1), (-1, 0))[action]
+    session, box = context.new_cdp_session(page), page.locator(".board").bounding_box()
+    points = [(box["x"] + 150 + 60 * x * i, box["y"] + 150 + 60 * y * i) for i in range(2)]
+    for kind, point in (("touchStart", points[0]), ("touchMove", points[1]), ("touchEnd", None)):
+        touches = [{"x": point[0], "y": point[1]}] if point else []
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
+    wait_for_moves(page, 1)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    context.close()

@@ -1,0 +1,280 @@
+"""The routes of the page: what they answer, whom they refuse, and that no request stops the server."""
+
+import http.client
+import json
+import multiprocessing
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reference import positions, rules
+
+from launch.cli import main
+from launch.viewing import agents
+from launch.viewing.guard import is_loopback
+from launch.viewing.serve import FILES, HERE
+from tests.launch.viewing.conftest import Client
+from tests.launch.viewing.test_game import spawned
+
+ROOT = Path(__file__).parents[3]
+START = {"board": "2x3", "position": "2 2 0 / 4 0 0", "seed": 0, "moves": 0, "agent": "tiny"}
+LONG = {"board": "4x4", "position": "2 2 0 0 / 4 0 0 0 / 0 0 0 0 / 0 0 0 0", "seed": 0, "moves": 0, "count": 0,
+        "agent": "heuristic", "plies": 16, "overrides": "search.seconds=3000"}  # fmt: skip
+JSON = {"Content-Type": "application/json"}
+
+
+def test_the_page_needs_nothing_from_elsewhere(client: Client):
+    for path, (name, kind) in FILES.items():
+        status, headers, body = client.send("GET", path)
+        assert (status, headers["content-type"].partition(";")[0], body) == (200, kind, (HERE / name).read_bytes())
+        assert headers["content-security-policy"].startswith("default-src 'self';")
+        if not name.endswith(".svg"):
+            assert b"//" not in re.sub(rb"^ *//.*| // .*|<!--.*", b"", body, flags=re.M), name  # no address
+    page = (HERE / "page.html").read_text()
+    assert not re.search(r"<script>|<style|\sstyle=|\son\w+=", page)  # the policy forbids these
+    assert re.findall(r'(?:src|href)="([^"]*)"', page) == [
+        "/icon.svg",
+        "/board.css",
+        "/page.css",
+        "/board.js",
+        "/page.js",
+    ]
+
+
+def test_the_board_and_its_bars_need_no_server():
+    """They are for pages without a server too."""
+    assert not re.search(r"fetch|/api/|XMLHttpRequest|import\b", (HERE / "board.js").read_text())
+
+
+@pytest.mark.parametrize("words", [
+    [], ["--search", "mcts", "--simulations", "40", "search.backup=mean"],
+    pytest.param(["--search", "expectimax", "--plies", "2"], marks=pytest.mark.slow),
+])  # fmt: skip
+def test_what_a_player_says_is_what_moves_prints(client: Client, runs: Path, capsys, words: list[str]):
+    assert main(["moves", str(runs / "tiny"), "--position", START["position"], "--json", *words]) == 0
+    expected = json.loads(capsys.readouterr().out.splitlines()[-1])
+    fields = {"overrides": " ".join(word for word in words if "=" in word)}
+    fields |= {"search": words[1], words[2].lstrip("-"): int(words[3])} if words else {}
+    found = client.post("/api/ask", **START, **fields, count=0)
+    assert [step["advice"] for step in found["steps"]] == [expected]
+    assert found["steps"][0]["milliseconds"] > 0
+
+
+def test_the_moves_of_a_player_follow_the_rules(client: Client):
+    """Each step is the advice for its board, its move by the plain rules, and the spawn of its number."""
+    opening = client.post("/api/new", board="2x3", seed=9)
+    fields = START | {"position": opening["position"], "seed": 9}
+    steps = client.post("/api/ask", **fields, count=20)["steps"]
+    assert len(steps) == 20
+    board = positions.as_board(opening["levels"])
+    for moves, step in enumerate(steps):
+        advice = client.post("/api/ask", **fields | {"position": step["advice"]["position"], "moves": moves}, count=0)
+        assert advice["steps"][0]["advice"] == step["advice"]
+        after, reward = rules.afterstate(board, ("up", "right", "down", "left").index(step["advice"]["action"]))
+        board = spawned(after, 9, 2 + moves)
+        assert (step["reward"], positions.as_board(step["after"]["levels"])) == (reward, board)
+        by_hand = {"board": "2x3", "position": step["advice"]["position"], "seed": 9, "moves": moves}
+        made = client.post("/api/move", **by_hand, action=step["advice"]["action"])
+        assert made == {name: step[name] for name in ("reward", "spawn", "after")}
+
+
+def test_the_players_are_the_runs_and_those_without_training(client: Client):
+    listing = json.loads(client.send("GET", "/api/agents")[2])
+    assert [(agent["id"], agent["board"]) for agent in listing["agents"]] == [
+        ("tiny", "2x3"), ("heuristic", None), ("random", None), ("greedy", None),
+    ]  # fmt: skip
+    assert [search["name"] for search in listing["agents"][0]["searches"]] == [
+        "1ply", "expectimax", "mcts", "gumbel", "puct",
+    ]  # fmt: skip
+    over = client.post("/api/ask", **START | {"agent": "random", "position": "2 4 2 / 4 2 4"}, count=5)
+    assert [step["advice"]["action"] for step in over["steps"]] == [None]
+
+
+POST = {"method": "POST", "path": "/api/new", "headers": JSON, "body": b'{"board": "2x3", "seed": 1}'}
+ASK = POST | {"path": "/api/ask"}
+
+
+def ask(**changes: object) -> dict[str, object]:
+    return ASK | {"body": json.dumps({**START, "count": 1, **changes}).encode()}
+
+
+REFUSED = {
+    "a name that points here": (403, POST | {"headers": JSON | {"Host": "attacker.example:2048"}}),
+    "no host": (403, POST | {"headers": JSON | {"Host": ""}}),
+    "a strange host": (403, POST | {"headers": JSON | {"Host": "[::1"}}),
+    "another site": (403, POST | {"headers": JSON | {"Origin": "https://attacker.example"}}),
+    "a page without a site": (403, POST | {"headers": JSON | {"Origin": "null"}}),
+    "another port": (403, POST | {"headers": JSON | {"Origin": "http://127.0.0.1:1"}}),
+    "a frame": (403, {"method": "GET", "path": "/", "headers": {"Sec-Fetch-Site": "cross-site"}}),
+    "another server of this machine": (403, {"method": "GET", "path": "/", "headers": {"Sec-Fetch-Site": "same-site"}}),
+    "a form": (415, POST | {"headers": {"Content-Type": "text/plain"}}),
+    "no JSON": (400, POST | {"body": b"{"}),
+    "no text": (400, POST | {"body": b"\xff\xfe\x00"}),
+    "no object": (400, POST | {"body": b"[1]"}),
+    "deep": (400, POST | {"body": b"[" * 4000}),
+    "oversized": (413, POST | {"body": b'{"board": "' + b"x" * 10**6 + b'"}'}),
+    "no fields": (400, POST | {"body": b"{}"}),
+    "an unknown field": (400, POST | {"body": b'{"board": "2x3", "seed": 1, "path": "/etc/passwd"}'}),
+    "a large board": (422, POST | {"body": b'{"board": "999x999", "seed": 1}'}),
+    "a seed that is no number": (400, POST | {"body": b'{"board": "2x3", "seed": NaN}'}),
+    "a seed that is a truth value": (400, POST | {"body": b'{"board": "2x3", "seed": true}'}),
+    "a seed that is too large": (400, POST | {"body": b'{"board": "2x3", "seed": 4294967296}'}),
+    "no position": (422, ask(position="a b c / d e f")),
+    "a position of another board": (422, ask(position="2 2 / 2 2")),
+    "a long position": (400, ask(position="2 " * 200)),
+    "a path": (422, ask(agent="../../../etc")),
+    "a whole path": (422, ask(agent="/etc/passwd")),
+    "a path through a run": (422, ask(agent="tiny/../tiny")),
+    "a board that the run does not play": (422, ask(board="2x2", position="2 2 / 2 2")),
+    "a search that it does not have": (422, ask(search="alphabeta")),
+    "a key that there is not": (422, ask(search="expectimax", overrides="search.pleis=3")),
+    "too deep": (422, ask(search="expectimax", plies=99)),
+    "a player that does not search": (422, ask(agent="random", search="mcts")),
+    "many moves": (400, ask(count=10**6)),
+    "an illegal move": (422, POST | {"path": "/api/move", "body": json.dumps(
+        {"board": "2x3", "position": "2 4 0 / 4 2 0", "seed": 0, "moves": 0, "action": "left"}).encode()}),
+    "a move that there is not": (400, POST | {"path": "/api/move", "body": json.dumps(
+        {"board": "2x3", "position": "2 4 0 / 4 2 0", "seed": 0, "moves": 0, "action": "jump"}).encode()}),
+    "another method": (405, POST | {"method": "DELETE"}),
+    "reading what is sent": (405, POST | {"method": "GET"}),
+    "a slash too many": (404, POST | {"path": "/api/new/", "headers": JSON | {"Host": "attacker.example"}}),
+    "a file of the package": (404, {"method": "GET", "path": "/serve.py"}),
+    "a file of the machine": (404, {"method": "GET", "path": "/../../../../etc/passwd"}),
+    "an encoded path": (404, {"method": "GET", "path": "/%2e%2e/%2e%2e/etc/passwd"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_request_of_the_page_is_refused_in_one_line(client: Client, name: str):
+    status, request = REFUSED[name]
+    found, headers, body = client.send(**request)
+    assert found == status, body
+    (line,) = json.loads(body).values()
+    assert "\n" not in line
+    assert headers["content-security-policy"].startswith("default-src 'self';")
+    assert client.send(**POST)[0] == 200
+
+
+def test_mutated_requests_do_not_stop_the_server(client: Client, rng: np.random.Generator):
+    """Three hundred bodies with one to three fields replaced or missing: an answer or a refusal, never a failure."""
+    values = [
+        "",
+        "4x4",
+        "2x2",
+        "x",
+        "0x4321",
+        "2 2 / 2 2",
+        "up",
+        "٣",
+        "\x00",
+        "9" * 300,
+        -1,
+        0,
+        2**31,
+        2**64,
+        1e9,
+        0.5,
+        True,
+    ]
+    values += [None, [], [[1]], {}, {"a": 1}, "131072 131072 / 131072 131072"]
+    whole = {"board": "2x2", "position": "2 2 / 4 0", "seed": 1, "moves": 0, "action": "left"}
+    fields = {"/api/new": ("board", "seed"), "/api/position": ("board", "position"), "/api/move": tuple(whole)}
+    for _ in range(300):
+        path = str(rng.choice(list(fields)))
+        body = {name: whole[name] for name in fields[path]}
+        for name in rng.choice(fields[path], rng.integers(1, 4)):
+            body[str(name)] = values[rng.integers(len(values))]
+            if rng.random() < 0.1:
+                del body[str(name)]
+        status, _, answer = client.send("POST", path, json.dumps(body).encode(), JSON)
+        assert status in (200, 400, 422), (body, answer)
+
+
+def test_a_host_in_numbers_and_a_tunnel_are_served(client: Client):
+    for host in ("127.0.0.1", "[::1]:9000", "localhost:9000", "192.168.7.7"):
+        assert client.send(**POST | {"headers": JSON | {"Host": host, "Origin": f"http://{host}"}})[0] == 200
+    assert [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "0.0.0.0", "192.168.7.7", "box")] == [
+        True, True, True, False, False, False,
+    ]  # fmt: skip
+
+
+def test_fifty_pages_at_once_are_served_or_told_to_wait(client: Client, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(agents, "MOST_WAITING", 30)
+
+    def play(number: int) -> list[int]:
+        fields = START | {"agent": ("random", "tiny")[number % 2], "seed": number, "count": 3}
+        body = json.dumps(fields).encode()
+        return [client.send(**ASK | {"body": body})[0] for _ in range(3)]
+
+    with ThreadPoolExecutor(50) as pool:
+        found = {status for statuses in pool.map(play, range(50)) for status in statuses}
+    assert found <= {200, 429}
+    assert 200 in found
+    assert len(multiprocessing.active_children()) <= agents.MOST_AGENTS
+    assert client.post("/api/ask", **START, count=1)["name"] == "tiny, 1ply"
+
+
+def begin_long_search(port: int) -> http.client.HTTPConnection:
+    """Return a connection on which a search of an hour is in progress."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("POST", "/api/ask", json.dumps(LONG), JSON)
+    answer, states = connection.getresponse(), set()
+    while "searching" not in states:
+        line = answer.readline().decode()
+        if line.startswith("data: "):
+            states.add(json.loads(line.removeprefix("data: "))["state"])
+    return connection
+
+
+def test_a_search_ends_with_its_page(client: Client):
+    connection = begin_long_search(client.port)
+    before = {process.pid for process in multiprocessing.active_children()}
+    connection.sock.shutdown(socket.SHUT_RDWR)  # the page is closed, or Stop was pressed
+    connection.close()
+    until = time.monotonic() + 20
+    while {process.pid for process in multiprocessing.active_children()} == before:
+        assert time.monotonic() < until, "the search goes on"
+        time.sleep(0.05)
+    assert client.post("/api/ask", **START, count=1)["name"] == "tiny, 1ply"
+
+
+def test_a_port_in_use_is_one_line(client: Client, runs: Path, capsys):
+    assert main(["serve", "--runs-folder", str(runs), "--port", str(client.port)]) == 2
+    line = capsys.readouterr().err
+    assert re.fullmatch(r"error: cannot listen on 127.0.0.1, port \d+: Address already in use; give .*\n", line)
+
+
+@pytest.mark.parametrize(("words", "line"), [
+    (["nothing"], "there is no run and no group nothing"),
+    (["--host", "no.such.name.invalid"], "cannot listen on no.such.name.invalid"),
+    (["--port", "99999"], "--port is 99999; give 0 to 65535"),
+])  # fmt: skip
+def test_a_mistake_in_the_command_is_one_line(runs: Path, capsys, words: list[str], line: str):
+    assert main(["serve", "--runs-folder", str(runs), *words]) == 2
+    assert line in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_server_and_its_searches(runs: Path):
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "launch", "serve", "--runs-folder", str(runs), "--port", "0"]
+    server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    port = int(server.stdout.readline().split("/")[2].rpartition(":")[2])
+    connection = begin_long_search(port)
+    children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+    began = time.monotonic()
+    server.send_signal(signal.SIGINT)
+    _, errors = server.communicate(timeout=20)
+    assert (server.returncode, errors) == (130, "")
+    assert time.monotonic() - began < 5
+    connection.close()
+    assert not [child for child in children if Path(f"/proc/{child}/cmdline").exists()]
