@@ -1,1 +1,91 @@
-"""Stochastic + Gumbel MuZero for 2048 in JAX."""
+"""Stochastic + Gumbel MuZero and n-tuple networks for 2048; docs/library.md shows how to use them from Python.
+
+A public name is imported at its first use: `import muzero2048` alone loads neither JAX nor numba. This is the one file
+of muzero2048 that names launch, whose library.py joins the learners (docs/architecture.md).
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from launch.errors import UserError
+    from launch.evaluation.analyse import Advice, Move
+    from launch.evaluation.loading import LoadedPlayer
+    from launch.evaluation.records import GameRecord, judge_record, parse_record, write_record
+    from launch.evaluation.solve import solve_board
+    from launch.evaluation.summary import Summary, summarize
+    from launch.library import load, load_network, read_metrics
+    from muzero2048.environments.game_env import Game2048Env
+    from muzero2048.environments.vector_env import Game2048VectorEnv
+    from muzero2048.game.env import Game2048, Transition
+    from muzero2048.muzero.trained_network import NetworkOutput, TrainedNetwork
+    from muzero2048.search.base import Plan
+    from muzero2048.search.config import SearchConfig
+    from ntuple.exact.solution import Solution
+    from ntuple.game.interfaces import Games
+    from ntuple.learning.config import NTupleConfig
+    from ntuple.learning.learner import NTupleLearner
+
+_MODULES = {
+    "Advice": "launch.evaluation.analyse",
+    "Game2048": "muzero2048.game.env",
+    "Game2048Env": "muzero2048.environments.game_env",
+    "Game2048VectorEnv": "muzero2048.environments.vector_env",
+    "GameRecord": "launch.evaluation.records",
+    "Games": "ntuple.game.interfaces",
+    "LoadedPlayer": "launch.evaluation.loading",
+    "Move": "launch.evaluation.analyse",
+    "NTupleConfig": "ntuple.learning.config",
+    "NTupleLearner": "ntuple.learning.learner",
+    "NetworkOutput": "muzero2048.muzero.trained_network",
+    "Plan": "muzero2048.search.base",
+    "SearchConfig": "muzero2048.search.config",
+    "Solution": "ntuple.exact.solution",
+    "Summary": "launch.evaluation.summary",
+    "TrainedNetwork": "muzero2048.muzero.trained_network",
+    "Transition": "muzero2048.game.env",
+    "UserError": "launch.errors",
+    "judge_record": "launch.evaluation.records",
+    "load": "launch.library",
+    "load_network": "launch.library",
+    "parse_record": "launch.evaluation.records",
+    "read_metrics": "launch.library",
+    "solve_board": "launch.evaluation.solve",
+    "summarize": "launch.evaluation.summary",
+    "write_record": "launch.evaluation.records",
+}
+
+__all__ = [
+    "Advice",
+    "Game2048",
+    "Game2048Env",
+    "Game2048VectorEnv",
+    "GameRecord",
+    "Games",
+    "LoadedPlayer",
+    "Move",
+    "NTupleConfig",
+    "NTupleLearner",
+    "NetworkOutput",
+    "Plan",
+    "SearchConfig",
+    "Solution",
+    "Summary",
+    "TrainedNetwork",
+    "Transition",
+    "UserError",
+    "judge_record",
+    "load",
+    "load_network",
+    "parse_record",
+    "read_metrics",
+    "solve_board",
+    "summarize",
+    "write_record",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)

@@ -1,10 +1,9 @@
 """`muzero2048 moves`."""
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launch.commands.parser import add_json, add_player, add_search, is_baseline, search_of_a_path
+from launch.commands.parser import add_json, add_player, add_search, search_of_a_path
 
 if TYPE_CHECKING:
     from launch.commands.parser import Commands
@@ -26,12 +25,9 @@ def add(commands: "Commands") -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from launch.evaluation import analyse
+    from launch.evaluation.analyse import print_moves
+    from launch.evaluation.loading import load_player
 
-    options = search_of_a_path(arguments)
-    if is_baseline(arguments):
-        analyst = analyse.baseline_analyst(arguments.path, arguments.board or "4x4", options)
-    else:
-        analyst = analyse.load_analyst(Path(arguments.path), options)
-    analyse.print_moves(analyst, arguments.position, arguments.json)
+    player = load_player(arguments.path, search_of_a_path(arguments), arguments.board)
+    print_moves(player.name, player.advise(arguments.position), arguments.json)
     return 0

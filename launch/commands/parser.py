@@ -105,16 +105,9 @@ def add_player(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--board", help="for random, greedy and heuristic: rows x columns (default: 4x4)")
 
 
-def is_baseline(arguments: argparse.Namespace) -> bool:
-    """Return whether PATH names a player that needs no training; UserError if another player gets a board."""
-    return bool(baselines([arguments.path], arguments.board))
-
-
 def baselines(paths: Sequence[str], board: str | None) -> set[str]:
     """Return the PATHs that name players without training; UserError if there are none, and a board is given."""
-    from launch.evaluation.evaluate import BASELINES, HEURISTIC
+    from launch.evaluation.loading import UNTRAINED, check_has_board
 
-    found = {path for path in paths if path in (*BASELINES, HEURISTIC)}
-    if board and not found:
-        raise UserError("--board is for random, greedy and heuristic; a checkpoint holds its own board")
-    return found
+    check_has_board(paths, board)
+    return set(paths) & set(UNTRAINED)

@@ -1,18 +1,12 @@
-"""A player's view of one board as plain data, and `muzero2048 moves`, which prints it."""
+"""A player's view of a board as plain data, and as the text that `muzero2048 moves` prints."""
 
 import json
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from launch.evaluation.evaluate import load_baseline
-from launch.evaluation.notation import format_position, parse_board, parse_position
-from launch.evaluation.search_options import Options, resolve
-from launch.learners import registry
-from launch.learners.interfaces import Player
-from launch.run import checkpoints
+from launch.evaluation.notation import format_position
 from ntuple.game.interfaces import Analysis
 
 NAMES = ("up", "right", "down", "left")
@@ -45,65 +39,29 @@ class Advice(NamedTuple):
         return found | ({"line": self.line} if self.line else {})
 
 
-class Analyst(NamedTuple):
-    """The player that analyses a board."""
-
-    player: Player
-    name: str  # as it is printed
-    rows: int  # H of its board
-    columns: int  # W of its board
-
-    def advise(self, levels: NDArray[np.integer], seed: int = 0) -> Advice:
-        """Return what the player says of a board.
-
-        Args:
-            levels: int[H, W], log2 of the tiles, 0 = empty.
-            seed: of the random numbers of a player that draws some, 0 <= seed < 2^32.
-
-        Raises:
-            ValueError: as in `Player.analyse`.
-        """
-        analysis = self.player.analyse(levels[np.newaxis].astype(np.uint8), np.full(1, seed, np.uint32))
-        chosen = int(analysis.action[0])
-        moves = {name: _move(analysis, action) for action, name in enumerate(NAMES) if analysis.reward[0, action] >= 0}
-        return Advice(
-            position=format_position(levels),
-            action=NAMES[chosen] if chosen >= 0 else None,
-            moves=moves,
-            unit=self.player.effort_unit,
-            line=_line(analysis, self.columns),
-        )
-
-
-def load_analyst(path: Path, options: Options) -> Analyst:
-    """Load the player of a checkpoint; UserError as in `prepare_path`."""
-    checkpoint = checkpoints.find_checkpoint(path)
-    experiment, _ = checkpoints.read_checkpoint(checkpoint)
-    search = resolve(experiment, options, checkpoint)
-    settings = experiment.settings
-    player = registry.load_player(experiment.learner, checkpoint, settings, search.player, search.config)
-    return Analyst(player, f"{experiment.run.name}, {search.name}", settings.rows, settings.columns)
-
-
-def baseline_analyst(name: str, board: str, options: Options) -> Analyst:
-    """Make a player that needs no training; UserError as in `load_baseline`."""
-    player, search = load_baseline(name, board, options)
-    return Analyst(player, name if search is None else f"{name}, {search.name}", *parse_board(board))
-
-
-def print_moves(analyst: Analyst, position: str, as_json: bool) -> None:
-    """Print the four moves of a position: reward, value, and depth or visits; and the line that a player expects.
+def advices_of(boards: NDArray[np.integer], analysis: Analysis, unit: str) -> list[Advice]:
+    """Return the analysis of boards as plain data.
 
     Args:
-        analyst: the player.
-        position: in the notation of `parse_position`.
-        as_json: print the analysis as one JSON object in the last line, too.
+        boards: int[B, H, W], log2 of the tiles, 0 = empty.
+        analysis: what a player says of these boards.
+        unit: of its effort, `Player.effort_unit`.
 
-    Raises:
-        UserError: the position cannot be read.
+    Returns:
+        What it says of each board.
     """
-    advice = analyst.advise(parse_position(position, analyst.rows, analyst.columns))
-    print(f"{analyst.name}: {advice.position}")
+    return [_advice(levels, analysis, i, unit) for i, levels in enumerate(boards)]
+
+
+def print_moves(player: str, advice: Advice, as_json: bool) -> None:
+    """Print the four moves of a board: reward, value, and depth or visits; and the line that a player expects.
+
+    Args:
+        player: its name.
+        advice: what it says of the board.
+        as_json: print the advice as one JSON object in the last line, too.
+    """
+    print(f"{player}: {advice.position}")
     print(f"{'':<7}{'reward':>8}{'value':>14}{advice.unit:>8}")
     for name in NAMES:
         print(_row(name, advice.moves.get(name)) + ("  <- plays this" if name == advice.action else ""))
@@ -115,18 +73,30 @@ def print_moves(analyst: Analyst, position: str, as_json: bool) -> None:
         print(json.dumps(advice.to_json()))
 
 
-def _move(analysis: Analysis, action: int) -> Move:
-    value = float(analysis.value[0, action])
+def _advice(levels: NDArray[np.integer], analysis: Analysis, i: int, unit: str) -> Advice:
+    """Return the advice on board i of an analysis; `levels` int[H, W] is that board."""
+    chosen = int(analysis.action[i])
+    return Advice(
+        position=format_position(levels),
+        action=NAMES[chosen] if chosen >= 0 else None,
+        moves={name: _move(analysis, i, a) for a, name in enumerate(NAMES) if analysis.reward[i, a] >= 0},
+        unit=unit,
+        line=_line(analysis, i, levels.shape[1]),
+    )
+
+
+def _move(analysis: Analysis, i: int, action: int) -> Move:
+    value = float(analysis.value[i, action])
     known = value if np.isfinite(value) else None
-    return Move(int(analysis.reward[0, action]), known, int(analysis.effort[0, action]))
+    return Move(int(analysis.reward[i, action]), known, int(analysis.effort[i, action]))
 
 
-def _line(analysis: Analysis, columns: int) -> list[str]:
+def _line(analysis: Analysis, i: int, columns: int) -> list[str]:
     """Return the moves of the line that the player expects, each with the spawn after it, such as "up 2@(1,3)"."""
     if analysis.variation is None:
         return []
     words = []
-    for action, code in analysis.variation[0].tolist():
+    for action, code in analysis.variation[i].tolist():
         if action >= 0:
             row, column = divmod(code // 2, columns)
             words.append(NAMES[action] + (f" {4 if code % 2 else 2}@({row + 1},{column + 1})" if code >= 0 else ""))

@@ -1,12 +1,11 @@
 """The evaluation of one player: play games with fixed weights, print their statistics, and save the result."""
 
-from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from launch.config.experiment import MOST_GAMES, Experiment
 from launch.errors import UserError, warn
+from launch.evaluation.loading import load_baseline
 from launch.evaluation.notation import parse_board
 from launch.evaluation.parts import parse_part
 from launch.evaluation.play import PlayRequest, play_evaluation
@@ -22,18 +21,14 @@ from launch.evaluation.result import (
     save_result,
     write_outputs,
 )
-from launch.evaluation.search_options import Options, Search, expectimax, resolve
+from launch.evaluation.search_options import Options, Search, resolve
 from launch.evaluation.seeds import BASELINE_SEED, check_seed, final_evaluation_seed
 from launch.learners import registry
 from launch.run import checkpoints
 from launch.run.checkpoints import State
-from ntuple.learner_spec import EXPECTIMAX
 
 if TYPE_CHECKING:
     from ntuple.exact.solution import Solution
-
-BASELINES = {"random": "RandomPlayer", "greedy": "GreedyPlayer"}  # classes of ntuple: players for comparison
-HEURISTIC = "heuristic"  # expectimax with a heuristic leaf value, without training
 
 
 class CheckpointEvaluation(NamedTuple):
@@ -197,32 +192,6 @@ def prepare_baseline(
     player, search = load_baseline(name, board, options)
     solution = prepare_outputs(outputs, *parse_board(board))
     return BaselineEvaluation(name, board, player, search, evaluation, outputs, solution)
-
-
-def load_baseline(name: str, board: str, options: Options) -> tuple[Any, Search | None]:
-    """Make a player that needs no training.
-
-    Args:
-        name: random, greedy or heuristic.
-        board: "HxW".
-        options: options of the heuristic player's search; the other players have none.
-
-    Returns:
-        The player; the search of the heuristic player, None for the other players.
-
-    Raises:
-        UserError: the player does not have these options.
-    """
-    ntuple = import_module("ntuple")  # imported here: it needs numba, and MuZero's evaluation does without
-    rows, columns = parse_board(board)
-    if name == HEURISTIC:
-        if options.search not in (None, EXPECTIMAX):
-            raise UserError(f"{HEURISTIC} searches by expectimax alone; leave out --search {options.search}")
-        search = expectimax(replace(options, search=EXPECTIMAX), HEURISTIC)
-        return ntuple.make_heuristic_player(rows, columns, search.config), search
-    if options.words():
-        raise UserError(f"{name} does not search; leave out {' '.join(options.words())}")
-    return getattr(ntuple, BASELINES[name])(ntuple.make_rules(rows, columns), threads=ntuple.available_cores()), None
 
 
 def _writable(run_folder: Path | None) -> Path | None:

@@ -27,7 +27,7 @@ import numpy as np
 
 from launch.errors import UserError
 from launch.evaluation.parts import WHOLE, Part, files_of
-from launch.evaluation.records import GameRecord, write_record
+from launch.evaluation.records import record_of, write_record
 from launch.evaluation.summary import summarize
 from launch.locks import take_lock
 from launch.run.progress import LINE_SECONDS, clock
@@ -139,7 +139,7 @@ class GameLog:
         Raises:
             UserError: the file cannot be written.
         """
-        record = GameRecord(played.opening, played.actions, played.spawns, played.rewards, played.milliseconds.round(1))
+        record = record_of(played)
         moves = int(played.actions.size)
         game = LoggedGame(played.number, played.score, played.max_tile, moves, seconds, write_record(record))
         try:

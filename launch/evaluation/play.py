@@ -8,13 +8,15 @@
 Games that are played move by move have other random spawns than games that are played whole.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from launch.errors import UserError
+from launch.evaluation.loading import play_each
 from launch.evaluation.parts import parse_part
 from launch.evaluation.result import Evaluation, OutputOptions
 from launch.machine.signals import StopSignals
@@ -22,7 +24,6 @@ from ntuple.game.interfaces import Games
 
 if TYPE_CHECKING:
     from launch.evaluation.game_log import LoggedGame
-    from ntuple import PlayedGame
 
 
 class PlayRequest(NamedTuple):
@@ -77,13 +78,13 @@ def _play_by_moves(request: PlayRequest) -> Played | None:
     part, file, evaluation = request.outputs.part, request.log_file, request.evaluation
     if part and file is None:
         raise UserError(f"--part {part} needs a file for its games: add --keep FILE")
-    play_each = _play_each(request)
+    play_numbered = functools.partial(play_each, request.player, request.rows, request.columns)
     with GameLog(file, request.log_header, parse_part(part)) as log:
 
         def play() -> Games:
             if len(log.ordered(evaluation.games)) < len(log.numbers(evaluation.games)):
                 _compile(request)  # before the clock of the first game starts
-            return play_missing(play_each, log, evaluation.games, evaluation.seed)
+            return play_missing(play_numbered, log, evaluation.games, evaluation.seed)
 
         if file is None:
             action, lost = "stopping", "no game is kept"
@@ -99,20 +100,6 @@ def _play_by_moves(request: PlayRequest) -> Played | None:
         if part:
             print(f"part {part}: the same command without --part puts the parts together")
         return Played(games, log.ordered(evaluation.games))
-
-
-def _play_each(request: PlayRequest) -> Callable[[Iterable[int], int], Iterator["PlayedGame"]]:
-    """Return a function (numbers, seed) that plays the numbered games and yields each one when it ends."""
-    from ntuple import make_rules
-    from ntuple.game.rollout import play_by_analysis
-
-    player = request.player
-    if player.plays_one_by_one:
-        return lambda numbers, seed: player.play_each(numbers, seed)
-    rules = make_rules(request.rows, request.columns)
-    return lambda numbers, seed: play_by_analysis(
-        rules, lambda boards, seeds: player.analyse(boards, seeds).action, numbers, seed
-    )
 
 
 def _compile(request: PlayRequest) -> None:

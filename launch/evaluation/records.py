@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float64, Int8, Int16, Int64
 
-from ntuple import Rules, make_rules
+from ntuple import PlayedGame, Rules, make_rules
 from ntuple.game import verify
 
 ACTIONS = "URDL"  # the letters of the actions 0..3
@@ -134,6 +134,11 @@ class _Reading(NamedTuple):
     rewards: Int64[np.ndarray, " T"] | None
     milliseconds: Float64[np.ndarray, " T"] | None
     mistake: Mistake | None
+
+
+def record_of(played: PlayedGame) -> GameRecord:
+    """Return the record of a game that was played here, with times rounded to 0.1 ms."""
+    return GameRecord(played.opening, played.actions, played.spawns, played.rewards, played.milliseconds.round(1))
 
 
 def write_record(record: GameRecord) -> str:

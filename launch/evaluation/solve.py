@@ -47,7 +47,7 @@ def run_solve(request: Request) -> None:
         levels = _levels(request, solution.rows, solution.columns)
         solved_in = ""
     else:
-        rows, columns, until, tile = _game(request)
+        rows, columns, until, tile = _game(request.board or "", request.until, request.tile)
         levels = _levels(request, rows, columns)  # before solving, which may take minutes
         if request.out is not None:
             check_new_file(request.out, "--out")
@@ -66,15 +66,32 @@ def run_solve(request: Request) -> None:
         print(json.dumps(record, allow_nan=False))
 
 
-def _game(request: Request) -> tuple[int, int, int, int]:
+def solve_board(board: str, until: int | None = None, tile: int | None = None) -> Solution:
+    """Solve a small board exactly.
+
+    Args:
+        board: "HxW": to its end up to nine cells; a 3x3 board takes minutes.
+        until: tile that ends the game, such as 512; None: it goes on until no move is legal.
+        tile: tile whose probability is computed; None: none.
+
+    Returns:
+        The exact values of all positions: `start`, `look_up`, `move_values`.
+
+    Raises:
+        UserError: the board has too many positions, or needs more memory than there is.
+    """
+    return _solve(*_game(board, until, tile))
+
+
+def _game(board: str, until_tile: int | None, reached_tile: int | None) -> tuple[int, int, int, int]:
     """Return rows, columns, and the levels of the tiles --until and --tile."""
-    rows, columns = parse_board(request.board or "")
-    until, tile = _level("--until", request.until), _level("--tile", request.tile)
+    rows, columns = parse_board(board)
+    until, tile = _level("--until", until_tile), _level("--tile", reached_tile)
     if rows * columns > MOST_CELLS and until == NO_TILE:
         mend = "add --until TILE, a small tile with which the game ends, such as 16"
-        raise UserError(f"a board of {request.board} has too many positions to be solved to its end; {mend}")
+        raise UserError(f"a board of {board} has too many positions to be solved to its end; {mend}")
     if until < tile < NO_TILE:
-        raise UserError(f"the game ends with --until {request.until}, so --tile {request.tile} is out of reach")
+        raise UserError(f"the game ends with --until {until_tile}, so --tile {reached_tile} is out of reach")
     return rows, columns, until, tile
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from flax import nnx
 
 from muzero2048.game.env import Game2048
+from muzero2048.models.base import Model
 from muzero2048.models.make import make_model
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.players.expectimax_player import make_expectimax_player
@@ -25,7 +26,11 @@ class NetworkSetting(SearchSetting):
 
     def dynamics(self, params: Params) -> Dynamics:
         """Return the learned model or the simulator, according to `search.model`."""
-        return make_dynamics(nnx.merge(self.graphdef, params), self.game, self.search)
+        return make_dynamics(self.model(params), self.game, self.search)
+
+    def model(self, params: Params) -> Model:
+        """Return the model with these parameters."""
+        return nnx.merge(self.graphdef, params)
 
 
 def make_player(config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: Params) -> SearchPlayer:

@@ -26,6 +26,8 @@ from ntuple.game.interfaces import Analysis, Games
 LANES = 512  # games played at a time, at most
 TREE_NODES = 2**21  # nodes of all their trees together, at most: 0.5 to 3 GB; limits the lanes of large searches
 
+# (boards, a seed of random numbers for each) -> plans
+Planner = Callable[[Board, UInt32[Array, "B"]], Plan]
 Params = Any  # pytree of arrays that a player's dynamics read
 
 
@@ -72,17 +74,22 @@ class SearchSetting(Setting):
         most = max(1, TREE_NODES // (self.search.simulations * self.search.views))
         return min(LANES, 1 << (most.bit_length() - 1))
 
-    def judge(self, params: Params) -> Judge:
-        """Return the judge that searches: its action, and Q and visits of the root's actions."""
-        dynamics = self.dynamics(params)
+    def planner(self, params: Params) -> Planner:
+        """Return the search, without noise, averaged over the views that `search.views` names."""
+        dynamics, views = self.dynamics(params), self.search.views
 
         def search(board: Board, seeds: UInt32[Array, "B"]) -> Plan:
             root = make_root(dynamics, self.game, board, seeds, None, self.search)
             return plan(dynamics, root, self.search, self.discount)
 
+        return search if views == 1 else functools.partial(plan_views, self.game, views, search)
+
+    def judge(self, params: Params) -> Judge:
+        """Return the judge that searches: its action, and Q and visits of the root's actions."""
+        planner = self.planner(params)
+
         def judge(board: Board, seeds: UInt32[Array, "B"]) -> Judgement:
-            views = self.search.views
-            found = search(board, seeds) if views == 1 else plan_views(self.game, views, search, board, seeds)
+            found = planner(board, seeds)
             return Judgement(found.action, jnp.where(found.visits > 0, found.q_values, jnp.nan), found.visits)
 
         return judge

@@ -1,0 +1,211 @@
+"""The one way to load a player: a trained one from its run or checkpoint, or by name one that needs no training.
+
+Shapes: `G` games, `B` boards of `H, W` cells, `T` moves. A cell holds log2 of its tile, 0 = empty.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from launch.errors import UserError
+from launch.evaluation.analyse import Advice, advices_of
+from launch.evaluation.notation import parse_board, parse_position
+from launch.evaluation.search_options import Options, Search, expectimax, resolve
+from launch.evaluation.seeds import check_seed
+from launch.learners import registry
+from launch.learners.interfaces import Player
+from launch.run import checkpoints
+from ntuple.game.interfaces import Games, check_boards
+from ntuple.learner_spec import EXPECTIMAX
+
+if TYPE_CHECKING:
+    from launch.evaluation.records import GameRecord
+    from ntuple import PlayedGame
+
+BASELINES = {"random": "RandomPlayer", "greedy": "GreedyPlayer"}  # classes of ntuple: players for comparison
+HEURISTIC = "heuristic"  # expectimax with a heuristic leaf value, without training
+UNTRAINED = (*BASELINES, HEURISTIC)
+BOARD = "4x4"  # of players without training, if none is given
+
+Position = str | NDArray[np.integer] | Sequence[Sequence[int]]  # text of `parse_position`, or levels int[H, W]
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedPlayer:
+    """A player with fixed weights and a search, its name and its board."""
+
+    player: Player
+    name: str  # of the run and its search, as it is printed
+    rows: int  # H
+    columns: int  # W
+
+    def advise(self, board: Position, seed: int = 0) -> Advice:
+        """Return what the player says of a board.
+
+        Args:
+            board: int[H, W], log2 of the tiles; or text, such as "2 4 / 0 2".
+            seed: of the random numbers of a player that draws some, 0 <= seed < 2^32.
+
+        Returns:
+            The move that the player makes, and its values of all legal moves.
+
+        Raises:
+            UserError: the text is not such a board.
+            ValueError: the array is not such a board, or its values are NaN.
+        """
+        return self.advise_all([board], seed)[0]
+
+    def advise_all(self, boards: Sequence[Position] | NDArray[np.integer], seed: int = 0) -> list[Advice]:
+        """Return what the player says of each of B boards, in one batch.
+
+        Args:
+            boards: int[B, H, W], or a list of boards as `advise` takes them.
+            seed: as in `advise`, the same for each board.
+
+        Returns:
+            B pieces of advice.
+
+        Raises:
+            UserError, ValueError: as `advise`.
+        """
+        levels = [self._levels(board) for board in boards]
+        check_seed(seed)
+        batch = np.array(levels, np.uint8).reshape(-1, self.rows, self.columns)
+        analysis = self.player.analyse(batch, np.full(len(batch), seed, np.uint32))
+        return advices_of(batch, analysis, self.player.effort_unit)
+
+    def play(self, games: int, seed: int = 0) -> Games:
+        """Play whole games. Game i depends on (seed, i) alone, so the same call gives the same games.
+
+        Args:
+            games: G, 1 or more.
+            seed: of the spawns, 0 <= seed < 2^32.
+
+        Returns:
+            Score, largest tile and moves of each game, int64[G], and the seconds that they took.
+
+        Raises:
+            UserError: a number is out of range.
+            ValueError: the player's values are NaN.
+        """
+        _check_games(games, seed)
+        return self.player.play(games, seed)
+
+    def record(self, games: int, seed: int = 0) -> "list[GameRecord]":
+        """Play whole games move by move and return their moves.
+
+        The games have other spawns than those of `play`, unless the player plays all its games one by one.
+
+        Args:
+            games: G, 1 or more.
+            seed: of the spawns, 0 <= seed < 2^32.
+
+        Returns:
+            G records, each with actions, spawns and rewards [T].
+
+        Raises:
+            UserError, ValueError: as `play`.
+        """
+        from launch.evaluation.records import record_of  # needs numba; MuZero's `play` does without
+
+        _check_games(games, seed)
+        played = play_each(self.player, self.rows, self.columns, range(games), seed)
+        return [record_of(game) for game in sorted(played, key=lambda game: game.number)]
+
+    def _levels(self, board: Position) -> NDArray[np.integer]:
+        if isinstance(board, str):
+            return parse_position(board, self.rows, self.columns)
+        levels = np.asarray(board)
+        check_boards(self.rows, self.columns, levels[np.newaxis], np.zeros(1, np.uint32))
+        return levels
+
+
+def load_player(path: str | Path, options: Options, board: str | None = None) -> LoadedPlayer:
+    """Load a player.
+
+    Args:
+        path: a run folder (its newest good checkpoint is taken), a checkpoint, or random, greedy or heuristic.
+        options: the search.
+        board: "HxW" of a player without training; None: 4x4. A checkpoint has its own board.
+
+    Returns:
+        The player.
+
+    Raises:
+        UserError: there is no good checkpoint, or it cannot serve the search; or a board is given for a checkpoint.
+    """
+    check_has_board([str(path)], board)
+    if str(path) in UNTRAINED:
+        board = board or BOARD
+        player, made = load_baseline(str(path), board, options)
+        return LoadedPlayer(player, str(path) if made is None else f"{path}, {made.name}", *parse_board(board))
+    checkpoint = checkpoints.find_checkpoint(Path(path))
+    experiment, _ = checkpoints.read_checkpoint(checkpoint)
+    search, settings = resolve(experiment, options, checkpoint), experiment.settings
+    player = registry.load_player(experiment.learner, checkpoint, settings, search.player, search.config)
+    return LoadedPlayer(player, f"{experiment.run.name}, {search.name}", settings.rows, settings.columns)
+
+
+def load_baseline(name: str, board: str, options: Options) -> tuple[Any, Search | None]:
+    """Make a player that needs no training.
+
+    Args:
+        name: random, greedy or heuristic.
+        board: "HxW".
+        options: options of the heuristic player's search; the other players have none.
+
+    Returns:
+        The player; the search of the heuristic player, None for the other players.
+
+    Raises:
+        UserError: the player does not have these options.
+    """
+    ntuple = import_module("ntuple")  # imported here: it needs numba, and MuZero's evaluation does without
+    rows, columns = parse_board(board)
+    if name == HEURISTIC:
+        if options.search not in (None, EXPECTIMAX):
+            raise UserError(f"{HEURISTIC} searches by expectimax alone; leave out --search {options.search}")
+        search = expectimax(replace(options, search=EXPECTIMAX), HEURISTIC)
+        return ntuple.make_heuristic_player(rows, columns, search.config), search
+    if options.words():
+        raise UserError(f"{name} does not search; leave out {' '.join(options.words())}")
+    return getattr(ntuple, BASELINES[name])(ntuple.make_rules(rows, columns), threads=ntuple.available_cores()), None
+
+
+def check_has_board(paths: Sequence[str], board: str | None) -> None:
+    """Refuse a board if none of the paths names a player without training."""
+    if board and not set(paths) & set(UNTRAINED):
+        raise UserError("--board is for random, greedy and heuristic; a checkpoint holds its own board")
+
+
+def play_each(player: Any, rows: int, columns: int, numbers: Iterable[int], seed: int) -> "Iterator[PlayedGame]":
+    """Play numbered games move by move, and yield each one when it ends.
+
+    Args:
+        player: a `Player`.
+        rows: H of the board.
+        columns: W of the board.
+        numbers: of the games; the spawns of game i depend on (seed, i).
+        seed: of the games.
+
+    Returns:
+        The games with their moves.
+    """
+    from ntuple import make_rules
+    from ntuple.game.rollout import play_by_analysis
+
+    if player.plays_one_by_one:
+        return player.play_each(numbers, seed)
+    rules = make_rules(rows, columns)
+    return play_by_analysis(rules, lambda boards, seeds: player.analyse(boards, seeds).action, numbers, seed)
+
+
+def _check_games(games: int, seed: int) -> None:
+    if games < 1:
+        raise UserError(f"games is {games}; give 1 or more")
+    check_seed(seed)

@@ -1,0 +1,61 @@
+"""Boards as text and as pictures, drawn with numpy alone.
+
+Shapes: `H, W` cells; a cell holds log2 of its tile, 0 = empty.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+CELL, GAP = 48, 4  # pixels of a cell's side and of the lines between cells
+BACKGROUND = (187, 173, 160)
+EMPTY = (205, 193, 180)
+INK = {True: (255, 255, 255), False: (90, 80, 70)}  # of the digits, by whether the tile is dark
+DARK_FROM = 3  # levels from here on have light digits
+# Colour of the tile of each level from 1 on; larger tiles have the last colour.
+COLOURS = (
+    (236, 228, 219), (233, 219, 190), (240, 172, 112), (242, 141, 88), (243, 115, 84), (240, 84, 50),
+    (232, 202, 104), (230, 196, 84), (227, 190, 64), (224, 184, 44), (220, 178, 24), (90, 160, 90), (60, 130, 160),
+    (50, 100, 180), (90, 70, 170), (120, 50, 140), (40, 40, 40),
+)  # fmt: skip
+# Digits 0..9 in 5 rows of 3 pixels: each text is one digit, row by row, # for ink.
+DIGITS = tuple(
+    np.array([[pixel == "#" for pixel in row] for row in text.split()])
+    for text in (
+        "### #.# #.# #.# ###", ".#. ##. .#. .#. ###", "### ..# ### #.. ###", "### ..# .## ..# ###",
+        "#.# #.# ### ..# ..#", "### #.. ### ..# ###", "### #.. ### #.# ###", "### ..# .#. .#. .#.",
+        "### #.# ### #.# ###", "### #.# ### ..# ###",
+    )
+)  # fmt: skip
+
+
+def board_text(levels: NDArray[np.integer]) -> str:
+    """Return a board int[H, W] as H lines of its tiles, a dot for an empty cell."""
+    tiles = [[str(1 << level) if level else "." for level in row] for row in levels.tolist()]
+    width = max(5, *(len(tile) + 1 for row in tiles for tile in row))
+    return "\n".join("".join(tile.rjust(width) for tile in row) for row in tiles)
+
+
+def board_picture(levels: NDArray[np.integer]) -> NDArray[np.uint8]:
+    """Return a board int[H, W] as a picture uint8[H (CELL + GAP) + GAP, W (CELL + GAP) + GAP, 3], red, green, blue."""
+    rows, columns = levels.shape
+    picture = np.empty((rows * (CELL + GAP) + GAP, columns * (CELL + GAP) + GAP, 3), np.uint8)
+    picture[:] = BACKGROUND
+    for (row, column), level in np.ndenumerate(levels):
+        top, left = GAP + row * (CELL + GAP), GAP + column * (CELL + GAP)
+        picture[top : top + CELL, left : left + CELL] = _tile(int(level))
+    return picture
+
+
+def _tile(level: int) -> NDArray[np.uint8]:
+    """Return the picture uint8[CELL, CELL, 3] of a tile; its number is as large as fits."""
+    tile = np.empty((CELL, CELL, 3), np.uint8)
+    tile[:] = COLOURS[min(level, len(COLOURS)) - 1] if level else EMPTY
+    if level == 0:
+        return tile
+    digits = [np.pad(DIGITS[int(digit)], ((0, 0), (0, 1))) for digit in str(1 << level)]
+    ink = np.concatenate(digits, axis=1)[:, :-1]
+    scale = min(4, (CELL - GAP) // ink.shape[1])
+    ink = np.kron(ink, np.ones((scale, scale), bool)).astype(bool)
+    top, left = ((CELL - side) // 2 for side in ink.shape)
+    tile[top : top + ink.shape[0], left : left + ink.shape[1]][ink] = INK[level >= DARK_FROM]
+    return tile

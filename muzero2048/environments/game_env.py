@@ -1,0 +1,120 @@
+"""One game of 2048 as a gymnasium environment, on the bitboards of ntuple: it does not load JAX.
+
+| part | what it is |
+|---|---|
+| observation | uint8[H, W], log2 of each tile, 0 = empty |
+| action | up, right, down, left = 0..3 |
+| reward | float, sum of the merged tiles; their sum over a game is its score |
+| terminated | no move is legal |
+| truncated | never; add gymnasium.wrappers.TimeLimit for a limit |
+| info | "action_mask", int8[4]: 1 for a legal move |
+
+An illegal action changes nothing: the same board, reward 0, no spawn. It is no error, because programs without masks
+try such actions. A game of an agent that repeats one does not end: mask the actions, or set a time limit.
+
+render_mode "ansi" returns the board as text, "rgb_array" as a picture, and "human" prints the text to the terminal at
+each reset and step.
+"""
+
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from muzero2048.environments.board_space import board_space
+from muzero2048.environments.drawing import board_picture, board_text
+from ntuple.game.bitboard import make_rules
+from ntuple.game.episode import COLUMNS, begin_game
+from ntuple.game.rollout import boards_of, find_legal_moves, make_moves
+
+NUM_ACTIONS = 4
+
+Levels = NDArray[np.uint8]  # [H, W]
+
+
+class Game2048Env(gymnasium.Env[Levels, np.int64]):
+    """2048 on a board of `rows` x `columns` cells, each side 2 to 4."""
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 4}
+
+    def __init__(self, rows: int = 4, columns: int = 4, render_mode: str | None = None) -> None:
+        """Make the environment.
+
+        Args:
+            rows: H.
+            columns: W.
+            render_mode: None, "ansi", "rgb_array" or "human".
+
+        Raises:
+            ValueError: a side is outside 2..4, or there is no such render mode.
+        """
+        if not (2 <= rows <= 4 and 2 <= columns <= 4):
+            raise ValueError(f"a board of {rows}x{columns}: give rows and columns of 2 to 4")
+        modes = self.metadata["render_modes"]
+        if render_mode not in (None, *modes):
+            raise ValueError(f"there is no render_mode {render_mode!r}; give one of: {', '.join(modes)}")
+        self.observation_space = board_space(rows, columns)
+        self.action_space = spaces.Discrete(NUM_ACTIONS)
+        self.render_mode = render_mode
+        self._rules = make_rules(rows, columns)
+        self._games = np.zeros((1, COLUMNS), np.uint64)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Levels, dict[str, Any]]:
+        """Start a game.
+
+        Args:
+            seed: the same seed and actions give the same game; None: the next game of the last seed.
+            options: none are known.
+
+        Returns:
+            The board uint8[H, W], and info.
+        """
+        super().reset(seed=seed, options=options)
+        begin_game(self._rules, self._games[0], self.np_random.integers(2**64, dtype=np.uint64))
+        self._show()
+        return self._levels(), {"action_mask": self._mask()}
+
+    def step(self, action: np.int64 | int) -> tuple[Levels, float, bool, bool, dict[str, Any]]:
+        """Move, then spawn; an illegal action changes nothing.
+
+        Args:
+            action: 0..3.
+
+        Returns:
+            The board uint8[H, W], reward, terminated, truncated, and info.
+
+        Raises:
+            ValueError: the action is not in 0..3.
+        """
+        if not self.action_space.contains(action):
+            raise ValueError(f"the action is {action!r}; give 0 (up), 1 (right), 2 (down) or 3 (left)")
+        points = np.zeros(1, np.int64)
+        if self._mask()[action]:
+            make_moves(self._rules, self._games, np.array([action], np.int8), np.zeros(1, np.int64), points)
+        mask = self._mask()
+        self._show()
+        return self._levels(), float(points[0]), not mask.any(), False, {"action_mask": mask}
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Return which moves are legal, bool[4], by the name that sb3-contrib looks for."""
+        return self._mask().astype(bool)
+
+    def render(self) -> Any:
+        """Return the board as text ("ansi") or as a picture uint8[height, width, 3] ("rgb_array"); else None."""
+        if self.render_mode == "ansi":
+            return board_text(self._levels())
+        return board_picture(self._levels()) if self.render_mode == "rgb_array" else None
+
+    def _levels(self) -> Levels:
+        return boards_of(self._rules, self._games)[0]
+
+    def _mask(self) -> NDArray[np.int8]:
+        legal = np.zeros((1, NUM_ACTIONS), np.int8)
+        find_legal_moves(self._rules, self._games, legal)
+        return legal[0]
+
+    def _show(self) -> None:
+        if self.render_mode == "human":
+            print(board_text(self._levels()), end="\n\n", flush=True)

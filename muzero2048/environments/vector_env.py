@@ -1,0 +1,182 @@
+"""Many games of 2048 as one gymnasium vector environment, on the JAX environment of muzero2048/game/env.py.
+
+Observations, actions, rewards and info are those of game_env.py with a leading axis of B games, in arrays of numpy.
+
+Autoreset is NEXT_STEP, gymnasium's default: when a game ends, its last board is returned with terminated = True. The
+next step ignores the action of this game and returns the first board of a new one, with reward 0. Until then its action
+mask is all 1, so that a masked agent can draw an action.
+
+The random numbers of game i depend on (seed i, number of the step) alone, not on the number of games.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+from jaxtyping import Array, Bool, Float32, Int8, UInt8, UInt32
+from numpy.typing import NDArray
+
+from muzero2048.environments.board_space import board_space
+from muzero2048.environments.drawing import board_picture
+from muzero2048.game.env import NUM_ACTIONS, Board, Game2048, where
+
+SEEDS = 2**32
+
+
+class _State(NamedTuple):
+    """B games in progress."""
+
+    board: Board  # words of [B]
+    over: Bool[Array, "B"]  # whether the game ended in the last step
+    seeds: UInt32[Array, "B"]
+    steps: UInt32[Array, ""]
+
+
+class _Seen(NamedTuple):
+    """What a step returns to the caller."""
+
+    levels: UInt8[Array, "B H W"]
+    reward: Float32[Array, "B"]
+    over: Bool[Array, "B"]
+    mask: Int8[Array, "B 4"]
+
+
+class Game2048VectorEnv(gymnasium.vector.VectorEnv[NDArray[np.uint8], NDArray[np.integer], NDArray[Any]]):
+    """B games of 2048 on boards of `rows` x `columns` cells, each side 2 to 4."""
+
+    metadata: ClassVar[dict[str, Any]] = {
+        "render_modes": ["rgb_array"],
+        "render_fps": 4,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
+
+    def __init__(self, num_envs: int = 1, rows: int = 4, columns: int = 4, render_mode: str | None = None) -> None:
+        """Make the environment.
+
+        Args:
+            num_envs: B, 1 or more.
+            rows: H.
+            columns: W.
+            render_mode: None or "rgb_array".
+
+        Raises:
+            ValueError: an argument is out of range.
+        """
+        if num_envs < 1:
+            raise ValueError(f"num_envs is {num_envs}: give 1 or more")
+        if render_mode not in (None, "rgb_array"):
+            raise ValueError(f"there is no render_mode {render_mode!r} of a vector; give rgb_array")
+        self._game = Game2048(rows, columns)
+        self.num_envs, self.render_mode = num_envs, render_mode
+        self.single_observation_space = board_space(rows, columns)
+        self.single_action_space = spaces.Discrete(NUM_ACTIONS)
+        self.observation_space = gymnasium.vector.utils.batch_space(self.single_observation_space, num_envs)
+        self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, num_envs)
+        self._state: _State | None = None
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
+        """Start B games.
+
+        Args:
+            seed: of game 0, game i has seed + i; or B seeds; None: drawn from `np_random`.
+            options: none are known.
+
+        Returns:
+            The boards uint8[B, H, W], and info.
+
+        Raises:
+            ValueError: there are not B seeds, or a seed is outside 0..2^32 - 1.
+        """
+        super().reset(seed=seed if isinstance(seed, int) else None, options=options)
+        self._state, seen = _begin(self._game, jnp.asarray(self._seeds(seed)))
+        return np.asarray(seen.levels), _info(seen)
+
+    def step(
+        self, actions: NDArray[np.integer]
+    ) -> tuple[NDArray[np.uint8], NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+        """Move in every game, then spawn; an illegal action changes nothing, and an ended game begins anew.
+
+        Args:
+            actions: int[B], 0..3.
+
+        Returns:
+            Boards uint8[B, H, W], rewards float64[B], terminated bool[B], truncated bool[B], and info.
+
+        Raises:
+            ValueError: the actions are not [B] of 0..3.
+            gymnasium.error.ResetNeeded: `reset` was not called.
+        """
+        if self._state is None:
+            raise gymnasium.error.ResetNeeded("call reset before step")
+        actions = np.asarray(actions)
+        if actions.shape != (self.num_envs,) or not ((actions >= 0) & (actions < NUM_ACTIONS)).all():
+            raise ValueError(f"the actions are of shape {actions.shape}; give {self.num_envs} numbers of 0 to 3")
+        self._state, seen = _step(self._game, self._state, jnp.asarray(actions, jnp.int32))
+        over = np.array(seen.over)
+        return np.asarray(seen.levels), np.array(seen.reward, np.float64), over, np.zeros_like(over), _info(seen)
+
+    def render(self) -> tuple[NDArray[np.uint8], ...] | None:
+        """Return a picture uint8[height, width, 3] of each board, if `render_mode` is "rgb_array"."""
+        if self.render_mode is None or self._state is None:
+            return None
+        return tuple(board_picture(levels) for levels in np.asarray(self._game.to_cells(self._state.board)))
+
+    def _seeds(self, seed: int | Sequence[int | None] | None) -> NDArray[np.uint32]:
+        """Return a seed for each game; None, or a seed that is None, is drawn."""
+        if isinstance(seed, int):
+            seed = [seed + i for i in range(self.num_envs)]
+        given = [None] * self.num_envs if seed is None else list(seed)
+        if len(given) != self.num_envs:
+            raise ValueError(f"{len(given)} seeds for {self.num_envs} games: give one for each")
+        drawn = self.np_random.integers(SEEDS, size=self.num_envs)
+        seeds = np.array([drawn[i] if one is None else one for i, one in enumerate(given)], np.int64)
+        if not ((seeds >= 0) & (seeds < SEEDS)).all():
+            raise ValueError(f"seeds are {seeds.min()}..{seeds.max()}: give 0 to {SEEDS - 1}")
+        return seeds.astype(np.uint32)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _begin(game: Game2048, seeds: UInt32[Array, "B"]) -> tuple[_State, _Seen]:
+    steps = jnp.zeros((), jnp.uint32)
+    board = game.init_from_bits(_bits(seeds, steps)[0])
+    state = _State(board, jnp.zeros(seeds.shape, bool), seeds, steps)
+    return state, _seen(game, state, jnp.zeros(seeds.shape))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _step(game: Game2048, state: _State, action: Array) -> tuple[_State, _Seen]:
+    steps = state.steps + 1
+    bits = _bits(state.seeds, steps)
+    after, reward = game.afterstate(state.board, action)
+    is_legal = jnp.take_along_axis(game.legal_actions(state.board), action[:, None], axis=-1)[:, 0]
+    moved = where(is_legal, game.spawn_from_bits(bits[0], after)[0], state.board)
+    board = where(state.over, game.init_from_bits(bits[1]), moved)
+    following = _State(board, game.is_over(board), state.seeds, steps)
+    return following, _seen(game, following, jnp.where(state.over, 0, reward).astype(jnp.float32))
+
+
+def _seen(game: Game2048, state: _State, reward: Array) -> _Seen:
+    mask = game.legal_actions(state.board) | state.over[:, None]
+    return _Seen(game.to_cells(state.board), reward, state.over, mask.astype(jnp.int8))
+
+
+def _bits(seeds: UInt32[Array, "B"], steps: UInt32[Array, ""]) -> UInt32[Array, "2 B"]:
+    """Draw twice for this step of each game: for the spawn, and for the start of a new game."""
+
+    def draw(seed: Array) -> Array:
+        return jax.random.bits(jax.random.fold_in(jax.random.key(seed), steps), (2,), jnp.uint32)
+
+    return jax.vmap(draw, out_axes=1)(seeds)
+
+
+def _info(seen: _Seen) -> dict[str, Any]:
+    """Return the masks, and as gymnasium has it which games they are of: all."""
+    return {"action_mask": np.array(seen.mask), "_action_mask": np.ones(len(seen.mask), bool)}

@@ -1,0 +1,108 @@
+"""A trained MuZero network for use from Python: values and policies of boards, and searches with any settings.
+
+Shapes: `B` boards of `H, W` cells, `A` = 4 actions: up, right, down, left.
+"""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float32, UInt8, UInt32
+from numpy.typing import NDArray
+
+from muzero2048.models.base import Model
+from muzero2048.muzero.config import MuZeroConfig
+from muzero2048.muzero.player import NetworkSetting, load_model, network_setting
+from muzero2048.players.player import Params
+from muzero2048.search.base import Plan
+from muzero2048.search.config import SearchConfig
+from muzero2048.search.policies import make_root
+from ntuple.game.interfaces import check_boards
+
+Boards = NDArray[np.integer] | Sequence[Sequence[Sequence[int]]]  # int[B, H, W], log2 of the tiles, 0 = empty
+
+
+class NetworkOutput(NamedTuple):
+    """What a network says of B boards, without a search."""
+
+    value: Float32[np.ndarray, " B"]  # expected points of the rest of the game; 0 where no move is legal
+    policy: Float32[np.ndarray, "B A"]  # probability of each move; 0 of illegal moves
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedNetwork:
+    """A MuZero model with fixed parameters; the first call with another B or other settings compiles."""
+
+    config: MuZeroConfig  # of its training
+    setting: NetworkSetting  # board, discount and structure of the model
+    params: Params
+
+    def evaluate(self, boards: Boards) -> NetworkOutput:
+        """Return the value and the policy of boards: h, then f.
+
+        Args:
+            boards: int[B, H, W], log2 of the tiles, 0 = empty.
+
+        Returns:
+            Values [B] and policies [B, 4].
+
+        Raises:
+            ValueError: `boards` are not such boards.
+        """
+        return NetworkOutput(*jax.device_get(_evaluate(self.setting, self.params, self._checked(boards))))
+
+    def search(self, boards: Boards, config: SearchConfig | None = None, seed: int = 0) -> Plan:
+        """Plan a move on each board, without the noise of self-play.
+
+        Args:
+            boards: int[B, H, W], log2 of the tiles, 0 = empty.
+            config: the search; None: that of the training.
+            seed: of the rules at chance nodes that draw, 0 <= seed < 2^32.
+
+        Returns:
+            Move [B], improved policy, Q-values and visits [B, 4], and value [B], in arrays of numpy.
+
+        Raises:
+            ValueError: `boards` are not such boards.
+        """
+        cells = self._checked(boards)
+        setting = self.setting if config is None else replace(self.setting, search=config)
+        return Plan(*jax.device_get(_search(setting, self.params, cells, jnp.full(len(cells), seed, jnp.uint32))))
+
+    def model(self) -> Model:
+        """Return the model itself, with the functions h, f, phi, psi, g of muzero2048/models/base.py."""
+        return self.setting.model(self.params)
+
+    def _checked(self, boards: Boards) -> NDArray[np.uint8]:
+        cells = np.asarray(boards)
+        check_boards(self.config.rows, self.config.columns, cells, np.zeros(len(cells), np.uint32))
+        return cells.astype(np.uint8)
+
+
+def load_trained_network(folder: Path, config: MuZeroConfig) -> TrainedNetwork:
+    """Load the network of a checkpoint.
+
+    Raises:
+        ValueError: the parameters are damaged or belong to another network.
+    """
+    graphdef, params = load_model(folder, config)
+    return TrainedNetwork(config, network_setting(config, graphdef), params)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _evaluate(setting: NetworkSetting, params: Params, cells: UInt8[Array, "B H W"]) -> tuple[Array, Array]:
+    board = setting.game.from_cells(cells)
+    seeds = jnp.zeros(len(cells), jnp.uint32)  # nothing is drawn: the root alone is evaluated
+    root = make_root(setting.dynamics(params), setting.game, board, seeds, None, setting.search)
+    policy = jnp.where(root.legal, jax.nn.softmax(root.policy_logits), 0.0)
+    return jnp.where(root.legal.any(axis=-1), root.value, 0.0), policy
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _search(setting: NetworkSetting, params: Params, cells: UInt8[Array, "B H W"], seeds: UInt32[Array, "B"]) -> Plan:
+    return setting.planner(params)(setting.game.from_cells(cells), seeds)

@@ -1,0 +1,234 @@
+"""The gymnasium environments against the rules in plain Python, and against what gymnasium asks of an environment."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
+from reference import rules
+
+from muzero2048.environments import ID
+from muzero2048.environments.drawing import CELL, COLOURS, EMPTY, GAP, INK, board_picture, board_text
+from muzero2048.environments.game_env import Game2048Env
+from muzero2048.environments.vector_env import Game2048VectorEnv
+
+ROOT = Path(__file__).parents[3]
+NOTHING = ((0,) * 3,) * 2
+
+
+def _board(levels: np.ndarray) -> rules.Board:
+    return tuple(tuple(row) for row in levels.tolist())
+
+
+def _spawned(after: rules.Board, board: rules.Board) -> int:
+    """Return the code of the one spawn between two boards."""
+    codes = [code for code in rules.chance_probabilities(after) if rules.spawn(after, code) == board]
+    assert len(codes) == 1, (after, board)
+    return codes[0]
+
+
+def _check_step(before: np.ndarray, action: int, reward: float, board: np.ndarray) -> tuple[rules.Board, int] | None:
+    """Compare a step with the rules; return the afterstate and the code of its spawn, None for an illegal action."""
+    old, new = _board(before), _board(board)
+    after, points = rules.afterstate(old, action)
+    assert reward == points
+    if after == old:
+        assert new == old
+        return None
+    return after, _spawned(after, new)
+
+
+def _check_spawns(spawns: list[tuple[rules.Board, int]]) -> None:
+    """Compare the shares of fours and of cells with 0.1 and uniform, within four standard deviations."""
+    count = len(spawns)
+    assert abs(sum(code % 2 for _, code in spawns) - 0.1 * count) < 4 * np.sqrt(0.09 * count)
+    ranks, variance = 0.0, 0.0
+    for after, code in spawns:
+        empty = [i for i, cell in enumerate(rules.cells(after)) if cell == 0]
+        ranks += empty.index(code // 2) - (len(empty) - 1) / 2
+        variance += (len(empty) ** 2 - 1) / 12  # of a uniform rank
+    assert abs(ranks) < 4 * np.sqrt(variance)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(2, 2), (2, 3), (4, 3), (4, 4)])
+def test_games_follow_the_rules(rows: int, columns: int):
+    env = Game2048Env(rows, columns)
+    env.action_space.seed(1)
+    levels, info = env.reset(seed=0)
+    spawns, ended = [], 0
+    for _ in range(1500):
+        action = int(env.action_space.sample())
+        following, reward, terminated, truncated, info = env.step(action)
+        found = _check_step(levels, action, reward, following)
+        spawns += [found] if found else []
+        assert info["action_mask"].dtype == np.int8
+        assert tuple(info["action_mask"].tolist()) == rules.legal_actions(_board(following))
+        assert env.action_masks().tolist() == info["action_mask"].astype(bool).tolist()
+        assert terminated == rules.is_over(_board(following))
+        assert not truncated
+        assert env.observation_space.contains(following)
+        levels = env.reset()[0] if terminated else following
+        ended += terminated
+    assert ended
+    assert len(spawns) < 1500  # some actions were illegal
+    _check_spawns(spawns)
+
+
+def test_games_begin_with_two_spawns():
+    env = Game2048Env(2, 3)
+    env.reset(seed=0)
+    boards = [env.reset()[0] for _ in range(3000)]
+    tiles = np.array(boards)
+    assert ((tiles > 0).sum(axis=(1, 2)) == 2).all()
+    assert tiles.max() == 2
+    assert abs((tiles == 2).sum() - 600) < 4 * np.sqrt(0.09 * 6000)
+    np.testing.assert_allclose((tiles > 0).mean(axis=0), 1 / 3, atol=4 * np.sqrt(2 / 9 / 3000))
+
+
+def _game(env: Game2048Env, seed: int | None) -> Iterator[list]:
+    levels, info = env.reset(seed=seed)
+    terminated = False
+    while not terminated:
+        yield levels.tolist()
+        levels, _, terminated, _, info = env.step(info["action_mask"].argmax())
+
+
+def test_a_seed_repeats_the_games():
+    one, other = Game2048Env(3, 3), Game2048Env(3, 3)
+    games = [list(_game(one, seed)) for seed in (5, None)]
+    assert games == [list(_game(other, seed)) for seed in (5, None)]
+    assert games[0] != games[1]
+    assert games[0] != list(_game(other, 6))
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (4, 4)])
+def test_gymnasium_finds_no_fault(shape: tuple[int, int]):
+    check_env(gymnasium.make(ID, rows=shape[0], columns=shape[1]).unwrapped)  # a warning is an error in these tests
+
+
+def test_make_finds_the_environment_by_its_module_and_loads_no_jax():
+    code = (
+        "import sys, gymnasium; env = gymnasium.make('muzero2048.environments:muzero2048/Game2048-v0', rows=2);"
+        "env.reset(seed=0); env.step(0); sys.exit('jax' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Game2048Env(5, 4), "a board of 5x4: give rows and columns of 2 to 4"),
+        (lambda: Game2048Env(render_mode="window"), "there is no render_mode 'window'; give one of: ansi"),
+        (lambda: Game2048VectorEnv(0), "num_envs is 0"),
+        (lambda: Game2048VectorEnv(2, rows=5), "board 5x4"),
+        (lambda: Game2048VectorEnv(2, render_mode="ansi"), "give rgb_array"),
+        (lambda: Game2048VectorEnv(2).reset(seed=[1]), "1 seeds for 2 games"),
+        (lambda: Game2048VectorEnv(2).reset(seed=[1, 2**32]), "give 0 to 4294967295"),
+    ],
+)
+def test_bad_arguments_have_a_line(make, message: str):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_an_action_that_does_not_exist_is_refused():
+    env, several = Game2048Env(), Game2048VectorEnv(2)
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"give 0 \(up\), 1 \(right\)"):
+        env.step(4)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        several.step(np.array([0, 1]))
+    several.reset(seed=0)
+    for actions in ([0, 4], [0], [-1, 0]):
+        with pytest.raises(ValueError, match="give 2 numbers of 0 to 3"):
+            several.step(np.array(actions))
+
+
+def test_pictures_and_texts(capsys):
+    levels = np.array([[0, 1], [3, 17]])
+    assert board_text(levels) == "      .      2\n      8 131072"
+    picture = board_picture(levels)
+    assert picture.shape == (2 * (CELL + GAP) + GAP, 2 * (CELL + GAP) + GAP, 3)
+    corners = [tuple(picture[GAP + r * (CELL + GAP), GAP + c * (CELL + GAP)].tolist()) for r in (0, 1) for c in (0, 1)]
+    assert corners == [EMPTY, COLOURS[0], COLOURS[2], COLOURS[16]]
+    eight = picture[GAP + CELL + GAP :, : GAP + CELL]
+    # An 8 has 13 of 15 pixels, each 4 x 4.
+    assert (eight == INK[True]).all(axis=-1).sum() == 13 * 16
+    env = Game2048Env(2, 2, render_mode="human")
+    levels, _ = env.reset(seed=0)
+    assert capsys.readouterr().out == board_text(levels) + "\n\n"
+    env = Game2048Env(2, 2, render_mode="ansi")
+    levels, _ = env.reset(seed=0)
+    assert env.render() == board_text(levels)
+
+
+def _play_several(env: gymnasium.vector.VectorEnv, seed: int, steps: int) -> Iterator[tuple]:
+    rng = np.random.default_rng(seed)
+    levels, info = env.reset(seed=seed)
+    over = np.zeros(env.num_envs, bool)
+    for _ in range(steps):
+        actions = rng.integers(4, size=env.num_envs)
+        following, rewards, terminated, truncated, info = env.step(actions)
+        yield levels, over, actions, following, rewards, terminated, truncated, info["action_mask"]
+        levels, over = following, terminated
+
+
+def test_a_vector_of_games_follows_the_rules():
+    env = gymnasium.make_vec(ID, num_envs=64, vectorization_mode="vector_entry_point", rows=2, columns=3)
+    assert isinstance(env, Game2048VectorEnv)
+    assert env.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
+    spawns, begun, illegal = [], 0, 0
+    for levels, over, actions, following, rewards, terminated, truncated, masks in _play_several(env, 0, 60):
+        assert env.observation_space.contains(following)
+        assert rewards.dtype == np.float64
+        assert not truncated.any()
+        for i in range(env.num_envs):
+            board = _board(following[i])
+            assert terminated[i] == rules.is_over(board)
+            assert tuple(masks[i].tolist()) == (rules.legal_actions(board) if not terminated[i] else (1, 1, 1, 1))
+            if over[i]:  # the action was ignored, and a new game begins
+                begun += 1
+                assert rewards[i] == 0
+                assert _spawned(rules.spawn(NOTHING, _first_spawn(board)), board) >= 0
+            else:
+                found = _check_step(levels[i], int(actions[i]), rewards[i], following[i])
+                spawns += [found] if found else []
+                illegal += found is None
+    assert begun > 20
+    assert illegal > 20
+    _check_spawns(spawns)
+
+
+def _first_spawn(board: rules.Board) -> int:
+    cells = rules.cells(board)
+    cell = next(i for i, level in enumerate(cells) if level)
+    return 2 * cell + cells[cell] - 1
+
+
+def test_games_of_a_vector_depend_on_their_seeds_alone():
+    one, other = Game2048VectorEnv(3, 3, 3), Game2048VectorEnv(2, 3, 3)
+    one.reset(seed=7)
+    other.reset(seed=[9, 8])
+    actions = np.array([0, 1, 2])
+    for _ in range(20):
+        mine, theirs = one.step(actions)[0], other.step(actions[[2, 1]])[0]
+        assert (mine[[2, 1]] == theirs).all()
+        actions = (actions + 1) % 4
+    assert (mine[0] != mine[1]).any()
+    one.reset(seed=7)
+    drawn = [one.reset()[0].tolist() for _ in range(2)]
+    one.reset(seed=7)
+    assert drawn == [one.reset()[0].tolist() for _ in range(2)]
+    assert drawn[0] != drawn[1]
+
+
+def test_pictures_of_a_vector():
+    env = Game2048VectorEnv(2, 2, 2, render_mode="rgb_array")
+    levels, _ = env.reset(seed=0)
+    for picture, board in zip(env.render(), levels, strict=True):
+        assert (picture == board_picture(board)).all()
