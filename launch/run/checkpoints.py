@@ -148,7 +148,7 @@ def find_checkpoint(path: Path, set_aside: bool = False) -> Path:
     """
     if not path.exists():
         raise UserError(f"there is no {path}; give a run folder or a checkpoint in its {FOLDER}/ folder")
-    if _is_checkpoint(path):
+    if is_checkpoint(path):
         verify(path)
         return path
     numbered = _numbered(path if path.name == FOLDER else path / FOLDER)
@@ -273,7 +273,8 @@ def _digest(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _is_checkpoint(path: Path) -> bool:
+def is_checkpoint(path: Path) -> bool:
+    """Return whether a path is the folder of one checkpoint, not of a run."""
     in_a_run = path.parent.name == FOLDER and path.name.isdecimal()
     return in_a_run or (path / MANIFEST_FILE).exists()
 

@@ -1,0 +1,89 @@
+"""The process of one player: it loads the player, and then answers questions about boards, one at a time.
+
+Questions and answers are JSON objects. The process is ended from outside, also within a kernel that runs for minutes.
+"""
+
+import json
+import time
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from launch.errors import LaunchError
+from launch.evaluation.notation import parse_board, parse_position
+from launch.viewing import game
+
+if TYPE_CHECKING:
+    from launch.evaluation.analyse import Analyst
+    from launch.viewing.catalogue import Choice
+
+BATCH_SECONDS = 0.25  # of one answer to "play": it ends after the move in which this time is over
+SEEDS = 2**32
+
+
+def run_agent(connection: Connection, choice: "Choice") -> None:
+    """Load a player and answer questions until the other end of the connection is closed.
+
+    The first message is `{"name": ...}` of the loaded player, or `{"error": ...}`, after which the process ends. An
+    answer is the result of `answer`, or `{"error": ...}`.
+
+    Args:
+        connection: to the server.
+        choice: the player.
+    """
+    try:
+        analyst = choice.load()
+    except LaunchError as error:
+        _send(connection, {"error": str(error)})
+        return
+    _send(connection, {"name": analyst.name})
+    while True:
+        try:
+            question = json.loads(connection.recv_bytes())
+        except EOFError:
+            return
+        try:
+            _send(connection, answer(analyst, question))
+        except (LaunchError, ValueError) as error:  # ValueError: the values of the player are no numbers
+            _send(connection, {"error": str(error)})
+
+
+def answer(analyst: "Analyst", question: dict[str, Any]) -> dict[str, Any]:
+    """Answer a question about a board.
+
+    Args:
+        analyst: the player.
+        question: `board` "HxW", `position`, `seed` of the game, `moves` that were made before, and `count`: the number
+            of moves to make, 0 for the advice alone.
+
+    Returns:
+        `name` of the player, `steps`: what the player says of each board and, if a move was made, the move and the
+        board after it. There is one step for the advice alone, or if the game is over.
+    """
+    levels: game.Levels = parse_position(question["position"], *parse_board(question["board"]))
+    seed, moves, began = question["seed"], question["moves"], time.perf_counter()
+    steps: list[dict[str, Any]] = []
+    while True:
+        asked = time.perf_counter()
+        advice = analyst.advise(np.asarray(levels), advice_seed(seed, moves))
+        found: dict[str, Any] = {"advice": advice.to_json()}
+        found["milliseconds"] = round(1000 * (time.perf_counter() - asked), 3)
+        steps.append(found)
+        if question["count"] == 0 or advice.action is None:
+            break
+        step = game.make_move(levels, advice.action, seed, moves)
+        found |= {"reward": step.reward, "spawn": step.spawn._asdict(), "after": game.describe(step.levels)}
+        levels, moves = step.levels, moves + 1
+        if len(steps) == question["count"] or time.perf_counter() - began > BATCH_SECONDS:
+            break
+    return {"name": analyst.name, "steps": steps}
+
+
+def advice_seed(seed: int, moves: int) -> int:
+    """Return the seed of a player that draws random numbers: the number of moves plus the seed, in 32 bits."""
+    return (seed + moves) % SEEDS
+
+
+def _send(connection: Connection, message: dict[str, Any]) -> None:
+    connection.send_bytes(json.dumps(message, allow_nan=False).encode())

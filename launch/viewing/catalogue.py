@@ -1,0 +1,147 @@
+"""The players that the page can choose: the runs of the server, and the players that need no training."""
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from launch.config.experiment import CONFIG_FILE, Experiment, load_experiment
+from launch.errors import UserError
+from launch.evaluation.analyse import Analyst, baseline_analyst, load_analyst
+from launch.evaluation.evaluate import BASELINES, HEURISTIC
+from launch.evaluation.notation import board_order
+from launch.evaluation.search_options import Options, resolve
+from launch.jobs.run_states import find_runs
+from launch.learners import registry
+from launch.run.checkpoints import is_checkpoint, newest_checkpoint
+from ntuple.learner_spec import EXPECTIMAX, MCTS, ONE_PLY, TREE
+
+ROOT_RULES = ("gumbel", "puct")
+BOARDS = ("4x4", "3x4", "3x3", "2x3", "2x2")  # offered for the players without training, with the boards of the runs
+SIMULATIONS, PLIES = "simulations", "plies"  # what the number of a search counts: fields of Options
+COUNTED = {EXPECTIMAX: PLIES, MCTS: SIMULATIONS} | dict.fromkeys(ROOT_RULES, SIMULATIONS)
+CHECKS_KEPT = 256  # choices whose options are known to be good
+
+
+class Choice(NamedTuple):
+    """A player with its search: what a process of its own loads."""
+
+    place: str  # folder of a run or checkpoint, or the name of a player without training
+    board: str  # "HxW"
+    options: Options
+
+    def load(self) -> Analyst:
+        """Load the player; UserError if it cannot be loaded or does not have the options."""
+        if self.place in (HEURISTIC, *BASELINES):
+            return baseline_analyst(self.place, self.board, self.options)
+        return load_analyst(Path(self.place), self.options)
+
+
+class Catalogue:
+    """The players by name. A request can name these alone, so it never reaches another folder."""
+
+    def __init__(self, words: Sequence[str], runs_folder: Path) -> None:
+        """Find the runs.
+
+        Args:
+            words: runs, groups or checkpoints; none: all runs in `runs_folder`, read again at each listing.
+            runs_folder: is searched for names and groups.
+
+        Raises:
+            UserError: a word names no run, or a run has no checkpoint.
+        """
+        self._words, self._runs_folder = words, runs_folder
+        self._folders = self._find()
+        for folder in self._folders.values() if words else ():
+            if not _has_checkpoint(folder):
+                raise UserError(f"{folder} holds no checkpoint yet; give runs that have saved one")
+
+    def listing(self) -> dict[str, Any]:
+        """Return the players and boards as the page reads them."""
+        if not self._words:
+            self._folders = self._find()
+        agents = [entry for name, folder in self._folders.items() if (entry := _describe(name, folder))]
+        boards = sorted({*BOARDS, *(agent["board"] for agent in agents)}, key=board_order)
+        heuristic = {"searches": [{"name": EXPECTIMAX, "counts": PLIES}]}
+        untrained: list[dict[str, Any]] = [{"id": name, "board": None, "searches": []} for name in BASELINES]
+        untrained.insert(0, {"id": HEURISTIC, "board": None} | heuristic)
+        return {"agents": [*agents, *untrained], "boards": boards}
+
+    def choose(self, name: str, board: str, options: Options) -> Choice:
+        """Return a player with its search.
+
+        Args:
+            name: a name of the listing.
+            board: "HxW", as `parse_board` reads it.
+            options: of the search.
+
+        Returns:
+            The choice.
+
+        Raises:
+            UserError: there is no such player, it plays another board, or it does not have the options.
+        """
+        if name in (HEURISTIC, *BASELINES):
+            _check_baseline(choice := Choice(name, board, options))
+            return choice
+        folder = self._folders.get(name)
+        if folder is None:
+            raise UserError(f"there is no player {name!r}; give one of /api/agents")
+        experiment = _experiment(folder)
+        if board != (own := _board_of(experiment)):
+            raise UserError(f"{name} plays on {own}, not on {board}; choose that board")
+        _check_search(folder, options)
+        return Choice(str(folder), board, options)
+
+    def _find(self) -> dict[str, Path]:
+        folders = find_runs(self._words, self._runs_folder)
+        names = [folder.name for folder in folders]
+        return {str(one) if names.count(one.name) > 1 else one.name: one for one in folders}
+
+
+def _describe(name: str, folder: Path) -> dict[str, Any] | None:
+    """Return a run as the page reads it; None if it has no checkpoint yet, or its config cannot be read."""
+    if not _has_checkpoint(folder):
+        return None
+    try:
+        experiment = _experiment(folder)
+    except UserError:
+        return None
+    able = registry.spec_of(experiment.learner)
+    rules = ROOT_RULES if TREE in able.players else ()
+    kinds = [*(kind for kind in (ONE_PLY, EXPECTIMAX, MCTS) if kind in able.players), *rules]
+    if able.has_search_settings:  # the first one is chosen at first: the search of the training
+        settings: Any = experiment.settings
+        kinds.sort(key=lambda kind: kind != settings.search.root)
+    searches = [{"name": kind, "counts": COUNTED.get(kind)} for kind in kinds]
+    return {"id": name, "board": _board_of(experiment), "learner": experiment.learner, "searches": searches}
+
+
+def _has_checkpoint(folder: Path) -> bool:
+    return is_checkpoint(folder) or newest_checkpoint(folder) is not None
+
+
+def _experiment(folder: Path) -> Experiment:
+    try:
+        return _read_experiment(folder, (folder / CONFIG_FILE).stat().st_mtime_ns)
+    except OSError as error:
+        raise UserError(f"{folder}: {error.strerror}; was the run removed?") from error
+
+
+@functools.lru_cache(1024)
+def _read_experiment(folder: Path, written: int) -> Experiment:
+    return load_experiment(folder)
+
+
+def _board_of(experiment: Experiment) -> str:
+    return f"{experiment.settings.rows}x{experiment.settings.columns}"
+
+
+@functools.lru_cache(CHECKS_KEPT)
+def _check_search(folder: Path, options: Options) -> None:
+    resolve(_experiment(folder), options, folder)
+
+
+@functools.lru_cache(CHECKS_KEPT)
+def _check_baseline(choice: Choice) -> None:
+    choice.load()

@@ -1,0 +1,116 @@
+"""The game of the page: openings, moves and spawns, by the rules of ntuple/game.
+
+The page holds the game, and the server keeps nothing of it. A spawn is a function of the seed, its number and the
+afterstate: the first 64 random bits of the stream (seed, number) choose one of the empty cells, listed row by row, and whether the tile is
+a 4. The two spawns of the opening have the numbers 0 and 1, the spawn after move t = 1, 2, ... the number t + 1. So
+two games of one seed get the same random bits at the same move; where their empty cells are equal, the same spawn.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from launch.errors import UserError
+from launch.evaluation.analyse import NAMES
+from launch.evaluation.notation import format_position
+from ntuple.game.bitboard import (
+    ZERO,
+    Board,
+    Rules,
+    afterstate,
+    decode,
+    encode,
+    make_rules,
+    spawn,
+)
+from ntuple.game.rng import mix, step, stream
+
+OPENING = 2  # spawns before the first move
+
+Levels = NDArray[np.integer]  # [H, W] log2 of the tiles, 0 = empty
+
+
+class Spawn(NamedTuple):
+    """A tile that appeared."""
+
+    row: int  # from 0
+    column: int
+    tile: int  # 2 or 4
+
+
+class Step(NamedTuple):
+    """A move and the spawn after it."""
+
+    reward: int  # points
+    spawn: Spawn
+    levels: Levels  # the board after the spawn
+
+
+def describe(levels: Levels) -> dict[str, Any]:
+    """Return a board as the page reads it: its notation, levels, legal moves and whether the game is over."""
+    board, rules = encode(levels), _rules(*levels.shape)
+    legal = [name for action, name in enumerate(NAMES) if _afterstate(rules, board, action)[0] != board]
+    return {"position": format_position(levels), "levels": levels.tolist(), "legal": legal, "over": not legal}
+
+
+def open_game(rows: int, columns: int, seed: int) -> Levels:
+    """Return the board after the two spawns of the opening.
+
+    Args:
+        rows: H.
+        columns: W.
+        seed: of the spawns, 0 <= seed < 2^64.
+
+    Returns:
+        The board.
+    """
+    rules, board = _rules(rows, columns), Board(ZERO, ZERO)
+    for number in range(OPENING):
+        board = _spawn(rules, board, seed, number)
+    return decode(rules, board)
+
+
+def make_move(levels: Levels, action: str, seed: int, moves: int) -> Step:
+    """Make a move.
+
+    Args:
+        levels: the board.
+        action: a name of `NAMES`.
+        seed: of the spawns, 0 <= seed < 2^64.
+        moves: moves that were made before this one.
+
+    Returns:
+        The move and the spawn after it.
+
+    Raises:
+        UserError: the move is not legal.
+    """
+    rules, board = _rules(*levels.shape), encode(levels)
+    after, reward = _afterstate(rules, board, NAMES.index(action))
+    if after == board:
+        raise UserError(f"{action} is not legal on {format_position(levels)}: it moves no tile")
+    found = decode(rules, _spawn(rules, after, seed, OPENING + moves))
+    row, column = np.argwhere(found != decode(rules, after))[0].tolist()
+    return Step(reward, Spawn(row, column, 2 ** int(found[row, column])), found)
+
+
+def _afterstate(rules: Rules, board: Board, action: int) -> tuple[Board, int]:
+    after, reward = afterstate(rules, board, action)
+    return _unsigned(after), int(reward)
+
+
+def _spawn(rules: Rules, board: Board, seed: int, number: int) -> Board:
+    first = np.uint64(step(np.uint64(stream(np.uint64(seed), np.uint64(number)))))
+    return _unsigned(spawn(rules, board, np.uint64(mix(first))))
+
+
+def _unsigned(board: Board) -> Board:
+    """Return a board that a kernel returned as one that a kernel takes: Python's integers would count as signed."""
+    return Board(np.uint64(board.lo), np.uint64(board.hi))
+
+
+@functools.cache
+def _rules(rows: int, columns: int) -> Rules:
+    return make_rules(rows, columns)

@@ -1,0 +1,121 @@
+"""What a request may be: from this machine's own page, small, and with the fields that its route has."""
+
+import ipaddress
+import json
+import socket
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+MOST_BYTES = 4096  # of the body of a request
+HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+
+
+class RefusedError(Exception):
+    """A request that is not served."""
+
+    def __init__(self, status: int, line: str) -> None:
+        super().__init__(line)
+        self.status = status
+
+
+def check_source(headers: Mapping[str, str], host: str) -> None:
+    """Refuse requests that another web site makes the browser send.
+
+    - Host: a name that an attacker owns can point to this machine (DNS rebinding). Addresses in numbers, localhost, the
+      name of this machine and the name that the user gave cannot be an attacker's.
+    - Origin and Sec-Fetch-Site: browsers say with them which site sends the request.
+
+    Args:
+        headers: of the request.
+        host: of the command line.
+
+    Raises:
+        RefusedError: the request comes from elsewhere.
+    """
+    named = _host_name(headers.get("host", ""))
+    if not (_is_address(named) or named in {"localhost", host.lower(), socket.gethostname().lower()}):
+        raise RefusedError(403, f"Host {named!r} is not this server; open the address that the command printed")
+    origin = headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+        raise RefusedError(403, "the request comes from a page of another site")
+    if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+        raise RefusedError(403, "the request comes from a page of another site")
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host of the command line is reached from this machine only."""
+    return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
+
+
+def _host_name(header: str) -> str:
+    """Return the name in a Host header, without the port: tunnels change the port."""
+    try:
+        return (urlsplit(f"//{header}").hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+class Fields:
+    """The fields of a JSON object, each read once with its type and range."""
+
+    def __init__(self, content_type: str, body: bytes) -> None:
+        """Read the body of a request.
+
+        Args:
+            content_type: its header; only application/json, which pages of other sites cannot send unasked.
+            body: its bytes.
+
+        Raises:
+            RefusedError: it is no JSON object.
+        """
+        if content_type.partition(";")[0].strip().lower() != "application/json":
+            raise RefusedError(415, "send a JSON object with Content-Type: application/json")
+        try:
+            fields = json.loads(body)
+        except (ValueError, RecursionError) as error:
+            raise RefusedError(400, "the body is no JSON") from error
+        if not isinstance(fields, dict):
+            raise RefusedError(400, "the body is no JSON object")
+        self._fields: dict[str, Any] = fields
+
+    def text(self, name: str, most: int, default: str | None = None) -> str:
+        """Read a text of at most `most` characters; `default` None: the field must be there."""
+        value = self._fields.pop(name, default)
+        if not isinstance(value, str) or len(value) > most:
+            raise RefusedError(400, f"{name} must be a text of at most {most} characters")
+        return value
+
+    def number(self, name: str, least: int, most: int) -> int:
+        """Read a whole number from `least` to `most`."""
+        value = self._fields.pop(name, None)
+        if type(value) is not int or not least <= value <= most:
+            raise RefusedError(400, f"{name} must be a whole number from {least} to {most}")
+        return value
+
+    def optional_number(self, name: str, least: int, most: int) -> int | None:
+        """Read a whole number; None if it is not there or null."""
+        if self._fields.get(name) is None:
+            self._fields.pop(name, None)
+            return None
+        return self.number(name, least, most)
+
+    def finish(self) -> None:
+        """Refuse fields that nobody read."""
+        if self._fields:
+            raise RefusedError(400, f"unknown field {min(self._fields)[:40]!r}")

@@ -1,0 +1,273 @@
+"""`muzero2048 serve`: a page on this machine that plays 2048 with the players of runs.
+
+| route | answer |
+|---|---|
+| GET / and its files | the page |
+| GET /api/agents | players and boards: `Catalogue.listing` |
+| POST /api/new | the opening of a seed |
+| POST /api/position | a board that was pasted or edited |
+| POST /api/move | a move and its spawn |
+| POST /api/ask | what a player says of a board, and its next moves: a stream of events, see `_events` |
+
+The page holds the game and sends the board with each request. The server keeps the loaded players, and nothing of the
+games. A refusal has a status from 400 on and a JSON object with `error`, one line.
+"""
+
+import asyncio
+import contextlib
+import json
+import socket
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from launch.errors import UserError, warn
+from launch.evaluation.analyse import NAMES
+from launch.evaluation.notation import parse_board, parse_position
+from launch.evaluation.search_options import Options
+from launch.viewing import game
+from launch.viewing.agent_process import SEEDS
+from launch.viewing.agents import Agents, BusyError, Ticket
+from launch.viewing.catalogue import Catalogue
+from launch.viewing.guard import HEADERS, MOST_BYTES, Fields, RefusedError, check_source, is_loopback
+
+HERE = Path(__file__).parent
+FILES = {
+    "/": ("page.html", "text/html"),
+    "/page.css": ("page.css", "text/css"),
+    "/page.js": ("page.js", "text/javascript"),
+    "/board.css": ("board.css", "text/css"),
+    "/board.js": ("board.js", "text/javascript"),
+    "/icon.svg": ("icon.svg", "image/svg+xml"),
+}
+MOST_MOVES = 10**8  # of a game
+MOST_COUNT = 120  # moves in one answer
+MOST_WORD = 200  # characters of a name or a position
+MOST_OVERRIDES = 600  # characters of the search.key=value words
+BODY_SECONDS = 5.0  # for the body of a request to arrive
+REPORT_SECONDS = 0.25  # between two reports of a search that lasts
+
+Handler = Callable[[Request, Fields], Awaitable[Response]]
+
+
+class Site:
+    """The routes, with the players that they ask."""
+
+    def __init__(self, catalogue: Catalogue, host: str) -> None:
+        """Make the site.
+
+        Args:
+            catalogue: the players.
+            host: of the command line.
+        """
+        self._catalogue, self._host, self._agents = catalogue, host, Agents()
+        self._files = {path: ((HERE / name).read_bytes(), kind) for path, (name, kind) in FILES.items()}
+
+    def app(self) -> Starlette:
+        """Return the application."""
+        posts: dict[str, Handler] = {
+            "/api/new": self._new,
+            "/api/position": self._position,
+            "/api/move": self._move,
+            "/api/ask": self._ask,
+        }
+        routes = [Route(path, self._get(self._file), methods=["GET"]) for path in FILES]
+        routes.append(Route("/api/agents", self._get(self._list), methods=["GET"]))
+        routes += [Route(path, self._post(handler), methods=["POST"]) for path, handler in posts.items()]
+        handlers = {HTTPException: _not_there, Exception: _failed}
+        return Starlette(routes=routes, exception_handlers=handlers, lifespan=self._lifespan)  # type: ignore[arg-type]
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            self._agents.end()
+
+    def _get(self, handler: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+        async def checked(request: Request) -> Response:
+            return await self._guarded(request, lambda: handler(request))
+
+        return checked
+
+    def _post(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+        async def checked(request: Request) -> Response:
+            async def handle() -> Response:
+                async with asyncio.timeout(BODY_SECONDS):
+                    body = await _read_body(request)
+                return await handler(request, Fields(request.headers.get("content-type", ""), body))
+
+            return await self._guarded(request, handle)
+
+        return checked
+
+    async def _guarded(self, request: Request, handle: Callable[[], Awaitable[Response]]) -> Response:
+        """Handle a request; turn what can be wrong with it into a refusal."""
+        try:
+            check_source(request.headers, self._host)
+            response = await handle()
+        except RefusedError as error:
+            return _refusal(error.status, str(error))
+        except UserError as error:
+            return _refusal(422, str(error))
+        except TimeoutError:
+            return _refusal(408, f"the request did not arrive within {BODY_SECONDS:g} seconds")
+        except ClientDisconnect:
+            return _refusal(400, "the request ended early")
+        response.headers.update(HEADERS)
+        return response
+
+    async def _file(self, request: Request) -> Response:
+        content, kind = self._files[request.url.path]
+        return Response(content, media_type=kind)
+
+    async def _list(self, request: Request) -> Response:
+        return JSONResponse(await asyncio.to_thread(self._catalogue.listing))
+
+    async def _new(self, request: Request, fields: Fields) -> Response:
+        rows, columns = parse_board(fields.text("board", MOST_WORD))
+        seed = _seed(fields)
+        fields.finish()
+        return JSONResponse(game.describe(game.open_game(rows, columns, seed)))
+
+    async def _position(self, request: Request, fields: Fields) -> Response:
+        levels = parse_position(*_position(fields))
+        fields.finish()
+        return JSONResponse(game.describe(levels))
+
+    async def _move(self, request: Request, fields: Fields) -> Response:
+        position, action = _position(fields), fields.text("action", MOST_WORD)
+        seed, moves = _seed(fields), _moves(fields)
+        fields.finish()
+        if action not in NAMES:
+            raise RefusedError(400, f"action must be one of {', '.join(NAMES)}")
+        step = game.make_move(parse_position(*position), action, seed, moves)
+        found = {"reward": step.reward, "spawn": step.spawn._asdict(), "after": game.describe(step.levels)}
+        return JSONResponse(found)
+
+    async def _ask(self, request: Request, fields: Fields) -> Response:
+        text, rows, columns = _position(fields)
+        name = fields.text("agent", MOST_WORD)
+        options = Options(
+            search=fields.text("search", MOST_WORD, "") or None,
+            simulations=fields.optional_number("simulations", 1, 10**6),
+            plies=fields.optional_number("plies", 1, 100),
+            overrides=tuple(fields.text("overrides", MOST_OVERRIDES, "").split()),
+        )
+        question = {"board": f"{rows}x{columns}", "position": text, "seed": _seed(fields), "moves": _moves(fields)}
+        question["count"] = fields.number("count", 0, MOST_COUNT)
+        fields.finish()
+        parse_position(text, rows, columns)
+        choice = await asyncio.to_thread(self._catalogue.choose, name, f"{rows}x{columns}", options)
+        ticket = Ticket()
+        # A task of its own: the stream is cancelled when the page goes away, and this task then ends the search.
+        task = asyncio.create_task(self._agents.ask(choice, question, ticket))
+        await asyncio.sleep(0)
+        if task.done() and isinstance(error := task.exception(), BusyError):
+            raise RefusedError(429, str(error))
+        return StreamingResponse(_events(task, ticket), media_type="text/event-stream")
+
+
+async def _events(task: "asyncio.Task[dict[str, Any]]", ticket: Ticket) -> AsyncIterator[str]:
+    """Yield the events of a question: `progress` while it lasts, then `result` or `error`; cancel it at the end.
+
+    progress    state (waiting, loading, searching) and its seconds
+    result      the answer of the player's process: `answer` in agent_process.py
+    error       `error`, one line
+    """
+    try:
+        while not (await asyncio.wait({task}, timeout=REPORT_SECONDS))[0]:
+            yield _event("progress", ticket.report())
+        try:
+            yield _event("result", task.result())
+        except UserError as error:
+            yield _event("error", {"error": str(error)})
+    finally:
+        task.cancel()
+
+
+def _event(name: str, content: dict[str, Any]) -> str:
+    return f"event: {name}\ndata: {json.dumps(content, allow_nan=False)}\n\n"
+
+
+async def _read_body(request: Request) -> bytes:
+    """Return the body; RefusedError if it is too long, before more of it is read."""
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > MOST_BYTES:
+            raise RefusedError(413, f"a request has at most {MOST_BYTES} bytes")
+    return body
+
+
+def _position(fields: Fields) -> tuple[str, int, int]:
+    """Return the text of a position, and rows and columns of its board."""
+    return fields.text("position", MOST_WORD), *parse_board(fields.text("board", MOST_WORD))
+
+
+def _seed(fields: Fields) -> int:
+    return fields.number("seed", 0, SEEDS - 1)
+
+
+def _moves(fields: Fields) -> int:
+    return fields.number("moves", 0, MOST_MOVES)
+
+
+async def _not_there(request: Request, error: HTTPException) -> Response:
+    return _refusal(error.status_code, f"{request.method} {request.url.path[:MOST_WORD]}: {error.detail}")
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    traceback.print_exception(error)
+    return _refusal(500, f"the server failed, and its terminal says why: {type(error).__name__}")
+
+
+def _refusal(status: int, line: str) -> Response:
+    return JSONResponse({"error": line}, status, HEADERS)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; UserError if the address cannot be used."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=128)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"cannot listen on {host}, port {port}: {reason}; give another --port or --host") from error
+
+
+def serve(words: Sequence[str], runs_folder: Path, host: str, port: int) -> None:
+    """Serve the page until Ctrl-C.
+
+    Args:
+        words: runs, groups or checkpoints; none: all runs in `runs_folder`.
+        runs_folder: is searched for names and groups.
+        host: name or address of this machine to listen on.
+        port: 0: any free one.
+
+    Raises:
+        UserError: a word names no run with a checkpoint, or the address cannot be used.
+    """
+    site = Site(Catalogue(words, runs_folder), host)
+    listening = listen(host, port)
+    if not is_loopback(host):
+        warn(f"everyone who reaches {host} can use this page and the players; there is no password")
+    shown = f"[{host}]" if ":" in host else host
+    print(f"http://{shown}:{listening.getsockname()[1]}/  (Ctrl-C ends)", flush=True)
+    make_server(site).run(sockets=[listening])
+
+
+def make_server(site: Site) -> uvicorn.Server:
+    """Return the server of a site; a stop does not wait for answers under way."""
+    config = uvicorn.Config(
+        site.app(), log_level="critical", access_log=False, server_header=False, timeout_graceful_shutdown=0
+    )
+    return uvicorn.Server(config)
