@@ -4,8 +4,10 @@ Questions and answers are JSON objects. The process is ended from outside, also 
 """
 
 import json
+import os
 import time
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,14 +17,14 @@ from launch.evaluation.notation import parse_board, parse_position
 from launch.viewing import game
 
 if TYPE_CHECKING:
-    from launch.evaluation.analyse import Analyst
+    from launch.evaluation.loading import LoadedPlayer
     from launch.viewing.catalogue import Choice
 
 BATCH_SECONDS = 0.25  # of one answer to "play": it ends after the move in which this time is over
 SEEDS = 2**32
 
 
-def run_agent(connection: Connection, choice: "Choice") -> None:
+def run_agent(connection: Connection, choice: "Choice", log: Path | None = None) -> None:
     """Load a player and answer questions until the other end of the connection is closed.
 
     The first message is `{"name": ...}` of the loaded player, or `{"error": ...}`, after which the process ends. An
@@ -31,7 +33,12 @@ def run_agent(connection: Connection, choice: "Choice") -> None:
     Args:
         connection: to the server.
         choice: the player.
+        log: file to which the process writes what libraries print, in place of the terminal; None: the terminal.
     """
+    if log is not None:
+        with log.open("ab") as file:
+            for descriptor in (1, 2):
+                os.dup2(file.fileno(), descriptor)
     try:
         analyst = choice.load()
     except LaunchError as error:
@@ -49,7 +56,7 @@ def run_agent(connection: Connection, choice: "Choice") -> None:
             _send(connection, {"error": str(error)})
 
 
-def answer(analyst: "Analyst", question: dict[str, Any]) -> dict[str, Any]:
+def answer(analyst: "LoadedPlayer", question: dict[str, Any]) -> dict[str, Any]:
     """Answer a question about a board.
 
     Args:

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from launch.config.experiment import CONFIG_FILE, Experiment, load_experiment
 from launch.errors import UserError
-from launch.evaluation.analyse import Analyst, baseline_analyst, load_analyst
-from launch.evaluation.evaluate import BASELINES, HEURISTIC
+from launch.evaluation.loading import BASELINES, HEURISTIC, UNTRAINED, LoadedPlayer, load_player
 from launch.evaluation.notation import board_order
 from launch.evaluation.search_options import Options, resolve
 from launch.jobs.run_states import find_runs
@@ -30,11 +29,9 @@ class Choice(NamedTuple):
     board: str  # "HxW"
     options: Options
 
-    def load(self) -> Analyst:
+    def load(self) -> LoadedPlayer:
         """Load the player; UserError if it cannot be loaded or does not have the options."""
-        if self.place in (HEURISTIC, *BASELINES):
-            return baseline_analyst(self.place, self.board, self.options)
-        return load_analyst(Path(self.place), self.options)
+        return load_player(self.place, self.options, self.board if self.place in UNTRAINED else None)
 
 
 class Catalogue:
@@ -81,7 +78,7 @@ class Catalogue:
         Raises:
             UserError: there is no such player, it plays another board, or it does not have the options.
         """
-        if name in (HEURISTIC, *BASELINES):
+        if name in UNTRAINED:
             _check_baseline(choice := Choice(name, board, options))
             return choice
         folder = self._folders.get(name)
