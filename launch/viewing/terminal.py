@@ -11,15 +11,17 @@ import shlex
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any, ClassVar
 
 from rich.text import Text
-from textual.app import App, ComposeResult
+from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.events import Resize
+from textual.widget import Widget
 from textual.widgets import Static
 from textual.worker import Worker
 
@@ -97,7 +99,7 @@ class Terminal(App[None]):
         self._requests: set[asyncio.Task[None]] = set()  # with those that were given up and have not ended
         self._worker: Worker[None] | None = None  # makes the moves of the player
 
-    def compose(self) -> ComposeResult:
+    def compose(self) -> Iterator[Widget]:
         """Lay out the screen."""
         yield Static(id="title")
         yield Static(id="numbers")
