@@ -41,12 +41,10 @@ class Here(Agent):
         super().__init__(Choice("greedy", "2x2", Options()))
         self.player, self.gate = player or load_player("greedy", Options(), "2x2"), asyncio.Event()
         self.gate.set()
-        self.asked: list[dict[str, Any]] = []
-        self.given_up = 0
+        self.state, self.given_up = "searching", 0
 
     async def ask(self, question: dict[str, Any], ticket: Ticket) -> dict[str, Any]:
-        self.asked.append(question)
-        ticket.enter("searching")
+        ticket.enter(self.state)
         try:
             await self.gate.wait()
         except asyncio.CancelledError:
@@ -241,7 +239,31 @@ def test_a_slow_search_stops_neither_the_screen_nor_moves_nor_the_end():
     assert time.monotonic() - began < 60
 
 
-def test_what_is_wrong_with_a_player_is_said(tmp_path: Path):
+def test_loading_goes_on_after_a_move_and_its_answer_is_dropped():
+    """Otherwise a player that loads slowly would be loaded anew with each move."""
+
+    async def keys(pilot: Pilot[None], app: Terminal) -> None:
+        agent: Any = app.agent
+        await until(pilot, lambda: "loading" in shown(app, "state"))
+        await pilot.press(app.game.legal[0])
+        await pilot.pause(0.2)
+        assert (app.game.state.moves, agent.given_up) == (1, 0)
+        agent.gate.set()
+        await until(pilot, lambda: bool(app.known))
+        assert list(app.known) == [1]
+        await pilot.press("u")
+        await until(pilot, lambda: 0 in app.known)
+
+    def loading() -> Here:
+        agent = Here()
+        agent.state = "loading"
+        agent.gate.clear()
+        return agent
+
+    drive(keys, PlayedGame(2, 2, 3), loading)
+
+
+def test_what_is_wrong_with_a_player_is_said():
     class Broken(Here):
         async def ask(self, question: dict[str, Any], ticket: Ticket) -> dict[str, Any]:
             raise UserError("the tables are gone")
