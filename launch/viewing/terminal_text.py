@@ -18,7 +18,9 @@ LIGHT, DARK, FIRST_DARK = "#e8ebef", "#16191d", 9  # numbers; from this level on
 RULE, SOFT, ACCENT = "#5b636e", "#9aa1ab", "#6ea8ff"
 CELLS = ((11, 5), (7, 3), (7, 1))  # sizes of a cell: columns and lines of the terminal
 BAR, HALF_BAR = "━", "╸"
-NAME, REWARD, VALUE, EFFORT, LEAST_BAR = 8, 8, 13, 10, 4  # widths of the columns
+NAME, REWARD, EFFORT = 8, 8, 10  # widths of the columns; the bar of the value is under reward and value
+LEAST_BAR, MOST_BAR = 20, 40
+MARK = "  ◄"  # of the move that the player makes
 
 
 def board_size(rows: int, columns: int, cell: tuple[int, int]) -> tuple[int, int]:
@@ -101,20 +103,20 @@ def advice_text(advice: dict[str, Any], milliseconds: float, width: int, is_made
     low, high = scale_of(values) if values else (0.0, 1.0)
     efforts = [move[unit] for move in moves.values()]
     title = "depth" if unit == "ply" else "visits"
+    value_bar = max(LEAST_BAR, min(MOST_BAR, width - NAME - EFFORT - len(MARK)))
+    wide, effort_bar = value_bar - REWARD, EFFORT - 2
     text = Text()
-    text.append(f"{'move':<{NAME}}{'reward':>{REWARD}}{'value':>{VALUE}}{title:>{EFFORT}}\n", SOFT)
-    effort_bar = EFFORT - 2
-    value_bar = max(LEAST_BAR, min(width, 60) - NAME - 2 - EFFORT)
+    text.append(f"{'move':<{NAME}}{'reward':>{REWARD}}{'value':>{wide}}{title:>{EFFORT}}\n", SOFT)
     for name in NAMES:
         style = "bold" if name == advice["action"] else ""
         mark = f"{ARROWS[name]} {name}"
         if name not in moves:
-            text.append(f"{mark:<{NAME}}{'not legal':>{REWARD + VALUE}}\n\n", SOFT)
+            text.append(f"{mark:<{NAME}}{'not legal':>{value_bar}}\n\n", SOFT)
             continue
         move = moves[name]
         value = "unknown" if move["value"] is None else number(move["value"])
-        text.append(f"{mark:<{NAME}}{move['reward']:>{REWARD},}{value:>{VALUE}}{move[unit]:>{EFFORT},}", style)
-        text.append("  ◄\n" if style else "\n", ACCENT)
+        text.append(f"{mark:<{NAME}}{move['reward']:>{REWARD},}{value:>{wide}}{move[unit]:>{EFFORT},}", style)
+        text.append(f"{MARK}\n" if style else "\n", ACCENT)
         color = ACCENT if style else RULE
         share = 0.0 if move["value"] is None else (move["value"] - low) / (high - low)
         text.append(" " * NAME + f"{bar(share, value_bar):<{value_bar}}  ", color)
@@ -164,5 +166,5 @@ def bar(share: float, width: int) -> str:
 
 
 def number(value: float) -> str:
-    """Return a value in points, with a decimal below 1000."""
-    return f"{value:,.1f}" if abs(value) < 1000 else f"{value:,.0f}"
+    """Return a value in points, with at most one decimal, and none from 1000 on."""
+    return f"{value:,.1f}".removesuffix(".0") if abs(value) < 1000 else f"{value:,.0f}"

@@ -309,18 +309,18 @@ def test_bars():
     assert scale_of([90.0, 100.0]) == (88, 100)
     assert scale_of([-100.0, 100.0]) == (-140, 100)
     assert scale_of([5.0, 5.0]) == (4, 5)
-    moves = {"up": {"reward": 0, "value": 50.0, "visits": 30}, "left": {"reward": 4, "value": 100.0, "visits": 10}}
+    moves = {"up": {"reward": 0, "value": 50.5, "visits": 30}, "left": {"reward": 4, "value": 100.0, "visits": 10}}
     text = advice_text(
         {"action": "left", "moves": moves, "line": ["left 2@(1,1)"]}, 2500.0, 38, False
     ).plain.splitlines()
-    assert text[1].split() == ["↑", "up", "0", "50.0", "30"]
-    assert text[2].split() == ["━" * 9, "━" * 6]  # halves of 18 columns, three quarters of 8
-    assert text[7].split() == ["←", "left", "4", "100.0", "10", "◄"]
-    assert text[8].split() == ["━" * 18, "━" * 2]
+    assert text[1].split() == ["↑", "up", "0", "50.5", "30"]
+    assert text[2].split() == ["━" * 10, "━" * 6]  # halves of 20 columns, three quarters of 8
+    assert text[7].split() == ["←", "left", "4", "100", "10", "◄"]
+    assert text[8].split() == ["━" * 20, "━" * 2]
     assert text[10:] == [
         "plays left · 40 visits · 2.5 s",
         "expects left 2@(1,1)",
-        "bars of value from 0.0 to 100.0 points",
+        "bars of value from 0 to 100 points",
     ]
 
 
