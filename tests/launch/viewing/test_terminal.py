@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import multiprocessing
 import os
 import pty
 import re
@@ -23,7 +24,7 @@ from launch.errors import UserError
 from launch.evaluation.analyse import NAMES
 from launch.evaluation.loading import LoadedPlayer, load_player
 from launch.evaluation.search_options import Options
-from launch.viewing.agent_process import answer
+from launch.viewing.agent_process import answer, run_agent
 from launch.viewing.agents import Agent, Ticket
 from launch.viewing.catalogue import Choice
 from launch.viewing.played_game import PlayedGame
@@ -398,3 +399,26 @@ def test_in_a_terminal_a_player_in_its_process_plays_a_game():
     assert "the same spawns again: muzero2048 play random --board 2x2 --seed 3" in text
     assert re.search(r"score [\d,]+, \d+ moves, largest tile \d+, the game is over", text)
     assert "Traceback" not in text
+
+
+def test_what_a_process_prints_goes_to_the_log(tmp_path: Path):
+    """A library that prints while a player is loaded or searches would damage the screen."""
+
+    class Loud(Choice):
+        def load(self) -> LoadedPlayer:
+            os.write(1, b"one\n")
+            os.write(2, b"two\n")
+            raise UserError("no player")
+
+    ours, theirs = multiprocessing.Pipe()
+    saved = [os.dup(descriptor) for descriptor in (1, 2)]
+    try:
+        run_agent(theirs, Loud("greedy", "2x2", Options()), tmp_path / "log")
+    finally:
+        for descriptor, old in zip((1, 2), saved, strict=True):
+            os.dup2(old, descriptor)
+            os.close(old)
+    assert (tmp_path / "log").read_text() == "one\ntwo\n"
+    assert json.loads(ours.recv_bytes()) == {"error": "no player"}
+    ours.close()
+    theirs.close()
