@@ -1012,4 +1012,35 @@ VIEWING = (
     ),
 )
 
-MUTANTS = (*RULES, *NTUPLE, *MUZERO, *LEARNING, *CELLS, *LAUNCH, *JOBS, *COMPARISON, *LIBRARY, *VIEWING)
+PLAY = (
+    Mutant(
+        "a-move-by-hand-keeps-what-was-known-of-other-boards",
+        "launch/viewing/terminal.py",
+        "self.known = {number: step for number, step in self.known.items() if number <= moves}",
+        "pass",
+        ("launch/viewing/test_terminal.py",),
+    ),
+    Mutant(
+        "a-move-by-hand-waits-for-the-search-of-the-board-before",
+        "launch/viewing/terminal.py",
+        "        if moves not in self.known:\n            self._give_up()",
+        "        if moves not in self.known:\n            pass",
+        ("launch/viewing/test_terminal.py",),
+    ),
+    Mutant(
+        "an-answer-about-the-board-before-is-kept",
+        "launch/viewing/terminal.py",
+        "if self._request is not asyncio.current_task():",
+        "if self._request is None:",
+        ("launch/viewing/test_terminal.py",),
+    ),
+    Mutant(
+        "taking-back-keeps-the-last-board",
+        "launch/viewing/played_game.py",
+        "self._states.pop()",
+        "self._states.pop(0)",
+        ("launch/viewing/test_terminal.py",),
+    ),
+)
+
+MUTANTS = (*RULES, *NTUPLE, *MUZERO, *LEARNING, *CELLS, *LAUNCH, *JOBS, *COMPARISON, *LIBRARY, *VIEWING, *PLAY)

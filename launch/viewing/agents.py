@@ -13,6 +13,7 @@ import signal
 import threading
 import time
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from launch.errors import UserError
@@ -107,8 +108,14 @@ class Agents:
 class Agent:
     """One player and its process."""
 
-    def __init__(self, choice: Choice) -> None:
-        self._choice = choice
+    def __init__(self, choice: Choice, log: Path | None = None) -> None:
+        """Make the player; its process starts with the first question.
+
+        Args:
+            choice: the player.
+            log: see `run_agent`.
+        """
+        self._choice, self._log = choice, log
         self._turn = asyncio.Lock()
         self._guard = threading.Lock()  # of the process: `end` comes from another thread than `_load`
         self._process: Any = None
@@ -156,7 +163,7 @@ class Agent:
             self._connection.close()
         with self._guard:
             self._connection, other = context.Pipe()
-            self._process = context.Process(target=run_agent, args=(other, self._choice), daemon=True)
+            self._process = context.Process(target=run_agent, args=(other, self._choice, self._log), daemon=True)
             # The process inherits the mask: Ctrl-C is for the server alone, which ends its processes.
             old = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:

@@ -1,0 +1,424 @@
+"""`muzero2048 play`: keys against the plain rules and spawns; the player is asked as `muzero2048 moves` asks it."""
+
+import asyncio
+import json
+import multiprocessing
+import os
+import pty
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from reference import positions, rules, splitmix
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from launch.cli import main
+from launch.errors import UserError
+from launch.evaluation.analyse import NAMES
+from launch.evaluation.loading import LoadedPlayer, load_player
+from launch.evaluation.search_options import Options
+from launch.viewing.agent_process import answer, run_agent
+from launch.viewing.agents import Agent, Ticket
+from launch.viewing.catalogue import Choice
+from launch.viewing.played_game import PlayedGame
+from launch.viewing.terminal import Terminal, choose, summary
+from launch.viewing.terminal_text import CELLS, advice_text, bar, board_size, board_text, scale_of
+
+KEYS = {"up": "up", "w": "up", "right": "right", "d": "right", "down": "down", "s": "down", "left": "left", "a": "left"}
+ROOT = Path(__file__).parents[3]
+
+
+class Here(Agent):
+    """An agent without a process: it answers at once, or when `gate` is open."""
+
+    def __init__(self, player: LoadedPlayer | None = None) -> None:
+        super().__init__(Choice("greedy", "2x2", Options()))
+        self.player, self.gate = player or load_player("greedy", Options(), "2x2"), asyncio.Event()
+        self.gate.set()
+        self.state, self.given_up = "searching", 0
+
+    async def ask(self, question: dict[str, Any], ticket: Ticket) -> dict[str, Any]:
+        ticket.enter(self.state)
+        try:
+            await self.gate.wait()
+        except asyncio.CancelledError:
+            self.given_up += 1
+            raise
+        return json.loads(json.dumps(answer(self.player, question)))
+
+
+def drive(
+    drive_it: Callable[[Pilot[None], Terminal], Coroutine[Any, Any, None]],
+    game: PlayedGame,
+    agent: Any = None,
+    size: tuple[int, int] = (80, 24),
+) -> None:
+    async def run() -> None:
+        app = Terminal(game, agent() if agent else None)
+        async with app.run_test(size=size) as pilot:
+            await drive_it(pilot, app)
+
+    asyncio.run(run())
+
+
+def shown(app: Terminal, name: str) -> str:
+    return str(app.query_one(f"#{name}", Static).content)
+
+
+async def until(pilot: Pilot[None], is_true: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if is_true():
+            return
+        await pilot.pause(0.01)
+    raise AssertionError("it does not become true")
+
+
+def tiles_of(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", text)]
+
+
+def test_twenty_moves_by_keys_and_back():
+    """Spawn t is the first draw of stream (seed, t); every board is on the screen, with its score."""
+    rows, columns, seed = 3, 4, 2**32 - 1
+
+    async def keys(pilot: Pilot[None], app: Terminal) -> None:
+        board: rules.Board = ((0,) * columns,) * rows
+        for number in range(2):
+            board = rules.spawn(board, splitmix.Spawns(splitmix.stream(seed, number)).draw(board))
+        score, history = 0, []
+        for moves in range(20):
+            assert positions.as_board(app.game.state.levels) == board
+            legal = [key for key in KEYS if rules.legal_actions(board)[NAMES.index(KEYS[key])]]
+            key = legal[moves % len(legal)]
+            history.append((board, score))
+            board, reward = rules.afterstate(board, NAMES.index(KEYS[key]))
+            board = rules.spawn(board, splitmix.Spawns(splitmix.stream(seed, 2 + moves)).draw(board))
+            score += reward
+            await pilot.press(key)
+            assert app.game.state[1:3] == (score, moves + 1)
+            assert tiles_of(shown(app, "board")) == [2**cell for cell in rules.cells(board) if cell]
+            assert f"score {score:,}   moves {moves + 1}" in shown(app, "numbers")
+        assert positions.as_board(app.game.state.levels) == board
+        for board, score in reversed(history):
+            await pilot.press("u")
+            assert (positions.as_board(app.game.state.levels), app.game.state.score) == (board, score)
+        await pilot.press("u")
+        assert app.game.state.moves == 0
+        await pilot.press("r")
+        assert app.game.seed == (seed + 1) % 2**32
+
+    drive(keys, PlayedGame(rows, columns, seed))
+
+
+def test_a_move_that_is_not_legal_changes_nothing():
+    async def keys(pilot: Pilot[None], app: Terminal) -> None:
+        name = next(name for name in NAMES if name not in app.game.legal)
+        await pilot.press(name)
+        assert app.game.state.moves == 0
+        assert shown(app, "state") == f"{name} is not legal"
+
+    game = PlayedGame(2, 2, 0)
+    while len(game.legal) == 4:
+        game = PlayedGame(2, 2, game.seed + 1)
+    drive(keys, game)
+
+
+def test_without_a_player_there_is_no_advice():
+    async def keys(pilot: Pilot[None], app: Terminal) -> None:
+        await pilot.press("space", "p", "v", "plus")
+        assert app.game.state.moves == 0
+        assert (shown(app, "advice"), shown(app, "numbers")) == ("", "score 0   moves 0")
+        assert "play" not in shown(app, "keys")
+
+    drive(keys, PlayedGame(4, 4, 1))
+
+
+def test_the_advice_is_that_of_moves(capsys: pytest.CaptureFixture[str]):
+    seen = []
+
+    async def keys(pilot: Pilot[None], app: Terminal) -> None:
+        for _ in range(3):
+            await until(pilot, lambda: app.game.state.moves in app.known)
+            seen.append((app.game.position, app.known[app.game.state.moves]["advice"], shown(app, "advice")))
+            await pilot.press(app.game.legal[0])
+        await pilot.press("v")
+        assert shown(app, "advice") == ""
+
+    drive(keys, PlayedGame(2, 3, 5), lambda: Here(load_player("heuristic", Options(plies=2), "2x3")))
+    for position, advice, text in seen:
+        words = ["--board", "2x3", "--plies", "2", "--position", position]
+        assert main(["moves", "heuristic", *words, "--json"]) == 0
+        expected = json.loads(capsys.readouterr().out.splitlines()[-1])
+        assert advice == expected
+        assert f"plays {expected['action']}" in text
+        for name in NAMES:
+            line = next(line for line in text.splitlines() if name in line.split())
+            found = [float(number.replace(",", "")) for number in re.findall(r"-?\d[\d,.]*", line)]
+            if name in expected["moves"]:
+                reward, value, ply = expected["moves"][name].values()
+                assert found == [reward, pytest.approx(value, abs=0.51), ply]
+            else:
+                assert "not legal" in line
+
+
+def test_steps_and_play_make_the_moves_of_the_player_until_the_game_is_over():
+    async def keys(pilot: Pilot[None], app: Terminal) -> None:
+        for moves in range(2):
+            await until(pilot, lambda: app.game.state.moves in app.known)
+            action = app.known[moves]["advice"]["action"]
+            after = PlayedGame(2, 2, 3)
+            for one in range(moves):
+                after.move(app.known[one]["advice"]["action"])
+            after.move(action)
+            await pilot.press("space")
+            await until(pilot, lambda: app.game.state.moves == moves + 1)  # noqa: B023
+            np.testing.assert_array_equal(app.game.state.levels, after.state.levels)
+        await pilot.press(*["plus"] * 9, "p")
+        await until(pilot, lambda: app.game.is_over)
+        game = app.game
+        assert f"the game is over: score {game.state.score:,} in {game.state.moves:,} moves" in shown(app, "state")
+        await until(pilot, lambda: not app.is_playing)
+        assert not any(rules.legal_actions(positions.as_board(game.state.levels)))
+        assert summary(game, "greedy", "2x2") == (
+            f"score {game.state.score}, {game.state.moves} moves, largest tile {2 ** game.state.levels.max()}"
+            ", the game is over\nthe same spawns again: muzero2048 play greedy --board 2x2 --seed 3"
+        )
+
+    drive(keys, PlayedGame(2, 2, 3), Here)
+
+
+def test_another_move_than_that_of_the_player_forgets_what_was_known_ahead():
+    async def keys(pilot: Pilot[None], app: Terminal) -> None:
+        app.speed_place = 4
+        await pilot.press("p")
+        await until(pilot, lambda: app.game.state.moves > 0)
+        await pilot.press("space")  # pauses
+        assert not app.is_playing
+        moves = app.game.state.moves
+        other = next(name for name in app.game.legal if name != app.known[moves]["advice"]["action"])
+        await pilot.press(other)
+        await until(pilot, lambda: moves + 1 in app.known)
+        assert app.known[moves + 1]["advice"]["position"] == app.game.position
+        await pilot.press("u")
+        assert app.known[moves]["advice"]["position"] == app.game.position
+
+    drive(keys, PlayedGame(4, 4, 3), lambda: Here(load_player("greedy", Options())))
+
+
+def test_a_slow_search_stops_neither_the_screen_nor_moves_nor_the_end():
+    async def keys(pilot: Pilot[None], app: Terminal) -> None:
+        agent: Any = app.agent
+        await until(pilot, lambda: "searching" in shown(app, "state"))
+        before = shown(app, "state")
+        await until(pilot, lambda: shown(app, "state") != before)  # the time goes on
+        for moves in range(1, 4):
+            await pilot.press(app.game.legal[0])
+            assert app.game.state.moves == moves
+            await until(pilot, lambda: agent.given_up == moves)  # noqa: B023
+        agent.gate.set()
+        await until(pilot, lambda: bool(app.known))
+        assert [(number, step["advice"]["position"]) for number, step in app.known.items()] == [(3, app.game.position)]
+        agent.gate.clear()
+        await pilot.press("p")
+        await until(pilot, lambda: app.game.state.moves == 4)  # known, and then it waits for the next one
+        assert "played" in shown(app, "advice")
+
+    def slow() -> Here:
+        agent = Here(load_player("greedy", Options()))
+        agent.gate.clear()
+        return agent
+
+    began = time.monotonic()
+    drive(keys, PlayedGame(4, 4, 3), slow)
+    assert time.monotonic() - began < 60
+
+
+def test_loading_goes_on_after_a_move_and_its_answer_is_dropped():
+    """Otherwise a player that loads slowly would be loaded anew with each move."""
+
+    async def keys(pilot: Pilot[None], app: Terminal) -> None:
+        agent: Any = app.agent
+        await until(pilot, lambda: "loading" in shown(app, "state"))
+        await pilot.press(app.game.legal[0])
+        await pilot.pause(0.2)
+        assert (app.game.state.moves, agent.given_up) == (1, 0)
+        agent.gate.set()
+        await until(pilot, lambda: bool(app.known))
+        assert list(app.known) == [1]
+        await pilot.press("u")
+        await until(pilot, lambda: 0 in app.known)
+
+    def loading() -> Here:
+        agent = Here()
+        agent.state = "loading"
+        agent.gate.clear()
+        return agent
+
+    drive(keys, PlayedGame(2, 2, 3), loading)
+
+
+def test_what_is_wrong_with_a_player_is_said():
+    class Broken(Here):
+        async def ask(self, question: dict[str, Any], ticket: Ticket) -> dict[str, Any]:
+            raise UserError("the tables are gone")
+
+    async def keys(pilot: Pilot[None], app: Terminal) -> None:
+        await until(pilot, lambda: shown(app, "state") == "the tables are gone")
+        await pilot.press("p")
+        await until(pilot, lambda: not app.is_playing)
+        await pilot.press(app.game.legal[0])
+        assert app.game.state.moves == 1
+
+    drive(keys, PlayedGame(4, 4, 3), Broken)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_every_tile_shows_its_number(cell: tuple[int, int]):
+    levels = np.arange(16).reshape(4, 4) + 2
+    levels[0, 0] = 0
+    lines = board_text(levels, None, cell).plain.splitlines()
+    assert {len(line) for line in lines} == {board_size(4, 4, cell)[0]}
+    assert len(lines) == board_size(4, 4, cell)[1]
+    assert tiles_of("\n".join(lines)) == [2**level for level in range(3, 18)]
+
+
+def test_the_board_and_the_advice_fit_an_ordinary_terminal():
+    async def keys(pilot: Pilot[None], app: Terminal) -> None:
+        await until(pilot, lambda: bool(app.known))
+        await pilot.pause()
+        for name in ("title", "numbers", "board", "advice", "state", "keys"):
+            region = app.query_one(f"#{name}").region
+            assert region.right <= 80
+            assert region.bottom <= 24
+        assert app.query_one("#board").region.height == 17
+        assert app.query_one("#state").region.bottom <= app.query_one("#keys").region.y
+
+    drive(keys, PlayedGame(4, 4, 3), lambda: Here(load_player("greedy", Options())))
+
+
+def test_bars():
+    """Of 8 columns, in steps of a half; from 0 where that shows differences, else from a little below the lowest."""
+    assert [bar(share, 8) for share in (-1.0, 0.0, 1 / 16, 0.5, 1.0, 2.0)] == ["", "", "╸", "━" * 4, "━" * 8, "━" * 8]
+    assert scale_of([10.0, 100.0]) == (0, 100)
+    assert scale_of([90.0, 100.0]) == (88, 100)
+    assert scale_of([-100.0, 100.0]) == (-140, 100)
+    assert scale_of([5.0, 5.0]) == (4, 5)
+    moves = {"up": {"reward": 0, "value": 50.5, "visits": 30}, "left": {"reward": 4, "value": 100.0, "visits": 10}}
+    text = advice_text(
+        {"action": "left", "moves": moves, "line": ["left 2@(1,1)"]}, 2500.0, 38, False
+    ).plain.splitlines()
+    assert text[1].split() == ["↑", "up", "0", "50.5", "30"]
+    assert text[2].split() == ["━" * 10, "━" * 6]  # halves of 20 columns, three quarters of 8
+    assert text[7].split() == ["←", "left", "4", "100", "10", "◄"]
+    assert text[8].split() == ["━" * 20, "━" * 2]
+    assert text[10:] == [
+        "plays left · 40 visits · 2.5 s",
+        "expects left 2@(1,1)",
+        "bars of value from 0 to 100 points",
+    ]
+
+
+def test_a_player_is_chosen_as_moves_chooses_it(tmp_path: Path):
+    config = tmp_path / "tiny.yaml"
+    config.write_text(
+        "learner: ntuple\nrun: {name: tiny, group: tiny, final_games: 2}\n"
+        'ntuple: {rows: 2, columns: 3, network: "0134,1245", env_steps: 2000, report_env_steps: 1000, threads: 1}\n'
+    )
+    assert main(["train", str(config)]) == 0
+    choice = choose("runs/tiny", None, Options("expectimax", plies=2))
+    player = choice.load()
+    assert (choice.board, player.name) == ("2x3", "tiny, expectimax-p2")
+    with pytest.raises(UserError, match="--board is for"):
+        choose("runs/tiny", "4x4", Options())
+    with pytest.raises(UserError, match="--plies 2 is of expectimax"):
+        choose("runs/tiny", None, Options(plies=2))
+    with pytest.raises(UserError, match="random does not search"):
+        choose("random", None, Options(plies=2))
+
+
+@pytest.mark.parametrize("words", [[], ["greedy"], ["search.plies=3"]])
+def test_without_a_terminal_there_is_one_line(words: list[str], capsys: pytest.CaptureFixture[str]):
+    assert main(["play", *words]) == 2
+    assert capsys.readouterr().err == (
+        "error: play needs a terminal: do not redirect its input or output (over ssh: ssh -t)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["--seed", "-1"], "--seed is -1; give 0 to 4294967295"),
+        (["--search", "mcts"], "a search needs a player: give a RUN or leave out --search mcts"),
+        (["search.c=1"], "a search needs a player: give a RUN or leave out search.c=1"),
+        (["--board", "5x5"], "cannot read the board '5x5'"),
+        (["nothing"], "there is no nothing"),
+    ],
+)
+def test_mistakes_end_before_the_screen(
+    words: list[str], line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("TERM", "xterm")
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+    assert main(["play", *words]) == 2
+    assert f"error: {line}" in capsys.readouterr().err
+
+
+def test_in_a_terminal_a_player_in_its_process_plays_a_game():
+    """The whole command in a terminal without colours: a game of 2x2 to its end, then q."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "launch", "play", "random", "--board", "2x2", "--seed", "3"]
+    env = os.environ | {"TERM": "vt100", "NO_COLOR": "1", "COLUMNS": "80", "LINES": "24"}
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=ROOT, env=env)
+    os.close(theirs)
+    text = ""
+
+    def read_until(word: str) -> None:
+        nonlocal text
+        while word not in text:
+            text += os.read(ours, 2**16).decode(errors="replace")
+
+    try:
+        read_until("plays ")  # the advice: the process of the player works
+        os.write(ours, b"+++++p")
+        read_until("the game is over")
+        os.write(ours, b"q")
+        read_until("--seed 3")
+        assert process.wait() == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    assert "the same spawns again: muzero2048 play random --board 2x2 --seed 3" in text
+    assert re.search(r"score [\d,]+, \d+ moves, largest tile \d+, the game is over", text)
+    assert "Traceback" not in text
+
+
+def test_what_a_process_prints_goes_to_the_log(tmp_path: Path):
+    """A library that prints while a player is loaded or searches would damage the screen."""
+
+    class Loud(Choice):
+        def load(self) -> LoadedPlayer:
+            os.write(1, b"one\n")
+            os.write(2, b"two\n")
+            raise UserError("no player")
+
+    ours, theirs = multiprocessing.Pipe()
+    saved = [os.dup(descriptor) for descriptor in (1, 2)]
+    try:
+        run_agent(theirs, Loud("greedy", "2x2", Options()), tmp_path / "log")
+    finally:
+        for descriptor, old in zip((1, 2), saved, strict=True):
+            os.dup2(old, descriptor)
+            os.close(old)
+    assert (tmp_path / "log").read_text() == "one\ntwo\n"
+    assert json.loads(ours.recv_bytes()) == {"error": "no player"}
+    ours.close()
+    theirs.close()
