@@ -4,8 +4,11 @@ Questions and answers are JSON objects. The process is ended from outside, also 
 """
 
 import json
+import multiprocessing
+import os
+import threading
 import time
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +35,7 @@ def run_agent(connection: Connection, choice: "Choice") -> None:
         connection: to the server.
         choice: the player.
     """
+    threading.Thread(target=_end_with_server, daemon=True).start()
     try:
         analyst = choice.load()
     except LaunchError as error:
@@ -83,6 +87,14 @@ def answer(analyst: "Analyst", question: dict[str, Any]) -> dict[str, Any]:
 def advice_seed(seed: int, moves: int) -> int:
     """Return the seed of a player that draws random numbers: the number of moves plus the seed, in 32 bits."""
     return (seed + moves) % SEEDS
+
+
+def _end_with_server() -> None:
+    """End this process when the server was killed, also in the middle of a search: kernels do not hold the GIL."""
+    server = multiprocessing.parent_process()
+    if server is not None:
+        wait([server.sentinel])
+        os._exit(0)
 
 
 def _send(connection: Connection, message: dict[str, Any]) -> None:
