@@ -4,9 +4,11 @@ Questions and answers are JSON objects. The process is ended from outside, also 
 """
 
 import json
+import multiprocessing
 import os
+import threading
 import time
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +41,7 @@ def run_agent(connection: Connection, choice: "Choice", log: Path | None = None)
         with log.open("ab") as file:
             for descriptor in (1, 2):
                 os.dup2(file.fileno(), descriptor)
+    threading.Thread(target=_end_with_server, daemon=True).start()
     try:
         analyst = choice.load()
     except LaunchError as error:
@@ -90,6 +93,14 @@ def answer(analyst: "LoadedPlayer", question: dict[str, Any]) -> dict[str, Any]:
 def advice_seed(seed: int, moves: int) -> int:
     """Return the seed of a player that draws random numbers: the number of moves plus the seed, in 32 bits."""
     return (seed + moves) % SEEDS
+
+
+def _end_with_server() -> None:
+    """End this process when the server was killed, also in the middle of a search: kernels do not hold the GIL."""
+    server = multiprocessing.parent_process()
+    if server is not None:
+        wait([server.sentinel])
+        os._exit(0)
 
 
 def _send(connection: Connection, message: dict[str, Any]) -> None:
