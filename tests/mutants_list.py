@@ -896,10 +896,10 @@ COMPARISON = (
 
 PLAY = (
     Mutant(
-        "moves-asked-for-ahead-are-those-of-the-first-board",
+        "advice-about-the-board-before-is-shown-to-a-person",
         "launch/viewing/terminal.py",
-        '(moves + i, step["advice"]["position"]): step',
-        "(moves + i, position): step",
+        "if self.is_playing and self.place not in self.known else",
+        "if self.place not in self.known else",
         ("launch/viewing/test_terminal.py",),
     ),
     Mutant(

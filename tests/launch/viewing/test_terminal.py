@@ -235,6 +235,8 @@ def test_a_slow_search_stops_neither_the_screen_nor_moves_nor_the_end():
         await pilot.press("p")
         await until(pilot, lambda: app.game.state.moves == 4)  # known, and then it waits for the next one
         assert "played" in shown(app, "advice")
+        await pilot.press("p")
+        assert (app.is_playing, shown(app, "advice")) == (False, "")
 
     def slow() -> Here:
         agent = Here(load_player("greedy", Options()))
