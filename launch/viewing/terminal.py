@@ -5,15 +5,8 @@ The player runs in a process of its own (agents.py), so a slow search stops neit
 
 import asyncio
 import math
-import os
-import random
-import shlex
-import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from multiprocessing import resource_tracker
-from pathlib import Path
 from typing import Any, ClassVar
 
 from rich.text import Text
@@ -26,14 +19,8 @@ from textual.widgets import Static
 from textual.worker import Worker
 
 from launch.errors import UserError
-from launch.evaluation.loading import BOARD, UNTRAINED, check_has_board, load_player
-from launch.evaluation.notation import parse_board
-from launch.evaluation.search_options import Options, resolve
-from launch.evaluation.seeds import check_seed
-from launch.run import checkpoints
 from launch.viewing.agent_process import SEEDS
 from launch.viewing.agents import Agent, Ticket
-from launch.viewing.catalogue import Choice
 from launch.viewing.played_game import PlayedGame
 from launch.viewing.terminal_text import ACCENT, CELLS, SOFT, advice_text, board_size, board_text
 
@@ -47,7 +34,8 @@ REPORT_SECONDS = 0.1  # between two reports of a search that lasts
 SHORT_SECONDS = 0.4  # a search that lasts less is not reported
 ADVICE_WIDTH = 40  # least columns of the advice; in a narrower terminal it is under the board
 OTHER_LINES = 5  # of the terminal, above and under the board
-SHORT_SEEDS = 10**6  # a seed that is drawn is short enough to type
+
+Place = tuple[int, str]  # a board of a game: the moves that were made, and its position
 
 KEYS = "arrows or WASD move · u take back · r new game · q quit"
 AGENT_KEYS = "space step · p play or pause · + - speed · v advice"
@@ -91,9 +79,11 @@ class Terminal(App[None]):
         """
         super().__init__()
         self.game, self.agent = game, agent
-        self.known: dict[int, dict[str, Any]] = {}  # by number of moves: what the player says of that board
+        self.known: dict[Place, dict[str, Any]] = {}  # what the player says of boards: steps of `answer`
         self.is_advising, self.is_playing, self.speed_place = True, False, SPEED
         self._agent_name, self._said, self._is_bad = "", "", False
+        self._before: Place | None = None  # the board before the last move
+        self._drawn: dict[str, Text] = {}  # by widget
         self._request: asyncio.Task[None] | None = None  # the question about the board that is shown
         self._ticket = Ticket()
         self._requests: set[asyncio.Task[None]] = set()  # with those that were given up and have not ended
@@ -161,11 +151,10 @@ class Terminal(App[None]):
 
     def action_step(self) -> None:
         """Let the player make one move; while it plays, pause."""
-        if self.is_playing or self.agent is None:
-            self._pause()
-        elif self._worker is None or self._worker.is_finished:
+        if self.is_playing:
+            self.action_play()
+        elif self.agent is not None and (self._worker is None or self._worker.is_finished):
             self._worker = self.run_worker(self._step())
-        self._show_state()
 
     def action_play(self) -> None:
         """Let the player play, or pause."""
@@ -174,6 +163,8 @@ class Terminal(App[None]):
         if self.agent is not None and not was_playing and not self.game.is_over:
             self.is_playing = True
             self._worker = self.run_worker(self._play())
+        else:
+            self._ask_advice()
         self._show()
 
     def action_speed(self, change: int) -> None:
@@ -189,13 +180,16 @@ class Terminal(App[None]):
 
     # ---- the game
 
+    @property
+    def place(self) -> Place:
+        """The board that is shown."""
+        return self.game.state.moves, self.game.position
+
     def _make(self, name: str) -> None:
-        """Make a legal move; what is known of later boards holds only if it is the move of the player."""
-        moves = self.game.state.moves
-        if moves not in self.known:
+        """Make a legal move."""
+        if self.place not in self.known:
             self._give_up()
-        elif self.known[moves]["advice"]["action"] != name:
-            self.known = {number: step for number, step in self.known.items() if number <= moves}
+        self._before = self.place
         reward = self.game.move(name)
         self._say(f"{name}, plus {reward:,}")
         if self.game.is_over:
@@ -203,9 +197,8 @@ class Terminal(App[None]):
             self._say(f"the game is over: score {score:,} in {moves:,} moves; u takes back, r opens a new game")
 
     async def _step(self) -> None:
-        state = self.game.state
-        if not self.game.is_over and await self._know(0) and self.game.state is state:
-            self._make(self.known[state.moves]["advice"]["action"])
+        if not self.game.is_over and await self._know(0):
+            self._make(self.known[self.place]["advice"]["action"])
             self._show()
             self._ask_advice()
 
@@ -220,10 +213,10 @@ class Terminal(App[None]):
                 last = time.monotonic() - 1
             due = min(MOST_STEPS_A_FRAME, math.floor(min((time.monotonic() - last) * speed, MOST_STEPS_A_FRAME)))
             for made in range(due):
-                if self.game.is_over or self.game.state.moves not in self.known:
+                if self.game.is_over or self.place not in self.known:
                     due = made
                     break
-                self._make(self.known[self.game.state.moves]["advice"]["action"])
+                self._make(self.known[self.place]["advice"]["action"])
             last = max(last + due / speed, time.monotonic() - 1 / speed)
             self._show()
             await asyncio.sleep(FRAME_SECONDS)
@@ -251,8 +244,7 @@ class Terminal(App[None]):
         Returns:
             Whether the player said something of the board.
         """
-        moves = self.game.state.moves
-        if moves not in self.known:
+        if self.place not in self.known:
             if self._request is None:
                 self._ticket = Ticket()
                 self._request = asyncio.create_task(self._ask(count))
@@ -263,13 +255,12 @@ class Terminal(App[None]):
             if request.cancelled():
                 return False
             request.result()
-        return moves in self.known
+        return self.place in self.known
 
     async def _ask(self, count: int) -> None:
         assert self.agent is not None
-        moves = self.game.state.moves
+        (moves, position), seed = self.place, self.game.seed
         board = f"{self.game.rows}x{self.game.columns}"
-        position, seed = self.game.position, self.game.seed
         question = {"board": board, "position": position, "seed": seed, "moves": moves, "count": count}
         answer, trouble = None, ""
         try:
@@ -283,7 +274,7 @@ class Terminal(App[None]):
             self._say(trouble, is_bad=True)
         else:
             self._agent_name = answer["name"]
-            self.known |= {moves + i: step for i, step in enumerate(answer["steps"])}
+            self.known |= {(moves + i, step["advice"]["position"]): step for i, step in enumerate(answer["steps"])}
         self._show()
 
     def _give_up(self) -> None:
@@ -302,9 +293,8 @@ class Terminal(App[None]):
             return
         game, state = self.game, self.game.state
         name = f" · {self._agent_name}" if self._agent_name else ""
-        self.query_one("#title", Static).update(
-            Text.assemble(("muzero2048", "bold"), (f" · {game.rows}x{game.columns} · seed {game.seed}{name}", SOFT))
-        )
+        title = f" · {game.rows}x{game.columns} · seed {game.seed}{name}"
+        self._draw("title", Text.assemble(("muzero2048", "bold"), (title, SOFT)))
         width, height = self.size.width - 2, self.size.height - OTHER_LINES
         is_shown = self.agent is not None and self.is_advising
         sizes = [(cell, *board_size(game.rows, game.columns, cell)) for cell in CELLS]
@@ -312,21 +302,18 @@ class Terminal(App[None]):
         cell, taken, _ = fitting[0] if fitting else sizes[-1]
         is_narrow = taken + 2 + ADVICE_WIDTH > width
         self.query_one("#field").set_class(is_narrow, "narrow")
-        self.query_one("#board", Static).update(board_text(state.levels, state.spawn, cell))
-        self.query_one("#advice", Static).update(
-            self._advice(width if is_narrow else width - taken - 2) if is_shown else ""
-        )
+        self._draw("board", board_text(state.levels, state.spawn, cell))
+        self._draw("advice", self._advice(width if is_narrow else width - taken - 2) if is_shown else Text())
         self._show_numbers()
         self._show_state()
 
     def _advice(self, width: int) -> Text:
         """Return what is known of this board; while the player searches for its next move, of the board before."""
-        moves = self.game.state.moves
-        place = moves if moves in self.known or not self.is_playing else moves - 1
-        if place not in self.known:
+        place = self._before if self.is_playing and self.place not in self.known else self.place
+        step = self.known.get(place) if place is not None else None
+        if step is None:
             return Text()
-        step = self.known[place]
-        return advice_text(step["advice"], step["milliseconds"], width, is_made=place != moves)
+        return advice_text(step["advice"], step["milliseconds"], width, is_made=place != self.place)
 
     def _show_numbers(self) -> None:
         state, speed = self.game.state, SPEEDS[self.speed_place]
@@ -335,7 +322,7 @@ class Terminal(App[None]):
             pace = f"{speed:g} / s" if math.isfinite(speed) else "fastest"
             text.append(f"   speed {pace}", SOFT)
             text.append("   playing" if self.is_playing else "", ACCENT)
-        self.query_one("#numbers", Static).update(text)
+        self._draw("numbers", text)
 
     def _show_state(self) -> None:
         """Show what the player does if it lasts; otherwise what was said last."""
@@ -343,7 +330,13 @@ class Terminal(App[None]):
         is_busy = self._request is not None and report["seconds"] > SHORT_SECONDS
         text = Text(f"{report['state']} {report['seconds']:.1f} s") if is_busy else Text(self._said)
         text.stylize("bold" if self._is_bad or self.game.is_over else "")
-        self.query_one("#state", Static).update(text)
+        self._draw("state", text)
+
+    def _draw(self, name: str, text: Text) -> None:
+        """Draw a widget if its text is another one than before: over ssh each update counts."""
+        if self._drawn.get(name) != text:
+            self._drawn[name] = text
+            self.query_one(f"#{name}", Static).update(text)
 
 
 async def _cancel_loaded(request: "asyncio.Task[None]", ticket: Ticket) -> None:
@@ -357,79 +350,3 @@ def _cancel(request: "asyncio.Task[None]") -> None:
     """Cancel a question once: `Agent.ask` takes care of its process meanwhile."""
     if not request.cancelling():
         request.cancel()
-
-
-def choose(path: str, board: str | None, options: Options) -> Choice:
-    """Return the player of a command line.
-
-    Args:
-        path: a run folder, a checkpoint, or random, greedy or heuristic.
-        board: "HxW" of a player without training; None: 4x4.
-        options: of the search.
-
-    Returns:
-        The player, which is loaded later.
-
-    Raises:
-        UserError: as in `load_player`.
-    """
-    check_has_board([path], board)
-    if path in UNTRAINED:
-        load_player(path, options, board)
-        return Choice(path, board or BOARD, options)
-    checkpoint = checkpoints.find_checkpoint(Path(path))
-    experiment, _ = checkpoints.read_checkpoint(checkpoint)
-    resolve(experiment, options, checkpoint)
-    return Choice(str(checkpoint), f"{experiment.settings.rows}x{experiment.settings.columns}", options)
-
-
-def play(path: str | None, board: str | None, seed: int | None, options: Options) -> None:
-    """Play a game in the terminal; at its end, print the score and the command of the same game.
-
-    Args:
-        path: of the player, see `choose`; None: the game alone.
-        board: "HxW" of the game alone or of a player without training; None: 4x4.
-        seed: of the spawns; None: a new one.
-        options: of the player's search.
-
-    Raises:
-        UserError: there is no terminal, an option is out of range, or the player cannot be loaded.
-    """
-    if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()) or os.environ.get("TERM") == "dumb":
-        raise UserError("play needs a terminal: do not redirect its input or output (over ssh: ssh -t)")
-    check_seed(seed)
-    if path is None and options.words():
-        raise UserError(f"a search needs a player: give a RUN or leave out {' '.join(options.words())}")
-    choice = None if path is None else choose(path, board, options)
-    shape = choice.board if choice else board or BOARD
-    game = PlayedGame(*parse_board(shape), random.randrange(SHORT_SEEDS) if seed is None else seed)
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder, "log")
-        log.touch()
-        resource_tracker.ensure_running()  # it needs the stderr that the screen takes
-        terminal = Terminal(game, Agent(choice, log) if choice else None)
-        terminal.run(mouse=False)
-        sys.stderr.write(log.read_text(encoding="utf-8", errors="replace"))
-    if terminal.return_code:
-        raise UserError("the screen ended by an error")
-    print(summary(terminal.game, path, board))
-
-
-def summary(game: PlayedGame, path: str | None, board: str | None) -> str:
-    """Return the lines that end the command.
-
-    Args:
-        game: as it was left.
-        path: of the command line.
-        board: of the command line.
-
-    Returns:
-        The result, and the command that opens the same game.
-    """
-    state = game.state
-    words = ["muzero2048", "play", *([path] if path else []), *(["--board", board] if board else [])]
-    return (
-        f"score {state.score:,}, {state.moves:,} moves, largest tile {2 ** int(state.levels.max()):,}"
-        f"{', the game is over' if game.is_over else ''}\n"
-        f"the same spawns again: {shlex.join([*words, '--seed', str(game.seed)])}"
-    )

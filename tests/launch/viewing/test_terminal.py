@@ -27,8 +27,9 @@ from launch.evaluation.search_options import Options
 from launch.viewing.agent_process import answer, run_agent
 from launch.viewing.agents import Agent, Ticket
 from launch.viewing.catalogue import Choice
+from launch.viewing.play import choose, summary
 from launch.viewing.played_game import PlayedGame
-from launch.viewing.terminal import Terminal, choose, summary
+from launch.viewing.terminal import Terminal
 from launch.viewing.terminal_text import CELLS, advice_text, bar, board_size, board_text, scale_of
 
 KEYS = {"up": "up", "w": "up", "right": "right", "d": "right", "down": "down", "s": "down", "left": "left", "a": "left"}
@@ -145,8 +146,8 @@ def test_the_advice_is_that_of_moves(capsys: pytest.CaptureFixture[str]):
 
     async def keys(pilot: Pilot[None], app: Terminal) -> None:
         for _ in range(3):
-            await until(pilot, lambda: app.game.state.moves in app.known)
-            seen.append((app.game.position, app.known[app.game.state.moves]["advice"], shown(app, "advice")))
+            await until(pilot, lambda: app.place in app.known)
+            seen.append((app.game.position, app.known[app.place]["advice"], shown(app, "advice")))
             await pilot.press(app.game.legal[0])
         await pilot.press("v")
         assert shown(app, "advice") == ""
@@ -170,22 +171,21 @@ def test_the_advice_is_that_of_moves(capsys: pytest.CaptureFixture[str]):
 
 def test_steps_and_play_make_the_moves_of_the_player_until_the_game_is_over():
     async def keys(pilot: Pilot[None], app: Terminal) -> None:
-        for moves in range(2):
-            await until(pilot, lambda: app.game.state.moves in app.known)
-            action = app.known[moves]["advice"]["action"]
-            after = PlayedGame(2, 2, 3)
-            for one in range(moves):
-                after.move(app.known[one]["advice"]["action"])
-            after.move(action)
+        expected = PlayedGame(2, 2, 3)
+        for moves in range(3):
+            await until(pilot, lambda: app.place in app.known)
+            expected.move(app.known[app.place]["advice"]["action"])
             await pilot.press("space")
-            await until(pilot, lambda: app.game.state.moves == moves + 1)  # noqa: B023
-            np.testing.assert_array_equal(app.game.state.levels, after.state.levels)
+            await until(pilot, lambda: app.game.state.moves > moves)  # noqa: B023
+            assert app.place == (moves + 1, expected.position)
         await pilot.press(*["plus"] * 9, "p")
-        await until(pilot, lambda: app.game.is_over)
+        await until(pilot, lambda: app.game.is_over and not app.is_playing)
         game = app.game
-        assert f"the game is over: score {game.state.score:,} in {game.state.moves:,} moves" in shown(app, "state")
-        await until(pilot, lambda: not app.is_playing)
+        while not expected.is_over:
+            expected.move(app.known[expected.state.moves, expected.position]["advice"]["action"])
+        assert (game.position, game.state[1:3]) == (expected.position, expected.state[1:3])
         assert not any(rules.legal_actions(positions.as_board(game.state.levels)))
+        assert f"the game is over: score {game.state.score:,} in {game.state.moves:,} moves" in shown(app, "state")
         assert summary(game, "greedy", "2x2") == (
             f"score {game.state.score}, {game.state.moves} moves, largest tile {2 ** game.state.levels.max()}"
             ", the game is over\nthe same spawns again: muzero2048 play greedy --board 2x2 --seed 3"
@@ -194,20 +194,26 @@ def test_steps_and_play_make_the_moves_of_the_player_until_the_game_is_over():
     drive(keys, PlayedGame(2, 2, 3), Here)
 
 
-def test_another_move_than_that_of_the_player_forgets_what_was_known_ahead():
+def test_advice_is_about_the_board_that_is_shown():
+    """Also where moves were asked for ahead, and other ones were made and taken back."""
+
     async def keys(pilot: Pilot[None], app: Terminal) -> None:
-        app.speed_place = 4
+        async def check(*names: str) -> None:
+            await pilot.press(*names)
+            await until(pilot, lambda: app.place in app.known)
+            assert app.known[app.place]["advice"]["position"] == app.game.position
+
         await pilot.press("p")
         await until(pilot, lambda: app.game.state.moves > 0)
         await pilot.press("space")  # pauses
         assert not app.is_playing
-        moves = app.game.state.moves
-        other = next(name for name in app.game.legal if name != app.known[moves]["advice"]["action"])
-        await pilot.press(other)
-        await until(pilot, lambda: moves + 1 in app.known)
-        assert app.known[moves + 1]["advice"]["position"] == app.game.position
-        await pilot.press("u")
-        assert app.known[moves]["advice"]["position"] == app.game.position
+        await check()
+        asked = app.known[app.place]["advice"]["action"]
+        other = next(name for name in app.game.legal if name != asked)
+        await check(other)
+        await check("u")
+        await check(asked)
+        await check("u")
 
     drive(keys, PlayedGame(4, 4, 3), lambda: Here(load_player("greedy", Options())))
 
@@ -224,11 +230,13 @@ def test_a_slow_search_stops_neither_the_screen_nor_moves_nor_the_end():
             await until(pilot, lambda: agent.given_up == moves)  # noqa: B023
         agent.gate.set()
         await until(pilot, lambda: bool(app.known))
-        assert [(number, step["advice"]["position"]) for number, step in app.known.items()] == [(3, app.game.position)]
+        assert [*app.known] == [(3, app.game.position)]
         agent.gate.clear()
         await pilot.press("p")
         await until(pilot, lambda: app.game.state.moves == 4)  # known, and then it waits for the next one
         assert "played" in shown(app, "advice")
+        await pilot.press("p")
+        assert (app.is_playing, shown(app, "advice")) == (False, "")
 
     def slow() -> Here:
         agent = Here(load_player("greedy", Options()))
@@ -251,9 +259,9 @@ def test_loading_goes_on_after_a_move_and_its_answer_is_dropped():
         assert (app.game.state.moves, agent.given_up) == (1, 0)
         agent.gate.set()
         await until(pilot, lambda: bool(app.known))
-        assert list(app.known) == [1]
+        assert [*app.known] == [app.place]
         await pilot.press("u")
-        await until(pilot, lambda: 0 in app.known)
+        await until(pilot, lambda: app.place in app.known)
 
     def loading() -> Here:
         agent = Here()
