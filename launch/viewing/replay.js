@@ -12,9 +12,9 @@
   const element = (id) => document.getElementById(id);
   const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
   const fine = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
-  const exact = new Intl.NumberFormat("en", { maximumFractionDigits: 3 });
+  const cents = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
   const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
-  const points = (value) => (Math.abs(value) < 100 ? exact : fine).format(value);
+  const points = (value) => (Math.abs(value) < 1000 ? cents : whole).format(value);
 
   const data = JSON.parse(element("data").textContent);
   const { cells, made, spawn, reward } = Object.fromEntries(
@@ -89,7 +89,7 @@
     tables[name] = makeMoves(element(name));
     const title = name === "own" ? "player" : "judge";
     element(`${name}-name`).textContent = view ? `${title}: ${view.name}` : "points of the moves";
-    element(name).classList.toggle("without-effort", !view || view.unit === "points");
+    element(name).classList.add(...(view ? [] : ["without-value"]), ...(view && view.unit !== "points" ? [] : ["without-effort"]));
   }
 
   let score = sums(game);
@@ -128,7 +128,7 @@
 
   function verdict(at) {
     if (made[at] < 0) return [game.over ? "the game is over" : "the record ends here"];
-    const said = ["made: ", strong(NAMES[made[at]])];
+    const said = ["● made: ", strong(NAMES[made[at]])];
     const view = views.judge || views.own;
     const best = view ? bestOf(view, at) : -1, loss = view && best >= 0 ? view.value[4 * at + best] - valueOfMade(view, at) : NaN;
     const who = views.judge ? "the judge" : "the player's values";
@@ -227,7 +227,7 @@
     const raw = (high - low) / count || 1, power = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 5, 10].map((unit) => unit * power).find((one) => one >= raw);
     const found = [];
-    for (let tick = Math.ceil(low / step) * step; tick <= high + step * 1e-9; tick += step) found.push(tick);
+    for (let tick = Math.ceil(low / step) * step; tick <= high + step * 1e-9; tick += step) found.push(tick || 0); // not -0
     return found;
   }
 
@@ -253,14 +253,16 @@
     return chart;
   }
 
-  // A line through (i, values[i]); of the values in one pixel it draws the lowest and the highest.
-  function addLine(chart, values, classes) {
-    let path = "", pen = "M", column = -1, low = 0, high = 0, first = 0, last = 0;
+  // A line through (i, values[i]); of the values in one pixel it draws the lowest and the highest. A line of steps has
+  // no slopes.
+  function addLine(chart, values, classes, isSteps = false) {
+    let path = "", column = -1, low = 0, high = 0, first = 0, last = 0;
     const flush = () => {
       if (column < 0) return;
       for (const value of first === last && low === high ? [first] : [first, low, high, last]) {
-        path += `${pen}${column} ${chart.y(value).toFixed(1)}`;
-        pen = "L";
+        const y = chart.y(value).toFixed(1);
+        if (!path) path = `M${column} ${y}`;
+        else path += isSteps ? `H${column}V${y}` : `L${column} ${y}`;
       }
     };
     for (let i = 0; i < values.length; i++) {
@@ -276,7 +278,7 @@
       last = value;
     }
     flush();
-    draw("path", { d: path, class: `line ${classes}` }, chart.svg);
+    draw("path", { d: path, class: `curve ${classes}` }, chart.svg);
   }
 
   function rangeOf(...lines) {
@@ -318,7 +320,7 @@
     const tiles = Array.from({ length: Math.min(4, top) }, (_, i) => top - i);
     const y = [Math.max(0, top - 4), top];
     const chart = makeChart(parent, { title: "largest tile", height: 96, x, y, format: (level) => 2 ** level, ticks: tiles });
-    addLine(chart, levels.map((level) => Math.max(level, y[0])), "own");
+    addLine(chart, levels.map((level) => Math.max(level, y[0])), "own", true);
     charts.push(chart);
     curves = charts.map((one) => follow(one, moves));
     element("legend").replaceChildren(...[
@@ -355,13 +357,13 @@
     const parent = element("last"), { last } = data;
     parent.replaceChildren();
     if (last.length < 2) return;
-    const [x, y] = [[-(last.length - 1), 0], [0, Math.max(1, ...last.map(({ high }) => high))]];
+    const [x, y] = [[-(last.length - 1), 0], [0, Math.max(1, ...last.map(({ high, mean }) => Math.max(high, mean)))]];
     const title = "empty cells, by moves before the end", format = (tick) => fine.format(tick);
     const chart = makeChart(parent, { title, height: 200, x, y, format });
     const at = (name, row) => `${chart.x(-row.before).toFixed(1)} ${chart.y(row[name]).toFixed(1)}`;
     const around = [...last.map((row) => at("low", row)), ...[...last].reverse().map((row) => at("high", row))];
     draw("path", { d: `M${around.join("L")}Z`, class: "band" }, chart.svg);
-    draw("path", { d: `M${last.map((row) => at("mean", row)).join("L")}`, class: "line own" }, chart.svg);
+    draw("path", { d: `M${last.map((row) => at("mean", row)).join("L")}`, class: "curve own" }, chart.svg);
   }
 
   function drawCalibration() {
@@ -371,7 +373,7 @@
     const y = rangeOf(bins.map(({ actual }) => actual), bins.map(({ predicted }) => predicted));
     const title = "mean rest of the score, by mean value";
     const chart = makeChart(parent, { title, height: 240, x: y, y, format: short.format });
-    draw("line", { x1: chart.x(y[0]), y1: chart.y(y[0]), x2: chart.x(y[1]), y2: chart.y(y[1]), class: "line actual" }, chart.svg);
+    draw("line", { x1: chart.x(y[0]), y1: chart.y(y[0]), x2: chart.x(y[1]), y2: chart.y(y[1]), class: "curve actual" }, chart.svg);
     const most = Math.max(...bins.map(({ positions }) => positions));
     for (const { predicted, actual, positions } of bins) {
       const dot = draw("circle", { cx: chart.x(predicted), cy: chart.y(actual), class: "dot" }, chart.svg);
@@ -386,7 +388,7 @@
     const parent = element("mistakes"), view = views.judge || views.own;
     if (!data.mistakes.length) return;
     const table = make("table", "plain", make("div", "table", parent)), head = make("tr", "", make("thead", "", table));
-    for (const title of ["position", "loss", "made", "value", "better", "value"]) make("th", "", head, title).scope = "col";
+    for (const title of ["position", "loss", "made", "better"]) make("th", "", head, title).scope = "col";
     const body = make("tbody", "", table), more = make("button", "more", parent);
     more.type = "button";
     const add = () => {
@@ -404,8 +406,8 @@
         const value = (action) => view.value[4 * at + action];
         make("td", "", row, points(loss)).title = loss;
         for (const action of [made[at], better]) {
-          make("td", "", row, NAMES[action]);
-          make("td", "", row, points(value(action))).title = value(action);
+          const cell = make("td", "move", row, NAMES[action]);
+          make("small", "", cell, points(value(action))).title = value(action);
         }
       }
       const left = data.mistakes.length - body.rows.length;

@@ -168,17 +168,24 @@ def _about_mistakes(content: Content) -> str:
     wrong = int((known > 0).sum())
     moves = sum(game.moves for game in content.games)
     which = f"{len(known):,} of {moves:,} moves" if len(known) < moves else f"all {moves:,} moves"
+    a_game = f"{known.sum() / len(content.games):,.2f} a game, " if len(known) == moves else ""
     counted = (
-        f"{wrong:,} lose points: {known.sum():,.1f} in all, {known.mean():,.3f} a move, the worst {known.max():,.1f}."
+        f"{wrong:,} lose points: {known.sum():,.1f} in all, {a_game}{known.mean():,.3f} a move, "
+        f"the worst {known.max():,.1f}."
     )
-    loss = "Loss is the value of its best move minus the value of the move made; a value is points expected from here."
+    loss = (
+        "Loss is the judge's value of its best move minus its value of the move made, in points that it expects from "
+        "this position to the end of the game."
+    )
     if content.judge is None:
         kept = "A player makes its best move, unless it draws moves, so games of its own have few or none here."
         return (
             f"There is no judge: these are the player's own values. By {view.name}, {which} have values, "
             f"and {counted} {kept} --judge gives another opinion."
         )
-    every = f", asked at every move t with t / {content.judge_every} whole" if content.judge_every > 1 else ""
+    every = (
+        f", asked at moves 0, {content.judge_every}, {2 * content.judge_every}, ..." if content.judge_every > 1 else ""
+    )
     return f"Judged by {view.name}{every}. Of {which}, {counted} {loss}"
 
 
@@ -223,26 +230,26 @@ def _calibration(content: Content) -> str:
         return "<p>There is no player: --player PATH shows the values of one.</p>"
     if not content.bins:
         return "<p>The player gives no values, or no game is over.</p>"
-    which = f"every {content.stride}th move" if content.stride > 1 else "all moves"
+    which = _every(content.stride) if content.stride > 1 else "all moves"
     count = sum(found.positions for found in content.bins)
     predicted = sum(found.positions * found.predicted for found in content.bins) / count
     actual = sum(found.positions * found.actual for found in content.bins) / count
     said = (
-        f"{count:,} positions: {which} of the games that are over. The mean value is {predicted:,.1f}, the mean rest "
-        f"of the score {actual:,.1f}. Positions of one game share its end, so a row with few games is uncertain."
+        f"{count:,} positions: {which} of the games that are over. The mean value is {_points(predicted)}, the mean "
+        f"rest of the score {_points(actual)}. Positions of one game share its end, so a row with few games is uncertain."
     )
     rows = [
         (
-            f"{found.low:,.1f} to {found.high:,.1f}",
+            f"{_points(found.low)} to {_points(found.high)}",
             f"{found.positions:,}",
             f"{found.games:,}",
-            f"{found.predicted:,.1f}",
-            f"{found.actual:,.1f}",
-            f"{found.predicted - found.actual:+,.1f}",
+            f"{_points(found.predicted)}",
+            f"{_points(found.actual)}",
+            _points(found.predicted - found.actual, "+"),
         )
         for found in content.bins
     ]
-    titles = ("value", "positions", "games", "mean value", "mean rest of the score", "difference")
+    titles = ("value", "positions", "games", "mean value", "mean rest", "difference")
     return (
         f'<p>{escape(said)}</p>\n<div class="pair">\n'
         + _table("bins", titles, rows)
@@ -262,6 +269,14 @@ def _table(name: str, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> s
         f'<div class="table"><table class="plain" id="{name}-table"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
+
+
+def _every(stride: int) -> str:
+    return f"moves 0, {stride}, {2 * stride}, ..."
+
+
+def _points(value: float, sign: str = "") -> str:
+    return f"{value:{sign},.{0 if abs(value) >= 1000 else 1}f}"
 
 
 def _read(name: str) -> str:

@@ -89,7 +89,8 @@ def in_parts(ask: Callable[[NDArray[np.uint8]], Analysis], boards: NDArray[np.ui
     Returns:
         The answers in the order of the boards; one of no boards if there are none.
     """
-    began = printed = time.monotonic()
+    printed = time.monotonic()
+    began = printed  # of the second part: the first one compiles
     found: list[Analysis] = []
     done, size = 0, FIRST_PART
     while not found or done < len(boards):
@@ -97,12 +98,14 @@ def in_parts(ask: Callable[[NDArray[np.uint8]], Analysis], boards: NDArray[np.ui
         found.append(ask(boards[done : done + size]))
         now = time.monotonic()
         done = min(done + size, len(boards))
-        if GROWTH * (now - asked) < PART_SECONDS:
-            size *= GROWTH
-        if now - printed > LINE_SECONDS:
-            left = clock((now - began) / done * (len(boards) - done))
+        if len(found) == 1:
+            began = now
+        elif now - printed > LINE_SECONDS:
+            left = clock((now - began) / (done - FIRST_PART) * (len(boards) - done))
             print(f"{what} {done:,} of {len(boards):,} positions  {left} left", flush=True)
             printed = now
+        if GROWTH * (now - asked) < PART_SECONDS:
+            size *= GROWTH
     return found
 
 
