@@ -236,7 +236,8 @@ def _calibration(content: Content) -> str:
     actual = sum(found.positions * found.actual for found in content.bins) / count
     said = (
         f"{count:,} positions: {which} of the games that are over. The mean value is {_points(predicted)}, the mean "
-        f"rest of the score {_points(actual)}. Positions of one game share its end, so a row with few games is uncertain."
+        f"rest of the score {_points(actual)}. Positions of one game share its end, so a row with few games is "
+        "uncertain."
     )
     rows = [
         (
