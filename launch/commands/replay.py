@@ -17,7 +17,7 @@ def add(commands: "Commands") -> None:
         "replay",
         help="make one HTML page of recorded games: boards, values, the worst moves first",
         usage="muzero2048 replay [-h] RUN|FILE [options] [search.key=value ...]",
-        epilog="docs/replay.md explains the page",
+        epilog="docs/replay.md explains the page and the judge",
     )
     parser.add_argument(
         "path",

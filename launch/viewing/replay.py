@@ -63,7 +63,7 @@ def replay(request: Request) -> None:
         UserError: an option is wrong, a file cannot be read or written, or values are no numbers.
     """
     _check(request)
-    source = _read(request) if Path(request.path).is_file() else _play(request)
+    source = _read(request) if _is_file(request.path) else _play(request)
     games, player = source.games, source.player
     first = choose_game(games, request.game)
     shown = shown_games(games, first, MOST_SHOWN)
@@ -183,7 +183,7 @@ def _prepare_judge(request: Request, rows: int, columns: int) -> Solution | None
     if request.judge is None:
         return None
     path, options = Path(request.judge), request.judge_options
-    if path.is_file():
+    if _is_file(request.judge):
         if words := options.words():
             raise UserError(f"{_for_judge(' '.join(words))}: {path} is a solution and does not search; leave it out")
         return load_solution(path, rows, columns)
@@ -218,6 +218,11 @@ def _ask_judge(request: Request, source: _Source, shown: Sequence[Game]) -> View
             board = f"{source.rows}x{source.columns}" if request.judge in UNTRAINED else None
             view = view_of(load_player(request.judge, request.judge_options, board), boards, "judged")
     return spread(view, places, len(is_asked))
+
+
+def _is_file(path: str) -> bool:
+    """Return whether a path names a file and no player."""
+    return path not in UNTRAINED and Path(path).is_file()
 
 
 def _check_same_board(place: str, board: tuple[int, int], wanted: tuple[int, int]) -> None:

@@ -178,7 +178,7 @@ def _about_mistakes(content: Content) -> str:
         "this position to the end of the game."
     )
     if content.judge is None:
-        kept = "A player makes its best move, unless it draws moves, so games of its own have few or none here."
+        kept = "Most players make the move of the highest value, so their own games have few mistakes or none here:"
         return (
             f"There is no judge: these are the player's own values. By {view.name}, {which} have values, "
             f"and {counted} {kept} --judge gives another opinion."
