@@ -1043,4 +1043,35 @@ PLAY = (
     ),
 )
 
-MUTANTS = (*RULES, *NTUPLE, *MUZERO, *LEARNING, *CELLS, *LAUNCH, *JOBS, *COMPARISON, *LIBRARY, *VIEWING, *PLAY)
+REPLAY = (
+    Mutant(
+        "replay-loss-against-the-mean-of-the-moves",
+        "launch/viewing/replay_views.py",
+        "known.max(axis=1, initial=-np.inf) - of_made",
+        "known.mean(axis=1) - of_made",
+        ("launch/viewing/test_replay.py",),
+    ),
+    Mutant(
+        "replay-rest-of-the-score-without-the-move",
+        "launch/viewing/replay_games.py",
+        "return np.cumsum(self.points[::-1])[::-1]",
+        "return np.cumsum(self.points[::-1])[::-1] - self.points",
+        ("launch/viewing/test_replay.py",),
+    ),
+    Mutant(
+        "replay-text-of-records-is-markup",
+        "launch/viewing/replay_page.py",
+        "{escape(_subtitle(content))}",
+        "{_subtitle(content)}",
+        ("launch/viewing/test_replay.py",),
+    ),
+    Mutant(
+        "replay-data-ends-its-script",
+        "launch/viewing/replay_page.py",
+        r'.replace("<", "\\u003c")',
+        "",
+        ("launch/viewing/test_replay.py",),
+    ),
+)
+
+MUTANTS = (*RULES, *NTUPLE, *MUZERO, *LEARNING, *CELLS, *LAUNCH, *JOBS, *COMPARISON, *LIBRARY, *VIEWING, *PLAY, *REPLAY)

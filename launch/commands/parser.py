@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     Commands = argparse._SubParsersAction["Parser"]
 
+SEARCHES = ("1ply", "expectimax", "mcts", "gumbel", "puct")
+
 
 class Parser(argparse.ArgumentParser):
     """Reports a mistake in one line. Options cannot be abbreviated."""
@@ -57,9 +59,8 @@ def add_search(parser: argparse.ArgumentParser) -> None:
 
 def add_search_options(parser: argparse._ActionsContainer) -> None:
     """Add the options that `search_options` reads to a parser or a group of it."""
-    kinds = ("1ply", "expectimax", "mcts", "gumbel", "puct")
     parser.add_argument(
-        "--search", choices=kinds, help="1ply, expectimax, mcts, or the rule at the root of a tree search in JAX"
+        "--search", choices=SEARCHES, help="1ply, expectimax, mcts, or the rule at the root of a tree search in JAX"
     )
     parser.add_argument("--plies", type=int, metavar="N", help="depth of expectimax (default: 3; networks: 2)")
     parser.add_argument("--simulations", type=int, metavar="N", help="simulations of a tree search per move")

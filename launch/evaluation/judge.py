@@ -27,10 +27,13 @@ WRONG = 2  # exit code: a wrong record is a mistake of the user
 _HEADER = re.compile(r"%[ \t]*board[ \t]+(\S+)")
 
 
-class _Line(NamedTuple):
+class Line(NamedTuple):
+    """The line of a game."""
+
     number: int  # line number in the file, from 1
     text: str
     board: str
+    note: str  # the text after the board in the file's header; "": none
 
 
 def judge(path: Path, board: str | None, whole: bool, as_json: bool) -> int:
@@ -51,7 +54,7 @@ def judge(path: Path, board: str | None, whole: bool, as_json: bool) -> int:
     correct: list[Judgement] = []
     wrong: list[dict[str, Any]] = []
     not_over = 0
-    for line in _games(path, board):
+    for line in read_lines(path, board):
         board = line.board
         judgement = judge_line(line.text, *parse_board(board))
         mistake = judgement.mistake
@@ -77,8 +80,13 @@ def judge(path: Path, board: str | None, whole: bool, as_json: bool) -> int:
     return WRONG if wrong else 0
 
 
-def _games(path: Path, board: str | None) -> Iterator[_Line]:
-    """Yield the lines of games, with the board of the option or the header."""
+def read_lines(path: Path, board: str | None) -> Iterator[Line]:
+    """Yield the lines of games, with the board of the option or the header.
+
+    Raises:
+        UserError: the file cannot be read, or the board cannot be read or differs from the header's.
+    """
+    note = ""
     if board is not None:
         parse_board(board)
     try:
@@ -88,9 +96,10 @@ def _games(path: Path, board: str | None) -> Iterator[_Line]:
                 if text.startswith(COMMENT):
                     if header := _HEADER.match(text):
                         board = _agreed(board, header[1], f"{path}, line {number}")
+                        note = text[header.end() :].strip()
                 elif text.strip(" \t\r\n"):
                     board = board or DEFAULT_BOARD
-                    yield _Line(number, text, board)
+                    yield Line(number, text, board, note)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}; give a file of game records") from error
 

@@ -282,6 +282,29 @@ def _judge(rng: random.Random) -> Case:
     return Case([*words, *(["--board", rng.choice(["2x2", "4x4", "3", "", "nan"])] if rng.random() < 0.3 else [])])
 
 
+def _replay(rng: random.Random) -> Case:
+    path = _player(rng)
+    if rng.random() < 0.6:
+        path = "games.txt"
+    if rng.random() < 0.3:
+        path = "mutated.txt"
+        Path(path).write_bytes(_mutated_bytes(rng, Path("games.txt").read_bytes()))
+    words = ["replay", path, "--out", "page.html", *(_search_words(rng, path) if rng.random() < 0.3 else [])]
+    options = {
+        "--games": _number(rng) if rng.random() < 0.3 else "3",
+        "--game": rng.choice(["best", "median", "1", "0", "nan", "\uff12"]),
+        "--player": _player(rng),
+        "--judge": rng.choice(["solved", "solved", "games.txt", _player(rng)]),
+        "--judge-every": rng.choice(["1", "2", _number(rng)]),
+        "--judge-plies": _number(rng),
+        "--board": rng.choice(["2x2", "2x2", "4x4", "x"]),
+    }
+    for option, value in options.items():
+        if rng.random() < 0.15:
+            words += [option, value]
+    return Case(words)
+
+
 def _solve(rng: random.Random) -> Case:
     if rng.random() < 0.5:
         Path("mutated").write_bytes(_mutated_bytes(rng, Path("solved").read_bytes()))
@@ -455,6 +478,7 @@ KINDS: dict[str, tuple[int, Callable[[random.Random], Case]]] = {
     "moves": (12, _moves),
     "network": (10, _network),
     "judge": (8, _judge),
+    "replay": (8, _replay),
     "solve": (8, _solve),
     "damaged_checkpoint": (10, _damaged_checkpoint),
     "words": (10, _words),

@@ -1,0 +1,253 @@
+"""`muzero2048 replay`: one page of recorded games, with what a player and a judge say of their positions."""
+
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
+from math import ceil
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from launch.config.experiment import MOST_GAMES
+from launch.errors import UserError
+from launch.evaluation.loading import BASELINES, UNTRAINED, LoadedPlayer, load_baseline, load_player
+from launch.evaluation.notation import parse_board
+from launch.evaluation.regret import load_solution
+from launch.evaluation.search_options import Options, resolve
+from launch.evaluation.seeds import check_seed
+from launch.files import write_text
+from launch.run.checkpoints import find_checkpoint, read_checkpoint
+from launch.viewing.replay_games import Game, choose_game, gather, play_games, read_games, shown_games
+from launch.viewing.replay_page import Content, render
+from launch.viewing.replay_summary import Bin, calibrate
+from launch.viewing.replay_views import View, exact_view, spread, view_of
+from ntuple.exact.solution import Solution
+
+GAMES = 10  # played if --games is not given
+MOST_SHOWN = 20_000  # moves of the games that the page holds, unless the first game has more
+MOST_CALIBRATED = 20_000  # moves of all games whose values are compared with the rest of the score, about
+PAGES = (".html", ".htm")
+
+
+class Request(NamedTuple):
+    """What the user asks for."""
+
+    path: str  # a file of records, or a player as `load_player` takes it
+    player: str | None  # of a file: whose values are shown
+    board: str | None  # "HxW" of a file without header, or of a player without training
+    games: int | None
+    seed: int | None
+    game: str  # number of the game that opens first; best, worst, median
+    options: Options  # search of the player
+    judge: str | None  # a solution or a player
+    judge_options: Options
+    judge_every: int
+    out: Path
+
+
+class _Source(NamedTuple):
+    games: list[Game]
+    rows: int
+    columns: int
+    player: LoadedPlayer | None
+    origin: str  # where the games are from, in words
+    judge: Solution | None
+
+
+def replay(request: Request) -> None:
+    """Make the page and print where it is.
+
+    Raises:
+        UserError: an option is wrong, a file cannot be read or written, or values are no numbers.
+    """
+    _check(request)
+    source = _read(request) if _is_file(request.path) else _play(request)
+    games, player = source.games, source.player
+    first = choose_game(games, request.game)
+    shown = shown_games(games, first, MOST_SHOWN)
+    own, bins, stride = None, list[Bin](), 1
+    if player is not None:
+        own, bins, stride = _ask_player(player, games, shown)
+    source = source._replace(player=None)  # its memory is free before the judge is loaded
+    player = None
+    content = Content(
+        origin=source.origin,
+        rows=source.rows,
+        columns=source.columns,
+        all_games=games,
+        games=shown,
+        first=shown.index(games[first]),
+        own=own,
+        judge=_ask_judge(request, source, shown),
+        judge_every=request.judge_every,
+        bins=bins,
+        stride=stride,
+    )
+    text = render(content)
+    try:
+        write_text(request.out, text)
+    except OSError as error:
+        raise UserError(f"cannot write {request.out}: {error.strerror}; name another --out") from error
+    moves = sum(game.moves for game in shown)
+    print(
+        f"{request.out}: {len(shown):,} of {len(games):,} games with {moves:,} moves, "
+        f"game {games[first].number} first, {len(text.encode()) / 1e6:,.1f} MB"
+    )
+
+
+def _check(request: Request) -> None:
+    """Refuse options that cannot be served, before time is spent."""
+    check_seed(request.seed)
+    if request.games is not None and not 1 <= request.games <= MOST_GAMES:
+        raise UserError(f"--games is {request.games}; give 1 to {MOST_GAMES}")
+    if request.judge_every < 1:
+        raise UserError(f"--judge-every is {request.judge_every}; give 1 or more")
+    if request.judge is None and (request.judge_options.words() or request.judge_every > 1):
+        raise UserError("the options of a judge need one; add --judge PATH")
+    if request.out.suffix not in PAGES:
+        raise UserError(f"--out is {request.out}; give a name that ends with .html")
+    if not request.out.parent.is_dir():
+        raise UserError(f"--out: there is no folder {request.out.parent}; make it, or name another file")
+
+
+def _read(request: Request) -> _Source:
+    """Read the games of a file."""
+    if request.seed is not None:
+        raise UserError(f"--seed is for games that are played; {request.path} holds games, leave it out")
+    if request.player is None and request.options.words():
+        words = " ".join(request.options.words())
+        raise UserError(f"{words} is the search of a player; add --player PATH, whose values are shown")
+    found = read_games(Path(request.path), request.board, request.games)
+    rows, columns = parse_board(found.board)
+    judge = _prepare_judge(request, rows, columns)
+    player = None
+    if request.player is not None:
+        player = load_player(request.player, request.options, found.board if request.player in UNTRAINED else None)
+        _check_same_board(request.player, (player.rows, player.columns), (rows, columns))
+    origin = Path(request.path).name + (f" ({found.note})" if found.note else "")
+    return _Source(found.games, rows, columns, player, origin, judge)
+
+
+def _play(request: Request) -> _Source:
+    """Play games with the player of a path."""
+    if request.player is not None:
+        raise UserError(f"--player is for a file of records; {request.path} plays its own games, leave it out")
+    if request.path not in UNTRAINED and not Path(request.path).exists():
+        raise UserError(f"there is no {request.path}; give a run, a checkpoint, or a file of game records")
+    seed = request.seed or 0
+    player = load_player(request.path, request.options, request.board)
+    judge = _prepare_judge(request, player.rows, player.columns)
+    count = GAMES if request.games is None else request.games
+    if request.game.isdigit() and int(request.game) > count:
+        raise UserError(f"--game is {request.game}, and {count} games are played; give more --games")
+    with _numbers(player.name):
+        games = play_games(player, count, seed)
+    return _Source(games, player.rows, player.columns, player, f"played by {player.name}, seed {seed}", judge)
+
+
+def _ask_player(player: LoadedPlayer, games: Sequence[Game], shown: Sequence[Game]) -> tuple[View, list[Bin], int]:
+    """Return what the player says of the games on the page, the calibration, and the stride of its moves."""
+    over = [game for game in games if game.is_over]
+    stride = max(1, ceil(sum(game.moves for game in over) / MOST_CALIBRATED))
+    others = [game for game in over if game not in shown]
+    parts = [*(game.boards for game in shown), *(game.boards[: game.moves : stride] for game in others)]
+    with _numbers(player.name):
+        view = view_of(player, np.concatenate(parts), "analysed")
+    start, values = 0, {}
+    for game, part in zip([*shown, *others], parts, strict=True):
+        step = stride if game in shown else 1
+        values[game] = view.value[start : start + len(part)][: game.moves : step]
+        start += len(part)
+    count = sum(len(game.boards) for game in shown)
+    own = view._replace(action=view.action[:count], value=view.value[:count], effort=view.effort[:count])
+    return own, _calibration(over, values, stride), stride
+
+
+def _calibration(over: Sequence[Game], values: dict[Game, NDArray[np.float64]], stride: int) -> list[Bin]:
+    """Compare the values [T / stride, 4] of finished games with the rest of their scores."""
+    if not over:
+        return []
+    predicted, actual, number = [], [], []
+    for game in over:
+        made = game.actions[::stride]
+        predicted.append(values[game][np.arange(len(made)), made])
+        actual.append(game.rest[::stride])
+        number.append(np.full(len(made), game.number))
+    return calibrate(np.concatenate(predicted), np.concatenate(actual), np.concatenate(number))
+
+
+def _prepare_judge(request: Request, rows: int, columns: int) -> Solution | None:
+    """Check the judge before time is spent; return it if it is a solution."""
+    if request.judge is None:
+        return None
+    path, options = Path(request.judge), request.judge_options
+    if _is_file(request.judge):
+        if words := options.words():
+            raise UserError(f"{_for_judge(' '.join(words))}: {path} is a solution and does not search; leave it out")
+        return load_solution(path, rows, columns)
+    if request.judge in BASELINES:
+        raise UserError(f"--judge {path}: it gives no values; give heuristic, a run, a checkpoint or a solution")
+    if request.judge not in UNTRAINED and not path.exists():
+        raise UserError(f"--judge: there is no {path}; give a run, a checkpoint, a solution, or heuristic")
+    with _judge_options():
+        if request.judge in UNTRAINED:
+            load_baseline(request.judge, f"{rows}x{columns}", options)
+            return None
+        checkpoint = find_checkpoint(path)
+        experiment, _ = read_checkpoint(checkpoint)
+        resolve(experiment, options, checkpoint)
+        board = experiment.settings.rows, experiment.settings.columns
+    _check_same_board(f"--judge {path}", board, (rows, columns))
+    return None
+
+
+def _ask_judge(request: Request, source: _Source, shown: Sequence[Game]) -> View | None:
+    """Return the values of the judge on the page's games, at every `judge_every`-th move."""
+    if request.judge is None:
+        return None
+    is_asked = gather(shown, lambda game: np.arange(len(game.boards)) % request.judge_every == 0)
+    is_asked &= gather(shown, lambda game: np.arange(len(game.boards)) < game.moves)
+    places = np.flatnonzero(is_asked)
+    boards = gather(shown, lambda game: game.boards)[places].astype(np.uint8)
+    with _numbers(request.judge):
+        if source.judge is not None:
+            view = exact_view(source.judge, f"the exact solution {Path(request.judge).name}", boards)
+        else:
+            board = f"{source.rows}x{source.columns}" if request.judge in UNTRAINED else None
+            view = view_of(load_player(request.judge, request.judge_options, board), boards, "judged")
+    return spread(view, places, len(is_asked))
+
+
+def _is_file(path: str) -> bool:
+    """Return whether a path names a file and no player."""
+    return path not in UNTRAINED and Path(path).is_file()
+
+
+def _check_same_board(place: str, board: tuple[int, int], wanted: tuple[int, int]) -> None:
+    if board != wanted:
+        (rows, columns), (wanted_rows, wanted_columns) = board, wanted
+        raise UserError(f"{place} plays {rows}x{columns}, but the games are of {wanted_rows}x{wanted_columns}")
+
+
+@contextlib.contextmanager
+def _numbers(name: str) -> Iterator[None]:
+    """Turn values that are no numbers, and positions that a solution does not know, into an error of the user."""
+    try:
+        yield
+    except ValueError as error:
+        raise UserError(f"{name}: {error}") from error
+
+
+@contextlib.contextmanager
+def _judge_options() -> Iterator[None]:
+    """Let messages about the search of the judge name its own options."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(_for_judge(str(error))) from error
+
+
+def _for_judge(text: str) -> str:
+    return re.sub("--(search|plies|simulations)", r"--judge-\1", text)

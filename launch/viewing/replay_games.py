@@ -1,0 +1,195 @@
+"""The games of a replay, read from a file of records or played on the spot, with the board before each move.
+
+Shapes: `T` moves of a game, `N` positions, `H, W` board. A cell holds log2 of its tile, 0 = empty.
+"""
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from launch.errors import UserError
+from launch.evaluation.game_log import GameLog, play_missing
+from launch.evaluation.judge import Line, read_lines
+from launch.evaluation.loading import LoadedPlayer, play_each
+from launch.evaluation.notation import parse_board
+from launch.evaluation.records import GameRecord, judge_line, parse_record
+from ntuple import RandomPlayer, Rules, make_rules
+from ntuple.game.episode import BOARD_HI, BOARD_LO, COLUMNS
+from ntuple.game.rollout import boards_of, states_of
+
+BEST, WORST, MEDIAN = "best", "worst", "median"
+CHOICES = (BEST, WORST, MEDIAN)
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """A game of T moves."""
+
+    number: int  # from 1, in the order of the file or of the play
+    actions: NDArray[np.int8]  # [T]
+    spawns: NDArray[np.int16]  # [T] code of the spawn after each move
+    boards: NDArray[np.uint8]  # [T + 1, H, W] before each move, and the last board
+    rewards: NDArray[np.int64]  # [T + 1, 4] points of each move of these boards, -1 if it is illegal
+
+    @functools.cached_property
+    def points(self) -> NDArray[np.int64]:
+        """Points of the moves that were made, [T]."""
+        return self.rewards[np.arange(self.moves), self.actions]
+
+    @property
+    def moves(self) -> int:
+        """The number of moves T."""
+        return len(self.actions)
+
+    @property
+    def score(self) -> int:
+        """Points of the whole game."""
+        return int(self.points.sum())
+
+    @property
+    def max_tile(self) -> int:
+        """The largest tile of the last board."""
+        return 1 << int(self.boards[-1].max())
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no move is legal on the last board."""
+        return bool((self.rewards[-1] < 0).all())
+
+    @property
+    def rest(self) -> NDArray[np.int64]:
+        """Points from each move to the end of the game, its own included, [T]."""
+        return np.cumsum(self.points[::-1])[::-1]
+
+
+class FileGames(NamedTuple):
+    """The games of a file."""
+
+    games: list[Game]
+    board: str  # "HxW"
+    note: str  # the text after the board in the file's header
+
+
+def read_games(path: Path, board: str | None, most: int | None) -> FileGames:
+    """Read the games of a file of records.
+
+    Args:
+        path: the file.
+        board: "HxW"; None: that of the file's header, or 4x4.
+        most: number of games to read; None: all.
+
+    Returns:
+        The games.
+
+    Raises:
+        UserError: the file cannot be read, has no game, or has a wrong game among those to read.
+    """
+    games: list[Game] = []
+    line: Line | None = None
+    for line in read_lines(path, board):
+        rows, columns = parse_board(line.board)
+        mistake = judge_line(line.text, rows, columns).mistake
+        if mistake is not None:
+            raise UserError(f"{path}, line {line.number}, {mistake}; `muzero2048 judge` lists all mistakes of a file")
+        games.append(game_of(len(games) + 1, parse_record(line.text), rows, columns))
+        if len(games) == most:
+            break
+    if line is None:
+        raise UserError(f"{path} holds no game; give a file with one game record a line")
+    return FileGames(games, line.board, line.note)
+
+
+def play_games(loaded: LoadedPlayer, count: int, seed: int) -> list[Game]:
+    """Play games move by move; progress is printed.
+
+    Args:
+        loaded: the player.
+        count: number of games.
+        seed: of the games.
+
+    Returns:
+        The games, in the order of their numbers.
+    """
+    log = GameLog(None, {})
+    play_missing(functools.partial(play_each, loaded.player, loaded.rows, loaded.columns), log, count, seed)
+    records = [parse_record(game.record) for game in log.ordered(count)]
+    return [game_of(i, record, loaded.rows, loaded.columns) for i, record in enumerate(records, 1)]
+
+
+def game_of(number: int, record: GameRecord, rows: int, columns: int) -> Game:
+    """Return the game of a record.
+
+    Args:
+        number: of the game, from 1.
+        record: a record without mistake.
+        rows: H.
+        columns: W.
+
+    Returns:
+        The game with the board before each move.
+    """
+    rules = make_rules(rows, columns)
+    boards = _boards(rules, record)
+    nothing = np.zeros(len(boards), np.uint32)
+    rewards = RandomPlayer(rules, threads=1).analyse(boards, nothing).reward
+    return Game(number, record.actions, record.spawns, boards, rewards)
+
+
+def choose_game(games: Sequence[Game], choice: str) -> int:
+    """Return the index of the game that --game names.
+
+    Args:
+        games: all games.
+        choice: the number of a game from 1; or best, worst or median, by the score (median: the lower one of two).
+
+    Returns:
+        The index.
+
+    Raises:
+        UserError: there is no such game.
+    """
+    if choice in CHOICES:
+        order = sorted(range(len(games)), key=lambda i: games[i].score)
+        return order[{WORST: 0, MEDIAN: (len(games) - 1) // 2, BEST: len(games) - 1}[choice]]
+    if not (choice.isascii() and choice.isdigit() and 1 <= int(choice) <= len(games)):
+        raise UserError(f"--game is {choice}; give 1 to {len(games)}, or one of {', '.join(CHOICES)}")
+    return int(choice) - 1
+
+
+def shown_games(games: Sequence[Game], first: int, most: int) -> list[Game]:
+    """Return the games that the page holds: the first one, and more in their order while all have at most `most` moves.
+
+    Args:
+        games: all games.
+        first: index of the game that is always among them.
+        most: moves of all together, unless the first one has more.
+
+    Returns:
+        Some of the games, in their order.
+    """
+    left = most - games[first].moves
+    kept = {first}
+    for i, game in enumerate(games):
+        if i != first and game.moves <= left:
+            left -= game.moves
+            kept.add(i)
+    return [games[i] for i in sorted(kept)]
+
+
+def gather(games: Iterable[Game], read: Callable[[Game], NDArray[np.generic]]) -> NDArray[np.generic]:
+    """Return what `read` returns of each game as one array."""
+    return np.concatenate([read(game) for game in games])
+
+
+def _boards(rules: Rules, record: GameRecord) -> NDArray[np.uint8]:
+    """Return the boards [T + 1, H, W] before each move and after the last one."""
+    # One move more than the record has: the board before it is the last one, and what comes after it is not used.
+    actions, spawns = np.append(record.actions, np.int8(0)), np.append(record.spawns, np.int16(0))
+    rows = np.zeros((len(actions), COLUMNS), np.uint64)
+    rows[:, [BOARD_LO, BOARD_HI]] = states_of(rules, record.opening, actions, spawns)
+    return boards_of(rules, rows)

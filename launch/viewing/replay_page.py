@@ -1,0 +1,289 @@
+"""The HTML page of a replay: one file with its data, its style and its one script, and no request to anywhere.
+
+What the page shows is stored for each of its N positions, because the script does not know the rules of the game. A
+game of T moves has T + 1 positions, the last board included. An array is base64 of its bytes, in the smallest type that
+holds its numbers exactly.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from launch.viewing.replay_games import Game, gather
+from launch.viewing.replay_summary import Bin, by_tile, last_moves
+from launch.viewing.replay_views import View, losses
+
+HERE = Path(__file__).parent
+MOST_LISTED = 300  # mistakes
+INTEGERS = ("Uint8Array", "Int8Array", "Int16Array", "Int32Array", "Float64Array")  # types of JavaScript
+FLOATS = ("Float32Array", "Float64Array")
+DTYPES = dict(zip((*INTEGERS[:4], *FLOATS), ("<u1", "<i1", "<i2", "<i4", "<f4", "<f8"), strict=True))
+
+
+class Content(NamedTuple):
+    """What the page shows."""
+
+    origin: str  # where the games are from, in words
+    rows: int  # H
+    columns: int  # W
+    all_games: list[Game]
+    games: list[Game]  # those that the page holds
+    first: int  # index of the one among them that opens first
+    own: View | None  # what the player says of the N positions of `games`
+    judge: View | None
+    judge_every: int  # it was asked at every such move
+    bins: list[Bin]  # the player's values against the rest of the score
+    stride: int  # of the moves that the bins are made of
+
+
+def render(content: Content) -> str:
+    """Return the text of the page."""
+    script = "\n".join(_read(name) for name in ("board.js", "replay.js"))
+    style = "\n".join(_read(name) for name in ("replay.css", "board.css"))
+    policy = (
+        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    data = json.dumps(page_data(content), allow_nan=False).replace("<", "\\u003c")
+    title = f"2048: replay of {content.origin}"
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>{escape(title)}</title>
+<style>{style}</style>
+</head>
+<body>
+<header>
+<h1>Replay</h1>
+<p class="soft" id="origin">{escape(_subtitle(content))}</p>
+</header>
+{_read("replay.html")}
+<section aria-labelledby="mistakes-title">
+<h2 id="mistakes-title">Mistakes</h2>
+<p>{escape(_about_mistakes(content))}</p>
+<div id="mistakes"></div>
+</section>
+<section aria-labelledby="ends-title">
+<h2 id="ends-title">Where the games end</h2>
+{_ends(content)}
+</section>
+<section aria-labelledby="calibration-title">
+<h2 id="calibration-title">How far the values are from the rest of the score</h2>
+{_calibration(content)}
+</section>
+<script type="application/json" id="data">{data}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def page_data(content: Content) -> dict[str, Any]:
+    """Return what the script of the page reads: JSON values, and arrays as `pack` returns them."""
+    games = content.games
+    starts = np.cumsum([0, *(len(game.boards) for game in games)])
+    listed = [
+        {
+            "number": game.number,
+            "start": int(start),
+            "moves": game.moves,
+            "score": game.score,
+            "tile": game.max_tile,
+            "over": game.is_over,
+        }
+        for game, start in zip(games, starts, strict=False)
+    ]
+    made = _made(content)
+    arrays = {
+        "cells": gather(games, lambda game: game.boards).ravel(),
+        "made": made,
+        "spawn": gather(games, lambda game: np.concatenate([[-1], game.spawns])),  # before each position
+        "reward": gather(games, lambda game: game.rewards).ravel(),
+    }
+    views = {}
+    for name, view in (("own", content.own), ("judge", content.judge)):
+        if view is not None:
+            kept: dict[str, NDArray[Any]] = {"action": view.action, "value": view.value, "effort": view.effort}
+            packed = {key: pack(array.ravel()) for key, array in kept.items()}
+            views[name] = {"name": view.name, "unit": view.unit} | packed
+    return {
+        "rows": content.rows,
+        "columns": content.columns,
+        "games": listed,
+        "first": content.first,
+        "arrays": {name: pack(array) for name, array in arrays.items()},
+        "views": views,
+        "mistakes": _mistakes(content.judge or content.own, made),
+        "bins": [found._asdict() for found in content.bins],
+        "last": [found._asdict() for found in last_moves(content.all_games)],
+    }
+
+
+def pack(array: NDArray[Any]) -> dict[str, str]:
+    """Return an array as base64 of little-endian bytes, and the type of JavaScript that holds its numbers exactly."""
+    kinds = INTEGERS if np.issubdtype(array.dtype, np.integer) else FLOATS
+    for kind in kinds:
+        small = array.astype(DTYPES[kind])
+        if np.array_equal(small, array, equal_nan=kind in FLOATS):
+            break
+    return {"type": kind, "data": base64.b64encode(small.tobytes()).decode()}
+
+
+def _made(content: Content) -> NDArray[np.int8]:
+    """Return the move made in each position; -1 on the last board of a game."""
+    return gather(content.games, lambda game: np.append(game.actions, np.int8(-1))).astype(np.int8)
+
+
+def _mistakes(view: View | None, made: NDArray[np.int8]) -> list[dict[str, Any]]:
+    """Return the moves that lose most by the values of a view: index of the position, better move, points lost."""
+    if view is None:
+        return []
+    lost = losses(view.value, made)
+    order = np.argsort(-np.nan_to_num(lost), kind="stable")[:MOST_LISTED]
+    better = np.nan_to_num(view.value, nan=-np.inf).argmax(axis=1)
+    return [{"at": int(i), "better": int(better[i]), "loss": float(lost[i])} for i in order if lost[i] > 0]
+
+
+def _about_mistakes(content: Content) -> str:
+    """Return what the mistakes are, in words."""
+    view = content.judge or content.own
+    if view is None:
+        return "Nobody values these positions: give --judge, a solution or a player, or --player."
+    lost = losses(view.value, _made(content))
+    known = lost[np.isfinite(lost)]
+    if not len(known):
+        return f"{view.name} gives no values of these moves: give --judge, a solution or a player."
+    wrong = int((known > 0).sum())
+    moves = sum(game.moves for game in content.games)
+    which = f"{len(known):,} of {moves:,} moves" if len(known) < moves else f"all {moves:,} moves"
+    a_game = f"{known.sum() / len(content.games):,.2f} a game, " if len(known) == moves else ""
+    counted = (
+        f"{wrong:,} lose points: {known.sum():,.1f} in all, {a_game}{known.mean():,.3f} a move, "
+        f"the worst {known.max():,.1f}."
+    )
+    loss = (
+        "Loss is the judge's value of its best move minus its value of the move made, in points that it expects from "
+        "this position to the end of the game."
+    )
+    if content.judge is None:
+        kept = "Most players make the move of the highest value, so their own games have few mistakes or none here:"
+        return (
+            f"There is no judge: these are the player's own values. By {view.name}, {which} have values, "
+            f"and {counted} {kept} --judge gives another opinion."
+        )
+    every = (
+        f", asked at moves 0, {content.judge_every}, {2 * content.judge_every}, ..." if content.judge_every > 1 else ""
+    )
+    return f"Judged by {view.name}{every}. Of {which}, {counted} {loss}"
+
+
+def _subtitle(content: Content) -> str:
+    shown, count = len(content.games), len(content.all_games)
+    which = "" if shown == count else f", {shown:,} of them on this page"
+    return f"{content.origin}: {count:,} {'game' if count == 1 else 'games'} on {content.rows}x{content.columns}{which}"
+
+
+def _ends(content: Content) -> str:
+    """Return the statistics of all games: scores, largest tiles, the last moves."""
+    games = content.all_games
+    score, moves = (np.array([getattr(game, name) for game in games]) for name in ("score", "moves"))
+    stopped = sum(not game.is_over for game in games)
+    said = [
+        f"Score: mean {score.mean():,.1f}, median {np.median(score):,.1f}, from {score.min():,} to {score.max():,}.",
+        f"Moves: mean {moves.mean():,.1f}, from {moves.min():,} to {moves.max():,}.",
+    ]
+    if stopped:
+        said.append(f"{stopped:,} of {len(games):,} games stop before they are over.")
+    rows = [
+        (
+            f"{tile.tile}",
+            f"{tile.games:,}",
+            f"{tile.games / len(games):.1%}",
+            f"{tile.score:,.0f}",
+            f"{tile.moves:,.0f}",
+        )
+        for tile in by_tile(games)
+    ]
+    return (
+        f'<p>{escape(" ".join(said))}</p>\n<div class="pair">\n'
+        + _table("tiles", ("largest tile", "games", "share", "mean score", "mean moves"), rows)
+        + '\n<figure><div id="last" class="chart"></div><figcaption>Empty cells over the last moves of the games that '
+        "are over: the mean, and the band from the first to the third quartile.</figcaption></figure>\n</div>"
+    )
+
+
+def _calibration(content: Content) -> str:
+    """Return the table of values against the rest of the score."""
+    if content.own is None:
+        return "<p>There is no player: --player PATH shows the values of one.</p>"
+    if not content.bins:
+        return "<p>The player gives no values, or no game is over.</p>"
+    which = _every(content.stride) if content.stride > 1 else "all moves"
+    count = sum(found.positions for found in content.bins)
+    predicted = sum(found.positions * found.predicted for found in content.bins) / count
+    actual = sum(found.positions * found.actual for found in content.bins) / count
+    said = (
+        f"{count:,} positions: {which} of the games that are over. The mean value is {_points(predicted)}, the mean "
+        f"rest of the score {_points(actual)}. Positions of one game share its end, so a row with few games is "
+        "uncertain."
+    )
+    rows = [
+        (
+            f"{_points(found.low)} to {_points(found.high)}",
+            f"{found.positions:,}",
+            f"{found.games:,}",
+            f"{_points(found.predicted)}",
+            f"{_points(found.actual)}",
+            _points(found.predicted - found.actual, "+"),
+        )
+        for found in content.bins
+    ]
+    titles = ("value", "positions", "games", "mean value", "mean rest", "difference")
+    return (
+        f'<p>{escape(said)}</p>\n<div class="pair">\n'
+        + _table("bins", titles, rows)
+        + '\n<figure><div id="calibration" class="chart"></div><figcaption>Mean value and mean rest of the score of '
+        "each row. On the line both are equal; below it the value is too high.</figcaption></figure>\n</div>"
+    )
+
+
+def _table(name: str, titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table whose first column is the title of its row."""
+    head = "".join(f'<th scope="col">{escape(title)}</th>' for title in titles)
+    body = "".join(
+        f'<tr><th scope="row">{escape(row[0])}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in row[1:])}</tr>'
+        for row in rows
+    )
+    return (
+        f'<div class="table"><table class="plain" id="{name}-table"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _every(stride: int) -> str:
+    return f"moves 0, {stride}, {2 * stride}, ..."
+
+
+def _points(value: float, sign: str = "") -> str:
+    return f"{value:{sign},.{0 if abs(value) >= 1000 else 1}f}"
+
+
+def _read(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8").strip()
+
+
+def _digest(text: str) -> str:
+    """Return the source of a policy that allows this text alone."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -1,0 +1,141 @@
+"""What the player and the judge say of the positions of a replay, in parts, with progress on the terminal.
+
+Shapes: `N` positions, `T` moves, `H, W` board.
+"""
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from launch.evaluation.loading import LoadedPlayer
+from launch.run.progress import LINE_SECONDS, clock
+from ntuple.exact.solution import Solution
+from ntuple.game.bitboard import encode
+from ntuple.game.interfaces import Analysis
+
+FIRST_PART = 16  # positions of the first call of a player
+GROWTH = 16  # few sizes of calls, because a player on the device compiles each
+PART_SECONDS = 2.0  # longest expected call of a larger part: the progress and Ctrl-C wait for it
+EXACT = "points"  # unit of a solution, which has no search
+
+
+class View(NamedTuple):
+    """What a player says of N positions."""
+
+    name: str
+    unit: str  # of the effort: ply, visits; EXACT: none
+    action: NDArray[np.int8]  # [N] the move that it would make, -1 if none is legal or it was not asked
+    value: NDArray[np.float64]  # [N, 4] points expected from here, the reward included; -inf: illegal, NaN: unknown
+    effort: NDArray[np.int64]  # [N, 4]
+
+
+def view_of(loaded: LoadedPlayer, boards: NDArray[np.uint8], what: str) -> View:
+    """Ask a player about positions, with the seed 0, as `muzero2048 moves` does.
+
+    Args:
+        loaded: the player.
+        boards: uint8[N, H, W].
+        what: word of the progress line, such as "judged".
+
+    Returns:
+        What it says.
+
+    Raises:
+        ValueError: its values are NaN.
+    """
+
+    def ask(part: NDArray[np.uint8]) -> Analysis:
+        return loaded.player.analyse(part, np.zeros(len(part), np.uint32))
+
+    parts = in_parts(ask, boards, what)
+    action, value, effort = (np.concatenate([getattr(part, name) for part in parts]) for name in _ASKED)
+    return View(loaded.name, loaded.player.effort_unit, action, value, effort)
+
+
+_ASKED = ("action", "value", "effort")
+
+
+def exact_view(solution: Solution, name: str, boards: NDArray[np.uint8]) -> View:
+    """Look up positions in the exact solution of a small board.
+
+    Args:
+        solution: the solution.
+        name: of the solution, as the page shows it.
+        boards: uint8[N, H, W].
+
+    Returns:
+        The exact values.
+
+    Raises:
+        ValueError: play cannot reach a position.
+    """
+    words = np.array([encode(levels).lo for levels in boards], np.uint64)
+    value = solution.move_values(words)
+    action = np.where(np.isfinite(value).any(axis=1), value.argmax(axis=1), -1).astype(np.int8)
+    return View(name, EXACT, action, value, np.zeros(value.shape, np.int64))
+
+
+def in_parts(ask: Callable[[NDArray[np.uint8]], Analysis], boards: NDArray[np.uint8], what: str) -> list[Analysis]:
+    """Ask about positions in parts: small ones at first, larger ones if they are quick.
+
+    Args:
+        ask: answers for some boards.
+        boards: uint8[N, H, W].
+        what: word of the progress line, which is printed every LINE_SECONDS.
+
+    Returns:
+        The answers in the order of the boards; one of no boards if there are none.
+    """
+    printed = time.monotonic()
+    began = printed  # of the second part: the first one compiles
+    found: list[Analysis] = []
+    done, size = 0, FIRST_PART
+    while not found or done < len(boards):
+        asked = time.monotonic()
+        found.append(ask(boards[done : done + size]))
+        now = time.monotonic()
+        done = min(done + size, len(boards))
+        if len(found) == 1:
+            began = now
+        elif now - printed > LINE_SECONDS:
+            left = clock((now - began) / (done - FIRST_PART) * (len(boards) - done))
+            print(f"{what} {done:,} of {len(boards):,} positions  {left} left", flush=True)
+            printed = now
+        if GROWTH * (now - asked) < PART_SECONDS:
+            size *= GROWTH
+    return found
+
+
+def spread(view: View, places: NDArray[np.int64], count: int) -> View:
+    """Return a view of `count` positions of which only some were asked.
+
+    Args:
+        view: of the asked positions.
+        places: their indices.
+        count: number of all positions.
+
+    Returns:
+        The view, with action -1 and value NaN where it was not asked.
+    """
+    action, value = np.full(count, -1, np.int8), np.full((count, 4), np.nan)
+    effort = np.zeros((count, 4), np.int64)
+    action[places], value[places], effort[places] = view.action, view.value, view.effort
+    return view._replace(action=action, value=value, effort=effort)
+
+
+def losses(value: NDArray[np.float64], made: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Return what moves lose: max over a of V(a), minus V(made).
+
+    Args:
+        value: [N, 4] as `View.value`.
+        made: [N] the moves that were made; -1: none.
+
+    Returns:
+        [N] points, 0 or more; NaN where no move was made or its value is unknown.
+    """
+    known = np.where(np.isnan(value), -np.inf, value)
+    of_made = np.where(made >= 0, value[np.arange(len(value)), made], np.nan)
+    return np.where(np.isnan(of_made), np.nan, known.max(axis=1, initial=-np.inf) - of_made)
