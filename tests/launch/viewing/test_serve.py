@@ -18,6 +18,7 @@ import pytest
 from reference import positions, rules
 
 from launch.cli import main
+from launch.evaluation.analyse import NAMES
 from launch.viewing import agents
 from launch.viewing.guard import is_loopback
 from launch.viewing.serve import FILES, HERE
@@ -68,6 +69,19 @@ def test_what_a_player_says_is_what_moves_prints(client: Client, runs: Path, cap
     assert found["steps"][0]["milliseconds"] > 0
 
 
+def test_outcomes_are_named_by_row_and_column(client: Client):
+    search = {"search": "mcts", "simulations": 40, "overrides": "search.backup=mean"}
+    advice = client.post("/api/ask", **START, **search, count=0)["steps"][0]["advice"]
+    after, _ = rules.afterstate(((1, 1, 0), (2, 0, 0)), NAMES.index(advice["action"]))
+    expected = {
+        f"{4 if code % 2 else 2}@({code // 2 // 3 + 1},{code // 2 % 3 + 1})": float(probability)
+        for code, probability in rules.chance_probabilities(after).items()
+    }
+    found = {chance["spawn"]: chance["probability"] for chance in advice["chances"]}
+    assert found == pytest.approx(expected)
+    assert advice["line"][0].split() == [advice["action"], advice["chances"][0]["spawn"]]  # the most visited spawn
+
+
 def test_the_moves_of_a_player_follow_the_rules(client: Client):
     """Each step is the advice for its board, its move by the plain rules, and the spawn of its number."""
     opening = client.post("/api/new", board="2x3", seed=9)
@@ -78,7 +92,7 @@ def test_the_moves_of_a_player_follow_the_rules(client: Client):
     for moves, step in enumerate(steps):
         advice = client.post("/api/ask", **fields | {"position": step["advice"]["position"], "moves": moves}, count=0)
         assert advice["steps"][0]["advice"] == step["advice"]
-        after, reward = rules.afterstate(board, ("up", "right", "down", "left").index(step["advice"]["action"]))
+        after, reward = rules.afterstate(board, NAMES.index(step["advice"]["action"]))
         board = spawned(after, 9, 2 + moves)
         assert (step["reward"], positions.as_board(step["after"]["levels"])) == (reward, board)
         by_hand = {"board": "2x3", "position": step["advice"]["position"], "seed": 9, "moves": moves}
