@@ -11,12 +11,12 @@ from launch.cli import main
 from launch.evaluation.analyse import NAMES
 from launch.evaluation.notation import parse_position
 from ntuple.exact.solution import Solution
+from tests.browser.conftest import OpenPage
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 pytestmark = pytest.mark.browser
-OpenPage = Callable[..., "Page"]
 HOSTILE = "</script><script>document.title='hacked'</script><img src=x onerror=document.title='hacked'>"
 
 
