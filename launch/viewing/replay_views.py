@@ -51,11 +51,9 @@ def view_of(loaded: LoadedPlayer, boards: NDArray[np.uint8], what: str) -> View:
         return loaded.player.analyse(part, np.zeros(len(part), np.uint32))
 
     parts = in_parts(ask, boards, what)
-    action, value, effort = (np.concatenate([getattr(part, name) for part in parts]) for name in _ASKED)
+    names = ("action", "value", "effort")
+    action, value, effort = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
     return View(loaded.name, loaded.player.effort_unit, action, value, effort)
-
-
-_ASKED = ("action", "value", "effort")
 
 
 def exact_view(solution: Solution, name: str, boards: NDArray[np.uint8]) -> View:

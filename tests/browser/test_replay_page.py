@@ -148,3 +148,16 @@ def test_a_hostile_record_runs_nothing(folder: Path, open_page: OpenPage):
     assert HOSTILE in page.locator("#origin").inner_text()
     assert page.title().startswith("2048: replay of hostile.txt")
     assert page.locator("img").count() == 0
+
+
+def test_a_position_that_the_judge_was_not_asked_about(folder: Path, open_page: OpenPage):
+    words = ["replay", str(folder / "games.txt"), "--judge", str(folder / "2x3.solution"), "--judge-every", "2"]
+    assert main([*words, "--out", str(folder / "every.html")]) == 0
+    page, note = open_page(folder / "every.html", "#move=2"), "#judge .note"
+    assert page.locator(note).inner_text().startswith("plays ")
+    assert " by the judge" in page.locator("#verdict").inner_text()
+    page.keyboard.press("ArrowRight")
+    assert page.locator(note).inner_text() == "not asked here"
+    assert page.locator("#verdict").inner_text().startswith("● made: ")
+    assert " by the judge" not in page.locator("#verdict").inner_text()
+    assert page.locator("#own-part").is_hidden()
