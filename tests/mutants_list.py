@@ -977,7 +977,7 @@ LIBRARY = (
 VIEWING = (
     Mutant(
         "another-name-of-this-machine-is-served",
-        "launch/viewing/guard.py",
+        "launch/viewing/serve/guard.py",
         "if not (_is_address(named) or",
         "if not (named or",
         ("launch/viewing/test_serve.py",),
@@ -998,7 +998,7 @@ VIEWING = (
     ),
     Mutant(
         "a-search-outlives-its-page",
-        "launch/viewing/serve.py",
+        "launch/viewing/serve/server.py",
         "    finally:\n        task.cancel()",
         "    finally:\n        pass",
         ("launch/viewing/test_serve.py",),
@@ -1015,28 +1015,28 @@ VIEWING = (
 PLAY = (
     Mutant(
         "advice-about-the-board-before-is-shown-to-a-person",
-        "launch/viewing/terminal.py",
+        "launch/viewing/terminal/screen.py",
         "if self.is_playing and self.place not in self.known else",
         "if self.place not in self.known else",
         ("launch/viewing/test_terminal.py",),
     ),
     Mutant(
         "a-move-by-hand-waits-for-the-search-of-the-board-before",
-        "launch/viewing/terminal.py",
+        "launch/viewing/terminal/screen.py",
         "        if self.place not in self.known:\n            self._give_up()",
         "        if self.place not in self.known:\n            pass",
         ("launch/viewing/test_terminal.py",),
     ),
     Mutant(
         "an-answer-about-the-board-before-is-kept",
-        "launch/viewing/terminal.py",
+        "launch/viewing/terminal/screen.py",
         "if self._request is not asyncio.current_task():",
         "if False:",
         ("launch/viewing/test_terminal.py",),
     ),
     Mutant(
         "taking-back-keeps-the-last-board",
-        "launch/viewing/played_game.py",
+        "launch/viewing/terminal/played_game.py",
         "self._states.pop()",
         "self._states.pop(0)",
         ("launch/viewing/test_terminal.py",),
@@ -1046,28 +1046,28 @@ PLAY = (
 REPLAY = (
     Mutant(
         "replay-loss-against-the-mean-of-the-moves",
-        "launch/viewing/replay_views.py",
+        "launch/viewing/replay/views.py",
         "known.max(axis=1, initial=-np.inf) - of_made",
         "known.mean(axis=1) - of_made",
         ("launch/viewing/test_replay.py",),
     ),
     Mutant(
         "replay-rest-of-the-score-without-the-move",
-        "launch/viewing/replay_games.py",
+        "launch/viewing/replay/games.py",
         "return np.cumsum(self.points[::-1])[::-1]",
         "return np.cumsum(self.points[::-1])[::-1] - self.points",
         ("launch/viewing/test_replay.py",),
     ),
     Mutant(
         "replay-text-of-records-is-markup",
-        "launch/viewing/replay_page.py",
+        "launch/viewing/replay/page.py",
         "{escape(_subtitle(content))}",
         "{_subtitle(content)}",
         ("launch/viewing/test_replay.py",),
     ),
     Mutant(
         "replay-data-ends-its-script",
-        "launch/viewing/replay_page.py",
+        "launch/viewing/replay/page.py",
         r'.replace("<", "\\u003c")',
         "",
         ("launch/viewing/test_replay.py",),

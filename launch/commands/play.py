@@ -33,7 +33,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.path is not None and arguments.path.startswith("search."):  # a word of a search in the place of RUN
         arguments.overrides, arguments.path = [arguments.path, *arguments.overrides], None
     options = search_of_a_path(arguments)
-    from launch.viewing.play import play
+    from launch.viewing.terminal.play import play
 
     play(arguments.path, arguments.board, arguments.seed, options)
     return 0

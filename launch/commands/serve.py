@@ -29,7 +29,7 @@ def add(commands: "Commands") -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from launch.viewing.serve import serve
+    from launch.viewing.serve.server import serve
 
     serve(arguments.runs, arguments.runs_folder, arguments.host, arguments.port)
     return 0

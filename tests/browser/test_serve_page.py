@@ -184,4 +184,3 @@ def test_a_swipe_is_a_move(open_page: OpenPage, address: str):
         session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
     wait_for_moves(page, 1)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    context.close()

@@ -12,7 +12,7 @@ import pytest
 
 from launch.cli import main
 from launch.viewing.catalogue import Catalogue
-from launch.viewing.serve import Site, listen, make_server
+from launch.viewing.serve.server import Site, listen, make_server
 
 TINY = """\
 learner: ntuple

@@ -17,11 +17,11 @@ from launch.evaluation.game_log import LoggedGame
 from launch.evaluation.notation import format_position
 from launch.evaluation.records import parse_record
 from launch.evaluation.regret import load_solution, regret_of
-from launch.viewing import replay as replay_module
-from launch.viewing.replay_games import Game, choose_game, game_of, read_games, shown_games
-from launch.viewing.replay_page import DTYPES, Content, pack, render
-from launch.viewing.replay_summary import Bin, LastMove, Tile, by_tile, calibrate, last_moves
-from launch.viewing.replay_views import FIRST_PART, GROWTH, View, in_parts, losses
+from launch.viewing.replay import replay as replay_module
+from launch.viewing.replay.games import Game, choose_game, game_of, read_games, shown_games
+from launch.viewing.replay.page import DTYPES, Content, pack, render
+from launch.viewing.replay.summary import Bin, LastMove, Tile, by_tile, calibrate, last_moves
+from launch.viewing.replay.views import FIRST_PART, GROWTH, View, in_parts, losses
 from ntuple.game.interfaces import Analysis
 
 DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.S)

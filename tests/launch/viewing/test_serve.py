@@ -19,9 +19,9 @@ from reference import positions, rules
 
 from launch.cli import main
 from launch.evaluation.analyse import NAMES
-from launch.viewing import agents
-from launch.viewing.guard import is_loopback
-from launch.viewing.serve import FILES, HERE
+from launch.viewing import BOARD_SCRIPT, agents
+from launch.viewing.serve.guard import is_loopback
+from launch.viewing.serve.server import FILES, HERE
 from tests.launch.viewing.conftest import Client
 from tests.launch.viewing.test_game import spawned
 
@@ -33,11 +33,11 @@ JSON = {"Content-Type": "application/json"}
 
 
 def test_the_page_needs_nothing_from_elsewhere(client: Client):
-    for path, (name, kind) in FILES.items():
+    for path, (file, kind) in FILES.items():
         status, headers, body = client.send("GET", path)
-        assert (status, headers["content-type"].partition(";")[0], body) == (200, kind, (HERE / name).read_bytes())
+        assert (status, headers["content-type"].partition(";")[0], body) == (200, kind, file.read_bytes())
         assert headers["content-security-policy"].startswith("default-src 'self';")
-        if not name.endswith(".svg"):
+        if file.suffix != ".svg":
             assert b"//" not in re.sub(rb"^ *//.*| // .*|<!--.*", b"", body, flags=re.M), name  # no address
     page = (HERE / "page.html").read_text()
     assert not re.search(r"<script>|<style|\sstyle=|\son\w+=", page)  # the policy forbids these
@@ -52,7 +52,7 @@ def test_the_page_needs_nothing_from_elsewhere(client: Client):
 
 def test_the_board_and_its_bars_need_no_server():
     """They are for pages without a server too."""
-    assert not re.search(r"fetch|/api/|XMLHttpRequest|import\b", (HERE / "board.js").read_text())
+    assert not re.search(r"fetch|/api/|XMLHttpRequest|import\b", BOARD_SCRIPT.read_text())
 
 
 @pytest.mark.parametrize("words", [

@@ -27,10 +27,10 @@ from launch.evaluation.search_options import Options
 from launch.viewing.agent_process import answer, run_agent
 from launch.viewing.agents import Agent, Ticket
 from launch.viewing.catalogue import Choice
-from launch.viewing.play import choose, summary
-from launch.viewing.played_game import PlayedGame
-from launch.viewing.terminal import Terminal
-from launch.viewing.terminal_text import CELLS, advice_text, bar, board_size, board_text, scale_of
+from launch.viewing.terminal.play import choose, summary
+from launch.viewing.terminal.played_game import PlayedGame
+from launch.viewing.terminal.screen import Terminal
+from launch.viewing.terminal.text import CELLS, advice_text, bar, board_size, board_text, scale_of
 
 KEYS = {"up": "up", "w": "up", "right": "right", "d": "right", "down": "down", "s": "down", "left": "left", "a": "left"}
 ROOT = Path(__file__).parents[3]

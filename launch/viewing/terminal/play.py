@@ -16,7 +16,7 @@ from launch.evaluation.seeds import check_seed
 from launch.run import checkpoints
 from launch.viewing.agents import Agent
 from launch.viewing.catalogue import Choice
-from launch.viewing.played_game import PlayedGame
+from launch.viewing.terminal.played_game import PlayedGame
 
 SHORT_SEEDS = 10**6  # a seed that is drawn is short enough to type
 
@@ -65,7 +65,7 @@ def play(path: str | None, board: str | None, seed: int | None, options: Options
     choice = None if path is None else choose(path, board, options)
     shape = choice.board if choice else board or BOARD
     game = PlayedGame(*parse_board(shape), random.randrange(SHORT_SEEDS) if seed is None else seed)
-    from launch.viewing.terminal import Terminal  # imports textual
+    from launch.viewing.terminal.screen import Terminal  # imports textual
 
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder, "log")

@@ -33,20 +33,20 @@ from launch.errors import UserError, warn
 from launch.evaluation.analyse import NAMES
 from launch.evaluation.notation import parse_board, parse_position
 from launch.evaluation.search_options import Options
-from launch.viewing import game
+from launch.viewing import BOARD_SCRIPT, BOARD_STYLE, game
 from launch.viewing.agent_process import SEEDS
 from launch.viewing.agents import Agents, BusyError, Ticket, read_error
 from launch.viewing.catalogue import Catalogue
-from launch.viewing.guard import HEADERS, MOST_BYTES, Fields, RefusedError, check_source, is_loopback
+from launch.viewing.serve.guard import HEADERS, MOST_BYTES, Fields, RefusedError, check_source, is_loopback
 
 HERE = Path(__file__).parent
 FILES = {
-    "/": ("page.html", "text/html"),
-    "/page.css": ("page.css", "text/css"),
-    "/page.js": ("page.js", "text/javascript"),
-    "/board.css": ("board.css", "text/css"),
-    "/board.js": ("board.js", "text/javascript"),
-    "/icon.svg": ("icon.svg", "image/svg+xml"),
+    "/": (HERE / "page.html", "text/html"),
+    "/page.css": (HERE / "page.css", "text/css"),
+    "/page.js": (HERE / "page.js", "text/javascript"),
+    "/board.css": (BOARD_STYLE, "text/css"),
+    "/board.js": (BOARD_SCRIPT, "text/javascript"),
+    "/icon.svg": (HERE / "icon.svg", "image/svg+xml"),
 }
 MOST_MOVES = 10**8  # of a game
 MOST_COUNT = 120  # moves in one answer
@@ -69,7 +69,7 @@ class Site:
             host: of the command line.
         """
         self._catalogue, self._host, self._agents = catalogue, host, Agents()
-        self._files = {path: ((HERE / name).read_bytes(), kind) for path, (name, kind) in FILES.items()}
+        self._files = {path: (file.read_bytes(), kind) for path, (file, kind) in FILES.items()}
 
     def app(self) -> Starlette:
         """Return the application."""

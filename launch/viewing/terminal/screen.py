@@ -21,8 +21,8 @@ from textual.worker import Worker
 from launch.errors import UserError
 from launch.viewing.agent_process import SEEDS
 from launch.viewing.agents import Agent, Ticket
-from launch.viewing.played_game import PlayedGame
-from launch.viewing.terminal_text import ACCENT, CELLS, SOFT, advice_text, board_size, board_text
+from launch.viewing.terminal.played_game import PlayedGame
+from launch.viewing.terminal.text import ACCENT, CELLS, SOFT, advice_text, board_size, board_text
 
 SPEEDS = (0.5, 1, 2, 5, 10, 30, 60, math.inf)  # moves a second
 SPEED = 3  # place in SPEEDS of the first speed

@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from launch.viewing.replay_games import Game, gather
-from launch.viewing.replay_summary import Bin, by_tile, last_moves
-from launch.viewing.replay_views import View, losses
+from launch.viewing import BOARD_SCRIPT, BOARD_STYLE
+from launch.viewing.replay.games import Game, gather
+from launch.viewing.replay.summary import Bin, by_tile, last_moves
+from launch.viewing.replay.views import View, losses
 
 HERE = Path(__file__).parent
 MOST_LISTED = 300  # mistakes
@@ -45,8 +46,8 @@ class Content(NamedTuple):
 
 def render(content: Content) -> str:
     """Return the text of the page."""
-    script = "\n".join(_read(name) for name in ("board.js", "replay.js"))
-    style = "\n".join(_read(name) for name in ("replay.css", "board.css"))
+    script = "\n".join(_read(file) for file in (BOARD_SCRIPT, HERE / "page.js"))
+    style = "\n".join(_read(file) for file in (HERE / "page.css", BOARD_STYLE))
     policy = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
@@ -69,7 +70,7 @@ def render(content: Content) -> str:
 <h1>Replay</h1>
 <p class="soft" id="origin">{escape(_subtitle(content))}</p>
 </header>
-{_read("replay.html")}
+{_read(HERE / "page.html")}
 <section aria-labelledby="mistakes-title">
 <h2 id="mistakes-title">Mistakes</h2>
 <p>{escape(_about_mistakes(content))}</p>
@@ -280,8 +281,8 @@ def _points(value: float, sign: str = "") -> str:
     return f"{value:{sign},.{0 if abs(value) >= 1000 else 1}f}"
 
 
-def _read(name: str) -> str:
-    return (HERE / name).read_text(encoding="utf-8").strip()
+def _read(file: Path) -> str:
+    return file.read_text(encoding="utf-8").strip()
 
 
 def _digest(text: str) -> str:

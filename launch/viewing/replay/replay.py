@@ -19,10 +19,10 @@ from launch.evaluation.search_options import Options, resolve
 from launch.evaluation.seeds import check_seed
 from launch.files import write_text
 from launch.run.checkpoints import find_checkpoint, read_checkpoint
-from launch.viewing.replay_games import Game, choose_game, gather, play_games, read_games, shown_games
-from launch.viewing.replay_page import Content, render
-from launch.viewing.replay_summary import Bin, calibrate
-from launch.viewing.replay_views import View, exact_view, spread, view_of
+from launch.viewing.replay.games import Game, choose_game, gather, play_games, read_games, shown_games
+from launch.viewing.replay.page import Content, render
+from launch.viewing.replay.summary import Bin, calibrate
+from launch.viewing.replay.views import View, exact_view, spread, view_of
 from ntuple.exact.solution import Solution
 
 GAMES = 10  # played if --games is not given

@@ -1,0 +1,1 @@
+"""`muzero2048 replay`: one page of recorded games."""

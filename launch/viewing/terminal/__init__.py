@@ -1,0 +1,1 @@
+"""`muzero2048 play`: the game in the terminal."""
