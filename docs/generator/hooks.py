@@ -1,0 +1,44 @@
+"""Hooks of mkdocs: `make docs` calls them through mkdocs.yml. They make pages, links, equations, and check commands."""
+
+import re
+from typing import Any
+
+from docs.generator import command_lines, equations, links, reference
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+
+_WRITTEN = {page: path for path, page in links.PAGES.items()}  # pages that are not in the folder docs
+_TABLE_AFTER_COMMENT = re.compile(r"^(<!--.*-->)\n(?=\|)", re.M)  # GitHub needs no empty line there
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the generated pages."""
+    try:
+        for path, text in reference.pages().items():
+            files.append(File.generated(config, path, content=text))
+    except (reference.Undocumented, FileNotFoundError) as error:
+        raise PluginError(str(error)) from error
+    if mistakes := command_lines.mistakes():
+        raise PluginError("commands in the pages that do not work:\n" + "\n".join(mistakes))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Rewrite the links of a page."""
+    place = page.file.src_uri
+    if place.startswith("reference/"):
+        return markdown
+    path = _WRITTEN.get(place, f"docs/{place}")
+    try:
+        rewritten = links.rewrite_links(path, place, markdown)
+    except FileNotFoundError as error:
+        raise PluginError(f"{path}: {error}") from error
+    return _TABLE_AFTER_COMMENT.sub(r"\1\n\n", rewritten)
+
+
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+    """Convert the equations of a page."""
+    try:
+        return equations.with_mathml(html)
+    except ValueError as error:
+        raise PluginError(f"{page.file.src_uri}: {error}") from error
