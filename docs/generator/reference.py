@@ -27,6 +27,9 @@ METRICS = {
 }
 
 
+MODULES_PAGE = "reference/modules.md"
+
+
 class Undocumented(Exception):
     """Something that needs a description has none."""
 
@@ -50,6 +53,7 @@ def pages() -> dict[str, str]:
         links.CONFIGS_PAGE: configs_page(),
         "reference/library.md": names_page("muzero2048", "Library: muzero2048"),
         "reference/ntuple.md": names_page("ntuple", "Library: ntuple"),
+        MODULES_PAGE: modules_page(),
         **dict(_file_pages()),
     }
 
@@ -120,7 +124,7 @@ def commands_page(parser: argparse.ArgumentParser) -> str:
 
 def _commands(parser: argparse.ArgumentParser, help_text: str, level: int) -> Iterator[str]:
     for action in parser._actions:
-        if not action.help:
+        if not action.help and not isinstance(action, argparse._SubParsersAction):
             raise Undocumented(f"the word {_words(action)} of `{parser.prog}` has no help")
     rows = [
         (code(_words(action)), plain(action.help or "" % ()))
@@ -175,11 +179,21 @@ def names_page(package: str, title: str) -> str:
     return "\n".join(parts)
 
 
+def modules_page() -> str:
+    """Return the list of the modules and files that have a page."""
+    rows = [f"- [{path}]({links.place_of(path).removeprefix('reference/')})" for path in _shown_files()]
+    head = "Modules and files to which a page of this documentation leads, with their docstrings and sources.\n"
+    return "\n".join(["# Modules and files\n", head, *rows]) + "\n"
+
+
+def _shown_files() -> list[str]:
+    return sorted({*links.linked_files(), *(f"{module.replace('.', '/')}.py" for module in names.PROTOCOLS)})
+
+
 def _file_pages() -> Iterator[tuple[str, str]]:
     """Yield a page for each module and each other file to which a page links."""
     shown = {name.path for name in names.public_names()}
-    modules = {f"{module.replace('.', '/')}.py" for module in names.PROTOCOLS}
-    for path in sorted({*links.linked_files(), *modules}):
+    for path in _shown_files():
         place = links.place_of(path)
         if not links.is_module(path):
             yield place, f"# {path}\n\n{_fenced(path.rpartition('.')[2], (links.ROOT / path).read_text())}"
