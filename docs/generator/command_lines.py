@@ -1,7 +1,7 @@
 """Checks the command lines of the pages: the real parser reads each, and each config with its overrides is loaded.
 
-Checked are the lines of code blocks that call muzero2048, and inline code that begins with `muzero2048`. Inline code may
-leave out the arguments of a command.
+Checked are the lines of code blocks that call muzero2048, and inline code that begins with `muzero2048`. Inline code
+may leave out the arguments of a command.
 """
 
 import re

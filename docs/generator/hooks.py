@@ -3,11 +3,13 @@
 import re
 from typing import Any
 
-from docs.generator import command_lines, equations, links, reference
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
+from docs.generator import command_lines, equations, links, reference
+
 _WRITTEN = {page: path for path, page in links.PAGES.items()}  # pages that are not in the folder docs
+_ROW, _CODE = re.compile(r"^\|.*", re.M), re.compile(r"`[^`]+`")
 _TABLE_AFTER_COMMENT = re.compile(r"^(<!--.*-->)\n(?=\|)", re.M)  # GitHub needs no empty line there
 
 
@@ -16,7 +18,7 @@ def on_files(files: Files, config: Any) -> Files:
     try:
         for path, text in reference.pages().items():
             files.append(File.generated(config, path, content=text))
-    except (reference.Undocumented, FileNotFoundError) as error:
+    except (reference.UndocumentedError, FileNotFoundError) as error:
         raise PluginError(str(error)) from error
     if mistakes := command_lines.mistakes():
         raise PluginError("commands in the pages that do not work:\n" + "\n".join(mistakes))
@@ -27,13 +29,18 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Rewrite the links of a page."""
     place = page.file.src_uri
     if place.startswith("reference/"):
-        return markdown
+        return _plain_bars(markdown)
     path = _WRITTEN.get(place, f"docs/{place}")
     try:
         rewritten = links.rewrite_links(path, place, markdown)
     except FileNotFoundError as error:
         raise PluginError(f"{path}: {error}") from error
-    return _TABLE_AFTER_COMMENT.sub(r"\1\n\n", rewritten)
+    return _TABLE_AFTER_COMMENT.sub(r"\1\n\n", _plain_bars(rewritten))
+
+
+def _plain_bars(markdown: str) -> str:
+    r"""Replace \| by | in the code of tables: Markdown of Python shows the backslash, that of GitHub needs it."""
+    return _ROW.sub(lambda row: _CODE.sub(lambda code: code[0].replace(r"\|", "|"), row[0]), markdown)
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:

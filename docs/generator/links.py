@@ -21,7 +21,9 @@ PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGEL
 CONFIGS_PAGE = "reference/configs.md"
 
 # An image, code, or a link: code is skipped, so that an example of a link is no link.
-_PARTS = re.compile(r"^(```.*?^```|    [^\n]*)|(`[^`\n]+`(?!\]\())|(!?)\[((?:[^\[\]]|\[\])*)\]\(([^()\s]+)\)", re.M | re.S)
+_PARTS = re.compile(
+    r"^(```.*?^```|    [^\n]*)|(`[^`\n]+`(?!\]\())|(!?)\[((?:[^\[\]]|\[\])*)\]\(([^()\s]+)\)", re.M | re.S
+)
 _NAME = re.compile(r"`([A-Za-z_][\w.]*)`")
 
 

@@ -27,10 +27,11 @@ METRICS = {
 }
 
 
+_PUBLIC = '::: {}\n    options:\n      filters: ["!^_"]\n'
 MODULES_PAGE = "reference/modules.md"
 
 
-class Undocumented(Exception):
+class UndocumentedError(Exception):
     """Something that needs a description has none."""
 
 
@@ -38,11 +39,11 @@ def pages() -> dict[str, str]:
     """Return all generated pages: path from the folder docs -> Markdown.
 
     Raises:
-        Undocumented: a key, a metric, an option or a public name has no description.
+        UndocumentedError: a key, a metric, an option or a public name has no description.
         FileNotFoundError: a page links to no file.
     """
     if missing := names.undocumented():
-        raise Undocumented(f"these public names have no docstring: {', '.join(missing)}")
+        raise UndocumentedError(f"these public names have no docstring: {', '.join(missing)}")
     return {
         **{page: (links.ROOT / path).read_text(encoding="utf-8") for path, page in links.PAGES.items()},
         **{f"reference/keys/{learner}.md": learner_page(learner) for learner in registry.LEARNERS},
@@ -83,7 +84,7 @@ def _keys(keys: list[Key], prefix: str = "") -> str:
     groups: dict[str, list[Key]] = defaultdict(list)
     for key in keys:
         if not key.meaning:
-            raise Undocumented(f"the key {key.name} has no meaning")
+            raise UndocumentedError(f"the key {key.name} has no meaning")
         groups[key.name.rpartition(".")[0]].append(key)
     head = ("key", "default", "values", "meaning")
     return "\n".join(f"### {group}\n\n{table(head, [_key(key, prefix) for key in of])}" for group, of in groups.items())
@@ -108,11 +109,11 @@ def metrics_page() -> str:
     for title, group in METRICS.items():
         for metric in group:
             if not (metric.unit and metric.meaning):
-                raise Undocumented(f"the metric {metric.name} has no unit or no meaning")
+                raise UndocumentedError(f"the metric {metric.name} has no unit or no meaning")
         rows = [(code(metric.name), metric.unit, plain(metric.meaning)) for metric in group]
         parts.append(f"## {title}\n\n{table(('metric', 'unit', 'meaning'), rows)}")
     if left_out := metrics.REGISTRY.keys() - {metric.name for group in METRICS.values() for metric in group}:
-        raise Undocumented(f"the page of metrics leaves out {', '.join(sorted(left_out))}")
+        raise UndocumentedError(f"the page of metrics leaves out {', '.join(sorted(left_out))}")
     head = "Each row of a run's metrics.jsonl has some of these names. `muzero2048 compare` draws any of them.\n\n"
     return f"# Metrics\n\n{head}" + "\n".join(parts)
 
@@ -125,16 +126,17 @@ def commands_page(parser: argparse.ArgumentParser) -> str:
 def _commands(parser: argparse.ArgumentParser, help_text: str, level: int) -> Iterator[str]:
     for action in parser._actions:
         if not action.help and not isinstance(action, argparse._SubParsersAction):
-            raise Undocumented(f"the word {_words(action)} of `{parser.prog}` has no help")
+            raise UndocumentedError(f"the word {_words(action)} of `{parser.prog}` has no help")
     rows = [
-        (code(_words(action)), plain(action.help or "" % ()))
+        (code(_words(action)), plain(action.help or ""))
         for action in parser._actions
         if not isinstance(action, argparse._SubParsersAction | argparse._HelpAction)
         and action.help != argparse.SUPPRESS
     ]
     if level > 1:
         text = f"{'#' * level} {parser.prog}\n\n{plain(help_text.capitalize())}.\n"
-        epilog = f"\n{plain(parser.epilog)}.\n" if parser.epilog else ""
+        about = (parser.epilog or "").replace(f"{links.ROOT}/", "")
+        epilog = f"\n{plain(about)}.\n" if about else ""
         yield text + epilog
     if rows:
         yield table(("word", "meaning"), rows)
@@ -143,7 +145,7 @@ def _commands(parser: argparse.ArgumentParser, help_text: str, level: int) -> It
             helps = {choice.dest: choice.help for choice in action._choices_actions}
             for name, command in action.choices.items():
                 if not helps.get(name):
-                    raise Undocumented(f"the command `{command.prog}` has no help")
+                    raise UndocumentedError(f"the command `{command.prog}` has no help")
                 yield from _commands(command, str(helps[name]), min(level + 1, 4))
 
 
@@ -164,7 +166,7 @@ def configs_page() -> str:
         if path.parent.as_posix() != folder:
             folder = path.parent.as_posix()
             parts.append(f"## {path.parent.relative_to(links.ROOT).as_posix()}/\n")
-        parts.append(f'### {path.name} {{ #{links.anchor_of(relative)} }}\n\n{_fenced("yaml", path.read_text())}')
+        parts.append(f"### {path.name} {{ #{links.anchor_of(relative)} }}\n\n{_fenced('yaml', path.read_text())}")
     return "\n".join(parts)
 
 
@@ -175,7 +177,9 @@ def names_page(package: str, title: str) -> str:
     for name in names.public_names():
         if name.package == package:
             is_here = listed[name.path].package == package
-            parts.append(f"::: {name.path}\n" if is_here else f"- [`{name.name}`][{name.path}], as in muzero2048\n")
+            parts.append(
+                _PUBLIC.format(name.path) if is_here else f"- [`{name.name}`][{name.path}], as in muzero2048\n"
+            )
     return "\n".join(parts)
 
 
