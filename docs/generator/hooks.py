@@ -20,6 +20,7 @@ def on_files(files: Files, config: Any) -> Files:
             files.append(File.generated(config, path, content=text))
     except (reference.UndocumentedError, FileNotFoundError) as error:
         raise PluginError(str(error)) from error
+    files.append(File.generated(config, "stylesheets/math.ttf", abs_src_path=str(equations.font())))
     if mistakes := command_lines.mistakes():
         raise PluginError("commands in the pages that do not work:\n" + "\n".join(mistakes))
     return files

@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -27,6 +28,7 @@ METRICS = {
 }
 
 
+_PAGE = re.compile(r"docs/(\w+\.md)")
 _PUBLIC = '::: {}\n    options:\n      filters: ["!^_"]\n'
 MODULES_PAGE = "reference/modules.md"
 
@@ -73,30 +75,29 @@ def run_page() -> str:
 
 def search_page() -> str:
     """Return the page of the keys of searches, as `muzero2048 evaluate` takes them."""
-    parts = [
-        f"## {title}\n\n{_keys(keys_of(kind(), 'search.'), f'{kind.__name__}-')}" for title, kind in SEARCHES.items()
-    ]
+    parts = [f"## {title}\n\n{_keys(keys_of(kind(), 'search.'), kind().__name__)}" for title, kind in SEARCHES.items()]
     return "# Keys of a search\n\nWords of `muzero2048 evaluate`, `moves` and `submit evaluate`.\n\n" + "\n".join(parts)
 
 
-def _keys(keys: list[Key], prefix: str = "") -> str:
-    """Return a table for each group of keys; `prefix` makes the anchors of a page unique."""
+def _keys(keys: list[Key], search: str = "") -> str:
+    """Return a table for each group of keys; `search` is the class of a search, one of several on its page."""
     groups: dict[str, list[Key]] = defaultdict(list)
     for key in keys:
         if not key.meaning:
             raise UndocumentedError(f"the key {key.name} has no meaning")
         groups[key.name.rpartition(".")[0]].append(key)
     head = ("key", "default", "values", "meaning")
-    return "\n".join(f"### {group}\n\n{table(head, [_key(key, prefix) for key in of])}" for group, of in groups.items())
+    return "\n".join(f"### {group}\n\n{table(head, [_key(key, search) for key in of])}" for group, of in groups.items())
 
 
-def _key(key: Key, prefix: str) -> list[str]:
-    section = key.name.partition(".")[0] + "."
+def _key(key: Key, search: str) -> list[str]:
+    section = "" if search else key.name.partition(".")[0] + "."  # the conditions of a search begin with it
+    anchor = f"{search}-{key.name}" if search else key.name
     default = "required" if key.default is dataclasses.MISSING else code(_value(key.default))
     only_if = f" Only with {code(full_condition(key.only_if, section))}." if key.only_if else ""
     accepts = key.accepts if key.type in key.accepts or key.type == "choice" else f"{key.type}: {key.accepts}"
     short = key.name.rpartition(".")[2]
-    return [f'<a id="{prefix}{key.name}"></a>{code(short)}', default, plain(accepts), plain(key.meaning) + only_if]
+    return [f'<a id="{anchor}"></a>{code(short)}', default, plain(accepts), plain(key.meaning) + only_if]
 
 
 def _value(value: Any) -> str:
@@ -136,7 +137,7 @@ def _commands(parser: argparse.ArgumentParser, help_text: str, level: int) -> It
     if level > 1:
         text = f"{'#' * level} {parser.prog}\n\n{plain(help_text.capitalize())}.\n"
         about = (parser.epilog or "").replace(f"{links.ROOT}/", "")
-        epilog = f"\n{plain(about)}.\n" if about else ""
+        epilog = f"\n{_PAGE.sub(_link, plain(about))}.\n" if about else ""
         yield text + epilog
     if rows:
         yield table(("word", "meaning"), rows)
@@ -147,6 +148,11 @@ def _commands(parser: argparse.ArgumentParser, help_text: str, level: int) -> It
                 if not helps.get(name):
                     raise UndocumentedError(f"the command `{command.prog}` has no help")
                 yield from _commands(command, str(helps[name]), min(level + 1, 4))
+
+
+def _link(page: re.Match[str]) -> str:
+    """Link the name of a page in a text of the program, if there is such a page."""
+    return f"[{page[0]}](../{page[1]})" if (links.ROOT / page[0]).is_file() else page[0]
 
 
 def _words(action: argparse.Action) -> str:
