@@ -3,7 +3,7 @@
 #   make test    the fast tests;  make test-slow  the slow ones;  make check  format, lint, types
 #   make test-cluster  submit on a real SLURM, which it installs and starts (root, Debian)
 #   make test-browser  the pages in a real Chromium, which it installs (root, Debian)
-#   make test-mutants  122 faults put into the code one at a time: the fast tests must catch each (15 minutes on a core)
+#   make test-mutants  126 faults put into the code one at a time: the fast tests must catch each (15 minutes on a core)
 #   make bench   the environment against pgx and jumanji, n-tuples against TDL2048+ if the variable TDL2048 names its
 #                binary, the search against mctx
 #   make docs    build the documentation into site/, which needs no network to be read; every mistake ends the build

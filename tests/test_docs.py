@@ -117,6 +117,9 @@ def test_a_name_exists(path: str, exists: bool):
         ("[a](../../Makefile)", "[a](../reference/files/Makefile.md)"),
         ("![a](../images/mcts_time.png)", "![a](../images/mcts_time.png)"),
         ("[a](https://x.org/y) [b](#c)", "[a](https://x.org/y) [b](#c)"),
+        ("see docs/train.md.", "see [docs/train.md](../train.md)."),
+        ("configs/quick/ntuple.yaml", "[configs/quick/ntuple.yaml](../reference/configs.md#quick-ntuple)"),
+        ("`docs/train.md`", "`docs/train.md`"),
         ("`[a](../train.md)`", "`[a](../train.md)`"),
     ],
 )

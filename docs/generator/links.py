@@ -20,15 +20,17 @@ PACKAGES = ("launch", "muzero2048", "ntuple")
 PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}  # in the root
 CONFIGS_PAGE = "reference/configs.md"
 
-# An image, code, or a link: code is skipped, so that an example of a link is no link.
+# Code, a link or an image, or the bare path of a page or a config. Code is skipped: an example of a link is no link.
 _PARTS = re.compile(
-    r"^(```.*?^```|    [^\n]*)|(`[^`\n]+`(?!\]\())|(!?)\[((?:[^\[\]]|\[\])*)\]\(([^()\s]+)\)", re.M | re.S
+    r"^(```.*?^```|    [^\n]*)|(`[^`\n]+`(?!\]\())|(!?)\[((?:[^\[\]]|\[\])*)\]\(([^()\s]+)\)"
+    r"|(?<![\w/])(docs/\w+\.md|configs/[a-z0-9_/-]+\.yaml)",
+    re.M | re.S,
 )
 _NAME = re.compile(r"`([A-Za-z_][\w.]*)`")
 
 
 class Link(NamedTuple):
-    """A link of a page."""
+    """A link of a page, or the path of a page or a config in its text."""
 
     text: str
     path: str  # of the repository
@@ -58,7 +60,9 @@ def links_of(path: str, text: str) -> Iterator[Link]:
         The links, without those to other hosts and to headings of the page itself.
     """
     for part in _PARTS.finditer(text):
-        if part[5] and not re.match(r"[a-z]+:|#", part[5]):
+        if part[6]:
+            yield Link(part[6], part[6], "")
+        elif part[5] and not re.match(r"[a-z]+:|#", part[5]):
             target, hash_, anchor = part[5].partition("#")
             yield Link(part[4], posixpath.normpath(posixpath.join(posixpath.dirname(path), target)), hash_ + anchor)
 
@@ -86,7 +90,7 @@ def rewrite_links(path: str, page: str, text: str) -> str:
         if link.name:
             return f"[{link.text}][{link.name}]"
         target = posixpath.relpath(place_of(link.path), posixpath.dirname(page) or ".")
-        return f"{part[3]}[{link.text}]({target}{'' if '#' in target else link.anchor})"
+        return f"{part[3] or ''}[{link.text}]({target}{'' if '#' in target else link.anchor})"
 
     return _PARTS.sub(rewritten, text)
 
