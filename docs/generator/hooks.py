@@ -9,6 +9,7 @@ from mkdocs.structure.files import File, Files
 from docs.generator import command_lines, equations, links, reference
 
 _WRITTEN = {page: path for path, page in links.PAGES.items()}  # pages that are not in the folder docs
+_BOOSTS = (("reference/code/", 0.1), ("reference/files/", 0.1), ("glossary", 4.0), ("", 1.0))  # weights in the search
 _ROW, _CODE = re.compile(r"^\|.*", re.M), re.compile(r"`[^`]+`")
 _TABLE_AFTER_COMMENT = re.compile(r"^(<!--.*-->)\n(?=\|)", re.M)  # GitHub needs no empty line there
 
@@ -27,8 +28,9 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Rewrite the links of a page."""
+    """Rewrite the links of a page, and set its weight in the search."""
     place = page.file.src_uri
+    page.meta["search"] = {"boost": next(boost for begin, boost in _BOOSTS if place.startswith(begin))}
     if place.startswith("reference/"):
         return _plain_bars(markdown)
     path = _WRITTEN.get(place, f"docs/{place}")
