@@ -7,7 +7,8 @@
 #   make test-mutants  faults put into the code one at a time: the fast tests must catch each (15 minutes on a core)
 #   make bench   the environment against pgx and jumanji, n-tuples against TDL2048+ if the variable TDL2048 names its
 #                binary, the search against mctx
-#   make lock    resolve requirements.lock, requirements-gpu.lock and requirements-browser.lock again from pyproject.toml
+#   make docs    build the documentation into site/, which needs no network to be read; every mistake ends the build
+#   make lock    resolve requirements.lock and the other requirements-*.lock again from pyproject.toml
 
 PYTHON ?= python3
 VENV := .venv
@@ -18,7 +19,7 @@ RUN := $(BIN)/muzero2048
 WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, (os.cpu_count() or 1) + 1))')
 DEMO := runs/quick-ntuple runs/quick-muzero
 
-.PHONY: demo test fast-tests test-slow test-cluster test-browser test-agents test-mutants check bench lock clean
+.PHONY: demo test fast-tests test-slow test-cluster test-browser test-agents test-mutants check bench docs lock clean
 
 demo: $(READY)
 	$(RUN) train configs/quick/ntuple.yaml --resume
@@ -76,6 +77,15 @@ bench: $(READY)
 	$(RUN) bench ntuple
 	$(RUN) bench search
 
+# The message that is switched off is about a later version of mkdocs.
+docs: $(VENV)/docs-ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "open site/index.html; with its search: $(BIN)/python -m http.server --directory site"
+
+$(VENV)/docs-ready: requirements-docs.lock $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
+	touch $@
+
 # The environment is built from the lock file alone, and rebuilt when that file changes. `ready` is written last, so an
 # environment whose build was interrupted is built again. All cores compile the packages' bytecode; pip would use one.
 $(READY): requirements.lock
@@ -94,6 +104,8 @@ lock:
 		--generate-hashes --no-annotate --no-header -o requirements-gpu.lock
 	uv pip compile --group browser --constraints requirements.lock --universal --python-version 3.11 \
 		--generate-hashes --no-annotate --no-header -o requirements-browser.lock
+	uv pip compile --group docs --constraints requirements.lock --universal --python-version 3.11 \
+		--generate-hashes --no-annotate --no-header -o requirements-docs.lock
 
 clean:
-	rm -rf $(VENV) .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis comparison
+	rm -rf $(VENV) .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis comparison site

@@ -59,7 +59,8 @@ CLOSED_PIPE = 141  # exit code of a command whose output nobody reads, as in she
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code: 0 done, 2 the user's mistake, 75 stopped after saving."""
     try:
-        return _run(make_parser(), argv)
+        arguments = parse(argv)
+        return arguments.run(arguments)
     except LaunchError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -84,7 +85,16 @@ def make_parser() -> Parser:
     return parser
 
 
-def _run(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:
+def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the words of one command; UserError if it cannot be.
+
+    Args:
+        argv: the words after `muzero2048`; None: those of the process.
+
+    Returns:
+        The arguments: `run` is the function of the command, `overrides` its key=value words.
+    """
+    parser = make_parser()
     completion.complete(parser)
     arguments, rest = parser.parse_known_args(argv)
     if unknown := [word for word in rest if word.startswith("-")]:
@@ -93,7 +103,7 @@ def _run(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:
     if rest and arguments.overrides is None:
         raise UserError(f"cannot read {' '.join(rest)}; see `muzero2048 --help`")
     arguments.overrides = [*(arguments.overrides or []), *rest]
-    return arguments.run(arguments)
+    return arguments
 
 
 class _Version(argparse.Action):

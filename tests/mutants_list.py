@@ -1074,4 +1074,38 @@ REPLAY = (
     ),
 )
 
-MUTANTS = (*RULES, *NTUPLE, *MUZERO, *LEARNING, *CELLS, *LAUNCH, *JOBS, *COMPARISON, *LIBRARY, *VIEWING, *PLAY, *REPLAY)
+DOCS = (
+    Mutant(
+        "docs-a-wrong-option-passes",
+        "launch/cli.py",
+        'if unknown := [word for word in rest if word.startswith("-")]:',
+        "if unknown := []:",
+        ("test_docs.py",),
+    ),
+    Mutant(
+        "docs-a-continued-line-is-cut",
+        "docs/generator/command_lines.py",
+        're.split(r"(?<!\\\\)\\n", block[2])',
+        'block[2].split("\\n")',
+        ("test_docs.py",),
+    ),
+    Mutant(
+        "docs-a-name-is-found-in-any-file",
+        "docs/generator/names.py",
+        "return name in definitions(module) or name in _variables(module)",
+        "return True",
+        ("test_docs.py",),
+    ),
+    Mutant(
+        "docs-a-metric-is-left-out",
+        "docs/generator/reference.py",
+        "if left_out := metrics.REGISTRY.keys() -",
+        "if left_out := set() -",
+        ("test_docs.py",),
+    ),
+)
+
+MUTANTS = (
+    *(*RULES, *NTUPLE, *MUZERO, *LEARNING, *CELLS, *LAUNCH, *JOBS),
+    *(*COMPARISON, *LIBRARY, *VIEWING, *PLAY, *REPLAY, *DOCS),
+)

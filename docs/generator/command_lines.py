@@ -1,0 +1,96 @@
+"""Checks the command lines of the pages: the real parser reads each, and each config with its overrides is loaded.
+
+Checked are the lines of code blocks that call muzero2048, and inline code that begins with `muzero2048`. Inline code
+may leave out the arguments of a command.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from docs.generator.links import ROOT, page_paths
+from docs.generator.searches import SEARCHES
+from launch.cli import parse
+from launch.config.experiment import load_experiment
+from launch.errors import UserError
+from ntuple.settings import keys_of
+
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
+_LANGUAGES = ("", "sh", "bash", "console")
+_COMMAND = re.compile(r"(?:^|[\s(])(?:\S*/)?muzero2048 ((?:[a-z]|--version).*)")
+_INLINE = re.compile(r"`muzero2048\s+([a-z-][^`]*)`")
+_ENDS = ("|", ">", "<", "&", "&&", "||", ";")  # words of the shell that end a command
+_VALUE = re.compile(r"\$\{?\w+\}?|(?<==)[A-Za-z]$|^[A-Za-z]$")  # a shell variable, or a letter such as N: any value
+_LOADS_CONFIG = ("train", "config")
+_FORM = "[key="  # a line with it shows the form of a command
+_REQUIRED = "the following arguments are required"
+
+
+class Line(NamedTuple):
+    """A command line of a page."""
+
+    page: str  # path from the root of the repository
+    number: int  # of the line in the page
+    words: tuple[str, ...]  # after `muzero2048`
+    is_inline: bool = False
+
+
+def lines_of(page: str, text: str) -> Iterator[Line]:
+    """Yield the command lines of a page.
+
+    Args:
+        page: path, from the root of the repository.
+        text: of the page.
+
+    Yields:
+        The lines, without those that show the form of a command, such as `muzero2048 train CONFIG [key=value ...]`.
+    """
+    for block in _FENCE.finditer(text):
+        number = text.count("\n", 0, block.start(2)) + 1
+        for line in re.split(r"(?<!\\)\n", block[2]) if block[1] in _LANGUAGES else ():
+            found = _COMMAND.search(re.sub(r"(^|\s)#.*", "", line.replace("\\\n", " ")))
+            if found and _FORM not in line:
+                yield Line(page, number, tuple(_words(found[1])))
+            number += 1 + line.count("\n")
+    prose = _FENCE.sub(lambda block: "\n" * block[0].count("\n"), text)
+    for inline in _INLINE.finditer(prose):
+        yield Line(page, prose.count("\n", 0, inline.start()) + 1, tuple(_words(inline[1])), is_inline=True)
+
+
+def _words(command: str) -> Iterator[str]:
+    lexer = shlex.shlex(command, posix=True, punctuation_chars="|&;<>")
+    lexer.whitespace_split = True
+    for word in lexer:
+        if word in _ENDS:
+            return
+        word = word if "=" in word else word.strip("[]")  # an option in brackets can be left out
+        if word != "...":
+            yield _VALUE.sub("1", word)
+
+
+def mistake_of(line: Line) -> str:
+    """Return what is wrong with a command line; "": nothing."""
+    try:
+        arguments = parse(line.words)
+        if line.words[0] in _LOADS_CONFIG and (ROOT / line.words[1]).is_file():
+            load_experiment(ROOT / line.words[1], arguments.overrides)
+        _check_search_keys(arguments.overrides)
+    except UserError as error:
+        return "" if line.is_inline and _REQUIRED in str(error) else str(error)
+    return ""
+
+
+def _check_search_keys(overrides: list[str]) -> None:
+    known = {key.name for kind in SEARCHES.values() for key in keys_of(kind(), "search.")}
+    for word in overrides:
+        key, has_value, _ = word.partition("=")
+        if has_value and key.startswith("search.") and key not in known:
+            raise UserError(f"there is no key {key}")
+
+
+def mistakes() -> list[str]:
+    """Return the mistakes in the command lines of all pages, one line for each."""
+    lines = [line for page in page_paths() for line in lines_of(page, (ROOT / page).read_text(encoding="utf-8"))]
+    found = [(line, mistake_of(line)) for line in lines]
+    return [f"{line.page}:{line.number}: muzero2048 {shlex.join(line.words)}: {text}" for line, text in found if text]

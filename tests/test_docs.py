@@ -1,0 +1,200 @@
+"""The pages and the generator of the documentation site. `make docs` builds the site; this file needs no mkdocs."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from docs.generator import command_lines, links, names, reference, searches
+from launch.cli import make_parser
+from launch.config.describe import learner_keys
+from launch.learners.registry import LEARNERS
+from launch.run import metrics
+
+ROOT = Path(__file__).parent.parent
+PAGES = {page: (ROOT / page).read_text(encoding="utf-8") for page in links.page_paths()}
+
+
+@pytest.fixture(scope="module")
+def generated() -> dict[str, str]:
+    return reference.pages()
+
+
+def test_every_command_of_the_pages_can_be_read():
+    assert command_lines.mistakes() == []
+    assert sum(len(list(command_lines.lines_of(*page))) for page in PAGES.items()) > 150
+
+
+@pytest.mark.parametrize(
+    ("block", "words"),
+    [
+        ("muzero2048 train a.yaml run.seed=1", ["train", "a.yaml", "run.seed=1"]),
+        ("A=b muzero2048 bench env  # a comment", ["bench", "env"]),
+        (".venv/bin/muzero2048 status | head", ["status"]),
+        ("muzero2048 status &", ["status"]),
+        ("muzero2048 train a.yaml \\\n    run.seed=1", ["train", "a.yaml", "run.seed=1"]),
+        ("    muzero2048 evaluate runs/a search.z=$z", ["evaluate", "runs/a", "search.z=1"]),
+        ("muzero2048 evaluate RUN [--simulations N]", ["evaluate", "RUN", "--simulations", "1"]),
+        ('muzero2048 moves runs/a --position "2 4 / 0 8"', ["moves", "runs/a", "--position", "2 4 / 0 8"]),
+    ],
+)
+def test_the_words_of_a_command_line(block: str, words: list[str]):
+    text = f"Text.\n\n```\necho 1\n{block}\n```\n"
+    assert list(command_lines.lines_of("a.md", text)) == [command_lines.Line("a.md", 5, tuple(words))]
+
+
+def test_the_number_of_a_line_counts_continued_lines():
+    text = "```\nmuzero2048 train a \\\n  b=1 \\\n  c=1\nmuzero2048 status\n```\nand `muzero2048 solve`"
+    assert [(line.number, line.words[0]) for line in command_lines.lines_of("a.md", text)] == [
+        (2, "train"),
+        (5, "status"),
+        (7, "solve"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\nmuzero2048 train CONFIG [key=value ...] [--resume]\n```\n",
+        "```python\nimport muzero2048 as m\n```\n",
+        "```\nlaunch -> muzero2048 -> ntuple\n```\n",
+    ],
+)
+def test_what_is_no_command_line(text: str):
+    assert list(command_lines.lines_of("a.md", text)) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "mistake"),
+    [
+        ("trian configs/quick/ntuple.yaml", "invalid choice: 'trian'"),
+        ("train configs/quick/ntuple.yaml --resum", "there is no option --resum"),
+        ("train configs/quick/ntuple.yaml ntuple.alpha=1", "ntuple.alpha"),
+        ("train configs/quick/ntuple.yaml ntuple.rows=9", "ntuple.rows"),
+        ("evaluate runs/a --simulations many", "--simulations"),
+        ("evaluate runs/a search.simulation=4", "there is no key search.simulation"),
+        ("evaluate", "the following arguments are required: PATH"),
+    ],
+)
+def test_a_mistake_in_a_command_line(command: str, mistake: str):
+    line = command_lines.Line("a.md", 1, tuple(command.split()))
+    assert mistake in command_lines.mistake_of(line)
+    assert (command_lines.mistake_of(line._replace(is_inline=True)) == "") == (command == "evaluate")
+
+
+def test_every_link_leads_to_a_file_or_a_name():
+    for page, text in PAGES.items():
+        for link in links.links_of(page, text):
+            assert (ROOT / link.path).is_file(), f"{page}: {link.path}"
+            assert not link.name or names.exists(link.name), f"{page}: {link.name}"
+
+
+@pytest.mark.parametrize(
+    ("path", "exists"),
+    [
+        ("ntuple.td.targets.learn_forward", True),
+        ("ntuple.td.targets.METHODS", True),
+        ("muzero2048.models.base.Model.dynamics", True),
+        ("launch.run.metrics.Row", True),
+        ("ntuple.td.targets.learn_forwards", False),
+        ("muzero2048.models.base.Model.dynamic", False),
+        ("ntuple.td.nowhere.learn", False),
+    ],
+)
+def test_a_name_exists(path: str, exists: bool):
+    assert names.exists(path) == exists
+
+
+@pytest.mark.parametrize(
+    ("text", "rewritten"),
+    [
+        ("[a](../train.md#on-a-gpu)", "[a](../train.md#on-a-gpu)"),
+        ("[a](../../CONTRIBUTING.md#style)", "[a](../contributing.md#style)"),
+        ("[a](../../README.md)", "[a](../index.md)"),
+        ("[`learn`](../../ntuple/td/targets.py)", "[`learn`][ntuple.td.targets.learn]"),
+        ("[the file](../../ntuple/td/targets.py)", "[the file](../reference/code/ntuple.td.targets.md)"),
+        ("[a](../../configs/quick/ntuple.yaml)", "[a](../reference/configs.md#quick-ntuple)"),
+        ("[a](../../Makefile)", "[a](../reference/files/Makefile.md)"),
+        ("![a](../images/mcts_time.png)", "![a](../images/mcts_time.png)"),
+        ("[a](https://x.org/y) [b](#c)", "[a](https://x.org/y) [b](#c)"),
+        ("see docs/train.md.", "see [docs/train.md](../train.md)."),
+        ("configs/quick/ntuple.yaml", "[configs/quick/ntuple.yaml](../reference/configs.md#quick-ntuple)"),
+        ("`docs/train.md`", "`docs/train.md`"),
+        ("`[a](../train.md)`", "`[a](../train.md)`"),
+    ],
+)
+def test_links_in_the_site(text: str, rewritten: str):
+    assert links.rewrite_links("docs/algorithms/td.md", "algorithms/td.md", text) == rewritten
+
+
+def test_a_dead_link():
+    with pytest.raises(FileNotFoundError, match=r"there is no file docs/nowhere\.md"):
+        links.rewrite_links("docs/train.md", "train.md", "[a](nowhere.md)")
+
+
+def test_every_public_name_has_a_docstring(monkeypatch):
+    assert names.undocumented() == []
+    monkeypatch.setattr(names.ast, "get_docstring", lambda node: None if node.name == "read_metrics" else "text")
+    assert names.undocumented() == ["launch.library.read_metrics"]
+    with pytest.raises(reference.UndocumentedError, match=r"no docstring: launch\.library\.read_metrics"):
+        reference.pages()
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_every_key_is_in_the_reference(learner: str, generated: dict[str, str]):
+    text = generated["reference/keys/run.md"] + generated[f"reference/keys/{learner}.md"]
+    for key in learner_keys(learner):
+        assert text.count(f'<a id="{key.name}"></a>') == 1
+        assert key.meaning
+
+
+def test_every_key_of_a_search_is_in_the_reference(generated: dict[str, str]):
+    for kind in searches.SEARCHES.values():
+        for key in reference.keys_of(kind(), "search."):
+            assert generated["reference/keys/search.md"].count(f'id="{kind().__name__}-{key.name}"') == 1
+
+
+def test_the_conditions_of_keys(generated: dict[str, str]):
+    assert r"Only with `ntuple.target.method=n_step\|lambda_return`." in generated["reference/keys/ntuple.md"]
+    assert "Only with `search.choice=drawn`." in generated["reference/keys/search.md"]
+
+
+def test_a_key_without_meaning(monkeypatch):
+    key = learner_keys("ntuple")[-1]._replace(meaning="", name="ntuple.a")
+    monkeypatch.setattr(reference, "learner_keys", lambda _: [key])
+    with pytest.raises(reference.UndocumentedError, match=r"the key ntuple\.a has no meaning"):
+        reference.learner_page("ntuple")
+
+
+def test_every_metric_is_in_the_reference(generated: dict[str, str], monkeypatch):
+    for name, metric in metrics.REGISTRY.items():
+        assert generated["reference/metrics.md"].count(f"| `{name}` | {metric.unit} |") == 1
+    monkeypatch.setitem(reference.METRICS, "Axes", (metrics.Metric("a", "", "text"), *metrics.AXES))
+    with pytest.raises(reference.UndocumentedError, match="the metric a has no unit"):
+        reference.metrics_page()
+    monkeypatch.setitem(reference.METRICS, "Axes", metrics.AXES[1:])
+    with pytest.raises(reference.UndocumentedError, match="leaves out env_steps"):
+        reference.metrics_page()
+
+
+def test_every_command_is_in_the_reference(generated: dict[str, str]):
+    text = generated["reference/commands.md"]
+    assert str(ROOT) not in text
+    for words in ("train", "submit", "serve", "network fold", "wandb sync"):
+        assert f"# muzero2048 {words}\n" in text
+    assert "| `--simulations N` | simulations of a tree search per move |" in text
+
+
+def test_an_option_without_help():
+    parser = make_parser()
+    [commands] = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    commands.choices["solve"].add_argument("--nothing")
+    with pytest.raises(reference.UndocumentedError, match=r"the word --nothing NOTHING of .* has no help"):
+        reference.commands_page(parser)
+
+
+def test_every_example_config_is_in_the_reference(generated: dict[str, str]):
+    for path in (ROOT / "configs").rglob("*.yaml"):
+        relative = path.relative_to(ROOT).as_posix()
+        assert f"### {path.name} {{ #{links.anchor_of(relative)} }}" in generated["reference/configs.md"]
+        assert path.read_text(encoding="utf-8").strip() in generated["reference/configs.md"]
