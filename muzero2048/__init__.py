@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from launch.errors import UserError
-    from launch.evaluation.analyse import Advice, Move
+    from launch.evaluation.boards.analyse import Advice, Move
+    from launch.evaluation.boards.solve import solve_board
     from launch.evaluation.loading import LoadedPlayer
-    from launch.evaluation.records import GameRecord, judge_record, parse_record, write_record
-    from launch.evaluation.solve import solve_board
+    from launch.evaluation.records.record import GameRecord, judge_record, parse_record, write_record
     from launch.evaluation.summary import Summary, summarize
     from launch.library import load, load_network, read_metrics
     from muzero2048.environments.game_env import Game2048Env
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from ntuple.learning.learner import NTupleLearner
 
 _MODULES = {
-    "Advice": "launch.evaluation.analyse",
+    "Advice": "launch.evaluation.boards.analyse",
     "Game2048": "muzero2048.game.env",
     "Game2048Env": "muzero2048.environments.game_env",
     "Game2048VectorEnv": "muzero2048.environments.vector_env",
-    "GameRecord": "launch.evaluation.records",
+    "GameRecord": "launch.evaluation.records.record",
     "Games": "ntuple.game.interfaces",
     "LoadedPlayer": "launch.evaluation.loading",
-    "Move": "launch.evaluation.analyse",
+    "Move": "launch.evaluation.boards.analyse",
     "NTupleConfig": "ntuple.learning.config",
     "NTupleLearner": "ntuple.learning.learner",
     "NetworkOutput": "muzero2048.muzero.trained_network",
@@ -45,14 +45,14 @@ _MODULES = {
     "TrainedNetwork": "muzero2048.muzero.trained_network",
     "Transition": "muzero2048.game.env",
     "UserError": "launch.errors",
-    "judge_record": "launch.evaluation.records",
+    "judge_record": "launch.evaluation.records.record",
     "load": "launch.library",
     "load_network": "launch.library",
-    "parse_record": "launch.evaluation.records",
+    "parse_record": "launch.evaluation.records.record",
     "read_metrics": "launch.library",
-    "solve_board": "launch.evaluation.solve",
+    "solve_board": "launch.evaluation.boards.solve",
     "summarize": "launch.evaluation.summary",
-    "write_record": "launch.evaluation.records",
+    "write_record": "launch.evaluation.records.record",
 }
 
 __all__ = [

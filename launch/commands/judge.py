@@ -21,6 +21,6 @@ def add(commands: "Commands") -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from launch.evaluation.judge import judge
+    from launch.evaluation.records.judge import judge
 
     return judge(arguments.file, arguments.board, arguments.whole, arguments.json)

@@ -25,7 +25,7 @@ def add(commands: "Commands") -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from launch.evaluation.analyse import print_moves
+    from launch.evaluation.boards.analyse import print_moves
     from launch.evaluation.loading import load_player
 
     player = load_player(arguments.path, search_of_a_path(arguments), arguments.board)

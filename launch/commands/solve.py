@@ -28,7 +28,7 @@ def add(commands: "Commands") -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from launch.evaluation.solve import Request, run_solve
+    from launch.evaluation.boards.solve import Request, run_solve
 
     game = (arguments.board, arguments.until, arguments.tile, arguments.out)
     run_solve(Request(*game, arguments.solution, arguments.position, arguments.json))

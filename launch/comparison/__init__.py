@@ -1,1 +1,1 @@
-"""Comparison of runs: curves, figures, HTML pages and result tables."""
+"""Comparison of runs: selection, curves, final evaluations, tests of differences, figures, CSV files."""

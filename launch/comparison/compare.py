@@ -12,8 +12,8 @@ from launch.comparison.curves import REACH, SCORE, Curve, make_curves, values_of
 from launch.comparison.export import csv_files
 from launch.comparison.figures import SUFFIXES, Line, draw, line_of
 from launch.comparison.finals import Group, differences, final_evaluations, make_groups
-from launch.comparison.page import render
-from launch.comparison.papers import read_papers
+from launch.comparison.page.page import render
+from launch.comparison.published.papers import read_papers
 from launch.comparison.runs import Run, read_run
 from launch.comparison.searches import search_curves
 from launch.comparison.selection import check_key, select

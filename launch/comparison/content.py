@@ -7,7 +7,7 @@ from launch.comparison.budgets import Cost, Standing
 from launch.comparison.curves import Curve
 from launch.comparison.figures import Line
 from launch.comparison.finals import Difference, Group
-from launch.comparison.papers import PaperResult
+from launch.comparison.published.papers import PaperResult
 from launch.papers.table_file import TableData
 
 

@@ -1,1 +1,1 @@
-"""Evaluation: games, searches, records, regret and exact solutions."""
+"""Evaluation: games with fixed weights, players and their searches, seeds, statistics, result files."""

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from launch.config.experiment import MOST_GAMES, Experiment
 from launch.errors import UserError, warn
+from launch.evaluation.boards.notation import parse_board
 from launch.evaluation.loading import load_baseline
-from launch.evaluation.notation import parse_board
 from launch.evaluation.parts import parse_part
 from launch.evaluation.play import PlayRequest, play_evaluation
 from launch.evaluation.result import (

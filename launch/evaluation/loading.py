@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from launch.errors import UserError
-from launch.evaluation.analyse import Advice, advices_of
-from launch.evaluation.notation import parse_board, parse_position
+from launch.evaluation.boards.analyse import Advice, advices_of
+from launch.evaluation.boards.notation import parse_board, parse_position
 from launch.evaluation.search_options import Options, Search, expectimax, resolve
 from launch.evaluation.seeds import check_seed
 from launch.learners import registry
@@ -24,7 +24,7 @@ from ntuple.game.interfaces import Games, check_boards
 from ntuple.learner_spec import EXPECTIMAX
 
 if TYPE_CHECKING:
-    from launch.evaluation.records import GameRecord
+    from launch.evaluation.records.record import GameRecord
     from ntuple import PlayedGame
 
 BASELINES = {"random": "RandomPlayer", "greedy": "GreedyPlayer"}  # classes of ntuple: players for comparison
@@ -111,7 +111,7 @@ class LoadedPlayer:
         Raises:
             UserError, ValueError: as `play`.
         """
-        from launch.evaluation.records import record_of  # needs numba; MuZero's `play` does without
+        from launch.evaluation.records.record import record_of  # needs numba; MuZero's `play` does without
 
         _check_games(games, seed)
         played = play_each(self.player, self.rows, self.columns, range(games), seed)

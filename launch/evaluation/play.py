@@ -23,7 +23,7 @@ from launch.machine.signals import StopSignals
 from ntuple.game.interfaces import Games
 
 if TYPE_CHECKING:
-    from launch.evaluation.game_log import LoggedGame
+    from launch.evaluation.records.game_log import LoggedGame
 
 
 class PlayRequest(NamedTuple):
@@ -73,7 +73,10 @@ def _play_whole(request: PlayRequest) -> Played:
 
 def _play_by_moves(request: PlayRequest) -> Played | None:
     """Play the games that the log lacks move by move; None if a signal stopped them and the log has a file."""
-    from launch.evaluation.game_log import GameLog, play_missing  # needs numba; MuZero's evaluation does without
+    from launch.evaluation.records.game_log import (  # needs numba; MuZero's evaluation does without
+        GameLog,
+        play_missing,
+    )
 
     part, file, evaluation = request.outputs.part, request.log_file, request.evaluation
     if part and file is None:

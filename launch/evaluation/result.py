@@ -18,7 +18,7 @@ from launch.run.checkpoints import State
 from ntuple.game.interfaces import Games
 
 if TYPE_CHECKING:
-    from launch.evaluation.game_log import LoggedGame
+    from launch.evaluation.records.game_log import LoggedGame
     from launch.evaluation.search_options import Search
     from ntuple.exact.solution import Solution
 
@@ -119,7 +119,7 @@ def prepare_outputs(outputs: OutputOptions, rows: int, columns: int) -> "Solutio
         raise UserError(f"--keep is {outputs.log}; give a file")
     if outputs.solution is None:
         return None
-    from launch.evaluation.regret import load_solution  # needs numba; MuZero's evaluation does without
+    from launch.evaluation.records.regret import load_solution  # needs numba; MuZero's evaluation does without
 
     return load_solution(outputs.solution, rows, columns)
 
@@ -148,7 +148,7 @@ def write_outputs(
             raise UserError(f"cannot write the records to {outputs.records}: {error.strerror}") from error
     if solution is None:
         return {}
-    from launch.evaluation.regret import regret_of  # needs numba
+    from launch.evaluation.records.regret import regret_of  # needs numba
 
     regret = regret_of(solution, logged)
     print(regret.line(), flush=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from launch.errors import UserError
+from launch.evaluation.boards.notation import board_order
 from launch.evaluation.evaluate import BaselineEvaluation, CheckpointEvaluation
-from launch.evaluation.notation import board_order
 from launch.evaluation.result import OutputOptions, check_new_file
 from launch.evaluation.summary import Summary, aligned, short_number
 from launch.files import write_text

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from launch.errors import LaunchError
-from launch.evaluation.notation import parse_board, parse_position
+from launch.evaluation.boards.notation import parse_board, parse_position
 from launch.viewing import game
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from launch.config.experiment import CONFIG_FILE, Experiment, load_experiment
 from launch.errors import UserError
+from launch.evaluation.boards.notation import board_order
 from launch.evaluation.loading import BASELINES, HEURISTIC, UNTRAINED, LoadedPlayer, load_player
-from launch.evaluation.notation import board_order
 from launch.evaluation.search_options import Options, resolve
 from launch.jobs.run_states import find_runs
 from launch.learners import registry

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from launch.errors import UserError
-from launch.evaluation.analyse import NAMES
-from launch.evaluation.notation import format_position
+from launch.evaluation.boards.analyse import NAMES
+from launch.evaluation.boards.notation import format_position
 from ntuple.game.bitboard import (
     ZERO,
     Board,

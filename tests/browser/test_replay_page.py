@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from launch.cli import main
-from launch.evaluation.analyse import NAMES
-from launch.evaluation.notation import parse_position
+from launch.evaluation.boards.analyse import NAMES
+from launch.evaluation.boards.notation import parse_position
 from ntuple.exact.solution import Solution
 from tests.browser.conftest import OpenPage
 

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from launch.errors import UserError
-from launch.evaluation.game_log import GameLog, play_missing
-from launch.evaluation.judge import Line, read_lines
+from launch.evaluation.boards.notation import parse_board
 from launch.evaluation.loading import LoadedPlayer, play_each
-from launch.evaluation.notation import parse_board
-from launch.evaluation.records import GameRecord, judge_line, parse_record
+from launch.evaluation.records.game_log import GameLog, play_missing
+from launch.evaluation.records.judge import Line, read_lines
+from launch.evaluation.records.record import GameRecord, judge_line, parse_record
 from ntuple import RandomPlayer, Rules, make_rules
 from ntuple.game.episode import BOARD_HI, BOARD_LO, COLUMNS
 from ntuple.game.rollout import boards_of, states_of

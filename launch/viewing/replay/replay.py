@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from launch.config.experiment import MOST_GAMES
 from launch.errors import UserError
+from launch.evaluation.boards.notation import parse_board
 from launch.evaluation.loading import BASELINES, UNTRAINED, LoadedPlayer, load_baseline, load_player
-from launch.evaluation.notation import parse_board
-from launch.evaluation.regret import load_solution
+from launch.evaluation.records.regret import load_solution
 from launch.evaluation.search_options import Options, resolve
 from launch.evaluation.seeds import check_seed
 from launch.files import write_text

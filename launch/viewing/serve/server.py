@@ -30,8 +30,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from launch.errors import UserError, warn
-from launch.evaluation.analyse import NAMES
-from launch.evaluation.notation import parse_board, parse_position
+from launch.evaluation.boards.analyse import NAMES
+from launch.evaluation.boards.notation import parse_board, parse_position
 from launch.evaluation.search_options import Options
 from launch.viewing import BOARD_SCRIPT, BOARD_STYLE, game
 from launch.viewing.agent_process import SEEDS

@@ -9,8 +9,8 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 
 from launch.errors import UserError
+from launch.evaluation.boards.notation import parse_board
 from launch.evaluation.loading import BOARD, UNTRAINED, check_has_board, load_player
-from launch.evaluation.notation import parse_board
 from launch.evaluation.search_options import Options, resolve
 from launch.evaluation.seeds import check_seed
 from launch.run import checkpoints

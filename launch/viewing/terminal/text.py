@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.text import Text
 
-from launch.evaluation.analyse import NAMES
+from launch.evaluation.boards.analyse import NAMES
 from launch.viewing.game import Levels, Spawn
 
 ARROWS = {"up": "↑", "right": "→", "down": "↓", "left": "←"}

@@ -16,7 +16,7 @@ from reference import records as reference
 
 from launch.cli import main
 from launch.errors import UserError
-from launch.evaluation.game_log import GameLog, play_missing
+from launch.evaluation.records.game_log import GameLog, play_missing
 from launch.evaluation.seeds import final_evaluation_seed
 from ntuple import RandomPlayer, make_rules
 from ntuple.game.rollout import PlayedGame, play_by_analysis
@@ -197,7 +197,7 @@ def test_the_seconds_of_games_are_those_of_the_clock(tmp_path: Path, monkeypatch
             now += 0.2 if number % 2 else 0.0  # two games end at the same time
             yield game
 
-    monkeypatch.setattr("launch.evaluation.game_log.time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr("launch.evaluation.records.game_log.time", SimpleNamespace(monotonic=lambda: now))
     path = tmp_path / "games.jsonl"
     for count, seconds in ((4, 0.4), (4, 0.4), (6, 0.6)):
         with GameLog(path, {}) as log:
@@ -209,7 +209,7 @@ def test_a_disk_that_is_full_ends_with_one_line(tmp_path: Path, monkeypatch: pyt
         raise OSError(28, "No space left on device")
 
     with GameLog(tmp_path / "games.jsonl", {}) as log:
-        monkeypatch.setattr("launch.evaluation.game_log.os.fsync", full)
+        monkeypatch.setattr("launch.evaluation.records.game_log.os.fsync", full)
         with pytest.raises(UserError, match="No space left on device; the games before this one are kept"):
             play_missing(play_randomly, log, 5, 1)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from launch.cli import main
-from launch.evaluation.game_log import GameLog
 from launch.evaluation.parts import Part
+from launch.evaluation.records.game_log import GameLog
 from launch.evaluation.search_options import Options
 from launch.jobs.evaluations import EvaluationRequest, EvaluationTask, plan_evaluations
 from launch.jobs.following import stop

@@ -5,7 +5,7 @@ import pytest
 from reference import positions, rules, splitmix
 
 from launch.errors import UserError
-from launch.evaluation.analyse import NAMES
+from launch.evaluation.boards.analyse import NAMES
 from launch.viewing import game
 
 SEEDS = (0, 1, 2**32 - 1)

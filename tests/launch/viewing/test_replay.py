@@ -12,11 +12,11 @@ import pytest
 from reference import positions, rules
 
 from launch.cli import main
-from launch.evaluation.analyse import NAMES
-from launch.evaluation.game_log import LoggedGame
-from launch.evaluation.notation import format_position
-from launch.evaluation.records import parse_record
-from launch.evaluation.regret import load_solution, regret_of
+from launch.evaluation.boards.analyse import NAMES
+from launch.evaluation.boards.notation import format_position
+from launch.evaluation.records.game_log import LoggedGame
+from launch.evaluation.records.record import parse_record
+from launch.evaluation.records.regret import load_solution, regret_of
 from launch.viewing.replay import replay as replay_module
 from launch.viewing.replay.games import Game, choose_game, game_of, read_games, shown_games
 from launch.viewing.replay.page import DTYPES, Content, pack, render

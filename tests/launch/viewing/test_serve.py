@@ -18,7 +18,7 @@ import pytest
 from reference import positions, rules
 
 from launch.cli import main
-from launch.evaluation.analyse import NAMES
+from launch.evaluation.boards.analyse import NAMES
 from launch.viewing import BOARD_SCRIPT, agents
 from launch.viewing.serve.guard import is_loopback
 from launch.viewing.serve.server import FILES, HERE

@@ -21,7 +21,7 @@ from textual.widgets import Static
 
 from launch.cli import main
 from launch.errors import UserError
-from launch.evaluation.analyse import NAMES
+from launch.evaluation.boards.analyse import NAMES
 from launch.evaluation.loading import LoadedPlayer, load_player
 from launch.evaluation.search_options import Options
 from launch.viewing.agent_process import answer, run_agent

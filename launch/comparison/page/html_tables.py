@@ -11,7 +11,7 @@ import numpy as np
 from launch.comparison.budgets import Cost, Standing
 from launch.comparison.curves import Curve
 from launch.comparison.finals import Difference, Group, Result
-from launch.comparison.tables import duration, reached_tiles, shared_cells
+from launch.comparison.published.markdown_tables import duration, reached_tiles, shared_cells
 from launch.config.experiment import CONFIG_FILE
 from launch.evaluation.intervals import Interval
 from launch.evaluation.summary import short_number

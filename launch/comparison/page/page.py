@@ -10,9 +10,9 @@ from plotly.offline import get_plotlyjs
 from launch.comparison.content import Content
 from launch.comparison.figures import Line
 from launch.comparison.finals import Group
-from launch.comparison.page_data import figure_data
-from launch.comparison.page_papers import paper_tables
-from launch.comparison.page_tables import config_table, cost_table, difference_table, group_table, standing_table
+from launch.comparison.page.figure_data import figure_data
+from launch.comparison.page.html_tables import config_table, cost_table, difference_table, group_table, standing_table
+from launch.comparison.page.paper_tables import paper_tables
 
 HERE = Path(__file__)
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from html import escape
 
-from launch.comparison.page_tables import Cell, html_row, html_table
+from launch.comparison.page.html_tables import Cell, html_row, html_table
 from launch.papers.comparison import number_text, training_text
 from launch.papers.table_file import CellData, ColumnData, RowData, TableData
 

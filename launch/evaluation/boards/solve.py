@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from launch.errors import UserError
-from launch.evaluation.notation import format_position, parse_board, parse_position
+from launch.evaluation.boards.notation import format_position, parse_board, parse_position
 from launch.evaluation.result import check_new_file
 from launch.machine.environment import project_version
 from launch.machine.memory import available_bytes

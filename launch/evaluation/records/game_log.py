@@ -5,8 +5,8 @@ A stopped evaluation loses no finished game and plays none of them again. The fi
     {"format": ..., board, search, seed ...}                the header: the evaluation that the games belong to
     {"number": ..., "score": ..., ..., "crc32": ...}        a game with the checksum of the rest of the line
 
-`record` of a game is its record (launch/evaluation/records.py). The log is read before games are played, so the same
-command continues after a stop. If a crash left an incomplete last line, this line is removed.
+`record` of a game is its record (launch/evaluation/records/record.py). The log is read before games are played, so the
+same command continues after a stop. If a crash left an incomplete last line, this line is removed.
 
 Several processes can share the games of an evaluation. Then each process writes the log of its part. The same command
 without a part reads the logs of all parts and plays the missing games.
@@ -27,7 +27,7 @@ import numpy as np
 
 from launch.errors import UserError
 from launch.evaluation.parts import WHOLE, Part, files_of
-from launch.evaluation.records import record_of, write_record
+from launch.evaluation.records.record import record_of, write_record
 from launch.evaluation.summary import summarize
 from launch.locks import take_lock
 from launch.run.progress import LINE_SECONDS, clock
@@ -46,7 +46,7 @@ class LoggedGame(NamedTuple):
     max_tile: int
     moves: int
     seconds: float  # since the previous game finished, or since the start; the sum is the wall time of all games
-    record: str  # notation of launch/evaluation/records.py
+    record: str  # notation of launch/evaluation/records/record.py
 
 
 class GameLog:

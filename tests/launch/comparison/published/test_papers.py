@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from launch.comparison import papers
-from launch.comparison.papers import read_papers, search_words
+from launch.comparison.published import papers
+from launch.comparison.published.papers import read_papers, search_words
 from launch.errors import UserError
 from launch.papers.table import Play
 

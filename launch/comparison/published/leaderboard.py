@@ -12,10 +12,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from launch.comparison.papers import PaperResult, read_papers
-from launch.comparison.tables import duration, markdown_table
+from launch.comparison.published.markdown_tables import duration, markdown_table
+from launch.comparison.published.papers import PaperResult, read_papers
 from launch.errors import UserError
-from launch.evaluation.notation import board_order, parse_board
+from launch.evaluation.boards.notation import board_order, parse_board
 from launch.evaluation.result import FOLDER, last_of_each_search, read_result
 from launch.evaluation.summary import short_number
 from launch.files import write_text

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from launch.evaluation.notation import format_position
+from launch.evaluation.boards.notation import format_position
 from ntuple.game.interfaces import Analysis
 
 NAMES = ("up", "right", "down", "left")

@@ -10,7 +10,7 @@ from reference import records as reference
 from reference import rules
 
 from launch.cli import main
-from launch.evaluation.records import (
+from launch.evaluation.records.record import (
     GameRecord,
     Kind,
     RecordError,

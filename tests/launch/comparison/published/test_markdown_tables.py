@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from launch.cli import main
-from launch.comparison.tables import rewritten
+from launch.comparison.published.markdown_tables import rewritten
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 RECORD = {
     "run": "one", "learner": "ntuple", "search": "1ply", "env_steps": 150_000_000, "wall_hours": 0.0125, "games": 1000,
     "score_mean": 87_418.6, "score_low": 84_878.6, "score_high": 89_958.6, "score_median": 79_956.0,

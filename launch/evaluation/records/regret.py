@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from launch.errors import UserError
-from launch.evaluation.game_log import LoggedGame
-from launch.evaluation.notation import format_position
-from launch.evaluation.records import ACTIONS, parse_record
+from launch.evaluation.boards.notation import format_position
+from launch.evaluation.records.game_log import LoggedGame
+from launch.evaluation.records.record import ACTIONS, parse_record
 from ntuple import make_rules
 from ntuple.exact.solution import Solution
 from ntuple.exact.solver import LEVELS

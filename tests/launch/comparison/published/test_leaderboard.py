@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from launch.cli import main
-from launch.comparison import leaderboard
-from launch.comparison.leaderboard import refusals
-from launch.comparison.papers import PaperResult
+from launch.comparison.published import leaderboard
+from launch.comparison.published.leaderboard import refusals
+from launch.comparison.published.papers import PaperResult
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 RESULT = {
     "run": "one", "learner": "ntuple", "training_start": "normal", "search": "1ply", "board": "4x4",
     "env_steps": 150_000_000, "wall_hours": 0.0125, "games": 1000, "score_mean": 87_418.6, "score_low": 84_878.6,

@@ -1,8 +1,8 @@
 """`muzero2048 judge`: replay a file of game records by the rules, print every wrong game and statistics of the others.
 
-A file has one game a line (launch/evaluation/records.py). Blank lines and lines that begin with % are ignored, except
-for a header before the first game that gives the board: `% board 3x4`, with any text after it. Without a header the
-board is 4x4.
+A file has one game a line (launch/evaluation/records/record.py). Blank lines and lines that begin with % are ignored,
+except for a header before the first game that gives the board: `% board 3x4`, with any text after it. Without a header
+the board is 4x4.
 """
 
 import json
@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from launch.errors import UserError
-from launch.evaluation.notation import parse_board
-from launch.evaluation.records import Judgement, Kind, Mistake, judge_line
+from launch.evaluation.boards.notation import parse_board
+from launch.evaluation.records.record import Judgement, Kind, Mistake, judge_line
 from launch.evaluation.summary import statistics_block, summarize, summary_line
 from ntuple import Games
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from launch.errors import UserError
-from launch.evaluation.notation import format_position, parse_position
+from launch.evaluation.boards.notation import format_position, parse_position
 
 SHAPES = [(2, 2), (2, 3), (3, 2), (3, 3), (4, 4)]
 

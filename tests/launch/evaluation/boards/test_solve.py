@@ -10,7 +10,7 @@ import pytest
 
 from launch.cli import main
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def _said(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
@@ -178,7 +178,7 @@ def test_a_file_that_cannot_be_written(capsys, tmp_path: Path, monkeypatch: pyte
 
 
 def test_too_little_memory(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("launch.evaluation.solve.available_bytes", lambda: 2e6)
+    monkeypatch.setattr("launch.evaluation.boards.solve.available_bytes", lambda: 2e6)
     line = _mistake(capsys, "--board", "4x4", "--until", "1024")
     assert line.startswith("4x4 needs more memory than there is: the positions up to 2")
     assert line.endswith(" bytes; give a smaller --until")

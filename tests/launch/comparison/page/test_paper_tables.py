@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from launch.cli import main
-from launch.comparison.page_papers import paper_tables
+from launch.comparison.page.paper_tables import paper_tables
 from launch.errors import UserError
 from launch.papers.table_file import read_table_file, tables_of_runs
 from tests.launch.comparison.made_runs import write_evaluation, write_run

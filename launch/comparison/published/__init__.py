@@ -1,0 +1,1 @@
+"""Results that are kept in the documentation: the leaderboard, numbers of papers, tables of result files."""

@@ -1,0 +1,1 @@
+"""Boards: their notation, what a player says of one, and exact solutions of small ones."""
