@@ -1,4 +1,4 @@
-"""Write files atomically: under a temporary name, with fsync, then rename. And the text of a CSV file."""
+"""Write files atomically: under a temporary name, with fsync, then rename. And the text of CSV and Markdown tables."""
 
 import csv
 import io
@@ -28,3 +28,13 @@ def csv_text(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     writer.writerow(names)
     writer.writerows(rows)
     return file.getvalue()
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown, without a line break at its end; the cells are Markdown in one line."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(map(_markdown_cell, line))} |" for line in lines)
+
+
+def _markdown_cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", r"\|")  # "|" ends a cell

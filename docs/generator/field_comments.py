@@ -1,6 +1,7 @@
 """Gives fields their descriptions in the reference: the comment beside a field, or the meaning of a key."""
 
 import ast
+from pathlib import Path
 from typing import Any
 
 import griffe
@@ -30,7 +31,9 @@ def _meaning(value: ast.expr | None) -> str:
 
 def _comment(node: ast.AnnAssign, attr: griffe.Attribute) -> str:
     """Return the comment after a field, or the lines of comment before it."""
-    lines = attr.lines_collection[attr.filepath]
+    file = attr.filepath
+    assert isinstance(file, Path)  # a list is that of a package without __init__.py
+    lines = attr.lines_collection[file]
     last = lines[(node.end_lineno or node.lineno) - 1][node.end_col_offset :].strip()
     if last.startswith("#"):
         return _sentence([last])

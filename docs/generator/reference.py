@@ -9,9 +9,10 @@ from typing import Any
 
 from docs.generator import links, names
 from docs.generator.searches import SEARCHES
-from docs.generator.tables import code, plain, table
+from docs.generator.tables import code, plain
 from launch.cli import make_parser
 from launch.config.describe import learner_keys
+from launch.files import markdown_table
 from launch.learners import registry
 from launch.run import metrics
 from ntuple.settings import Key, full_condition, keys_of
@@ -87,7 +88,9 @@ def _keys(keys: list[Key], search: str = "") -> str:
             raise UndocumentedError(f"the key {key.name} has no meaning")
         groups[key.name.rpartition(".")[0]].append(key)
     head = ("key", "default", "values", "meaning")
-    return "\n".join(f"### {group}\n\n{table(head, [_key(key, search) for key in of])}" for group, of in groups.items())
+    return "\n".join(
+        f"### {group}\n\n{markdown_table(head, [_key(key, search) for key in of])}\n" for group, of in groups.items()
+    )
 
 
 def _key(key: Key, search: str) -> list[str]:
@@ -112,7 +115,7 @@ def metrics_page() -> str:
             if not (metric.unit and metric.meaning):
                 raise UndocumentedError(f"the metric {metric.name} has no unit or no meaning")
         rows = [(code(metric.name), metric.unit, plain(metric.meaning)) for metric in group]
-        parts.append(f"## {title}\n\n{table(('metric', 'unit', 'meaning'), rows)}")
+        parts.append(f"## {title}\n\n{markdown_table(('metric', 'unit', 'meaning'), rows)}\n")
     if left_out := metrics.REGISTRY.keys() - {metric.name for group in METRICS.values() for metric in group}:
         raise UndocumentedError(f"the page of metrics leaves out {', '.join(sorted(left_out))}")
     head = "Each row of a run's metrics.jsonl has some of these names. `muzero2048 compare` draws any of them.\n\n"
@@ -140,7 +143,7 @@ def _commands(parser: argparse.ArgumentParser, help_text: str, level: int) -> It
         epilog = f"\n{_PAGE.sub(_link, plain(about))}.\n" if about else ""
         yield text + epilog
     if rows:
-        yield table(("word", "meaning"), rows)
+        yield markdown_table(("word", "meaning"), rows) + "\n"
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             helps = {choice.dest: choice.help for choice in action._choices_actions}

@@ -3,11 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from rich.table import Table as Grid
-
 from launch.evaluation.intervals import Interval, student, student_of_rates, wilson
 from launch.evaluation.result import read_result
-from launch.evaluation.summary import short_number
 from launch.papers.plan import Scale, plan_evaluation, plan_run, trained_row, why_not
 from launch.papers.table import Column, Row, Table
 
@@ -109,32 +106,6 @@ def caveats(comparison: Comparison) -> list[str]:
     return lines
 
 
-def text_table(comparison: Comparison) -> Grid:
-    """Return the table with two lines for each row: the paper's, and the one here."""
-    table, scale, cells = comparison
-    grid = Grid("row", "", "training", box=None)
-    for column in table.columns:
-        grid.add_column(column.name, justify="right")
-    for row in table.rows:
-        own = {cell.column.name: cell for cell in cells if cell.row is row}
-        printed = [own.get(column.name) for column in table.columns]
-        trained = trained_row(table, row)
-        moves = trained.table.moves_of(trained.row)
-        budget = training_text(moves, trained.table.games_of_training(trained.row))
-        grid.add_row(
-            row.name, "paper", budget, *(number_text(cell.paper, cell.paper_margin) if cell else "" for cell in printed)
-        )
-        if why := why_not(table, row):
-            grid.add_row("", "here", f"not here: {why}")
-            continue
-        here = [
-            (number_text(cell.here, _margin(cell)) if cell.here is not None else "-") if cell else ""
-            for cell in printed
-        ]
-        grid.add_row("", "here", training_text(scale.moves(moves)), *here)
-    return grid
-
-
 def _cell(table: Table, row: Row, column: Column, results: Sequence[dict[str, Any]]) -> Cell:
     value, *margin = row.paper[column.name]
     here, low, high = interval_of(results, column.statistic) if results else (None, None, None)
@@ -151,32 +122,6 @@ def _cell(table: Table, row: Row, column: Column, results: Sequence[dict[str, An
         games_of_the_paper=table.games_of(row, column),
         search=results[0]["search"] if results else "",
     )
-
-
-def _here(cell: Cell | None) -> str:
-    if cell is None:
-        return ""
-    return "-" if cell.here is None else number_text(cell.here, _margin(cell))
-
-
-def _margin(cell: Cell) -> float | None:
-    return None if cell.here_low is None or cell.here_high is None else (cell.here_high - cell.here_low) / 2
-
-
-def number_text(value: float, margin: float | None = None) -> str:
-    """Format a number and its margin: two digits after the point below 1000, none above."""
-    digits = ",.0f" if abs(value) >= 1000 else ".2f"
-    return f"{value:{digits}}" + (f" ± {margin:{digits}}" if margin is not None else "")
-
-
-def training_text(moves: int, games: int = 0) -> str:
-    """Format a budget, in games if their number is given: 100M games, 1T moves."""
-    return f"{short_number(games)} games" if games else f"{_long(moves)} moves"
-
-
-def _long(moves: int) -> str:
-    """Format a number of moves, up to the 10^12 of the papers."""
-    return f"{moves / 1e12:g}T" if moves >= 1e12 else short_number(moves)
 
 
 def _plural(word: str, count: int) -> str:

@@ -17,11 +17,12 @@ from launch.jobs.following import console
 from launch.jobs.plan import PlannedRun, check_memory, is_finished_run
 from launch.jobs.submit_evaluations import evaluate_here, evaluate_on_slurm
 from launch.machine.signals import STOPPED
-from launch.papers.comparison import caveats, compare_with_paper, text_table
+from launch.papers.comparison import compare_with_paper
 from launch.papers.estimate import Estimate, estimate, measured_speeds
 from launch.papers.plan import Scale, plan_evaluation, plan_run, plan_runs, trained_row, why_not
 from launch.papers.table import Row, Table, load_table, table_names
 from launch.papers.table_file import CSV_COLUMNS, csv_rows, table_data, write_table_file
+from launch.papers.table_text import text_table
 from launch.run.loop import train
 
 RUNS = Path("runs")  # the runs folder of the experiments in configs/
@@ -55,19 +56,18 @@ def reproduce(name: str, row_names: Sequence[str], scale: Scale, on: str | None,
     exit_code = _do_on(cluster, table, rows, runs, scale) if cluster else _do_here(table, rows, runs, scale)
     if exit_code == STOPPED:
         return exit_code
-    comparison = compare_with_paper(table, scale)
+    data = table_data(compare_with_paper(table, scale))
     RUNS.mkdir(exist_ok=True)
     page = RUNS / f"{table.name}-{scale.label}.json"
-    data = table_data(comparison)
     write_table_file(data, page)
     file = csv_file or page.with_suffix(".csv")
     try:
         write_text(file, csv_text(CSV_COLUMNS, csv_rows([data])))
     except OSError as error:
         raise UserError(f"--csv {file} cannot be written: {error.strerror}") from error
-    print(f"\n{table.title} ({table.source})\nConditions: {' '.join(table.conditions.split())}")
-    console().print(text_table(comparison))
-    print("\n".join(f"Caveat: {line}" for line in caveats(comparison)))
+    print(f"\n{data.title} ({data.source})\nConditions: {data.conditions}")
+    console().print(text_table(data))
+    print("\n".join(f"Caveat: {line}" for line in data.caveats))
     print(f"{file}\n{page}")
     return exit_code
 

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from launch.comparison.finals import Difference, Group, differences, final_evaluations, make_groups
-from launch.comparison.published.markdown_tables import markdown_table, reached_tiles
+from launch.comparison.published.markdown_tables import reached_tiles
 from launch.comparison.runs import Run, read_run
 from launch.comparison.selection import GROUP, select
+from launch.files import markdown_table
 from launch.machine.environment import project_version
 from launch.weights_and_biases import client
 from launch.weights_and_biases.panels import comparison_sections, diagnostic_sections

@@ -4,6 +4,7 @@ No test writes to the console or asks another machine. Frames are counted by the
 number of moves on the page changes between two frames.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -42,14 +43,20 @@ COUNT = """seconds => new Promise(resolve => {
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the address of a server with a small n-tuple run on 4x4."""
-    folder = tmp_path_factory.mktemp("serve")
-    (folder / "larger.yaml").write_text(CONFIG)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a small n-tuple run on 4x4."""
+    made = tmp_path_factory.mktemp("serve")
+    (made / "larger.yaml").write_text(CONFIG)
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
+        patch.chdir(made)
         patch.setenv("WANDB_MODE", "disabled")
         assert main(["train", "larger.yaml"]) == 0
+    return made
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path) -> Iterator[str]:
+    """Return the address of a server of this run."""
     command = [sys.executable, "-m", "launch", "serve", "--port", "0"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     server = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
@@ -132,6 +139,47 @@ def test_a_game_by_hand_and_by_the_player(page: "Page"):
     page.locator(".agent").select_option("heuristic")
     wait_for_state(page, "heuristic, expectimax-p3")
     assert page.locator(".moves td.of-effort").first.inner_text() in ("", "3")
+
+
+@pytest.mark.parametrize(("search", "words"), [("1ply", []), ("mcts", ["--simulations", "50"])])
+def test_the_numbers_are_those_of_moves(page: "Page", folder: Path, capsys, search: str, words: list[str]):
+    """Reward, value, depth or visits of each move, and the chosen one: to the last digit."""
+    position = "2 4 0 8 / 0 8 2 0 / 0 0 0 0 / 16 32 64 1024"
+    command = ["moves", str(folder / "runs" / "larger"), "--position", position, "--search", search, *words, "--json"]
+    assert main(command) == 0
+    expected = json.loads(capsys.readouterr().out.splitlines()[-1])
+    page.locator("#seed").fill("0")  # the seed of `moves`; mcts draws random numbers
+    page.locator("#seed").press("Enter")
+    page.locator(".search").select_option(search)
+    if words:
+        page.locator(".count").fill(words[1])
+        page.locator(".count").press("Enter")
+    page.locator("#position").fill(position)
+    page.locator("#paste button").click()
+    page.wait_for_function(f"document.querySelector('.side').dataset.position.startsWith('{position[:9]}')")
+    page.wait_for_selector(".moves .chosen", timeout=60_000)
+    effort = "ply" if search == "1ply" else "visits"
+    for row in page.locator(".moves tbody tr").all():
+        move = expected["moves"].get(name := row.locator("th span").last.inner_text())
+        shown = [row.locator(f".of-{kind}").inner_text().split("\n")[-1] for kind in ("reward", "effort")]
+        assert shown == ([f"{move['reward']:,}", f"{move[effort]:,}"] if move else ["", ""])
+        value = row.locator(".of-value").get_attribute("title")
+        assert (float(value) if value else None) == (move["value"] if move else None)
+        assert ("chosen" in (row.get_attribute("class") or "")) == (name == expected["action"])
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1000, 1600])
+def test_the_page_fits(open_page: OpenPage, address: str, width: int, theme: str):
+    """Nothing is wider than the window, and the theme is that of the browser."""
+    page = open_page(address, width=width, theme=theme)
+    page.wait_for_selector(".moves .chosen", timeout=60_000)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.locator("#two").check()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    shade = sum(map(int, re.findall(r"\d+", colour)[:3]))
+    assert shade > 600 if theme == "light" else shade < 150
 
 
 def test_two_players_get_the_same_spawns(page: "Page"):

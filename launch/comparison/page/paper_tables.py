@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from html import escape
 
 from launch.comparison.page.html_tables import Cell, html_row, html_table
-from launch.papers.comparison import number_text, training_text
 from launch.papers.table_file import CellData, ColumnData, RowData, TableData
+from launch.papers.table_text import heads, number_text, training_text
 
 
 def paper_tables(tables: Sequence[TableData]) -> str:
@@ -19,8 +19,9 @@ def _section(data: TableData) -> str:
     budget = f"Trained here with {data.budget:g} of the paper's moves."
     about = f"{data.source}. {budget} The paper: {data.conditions}"
     made = f"{data.command}, version {data.version}, {data.machine}, {data.time}"
-    names = ["row", "", "training", *(column.name for column in data.columns)]
-    table = html_table(f"{data.table}-b{data.budget:g}", names, [_rows(data, row) for row in data.rows], grouped=True)
+    table = html_table(
+        f"{data.table}-b{data.budget:g}", heads(data), [_rows(data, row) for row in data.rows], grouped=True
+    )
     lines = "".join(f"<li>{escape(line)}</li>" for line in data.caveats)
     return (
         f'<section class="papers"><h3>{escape(data.title)}</h3>\n<p class="soft">{escape(about)}</p>\n{table}\n'

@@ -12,13 +12,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from launch.comparison.published.markdown_tables import duration, markdown_table
+from launch.comparison.published.markdown_tables import duration
 from launch.comparison.published.papers import PaperResult, read_papers
 from launch.errors import UserError
 from launch.evaluation.boards.notation import board_order, parse_board
 from launch.evaluation.result import FOLDER, last_of_each_search, read_result
 from launch.evaluation.summary import short_number
-from launch.files import write_text
+from launch.files import markdown_table, write_text
 from launch.machine.environment import project_version
 from launch.run.metrics import TILES
 
@@ -248,7 +248,7 @@ def _table(rows: Sequence[Row]) -> str:
 
 def _cells(row: Row, tiles: Sequence[int]) -> tuple[str, ...]:
     margin = "" if row.score_margin is None else f" ± {row.score_margin:,.0f}"
-    cells = (
+    return (
         row.source,
         row.player,
         row.search,
@@ -261,7 +261,6 @@ def _cells(row: Row, tiles: Sequence[int]) -> tuple[str, ...]:
         row.machine,
         row.command,
     )
-    return tuple(" ".join(cell.split()).replace("|", "\\|") for cell in cells)  # one line; "|" ends a cell
 
 
 def _speed(moves_per_second: int | float) -> str:

@@ -1,11 +1,15 @@
 """`muzero2048 tables`: write the result tables of Markdown files from result files, so that both always agree.
 
-    <!-- evaluations docs/evaluations/*.json -->
-    ... the table, which the command replaces ...
+    <!-- evaluations evaluations/*.json -->
+    ... a row for each evaluation, which the command replaces ...
     <!-- end of evaluations -->
 
+    <!-- papers papers/guei-table-1-*.json -->
+    ... a section for each table of `muzero2048 reproduce` ...
+    <!-- end of papers -->
+
 Patterns are relative to the folder of the Markdown file. To publish a result, copy its file:
-`cp runs/NAME/evaluations/FILE.json docs/evaluations/`.
+`cp runs/NAME/evaluations/FILE.json docs/evaluations/`, or `cp runs/TABLE-bBUDGET.json docs/papers/`.
 """
 
 import re
@@ -13,14 +17,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from launch.comparison.published.paper_sections import paper_section
 from launch.errors import UserError
 from launch.evaluation.result import read_result
 from launch.evaluation.summary import short_number
-from launch.files import write_text
+from launch.files import markdown_table, write_text
+from launch.papers.table_file import read_table_file
 from launch.run.metrics import TILES
 
-BLOCK = re.compile(r"(<!-- evaluations (?P<patterns>[^\n]+?) -->\n).*?(<!-- end of evaluations -->)", re.DOTALL)
-OPENING, CLOSING = "<!-- evaluations ", "<!-- end of evaluations -->"
+EVALUATIONS, PAPERS = "evaluations", "papers"
+BLOCK = re.compile(
+    r"(?P<opening><!-- (?P<kind>evaluations|papers) (?P<patterns>[^\n]+?) -->\n)"
+    r".*?(?P<closing><!-- end of (?P=kind) -->)",
+    re.DOTALL,
+)
+OPENING, CLOSING = re.compile(r"<!-- (evaluations|papers) "), re.compile(r"<!-- end of (evaluations|papers) -->")
 COLUMNS = ("run", "player", "moves", "training", "games", "mean score", "median", "max")
 LAST_COLUMNS = ("moves/s in play", "machine", "command")
 RESULT_KEYS = ("run", "learner", "search", "env_steps", "wall_hours", "games", "score_mean", "score_high",
@@ -62,13 +73,20 @@ def rewritten(text: str, file: Path) -> str:
     Raises:
         UserError: there is no table, or no result file for one.
     """
-    if text.count(OPENING) != text.count(CLOSING) or not BLOCK.search(text):
-        raise UserError(f"{file} has no table: begin one with {OPENING}PATTERN --> and end it with {CLOSING}")
+    if len(OPENING.findall(text)) != len(CLOSING.findall(text)) or not BLOCK.search(text):
+        raise UserError(
+            f"{file} has no table: begin one with <!-- {EVALUATIONS} PATTERN --> and end it with"
+            f" <!-- end of {EVALUATIONS} -->; the same for {PAPERS}"
+        )
+    return BLOCK.sub(lambda block: f"{block['opening']}{_content(block, file.parent)}\n{block['closing']}", text)
 
-    def table(block: re.Match[str]) -> str:
-        return f"{block[1]}{make_table(_evaluations(file.parent, block['patterns'].split()))}\n{block[3]}"
 
-    return BLOCK.sub(table, text)
+def _content(block: re.Match[str], folder: Path) -> str:
+    """Return what stands between the marks of a block."""
+    files = _files(folder, block["patterns"].split())
+    if block["kind"] == PAPERS:
+        return "\n\n".join(paper_section(read_table_file(file)) for file in files)
+    return make_table([read_result(file, RESULT_KEYS) for file in files])
 
 
 def make_table(evaluations: Sequence[dict[str, Any]]) -> str:
@@ -76,11 +94,6 @@ def make_table(evaluations: Sequence[dict[str, Any]]) -> str:
     tiles = reached_tiles(evaluations)
     head = (*COLUMNS, *map(str, tiles), *LAST_COLUMNS)
     return markdown_table(head, [_row(found, tiles) for found in evaluations])
-
-
-def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table in Markdown, without a line break at its end."""
-    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
 
 
 def reached_tiles(results: Sequence[dict[str, Any]]) -> list[int]:
@@ -119,13 +132,14 @@ def duration(hours: float) -> str:
     return f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min" if hours < 3 else f"{hours:.1f} h"
 
 
-def _evaluations(folder: Path, patterns: Sequence[str]) -> list[dict[str, Any]]:
-    found = []
+def _files(folder: Path, patterns: Sequence[str]) -> list[Path]:
+    """Return the files of all patterns, each pattern's by name."""
+    found: list[Path] = []
     for pattern in patterns:
         files = sorted(folder.glob(pattern))
         if not files:
-            raise UserError(f"no evaluation is named {folder / pattern}; copy one of runs/NAME/evaluations/ there")
-        found += [read_result(file, RESULT_KEYS) for file in files]
+            raise UserError(f"no result file is named {folder / pattern}; copy it there from the folder of the runs")
+        found += files
     return found
 
 

@@ -11,10 +11,11 @@ from typing import NamedTuple
 from launch.config.experiment import MISTAKES, mistake_text
 from launch.config.typed_values import load_plain, typed
 from launch.errors import UserError
-from launch.papers.comparison import REACH, training_text
+from launch.papers.comparison import REACH
 from launch.papers.estimate import TIME_LIMIT
 from launch.papers.plan import trained_row, with_firsts
 from launch.papers.table import SLASH, Play, Row, Table, load_table
+from launch.papers.table_text import training_text
 from ntuple.learner_spec import EXPECTIMAX
 
 REFERENCES = Path(__file__).with_suffix(".yaml")

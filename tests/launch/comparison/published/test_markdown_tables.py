@@ -7,6 +7,7 @@ import pytest
 
 from launch.cli import main
 from launch.comparison.published.markdown_tables import rewritten
+from tests.launch.comparison.made_tables import write_table
 
 ROOT = Path(__file__).parents[4]
 RECORD = {
@@ -50,7 +51,9 @@ def test_a_table_is_written_from_its_evaluations(page: Path, capsys):
     [
         ("no table", "page.md has no table: begin one with"),
         (PAGE.replace("<!-- end of evaluations -->", ""), "page.md has no table: begin one with"),
-        (PAGE.replace("found/", "lost/"), "no evaluation is named lost/*.json"),
+        (PAGE.replace("end of evaluations", "end of papers"), "page.md has no table: begin one with"),
+        (PAGE.replace("found/", "lost/"), "no result file is named lost/*.json"),
+        (PAGE.replace("evaluations", "papers"), "found/a.json is not a table of `muzero2048 reproduce`"),
     ],
 )
 def test_a_page_that_cannot_be_written(page: Path, capsys, text: str, line: str):
@@ -67,7 +70,32 @@ def test_an_evaluation_that_is_none(page: Path, capsys, text: str, line: str):
     assert line in capsys.readouterr().err
 
 
-def test_the_tables_of_the_readme_are_those_of_its_evaluations():
-    file = ROOT / "README.md"
+SECTION = """### guei-table-5: OTD & OTC
+
+Guei 2023, table 5.
+
+| row |  | training | average score | 32768 [%] | weights |
+| --- | --- | --- | --- | --- | --- |
+| 4x6 | paper | 100M games | 239,075 ± 14,781 | 5.30 | 3.00 |
+|  | here | 1G moves | 20,123 ± 1,123 | 0.25 | - |
+
+Not run here: 8x6.
+This project cannot train: dcnn (not described).
+Caveats: First caveat. Budget: 0.001 of <all> moves.
+Command: `muzero2048 reproduce guei-table-5 --budget 0.001`, version 0.1.0, 2 cores, 2026-11-24.
+"""
+
+
+def test_the_section_of_a_paper_table(page: Path):
+    """A row that was not run, and one that cannot be trained, are named; the others have both numbers."""
+    write_table(page.parent)
+    page.write_text("<!-- papers guei-*.json -->\nold\n<!-- end of papers -->\n")
+    assert main(["tables", "page.md"]) == 0
+    assert page.read_text() == f"<!-- papers guei-*.json -->\n{SECTION}<!-- end of papers -->\n"
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/paper_results.md"])
+def test_published_tables_are_those_of_their_files(name: str):
+    file = ROOT / name
     text = file.read_text(encoding="utf-8")
-    assert rewritten(text, file) == text, "run: muzero2048 tables README.md"
+    assert rewritten(text, file) == text, f"run: muzero2048 tables {name}"

@@ -1,0 +1,108 @@
+"""Write the pictures of docs/gallery.md: each page at three widths in both themes, with the runs of `make demo`.
+
+python tests/browser/gallery.py
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from driver import chromium, new_page
+from PIL import Image
+
+from launch.cli import main as muzero2048
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+ROOT = Path(__file__).parents[2]
+NTUPLE, MUZERO = "runs/quick-ntuple", "runs/quick-muzero"
+WIDTHS = (390, 1000, 1600)
+THEMES = ("light", "dark")
+HEIGHT = 1000
+COLOURS = 128  # of a picture: a third of the size of one with all colours
+# A game that is far on, and a search whose tree has outcomes to show.
+POSITION = "1024 2 0 0 / 2048 8 2 0 / 256 64 2 0 / 32 16 8 4"
+SIMULATIONS = 500
+
+
+def main() -> None:
+    """Make the pages and take the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "images" / "gallery")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as name, chromium() as browser, _server() as address:
+        made = Path(name)
+        assert muzero2048(["compare", NTUPLE, MUZERO, "--x", "wall_hours", "--out", str(made)]) == 0
+        words = ["--games", "4", "--judge", NTUPLE, "--judge-search", "expectimax", "--judge-plies", "3"]
+        assert muzero2048(["replay", NTUPLE, *words, "--out", str(made / "replay.html")]) == 0
+        pages: dict[str, tuple[str, Callable[[Page], None]]] = {
+            "compare": ((made / "index.html").as_uri(), _nothing),
+            "replay": ((made / "replay.html").as_uri(), _open_worst_move),
+            "serve": (address, _ask_search),
+        }
+        for page, (place, prepare) in pages.items():
+            for width in WIDTHS:
+                for theme in THEMES:
+                    _take(browser, place, prepare, width, theme, out / f"{page}-{width}-{theme}.png")
+
+
+@contextmanager
+def _server() -> Iterator[str]:
+    """Start `muzero2048 serve`, and return its address."""
+    command = [sys.executable, "-m", "launch", "serve", NTUPLE, MUZERO, "--port", "0"]
+    server = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    try:
+        yield server.stdout.readline().split()[0]
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _take(
+    browser: "Browser", place: str, prepare: Callable[["Page"], None], width: int, theme: str, image: Path
+) -> None:
+    page, faults = new_page(browser, width, theme)
+    page.set_viewport_size({"width": width, "height": HEIGHT})
+    page.goto(place)
+    prepare(page)
+    page.mouse.move(0, 0)
+    page.wait_for_timeout(300)
+    page.screenshot(path=image)
+    page.context.close()
+    assert not faults, faults
+    with Image.open(image) as picture:
+        picture.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(image, optimize=True)
+    print(image)
+
+
+def _nothing(page: "Page") -> None:
+    """Leave the page as it opens."""
+
+
+def _open_worst_move(page: "Page") -> None:
+    page.locator("#mistakes tbody button").first.click()
+    page.evaluate("scrollTo(0, 0)")
+
+
+def _ask_search(page: "Page") -> None:
+    page.wait_for_selector(".moves .chosen", timeout=60_000)
+    page.locator(".search").select_option("mcts")
+    page.locator(".count").fill(str(SIMULATIONS))
+    page.locator(".count").press("Enter")
+    page.locator("#position").fill(POSITION)
+    page.locator("#paste button").click()
+    page.wait_for_function(f"document.querySelector('.side').dataset.position.startsWith('{POSITION[:9]}')")
+    page.wait_for_selector(".moves .chosen", timeout=60_000)
+
+
+if __name__ == "__main__":
+    main()
