@@ -39,6 +39,7 @@ class LearnerSpec(NamedTuple):
     has_search_settings: bool = False  # whether it trains by tree search: its config has a SearchConfig `search`
 
     # Settings for training.
+    threads_key: str = ""  # key of its config for the number of threads, 0 = all cores; "": it always takes all
     start_key: str = ""  # key of its config for the start of training games; "": always from normal starts
     begin_from: Reference = ""  # (learner, path, config): begin with the network of a checkpoint; "": it cannot
     # (folder of a checkpoint, config, boards, last depth, seed) -> errors of the learned model by name and depth

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from launch.comparison.curves import SCORE, Curve, first_reach, value_at
+from launch.comparison.curves import Curve, Series, first_reach, value_at
 from launch.comparison.runs import X_AXES
 from launch.evaluation.intervals import Interval
 
@@ -31,31 +31,36 @@ class Cost(NamedTuple):
 
 def standings(curves: Sequence[Curve]) -> list[Standing]:
     """Return the scores of the curves at the last place of each axis that all of them reached."""
-    scored = [curve for curve in curves if SCORE in curve.series]
+    scored = _scored(curves)
     if len(scored) < 2:
         return []
     found = []
     for axis in X_AXES:
-        at = min(float(curve.series[SCORE].x[axis][-1]) for curve in scored)
-        here = [curve for curve in scored if curve.series[SCORE].x[axis][0] <= at]
-        scores = [(curve.label, Interval(*value_at(curve.series[SCORE], axis, at))) for curve in here]
-        found.append(Standing(axis, at, sorted(scores, key=lambda score: -score[1].value)))
+        at = min(float(scores.x[axis][-1]) for scores in scored.values())
+        here = {label: scores for label, scores in scored.items() if scores.x[axis][0] <= at}
+        values = [(label, Interval(*value_at(scores, axis, at))) for label, scores in here.items()]
+        found.append(Standing(axis, at, sorted(values, key=lambda value: -value[1].value)))
     return found
 
 
 def costs(curves: Sequence[Curve]) -> list[Cost]:
     """Return what each curve had spent when it first reached each of some round scores, which none had at first."""
-    scored = [curve for curve in curves if SCORE in curve.series]
+    scored = _scored(curves)
     if not scored:
         return []
-    lines = [curve.series[SCORE].mean.y for curve in scored]
+    lines = [scores.mean.y for scores in scored.values()]
     found = []
     for level in round_levels(max(float(y[0]) for y in lines), max(float(y.max()) for y in lines)):
-        for curve in scored:
-            spent = {axis: first_reach(curve.series[SCORE], axis, level) for axis in X_AXES}
+        for label, scores in scored.items():
+            spent = {axis: first_reach(scores, axis, level) for axis in X_AXES}
             if None not in spent.values():
-                found.append(Cost(curve.label, level, {axis: float(x) for axis, x in spent.items() if x is not None}))
+                found.append(Cost(label, level, {axis: float(x) for axis, x in spent.items() if x is not None}))
     return found
+
+
+def _scored(curves: Sequence[Curve]) -> dict[str, Series]:
+    """Return the mean scores of the curves that have some, by label: all points, not those of the figures."""
+    return {curve.label: curve.scores for curve in curves if curve.scores is not None}
 
 
 def round_levels(low: float, high: float) -> list[float]:

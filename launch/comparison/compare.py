@@ -10,8 +10,8 @@ from launch.comparison.config_table import differing_keys
 from launch.comparison.content import Content
 from launch.comparison.curves import REACH, SCORE, Curve, make_curves, values_of
 from launch.comparison.export import csv_files
-from launch.comparison.figures import SUFFIXES, Line, draw, line_of
-from launch.comparison.finals import Group, differences, final_evaluations, make_groups
+from launch.comparison.figures import SUFFIXES, Line, draw, draw_scores, draw_tiles, line_of
+from launch.comparison.finals import Group, differences, distribution, final_evaluations, make_groups
 from launch.comparison.page.page import render
 from launch.comparison.published.papers import read_papers
 from launch.comparison.runs import Run, read_run
@@ -23,8 +23,9 @@ from launch.run.metrics import TILES
 
 PAGE = "index.html"
 # Points of a series: as many as keep the page's data below PAGE_BYTES, in these limits. A point takes 4 numbers of 4
-# bytes in base64, and 2 more with a band.
-MOST_POINTS, FEWEST_POINTS = 400, 96
+# bytes in base64, and 2 more with a band. With MOST_POINTS, a part of which `kept_points` keeps the extremes is about
+# 5 of the 1,300 pixels of the figure.
+MOST_POINTS, FEWEST_POINTS = 2000, 96
 PAGE_BYTES = 8_000_000
 POINT_BYTES = 30
 
@@ -71,7 +72,7 @@ def compare(selection: Selection, keys: Sequence[str], x: str, tile: int, out: P
     budgets = standings(curves), costs(curves), differing_keys(curves)
     shown = curves, groups, differences(groups), searches, *budgets, papers, tables
     content = Content(_subtitle(runs), x, tile, keys, *shown)
-    files = {PAGE: render(content, out).encode()} | _figures(curves, searches, x, tile)
+    files = {PAGE: render(content, out).encode()} | _figures(content)
     files |= {name: text.encode() for name, text in csv_files(content).items()}
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -115,19 +116,25 @@ def _most_points(runs: Sequence[Run], keys: Sequence[str]) -> int:
     return min(MOST_POINTS, max(FEWEST_POINTS, PAGE_BYTES // (POINT_BYTES * max(len(series), 1))))
 
 
-def _figures(curves: Sequence[Curve], searches: Sequence[Line], x: str, tile: int) -> dict[str, bytes]:
+def _figures(content: Content) -> dict[str, bytes]:
     """Return the files of the figures by name."""
-    figures = {
-        "score": ("mean score of evaluation", _lines(curves, SCORE, x), x, False),
-        f"reach_{tile}": (f"games that reach {tile}", _lines(curves, f"{REACH}{tile}", x), x, True),
-        "searches": ("mean score of searches", searches, "microseconds", False),
+    axis, tile = content.axis, content.tile
+    lines = {
+        "score": ("mean score of evaluation", _lines(content.curves, SCORE, axis), axis, False),
+        f"reach_{tile}": (f"games that reach {tile}", _lines(content.curves, f"{REACH}{tile}", axis), axis, True),
+        "searches": ("mean score of searches", content.searches, "microseconds", False),
     }
-    return {
-        f"{name}.{suffix}": draw(lines, axis, title, as_rate, suffix)
-        for name, (title, lines, axis, as_rate) in figures.items()
-        for suffix in SUFFIXES
-        if lines
-    }
+    ends = {group.name: found for group in content.groups if (found := distribution(group)) is not None}
+    figures: dict[str, bytes] = {}
+    for suffix in SUFFIXES:
+        figures |= {
+            f"{name}.{suffix}": draw(found, x, title, as_rate, suffix)
+            for name, (title, found, x, as_rate) in lines.items()
+            if found
+        }
+        if ends:
+            figures |= {f"scores.{suffix}": draw_scores(ends, suffix), f"tiles.{suffix}": draw_tiles(ends, suffix)}
+    return figures
 
 
 def _lines(curves: Sequence[Curve], metric: str, x: str) -> list[Line]:

@@ -49,12 +49,13 @@ class Curve(NamedTuple):
     values: tuple[Any, ...]  # of the keys by which runs are grouped
     learner: str
     runs: list[Run]
-    series: dict[str, Series]  # by metric
+    series: dict[str, Series]  # by metric; points that no figure shows are left out, see `kept_points`
+    scores: Series | None  # the mean score at all points; None if there was no evaluation
 
     @property
     def last_score(self) -> float:
         """The last mean score of an evaluation; -inf if there was none."""
-        return float(self.series[SCORE].mean.y[-1]) if SCORE in self.series else -np.inf
+        return -np.inf if self.scores is None else float(self.scores.mean.y[-1])
 
 
 def make_curves(runs: Sequence[Run], keys: Sequence[str], points: int) -> list[Curve]:
@@ -103,20 +104,36 @@ def _curve(runs: list[Run], keys: Sequence[str], name: str, points: int) -> Curv
     seeds = f"{len(runs)} seeds" if len(runs) > 1 else "1 seed"
     label = f"{words} ({runs[0].learner}), {seeds}"
     names = [name for name in runs[0].columns if name not in (*X_AXES, *BAND_OF_GAMES)]
-    series = {name: found for name in names if (found := _series(runs, name, points)) is not None}
-    return Curve(label, values, runs[0].learner, runs, series)
+    whole = {name: found for name in names if (found := _all_points(runs, name)) is not None}
+    series = {name: _thinned(found, name, points) for name, found in whole.items()}
+    scores = Series(whole[SCORE].x, whole[SCORE].band, None) if SCORE in whole else None
+    return Curve(label, values, runs[0].learner, runs, series, scores)
 
 
-def _series(runs: Sequence[Run], name: str, points: int) -> Series | None:
+class _Whole(NamedTuple):
+    """One metric of some runs at all points."""
+
+    x: dict[str, Points]  # by X_AXES
+    seeds: Seeds
+    band: Band
+
+
+def _thinned(whole: _Whole, name: str, points: int) -> Series:
+    """Return a metric at the points that figures show, with the interquartile mean of several seeds."""
+    kept = kept_points(whole.band, points)
+    has_iqm = len(whole.seeds) > 1 and (name == SCORE or name.startswith(REACH))
+    iqm = interquartile_band(whole.seeds[:, kept]) if has_iqm else None
+    return Series({axis: place[kept] for axis, place in whole.x.items()}, _at(whole.band, kept), iqm)
+
+
+def _all_points(runs: Sequence[Run], name: str) -> _Whole | None:
     """Return one metric of the runs; None if not all of them have it at common moves."""
     if not all(name in run.columns for run in runs):
         return None
     here = [~np.isnan(run.columns[name]) for run in runs]
     if len(runs) == 1:
         columns = {key: column[here[0]] for key, column in runs[0].columns.items()}
-        band = _band_of_one(columns, name)
-        kept = kept_points(band, points)
-        return Series({axis: columns[axis][kept] for axis in X_AXES}, _at(band, kept), None)
+        return _Whole({axis: columns[axis] for axis in X_AXES}, columns[name][None], _band_of_one(columns, name))
     moves = [_moves(run)[mask] for run, mask in zip(runs, here, strict=True)]
     start, end = max(x[0] for x in moves), min(x[-1] for x in moves)
     if start > end:
@@ -133,9 +150,7 @@ def _series(runs: Sequence[Run], name: str, points: int) -> Series | None:
     places = {"env_steps": x, **{axis: at(axis).mean(axis=0) for axis in X_AXES[1:]}}
     is_rate = name.startswith(REACH)
     band = Band(*(student_band_of_rates(values, at(GAMES).sum(axis=0)) if is_rate else student_band(values)))
-    kept = kept_points(band, points)
-    iqm = interquartile_band(values[:, kept]) if is_rate or name == SCORE else None
-    return Series({axis: place[kept] for axis, place in places.items()}, _at(band, kept), iqm)
+    return _Whole(places, values, band)
 
 
 def _band_of_one(columns: dict[str, Any], name: str) -> Band:

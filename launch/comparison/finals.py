@@ -1,5 +1,6 @@
 """Final evaluations: those of each run after its most moves, grouped over seeds, and tests of their differences."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations, groupby
 from typing import Any, NamedTuple
@@ -8,15 +9,17 @@ import numpy as np
 from scipy import stats
 
 from launch.comparison.curves import words_of
+from launch.comparison.device_hours import devices_of
 from launch.comparison.runs import Run
 from launch.errors import warn
 from launch.evaluation.intervals import Interval, student
 from launch.evaluation.result import last_of_each_search
+from launch.evaluation.summary import SCORE_BINS
 
-MOST_COMPARED = 12  # groups of which each pair is tested
+MOST_COMPARED = 40  # groups of which each pair is tested
 RESAMPLES = 2_000
 
-Result = dict[str, Any]  # of a result file, with the run's folder as "folder" and its config as "config"
+Result = dict[str, Any]  # of a result file, with "folder" and "config" of the run, and its "devices" (`Devices`)
 
 
 class Group(NamedTuple):
@@ -39,9 +42,29 @@ class Group(NamedTuple):
         """Games of all seeds together."""
         return sum(result["games"] for result in self.results)
 
+    @property
+    def score_max(self) -> int:
+        """The highest score of all games."""
+        return max(result["score_max"] for result in self.results)
+
+    def mean(self, key: str) -> float:
+        """Return the mean over the seeds of an entry of their results."""
+        return float(np.mean([result[key] for result in self.results]))
+
     def reach(self, tile: int) -> float:
         """Return the share of games that reached a tile: the mean over the seeds."""
         return float(np.mean([result["reach"][str(tile)] for result in self.results]))
+
+    def device_hours(self) -> tuple[float, str] | None:
+        """Return the mean over the seeds of device-hours of training, and their unit: core or GPU.
+
+        None if a seed's devices are not known, or if the seeds have different units.
+        """
+        devices = [result["devices"] for result in self.results]
+        if None in devices or len({one.unit for one in devices}) > 1:
+            return None
+        hours = [one.number * result["wall_hours"] for one, result in zip(devices, self.results, strict=True)]
+        return float(np.mean(hours)), devices[0].unit
 
     @property
     def name(self) -> str:
@@ -64,11 +87,46 @@ class Difference(NamedTuple):
     improvement: Interval | None  # P(a seed of the first has a higher mean than one of the second); None: by games
     scope: str
 
+    def turned(self) -> "Difference":
+        """Return the same test with the groups exchanged."""
+        value, low, high = self.difference
+        share = self.improvement
+        return self._replace(
+            first=self.second,
+            second=self.first,
+            difference=Interval(-value, -high, -low),
+            improvement=None if share is None else Interval(1 - share.value, 1 - share.high, 1 - share.low),
+        )
+
+
+class Distribution(NamedTuple):
+    """How the games of a group ended."""
+
+    edges: list[float]  # of the bins of the score, one more than there are bins
+    shares: list[float]  # of the games, by bin
+    tiles: dict[str, float]  # shares of the games by their largest tile, in ascending order
+
+
+def distribution(group: Group) -> Distribution | None:
+    """Return the shares of games by score and by largest tile; None if an evaluation is of an older version."""
+    if not all("score_bins" in result for result in group.results):
+        return None
+    bins, tiles = Counter[str](), Counter[str]()
+    for result in group.results:
+        bins.update(result["score_bins"])
+        tiles.update(result["max_tiles"])
+    numbers = range(min(map(int, bins)), max(map(int, bins)) + 1)
+    return Distribution(
+        [2 ** (k / SCORE_BINS) for k in (*numbers, numbers[-1] + 1)],
+        [bins[str(k)] / group.games for k in numbers],
+        {tile: tiles[tile] / group.games for tile in sorted(tiles, key=int)},
+    )
+
 
 def final_evaluations(runs: Sequence[Run]) -> list[Result]:
     """Return the last evaluation of each run and search (`last_of_each_search`), the highest mean score first."""
     found = [
-        {**result, "folder": str(run.folder), "config": run.config}
+        {**result, "folder": str(run.folder), "config": run.config, "devices": devices_of(run)}
         for run in runs
         for result in last_of_each_search(run.evaluations)
     ]
@@ -154,15 +212,14 @@ def _variance_of_mean(result: Result) -> float:
 
 
 def _improvement(first: np.ndarray, second: np.ndarray) -> Interval:
-    def share(one: np.ndarray, other: np.ndarray) -> float:
-        return float(np.mean(np.sign(one[:, None] - other[None, :]) / 2 + 0.5))
+    """Return the share of pairs of seeds in which the first is higher, ties as halves, with its bootstrap interval."""
 
+    def share(one: np.ndarray, other: np.ndarray, axis: int) -> np.ndarray:
+        return np.asarray(np.mean(np.sign(one[..., :, None] - other[..., None, :]) / 2 + 0.5, axis=(-2, -1)))
+
+    rng = np.random.default_rng(0)
     found = stats.bootstrap(
-        (first, second),
-        share,
-        n_resamples=RESAMPLES,
-        vectorized=False,
-        method="percentile",
-        rng=np.random.default_rng(0),
+        (first, second), share, n_resamples=RESAMPLES, vectorized=True, method="percentile", rng=rng
     )
-    return Interval(share(first, second), float(found.confidence_interval.low), float(found.confidence_interval.high))
+    value = float(share(first, second, -1))
+    return Interval(value, float(found.confidence_interval.low), float(found.confidence_interval.high))

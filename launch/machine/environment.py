@@ -6,6 +6,7 @@ import platform
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,6 +16,7 @@ from launch.errors import UserError, warn
 from launch.files import write_json
 
 ROOT = Path(__file__).resolve().parents[2]  # of the checkout, if this file lies in one
+ENVIRONMENT_FILE = "environment.json"
 PACKAGES = ("numpy", "numba", "jax", "jaxlib", "flax", "optax", "mctx", "scipy", "omegaconf", "wandb")
 
 
@@ -32,7 +34,7 @@ def project_version() -> str:
 
 def record_environment(run_folder: Path) -> None:
     """Add this process to the list in environment.json: one entry for each time the run was started."""
-    file = run_folder / "environment.json"
+    file = run_folder / ENVIRONMENT_FILE
     write_json(file, [*_earlier(file), environment()])
 
 
@@ -72,8 +74,12 @@ def command_line() -> str:
 def machine() -> str:
     """Return the CPU cores and the accelerators in words."""
     cores = f"{os.cpu_count()} cores of {_cpu_model() or 'an unknown CPU'}"
-    accelerators = [name for name in _devices() if not name.lower().startswith(("cpu", "tfrt_cpu"))]
-    return ", ".join([cores, *accelerators])
+    return ", ".join([cores, *accelerators(_devices())])
+
+
+def accelerators(devices: Sequence[str]) -> list[str]:
+    """Return those of JAX's devices, by name, that are not the CPU."""
+    return [name for name in devices if not name.lower().startswith(("cpu", "tfrt_cpu"))]
 
 
 def _version_of(package: str) -> str | None:

@@ -15,6 +15,7 @@ SPEC = LearnerSpec(
     memory_keys="ntuple.stages or ntuple.network",
     value="ntuple",
     models=("simulator",),
+    threads_key="threads",
     start_key="start.kind",
     begin_from="ntuple.learning.begin_from:begin_from",
     network_files=(".w",),

@@ -4,7 +4,6 @@ Arrays of numbers are float32 in base64. Equal arrays are in it once.
 """
 
 import base64
-from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
@@ -12,9 +11,8 @@ from typing import Any
 from launch.comparison.content import Content
 from launch.comparison.curves import REACH, SCORE, Band, Curve, Points, words_of
 from launch.comparison.figures import AXIS_LABELS
-from launch.comparison.finals import Group
+from launch.comparison.finals import distribution
 from launch.comparison.runs import X_AXES
-from launch.evaluation.summary import SCORE_BINS
 from launch.run.metrics import REGISTRY
 
 
@@ -75,7 +73,11 @@ def figure_data(content: Content) -> dict[str, Any]:
             {"label": line.label, "band": [arrays.number(part) for part in (line.x, line.y, line.low, line.high)]}
             for line in content.searches
         ],
-        "distributions": [found for group in content.groups if (found := _distribution(group)) is not None],
+        "distributions": [
+            {"label": group.name, "scores": found.edges, "shares": found.shares, "tiles": found.tiles}
+            for group in content.groups
+            if (found := distribution(group)) is not None
+        ],
         "papers": [
             {
                 "label": f"{paper.paper}, {paper.table}: {paper.player}, {paper.search}, {paper.budget}",
@@ -102,22 +104,3 @@ def _points(curves: Sequence[Curve], owner: dict[str, int]) -> list[dict[str, An
             ]
             found.append({"curve": owner[str(run.folder)], "label": f"{run.name}, {search}", "places": places})
     return found
-
-
-def _distribution(group: Group) -> dict[str, Any] | None:
-    """Return the shares of games by score and by largest tile; None if an evaluation is of an older version."""
-    if not all("score_bins" in result for result in group.results):
-        return None
-    bins, tiles = Counter[str](), Counter[str]()
-    for result in group.results:
-        bins.update(result["score_bins"])
-        tiles.update(result["max_tiles"])
-    numbers = range(min(map(int, bins)), max(map(int, bins)) + 1)
-    ordered = sorted(tiles, key=int)
-    return {
-        "label": group.name,
-        "scores": [2 ** (k / SCORE_BINS) for k in (*numbers, numbers[-1] + 1)],  # the ends of the bins
-        "shares": [bins[str(k)] / group.games for k in numbers],
-        "tiles": ordered,
-        "rates": [tiles[tile] / group.games for tile in ordered],
-    }

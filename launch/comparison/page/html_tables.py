@@ -24,37 +24,43 @@ def group_table(groups: Sequence[Group], out: Path) -> str:
     if not groups:
         return '<p class="soft">No run has been evaluated at its end yet.</p>'
     tiles = reached_tiles([result for group in groups for result in group.results])
-    names = ["experiment", "learner", "moves of training", "training games", "training time", "games", "mean score",
-             "median", "max", *map(str, tiles), "moves/s in play"]  # fmt: skip
+    names = ["experiment", "learner", "moves of training", "training games", "training time", "core- or GPU-hours",
+             "games", "mean score", "median", "max", *map(str, tiles), "moves/s in play"]  # fmt: skip
     bodies = [_group_rows(group, tiles, out) for group in groups]
     return html_table("groups", names, bodies, grouped=True)
 
 
 def _group_rows(group: Group, tiles: Sequence[int], out: Path) -> str:
     half = (group.score.high - group.score.low) / 2
-    results = group.results
     button = f'<button type="button" class="fold" aria-expanded="false">{_count(group.seeds, "seed")}</button>'
     mean = f"<b>{group.score.value:,.0f}</b> ± {half:,.0f}<small>{group.scope}</small>"
     cells = [
         (group.name, f"<b>{escape(group.label)}</b> {button}<small>{escape(group.search)}</small>"),
         (group.learner, escape(group.learner)),
         (group.env_steps, short_number(group.env_steps)),
-        _mean_cell(results, "training_games", short_number),
-        _mean_cell(results, "wall_hours", duration),
+        _mean_cell(group, "training_games", short_number),
+        _mean_cell(group, "wall_hours", duration),
+        _hours_cell(group.device_hours()),
         (group.games, f"{group.games:,}"),
         (group.score.value, mean),
-        _mean_cell(results, "score_median", lambda value: f"{value:,.0f}"),
-        (max(result["score_max"] for result in results), f"{max(result['score_max'] for result in results):,}"),
+        _mean_cell(group, "score_median", lambda value: f"{value:,.0f}"),
+        (group.score_max, f"{group.score_max:,}"),
         *((group.reach(tile), f"{group.reach(tile):.1%}") for tile in tiles),
-        _mean_cell(results, "moves_per_second", short_number),
+        _mean_cell(group, "moves_per_second", short_number),
     ]
-    seeds = "".join(_seed_row(result, tiles, out) for result in results)
+    seeds = "".join(_seed_row(result, tiles, out) for result in group.results)
     return html_row(cells) + seeds
 
 
-def _mean_cell(results: Sequence[Result], key: str, text: Callable[[float], str]) -> Cell:
-    value = float(np.mean([result[key] for result in results]))
-    return value, text(value)
+def _mean_cell(group: Group, key: str, text: Callable[[float], str]) -> Cell:
+    return group.mean(key), text(group.mean(key))
+
+
+def _hours_cell(found: tuple[float, str] | None) -> Cell:
+    if found is None:
+        return -1, ""
+    hours, unit = found
+    return hours, f"{hours:.2g} {unit}-h" if hours < 10 else f"{hours:,.0f} {unit}-h"
 
 
 def _seed_row(result: Result, tiles: Sequence[int], out: Path) -> str:
@@ -68,6 +74,7 @@ def _seed_row(result: Result, tiles: Sequence[int], out: Path) -> str:
         short_number(result["env_steps"]),
         short_number(result["training_games"]),
         duration(result["wall_hours"]),
+        "",
         f"{result['games']:,}",
         f"{result['score_mean']:,.0f} ± {half:,.0f}",
         *shared_cells(result, tiles),
@@ -80,22 +87,36 @@ def _relative(file: Path, out: Path) -> str:
     return Path(os.path.relpath(file.resolve(), out.resolve())).as_posix()
 
 
-def difference_table(differences: Sequence[Difference]) -> str:
-    """Return the table of tests, a row for each pair of groups."""
+def difference_table(groups: Sequence[Group], differences: Sequence[Difference]) -> str:
+    """Return the choice of a group, and the table of tests of each group against each other one.
+
+    Each pair is in it twice, once for each group as the first one; page.js shows the rows of the chosen group.
+    """
     if not differences:
         return '<p class="soft">There is one group alone.</p>'
     names = ["first minus second", "difference", "p", "probability of improvement", "compared"]
-    rows = [
+    firsts = list(dict.fromkeys(name for pair in differences for name in (pair.first, pair.second)))
+    options = "".join(f'<option value="{number}">{escape(name)}</option>' for number, name in enumerate(firsts))
+    choice = f'<p><label>group <select id="first">{options}</select></label> minus each other group</p>'
+    rest = len(groups) - len(firsts)
+    note = f'<p class="soft">Not tested: {_count(rest, "group")} with lower scores.</p>' if rest else ""
+    both = [turned for pair in differences for turned in (pair, pair.turned())]
+    rows = "".join(_difference_row(pair, firsts.index(pair.first)) for pair in both)
+    return choice + html_table("differences", names, [rows]) + note
+
+
+def _difference_row(pair: Difference, first: int) -> str:
+    """Return the row of a pair, hidden until its first group is chosen."""
+    return html_row(
         [
-            (pair.first, f"{escape(pair.first)}<small>minus {escape(pair.second)}</small>"),
+            (pair.second, f"{escape(pair.first)}<small>minus {escape(pair.second)}</small>"),
             (pair.difference.value, f"<b>{pair.difference.value:+,.0f}</b><small>{_ends(pair.difference)}</small>"),
             (pair.p, f"{pair.p:.2g}"),
             (pair.improvement.value if pair.improvement else -1, _improvement(pair.improvement)),
             (pair.scope, escape(pair.scope)),
-        ]
-        for pair in differences
-    ]
-    return html_table("differences", names, [html_row(row) for row in rows])
+        ],
+        f' data-first="{first}"{" hidden" if first else ""}',
+    )
 
 
 def _ends(interval: Interval) -> str:
@@ -159,9 +180,13 @@ def config_table(curves: Sequence[Curve], found: dict[str, list[str]]) -> str:
     return html_table("config", names, rows)
 
 
-def html_row(cells: Sequence[Cell]) -> str:
-    """Return a row of cells (value to sort by, HTML)."""
-    return "<tr>" + "".join(f'<td data-value="{escape(str(value))}">{text}</td>' for value, text in cells) + "</tr>"
+def html_row(cells: Sequence[Cell], attributes: str = "") -> str:
+    """Return a row of cells (value to sort by, HTML); `attributes` of the row begin with a space."""
+    return (
+        f"<tr{attributes}>"
+        + "".join(f'<td data-value="{escape(str(value))}">{text}</td>' for value, text in cells)
+        + "</tr>"
+    )
 
 
 def html_table(name: str, columns: Sequence[str], bodies: Sequence[str], grouped: bool = False) -> str:

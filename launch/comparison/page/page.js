@@ -11,9 +11,13 @@
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const narrow = window.matchMedia("(max-width: 700px)"), touch = window.matchMedia("(pointer: coarse)");
   const HEIGHT = 440, PANEL_HEIGHT = 280, COLUMNS = 3;
+  const PAPER_POINTS = 60; // of the line of a paper's result
   const LETTER = 6.5, LINE = 19, LETTERS_OF_PHONE = 44; // of the legend: pixels of a letter and of a line
   const hidden = {}; // by the id of a figure: its lines that the legend hides
-  const OPTIONS = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"] };
+  const OPTIONS = {
+    responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"],
+    showSendToCloud: false, plotlyServerURL: "", // the page sends nothing to anyone
+  };
 
   // Array `number` of the data: float32 in base64.
   function array(number) {
@@ -24,6 +28,9 @@
     }
     return decoded[number];
   }
+
+  // The line style of curve `number` if colours alone tell curves apart: another one after each round of colours.
+  const dashAfter = (number) => DASHES[Math.floor(number / LIGHT.length) % DASHES.length];
 
   function colour(number) {
     const colours = dark.matches ? DARK : LIGHT;
@@ -45,9 +52,12 @@
     };
   }
 
-  // Traces of a line and its band; the legend hides both.
-  function lineTraces(label, x, [y, low, high], paint, dash, group) {
-    const traces = [];
+  // Traces of a line and its band; the legend hides both. A logarithmic axis has no place for numbers up to 0: the line
+  // is interrupted there, and the band goes down to the lowest number that the axis can show.
+  function lineTraces(label, x, [line, lower, higher], paint, dash, group, logy = false) {
+    const traces = [], least = Math.min(...line.filter((value) => value > 0));
+    const y = logy ? line.map((value) => (value > 0 ? value : null)) : line;
+    const [low, high] = [lower, higher].map((ends) => (logy && ends ? ends.map((end) => Math.max(end, least)) : ends));
     if (low && high) {
       traces.push({
         x: x.concat([...x].reverse()), y: high.concat([...low].reverse()), fill: "toself", fillcolor: paint + "2e",
@@ -56,7 +66,8 @@
     }
     traces.push({
       x, y, name: label, legendgroup: group, mode: y.length > 60 ? "lines" : "lines+markers", marker: { size: 5 },
-      line: { color: paint, width: 2, dash }, customdata: low && high ? low.map((end, i) => [end, high[i]]) : undefined,
+      line: { color: paint, width: 2, dash },
+      customdata: lower && higher ? lower.map((end, i) => [end, higher[i]]) : undefined,
       hovertemplate: low && high
         ? "%{y:,.6~g} (%{customdata[0]:,.6~g} to %{customdata[1]:,.6~g})<br>at %{x:,.6~g}"
         : "%{y:,.6~g}<br>at %{x:,.6~g}",
@@ -70,7 +81,8 @@
     const single = new Map(), traces = [];
     for (const { curve, label, places } of data.points.filter((point) => curves.includes(point.curve))) {
       const named = places.map((place) => ({ place, label }));
-      if (places.length > 2) traces.push(pointTrace(curve, named, axis, "markers+lines"));
+      const isAlong = new Set(places.map((place) => place[0])).size > 2; // at several places of the training
+      if (isAlong) traces.push(pointTrace(curve, named, axis, "markers+lines"));
       else single.set(curve, (single.get(curve) || []).concat(named));
     }
     for (const [curve, named] of single) traces.push(pointTrace(curve, named, axis, "markers"));
@@ -100,7 +112,8 @@
       trace.visible = visibility(id, trace);
       trace.name = folded(trace.name || "");
     }
-    figure.style.height = `${height + legendHeight(figure.clientWidth, traces)}px`;
+    shape.height = height + legendHeight(figure.clientWidth, traces);
+    figure.style.height = `${shape.height}px`;
     const drawn = Plotly.react(figure, traces, shape, OPTIONS);
     if (hidden[id]) return;
     hidden[id] = new Set();
@@ -172,17 +185,30 @@
   function paperTraces(metric, traces) {
     let least = Infinity, most = -Infinity;
     for (const { x } of traces) for (const place of x) [least, most] = [Math.min(least, place), Math.max(most, place)];
-    return data.papers.filter(({ values }) => metric in values).map(({ label, values }) => ({
-      x: [least, most], y: [values[metric], values[metric]], mode: "lines", name: label, legendgroup: label,
-      line: { color: colour(8), width: 1, dash: "dash" }, hovertemplate: "%{y:,.6~g}",
+    const parts = Array.from({ length: PAPER_POINTS }, (_, i) => i / (PAPER_POINTS - 1)); // each point can be hovered
+    const x = parts.map((part) => (element("logx").checked && least > 0 ? least * (most / least) ** part : least + (most - least) * part));
+    return data.papers.filter(({ values }) => metric in values).map(({ label, values }, number) => ({
+      x, y: parts.map(() => values[metric]), mode: "lines", name: label, legendgroup: label,
+      line: { color: colour(8), width: 1, dash: DASHES[(number + 1) % DASHES.length] }, hovertemplate: "%{y:,.6~g}",
     }));
   }
 
   function curveTraces(number, metric, axis, kind) {
     const curve = data.curves[number], series = curve.series[metric];
-    const band = (kind === "iqm" && series.iqm) || series.mean, dash = DASHES[curve.dash % DASHES.length];
-    const x = array(series.x[axis]);
-    return lineTraces(curve.label, x, band.map(array), colour(curve.colour), dash, `curve${number}`);
+    const band = (kind === "iqm" && series.iqm) || series.mean;
+    const dash = data.keys.length > 1 ? DASHES[curve.dash % DASHES.length] : dashAfter(curve.colour);
+    const x = array(series.x[axis]), group = `curve${number}`;
+    return lineTraces(curve.label, x, band.map(array), colour(curve.colour), dash, group, element("logy").checked);
+  }
+
+  // What the bands of the figure are: the interquartile mean exists for scores and rates of several seeds alone.
+  function bandInWords(metric, kind) {
+    const all = data.curves.map((curve) => curve.series[metric]).filter(Boolean);
+    if (all.every(({ mean }) => mean[1] === null)) return "no bands: one seed each";
+    const some = all.some(({ iqm }) => iqm), every = all.every(({ iqm }) => iqm);
+    if (kind !== "iqm") return "bands: 95% intervals, Student's over seeds; of one seed, those of its games";
+    if (!some) return "bands: 95% intervals of the mean; the interquartile mean exists for scores and rates of several seeds";
+    return `interquartile means with bootstrap intervals${every ? "" : "; curves of one seed: their mean"}`;
   }
 
   // The panels of the figure, with the numbers of their curves: one panel, or one for each value of a key.
@@ -232,12 +258,12 @@
     const logs = [element("logx").checked, element("logy").checked];
     const shape = layout(data.axes[axis], `${metric} [${unit}]`, ...logs);
     show("curves", traces.flat(), shape, splitLayout(shape, panels));
-    element("meaning").textContent = meaning;
+    element("meaning").textContent = `${meaning} (${bandInWords(metric, kind)})`;
     element("curves").setAttribute("aria-label", `${meaning}, against ${data.axes[axis]}; the tables have the numbers`);
     if (data.searches.length) {
       const lines = data.searches.flatMap(({ label, band }, number) => {
         const [x, ...rest] = band.map(array);
-        return lineTraces(label, x, rest, colour(number), "solid", label);
+        return lineTraces(label, x, rest, colour(number), dashAfter(number), label);
       });
       show("searches", lines, layout("microseconds a move", "mean score", true, false), HEIGHT);
     }
@@ -249,13 +275,13 @@
     if (!data.distributions.length) return;
     const scores = data.distributions.map(({ label, scores, shares }, number) => ({
       x: scores, y: shares.concat([0]), name: label, legendgroup: label, mode: "lines",
-      line: { shape: "hv", color: colour(number), width: 1.5 }, hovertemplate: "%{y:.1%} of games from %{x:,.6~g}",
+      line: { shape: "hv", color: colour(number), width: 1.5, dash: dashAfter(number) }, hovertemplate: "%{y:.1%} of games from %{x:,.6~g}",
     }));
-    const tiles = data.distributions.map(({ label, tiles, rates }, number) => ({
-      x: tiles, y: rates, name: label, legendgroup: label, type: "bar", marker: { color: colour(number) }, showlegend: false,
+    const tiles = data.distributions.map(({ label, tiles }, number) => ({
+      x: Object.keys(tiles), y: Object.values(tiles), name: label, legendgroup: label, type: "bar", marker: { color: colour(number) }, showlegend: false,
       hovertemplate: "%{y:.1%} of games end with %{x}",
     }));
-    const order = [...new Set(data.distributions.flatMap((one) => one.tiles))].sort((a, b) => a - b);
+    const order = [...new Set(data.distributions.flatMap((one) => Object.keys(one.tiles)))].sort((a, b) => a - b);
     const plain = layout("largest tile", "share of games", false, false);
     Object.assign(plain.xaxis, { type: "category", categoryorder: "array", categoryarray: order });
     show("scores", scores, layout("score", "share of games", true, false), HEIGHT);
@@ -326,6 +352,9 @@
   dark.addEventListener("change", draw);
   narrow.addEventListener("change", draw);
   document.querySelectorAll("table").forEach(makeSortable);
+  element("first")?.addEventListener("change", ({ target }) => {
+    document.querySelectorAll("#differences tbody tr").forEach((row) => { row.hidden = row.dataset.first !== target.value; });
+  });
   document.querySelectorAll(".fold").forEach((button) => button.addEventListener("click", () => {
     const open = button.getAttribute("aria-expanded") !== "true";
     button.setAttribute("aria-expanded", String(open));

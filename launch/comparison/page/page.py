@@ -54,7 +54,7 @@ def render(content: Content, out: Path) -> str:
 {_distributions(content.groups)}
 {paper_tables(content.tables)}
 <h2>Is a difference real?</h2>
-{difference_table(content.differences)}
+{difference_table(content.groups, content.differences)}
 <h2>Equal budgets</h2>
 {standing_table(content.curves, content.standings)}
 {cost_table(content.costs)}

@@ -31,6 +31,25 @@ def test_a_score_costs_what_its_curve_had_spent(curves):
     assert ("fast", 200) not in found
 
 
+def test_equal_runs_stand_equal_also_if_one_has_more_points(tmp_path: Path):
+    """The figures leave points out, each curve others; the tables take all points."""
+    points = [(float(i), 100.0 * (i % 7) + i) for i in range(3000)]
+    long, short = (
+        write_run(tmp_path / "long", points, group="long"),
+        write_run(tmp_path / "short", points[:1000], group="short"),
+    )
+    found = make_curves(read(long, short), ["run.group"], 50)
+    assert all(len(curve.series["eval/score_mean"].mean.y) < 200 for curve in found)
+    for standing in standings(found):
+        (_, one), (_, other) = standing.scores
+        assert one == other
+    spent: dict[float, list[dict[str, float]]] = {}
+    for cost in costs(found):
+        spent.setdefault(cost.level, []).append(cost.spent)
+    assert any(len(both) == 2 for both in spent.values())
+    assert all(both[0] == both[-1] for both in spent.values())
+
+
 def test_levels_are_round():
     assert round_levels(0.0, 300.0) == [50, 100, 150, 200, 250, 300]
     assert round_levels(61_000.0, 112_000.0) == [70_000, 80_000, 90_000, 100_000, 110_000]
