@@ -67,7 +67,10 @@ def test_the_page_opens_with_the_scores(page: Path, open_page: OpenPage):
     assert set(_axis_titles(opened)) == {"moves of training", "eval/score_mean [points]"}
     assert set(_lines(opened)) == {A, B, C}
     assert set(opened.locator("#curves .legendtext").all_text_contents()) == {A, B, C}
-    assert opened.locator("#meaning").inner_text() == "mean score"
+    words = "mean score (bands: 95% intervals, Student's over seeds; of one seed, those of its games)"
+    assert opened.locator("#meaning").inner_text() == words
+    assert opened.locator(".modebar-btn").count() > 0
+    assert opened.locator(".modebar-btn[data-title*='Share']").count() == 0
 
 
 @pytest.mark.parametrize("axis", ["env_steps", "games", "wall_hours"])
@@ -86,13 +89,13 @@ def test_the_tables_are_those_of_the_csv_files(page: Path, open_page: OpenPage):
     opened = open_page(page)
     groups = _rows(page, "groups.csv")
     assert [float(row["score_mean"]) for row in groups] == [800, 110, 95]  # computed by hand
-    assert _column(opened, "groups", 7) == [
+    assert _column(opened, "groups", 8) == [
         f"{float(row['score_mean']):,.0f} ± {(float(row['score_high']) - float(row['score_low'])) / 2:,.0f}"
         for row in groups
     ]
-    assert _column(opened, "differences", 2) == [
-        f"{float(row['difference']):+,.0f}" for row in _rows(page, "differences.csv")
-    ]
+    pairs = _rows(page, "differences.csv")
+    best = [row for row in pairs if row["first"] == pairs[0]["first"]]
+    assert _column(opened, "differences", 2) == [f"{float(row['difference']):+,.0f}" for row in best]
     budgets = [row for row in _rows(page, "budgets.csv") if row["axis"] == "env_steps"]
     shown = dict(zip(_column(opened, "standings", 1), _column(opened, "standings", 2), strict=True))
     assert shown == {row["curve"]: f"{float(row['score_mean']):,.0f}" for row in budgets}
@@ -168,7 +171,50 @@ def test_each_value_of_a_key_has_a_panel_on_the_same_axes(
     assert {axis for _, _, axis in _lines(opened).values()} == {"x"}
 
 
+def test_the_figure_is_as_high_as_its_box_after_every_choice(page: Path, open_page: OpenPage):
+    opened = open_page(page)
+    height = "document.querySelector('#curves').clientHeight - document.querySelector('#curves .main-svg').clientHeight"
+    assert opened.evaluate(height) == 0
+    opened.get_by_label("panels").select_option("by toy.rate")
+    assert opened.evaluate(height) == 0
+    opened.get_by_label("results of papers").check()
+    assert opened.evaluate(height) == 0
+
+
+def test_the_band_of_the_figure_is_named(page: Path, open_page: OpenPage):
+    opened = open_page(page, "#band=iqm")
+    words = "mean score (interquartile means with bootstrap intervals; curves of one seed: their mean)"
+    assert opened.locator("#meaning").inner_text() == words
+
+
+def test_a_logarithmic_axis_leaves_out_zeros(page: Path, open_page: OpenPage, tmp_path: Path):
+    """The band of a score that begins at 0 ends at the lowest number that the axis can show."""
+    write_run(tmp_path / "runs" / "z", [(10, 0.0), (20, 50.0), (40, 80.0)])
+    words = ["compare", "--runs-folder", str(tmp_path / "runs"), "--out", str(tmp_path)]
+    assert main(words) == 0
+    opened = open_page(tmp_path / "index.html", "#logy=1")
+    ((_, y, _),) = _lines(opened).values()
+    assert y == [None, 50, 80]
+    band = opened.evaluate("document.getElementById('curves').data[0].y")
+    assert min(band) == 50
+
+
 # Legend and tables
+
+
+def test_any_two_groups_are_compared(page: Path, open_page: OpenPage):
+    """The table has the chosen group minus each other one: the differences of the CSV file, with their sign."""
+    opened = open_page(page)
+    pairs = _rows(page, "differences.csv")
+    names = opened.locator("#first option").all_text_contents()
+    assert len(names) == 3
+    for name in names[::-1]:
+        opened.locator("#first").select_option(name)
+        shown = dict(zip(_column(opened, "differences", 1), _column(opened, "differences", 2), strict=True))
+        assert set(shown) == {name}
+        expected = [float(row["difference"]) for row in pairs if row["first"] == name]
+        expected += [-float(row["difference"]) for row in pairs if row["second"] == name]
+        assert sorted(_column(opened, "differences", 2)) == sorted(f"{value:+,.0f}" for value in expected)
 
 
 def test_a_click_in_the_legend_hides_a_curve_under_all_settings(page: Path, open_page: OpenPage):
@@ -206,7 +252,7 @@ def test_a_heading_sorts_its_table_down_and_then_up(page: Path, open_page: OpenP
     scores = [f"{score:,.0f}" for score in (800, 110, 95)]
     for ordered, order in ((scores, "descending"), (scores[::-1], "ascending")):
         heading.click()
-        assert [text.split()[0] for text in _column(opened, "groups", 7)] == ordered
+        assert [text.split()[0] for text in _column(opened, "groups", 8)] == ordered
         assert opened.locator("#groups th[aria-sort]").get_attribute("aria-sort") == order
     opened.locator("#groups").get_by_role("button", name="experiment").click()
     assert [text.split(",")[0] for text in _column(opened, "groups", 1)] == ["b", "a", "a"]
@@ -219,10 +265,10 @@ def test_the_seeds_of_a_group_are_unfolded_and_stay_with_it(page: Path, open_pag
     button = opened.get_by_role("button", name="2 seeds", exact=True)
     button.click()
     assert button.get_attribute("aria-expanded") == "true"
-    assert _column(opened, "groups", 7)[2:4] == ["120 ± 3", "100 ± 3"]
+    assert _column(opened, "groups", 8)[2:4] == ["120 ± 3", "100 ± 3"]
     opened.locator("#groups").get_by_role("button", name="mean score").click()
     opened.locator("#groups").get_by_role("button", name="mean score").click()
-    assert [text.split()[0] for text in _column(opened, "groups", 7)] == ["95", "110", "120", "100", "800"]
+    assert [text.split()[0] for text in _column(opened, "groups", 8)] == ["95", "110", "120", "100", "800"]
     config = opened.locator("#groups tr.seed:visible a").first.get_attribute("href")
     assert (page.parent / config).is_file()
     button.click()
@@ -246,10 +292,10 @@ def test_everything_can_be_done_with_the_keyboard_alone(page: Path, open_page: O
     opened.wait_for_selector(f"#curves .legend [aria-label='{B}'][aria-checked=false]:focus")
     keys.press("Space")
     assert set(_lines(opened)) == {A, B, C}
-    tab_to(opened, "#groups th:nth-child(7) button")
+    tab_to(opened, "#groups th:nth-child(8) button")
     keys.press("Enter")
     keys.press("Enter")
-    assert [text.split()[0] for text in _column(opened, "groups", 7)] == ["95", "110", "800"]
+    assert [text.split()[0] for text in _column(opened, "groups", 8)] == ["95", "110", "800"]
     tab_to(opened, "#groups .fold")
     tab_to(opened, "#groups .fold")
     keys.press("Enter")

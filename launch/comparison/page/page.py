@@ -19,7 +19,8 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 NOTES = """Scores and rates are those of whole games played without exploration. Bands and ± are 95% intervals. For one
 seed the interval contains the variance between games of the same network, but not the variance between training seeds.
 For several seeds it is Student's interval of the mean over training seeds and contains both, or, if chosen, a bootstrap
-interval of the interquartile mean, which is too narrow for few seeds. Games and hours at a point of
+interval of the interquartile mean, which is too narrow for few seeds. Median, time and speed of several seeds are means
+over the seeds. Games and hours at a point of
 several seeds are their means at that number of moves. Training time does not include evaluation and saving. Markers are
 evaluations after training, which by default have a seed of their own; a dotted line joins three or more of one run and
 search."""
