@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+import sysconfig
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import settings
+from jaxtyping import _import_hook
 
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
 os.environ.setdefault("JAX_DEFAULT_MATMUL_PRECISION", "highest")  # a GPU would round the operands to TF32
@@ -27,6 +29,23 @@ if version("jaxlib").startswith("0.10."):  # later versions do not know this fla
 os.environ.setdefault("XLA_FLAGS", " ".join(FLAGS))
 
 os.environ.setdefault("NUMBA_OPT", "1")  # a quarter of the time of tests/ntuple was LLVM's optimisation
+
+INSTALLED = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+checked_bytecode = _import_hook._optimized_cache_from_source
+
+
+def bytecode_file(typechecker: str, path: str, debug_override: bool | None = None) -> str:
+    """Return the file of the bytecode of a module that is imported while a module with checked types is executed.
+
+    jaxtyping gives the bytecode of checked modules another name, and during their import that of all other modules too:
+    each worker would compile jax, scipy and others from their source.
+    """
+    if path.startswith(INSTALLED):
+        return _import_hook.cache_from_source(path, debug_override)
+    return checked_bytecode(typechecker, path, debug_override)
+
+
+_import_hook._optimized_cache_from_source = bytecode_file
 
 # JAX keeps many objects alive, which the garbage collector visits again and again: a tenth of the time of its tests.
 gc.set_threshold(100_000, 50, 100)
