@@ -267,7 +267,7 @@ def test_a_game_under_way_stops_when_asked_to() -> None:
 
 def test_games_end_when_nobody_asks_on() -> None:
     """Closing the iterator of games ends its threads."""
-    games = ExpectimaxPlayer(make_rules(2, 3), make_network("0123", 2, 3, 0.0), ExpectimaxConfig(), 2).play_each(
+    games = ExpectimaxPlayer(make_rules(3, 3), make_network("0123", 3, 3, 0.0), ExpectimaxConfig(), 2).play_each(
         itertools.count(), seed=1
     )
     assert next(games).number in (0, 1)
@@ -277,13 +277,13 @@ def test_games_end_when_nobody_asks_on() -> None:
 
 def test_values_that_are_no_numbers_end_no_game() -> None:
     """Values of NaN raise an error; they do not count as the end of a game."""
-    network = make_network("0123", 2, 3, 0.0)
+    network = make_network("0123", 3, 3, 0.0)
     network.weights[:] = np.nan
-    player = ExpectimaxPlayer(make_rules(2, 3), network, ExpectimaxConfig(plies=1), 1)
+    player = ExpectimaxPlayer(make_rules(3, 3), network, ExpectimaxConfig(plies=1), 1)
     with pytest.raises(ValueError, match="no numbers"):
         player.play(2, seed=1)
     with pytest.raises(ValueError, match="no numbers"):
-        analyse(player, [((0, 0, 1), (0, 1, 0))])
+        analyse(player, [((0, 0, 1), (0, 1, 0), (0, 0, 0))])
 
 
 def test_heuristic_values() -> None:
