@@ -87,14 +87,15 @@ $(VENV)/docs-ready: requirements-docs.lock $(READY)
 	touch $@
 
 # The environment is built from the lock file alone, and rebuilt when that file changes. `ready` is written last, so an
-# environment whose build was interrupted is built again. All cores compile the packages' bytecode; pip would use one.
+# environment whose build was interrupted is built again. All cores compile the packages' bytecode, without their tests;
+# pip would use one.
 $(READY): requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
 	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	-$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib
+	-$(BIN)/python -m compileall -qq -j 0 -x /tests/ $(VENV)/lib
 	touch $@
 
 lock:
