@@ -2,6 +2,7 @@ import base64
 import csv
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from launch.cli import main
 from launch.comparison.runs import read_config, read_run
 from launch.learners import registry
 from tests.launch.comparison.made_runs import read, write_evaluation, write_run
+from tests.launch.conftest import TOY_YAML
 
 FILES = ["budgets.csv", "config.csv", "costs.csv", "curves.csv", "differences.csv", "distributions.csv",
          "evaluations.csv", "groups.csv", "index.html", "reach_4096.png", "reach_4096.svg", "references.csv",
@@ -18,16 +20,30 @@ FILES = ["budgets.csv", "config.csv", "costs.csv", "curves.csv", "differences.cs
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Train two seeds of one experiment, and a run of another learner with 100 times the moves; return the folder."""
+    folder = tmp_path_factory.mktemp("compare")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("WANDB_MODE", "disabled")
+        for learner in ("toy", "other"):
+            patch.setitem(registry.LEARNERS, learner, "toy")
+        Path("toy.yaml").write_text(TOY_YAML)
+        main(["train", "toy.yaml", "run.name=a", "run.seed=1"])
+        main(["train", "toy.yaml", "run.name=b", "run.seed=2", "toy.report_env_steps=9"])
+        other = TOY_YAML.replace("toy:", "other:").replace("learner: toy", "learner: other")
+        Path("other.yaml").write_text(other)
+        steps = ["other.env_steps=10_000", "other.report_env_steps=1000", "run.evaluate_env_steps=2000"]
+        main(["train", "other.yaml", "run.name=c_x", *steps])
+    return folder
+
+
 @pytest.fixture
-def runs(toy_yaml: Path, monkeypatch) -> list[str]:
-    """Train two seeds of one experiment, and a run of another learner with 100 times the moves; return the folders."""
-    monkeypatch.setitem(registry.LEARNERS, "other", registry.LEARNERS["toy"])
-    main(["train", "toy.yaml", "run.name=a", "run.seed=1"])
-    main(["train", "toy.yaml", "run.name=b", "run.seed=2", "toy.report_env_steps=9"])
-    other = toy_yaml.read_text().replace("toy:", "other:").replace("learner: toy", "learner: other")
-    Path("other.yaml").write_text(other)
-    steps = ["other.env_steps=10_000", "other.report_env_steps=1000", "run.evaluate_env_steps=2000"]
-    main(["train", "other.yaml", "run.name=c_x", *steps])
+def runs(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the folders of the runs, in a copy that the test may change."""
+    monkeypatch.setitem(registry.LEARNERS, "other", "toy")
+    shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
     return ["runs/a", "runs/b", "runs/c_x"]
 
 
