@@ -20,6 +20,7 @@ from launch.comparison.selection import check_key, select
 from launch.errors import UserError, warn
 from launch.papers.table_file import tables_of_runs
 from launch.run.metrics import TILES
+from launch.words import counted
 
 PAGE = "index.html"
 # Points of a series: as many as keep the page's data below PAGE_BYTES, in these limits. A point takes 4 numbers of 4
@@ -152,5 +153,4 @@ def _group_line(group: Group) -> str:
 
 def _subtitle(runs: Sequence[Run]) -> str:
     learners = sorted({run.learner for run in runs})
-    count = f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
-    return f"{count} of {' and '.join(learners)}. Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC."
+    return f"{counted(len(runs), 'run')} of {' and '.join(learners)}. Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC."

@@ -16,6 +16,7 @@ from scipy.stats import trim_mean
 
 from launch.comparison.runs import X_AXES, Run
 from launch.evaluation.intervals import student_band, student_band_of_rates, wilson_band
+from launch.words import counted
 
 SCORE, LOW, HIGH, GAMES = "eval/score_mean", "eval/score_low", "eval/score_high", "eval/games"
 REACH = "eval/reach_"
@@ -101,8 +102,7 @@ def words_of(key: str, value: object) -> str:
 def _curve(runs: list[Run], keys: Sequence[str], name: str, points: int) -> Curve:
     values = values_of(runs[0], keys)
     words = name or ", ".join(words_of(key, value) for key, value in zip(keys, values, strict=True))
-    seeds = f"{len(runs)} seeds" if len(runs) > 1 else "1 seed"
-    label = f"{words} ({runs[0].learner}), {seeds}"
+    label = f"{words} ({runs[0].learner}), {counted(len(runs), 'seed')}"
     names = [name for name in runs[0].columns if name not in (*X_AXES, *BAND_OF_GAMES)]
     whole = {name: found for name in names if (found := _all_points(runs, name)) is not None}
     series = {name: _thinned(found, name, points) for name, found in whole.items()}

@@ -19,6 +19,7 @@ from yaml import YAMLError
 from launch.errors import UserError, warn
 from launch.learners import registry
 from launch.learners.interfaces import LearnerConfig
+from launch.words import plural
 from ntuple.plain_values import in_present_form
 from ntuple.settings import Settings, required, setting, without_effect
 
@@ -169,7 +170,7 @@ def _attributing(place: str, overrides: Sequence[str], build: Callable[[Sequence
     responsible = [
         word for i, word in enumerate(overrides) if _mistake(build, [*overrides[:i], *overrides[i + 1 :]]) != mistake
     ]
-    where = f"override{'s' if len(responsible) > 1 else ''} {' '.join(responsible)}" if responsible else place
+    where = f"{plural(len(responsible), 'override')} {' '.join(responsible)}" if responsible else place
     raise UserError(f"{where}: {mistake}")
 
 

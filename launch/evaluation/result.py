@@ -186,7 +186,7 @@ def report(
         record["training_start"] = attrgetter(start_key)(settings)
     trained = f"{state.progress['env_steps']:,} moves"
     if record.get("training_start", "normal") != "normal":
-        trained += f" from {record['training_start']} starts"
+        trained += f" with start.kind={record['training_start']}"
     heading = f"{experiment.run.name} ({experiment.learner}, {search.name}) after {trained}"
     board = f"{settings.rows}x{settings.columns}"
     summary, result = report_games(games, evaluation, heading, {"board": board, **search.record()})

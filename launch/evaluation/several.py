@@ -1,7 +1,5 @@
 """`muzero2048 evaluate`: the evaluation of one player or of several, with their table and their CSV file."""
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +10,7 @@ from launch.evaluation.boards.notation import board_order
 from launch.evaluation.evaluate import BaselineEvaluation, CheckpointEvaluation
 from launch.evaluation.result import OutputOptions, check_new_file
 from launch.evaluation.summary import Summary, aligned, short_number
-from launch.files import write_text
+from launch.files import csv_text, write_text
 from launch.machine.signals import STOPPED
 from launch.run.metrics import TILES
 
@@ -94,15 +92,13 @@ def write_csv(results: Sequence[dict[str, Any]], file: Path) -> None:
         UserError: the file cannot be written.
     """
     scalars = [name for name in Summary._fields if name != "reach"]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*CSV_BEFORE, *scalars, *(f"reach_{tile}" for tile in TILES), *CSV_AFTER])
+    rows = []
     for result in results:
         rates = [result["reach"][str(tile)] for tile in TILES]
         before, middle, after = ([result.get(key, "") for key in keys] for keys in (CSV_BEFORE, scalars, CSV_AFTER))
-        writer.writerow([*before, *middle, *rates, *after])
+        rows.append([*before, *middle, *rates, *after])
     try:
-        write_text(file, text.getvalue())
+        write_text(file, csv_text([*CSV_BEFORE, *scalars, *(f"reach_{tile}" for tile in TILES), *CSV_AFTER], rows))
     except OSError as error:
         raise UserError(f"cannot write {file}: {error.strerror}; give another --csv") from error
 

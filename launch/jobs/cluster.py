@@ -11,6 +11,7 @@ from omegaconf import OmegaConf
 from launch.config.examples import examples_folder
 from launch.config.experiment import MISTAKES, mistake_text
 from launch.errors import UserError, warn
+from launch.words import counted
 from ntuple.settings import Settings, setting, without_effect
 
 LOCAL, SLURM = "local", "slurm"
@@ -96,9 +97,9 @@ def resources(cluster: ClusterConfig, cores: Sequence[int] = ()) -> str:
     """
     count = len(cores) or cluster.cores
     parts = [
-        f"{count} core{'s' if count != 1 else ''}" if count else "",
+        counted(count, "core") if count else "",
         f"{cluster.memory_gb:g} GB" if cluster.memory_gb else "",
-        f"{cluster.gpus} GPU{'s' if cluster.gpus != 1 else ''}" if cluster.gpus else "",
+        counted(cluster.gpus, "GPU") if cluster.gpus else "",
         f"{cluster.hours:g} h a job" if cluster.engine == SLURM else "",
     ]
     each = ", ".join(part for part in parts if part)

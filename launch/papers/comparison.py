@@ -7,6 +7,7 @@ from launch.evaluation.intervals import Interval, student, student_of_rates, wil
 from launch.evaluation.result import read_result
 from launch.papers.plan import Scale, plan_evaluation, plan_run, trained_row, why_not
 from launch.papers.table import Column, Row, Table
+from launch.words import plural
 
 KEYS = ("games", "score_mean", "score_low", "score_high", "reach", "search")
 REACH = "reach_"
@@ -95,7 +96,7 @@ def caveats(comparison: Comparison) -> list[str]:
         lines.append(f"Budget: {scale.budget:g} of the paper's moves of training; scores rise with the budget.")
     if len(scale.seeds) != table.seeds:
         lines.append(
-            f"Seeds: {len(scale.seeds)} trained {_plural('network', len(scale.seeds))} a row here,"
+            f"Seeds: {len(scale.seeds)} trained {plural(len(scale.seeds), 'network')} a row here,"
             f" {table.seeds} in the paper."
         )
     if short := [cell for cell in cells if scale.games(cell.games_of_the_paper) < cell.games_of_the_paper]:
@@ -122,7 +123,3 @@ def _cell(table: Table, row: Row, column: Column, results: Sequence[dict[str, An
         games_of_the_paper=table.games_of(row, column),
         search=results[0]["search"] if results else "",
     )
-
-
-def _plural(word: str, count: int) -> str:
-    return word if count == 1 else f"{word}s"

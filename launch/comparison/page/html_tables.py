@@ -15,6 +15,7 @@ from launch.comparison.published.markdown_tables import duration, reached_tiles,
 from launch.config.experiment import CONFIG_FILE
 from launch.evaluation.intervals import Interval
 from launch.evaluation.summary import short_number
+from launch.words import counted
 
 Cell = tuple[Any, str]  # the value to sort by, and the HTML
 
@@ -32,7 +33,7 @@ def group_table(groups: Sequence[Group], out: Path) -> str:
 
 def _group_rows(group: Group, tiles: Sequence[int], out: Path) -> str:
     half = (group.score.high - group.score.low) / 2
-    button = f'<button type="button" class="fold" aria-expanded="false">{_count(group.seeds, "seed")}</button>'
+    button = f'<button type="button" class="fold" aria-expanded="false">{counted(group.seeds, "seed")}</button>'
     mean = f"<b>{group.score.value:,.0f}</b> ± {half:,.0f}<small>{group.scope}</small>"
     cells = [
         (group.name, f"<b>{escape(group.label)}</b> {button}<small>{escape(group.search)}</small>"),
@@ -99,7 +100,7 @@ def difference_table(groups: Sequence[Group], differences: Sequence[Difference])
     options = "".join(f'<option value="{number}">{escape(name)}</option>' for number, name in enumerate(firsts))
     choice = f'<p><label>group <select id="first">{options}</select></label> minus each other group</p>'
     rest = len(groups) - len(firsts)
-    note = f'<p class="soft">Not tested: {_count(rest, "group")} with lower scores.</p>' if rest else ""
+    note = f'<p class="soft">Not tested: {counted(rest, "group")} with lower scores.</p>' if rest else ""
     both = [turned for pair in differences for turned in (pair, pair.turned())]
     rows = "".join(_difference_row(pair, firsts.index(pair.first)) for pair in both)
     return choice + html_table("differences", names, [rows]) + note
@@ -195,7 +196,3 @@ def html_table(name: str, columns: Sequence[str], bodies: Sequence[str], grouped
     inside = "\n".join(f"<tbody>{body}</tbody>" for body in bodies) if grouped else f"<tbody>{''.join(bodies)}</tbody>"
     head = f"<thead><tr>{heads}</tr></thead>"
     return f'<div class="table" tabindex="0"><table id="{escape(name)}">{head}\n{inside}</table></div>'
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'s' if number > 1 else ''}"

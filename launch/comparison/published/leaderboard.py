@@ -181,7 +181,7 @@ def refusals(result: dict[str, Any], version: str) -> list[str]:
         reasons.append(f"its version {found} is unknown to version {version}; evaluate again")
     # A learner whose results do not name the start has only normal starts.
     if (start := result.get("training_start", NORMAL)) != NORMAL:
-        reasons.append(f"it was trained from {start} starts, not from {NORMAL} ones; train with start.kind={NORMAL}")
+        reasons.append(f"it was trained with start.kind={start}; train with start.kind={NORMAL}")
     return reasons
 
 

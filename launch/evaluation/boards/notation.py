@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from launch.errors import UserError
+from launch.words import counted
 
 EMPTY = ("0", ".")
 TILES = {str(1 << level): level for level in range(1, 18)}  # up to 131072, the largest tile on 4x4 cells
@@ -63,9 +64,9 @@ def _tiles(text: str, rows: int, columns: int) -> list[list[int]]:
                 wanted = "a power of 2 from 2 to 131072, or 0 or . for an empty cell"
                 raise _mistake(text, f"row {r}, column {c} is '{word}'; give {wanted}")
         if len(row) != columns:
-            raise _mistake(text, f"row {r} has {_count(len(row), 'cell')}; give {columns}, with blanks between them")
+            raise _mistake(text, f"row {r} has {counted(len(row), 'cell')}; give {columns}, with blanks between them")
     if len(board) != rows:
-        raise _mistake(text, f"{_count(len(board), 'row')}; give {rows}, with / between them")
+        raise _mistake(text, f"{counted(len(board), 'row')}; give {rows}, with / between them")
     return [[TILES.get(word, 0) for word in row] for row in board]
 
 
@@ -77,12 +78,8 @@ def _hex_levels(text: str, word: str, rows: int, columns: int) -> list[int]:
     cells = rows * columns
     if not 1 <= len(digits) <= cells:
         wanted = f"a {rows}x{columns} board has {cells} cells, give one digit each, without those of leading zeros"
-        raise _mistake(text, f"{_count(len(digits), 'hex digit')}; {wanted}")
+        raise _mistake(text, f"{counted(len(digits), 'hex digit')}; {wanted}")
     return [int(digit, 16) for digit in reversed(digits.zfill(cells))]
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _mistake(text: str, place: str) -> UserError:

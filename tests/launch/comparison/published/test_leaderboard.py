@@ -85,8 +85,8 @@ def test_each_board_has_a_table_with_the_best_score_first(published: Path, capsy
         ({"version": "0.1"}, 'its version "0.1" is unknown to version 0.1.0; evaluate again'),
         ({"version": None}, "its version null is unknown to version 0.1.0; evaluate again"),
         (
-            {"training_start": "carousel"},
-            "it was trained from carousel starts, not from normal ones; train with start.kind=normal",
+            {"training_start": "states"},
+            "it was trained with start.kind=states; train with start.kind=normal",
         ),
     ],
 )
