@@ -14,7 +14,7 @@ from launch.comparison.figures import SUFFIXES, Line, draw, draw_scores, draw_ti
 from launch.comparison.finals import Group, differences, distribution, final_evaluations, make_groups
 from launch.comparison.page.page import render
 from launch.comparison.published.papers import read_papers
-from launch.comparison.runs import Run, read_run
+from launch.comparison.runs import Run, read_runs
 from launch.comparison.searches import search_curves
 from launch.comparison.selection import check_key, select
 from launch.errors import UserError, warn
@@ -60,7 +60,10 @@ def compare(selection: Selection, keys: Sequence[str], x: str, tile: int, out: P
     configs = select(*selection)
     for key in keys:
         check_key(key, configs, "--by")
-    runs = _read(configs)
+    runs = read_runs(configs)
+    for run in runs:
+        if SCORE not in run.columns:
+            warn(f"{run.name} has not been evaluated yet and is left out of the curves of scores")
     curves = make_curves(runs, keys, _most_points(runs, keys))
     results = final_evaluations(runs)
     if not results and not any(SCORE in curve.series for curve in curves):
@@ -89,26 +92,6 @@ def compare(selection: Selection, keys: Sequence[str], x: str, tile: int, out: P
     for group in groups:
         print(_group_line(group))
     print(f"wrote {out / PAGE}")
-
-
-def _read(configs: dict[Path, dict[str, object]]) -> list[Run]:
-    """Read the selected runs; warn about damaged ones and leave them out. The error of a single run is raised."""
-    runs, errors = [], dict[Path, UserError]()
-    for folder, config in configs.items():
-        try:
-            runs.append(read_run(folder, config))
-        except UserError as error:
-            errors[folder] = error
-    if len(configs) == 1 and errors:
-        raise next(iter(errors.values()))
-    for folder, error in errors.items():
-        warn(f"{folder} is left out: {error}")
-    if not runs:
-        raise UserError("no selected run can be read")
-    for run in runs:
-        if SCORE not in run.columns:
-            warn(f"{run.name} has not been evaluated yet and is left out of the curves of scores")
-    return runs
 
 
 def _most_points(runs: Sequence[Run], keys: Sequence[str]) -> int:

@@ -1,19 +1,19 @@
 """Run folders as a comparison reads them: the config by dotted keys, the metrics as columns, and the evaluations."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import orjson
 import yaml
 from jaxtyping import Float64
 
 from launch.config.experiment import CONFIG_FILE
-from launch.errors import UserError
+from launch.errors import UserError, warn
 from launch.evaluation.result import FOLDER, read_result
 from launch.evaluation.summary import Summary
-from launch.run.metrics import AXES, REGISTRY
-from launch.run.tracking import METRICS_FILE
+from launch.run.metrics import REGISTRY, Row
+from launch.run.tracking import read_metrics
 
 RESULT_KEYS = ("board", "run", "group", "learner", "training_seed", "seed", "env_steps", "training_games", "wall_hours",
                "search", *Summary._fields)  # fmt: skip
@@ -82,36 +82,49 @@ def read_run(folder: Path, config: dict[str, Any]) -> Run:
     Raises:
         UserError: a file is damaged.
     """
-    columns = _columns(folder / METRICS_FILE)
+    columns = _columns(read_metrics(folder))
     evaluations = [read_result(file, RESULT_KEYS) for file in sorted((folder / FOLDER).glob("*.json"))]
     return Run(folder, config, columns, evaluations)
 
 
-def _columns(file: Path) -> dict[str, np.ndarray]:
-    """Return the metrics of a file as columns, one value for each row."""
-    size, places = 0, dict[tuple[str, ...], list[int]]()  # by the names in a row: rows of a run have few sets of names
+def _columns(rows: Sequence[Row]) -> dict[str, np.ndarray]:
+    """Return the metrics of rows as columns, one value for each row."""
+    places = dict[tuple[str, ...], list[int]]()  # by the names in a row: rows of a run have few sets of names
     values = dict[tuple[str, ...], list[list[float]]]()
-    for size, line in enumerate(file.read_bytes().split(b"\n")[:-1], start=1):
-        try:
-            row = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
-            raise UserError(f"{file}, line {size}: not JSON; remove the line") from error
-        names = tuple(row) if isinstance(row, dict) else ()
-        if names not in places:
-            for axis in AXES:
-                if axis.name not in names:
-                    raise UserError(
-                        f"{file}, line {size}: not a row of metrics, it has no {axis.name}; remove the line"
-                    )
-            places[names], values[names] = [], []
-        places[names].append(size - 1)
-        values[names].append(list(row.values()))
-    columns = {name: np.full(size, np.nan) for name in REGISTRY if any(name in names for names in places)}
-    try:
-        for names, rows in values.items():
-            for name, column in zip(names, np.array(rows, np.float64).T, strict=True):
-                if name in columns:
-                    columns[name][places[names]] = column
-    except (TypeError, ValueError) as error:
-        raise UserError(f"{file}: a metric is not a number") from error
+    for place, row in enumerate(rows):
+        names = tuple(row)
+        places.setdefault(names, []).append(place)
+        values.setdefault(names, []).append(list(row.values()))
+    columns = {name: np.full(len(rows), np.nan) for name in REGISTRY if any(name in names for names in places)}
+    for names, numbers in values.items():
+        for name, column in zip(names, np.array(numbers, np.float64).T, strict=True):
+            if name in columns:
+                columns[name][places[names]] = column
     return columns
+
+
+def read_runs(configs: dict[Path, dict[str, Any]]) -> list[Run]:
+    """Read the selected runs; warn about damaged ones and leave them out.
+
+    Args:
+        configs: configs by run folder, see `launch.comparison.selection.select`.
+
+    Returns:
+        The runs.
+
+    Raises:
+        UserError: the only run is damaged, or all are.
+    """
+    runs, errors = [], dict[Path, UserError]()
+    for folder, config in configs.items():
+        try:
+            runs.append(read_run(folder, config))
+        except UserError as error:
+            errors[folder] = error
+    if len(configs) == 1 and errors:
+        raise next(iter(errors.values()))
+    for folder, error in errors.items():
+        warn(f"{folder} is left out: {error}")
+    if not runs:
+        raise UserError("no selected run can be read")
+    return runs

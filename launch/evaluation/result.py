@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from launch.config.experiment import Experiment
 from launch.errors import UserError
+from launch.evaluation.result_checks import wrong_entries
 from launch.evaluation.summary import Summary, histograms, statistics_block, summarize, summary_line
 from launch.files import write_json, write_text
 from launch.learners import registry
@@ -234,7 +235,7 @@ def save_result(result: dict[str, Any], file: Path) -> None:
 
 
 def read_result(file: Path, keys: Sequence[str]) -> dict[str, Any]:
-    """Read a result file, the inverse of `save_result`.
+    """Read a result file, the inverse of `save_result`, and check the entries that it has (result_checks.py).
 
     Args:
         file: the file.
@@ -244,7 +245,7 @@ def read_result(file: Path, keys: Sequence[str]) -> dict[str, Any]:
         The result.
 
     Raises:
-        UserError: the file cannot be read, is not JSON, or lacks one of `keys`.
+        UserError: the file cannot be read, is not JSON, lacks one of `keys`, or an entry has a wrong type or range.
     """
     try:
         result = json.loads(file.read_text(encoding="utf-8"))
@@ -256,6 +257,8 @@ def read_result(file: Path, keys: Sequence[str]) -> dict[str, Any]:
     missing = [key for key in keys if not isinstance(result, dict) or key not in result]
     if missing:
         raise UserError(f"{file}, line 1: not an evaluation, it has no {missing[0]}; delete it and evaluate again")
+    if wrong := wrong_entries(result):
+        raise UserError(f"{file}: its {wrong[0]} is not that of an evaluation; delete the file and evaluate again")
     return dict(result)
 
 

@@ -3,7 +3,7 @@
 Each row has the four axes, so that runs can be compared on any of them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from launch.run.depth_numbers import DEPTH_NUMBERS
@@ -143,6 +143,16 @@ PROBES = (
 REGISTRY = {
     metric.name: metric for metric in (*AXES, *TRAINING, *NTUPLE, *DEEP_TD, *MUZERO, *EVALUATION, *PROBES, *DIAGNOSIS)
 }
+
+# What a row with any metric of an evaluation has; the intervals of its scores and rates need it.
+EVALUATED = ("eval/score_mean", "eval/score_low", "eval/score_high", "eval/games")
+
+
+def missing_names(names: Sequence[str]) -> list[str]:
+    """Return the names that a row lacks: of the axes, and of EVALUATED if it is the row of an evaluation."""
+    is_evaluation = any(name.startswith("eval/") for name in names)
+    needed = (*(axis.name for axis in AXES), *(EVALUATED if is_evaluation else ()))
+    return [name for name in needed if name not in names]
 
 
 def check(names: Iterable[str]) -> None:

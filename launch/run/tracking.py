@@ -1,7 +1,12 @@
 """metrics.jsonl of a run. It is authoritative; wandb holds a copy (launch/weights_and_biases)."""
 
 import json
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
+from typing import Any
+
+import orjson
 
 from launch.errors import UserError
 from launch.files import write_text
@@ -9,6 +14,7 @@ from launch.run import metrics
 from launch.run.metrics import Row
 
 METRICS_FILE = "metrics.jsonl"
+NUMBERS = {int, float}
 
 
 class MetricsFile:
@@ -31,12 +37,31 @@ class MetricsFile:
 def read_metrics(folder: Path) -> list[Row]:
     """Return all rows of a run in order. An incomplete last line, of a killed run, is left out.
 
+    Every row has the axes, a row of an evaluation also the entries EVALUATED, and all values are finite numbers.
+
     Raises:
-        UserError: a line is not a row; the message names the file and the line.
+        UserError: the file cannot be read, or a line is not a row; the message names the file and the line.
     """
     file = folder / METRICS_FILE
-    lines = file.read_bytes().split(b"\n")[:-1]
-    return [_read_row(file, number, line) for number, line in enumerate(lines, start=1)]
+    try:
+        lines = file.read_bytes().split(b"\n")[:-1]
+    except OSError as error:
+        raise UserError(f"cannot read {file}: {error.strerror}") from error
+    rows: list[Any] = []
+    checked = set[tuple[str, ...]]()  # names in a row: rows of a run have few sets of names
+    for number, line in enumerate(lines, start=1):
+        try:
+            row = orjson.loads(line)  # refuses NaN and infinity
+        except orjson.JSONDecodeError as error:
+            raise UserError(f"{file}, line {number}: not JSON; remove the line") from error
+        names = tuple(row) if isinstance(row, dict) else ()
+        if names not in checked:
+            if missing := metrics.missing_names(names):
+                raise UserError(f"{file}, line {number}: not a row of metrics, it has no {missing[0]}; remove the line")
+            checked.add(names)
+        rows.append(row)
+    _check_numbers(file, rows)
+    return rows
 
 
 def drop_rows_after(folder: Path, env_steps: int, evaluate_again: bool = False) -> None:
@@ -55,11 +80,11 @@ def drop_rows_after(folder: Path, env_steps: int, evaluate_again: bool = False) 
     write_text(folder / METRICS_FILE, "".join(json.dumps(row) + "\n" for row in rows))
 
 
-def _read_row(file: Path, number: int, line: bytes) -> Row:
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        raise UserError(f"{file}, line {number}: not JSON; remove the line") from error
-    if not isinstance(row, dict) or not isinstance(row.get("env_steps"), int):
-        raise UserError(f"{file}, line {number}: not a row of metrics, it has no env_steps; remove the line")
-    return row
+def _check_numbers(file: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Refuse rows with a value that is no number. All values are looked at together, which is fast."""
+    if set(map(type, chain.from_iterable(row.values() for row in rows))) <= NUMBERS:
+        return
+    for line, row in enumerate(rows, start=1):
+        for name, value in row.items():
+            if type(value) not in NUMBERS:
+                raise UserError(f"{file}, line {line}: its {name} is no number; remove the line")

@@ -6,7 +6,7 @@ from typing import Any
 
 from launch.comparison.finals import Difference, Group, differences, final_evaluations, make_groups
 from launch.comparison.published.markdown_tables import reached_tiles
-from launch.comparison.runs import Run, read_run
+from launch.comparison.runs import Run, read_runs
 from launch.comparison.selection import GROUP, select
 from launch.files import markdown_table
 from launch.machine.environment import project_version
@@ -30,10 +30,9 @@ def save_report(groups: Sequence[str], runs_folder: Path, entity: str | None, pr
         project: the wandb project.
 
     Raises:
-        UserError: a group has no run, a run is damaged, wandb has no key, or refuses.
+        UserError: a group has no run that can be read, wandb has no key, or refuses.
     """
-    configs = {folder: config for group in groups for folder, config in select([group], [], None, runs_folder).items()}
-    runs = [read_run(folder, config) for folder, config in configs.items()]
+    runs = read_runs(select(groups, [], None, runs_folder))
     names = sorted({str(run.config[GROUP]) for run in runs})
     client.check_key("`muzero2048 compare` writes the same as a page, without wandb")
     with client.errors_as_lines("save the report"):

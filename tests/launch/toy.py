@@ -48,7 +48,7 @@ class ToyPlayer:
 
     def play(self, num_games: int, seed: int) -> Games:
         scores = np.array([seed % 1000 + 100 * i + round(self.weight) for i in range(num_games)], np.int64)
-        tiles = 2 ** np.arange(num_games, dtype=np.int64) * 1024
+        tiles = 2 ** np.minimum(np.arange(num_games, dtype=np.int64), 50) * 1024
         return Games(scores, tiles, scores // 10, 0.5)
 
     def analyse(self, boards: np.ndarray, seeds: np.ndarray) -> Analysis:

@@ -5,7 +5,6 @@ refused, each with one line.
 """
 
 import json
-import math
 import re
 from collections.abc import Sequence
 from itertools import groupby
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 from launch.comparison.published.markdown_tables import duration
 from launch.comparison.published.papers import PaperResult, read_papers
 from launch.errors import UserError
-from launch.evaluation.boards.notation import board_order, parse_board
+from launch.evaluation.boards.notation import board_order
 from launch.evaluation.result import FOLDER, last_of_each_search, read_result
 from launch.evaluation.summary import short_number
 from launch.files import markdown_table, write_text
@@ -29,8 +28,8 @@ NORMAL = "normal"  # the start of training games of which nothing else is said
 UNKNOWN = "-"  # cell of a value that a paper does not give
 HERE = "this project"
 VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})")
-NUMBERS = ("env_steps", "wall_hours", "games", "score_mean", "score_high", "moves_per_second")
-WORDS = ("run", "learner", "board", "search", "machine", "command")
+RESULT_KEYS = ("run", "learner", "board", "search", "machine", "command", "env_steps", "wall_hours", "games",
+               "score_mean", "score_high", "reach", "moves_per_second")  # fmt: skip
 COLUMNS = ("source", "player", "search", "games", "mean score")
 LAST_COLUMNS = ("moves/s", "training", "version", "machine", "command")
 INTRODUCTION = f"""\
@@ -135,32 +134,12 @@ def _final_files(run_folder: Path) -> list[Path]:
 
 
 def read_evaluation(file: Path) -> dict[str, Any]:
-    """Read an evaluation file of a trained player, and check the types of what the leaderboard shows.
+    """Read an evaluation file of a trained player.
 
     Raises:
         UserError: the file is not an evaluation of a trained player.
     """
-    result = read_result(file, (*WORDS, *NUMBERS, "reach"))
-    wrong = [key for key in WORDS if not isinstance(result[key], str)]
-    wrong += [key for key in NUMBERS if not _is_number(result[key])]
-    rates = result["reach"] if isinstance(result["reach"], dict) else {}
-    if not all(_is_number(rates.get(str(tile))) for tile in TILES):
-        wrong.append("reach")
-    if wrong:
-        raise _damaged(file, wrong[0])
-    try:
-        parse_board(result["board"])
-    except UserError as error:
-        raise _damaged(file, "board") from error
-    return result
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)
-
-
-def _damaged(file: Path, key: str) -> UserError:
-    return UserError(f"{file}: its {key} is not that of an evaluation; delete the file and evaluate again")
+    return read_result(file, RESULT_KEYS)
 
 
 def refusals(result: dict[str, Any], version: str) -> list[str]:

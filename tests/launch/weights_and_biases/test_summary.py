@@ -16,7 +16,8 @@ def _result(folder: Path, name: str, search: str, env_steps: int, score: float) 
 
 def test_the_summary_has_the_best_and_the_last_evaluation_and_the_last_result_of_each_search(tmp_path: Path, capsys):
     scores = [(10, 5.0), (20, 9.0), (30, 7.0)]
-    rows = [_row(steps, **{"eval/score_mean": score}) for steps, score in scores] + [_row(40)]
+    rest = {"eval/score_low": 1.0, "eval/score_high": 10.0, "eval/games": 9}
+    rows = [_row(steps, **{"eval/score_mean": score, **rest}) for steps, score in scores] + [_row(40)]
     (tmp_path / METRICS_FILE).write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "evaluations").mkdir()
     _result(tmp_path, "a.json", "1ply", 20, 100.0)
