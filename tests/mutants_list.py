@@ -922,10 +922,10 @@ COMPARISON = (
     ),
     Mutant(
         "lists-in-labels-have-brackets",
-        "launch/comparison/curves.py",
-        "if isinstance(value, list) else",
-        "if isinstance(value, tuple) else",
-        ("launch/comparison/test_curves.py",),
+        "launch/config/value_text.py",
+        "    if isinstance(value, list) and value:",
+        "    if isinstance(value, tuple) and value:",
+        ("launch/comparison/test_curves.py", "launch/config/test_value_text.py"),
     ),
     Mutant(
         "the-page-asks-the-network",

@@ -87,7 +87,8 @@ def compare(selection: Selection, keys: Sequence[str], x: str, tile: int, out: P
     for result in results:
         print(
             f"{result['run']:<24} {result['learner']:<8} mean {result['score_mean']:>10,.0f}"
-            f"  ({result['score_low']:,.0f} to {result['score_high']:,.0f}), {result['games']:,} games"
+            f"  ({result['score_low']:,.0f} to {result['score_high']:,.0f}), {result['games']:,} games,"
+            f" {result['search']}"
         )
     for group in groups:
         print(_group_line(group))
@@ -96,7 +97,9 @@ def compare(selection: Selection, keys: Sequence[str], x: str, tile: int, out: P
 
 def _most_points(runs: Sequence[Run], keys: Sequence[str]) -> int:
     """Return how many points each series may have, see PAGE_BYTES."""
-    series = {(run.learner, *map(str, values_of(run, keys)), metric) for run in runs for metric in run.columns}
+    series = {
+        (run.learner, run.board, *map(str, values_of(run, keys)), metric) for run in runs for metric in run.columns
+    }
     return min(MOST_POINTS, max(FEWEST_POINTS, PAGE_BYTES // (POINT_BYTES * max(len(series), 1))))
 
 

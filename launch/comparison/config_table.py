@@ -1,12 +1,13 @@
 """The config keys in which compared runs differ."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from launch.comparison.curves import Curve
+from launch.comparison.runs import Run
+from launch.config.value_text import value_text
 
 OWN = ("run.name", "run.group", "run.seed", "run.runs_folder")  # keys that name a run
-NONE = "-"
+MISSING = "-"
 
 
 def differing_keys(curves: Sequence[Curve]) -> dict[str, list[str]]:
@@ -16,13 +17,13 @@ def differing_keys(curves: Sequence[Curve]) -> dict[str, list[str]]:
         curves: the compared curves.
 
     Returns:
-        Texts by key. Values that differ among the seeds of a curve are separated by " | "; "-" stands for a config
-        without the key.
+        Texts by key, as the command line takes them. Values that differ among the seeds of a curve are separated by
+        " | "; "-" stands for a config without the key.
     """
     keys = sorted({key for curve in curves for run in curve.runs for key in run.config} - set(OWN))
-    table = {key: [_text([run.config.get(key) for run in curve.runs]) for curve in curves] for key in keys}
+    table = {key: [_text(key, curve.runs) for curve in curves] for key in keys}
     return {key: texts for key, texts in table.items() if len({*texts}) > 1 or " | " in texts[0]}
 
 
-def _text(values: Sequence[Any]) -> str:
-    return " | ".join(dict.fromkeys(NONE if value is None else str(value) for value in values))
+def _text(key: str, runs: Sequence[Run]) -> str:
+    return " | ".join(dict.fromkeys(value_text(run.config[key]) if key in run.config else MISSING for run in runs))

@@ -15,6 +15,7 @@ from jaxtyping import Float64, Int64
 from scipy.stats import trim_mean
 
 from launch.comparison.runs import X_AXES, Run
+from launch.config.value_text import value_text
 from launch.evaluation.intervals import student_band, student_band_of_rates, wilson_band
 from launch.words import counted
 
@@ -54,6 +55,11 @@ class Curve(NamedTuple):
     scores: Series | None  # the mean score at all points; None if there was no evaluation
 
     @property
+    def board(self) -> str:
+        """The board of its runs."""
+        return self.runs[0].board
+
+    @property
     def last_score(self) -> float:
         """The last mean score of an evaluation; -inf if there was none."""
         return -np.inf if self.scores is None else float(self.scores.mean.y[-1])
@@ -64,23 +70,24 @@ def make_curves(runs: Sequence[Run], keys: Sequence[str], points: int) -> list[C
 
     Args:
         runs: the runs; those without rows are left out.
-        keys: dotted keys of configs. Runs of one learner with equal values of all keys are the seeds of one curve.
+        keys: dotted keys of configs. Runs of one learner and board with equal values of all keys are the seeds of one
+            curve. The labels name the board if the runs have several.
         points: most points of a series, see `kept_points`.
 
     Returns:
         The curves. Seeds whose moves have no range in common are curves of their own.
     """
 
-    def place(run: Run) -> tuple[str, str]:
-        return run.learner, repr(values_of(run, keys))
+    def place(run: Run) -> tuple[str, str, str]:
+        return run.learner, run.board, repr(values_of(run, keys))
 
+    names_board = len({run.board for run in runs}) > 1
     curves = []
     for _, group in groupby(sorted((run for run in runs if run.columns), key=place), key=place):
         seeds = list(group)
         apart = max(_moves(run)[0] for run in seeds) > min(_moves(run)[-1] for run in seeds)
-        curves += (
-            [_curve([run], keys, run.name, points) for run in seeds] if apart else [_curve(seeds, keys, "", points)]
-        )
+        parts = [([run], run.name) for run in seeds] if apart else [(seeds, "")]
+        curves += [_curve(part, keys, name, points, names_board) for part, name in parts]
     return sorted(curves, key=lambda curve: -curve.last_score)
 
 
@@ -95,13 +102,14 @@ def values_of(run: Run, keys: Sequence[str]) -> tuple[Any, ...]:
 
 def words_of(key: str, value: object) -> str:
     """Return how a value of a key is named in labels: the last part of the key with the value; a group by its name."""
-    words = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    words = value_text(value)
     return words if key == "run.group" else f"{key.rpartition('.')[2]}={words}"
 
 
-def _curve(runs: list[Run], keys: Sequence[str], name: str, points: int) -> Curve:
+def _curve(runs: list[Run], keys: Sequence[str], name: str, points: int, names_board: bool) -> Curve:
     values = values_of(runs[0], keys)
     words = name or ", ".join(words_of(key, value) for key, value in zip(keys, values, strict=True))
+    words += f", {runs[0].board}" if names_board else ""
     label = f"{words} ({runs[0].learner}), {counted(len(runs), 'seed')}"
     names = [name for name in runs[0].columns if name not in (*X_AXES, *BAND_OF_GAMES)]
     whole = {name: found for name in names if (found := _all_points(runs, name)) is not None}

@@ -38,6 +38,11 @@ class Group(NamedTuple):
         return len(self.results)
 
     @property
+    def board(self) -> str:
+        """Board of its games."""
+        return str(self.results[0]["board"])
+
+    @property
     def games(self) -> int:
         """Games of all seeds together."""
         return sum(result["games"] for result in self.results)
@@ -140,7 +145,8 @@ def make_groups(results: Sequence[Result], keys: Sequence[str]) -> list[Group]:
 
     Args:
         results: see `final_evaluations`.
-        keys: dotted keys of configs; runs of one learner with equal values are seeds of one group.
+        keys: dotted keys of configs; runs of one learner and board with equal values are seeds of one group. The labels
+            name the board if there are several.
 
     Returns:
         The groups.
@@ -148,16 +154,18 @@ def make_groups(results: Sequence[Result], keys: Sequence[str]) -> list[Group]:
 
     def place(result: Result) -> tuple[str, ...]:
         values = [result["config"].get(key) for key in keys]
-        return (*map(str, values), result["learner"], result["search"], str(result["env_steps"]))
+        return (*map(str, values), result["learner"], result["board"], result["search"], str(result["env_steps"]))
 
-    groups = [_group(list(seeds), keys) for _, seeds in groupby(sorted(results, key=place), key=place)]
+    names_board = len({result["board"] for result in results}) > 1
+    groups = [_group(list(seeds), keys, names_board) for _, seeds in groupby(sorted(results, key=place), key=place)]
     return sorted(groups, key=lambda group: -group.score.value)
 
 
-def _group(results: list[Result], keys: Sequence[str]) -> Group:
+def _group(results: list[Result], keys: Sequence[str], names_board: bool) -> Group:
     results = sorted(results, key=lambda result: -result["score_mean"])
     first = results[0]
-    label = ", ".join(words_of(key, first["config"].get(key)) for key in keys)
+    words = [words_of(key, first["config"].get(key)) for key in keys]
+    label = ", ".join([*words, first["board"]] if names_board else words)
     if len(results) == 1:
         score = Interval(first["score_mean"], first["score_low"], first["score_high"])
     else:
@@ -171,14 +179,15 @@ def _group(results: list[Result], keys: Sequence[str]) -> Group:
 
 
 def differences(groups: Sequence[Group]) -> list[Difference]:
-    """Test each pair of the MOST_COMPARED best groups.
+    """Test each pair of the MOST_COMPARED best groups that played on the same board.
 
     If both have several seeds, the means of the seeds are compared: Welch's t-test, and the probability of improvement
     U / (K_1 K_2) with its bootstrap interval (Agarwal et al. 2021, sec. 4.3, with one task). Else the games of the two
     groups' evaluations are compared, by Welch's t-test from their means and standard deviations. That test says whether
     these networks differ, not whether other seeds would.
     """
-    return [_difference(*pair) for pair in combinations(groups[:MOST_COMPARED], 2)]
+    pairs = combinations(groups[:MOST_COMPARED], 2)
+    return [_difference(one, other) for one, other in pairs if one.board == other.board]
 
 
 def _difference(one: Group, other: Group) -> Difference:

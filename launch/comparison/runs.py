@@ -39,6 +39,12 @@ class Run(NamedTuple):
         """Name of its learner."""
         return str(self.config["learner"])
 
+    @property
+    def board(self) -> str:
+        """Board of its learner, such as 4x4; "" if the config has none."""
+        sides = [self.config.get(f"{self.learner}.{side}") for side in ("rows", "columns")]
+        return "" if None in sides else "x".join(map(str, sides))
+
 
 def read_config(folder: Path) -> dict[str, Any]:
     """Read the config of a run folder, without its schema, so that runs of other versions can be compared.

@@ -12,10 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from launch.comparison.runs import read_config
 from launch.config.experiment import CONFIG_FILE
+from launch.config.value_text import has_value, parse_value, value_text
 from launch.errors import UserError, warn
 from launch.run.tracking import METRICS_FILE
 
@@ -25,7 +24,7 @@ Config = dict[str, Any]  # values by dotted key
 
 
 def select(names: Sequence[str], where: Sequence[str], since: str | None, runs_folder: Path) -> dict[Path, Config]:
-    """Return the chosen runs with their configs, each once.
+    """Return the chosen runs with their configs, each folder once, under the first of its paths.
 
     Args:
         names: run folders, folders of runs, patterns or groups; none: all runs of `runs_folder`.
@@ -44,6 +43,8 @@ def select(names: Sequence[str], where: Sequence[str], since: str | None, runs_f
     found: dict[Path, Config] = {}
     for name in names or [str(runs_folder)]:
         found |= _named(name, in_runs)
+    first = {folder.resolve(): folder for folder in reversed(found)}  # one folder can have several paths
+    found = {folder: config for folder, config in found.items() if first[folder.resolve()] == folder}
     conditions = [_condition(text, found) for text in where]
     found = {folder: config for folder, config in found.items() if all(holds(config) for holds in conditions)}
     if not found:
@@ -99,18 +100,20 @@ def _condition(text: str, configs: dict[Path, Config]) -> Callable[[Config], boo
         raise UserError(f"--where {text}: give key=value, such as ntuple.network=4x6")
     check_key(key, configs, "--where")
     try:
-        wanted = yaml.safe_load(value)
-    except yaml.YAMLError as error:
-        raise UserError(f"--where {text}: {value!r} is no value of a config; quote it if it is a text") from error
-    return lambda config: key in config and config[key] in (wanted, value)
+        wanted = parse_value(value)
+    except UserError as error:
+        raise UserError(f"--where {text}: {error}") from error
+    return lambda config: has_value(config.get(key), wanted) or value_text(config.get(key)) == value
 
 
 def check_key(key: str, configs: dict[Path, Config], option: str) -> None:
     """Check that the config of a run has a key.
 
     Raises:
-        UserError: none has it.
+        UserError: none has it, or it is empty.
     """
+    if not key:
+        raise UserError(f"{option} has an empty key; give keys such as run.group,run.seed, without a comma at an end")
     if not any(key in config for config in configs.values()):
         keys = sorted({known for config in configs.values() for known in config})
         near = [known for known in keys if known.endswith(f".{key}")] or keys[:5]

@@ -41,14 +41,14 @@ def figure_data(content: Content) -> dict[str, Any]:
         return None if part is None else [arrays.number(values) for values in part]
 
     firsts = list(dict.fromkeys(str(curve.values[0]) for curve in content.curves))
-    seconds = list(dict.fromkeys((curve.learner, *map(str, curve.values[1:])) for curve in content.curves))
+    seconds = list(dict.fromkeys((curve.learner, curve.board, *map(str, curve.values[1:])) for curve in content.curves))
     several = any(len(curve.values) > 1 for curve in content.curves)
     curves = [
         {
             "label": curve.label,
             "words": [words_of(key, value) for key, value in zip(content.keys, curve.values, strict=True)],
             "colour": firsts.index(str(curve.values[0])) if several else number,
-            "dash": seconds.index((curve.learner, *map(str, curve.values[1:]))) if several else 0,
+            "dash": seconds.index((curve.learner, curve.board, *map(str, curve.values[1:]))) if several else 0,
             "series": {
                 metric: {
                     "x": [arrays.number(series.x[axis]) for axis in X_AXES],

@@ -149,6 +149,7 @@ def test_final_evaluations_of_seeds_come_together(runs: list[str], capsys):
     assert f"({mean - margin:,.0f} to {mean + margin:,.0f}), interval over 3 seeds, 12 games, 1ply" in captured.out
     (other,) = (result for result in results if result["learner"] == "other")
     interval = f"({other['score_low']:,.0f} to {other['score_high']:,.0f})"
+    assert f"{interval}, 4 games, 1ply" in captured.out  # of the run
     assert f"{interval}, 1 seed, interval of its games alone, 4 games, 1ply" in captured.out
     assert captured.err == ""
     page = Path("out/index.html").read_text()
@@ -182,6 +183,8 @@ def test_all_runs_of_the_runs_folder_are_compared_by_any_key(runs: list[str], ca
     assert labels == {"toys, report_env_steps=10 (toy), 1 seed", "toys, report_env_steps=9 (toy), 1 seed"}
     assert main(["compare", "--by", "report_env_steps", "--out", "out"]) == 2
     assert "--by report_env_steps: no run has this key; the keys are such as" in capsys.readouterr().err
+    assert main(["compare", "--by", "run.group,", "--out", "out"]) == 2
+    assert "error: --by has an empty key; give keys such as run.group,run.seed" in capsys.readouterr().err
 
 
 def test_damaged_runs_are_named_and_left_out(runs: list[str], capsys):

@@ -68,7 +68,7 @@ def test_runs_are_grouped_by_values_of_their_configs(tmp_path: Path):
         "size=2, rate=3 (toy), 2 seeds",
         "size=1, rate=5 (toy), 2 seeds",
         "size=1, rate=3 (toy), 2 seeds",
-        "size=None, rate=None (other), 1 seed",
+        "size=null, rate=null (other), 1 seed",
     ]
 
 
@@ -76,7 +76,7 @@ def test_a_value_is_named_with_the_last_part_of_its_key_and_a_group_without():
     assert words_of("run.group", "a") == "a"
     assert words_of("ntuple.step_size.alpha", 0.1) == "alpha=0.1"
     assert words_of("ntuple.network", ["4x6", "5x6"]) == "network=4x6,5x6"
-    assert words_of("ntuple.network", None) == "network=None"
+    assert words_of("ntuple.network", None) == "network=null"
 
 
 def test_the_interquartile_mean_leaves_out_a_quarter_at_each_end():
@@ -119,3 +119,13 @@ def test_student_margins_of_a_curve_are_those_of_scipy(tmp_path: Path):
     for place, column in enumerate(zip(*scores, strict=True)):
         expected = t.interval(0.95, 2, np.mean(column), np.std(column, ddof=1) / 3**0.5)
         np.testing.assert_allclose([low[place], high[place]], expected)
+
+
+def test_runs_of_different_boards_are_not_seeds_of_one_curve(tmp_path: Path):
+    for seed, (rows, score) in enumerate(((2, 1.0), (3, 5.0), (3, 7.0))):
+        write_run(tmp_path / str(seed), [(1, score), (2, score)], seed=seed, rows=rows, columns=3)
+    curves = make_curves(read(*(tmp_path / str(seed) for seed in range(3))), ["run.group"], 400)
+    assert [(curve.label, curve.last_score) for curve in curves] == [
+        ("g, 3x3 (toy), 2 seeds", 6.0),
+        ("g, 2x3 (toy), 1 seed", 1.0),
+    ]

@@ -59,3 +59,16 @@ def test_equal_scores_without_variance_do_not_differ(tmp_path: Path):
     assert pair.p == 1
     assert pair.difference == (0, 0, 0)
     assert pair.improvement == (0.5, 0.5, 0.5)
+
+
+def test_evaluations_on_different_boards_are_neither_averaged_nor_tested(tmp_path: Path):
+    boards = ["4x4", "4x4", "2x3", "2x3"]
+    runs = [write_run(tmp_path / f"a{seed}", [(1, 1.0)], seed=seed) for seed in range(4)]
+    for seed, (run, board) in enumerate(zip(runs, boards, strict=True)):
+        write_evaluation(run, 10.0 * len(boards) - seed, 1, seed=seed, board=board)
+    groups = make_groups(final_evaluations(read(*runs)), KEYS)
+    assert [(group.label, group.seeds, group.score.value) for group in groups] == [
+        ("g, 4x4", 2, 39.5),
+        ("g, 2x3", 2, 37.5),
+    ]
+    assert differences(groups) == []

@@ -36,6 +36,20 @@ def test_runs_are_chosen_by_values_of_their_configs(runs: Path):
     assert _names(select([], ["toy.name_of_it=3"], None, runs)) == ["b1"]  # a text that looks like a number
 
 
+def test_a_value_is_that_of_an_override(runs: Path):
+    write_run(runs / "c1", [(1, 1.0)], group="c", network="['4x6']", rate="0.1", start="null", tc="true")
+    for condition in ("toy.network=4x6", "toy.network=[4x6]", "toy.rate=1e-1", "toy.tc=true", "run.group=c"):
+        assert _names(select([], [condition], None, runs)) == ["c1"]
+    assert _names(select([], ["toy.start=null"], None, runs)) == ["a1", "a2", "b1", "c1"]  # three lack the key
+    assert _names(select([], ["toy.network=null"], None, runs)) == ["a1", "a2", "b1"]
+
+
+def test_a_run_with_two_paths_is_one_run(runs: Path):
+    (runs.parent / "link").symlink_to(runs / "a1")
+    paths = [str(runs / "a1"), f"{runs}/../runs/a1", str(runs.parent / "link"), str(runs / "a2"), "a"]
+    assert list(select(paths, [], None, runs)) == [runs / "a1", runs / "a2"]
+
+
 def test_runs_are_chosen_by_the_time_of_their_last_row(runs: Path):
     os.utime(runs / "a1" / "metrics.jsonl", (0, 946_728_000))  # 2000-01-01 12:00 UTC
     assert _names(select([], [], "2010-01-01", runs)) == ["a2", "b1"]
@@ -66,6 +80,7 @@ def test_other_folders_and_damaged_configs_are_named_and_left_out(runs: Path, ca
         ([], ["run.seed=9"], None, "no run has run.seed=9"),
         ([], ["seed=9"], None, "--where seed: no run has this key; the keys are such as run.seed"),
         ([], ["run.seed=[1"], None, "--where run.seed=[1: '[1' is no value of a config"),
+        ([], ["=9"], None, "--where has an empty key; give keys such as run.group,run.seed, without a comma at an end"),
         ([], ["run.seed"], None, "--where run.seed: give key=value, such as ntuple.network=4x6"),
         ([], [], "yesterday", "--since yesterday: give a date or time such as 2026-11-24 or 2026-11-24T08:00"),
         ([], [], "2999-01-01", "no run was written since 2999-01-01; give an earlier --since"),
