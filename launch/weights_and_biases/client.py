@@ -73,21 +73,23 @@ def close_run(run: Any, folder: Path, exit_code: int = 0) -> None:
 
 def wandb_mode() -> Any:
     """Return WANDB_MODE if it is set; else "online" with a key, and "offline" without."""
-    return os.environ.get("WANDB_MODE") or ("online" if _has_key() else "offline")
+    return os.environ.get("WANDB_MODE") or ("online" if _has_key(verify=False) else "offline")
 
 
 def check_key(instead: str) -> None:
-    """Check that wandb has a key.
+    """Check that wandb has a key, and that its server takes it.
 
     Args:
         instead: what can be done without one.
 
     Raises:
-        UserError: it has none, or WANDB_MODE forbids the network.
+        UserError: it has none, WANDB_MODE forbids the network, or the server refuses the key or cannot be reached.
     """
     if os.environ.get("WANDB_MODE") in ("offline", "disabled"):
         raise UserError(f"WANDB_MODE is {os.environ['WANDB_MODE']}: unset it; {instead}")
-    if not _has_key():
+    with errors_as_lines("use its key"):
+        has_key = _has_key(verify=True)  # waits some seconds at most
+    if not has_key:
         raise UserError(f"wandb has no key: run `wandb login` or set WANDB_API_KEY; {instead}")
 
 
@@ -135,7 +137,8 @@ def one_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def _has_key() -> bool:
+def _has_key(verify: bool) -> bool:
+    """Return whether wandb has a key; to verify it, the server is asked."""
     import wandb
 
-    return bool(wandb.login(prompt=False))
+    return bool(wandb.login(prompt=False, verify=verify))

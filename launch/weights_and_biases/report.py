@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from launch.comparison.difference_texts import COLUMNS, difference_texts
 from launch.comparison.finals import Difference, Group, differences, final_evaluations, make_groups
 from launch.comparison.published.markdown_tables import reached_tiles
 from launch.comparison.runs import Run, read_runs
@@ -74,7 +75,7 @@ def make_report(names: Sequence[str], runs: Sequence[Run], entity: str, project:
             wr.H2(text="Final evaluations"),
             wr.MarkdownBlock(text=_evaluations(groups)),
             wr.H2(text="Differences"),
-            wr.MarkdownBlock(text=_differences(differences(groups))),
+            wr.MarkdownBlock(text=differences_table(differences(groups))),
             *grid(comparison_sections()),
             *grid([section for section in diagnostic_sections() if _has_data(section, runs)]),
         ],
@@ -108,19 +109,18 @@ def _evaluations(groups: Sequence[Group]) -> str:
     return markdown_table([*head, *(f"reach {tile}" for tile in tiles)], rows)
 
 
-def _differences(tests: Sequence[Difference]) -> str:
+def differences_table(tests: Sequence[Difference]) -> str:
     """Return the table of differences of mean scores in Markdown."""
     if not tests:
         return "One group alone: nothing to test."
     rows = [
         [
-            test.first,
-            test.second,
-            f"{test.difference.value:+,.0f}",
-            f"{test.difference.low:+,.0f} to {test.difference.high:+,.0f}",
-            f"{test.p:.3f}",
-            test.scope,
+            f"{texts.first} minus {texts.second}",
+            f"{texts.difference} ({texts.interval})",
+            texts.p,
+            f"{texts.improvement} ({texts.improvement_interval})" if texts.improvement else "",
+            texts.scope,
         ]
-        for test in tests
+        for texts in map(difference_texts, tests)
     ]
-    return markdown_table(["first", "second", "first - second", "95% interval", "p (Welch)", "of"], rows)
+    return markdown_table(COLUMNS, rows)

@@ -58,7 +58,7 @@ def _upload(folder: Path) -> str:
         UserError: a file is damaged, or the server cannot be reached.
     """
     mark, state = folder / FOLDER / MARK, _state(folder)
-    if mark.is_file() and json.loads(mark.read_text(encoding="utf-8")) == state:
+    if _read_mark(mark) == state:
         return f"nothing new since the upload as {state['id']}"
     experiment, rows = load_experiment(folder), read_metrics(folder)
     with client.errors_as_lines("upload it"):
@@ -74,6 +74,14 @@ def _upload(folder: Path) -> str:
     set_aside(folder, "offline-run-*")
     write_json(mark, _state(folder))
     return f"{len(rows) - known:,} of {len(rows):,} rows uploaded to {run.url or run.path}"
+
+
+def _read_mark(file: Path) -> Any:
+    """Return the mark of an upload; None if there is none, or if it cannot be read: the server is asked then."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
 
 
 def _known_rows(run: Any, rows: Sequence[Any]) -> int | None:

@@ -10,10 +10,10 @@ import numpy as np
 
 from launch.comparison.budgets import Cost, Standing
 from launch.comparison.curves import Curve
+from launch.comparison.difference_texts import COLUMNS, difference_texts
 from launch.comparison.finals import Difference, Group, Result
 from launch.comparison.published.markdown_tables import duration, reached_tiles, shared_cells
 from launch.config.experiment import CONFIG_FILE
-from launch.evaluation.intervals import Interval
 from launch.evaluation.summary import short_number
 from launch.words import counted
 
@@ -95,37 +95,31 @@ def difference_table(groups: Sequence[Group], differences: Sequence[Difference])
     """
     if not differences:
         return '<p class="soft">There is one group alone.</p>'
-    names = ["first minus second", "difference", "p", "probability of improvement", "compared"]
     firsts = list(dict.fromkeys(name for pair in differences for name in (pair.first, pair.second)))
     options = "".join(f'<option value="{number}">{escape(name)}</option>' for number, name in enumerate(firsts))
     choice = f'<p><label>group <select id="first">{options}</select></label> minus each other group</p>'
     rest = len(groups) - len(firsts)
-    note = f'<p class="soft">Not tested: {counted(rest, "group")} with lower scores.</p>' if rest else ""
+    why = "with lower scores or alone on their board"
+    note = f'<p class="soft">Not tested: {counted(rest, "group")} {why}.</p>' if rest else ""
     both = [turned for pair in differences for turned in (pair, pair.turned())]
     rows = "".join(_difference_row(pair, firsts.index(pair.first)) for pair in both)
-    return choice + html_table("differences", names, [rows]) + note
+    return choice + html_table("differences", COLUMNS, [rows]) + note
 
 
 def _difference_row(pair: Difference, first: int) -> str:
     """Return the row of a pair, hidden until its first group is chosen."""
+    texts = difference_texts(pair)
+    improvement = f"{texts.improvement}<small>{texts.improvement_interval}</small>" if pair.improvement else ""
     return html_row(
         [
-            (pair.second, f"{escape(pair.first)}<small>minus {escape(pair.second)}</small>"),
-            (pair.difference.value, f"<b>{pair.difference.value:+,.0f}</b><small>{_ends(pair.difference)}</small>"),
-            (pair.p, f"{pair.p:.2g}"),
-            (pair.improvement.value if pair.improvement else -1, _improvement(pair.improvement)),
-            (pair.scope, escape(pair.scope)),
+            (pair.second, f"{escape(texts.first)}<small>minus {escape(texts.second)}</small>"),
+            (pair.difference.value, f"<b>{texts.difference}</b><small>{texts.interval}</small>"),
+            (pair.p, texts.p),
+            (pair.improvement.value if pair.improvement else -1, improvement),
+            (pair.scope, escape(texts.scope)),
         ],
         f' data-first="{first}"{" hidden" if first else ""}',
     )
-
-
-def _ends(interval: Interval) -> str:
-    return f"{interval.low:+,.0f} to {interval.high:+,.0f}"
-
-
-def _improvement(share: Interval | None) -> str:
-    return "" if share is None else f"{share.value:.0%}<small>{share.low:.0%} to {share.high:.0%}</small>"
 
 
 def standing_table(curves: Sequence[Curve], found: Sequence[Standing]) -> str:

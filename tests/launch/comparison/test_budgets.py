@@ -62,4 +62,9 @@ def test_one_curve_has_nothing_to_be_compared_with(tmp_path: Path):
 
 def test_only_keys_with_several_values_differ(curves):
     assert differing_keys(curves) == {"toy.size": ["1", "2"]}  # the curve with the highest last score is first
+    curves[0].runs[0].config["toy.network"] = ["5x6"]
+    curves[1].runs[0].config["toy.network"] = None
+    assert differing_keys(curves)["toy.network"] == ["5x6", "null"]
+    del curves[1].runs[0].config["toy.network"]
+    assert differing_keys(curves)["toy.network"] == ["5x6", "-"]
     assert [curve.label.split()[0] for curve in curves] == ["slow", "fast"]

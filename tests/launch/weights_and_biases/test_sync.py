@@ -85,6 +85,15 @@ def test_a_damaged_run_is_left_out(runs: Path, wandb_server, capsys):
     assert wandb_server.env_steps(_id(runs / "toy2")) == _env_steps(runs / "toy2")
 
 
+def test_a_damaged_mark_of_an_upload_is_no_mark(runs: Path, wandb_server, capsys):
+    for name, mark in (("toy1", b"garbage"), ("toy2", b"\xff[]")):
+        (runs / name / "wandb").mkdir(exist_ok=True)
+        (runs / name / "wandb" / "uploaded.json").write_bytes(mark)
+    assert main(["wandb", "sync"]) == 0
+    for run in (runs / "toy1", runs / "toy2"):
+        assert wandb_server.env_steps(_id(run)) == _env_steps(run)
+
+
 def test_without_a_key_nothing_is_sent(runs: Path, monkeypatch, capsys):
     assert main(["wandb", "sync"]) == 2
     assert capsys.readouterr().err.endswith(

@@ -9,10 +9,15 @@ import re
 from pathlib import Path
 
 import pytest
+import wandb
 
 from launch.cli import main
+from launch.comparison.difference_texts import COLUMNS
+from launch.comparison.finals import Difference
+from launch.evaluation.intervals import Interval
 from launch.run.metrics import AXES, REGISTRY
 from launch.weights_and_biases.panels import comparison_sections, diagnostic_sections
+from launch.weights_and_biases.report import differences_table
 
 GOLDEN = Path(__file__).parent / "workspace.json"
 
@@ -88,11 +93,10 @@ def test_a_report_has_the_numbers_of_the_result_files(two_groups, wandb_server, 
         row = next(line for line in tables[0].splitlines() if line.startswith(f"| {group} |"))
         assert f"| {result['score_mean']:,.0f} | {result['score_low']:,.0f} to {result['score_high']:,.0f} |" in row
         assert f"{result['reach']['2048']:.1%}" in row
-    (line,) = tables[1].splitlines()[2:]
-    scores = [
-        two_groups[name.split()[0]]["score_mean"] for name in line.split(" | ")[:2] for name in [name.strip("| ")]
-    ]
-    assert f"| {scores[0] - scores[1]:+,.0f} |" in line
+    head, _, line = tables[1].splitlines()
+    assert head == f"| {' | '.join(COLUMNS)} |"
+    scores = [two_groups[name.split()[0]]["score_mean"] for name in line.strip("| ").split(" minus ")]
+    assert f" | {scores[0] - scores[1]:+,.0f} (" in line
     filters = [
         leaf["value"]
         for runset in next(block for block in blocks if block["type"] == "panel-grid")["metadata"]["runSets"]
@@ -100,6 +104,38 @@ def test_a_report_has_the_numbers_of_the_result_files(two_groups, wandb_server, 
         for leaf in group.get("filters", [group])
     ]
     assert sorted(filters) == ["fast", "slow"]
+
+
+def test_the_tests_of_a_report_are_those_of_the_page():
+    pair = Difference("a", "b", Interval(5, 3, 7), 1.24e-6, Interval(1.0, 0.75, 1.0), "over 3 and 4 seeds")
+    (line,) = differences_table([pair]).splitlines()[2:]
+    assert line == "| a minus b | +5 (+3 to +7) | 1.2e-06 | 100% (75% to 100%) | over 3 and 4 seeds |"
+
+
+def test_a_report_leaves_out_damaged_runs(two_groups, wandb_server, capsys):
+    Path("runs/slow/metrics.jsonl").write_text("{\n")
+    assert main(["wandb", "report", "slow", "fast"]) == 0
+    captured = capsys.readouterr()
+    assert "warning: runs/slow is left out: runs/slow/metrics.jsonl, line 1: not JSON; remove the line" in captured.err
+    assert wandb_server.views[0]["displayName"] == "Comparison of fast"
+
+
+@pytest.mark.parametrize("words", [["workspace"], ["report", "slow"], ["sync"]])
+def test_a_server_that_cannot_be_reached_is_one_line(toy_yaml: Path, monkeypatch, capsys, words: list[str]):
+    assert main(["train", str(toy_yaml), "run.group=slow"]) == 0
+    monkeypatch.delenv("WANDB_MODE")
+
+    def login(**options: object) -> bool:
+        assert options["verify"]  # else each later call waits for the server
+        raise wandb.errors.AuthenticationError("Failed to authenticate:\nconnection refused")
+
+    monkeypatch.setattr(wandb, "login", login)
+    capsys.readouterr()
+    assert main(["wandb", *words]) == 2
+    assert capsys.readouterr().err == (
+        "error: wandb cannot use its key (Failed to authenticate: connection refused);"
+        " check network, key, entity and project\n"
+    )
 
 
 def test_a_report_needs_runs(toy_yaml, capsys):
