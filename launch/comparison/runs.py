@@ -1,6 +1,7 @@
 """Run folders as a comparison reads them: the config by dotted keys, the metrics as columns, and the evaluations."""
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,16 +97,14 @@ def read_run(folder: Path, config: dict[str, Any]) -> Run:
 def _columns(rows: Sequence[Row]) -> dict[str, np.ndarray]:
     """Return the metrics of rows as columns, one value for each row."""
     places = dict[tuple[str, ...], list[int]]()  # by the names in a row: rows of a run have few sets of names
-    values = dict[tuple[str, ...], list[list[float]]]()
     for place, row in enumerate(rows):
-        names = tuple(row)
-        places.setdefault(names, []).append(place)
-        values.setdefault(names, []).append(list(row.values()))
+        places.setdefault(tuple(row), []).append(place)
     columns = {name: np.full(len(rows), np.nan) for name in REGISTRY if any(name in names for names in places)}
-    for names, numbers in values.items():
-        for name, column in zip(names, np.array(numbers, np.float64).T, strict=True):
+    for names, here in places.items():
+        values = np.fromiter(chain.from_iterable(rows[place].values() for place in here), np.float64)
+        for name, column in zip(names, values.reshape(len(here), len(names)).T, strict=True):
             if name in columns:
-                columns[name][places[names]] = column
+                columns[name][here] = column
     return columns
 
 
