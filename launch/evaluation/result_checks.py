@@ -11,14 +11,19 @@ LARGEST_BITS = 100
 LARGEST = 2.0**LARGEST_BITS  # no count and no score is larger; float32, as on the page of `compare`, ends at 2^128
 BOARD = re.compile(r"[1-4]x[1-4]")
 WHOLE = (int,)
+HISTOGRAMS = ("score_bins", "max_tiles")
 LONGEST = 40  # digits of a number that is written as a text
 
 Check = Callable[[Any], bool]
 
 
 def wrong_entries(result: Mapping[str, Any]) -> list[str]:
-    """Return the names of the entries with a wrong type or range. Entries that a result lacks are not wrong."""
-    return [key for key, is_right in CHECKS.items() if key in result and not is_right(result[key])]
+    """Return the names of the entries with a wrong type or range.
+
+    Entries that a result lacks are not wrong, except one histogram without the other: older versions wrote none.
+    """
+    wrong = [key for key, is_right in CHECKS.items() if key in result and not is_right(result[key])]
+    return wrong + [key for key in HISTOGRAMS if key not in result and not result.keys().isdisjoint(HISTOGRAMS)]
 
 
 def _number(least: int | float, most: int | float = LARGEST, kinds: tuple[type, ...] = (int, float)) -> Check:
@@ -55,7 +60,7 @@ def _is_search_config(value: Any) -> bool:
 CHECKS: dict[str, Check] = {
     **dict.fromkeys(("run", "group", "learner", "search", "machine", "command"), _is_text),
     **dict.fromkeys(("training_seed", "seed", "env_steps", "training_games", "updates"), _number(0, kinds=WHOLE)),
-    **dict.fromkeys(("score_mean", "score_low", "score_high", "score_median", "score_max"), _number(-LARGEST)),
+    **dict.fromkeys(("score_mean", "score_low", "score_high", "score_median"), _number(-LARGEST)),
     **dict.fromkeys(("wall_hours", "moves_mean", "seconds"), _number(0)),
     "board": _is_board,
     "games": _number(2, kinds=WHOLE),  # one game has no interval
@@ -63,5 +68,6 @@ CHECKS: dict[str, Check] = {
     "moves_per_second": _number(1e-9),
     "reach": _is_reach,
     "score_bins": _counts(SCORE_BINS * LARGEST_BITS),
+    "score_max": _number(0, kinds=WHOLE),
     "search_config": _is_search_config,
 }

@@ -112,7 +112,7 @@ def _evaluations(groups: Sequence[Group]) -> str:
 def differences_table(tests: Sequence[Difference]) -> str:
     """Return the table of differences of mean scores in Markdown."""
     if not tests:
-        return "One group alone: nothing to test."
+        return "There are no two groups on one board."
     rows = [
         [
             f"{texts.first} minus {texts.second}",

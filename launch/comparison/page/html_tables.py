@@ -94,7 +94,7 @@ def difference_table(groups: Sequence[Group], differences: Sequence[Difference])
     Each pair is in it twice, once for each group as the first one; page.js shows the rows of the chosen group.
     """
     if not differences:
-        return '<p class="soft">There is one group alone.</p>'
+        return '<p class="soft">There are no two groups on one board.</p>'
     firsts = list(dict.fromkeys(name for pair in differences for name in (pair.first, pair.second)))
     options = "".join(f'<option value="{number}">{escape(name)}</option>' for number, name in enumerate(firsts))
     choice = f'<p><label>group <select id="first">{options}</select></label> minus each other group</p>'

@@ -40,12 +40,16 @@ def two_made_runs(tmp_path: Path, monkeypatch) -> Path:
         ("score_bins", {"x": 1}),
         ("score_bins", {"1000000": 1}),
         ("max_tiles", 3),
+        ("max_tiles", ...),
+        ("score_max", 5.5),
         ("search_config", 3),
         ("command", None),
     ],
 )
 def test_a_run_with_a_damaged_result_file_is_named_and_left_out(two_made_runs: Path, capsys, key: str, value: object):
-    two_made_runs.write_text(json.dumps(json.loads(two_made_runs.read_text()) | {key: value}))
+    whole = json.loads(two_made_runs.read_text()) | {"score_bins": {"80": 5}, "max_tiles": {"64": 5}}
+    damaged = {name: entry for name, entry in (whole | {key: value}).items() if entry is not ...}
+    two_made_runs.write_text(json.dumps(damaged))
     (error,) = _left_out(read_runs(select([], [], None, Path("runs"))), capsys)
     said = f"{two_made_runs}: its {key} is not that of an evaluation; delete the file and evaluate again"
     assert error == f"warning: runs/b is left out: {said}"
