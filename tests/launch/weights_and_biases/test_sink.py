@@ -13,6 +13,7 @@ from launch.weights_and_biases import client
 from launch.weights_and_biases.sink import WandbSink
 
 EVAL = "eval/score_mean"
+REST = {"eval/score_low": 1.0, "eval/score_high": 99.0, "eval/games": 9}  # of the row of an evaluation
 REMEDY = "`muzero2048 wandb sync` uploads its run from metrics.jsonl, `wandb rebuild` writes it offline\n"
 
 
@@ -74,12 +75,12 @@ def _check_offline_run(folder: Path, experiment: Experiment) -> None:
 
 def test_a_resumed_offline_run_is_one_whole_run_in_wandb(tmp_path: Path, experiment, monkeypatch, capsys):
     monkeypatch.delenv("WANDB_MODE")
-    first = [_row(10, **{EVAL: 99.0}), _row(20), _row(30)]
+    first = [_row(10, **{EVAL: 99.0}, **REST), _row(20), _row(30)]
     _keep(tmp_path, experiment, first).finish(exit_code=0)
     _check_offline_run(tmp_path, experiment)
     name, old = (tmp_path / "wandb" / "id").read_text(), _offline(tmp_path)
     drop_rows_after(tmp_path, 20)  # the run was killed after its checkpoint at 20
-    _keep(tmp_path, experiment, [_row(30, **{EVAL: 7.0}), _row(40)]).finish(exit_code=0)
+    _keep(tmp_path, experiment, [_row(30, **{EVAL: 7.0}, **REST), _row(40)]).finish(exit_code=0)
     assert [row["env_steps"] for row in read_metrics(tmp_path)] == [10, 20, 30, 40]
     _check_offline_run(tmp_path, experiment)
     assert (tmp_path / "wandb" / "id").read_text() == name
@@ -97,7 +98,7 @@ from launch.weights_and_biases.sink import WandbSink
 folder = Path("run")
 file, sink = MetricsFile(folder), WandbSink(folder, load_experiment(folder))
 for env_steps in (10, 20, 30):
-    row = {"env_steps": env_steps, "games": 1, "updates": env_steps, "wall_hours": 0.5, "eval/score_mean": 7.0}
+    row = {"env_steps": env_steps, "games": 1, "updates": env_steps, "wall_hours": 0.5, "train/score_mean": 7.0}
     file.append(row)
     sink.log(row)
     for child in " ".join(task.read_text() for task in Path("/proc/self/task").glob("*/children")).split():
