@@ -880,10 +880,24 @@ COMPARISON = (
     ),
     Mutant(
         "a-difference-has-the-variance-of-one-group",
-        "launch/comparison/finals.py",
+        "launch/comparison/differences.py",
         "    variance = sum(margin_squared)\n",
         "    variance = margin_squared[0]\n",
         ("launch/comparison/test_finals.py",),
+    ),
+    Mutant(
+        "equal-budgets-of-the-points-of-the-figures",
+        "launch/comparison/curves.py",
+        "scores = Series(whole[SCORE].x, whole[SCORE].band, None) if SCORE in whole else None",
+        "scores = series.get(SCORE)",
+        ("launch/comparison/test_budgets.py",),
+    ),
+    Mutant(
+        "the-section-of-a-paper-lists-rows-that-cannot-be-trained",
+        "launch/comparison/published/paper_sections.py",
+        "able = [row for row in data.rows if not row.why]",
+        "able = list(data.rows)",
+        ("launch/comparison/published/test_markdown_tables.py",),
     ),
     Mutant(
         "budgets-are-those-of-the-longest-run",

@@ -9,9 +9,10 @@ from launch.comparison.budgets import costs, standings
 from launch.comparison.config_table import differing_keys
 from launch.comparison.content import Content
 from launch.comparison.curves import REACH, SCORE, Curve, make_curves, values_of
+from launch.comparison.differences import differences
 from launch.comparison.export import csv_files
 from launch.comparison.figures import SUFFIXES, Line, draw, draw_scores, draw_tiles, line_of
-from launch.comparison.finals import Group, differences, distribution, final_evaluations, make_groups
+from launch.comparison.finals import Group, distribution, final_evaluations, make_groups
 from launch.comparison.page.page import render
 from launch.comparison.published.papers import read_papers
 from launch.comparison.runs import Run, read_runs

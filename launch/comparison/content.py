@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from launch.comparison.budgets import Cost, Standing
 from launch.comparison.curves import Curve
+from launch.comparison.differences import Difference
 from launch.comparison.figures import Line
-from launch.comparison.finals import Difference, Group
+from launch.comparison.finals import Group
 from launch.comparison.published.papers import PaperResult
 from launch.papers.table_file import TableData
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from launch.comparison.finals import Difference
+from launch.comparison.differences import Difference
 from launch.evaluation.intervals import Interval
 
 COLUMNS = ("first minus second", "difference", "p", "probability of improvement", "compared")

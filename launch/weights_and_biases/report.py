@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from launch.comparison.difference_texts import COLUMNS, difference_texts
-from launch.comparison.finals import Difference, Group, differences, final_evaluations, make_groups
+from launch.comparison.differences import Difference, differences
+from launch.comparison.finals import Group, final_evaluations, make_groups
 from launch.comparison.published.markdown_tables import reached_tiles
 from launch.comparison.runs import Run, read_runs
 from launch.comparison.selection import GROUP, select
@@ -16,6 +17,7 @@ from launch.weights_and_biases.panels import comparison_sections, diagnostic_sec
 from launch.weights_and_biases.workspace import line_plots
 
 LONGEST_TITLE = 128  # of wandb
+MOST_TESTED = 8  # of the groups with the highest scores, of which each pair is in the table of differences
 
 
 def save_report(groups: Sequence[str], runs_folder: Path, entity: str | None, project: str) -> None:
@@ -75,7 +77,7 @@ def make_report(names: Sequence[str], runs: Sequence[Run], entity: str, project:
             wr.H2(text="Final evaluations"),
             wr.MarkdownBlock(text=_evaluations(groups)),
             wr.H2(text="Differences"),
-            wr.MarkdownBlock(text=differences_table(differences(groups))),
+            wr.MarkdownBlock(text=differences_table(differences(groups[:MOST_TESTED]))),
             *grid(comparison_sections()),
             *grid([section for section in diagnostic_sections() if _has_data(section, runs)]),
         ],

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from launch.comparison.finals import differences, final_evaluations, make_groups
+from launch.comparison.differences import differences
+from launch.comparison.finals import final_evaluations, make_groups
 from tests.launch.comparison.made_runs import read, write_evaluation, write_run
 
 KEYS = ["run.group"]
