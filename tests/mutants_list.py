@@ -663,6 +663,13 @@ LAUNCH = (
         ("launch/config/test_experiment.py",),
     ),
     Mutant(
+        "config-reads-the-environment",
+        "launch/config/experiment.py",
+        "if REFERENCE in str(value):",
+        "if REFERENCE == value:",
+        ("launch/config/test_experiment.py",),
+    ),
+    Mutant(
         "metrics-not-checked",
         "launch/run/tracking.py",
         "        metrics.check(row)\n",
