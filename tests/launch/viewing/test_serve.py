@@ -126,6 +126,7 @@ REFUSED = {
     "a strange host": (403, POST | {"headers": JSON | {"Host": "[::1"}}),
     "another site": (403, POST | {"headers": JSON | {"Origin": "https://attacker.example"}}),
     "a page without a site": (403, POST | {"headers": JSON | {"Origin": "null"}}),
+    "a strange site": (403, POST | {"headers": JSON | {"Origin": "http://[::1"}}),
     "another port": (403, POST | {"headers": JSON | {"Origin": "http://127.0.0.1:1"}}),
     "a frame": (403, {"method": "GET", "path": "/", "headers": {"Sec-Fetch-Site": "cross-site"}}),
     "another server of this machine": (403, {"method": "GET", "path": "/", "headers": {"Sec-Fetch-Site": "same-site"}}),
@@ -150,6 +151,8 @@ REFUSED = {
     "a board that the run does not play": (422, ask(board="2x2", position="2 2 / 2 2")),
     "a search that it does not have": (422, ask(search="alphabeta")),
     "a key that there is not": (422, ask(search="expectimax", overrides="search.pleis=3")),
+    "a variable of the environment": (422, ask(search="expectimax", overrides="search.seconds=${oc.env:SECRET}")),
+    "a variable in another notation": (422, ask(search="mcts", overrides='search.c="\\u0024{oc.env:SECRET}"')),
     "too deep": (422, ask(search="expectimax", plies=99)),
     "a player that does not search": (422, ask(agent="random", search="mcts")),
     "many moves": (400, ask(count=10**6)),
@@ -167,10 +170,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_request_of_the_page_is_refused_in_one_line(client: Client, name: str):
+def test_what_is_no_request_of_the_page_is_refused_in_one_line(
+    client: Client, monkeypatch: pytest.MonkeyPatch, name: str
+):
+    monkeypatch.setenv("SECRET", "the-secret")
     status, request = REFUSED[name]
     found, headers, body = client.send(**request)
     assert found == status, body
+    assert b"the-secret" not in body
     (line,) = json.loads(body).values()
     assert "\n" not in line
     assert headers["content-security-policy"].startswith("default-src 'self';")
