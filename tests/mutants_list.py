@@ -1018,6 +1018,13 @@ VIEWING = (
         ("launch/viewing/test_serve.py",),
     ),
     Mutant(
+        "each-byte-of-a-header-gives-it-more-time",
+        "launch/viewing/serve/connections.py",
+        "        elif self._deadline is None:\n            self._wait_for_header()",
+        "        else:\n            self._end_deadline()\n            self._wait_for_header()",
+        ("launch/viewing/test_serve.py",),
+    ),
+    Mutant(
         "every-spawn-of-the-page-has-the-same-number",
         "launch/viewing/game.py",
         "seed, OPENING + moves)",

@@ -37,6 +37,7 @@ from launch.viewing import BOARD_SCRIPT, BOARD_STYLE, game
 from launch.viewing.agent_process import SEEDS
 from launch.viewing.agents import Agents, BusyError, Ticket, read_error
 from launch.viewing.catalogue import Catalogue
+from launch.viewing.serve.connections import BoundedConnection
 from launch.viewing.serve.guard import HEADERS, MOST_BYTES, Fields, RefusedError, check_source, is_loopback
 
 HERE = Path(__file__).parent
@@ -273,6 +274,12 @@ def serve(words: Sequence[str], runs_folder: Path, host: str, port: int) -> None
 def make_server(site: Site) -> uvicorn.Server:
     """Return the server of a site; a stop does not wait for answers under way."""
     config = uvicorn.Config(
-        site.app(), ws="none", log_level="critical", access_log=False, server_header=False, timeout_graceful_shutdown=0
+        site.app(),
+        http=BoundedConnection,
+        ws="none",
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=0,
     )
     return uvicorn.Server(config)

@@ -42,8 +42,9 @@ def test_changes_name_the_keys_that_differ(toy_yaml: Path):
     assert changes(old, old) == []
 
 
-
-@pytest.mark.parametrize("text", ["${oc.env:SECRET}", '"\\u0024{oc.env:SECRET}"', "[1, '${oc.env:SECRET}']", "${toy.rate}"])
+@pytest.mark.parametrize(
+    "text", ["${oc.env:SECRET}", '"\\u0024{oc.env:SECRET}"', "[1, '${oc.env:SECRET}']", "${toy.rate}"]
+)
 @pytest.mark.parametrize("place", ["override", "file", "base", "search"])
 def test_a_value_reads_neither_the_environment_nor_another_key(
     tmp_path: Path, toy_yaml: Path, monkeypatch: pytest.MonkeyPatch, text: str, place: str

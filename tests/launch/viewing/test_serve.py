@@ -1,5 +1,6 @@
 """The routes of the page: what they answer, whom they refuse, and that no request stops the server."""
 
+import contextlib
 import http.client
 import json
 import multiprocessing
@@ -20,6 +21,7 @@ from reference import positions, rules
 from launch.cli import main
 from launch.evaluation.boards.analyse import NAMES
 from launch.viewing import BOARD_SCRIPT, agents
+from launch.viewing.serve import connections
 from launch.viewing.serve.guard import is_loopback
 from launch.viewing.serve.server import FILES, HERE
 from tests.launch.viewing.conftest import Client
@@ -223,6 +225,56 @@ def test_fifty_pages_at_once_are_served_or_told_to_wait(client: Client, monkeypa
     assert 200 in found
     assert len(multiprocessing.active_children()) <= agents.MOST_AGENTS
     assert client.post("/api/ask", **START, count=1)["name"] == "tiny, 1ply"
+
+
+HALF = b"POST /api/new HTTP/1.1\r\nHost: 127.0.0.1\r\nX-"
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Return whether the server closes a connection before it sends anything, within ten seconds."""
+    connection.settimeout(10)
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+@pytest.mark.parametrize("sent", [b"", b"G", HALF])
+def test_a_connection_without_a_whole_header_is_closed(client: Client, monkeypatch: pytest.MonkeyPatch, sent: bytes):
+    """Also when a byte arrives every now and then."""
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 0.3)
+    with socket.create_connection(("127.0.0.1", client.port)) as connection:
+        began = time.monotonic()
+        connection.sendall(sent)
+        with contextlib.suppress(OSError):
+            while sent and time.monotonic() - began < 1:
+                connection.sendall(b"x")
+                time.sleep(0.05)
+        assert is_closed(connection)
+
+
+def test_the_second_request_of_a_connection_ends_too(client: Client, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 0.3)
+    connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=10)
+    for _ in range(2):
+        connection.request("POST", "/api/new", POST["body"], JSON)  # type: ignore[arg-type]
+        assert connection.getresponse().read()
+    connection.sock.sendall(HALF)
+    assert is_closed(connection.sock)
+    connection.close()
+
+
+def test_half_requests_keep_nobody_out(client: Client, monkeypatch: pytest.MonkeyPatch):
+    """Of more connections than the server takes, those that have waited longest are closed."""
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 5)
+    with contextlib.ExitStack() as stack:
+        half = [stack.enter_context(socket.create_connection(("127.0.0.1", client.port))) for _ in range(20)]
+        for connection in half:
+            connection.sendall(HALF)
+        assert client.send(**POST)[0] == 200
+        assert all(map(is_closed, half[:15]))
+        half[-1].sendall(b"a: 1\r\nConnection: close\r\n\r\n")
+        assert half[-1].recv(12) == b"HTTP/1.1 415"  # the last ones are still served
 
 
 def begin_long_search(port: int) -> http.client.HTTPConnection:
