@@ -1056,6 +1056,13 @@ VIEWING = (
 
 PLAY = (
     Mutant(
+        "the-layout-is-one-resize-behind",
+        "launch/viewing/terminal/screen.py",
+        "self._show(event.size)",
+        "self._show()",
+        ("launch/viewing/test_terminal.py",),
+    ),
+    Mutant(
         "advice-about-the-board-before-is-shown-to-a-person",
         "launch/viewing/terminal/screen.py",
         "if self.is_playing and self.place not in self.known else",
@@ -1086,6 +1093,13 @@ PLAY = (
 )
 
 REPLAY = (
+    Mutant(
+        "the-layout-is-one-resize-behind",
+        "launch/viewing/terminal/screen.py",
+        "self._show(event.size)",
+        "self._show()",
+        ("launch/viewing/test_terminal.py",),
+    ),
     Mutant(
         "replay-loss-against-the-mean-of-the-moves",
         "launch/viewing/replay/views.py",

@@ -83,7 +83,7 @@ def answer(analyst: "LoadedPlayer", question: dict[str, Any]) -> dict[str, Any]:
         if question["count"] == 0 or advice.action is None:
             break
         step = game.make_move(levels, advice.action, seed, moves)
-        found |= {"reward": step.reward, "spawn": step.spawn._asdict(), "after": game.describe(step.levels)}
+        found |= step.to_json()
         levels, moves = step.levels, moves + 1
         if len(steps) == question["count"] or time.perf_counter() - began > BATCH_SECONDS:
             break

@@ -152,9 +152,7 @@ class Site:
         fields.finish()
         if action not in NAMES:
             raise RefusedError(400, f"action must be one of {', '.join(NAMES)}")
-        step = game.make_move(parse_position(*position), action, seed, moves)
-        found = {"reward": step.reward, "spawn": step.spawn._asdict(), "after": game.describe(step.levels)}
-        return JSONResponse(found)
+        return JSONResponse(game.make_move(parse_position(*position), action, seed, moves).to_json())
 
     async def _ask(self, request: Request, fields: Fields) -> Response:
         text, rows, columns = _position(fields)

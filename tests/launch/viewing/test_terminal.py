@@ -30,7 +30,7 @@ from launch.viewing.catalogue import Choice
 from launch.viewing.terminal.play import choose, summary
 from launch.viewing.terminal.played_game import PlayedGame
 from launch.viewing.terminal.screen import Terminal
-from launch.viewing.terminal.text import CELLS, advice_text, bar, board_size, board_text, scale_of
+from launch.viewing.terminal.text import CELLS, advice_text, bar, board_size, board_text, number, scale_of
 
 KEYS = {"up": "up", "w": "up", "right": "right", "d": "right", "down": "down", "s": "down", "left": "left", "a": "left"}
 ROOT = Path(__file__).parents[3]
@@ -91,8 +91,8 @@ def test_twenty_moves_by_keys_and_back():
 
     async def keys(pilot: Pilot[None], app: Terminal) -> None:
         board: rules.Board = ((0,) * columns,) * rows
-        for number in range(2):
-            board = rules.spawn(board, splitmix.Spawns(splitmix.stream(seed, number)).draw(board))
+        for drawn in range(2):
+            board = rules.spawn(board, splitmix.Spawns(splitmix.stream(seed, drawn)).draw(board))
         score, history = 0, []
         for moves in range(20):
             assert positions.as_board(app.game.state.levels) == board
@@ -309,6 +309,46 @@ def test_the_board_and_the_advice_fit_an_ordinary_terminal():
         assert app.query_one("#state").region.bottom <= app.query_one("#keys").region.y
 
     drive(keys, PlayedGame(4, 4, 3), lambda: Here(load_player("greedy", Options())))
+
+
+def test_the_layout_is_that_of_the_new_size():
+    """Wide enough for the advice beside the board, too narrow, and wide again."""
+
+    async def keys(pilot: Pilot[None], app: Terminal) -> None:
+        await until(pilot, lambda: bool(app.known))
+        for width, height in ((50, 30), (100, 40), (40, 24), (80, 24)):
+            await pilot.resize_terminal(width, height)
+            await pilot.pause()
+            board, advice = app.query_one("#board").region, app.query_one("#advice").region
+            is_beside = advice.x > board.x
+            assert (is_beside, board.width) == (width >= 80, 49 if height == 40 else 33), (width, height)
+            assert max(board.right, advice.right) <= width
+
+    drive(keys, PlayedGame(4, 4, 3), lambda: Here(load_player("greedy", Options())))
+
+
+def test_in_a_narrow_terminal_each_line_of_the_advice_is_one_line():
+    """Also where board and advice are higher than the terminal: no scroll bar takes columns."""
+
+    async def keys(pilot: Pilot[None], app: Terminal) -> None:
+        await until(pilot, lambda: bool(app.known))
+        await pilot.pause()
+        lines = shown(app, "advice").splitlines()
+        assert max(map(len, lines[:9])) == 48
+        assert app.query_one("#advice").region.height == len(lines)
+
+    drive(keys, PlayedGame(4, 4, 3), lambda: Here(load_player("greedy", Options())), size=(50, 24))
+
+
+def test_numbers_tell_values_apart_and_have_no_sign_of_zero():
+    values = [0.0, -0.001, 21.946, 21.973, -99.5, 123.456, 999.96, 11605.4, -1232.5]
+    assert list(map(number, values)) == ["0", "0", "21.95", "21.97", "-99.5", "123.5", "1,000", "11,605", "-1,232"]
+
+
+def test_one_move_is_no_moves():
+    game = PlayedGame(2, 2, 3)
+    game.move(game.legal[0])
+    assert ", 1 move, " in summary(game, None, "2x2")
 
 
 def test_bars():
