@@ -51,16 +51,16 @@ def test_a_value_reads_neither_the_environment_nor_another_key(
 ):
     monkeypatch.setenv("SECRET", "1234")
     (tmp_path / "other.yaml").write_text(f"run:\n  seed: {text}\n")
+    if place == "base":
+        toy_yaml.write_text("base: other.yaml\nlearner: toy\n")
+    read = {
+        "override": lambda: load_experiment(toy_yaml, [f"run.seed={text}"]),
+        "file": lambda: load_experiment(tmp_path / "other.yaml"),
+        "base": lambda: load_experiment(toy_yaml),
+        "search": lambda: override_settings("run", RunConfig("one", "toys"), [f"run.seed={text}"], "options"),
+    }
     with pytest.raises(UserError, match=r"seed: \$\{...\} is not allowed; write the value itself") as error:
-        if place == "override":
-            load_experiment(toy_yaml, [f"run.seed={text}"])
-        elif place == "file":
-            load_experiment(tmp_path / "other.yaml")
-        elif place == "base":
-            toy_yaml.write_text("base: other.yaml\nlearner: toy\n")
-            load_experiment(toy_yaml)
-        else:
-            override_settings("run", RunConfig("one", "toys"), [f"run.seed={text}"], "options")
+        read[place]()
     assert "1234" not in str(error.value)
 
 
