@@ -1046,6 +1046,13 @@ VIEWING = (
         ("launch/viewing/test_serve.py",),
     ),
     Mutant(
+        "compiling-counts-as-search",
+        "launch/viewing/agent_process.py",
+        "        _compile(analyst)\n",
+        "",
+        ("launch/viewing/test_terminal.py",),
+    ),
+    Mutant(
         "an-outcome-is-in-another-cell",
         "ntuple/mcts/play.py",
         "kth_cell(empty, np.uint64(place >> 1))",

@@ -24,6 +24,7 @@ from launch.errors import UserError
 from launch.evaluation.boards.analyse import NAMES
 from launch.evaluation.loading import LoadedPlayer, load_player
 from launch.evaluation.search_options import Options
+from launch.viewing import agent_process
 from launch.viewing.agent_process import answer, run_agent
 from launch.viewing.agents import Agent, Ticket
 from launch.viewing.catalogue import Choice
@@ -447,6 +448,30 @@ def test_in_a_terminal_a_player_in_its_process_plays_a_game():
     assert "the same spawns again: muzero2048 play random --board 2x2 --seed 3" in text
     assert re.search(r"score [\d,]+, \d+ moves, largest tile \d+, the game is over", text)
     assert "Traceback" not in text
+
+
+def test_a_player_is_compiled_before_it_is_loaded(monkeypatch: pytest.MonkeyPatch):
+    """So that the first search is not shown with the time of compiling; the search of the empty board is short."""
+    happened: list[Any] = []
+
+    def advise(self: LoadedPlayer, board: Any, seed: int = 0) -> None:
+        happened.append(np.asarray(board).tolist())
+
+    monkeypatch.setattr(LoadedPlayer, "advise", advise)
+    monkeypatch.setattr(agent_process, "_send", lambda connection, message: happened.append(message))
+    ours, theirs = multiprocessing.Pipe()
+    ours.close()  # no question comes
+    run_agent(theirs, Choice("heuristic", "2x3", Options(plies=4)))
+    assert happened == [[[0, 0, 0], [0, 0, 0]], {"name": "heuristic, expectimax-p4"}]
+    theirs.close()
+
+
+@pytest.mark.parametrize("search", ["expectimax", "mcts"])
+def test_compiling_does_not_search_until_a_time_limit(search: str, runs: Path):
+    player = load_player(runs / "tiny", Options(search, overrides=("search.seconds=60",)))
+    began = time.monotonic()
+    agent_process._compile(player)
+    assert time.monotonic() - began < 60
 
 
 def test_what_a_process_prints_goes_to_the_log(tmp_path: Path):
