@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import math
 import multiprocessing
 import os
 import re
@@ -24,6 +25,7 @@ from launch.viewing import BOARD_SCRIPT, agents
 from launch.viewing.serve import connections
 from launch.viewing.serve.guard import is_loopback
 from launch.viewing.serve.server import FILES, HERE
+from launch.viewing.terminal.screen import SPEED, SPEEDS
 from tests.launch.viewing.conftest import Client
 from tests.launch.viewing.test_game import spawned
 
@@ -50,6 +52,13 @@ def test_the_page_needs_nothing_from_elsewhere(client: Client):
         "/board.js",
         "/page.js",
     ]
+
+
+def test_the_page_and_the_terminal_have_the_same_speeds():
+    script, page = (HERE / "page.js").read_text(), (HERE / "page.html").read_text()
+    (speeds,) = re.findall(r"const SPEEDS = \[(.*)\];", script)
+    assert tuple(math.inf if one == "Infinity" else float(one) for one in speeds.split(", ")) == SPEEDS
+    assert f'id="speed" min="0" max="{len(SPEEDS) - 1}" value="{SPEED}"' in page
 
 
 def test_the_board_and_its_bars_need_no_server():
@@ -151,12 +160,6 @@ REFUSED = {
     "a whole path": (422, ask(agent="/etc/passwd")),
     "a path through a run": (422, ask(agent="tiny/../tiny")),
     "a board that the run does not play": (422, ask(board="2x2", position="2 2 / 2 2")),
-    "a search that it does not have": (422, ask(search="alphabeta")),
-    "a key that there is not": (422, ask(search="expectimax", overrides="search.pleis=3")),
-    "a variable of the environment": (422, ask(search="expectimax", overrides="search.seconds=${oc.env:SECRET}")),
-    "a variable in another notation": (422, ask(search="mcts", overrides='search.c="\\u0024{oc.env:SECRET}"')),
-    "too deep": (422, ask(search="expectimax", plies=99)),
-    "a player that does not search": (422, ask(agent="random", search="mcts")),
     "many moves": (400, ask(count=10**6)),
     "an illegal move": (422, POST | {"path": "/api/move", "body": json.dumps(
         {"board": "2x3", "position": "2 4 0 / 4 2 0", "seed": 0, "moves": 0, "action": "left"}).encode()}),
@@ -171,15 +174,39 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_request_of_the_page_is_refused_in_one_line(
-    client: Client, monkeypatch: pytest.MonkeyPatch, name: str
-):
+MISTYPED = {
+    "no position": ("/api/position", {"position": "a b c / d e f"}, "row 1, column 1 is 'a'"),
+    "a position of another board": ("/api/position", {"position": "2 2 / 2 2"}, "row 1 has 2 cells; give 3"),
+    "a search that it does not have": ("/api/ask", {"search": "alphabeta"}, "Invalid value 'alphabeta'"),
+    "a key that there is not": ("/api/ask", {"search": "expectimax", "overrides": "search.pleis=3"}, "mean: 'plies'?"),
+    "too deep": ("/api/ask", {"search": "expectimax", "plies": 99}, "search.plies is 99; give 1 to"),
+    "a player that does not search": ("/api/ask", {"agent": "random", "search": "mcts"}, "random does not search"),
+    "a variable of the environment": (
+        "/api/ask", {"search": "expectimax", "overrides": "search.seconds=${oc.env:SECRET}"}, "${...} is not allowed"),
+    "a variable in another notation": (
+        "/api/ask", {"search": "mcts", "overrides": 'search.c="\\u0024{oc.env:SECRET}"'}, "${...} is not allowed"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MISTYPED)
+def test_what_a_person_can_mistype_is_answered_in_one_line(client: Client, monkeypatch: pytest.MonkeyPatch, name: str):
+    """With status 200: a browser would report another one on its console. No variable of the environment is read."""
     monkeypatch.setenv("SECRET", "the-secret")
+    path, typed, line = MISTYPED[name]
+    if path == "/api/position":
+        said = client.post(path, board="2x3", **typed)["error"]
+    else:
+        said = client.post(path, **START | {"count": 1} | typed)["error"]["error"]  # of the event `error`
+    assert line in said
+    assert "\n" not in said
+    assert "the-secret" not in said
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_request_of_the_page_is_refused_in_one_line(client: Client, name: str):
     status, request = REFUSED[name]
     found, headers, body = client.send(**request)
     assert found == status, body
-    assert b"the-secret" not in body
     (line,) = json.loads(body).values()
     assert "\n" not in line
     assert headers["content-security-policy"].startswith("default-src 'self';")
