@@ -1101,13 +1101,6 @@ PLAY = (
 
 REPLAY = (
     Mutant(
-        "the-layout-is-one-resize-behind",
-        "launch/viewing/terminal/screen.py",
-        "self._show(event.size)",
-        "self._show()",
-        ("launch/viewing/test_terminal.py",),
-    ),
-    Mutant(
         "replay-loss-against-the-mean-of-the-moves",
         "launch/viewing/replay/views.py",
         "known.max(axis=1, initial=-np.inf) - of_made",
