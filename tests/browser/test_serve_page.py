@@ -156,7 +156,7 @@ def test_the_numbers_are_those_of_moves(page: "Page", folder: Path, capsys, sear
         page.locator(".count").press("Enter")
     page.locator("#position").fill(position)
     page.locator("#paste button").click()
-    page.wait_for_function(f"document.querySelector('.side').dataset.position.startsWith('{position[:9]}')")
+    page.wait_for_function(f"() => document.querySelector('.side').dataset.position.startsWith('{position[:9]}')")
     page.wait_for_selector(".moves .chosen", timeout=60_000)
     effort = "ply" if search == "1ply" else "visits"
     for row in page.locator(".moves tbody tr").all():
