@@ -663,6 +663,13 @@ LAUNCH = (
         ("launch/config/test_experiment.py",),
     ),
     Mutant(
+        "config-reads-the-environment",
+        "launch/config/experiment.py",
+        "if REFERENCE in str(value):",
+        "if REFERENCE == value:",
+        ("launch/config/test_experiment.py",),
+    ),
+    Mutant(
         "metrics-not-checked",
         "launch/run/tracking.py",
         "        metrics.check(row)\n",
@@ -1025,6 +1032,13 @@ VIEWING = (
         ("launch/viewing/test_serve.py",),
     ),
     Mutant(
+        "each-byte-of-a-header-gives-it-more-time",
+        "launch/viewing/serve/connections.py",
+        "        elif self._deadline is None:\n            self._wait_for_header()",
+        "        else:\n            self._end_deadline()\n            self._wait_for_header()",
+        ("launch/viewing/test_serve.py",),
+    ),
+    Mutant(
         "every-spawn-of-the-page-has-the-same-number",
         "launch/viewing/game.py",
         "seed, OPENING + moves)",
@@ -1046,6 +1060,13 @@ VIEWING = (
         ("launch/viewing/test_serve.py",),
     ),
     Mutant(
+        "compiling-counts-as-search",
+        "launch/viewing/agent_process.py",
+        "        _compile(analyst)\n",
+        "",
+        ("launch/viewing/test_terminal.py",),
+    ),
+    Mutant(
         "an-outcome-is-in-another-cell",
         "ntuple/mcts/play.py",
         "kth_cell(empty, np.uint64(place >> 1))",
@@ -1055,6 +1076,13 @@ VIEWING = (
 )
 
 PLAY = (
+    Mutant(
+        "the-layout-is-one-resize-behind",
+        "launch/viewing/terminal/screen.py",
+        "self._show(event.size)",
+        "self._show()",
+        ("launch/viewing/test_terminal.py",),
+    ),
     Mutant(
         "advice-about-the-board-before-is-shown-to-a-person",
         "launch/viewing/terminal/screen.py",

@@ -31,6 +31,7 @@ SEEDS = 2**32  # seeds are 0 to SEEDS - 1: a JAX key takes 32 bits
 MOST_GAMES = 10**7  # largest number of games of an evaluation
 LONGEST_NAME = 200  # characters of a run's name, which is also the name of a folder
 EVALUATES = "evaluate_env_steps!=0"
+REFERENCE = "${"  # OmegaConf would replace ${oc.env:NAME} by a variable of the environment
 MISTAKES = (OmegaConfBaseException, YAMLError, ValueError, OSError)  # exceptions that a mistake in a config raises
 
 
@@ -197,9 +198,9 @@ def _read_file(file: Path, above: tuple[Path, ...] = ()) -> Any:
     """Return the content of a YAML file, merged over the content of the file in its key `base`.
 
     Raises:
-        ValueError: the base is missing, has itself as a base, or is no mapping.
+        ValueError: the base is missing, has itself as a base, or is no mapping; or a value is no plain value.
     """
-    values = OmegaConf.load(file)
+    values = _plain(OmegaConf.load(file))
     if not (isinstance(values, DictConfig) and BASE in values):
         return values
     base = file.parent / str(values.pop(BASE))
@@ -239,7 +240,7 @@ def _experiment(file: Any, overrides: DictConfig) -> Experiment:
         schema = _schema(str(values["learner"]))
     except UserError as error:
         raise ValueError(f"learner: {error}") from error
-    present = in_present_form(schema, OmegaConf.to_container(values, resolve=True))
+    present = in_present_form(schema, OmegaConf.to_container(values))
     parts: Any = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(schema), present))
     return Experiment(*(getattr(parts, field.name) for field in fields(parts)))
 
@@ -257,7 +258,19 @@ def _check_words(overrides: Sequence[str], example: str) -> None:
 
 
 def _parse_overrides(overrides: Sequence[str]) -> DictConfig:
-    return OmegaConf.from_dotlist(list(overrides))
+    return cast(DictConfig, _plain(OmegaConf.from_dotlist(list(overrides))))
+
+
+def _plain(values: Any) -> Any:
+    """Return a config whose values refer to nothing: neither to its other keys nor to the environment.
+
+    Raises:
+        ValueError: a value contains `${`; the message names its key.
+    """
+    for key, value in _flatten(OmegaConf.to_container(values)).items():
+        if REFERENCE in str(value):
+            raise ValueError(f"{key}: {REFERENCE}...}} is not allowed; write the value itself")
+    return values
 
 
 def _flatten(config: Any, prefix: str = "") -> dict[str, Any]:

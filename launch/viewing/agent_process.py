@@ -29,8 +29,8 @@ SEEDS = 2**32
 def run_agent(connection: Connection, choice: "Choice", log: Path | None = None) -> None:
     """Load a player and answer questions until the other end of the connection is closed.
 
-    The first message is `{"name": ...}` of the loaded player, or `{"error": ...}`, after which the process ends. An
-    answer is the result of `answer`, or `{"error": ...}`.
+    The first message is `{"name": ...}` of the loaded and compiled player, or `{"error": ...}`, after which the process
+    ends. An answer is the result of `answer`, or `{"error": ...}`.
 
     Args:
         connection: to the server.
@@ -44,7 +44,8 @@ def run_agent(connection: Connection, choice: "Choice", log: Path | None = None)
     threading.Thread(target=_end_with_server, daemon=True).start()
     try:
         analyst = choice.load()
-    except LaunchError as error:
+        _compile(analyst)
+    except (LaunchError, ValueError) as error:  # ValueError: the values of the player are no numbers
         _send(connection, {"error": str(error)})
         return
     _send(connection, {"name": analyst.name})
@@ -55,7 +56,7 @@ def run_agent(connection: Connection, choice: "Choice", log: Path | None = None)
             return
         try:
             _send(connection, answer(analyst, question))
-        except (LaunchError, ValueError) as error:  # ValueError: the values of the player are no numbers
+        except (LaunchError, ValueError) as error:
             _send(connection, {"error": str(error)})
 
 
@@ -83,7 +84,7 @@ def answer(analyst: "LoadedPlayer", question: dict[str, Any]) -> dict[str, Any]:
         if question["count"] == 0 or advice.action is None:
             break
         step = game.make_move(levels, advice.action, seed, moves)
-        found |= {"reward": step.reward, "spawn": step.spawn._asdict(), "after": game.describe(step.levels)}
+        found |= step.to_json()
         levels, moves = step.levels, moves + 1
         if len(steps) == question["count"] or time.perf_counter() - began > BATCH_SECONDS:
             break
@@ -93,6 +94,14 @@ def answer(analyst: "LoadedPlayer", question: dict[str, Any]) -> dict[str, Any]:
 def advice_seed(seed: int, moves: int) -> int:
     """Return the seed of a player that draws random numbers: the number of moves plus the seed, in 32 bits."""
     return (seed + moves) % SEEDS
+
+
+def _compile(analyst: "LoadedPlayer") -> None:
+    """Ask about the empty board, so that the time of the first answer is that of its search.
+
+    No move is legal there: numba's searches end at once. JAX compiles for a shape, and searches once.
+    """
+    analyst.advise(np.zeros((analyst.rows, analyst.columns), np.uint8))
 
 
 def _end_with_server() -> None:

@@ -6,7 +6,9 @@ const Board2048 = (() => {
   const ARROWS = { up: "↑", right: "→", down: "↓", left: "←" };
   const MOST_LEVEL = 17; // log2 of the largest tile that a board can be given: 131072
   const points = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+  const LONG_PRESS_MS = 500;
   const fine = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+  const cents = new Intl.NumberFormat("en", { maximumFractionDigits: 2, signDisplay: "negative" }); // no -0
 
   function make(tag, classes, parent, text) {
     const element = document.createElement(tag);
@@ -17,18 +19,19 @@ const Board2048 = (() => {
   }
 
   const tileOf = (level) => (level ? 2 ** level : 0);
-  const number = (value) => (Math.abs(value) < 1000 ? fine : points).format(value);
+  const number = (value) => (Math.abs(value) < 100 ? cents : Math.abs(value) < 1000 ? fine : points).format(value);
 
   // Describe a board in words, for screen readers.
   function inWords(levels) {
     return levels.map((row, r) => `row ${r + 1}: ${row.map((level) => tileOf(level) || "empty").join(", ")}`).join("; ");
   }
 
-  // A board in `element`; `edit(row, column, level)` is called when a cell is changed by hand.
-  function makeBoard(element, edit) {
+  // A board in `element`; `edit(row, column, level)` is called when a cell is changed by hand. `stroke()` is what a
+  // click does: 1 raises the tile, -1 lowers it, 0 empties the cell.
+  function makeBoard(element, edit, stroke = () => 1) {
     const grid = make("div", "board", element);
     grid.setAttribute("role", "group");
-    let cells = [], shape = "", editing = false, levels = [];
+    let cells = [], shape = "", editing = false, levels = [], name = "board";
 
     function build() {
       grid.replaceChildren();
@@ -37,12 +40,34 @@ const Board2048 = (() => {
       cells = levels.map((row, r) => row.map((_, c) => {
         const cell = make("button", "cell", grid);
         cell.type = "button";
-        const change = (by) => edit && edit(r, c, (levels[r][c] + by + MOST_LEVEL + 1) % (MOST_LEVEL + 1));
-        cell.addEventListener("click", (event) => change(event.shiftKey ? -1 : 1));
-        cell.addEventListener("contextmenu", (event) => { event.preventDefault(); change(-1); });
+        listen(cell, (by) => edit?.(r, c, by && (levels[r][c] + by + MOST_LEVEL + 1) % (MOST_LEVEL + 1)));
         cell.addEventListener("keydown", (event) => keys(event, r, c));
         return cell;
       }));
+    }
+
+    // A click changes a cell by `stroke()`; with shift, the right button or a long press it lowers the tile.
+    function listen(cell, change) {
+      let press = 0, wasLong = false;
+      const lower = () => {
+        wasLong = press !== 0; // the click at its end is none
+        endPress();
+        change(-1);
+      };
+      const endPress = () => { clearTimeout(press); press = 0; };
+      cell.addEventListener("pointerdown", ({ pointerType }) => {
+        wasLong = false;
+        if (pointerType === "touch") press = setTimeout(lower, LONG_PRESS_MS);
+      });
+      for (const end of ["pointerup", "pointercancel", "pointerleave"]) cell.addEventListener(end, endPress);
+      cell.addEventListener("contextmenu", (event) => {
+        event.preventDefault();
+        if (!wasLong) lower(); // browsers send it for a long press too
+      });
+      cell.addEventListener("click", ({ shiftKey }) => {
+        if (!wasLong) change(shiftKey ? -1 : stroke());
+        wasLong = false;
+      });
     }
 
     function keys(event, r, c) {
@@ -72,7 +97,12 @@ const Board2048 = (() => {
         cell.classList.toggle("new", isNew);
         cell.disabled = !editing;
       }));
-      grid.setAttribute("aria-label", `board; ${inWords(levels)}`);
+      grid.setAttribute("aria-label", `${name}; ${inWords(levels)}`);
+    }
+
+    function setName(wanted) {
+      name = wanted;
+      grid.setAttribute("aria-label", `${name}; ${inWords(levels)}`);
     }
 
     function setEditing(on) {
@@ -81,7 +111,7 @@ const Board2048 = (() => {
       cells.flat().forEach((cell) => { cell.disabled = !on; });
     }
 
-    return { show, setEditing, element: grid };
+    return { show, setName, setEditing, element: grid };
   }
 
   // A cell of the table with a bar; `share` from 0 to 1, null: no bar.
@@ -116,7 +146,10 @@ const Board2048 = (() => {
       for (const kind of ["value", "effort", "policy"]) {
         const cell = make("td", `bar of-${kind}`, row);
         cell.fill = make("span", "fill", cell);
-        if (kind === "value") cell.loss = make("span", "loss", cell);
+        if (kind === "value") {
+          cell.loss = make("span", "loss", cell);
+          cell.loss.setAttribute("aria-hidden", "true"); // it would be read as a second number of the cell
+        }
         cell.text = make("span", "text", cell);
         cells[kind] = cell;
       }
@@ -161,7 +194,8 @@ const Board2048 = (() => {
         if (move.value === null) bar(cells.value, null, "unknown");
         else {
           bar(cells.value, (move.value - from) / (to - from), number(move.value), String(move.value));
-          if (move.value < to) cells.value.loss.textContent = `−${number(to - move.value)}`; // against the best move
+          const loss = number(to - move.value); // against the best move
+          if (loss !== "0") cells.value.loss.textContent = `−${loss}`;
         }
         bar(cells.effort, unit === "visits" && total ? move[unit] / total : null, points.format(move[unit]));
         if (policy) bar(cells.policy, policy[name], `${(100 * policy[name]).toFixed(1)}%`);

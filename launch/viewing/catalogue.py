@@ -19,7 +19,12 @@ ROOT_RULES = ("gumbel", "puct")
 BOARDS = ("4x4", "3x4", "3x3", "2x3", "2x2")  # offered for the players without training, with the boards of the runs
 SIMULATIONS, PLIES = "simulations", "plies"  # what the number of a search counts: fields of Options
 COUNTED = {EXPECTIMAX: PLIES, MCTS: SIMULATIONS} | dict.fromkeys(ROOT_RULES, SIMULATIONS)
+MOST = {SIMULATIONS: 10**6, PLIES: 100}  # of a request
 CHECKS_KEPT = 256  # choices whose options are known to be good
+
+
+class NotOfferedError(UserError):
+    """A player that the listing does not offer, or not on this board."""
 
 
 class Choice(NamedTuple):
@@ -59,7 +64,7 @@ class Catalogue:
             self._folders = self._find()
         agents = [entry for name, folder in self._folders.items() if (entry := _describe(name, folder))]
         boards = sorted({*BOARDS, *(agent["board"] for agent in agents)}, key=board_order)
-        heuristic = {"searches": [{"name": EXPECTIMAX, "counts": PLIES}]}
+        heuristic = {"searches": [_search(EXPECTIMAX)]}
         untrained: list[dict[str, Any]] = [{"id": name, "board": None, "searches": []} for name in BASELINES]
         untrained.insert(0, {"id": HEURISTIC, "board": None} | heuristic)
         return {"agents": [*agents, *untrained], "boards": boards}
@@ -76,17 +81,18 @@ class Catalogue:
             The choice.
 
         Raises:
-            UserError: there is no such player, it plays another board, or it does not have the options.
+            NotOfferedError: there is no such player, or it plays another board.
+            UserError: it does not have the options.
         """
         if name in UNTRAINED:
             _check_baseline(choice := Choice(name, board, options))
             return choice
         folder = self._folders.get(name)
         if folder is None:
-            raise UserError(f"there is no player {name!r}; give one of /api/agents")
+            raise NotOfferedError(f"there is no player {name!r}; give one of /api/agents")
         experiment = _experiment(folder)
         if board != (own := _board_of(experiment)):
-            raise UserError(f"{name} plays on {own}, not on {board}; choose that board")
+            raise NotOfferedError(f"{name} plays on {own}, not on {board}; choose that board")
         _check_search(folder, options)
         return Choice(str(folder), board, options)
 
@@ -110,8 +116,13 @@ def _describe(name: str, folder: Path) -> dict[str, Any] | None:
     if able.has_search_settings:  # the first one is chosen at first: the search of the training
         settings: Any = experiment.settings
         kinds.sort(key=lambda kind: kind != settings.search.root)
-    searches = [{"name": kind, "counts": COUNTED.get(kind)} for kind in kinds]
+    searches = [_search(kind) for kind in kinds]
     return {"id": name, "board": _board_of(experiment), "learner": experiment.learner, "searches": searches}
+
+
+def _search(kind: str) -> dict[str, Any]:
+    counts = COUNTED.get(kind)
+    return {"name": kind, "counts": counts, "most": MOST.get(counts or "")}
 
 
 def _has_checkpoint(folder: Path) -> bool:

@@ -1,6 +1,6 @@
-"""The game of the page: openings, moves and spawns, by the rules of ntuple/game.
+"""The game that `serve` and `play` show: openings, moves and spawns, by the rules of ntuple/game.
 
-The page holds the game, and the server keeps nothing of it. A spawn is a function of the seed, its number and the
+Nothing is kept here: who shows the game holds it. A spawn is a function of the seed, its number and the
 afterstate: the first 64 random bits of the stream (seed, number) choose one of the empty cells, listed row by row, and
 whether the tile is a 4. The two spawns of the opening have the numbers 0 and 1, the spawn after move t = 1, 2, ... has
 the number t + 1. So two games of one seed get the same random bits at the same move, and the same spawn where their
@@ -47,6 +47,10 @@ class Step(NamedTuple):
     reward: int  # points
     spawn: Spawn
     levels: Levels  # the board after the spawn
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the move as the page reads it: reward, spawn, and the board after it."""
+        return {"reward": self.reward, "spawn": self.spawn._asdict(), "after": describe(self.levels)}
 
 
 def describe(levels: Levels) -> dict[str, Any]:

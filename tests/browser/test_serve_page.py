@@ -156,7 +156,7 @@ def test_the_numbers_are_those_of_moves(page: "Page", folder: Path, capsys, sear
         page.locator(".count").press("Enter")
     page.locator("#position").fill(position)
     page.locator("#paste button").click()
-    page.wait_for_function(f"document.querySelector('.side').dataset.position.startsWith('{position[:9]}')")
+    page.wait_for_function(f"() => document.querySelector('.side').dataset.position.startsWith('{position[:9]}')")
     page.wait_for_selector(".moves .chosen", timeout=60_000)
     effort = "ply" if search == "1ply" else "visits"
     for row in page.locator(".moves tbody tr").all():
@@ -208,6 +208,76 @@ def test_a_slow_search_shows_its_time_and_can_be_stopped(page: "Page"):
     wait_for_state(page, "heuristic, expectimax-p1")
 
 
+def test_a_mistyped_number_position_or_setting_is_one_line(page: "Page"):
+    """And nothing is written to the console."""
+    trouble = page.locator("#trouble")
+    page.locator(".search").select_option("mcts")
+    page.locator(".player summary").click()
+    mistakes = {
+        "#seed": ("-1", "1.5", ""),
+        ".count": ("0", "2.5", "2000000"),
+        ".seconds": ("-1",),
+    }
+    lines = {
+        "#seed": "seed: give a whole number from 0 to 4294967295",
+        ".count": "simulations: give a whole number from 1 to 1000000",
+        ".seconds": "seconds a move: give a number of 0 or more",
+    }
+    for field, values in mistakes.items():
+        for value in values:
+            page.locator(field).fill(value)
+            page.locator(field).press("Enter")
+            assert trouble.inner_text() == lines[field]
+        page.locator(field).fill({"#seed": "1"}.get(field, ""))
+        page.locator(field).press("Enter")
+        page.wait_for_function("() => document.querySelector('#trouble').textContent === ''")
+    page.locator("#position").fill("2 3 / 4")
+    page.locator("#paste button").click()
+    page.wait_for_function(
+        "() => document.querySelector('#trouble').textContent.startsWith('cannot read the position')"
+    )
+    page.locator(".overrides").fill("search.pleis=3")
+    page.locator(".overrides").press("Enter")
+    wait_for_state(page, "override search.pleis=3: search.pleis")
+
+
+def test_the_name_of_the_player_is_there_after_a_move_was_taken_back(page: "Page"):
+    wait_for_state(page, "larger, 1ply")
+    for key in (" ", "u"):
+        page.keyboard.press(key)
+        wait_for_moves(page, int(key == " "))
+        wait_for_state(page, "larger, 1ply")
+
+
+def test_two_players_have_names(page: "Page"):
+    page.locator("#two").check()
+    for name in ("player 1", "player 2"):
+        region = page.get_by_role("region", name=name, exact=True)
+        assert region.get_by_role("group", name=f"board of {name}; row 1").count() == 1
+    page.locator("#two").uncheck()
+    assert page.get_by_role("region").count() == 0
+    assert page.get_by_role("group", name="board; row 1").count() == 1
+
+
+def test_values_are_told_apart_and_a_loss_is_no_second_number(page: "Page"):
+    values = {"up": 21.946, "right": 21.973, "down": 21.9729, "left": -0.0001}
+    moves = {name: {"reward": 0, "value": value, "ply": 1} for name, value in values.items()}
+    found = page.evaluate(
+        """moves => {
+          const parent = document.createElement("div");
+          Board2048.makeMoves(parent).show({ action: "right", moves });
+          return [...parent.querySelectorAll("td.of-value")].map((cell) => ({
+            loss: cell.querySelector(".loss").textContent, text: cell.querySelector(".text").textContent,
+            spoken: [...cell.children].filter((one) => !one.ariaHidden).map((one) => one.textContent).join(""),
+          }));
+        }""",
+        moves,
+    )
+    assert [one["text"] for one in found] == ["21.95", "21.97", "21.97", "0"]
+    assert [one["loss"] for one in found] == ["\u22120.03", "", "", "\u221221.97"]
+    assert all(one["spoken"] == one["text"] for one in found)
+
+
 def test_fast_play_shows_most_moves_singly(page: "Page"):
     """At 60 moves a second a 1-ply player is not shown in jumps. The figures are printed."""
     page.locator("#speed").fill("6")
@@ -217,6 +287,38 @@ def test_fast_play_shows_most_moves_singly(page: "Page"):
     print(found)
     assert found["moves"] > 0
     assert found["changed"] >= found["moves"] / 2
+
+
+def test_a_finger_raises_lowers_and_empties_a_cell(open_page: OpenPage, address: str):
+    page = open_page(address, width=390)
+    page.wait_for_selector(".moves .chosen", timeout=60_000)
+    page.locator("#position").fill("8 4 2 2 / 0 0 0 0 / 0 0 0 0 / 0 0 0 0")
+    page.locator("#paste button").click()
+    cell = page.locator(".cell").first
+
+    def wait_for(text: str) -> None:
+        page.wait_for_function("text => document.querySelector('.cell').textContent === text", arg=text)
+
+    wait_for("8")
+    page.locator("#edit").tap()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    cell.tap()
+    wait_for("16")
+    session, box = page.context.new_cdp_session(page), cell.bounding_box()
+    touch = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+    session.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [touch]})
+    wait_for("8")  # still pressed
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    page.wait_for_timeout(300)  # its end is no click
+    wait_for("8")
+    page.locator("#stroke").select_option("lowers")
+    cell.tap()
+    wait_for("4")
+    page.locator("#stroke").select_option("empties")
+    cell.tap()
+    wait_for("")
+    page.locator("#edit").tap()
+    assert not page.locator("#stroke").is_visible()
 
 
 def test_a_swipe_is_a_move(open_page: OpenPage, address: str):

@@ -18,7 +18,7 @@ from launch.evaluation.records.game_log import LoggedGame
 from launch.evaluation.records.record import ACTIONS, parse_record
 from ntuple import make_rules
 from ntuple.exact.solution import Solution
-from ntuple.exact.solver import LEVELS
+from ntuple.exact.solver import LEVELS, MOST_CELLS
 from ntuple.game.bitboard import Board, decode
 from ntuple.game.rollout import states_of
 
@@ -65,10 +65,11 @@ def load_solution(path: Path, rows: int, columns: int) -> Solution:
     except ValueError as error:
         raise UserError(str(error)) from error
     if (solution.rows, solution.columns) != (rows, columns):
-        raise UserError(
-            f"{path}: a solution of {solution.rows}x{solution.columns}, but the games are of {rows}x{columns}; "
-            f"make one with: muzero2048 solve --board {rows}x{columns} --out FILE"
-        )
+        mend = f"make one with: muzero2048 solve --board {rows}x{columns} --out FILE"
+        if rows * columns > MOST_CELLS:
+            mend = f"a board of more than {MOST_CELLS} cells cannot be solved to the end of the game"
+        found = f"{solution.rows}x{solution.columns}"
+        raise UserError(f"{path}: a solution of {found}, but the games are of {rows}x{columns}; {mend}")
     if solution.until <= LEVELS:
         raise UserError(f"{path}: of a game that ends with {1 << solution.until}; solve again without --until")
     return solution

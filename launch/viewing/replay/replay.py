@@ -24,6 +24,7 @@ from launch.viewing.replay.page import Content, render
 from launch.viewing.replay.summary import Bin, calibrate
 from launch.viewing.replay.views import View, exact_view, spread, view_of
 from ntuple.exact.solution import Solution
+from ntuple.exact.solver import MOST_CELLS
 
 GAMES = 10  # played if --games is not given
 MOST_SHOWN = 20_000  # moves of the games that the page holds, unless the first game has more
@@ -186,6 +187,9 @@ def _prepare_judge(request: Request, rows: int, columns: int) -> Solution | None
     if _is_file(request.judge):
         if words := options.words():
             raise UserError(f"{_for_judge(' '.join(words))}: {path} is a solution and does not search; leave it out")
+        if rows * columns > MOST_CELLS:
+            mend = "give a player that searches: --judge PATH --judge-search expectimax"
+            raise UserError(f"--judge {path}: a board of {rows}x{columns} has no exact solution; {mend}")
         return load_solution(path, rows, columns)
     if request.judge in BASELINES:
         raise UserError(f"--judge {path}: it gives no values; give heuristic, a run, a checkpoint or a solution")

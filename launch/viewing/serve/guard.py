@@ -5,7 +5,7 @@ import json
 import socket
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 MOST_BYTES = 4096  # of the body of a request
 HEADERS = {
@@ -44,7 +44,7 @@ def check_source(headers: Mapping[str, str], host: str) -> None:
     if not (_is_address(named) or named in {"localhost", host.lower(), socket.gethostname().lower()}):
         raise RefusedError(403, f"Host {named!r} is not this server; open the address that the command printed")
     origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+    if origin is not None and _split(origin).netloc.lower() != headers.get("host", "").lower():
         raise RefusedError(403, "the request comes from a page of another site")
     if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
         raise RefusedError(403, "the request comes from a page of another site")
@@ -57,10 +57,15 @@ def is_loopback(host: str) -> bool:
 
 def _host_name(header: str) -> str:
     """Return the name in a Host header, without the port: tunnels change the port."""
+    return (_split(f"//{header}").hostname or "").lower()
+
+
+def _split(address: str) -> SplitResult:
+    """Return the parts of an address; all parts are empty if it cannot be read."""
     try:
-        return (urlsplit(f"//{header}").hostname or "").lower()
+        return urlsplit(address)
     except ValueError:
-        return ""
+        return SplitResult("", "", "", "", "")
 
 
 def _is_address(name: str) -> bool:

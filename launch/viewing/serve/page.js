@@ -28,7 +28,18 @@
     return answer;
   }
 
-  const call = async (path, content) => (await post(path, content)).json();
+  async function call(path, content) {
+    const found = await (await post(path, content)).json();
+    if (found.error) throw new Error(found.error); // something was mistyped
+    return found;
+  }
+
+  // Throw an error of one line if a number was mistyped: the server would refuse it.
+  function checkNumber(input, name) {
+    if (input.checkValidity()) return;
+    const kind = input.step === "any" ? "a number" : "a whole number";
+    throw new Error(`${name}: give ${kind} ${input.max ? `from ${input.min} to ${input.max}` : `of ${input.min} or more`}`);
+  }
 
   // The answer of a player; `progress` is called with the state of the search while it lasts.
   async function ask(question, signal, progress) {
@@ -55,7 +66,8 @@
       this.root = make("section", "side", parent);
       this.makeForm();
       const field = make("div", "field", this.root);
-      this.board = makeBoard(field, (row, column, level) => this.edit(row, column, level));
+      const stroke = () => Number(element("stroke").value);
+      this.board = makeBoard(field, (row, column, level) => this.edit(row, column, level), stroke);
       const numbers = make("p", "numbers", field);
       this.score = make("b", "", make("span", "", numbers, "score"));
       this.count = make("b", "", make("span", "", numbers, "moves"));
@@ -72,11 +84,13 @@
       this.queue = []; // what the player says of the board that is shown, and its next moves
       this.history = [];
       this.request = null;
+      this.player = ""; // the name that the player gave itself
       this.doing = Promise.resolve(); // moves by hand, one after another
     }
 
     makeForm() {
       const form = make("form", "player row", this.root);
+      form.noValidate = true;
       form.addEventListener("submit", (event) => event.preventDefault());
       const field = (name, input, text, parent = form) => {
         const label = make("label", "", parent, `${text} `);
@@ -101,6 +115,7 @@
 
     // Offer the players of the board; keep the one that was chosen if it is among them.
     offer(preferred) {
+      this.player = "";
       const before = this.agent.value || preferred;
       const able = listing.agents.filter(({ board }) => board === null || board === chosen.board);
       this.agent.replaceChildren(...able.map(({ id }) => new Option(id, id)));
@@ -122,12 +137,23 @@
       if (this.counts !== counts) this.number.value = "";
       this.counts = counts;
       this.numberText.textContent = `${counts} `;
+      this.number.max = search?.most ?? "";
       this.number.parentElement.hidden = !counts;
       this.seconds.parentElement.hidden = !["expectimax", "mcts"].includes(search?.name);
       this.more.hidden = !counts;
     }
 
+    // Give the parts names of their own, so that two players can be told apart.
+    setName(name) {
+      this.name = name;
+      if (name) this.root.setAttribute("aria-label", name);
+      else this.root.removeAttribute("aria-label");
+      this.board.setName(name ? `board of ${name}` : "board");
+    }
+
     changed(name) {
+      this.player = "";
+      element("trouble").textContent = "";
       if (name === "agent") { this.overrides.value = ""; this.offerSearches(); }
       if (name === "search") this.offerSearches();
       this.stop("");
@@ -137,7 +163,10 @@
     }
 
     question(state, count) {
-      const is = (input) => !input.closest("[hidden]") && input.value !== "";
+      const isShown = (input) => !input.closest("[hidden]");
+      const is = (input) => isShown(input) && input.value !== "";
+      if (isShown(this.number)) checkNumber(this.number, this.counts);
+      if (isShown(this.seconds)) checkNumber(this.seconds, "seconds a move");
       const words = is(this.overrides) ? [this.overrides.value] : [];
       if (is(this.seconds)) words.push(`search.seconds=${this.seconds.value}`);
       return {
@@ -188,7 +217,7 @@
       this.request?.abort();
       this.request = null;
       this.stopButton.hidden = true;
-      this.say(text);
+      this.say(text || this.player);
     }
 
     // Ask the player about the board that is shown if nothing is known of it, and if the advice is on.
@@ -198,12 +227,18 @@
 
     // Ask for `count` more moves after those that are known.
     async fetch(count) {
-      const request = (this.request = new AbortController());
       const last = this.queue.at(-1);
       const state = last ? { position: last.after.position, moves: this.state.moves + this.queue.length } : this.state;
-      const began = performance.now();
+      let question;
       try {
-        const answer = await ask(this.question(state, count), request.signal, ({ state: name, seconds }) => {
+        question = this.question(state, count);
+      } catch (error) {
+        trouble(error);
+        return;
+      }
+      const request = (this.request = new AbortController()), began = performance.now();
+      try {
+        const answer = await ask(question, request.signal, ({ state: name, seconds }) => {
           if (this.request !== request || performance.now() - began < 400) return;
           this.say(`${name} ${seconds.toFixed(1)} s`);
           this.stopButton.hidden = false;
@@ -211,7 +246,8 @@
         if (this.request !== request) return;
         this.request = null;
         this.stopButton.hidden = true;
-        this.say(answer.name);
+        this.player = answer.name;
+        this.say(this.player);
         this.queue.push(...answer.steps);
         if (this.queue.length === answer.steps.length) this.drawAdvice();
       } catch (error) {
@@ -313,7 +349,7 @@
     const now = performance.now();
     if (playing && now - spokenAt < SPOKEN_MS) return;
     spokenAt = now;
-    const who = sides.length > 1 ? `player ${sides.indexOf(side) + 1}: ` : "";
+    const who = side.name ? `${side.name}: ` : "";
     const gain = reward === null ? "" : `, plus ${reward}`;
     const end = side.state.over ? ", the game is over" : "";
     element("live").textContent = `${who}${what}${gain}, score ${side.state.score}${end}. ${inWords(side.state.levels)}`;
@@ -322,6 +358,7 @@
   async function begin() {
     pause();
     try {
+      checkNumber(element("seed"), "seed");
       const board = element("board").value, seed = Number(element("seed").value);
       const found = await call("/api/new", { board, seed });
       element("trouble").textContent = "";
@@ -405,6 +442,7 @@
 
   function setEditing(on) {
     element("edit").setAttribute("aria-pressed", String(on));
+    element("strokes").hidden = !on;
     for (const side of sides) side.board.setEditing(on);
   }
 
@@ -439,6 +477,7 @@
       side.refresh();
       side.board.setEditing(isEditing());
     }
+    sides.forEach((side, i) => side.setName(sides.length > 1 ? `player ${i + 1}` : ""));
     activate(0);
   }
 

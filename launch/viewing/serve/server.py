@@ -10,7 +10,11 @@
 | POST /api/ask | what a player says of a board, and its next moves: a stream of events, see `_events` |
 
 The page holds the game and sends the board with each request. The server keeps the loaded players, and nothing of the
-games. A refusal has a status from 400 on and a JSON object with `error`, one line.
+games.
+
+What a person can mistype on the page is answered with status 200 and `error`, one line, because a browser reports other
+statuses on its console: a position in /api/position, the options of a search in /api/ask. Every other request that the
+page does not send is refused with a status from 400 on, and a JSON object with `error`. The page itself checks numbers.
 """
 
 import asyncio
@@ -36,7 +40,8 @@ from launch.evaluation.search_options import Options
 from launch.viewing import BOARD_SCRIPT, BOARD_STYLE, game
 from launch.viewing.agent_process import SEEDS
 from launch.viewing.agents import Agents, BusyError, Ticket, read_error
-from launch.viewing.catalogue import Catalogue
+from launch.viewing.catalogue import MOST, PLIES, SIMULATIONS, Catalogue, NotOfferedError
+from launch.viewing.serve.connections import BoundedConnection
 from launch.viewing.serve.guard import HEADERS, MOST_BYTES, Fields, RefusedError, check_source, is_loopback
 
 HERE = Path(__file__).parent
@@ -53,6 +58,7 @@ MOST_COUNT = 120  # moves in one answer
 MOST_WORD = 200  # characters of a name or a position
 MOST_OVERRIDES = 600  # characters of the search.key=value words
 BODY_SECONDS = 5.0  # for the body of a request to arrive
+EVENTS = "text/event-stream"
 REPORT_SECONDS = 0.25  # between two reports of a search that lasts
 
 Handler = Callable[[Request, Fields], Awaitable[Response]]
@@ -141,9 +147,12 @@ class Site:
         return JSONResponse(game.describe(game.open_game(rows, columns, seed)))
 
     async def _position(self, request: Request, fields: Fields) -> Response:
-        levels = parse_position(*_position(fields))
+        position = _position(fields)
         fields.finish()
-        return JSONResponse(game.describe(levels))
+        try:
+            return JSONResponse(game.describe(parse_position(*position)))
+        except UserError as error:
+            return JSONResponse({"error": str(error)})
 
     async def _move(self, request: Request, fields: Fields) -> Response:
         position, action = _position(fields), fields.text("action", MOST_WORD)
@@ -151,24 +160,27 @@ class Site:
         fields.finish()
         if action not in NAMES:
             raise RefusedError(400, f"action must be one of {', '.join(NAMES)}")
-        step = game.make_move(parse_position(*position), action, seed, moves)
-        found = {"reward": step.reward, "spawn": step.spawn._asdict(), "after": game.describe(step.levels)}
-        return JSONResponse(found)
+        return JSONResponse(game.make_move(parse_position(*position), action, seed, moves).to_json())
 
     async def _ask(self, request: Request, fields: Fields) -> Response:
         text, rows, columns = _position(fields)
         name = fields.text("agent", MOST_WORD)
         options = Options(
             search=fields.text("search", MOST_WORD, "") or None,
-            simulations=fields.optional_number("simulations", 1, 10**6),
-            plies=fields.optional_number("plies", 1, 100),
+            simulations=fields.optional_number(SIMULATIONS, 1, MOST[SIMULATIONS]),
+            plies=fields.optional_number(PLIES, 1, MOST[PLIES]),
             overrides=tuple(fields.text("overrides", MOST_OVERRIDES, "").split()),
         )
         question = {"board": f"{rows}x{columns}", "position": text, "seed": _seed(fields), "moves": _moves(fields)}
         question["count"] = fields.number("count", 0, MOST_COUNT)
         fields.finish()
         parse_position(text, rows, columns)
-        choice = await asyncio.to_thread(self._catalogue.choose, name, f"{rows}x{columns}", options)
+        try:
+            choice = await asyncio.to_thread(self._catalogue.choose, name, f"{rows}x{columns}", options)
+        except NotOfferedError:
+            raise
+        except UserError as error:
+            return Response(_event("error", {"error": str(error)}), media_type=EVENTS)
         ticket = Ticket()
         # A task of its own: the stream is cancelled when the page goes away, and this task then ends the search.
         task = asyncio.create_task(self._agents.ask(choice, question, ticket))
@@ -176,7 +188,7 @@ class Site:
         await asyncio.sleep(0)
         if task.done() and isinstance(error := task.exception(), BusyError):
             raise RefusedError(429, str(error))
-        return StreamingResponse(_events(task, ticket), media_type="text/event-stream")
+        return StreamingResponse(_events(task, ticket), media_type=EVENTS)
 
 
 async def _events(task: "asyncio.Task[dict[str, Any]]", ticket: Ticket) -> AsyncIterator[str]:
@@ -273,6 +285,12 @@ def serve(words: Sequence[str], runs_folder: Path, host: str, port: int) -> None
 def make_server(site: Site) -> uvicorn.Server:
     """Return the server of a site; a stop does not wait for answers under way."""
     config = uvicorn.Config(
-        site.app(), ws="none", log_level="critical", access_log=False, server_header=False, timeout_graceful_shutdown=0
+        site.app(),
+        http=BoundedConnection,
+        ws="none",
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=0,
     )
     return uvicorn.Server(config)

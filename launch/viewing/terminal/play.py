@@ -17,6 +17,7 @@ from launch.run import checkpoints
 from launch.viewing.agents import Agent
 from launch.viewing.catalogue import Choice
 from launch.viewing.terminal.played_game import PlayedGame
+from launch.viewing.terminal.text import moves_text
 
 SHORT_SEEDS = 10**6  # a seed that is drawn is short enough to type
 
@@ -93,7 +94,7 @@ def summary(game: PlayedGame, path: str | None, board: str | None) -> str:
     state = game.state
     words = ["muzero2048", "play", *([path] if path else []), *(["--board", board] if board else [])]
     return (
-        f"score {state.score:,}, {state.moves:,} moves, largest tile {2 ** int(state.levels.max()):,}"
+        f"score {state.score:,}, {moves_text(state.moves)}, largest tile {2 ** int(state.levels.max()):,}"
         f"{', the game is over' if game.is_over else ''}\n"
         f"the same spawns again: {shlex.join([*words, '--seed', str(game.seed)])}"
     )

@@ -14,6 +14,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.events import Resize
+from textual.geometry import Size
 from textual.widget import Widget
 from textual.widgets import Static
 from textual.worker import Worker
@@ -22,7 +23,7 @@ from launch.errors import UserError
 from launch.viewing.agent_process import SEEDS
 from launch.viewing.agents import Agent, Ticket
 from launch.viewing.terminal.played_game import PlayedGame
-from launch.viewing.terminal.text import ACCENT, CELLS, SOFT, advice_text, board_size, board_text
+from launch.viewing.terminal.text import ACCENT, CELLS, SOFT, advice_text, board_size, board_text, moves_text
 
 SPEEDS = (0.5, 1, 2, 5, 10, 30, 60, math.inf)  # moves a second
 SPEED = 3  # place in SPEEDS of the first speed
@@ -47,7 +48,7 @@ class Terminal(App[None]):
     TITLE = "muzero2048 play"
     ENABLE_COMMAND_PALETTE = False
     CSS = f"""
-    Screen {{ padding: 0 1; background: #16191d; color: #d5d9df; }}
+    Screen {{ padding: 0 1; background: #16191d; color: #d5d9df; scrollbar-size: 0 0; }}
     Static {{ height: auto; }}
     #field {{ layout: horizontal; height: auto; }}
     #field.narrow {{ layout: vertical; }}
@@ -107,7 +108,7 @@ class Terminal(App[None]):
 
     def on_resize(self, event: Resize) -> None:
         """Draw anew, with cells that fit."""
-        self._show()
+        self._show(event.size)
 
     async def on_unmount(self) -> None:
         """End the process of the player, whatever it does."""
@@ -193,8 +194,9 @@ class Terminal(App[None]):
         reward = self.game.move(name)
         self._say(f"{name}, plus {reward:,}")
         if self.game.is_over:
-            score, moves = self.game.state.score, self.game.state.moves
-            self._say(f"the game is over: score {score:,} in {moves:,} moves; u takes back, r opens a new game")
+            state = self.game.state
+            found = f"score {state.score:,} in {moves_text(state.moves)}"
+            self._say(f"the game is over: {found}; u takes back, r opens a new game")
 
     async def _step(self) -> None:
         if not self.game.is_over and await self._know(0):
@@ -288,14 +290,16 @@ class Terminal(App[None]):
     def _say(self, text: str, is_bad: bool = False) -> None:
         self._said, self._is_bad = text, is_bad
 
-    def _show(self) -> None:
+    def _show(self, size: Size | None = None) -> None:
+        """Draw everything; `size` of the terminal after a change, which `self.size` does not have yet."""
         if not self.is_running or not self.query("#keys"):
             return
         game, state = self.game, self.game.state
         name = f" · {self._agent_name}" if self._agent_name else ""
         title = f" · {game.rows}x{game.columns} · seed {game.seed}{name}"
         self._draw("title", Text.assemble(("muzero2048", "bold"), (title, SOFT)))
-        width, height = self.size.width - 2, self.size.height - OTHER_LINES
+        width, height = size or self.size
+        width, height = width - 2, height - OTHER_LINES
         is_shown = self.agent is not None and self.is_advising
         sizes = [(cell, *board_size(game.rows, game.columns, cell)) for cell in CELLS]
         fitting = [one for one in sizes if one[1] + 2 + ADVICE_WIDTH * is_shown <= width and one[2] <= height]

@@ -166,5 +166,12 @@ def bar(share: float, width: int) -> str:
 
 
 def number(value: float) -> str:
-    """Return a value in points, with at most one decimal, and none from 1000 on."""
-    return f"{value:,.1f}".removesuffix(".0") if abs(value) < 1000 else f"{value:,.0f}"
+    """Return a value in points: with at most two decimals below 100, one below 1000, none above."""
+    decimals = 2 if abs(value) < 100 else 1 if abs(value) < 1000 else 0
+    text = f"{value:z,.{decimals}f}"  # z: no -0
+    return text.rstrip("0").rstrip(".") if decimals else text
+
+
+def moves_text(count: int) -> str:
+    """Return a number of moves in words."""
+    return f"{count:,} move{'' if count == 1 else 's'}"

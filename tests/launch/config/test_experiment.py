@@ -3,7 +3,14 @@ from pathlib import Path
 import pytest
 from toy import ToyConfig
 
-from launch.config.experiment import Experiment, RunConfig, changes, load_experiment, warn_without_effect
+from launch.config.experiment import (
+    Experiment,
+    RunConfig,
+    changes,
+    load_experiment,
+    override_settings,
+    warn_without_effect,
+)
 from launch.errors import UserError
 
 
@@ -33,6 +40,35 @@ def test_changes_name_the_keys_that_differ(toy_yaml: Path):
     old, new = load_experiment(toy_yaml), load_experiment(toy_yaml, ["toy.env_steps=200", "run.seed=1"])
     assert changes(old, new) == ["run.seed: 0 -> 1", "toy.env_steps: 100 -> 200"]
     assert changes(old, old) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["${oc.env:SECRET}", '"\\u0024{oc.env:SECRET}"', "[1, '${oc.env:SECRET}']", "${toy.rate}"]
+)
+@pytest.mark.parametrize("place", ["override", "file", "base", "search"])
+def test_a_value_reads_neither_the_environment_nor_another_key(
+    tmp_path: Path, toy_yaml: Path, monkeypatch: pytest.MonkeyPatch, text: str, place: str
+):
+    monkeypatch.setenv("SECRET", "1234")
+    (tmp_path / "other.yaml").write_text(f"run:\n  seed: {text}\n")
+    if place == "base":
+        toy_yaml.write_text("base: other.yaml\nlearner: toy\n")
+    read = {
+        "override": lambda: load_experiment(toy_yaml, [f"run.seed={text}"]),
+        "file": lambda: load_experiment(tmp_path / "other.yaml"),
+        "base": lambda: load_experiment(toy_yaml),
+        "search": lambda: override_settings("run", RunConfig("one", "toys"), [f"run.seed={text}"], "options"),
+    }
+    with pytest.raises(UserError, match=r"seed: \$\{...\} is not allowed; write the value itself") as error:
+        read[place]()
+    assert "1234" not in str(error.value)
+
+
+def test_the_base_of_a_file_is_not_named_by_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SECRET", "1234")
+    (tmp_path / "one.yaml").write_text("base: ${oc.env:SECRET}\nlearner: toy\n")
+    with pytest.raises(UserError, match=r"base: \$\{...\} is not allowed"):
+        load_experiment(tmp_path / "one.yaml")
 
 
 @pytest.mark.parametrize(

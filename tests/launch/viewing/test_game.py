@@ -1,4 +1,4 @@
-"""The game of the page against the rules and the random numbers in plain Python."""
+"""The game of `serve` and `play` against the rules and the random numbers in plain Python."""
 
 import numpy as np
 import pytest

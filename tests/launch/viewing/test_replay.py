@@ -398,6 +398,10 @@ def test_a_game_without_moves_and_one_that_stops():
         ("{f}/2x3.txt --judge greedy", "--judge greedy: it gives no values"),
         ("{f}/2x3.txt --judge nowhere", "--judge: there is no nowhere"),
         ("{f}/2x3.txt --judge {f}/2x2.solution", "a solution of 2x2, but the games are of 2x3"),
+        (
+            "greedy --judge {f}/2x2.solution",
+            "4x4 has no exact solution; give a player that searches: --judge PATH --jud",
+        ),
         ("{f}/2x3.txt --judge {f}/2x3.txt", "2x3.txt"),
         ("{f}/2x3.txt --judge {f}/2x3.solution --judge-plies 2", "is a solution and does not search"),
         ("{f}/2x3.txt --judge heuristic --judge-search mcts", "leave out --judge-search mcts"),

@@ -1,7 +1,9 @@
 """The routes of the page: what they answer, whom they refuse, and that no request stops the server."""
 
+import contextlib
 import http.client
 import json
+import math
 import multiprocessing
 import os
 import re
@@ -20,8 +22,10 @@ from reference import positions, rules
 from launch.cli import main
 from launch.evaluation.boards.analyse import NAMES
 from launch.viewing import BOARD_SCRIPT, agents
+from launch.viewing.serve import connections
 from launch.viewing.serve.guard import is_loopback
 from launch.viewing.serve.server import FILES, HERE
+from launch.viewing.terminal.screen import SPEED, SPEEDS
 from tests.launch.viewing.conftest import Client
 from tests.launch.viewing.test_game import spawned
 
@@ -48,6 +52,13 @@ def test_the_page_needs_nothing_from_elsewhere(client: Client):
         "/board.js",
         "/page.js",
     ]
+
+
+def test_the_page_and_the_terminal_have_the_same_speeds():
+    script, page = (HERE / "page.js").read_text(), (HERE / "page.html").read_text()
+    (speeds,) = re.findall(r"const SPEEDS = \[(.*)\];", script)
+    assert tuple(math.inf if one == "Infinity" else float(one) for one in speeds.split(", ")) == SPEEDS
+    assert f'id="speed" min="0" max="{len(SPEEDS) - 1}" value="{SPEED}"' in page
 
 
 def test_the_board_and_its_bars_need_no_server():
@@ -126,6 +137,7 @@ REFUSED = {
     "a strange host": (403, POST | {"headers": JSON | {"Host": "[::1"}}),
     "another site": (403, POST | {"headers": JSON | {"Origin": "https://attacker.example"}}),
     "a page without a site": (403, POST | {"headers": JSON | {"Origin": "null"}}),
+    "a strange site": (403, POST | {"headers": JSON | {"Origin": "http://[::1"}}),
     "another port": (403, POST | {"headers": JSON | {"Origin": "http://127.0.0.1:1"}}),
     "a frame": (403, {"method": "GET", "path": "/", "headers": {"Sec-Fetch-Site": "cross-site"}}),
     "another server of this machine": (403, {"method": "GET", "path": "/", "headers": {"Sec-Fetch-Site": "same-site"}}),
@@ -148,10 +160,6 @@ REFUSED = {
     "a whole path": (422, ask(agent="/etc/passwd")),
     "a path through a run": (422, ask(agent="tiny/../tiny")),
     "a board that the run does not play": (422, ask(board="2x2", position="2 2 / 2 2")),
-    "a search that it does not have": (422, ask(search="alphabeta")),
-    "a key that there is not": (422, ask(search="expectimax", overrides="search.pleis=3")),
-    "too deep": (422, ask(search="expectimax", plies=99)),
-    "a player that does not search": (422, ask(agent="random", search="mcts")),
     "many moves": (400, ask(count=10**6)),
     "an illegal move": (422, POST | {"path": "/api/move", "body": json.dumps(
         {"board": "2x3", "position": "2 4 0 / 4 2 0", "seed": 0, "moves": 0, "action": "left"}).encode()}),
@@ -164,6 +172,34 @@ REFUSED = {
     "a file of the machine": (404, {"method": "GET", "path": "/../../../../etc/passwd"}),
     "an encoded path": (404, {"method": "GET", "path": "/%2e%2e/%2e%2e/etc/passwd"}),
 }  # fmt: skip
+
+
+MISTYPED = {
+    "no position": ("/api/position", {"position": "a b c / d e f"}, "row 1, column 1 is 'a'"),
+    "a position of another board": ("/api/position", {"position": "2 2 / 2 2"}, "row 1 has 2 cells; give 3"),
+    "a search that it does not have": ("/api/ask", {"search": "alphabeta"}, "Invalid value 'alphabeta'"),
+    "a key that there is not": ("/api/ask", {"search": "expectimax", "overrides": "search.pleis=3"}, "mean: 'plies'?"),
+    "too deep": ("/api/ask", {"search": "expectimax", "plies": 99}, "search.plies is 99; give 1 to"),
+    "a player that does not search": ("/api/ask", {"agent": "random", "search": "mcts"}, "random does not search"),
+    "a variable of the environment": (
+        "/api/ask", {"search": "expectimax", "overrides": "search.seconds=${oc.env:SECRET}"}, "${...} is not allowed"),
+    "a variable in another notation": (
+        "/api/ask", {"search": "mcts", "overrides": 'search.c="\\u0024{oc.env:SECRET}"'}, "${...} is not allowed"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MISTYPED)
+def test_what_a_person_can_mistype_is_answered_in_one_line(client: Client, monkeypatch: pytest.MonkeyPatch, name: str):
+    """With status 200: a browser would report another one on its console. No variable of the environment is read."""
+    monkeypatch.setenv("SECRET", "the-secret")
+    path, typed, line = MISTYPED[name]
+    if path == "/api/position":
+        said = client.post(path, board="2x3", **typed)["error"]
+    else:
+        said = client.post(path, **START | {"count": 1} | typed)["error"]["error"]  # of the event `error`
+    assert line in said
+    assert "\n" not in said
+    assert "the-secret" not in said
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -216,6 +252,65 @@ def test_fifty_pages_at_once_are_served_or_told_to_wait(client: Client, monkeypa
     assert 200 in found
     assert len(multiprocessing.active_children()) <= agents.MOST_AGENTS
     assert client.post("/api/ask", **START, count=1)["name"] == "tiny, 1ply"
+
+
+HALF = b"POST /api/new HTTP/1.1\r\nHost: 127.0.0.1\r\nX-"
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Return whether the server closes a connection before it sends anything, within ten seconds."""
+    connection.settimeout(10)
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_a_connection_without_a_request_is_closed(client: Client, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 0.3)
+    with socket.create_connection(("127.0.0.1", client.port)) as connection:
+        assert is_closed(connection)
+
+
+@pytest.mark.parametrize("sent", [b"G", HALF])
+def test_a_header_that_goes_on_without_end_is_cut_off(client: Client, monkeypatch: pytest.MonkeyPatch, sent: bytes):
+    """A byte every now and then does not give it more time."""
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 0.3)
+
+    def send_on(connection: socket.socket) -> None:
+        for byte in [sent, *[b"x"] * 100]:
+            connection.sendall(byte)
+            time.sleep(0.05)
+
+    with (
+        socket.create_connection(("127.0.0.1", client.port)) as connection,
+        pytest.raises(OSError, match=r"reset|[Pp]ipe"),
+    ):
+        send_on(connection)
+
+
+def test_the_second_request_of_a_connection_ends_too(client: Client, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 0.3)
+    connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=10)
+    for _ in range(2):
+        connection.request("POST", "/api/new", POST["body"], JSON)  # type: ignore[arg-type]
+        assert connection.getresponse().read()
+    connection.sock.sendall(HALF)
+    assert is_closed(connection.sock)
+    connection.close()
+
+
+def test_half_requests_keep_nobody_out(client: Client, monkeypatch: pytest.MonkeyPatch):
+    """Of more connections than the server takes, those that have waited longest are closed."""
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 5)
+    with contextlib.ExitStack() as stack:
+        half = [stack.enter_context(socket.create_connection(("127.0.0.1", client.port))) for _ in range(20)]
+        for connection in half:
+            connection.sendall(HALF)
+        assert client.send(**POST)[0] == 200
+        assert all(map(is_closed, half[:15]))
+        half[-1].sendall(b"a: 1\r\nConnection: close\r\n\r\n")
+        assert half[-1].recv(12) == b"HTTP/1.1 415"  # the last ones are still served
 
 
 def begin_long_search(port: int) -> http.client.HTTPConnection:

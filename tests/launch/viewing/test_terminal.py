@@ -24,13 +24,14 @@ from launch.errors import UserError
 from launch.evaluation.boards.analyse import NAMES
 from launch.evaluation.loading import LoadedPlayer, load_player
 from launch.evaluation.search_options import Options
+from launch.viewing import agent_process
 from launch.viewing.agent_process import answer, run_agent
 from launch.viewing.agents import Agent, Ticket
 from launch.viewing.catalogue import Choice
 from launch.viewing.terminal.play import choose, summary
 from launch.viewing.terminal.played_game import PlayedGame
 from launch.viewing.terminal.screen import Terminal
-from launch.viewing.terminal.text import CELLS, advice_text, bar, board_size, board_text, scale_of
+from launch.viewing.terminal.text import CELLS, advice_text, bar, board_size, board_text, number, scale_of
 
 KEYS = {"up": "up", "w": "up", "right": "right", "d": "right", "down": "down", "s": "down", "left": "left", "a": "left"}
 ROOT = Path(__file__).parents[3]
@@ -91,8 +92,8 @@ def test_twenty_moves_by_keys_and_back():
 
     async def keys(pilot: Pilot[None], app: Terminal) -> None:
         board: rules.Board = ((0,) * columns,) * rows
-        for number in range(2):
-            board = rules.spawn(board, splitmix.Spawns(splitmix.stream(seed, number)).draw(board))
+        for drawn in range(2):
+            board = rules.spawn(board, splitmix.Spawns(splitmix.stream(seed, drawn)).draw(board))
         score, history = 0, []
         for moves in range(20):
             assert positions.as_board(app.game.state.levels) == board
@@ -311,6 +312,46 @@ def test_the_board_and_the_advice_fit_an_ordinary_terminal():
     drive(keys, PlayedGame(4, 4, 3), lambda: Here(load_player("greedy", Options())))
 
 
+def test_the_layout_is_that_of_the_new_size():
+    """Wide enough for the advice beside the board, too narrow, and wide again."""
+
+    async def keys(pilot: Pilot[None], app: Terminal) -> None:
+        await until(pilot, lambda: bool(app.known))
+        for width, height in ((50, 30), (100, 40), (40, 24), (80, 24)):
+            await pilot.resize_terminal(width, height)
+            await pilot.pause()
+            board, advice = app.query_one("#board").region, app.query_one("#advice").region
+            is_beside = advice.x > board.x
+            assert (is_beside, board.width) == (width >= 80, 49 if height == 40 else 33), (width, height)
+            assert max(board.right, advice.right) <= width
+
+    drive(keys, PlayedGame(4, 4, 3), lambda: Here(load_player("greedy", Options())))
+
+
+def test_in_a_narrow_terminal_each_line_of_the_advice_is_one_line():
+    """Also where board and advice are higher than the terminal: no scroll bar takes columns."""
+
+    async def keys(pilot: Pilot[None], app: Terminal) -> None:
+        await until(pilot, lambda: bool(app.known))
+        await pilot.pause()
+        lines = shown(app, "advice").splitlines()
+        assert max(map(len, lines[:9])) == 48
+        assert app.query_one("#advice").region.height == len(lines)
+
+    drive(keys, PlayedGame(4, 4, 3), lambda: Here(load_player("greedy", Options())), size=(50, 24))
+
+
+def test_numbers_tell_values_apart_and_have_no_sign_of_zero():
+    values = [0.0, -0.001, 21.946, 21.973, -99.5, 123.456, 999.96, 11605.4, -1232.5]
+    assert list(map(number, values)) == ["0", "0", "21.95", "21.97", "-99.5", "123.5", "1,000", "11,605", "-1,232"]
+
+
+def test_one_move_is_no_moves():
+    game = PlayedGame(2, 2, 3)
+    game.move(game.legal[0])
+    assert ", 1 move, " in summary(game, None, "2x2")
+
+
 def test_bars():
     """Of 8 columns, in steps of a half; from 0 where that shows differences, else from a little below the lowest."""
     assert [bar(share, 8) for share in (-1.0, 0.0, 1 / 16, 0.5, 1.0, 2.0)] == ["", "", "╸", "━" * 4, "━" * 8, "━" * 8]
@@ -407,6 +448,30 @@ def test_in_a_terminal_a_player_in_its_process_plays_a_game():
     assert "the same spawns again: muzero2048 play random --board 2x2 --seed 3" in text
     assert re.search(r"score [\d,]+, \d+ moves, largest tile \d+, the game is over", text)
     assert "Traceback" not in text
+
+
+def test_a_player_is_compiled_before_it_is_loaded(monkeypatch: pytest.MonkeyPatch):
+    """So that the first search is not shown with the time of compiling; the search of the empty board is short."""
+    happened: list[Any] = []
+
+    def advise(self: LoadedPlayer, board: Any, seed: int = 0) -> None:
+        happened.append(np.asarray(board).tolist())
+
+    monkeypatch.setattr(LoadedPlayer, "advise", advise)
+    monkeypatch.setattr(agent_process, "_send", lambda connection, message: happened.append(message))
+    ours, theirs = multiprocessing.Pipe()
+    ours.close()  # no question comes
+    run_agent(theirs, Choice("heuristic", "2x3", Options(plies=4)))
+    assert happened == [[[0, 0, 0], [0, 0, 0]], {"name": "heuristic, expectimax-p4"}]
+    theirs.close()
+
+
+@pytest.mark.parametrize("search", ["expectimax", "mcts"])
+def test_compiling_does_not_search_until_a_time_limit(search: str, runs: Path):
+    player = load_player(runs / "tiny", Options(search, overrides=("search.seconds=60",)))
+    began = time.monotonic()
+    agent_process._compile(player)
+    assert time.monotonic() - began < 60
 
 
 def test_what_a_process_prints_goes_to_the_log(tmp_path: Path):
