@@ -24,16 +24,16 @@ def whole_number(value: Any) -> int | None:
 
 def board_sides(rows: Any, columns: Any) -> tuple[int, int]:
     """Return the sides of a board, each 2 to 4."""
-    sides = whole_number(rows), whole_number(columns)
-    if sides[0] not in range(2, 5) or sides[1] not in range(2, 5):
+    height, width = whole_number(rows), whole_number(columns)
+    if height is None or width is None or not (2 <= height <= 4 and 2 <= width <= 4):
         raise ValueError(f"a board of {rows!r}x{columns!r}: give rows and columns as whole numbers of 2 to 4")
-    return sides[0], sides[1]
+    return height, width
 
 
 def one_action(action: Any) -> int:
     """Return an action, 0 to 3."""
     number = whole_number(action)
-    if number not in range(NUM_ACTIONS):
+    if number is None or not 0 <= number < NUM_ACTIONS:
         raise ValueError(f"the action is {action!r}; give {ACTIONS}")
     return number
 
