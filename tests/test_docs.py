@@ -1,6 +1,7 @@
 """The pages and the generator of the documentation site. `make docs` builds the site; this file needs no mkdocs."""
 
 import argparse
+import re
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,13 @@ def test_a_name_of_nothing(text: str, mistake: str):
 )
 def test_what_names_something_or_nothing_that_is_checked(text: str):
     assert list(mentions.mistakes_of("a.md", text)) == []
+
+
+def test_pages_load_no_script_of_another_host():
+    """The plugin `offline` adds the address of a script unless the polyfills name one."""
+    [polyfill] = re.findall(r"polyfills: \[(.*)\]", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    assert "iframe-worker" in polyfill
+    assert (ROOT / "docs" / polyfill).is_file()
 
 
 def test_every_link_leads_to_a_file_or_a_name():

@@ -9,13 +9,14 @@ from mkdocs.structure.files import File, Files
 from docs.generator import command_lines, equations, links, mentions, reference
 
 _WRITTEN = {page: path for path, page in links.PAGES.items()}  # pages that are not in the folder docs
+# Weights in the search. A word in a heading counts 1000 times there; in a source file it must count less than a key.
 _BOOSTS = (
-    ("reference/code/", 0.1),
-    ("reference/files/", 0.1),
-    ("reference/keys/", 8.0),
+    ("reference/code/", 0.0005),
+    ("reference/files/", 0.0005),
+    ("reference/keys/", 2.0),
     ("glossary", 4.0),
     ("", 1.0),
-)  # weights in the search
+)
 _ROW, _CODE = re.compile(r"^\|.*", re.M), re.compile(r"`[^`]+`")
 _TABLE_AFTER_COMMENT = re.compile(r"^(<!--.*-->)\n(?=\|)", re.M)  # GitHub needs no empty line there
 
