@@ -80,7 +80,7 @@ bench: $(READY)
 # The message that is switched off is about a later version of mkdocs.
 docs: $(VENV)/docs-ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
-	@echo "open site/index.html; with its search: $(BIN)/python -m http.server --directory site"
+	@echo "open site/index.html"
 
 $(VENV)/docs-ready: requirements-docs.lock $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock

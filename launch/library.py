@@ -1,7 +1,8 @@
 """The front door for Python programs: `import muzero2048` finds the functions below (docs/library.md has examples).
 
-A mistake of the caller raises `UserError`, with one line that says what is wrong and how to correct it; arrays of a
-wrong shape or type raise ValueError. Nothing here loads JAX or numba before a player, a network or a solution needs it.
+A mistake of the caller raises `UserError`, with one line that says what is wrong and how to correct it; an argument of
+a wrong type raises TypeError, an array of a wrong shape or type ValueError. Nothing here loads JAX or numba before a
+player, a network or a solution needs it.
 """
 
 import json
@@ -9,6 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from launch.arguments import checked, shown
 from launch.errors import UserError
 from launch.run import tracking
 
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
     from muzero2048.muzero.trained_network import TrainedNetwork
 
 
+@checked
 def load(
     path: str | Path,
     search: str | None = None,
@@ -52,11 +57,23 @@ def load(
     from launch.evaluation.loading import load_player
     from launch.evaluation.search_options import Options
 
-    overrides = tuple(f"search.{key}={json.dumps(value)}" for key, value in (settings or {}).items())
+    overrides = tuple(f"search.{key}={_value_text(key, value)}" for key, value in (settings or {}).items())
     options = Options(search, simulations, model, value, overrides, plies, strength)
     return load_player(path, options, board)
 
 
+def _value_text(key: str, value: Any) -> str:
+    """Return a value of a search's key as the command line writes it."""
+
+    def plainer(part: Any) -> Any:
+        if not hasattr(part, "__array__"):
+            raise TypeError(f"settings: {key} is {shown(value)}; give numbers, True, False, text, or lists of them")
+        return np.asarray(part).tolist()
+
+    return json.dumps(value, default=plainer)
+
+
+@checked
 def load_network(path: str | Path) -> "TrainedNetwork":
     """Load the network of a MuZero run, for values and policies of boards and for searches.
 
@@ -85,6 +102,7 @@ def load_network(path: str | Path) -> "TrainedNetwork":
         raise UserError(f"{checkpoint}: {error}") from error
 
 
+@checked
 def read_metrics(run: str | Path) -> "list[Row]":
     """Return the rows of a run's metrics.jsonl in order; launch/run/metrics.py has names, units and meanings.
 

@@ -7,24 +7,33 @@ of muzero2048 that names launch, whose library.py joins the learners (docs/archi
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from launch.errors import UserError
-    from launch.evaluation.boards.analyse import Advice, Move
-    from launch.evaluation.boards.solve import solve_board
-    from launch.evaluation.loading import LoadedPlayer
-    from launch.evaluation.records.record import GameRecord, judge_record, parse_record, write_record
-    from launch.evaluation.summary import Summary, summarize
-    from launch.library import load, load_network, read_metrics
-    from muzero2048.environments.game_env import Game2048Env
-    from muzero2048.environments.vector_env import Game2048VectorEnv
-    from muzero2048.game.env import Game2048, Transition
-    from muzero2048.muzero.trained_network import NetworkOutput, TrainedNetwork
-    from muzero2048.search.base import Plan
-    from muzero2048.search.config import SearchConfig
-    from ntuple.exact.solution import Solution
-    from ntuple.game.interfaces import Games
-    from ntuple.learning.config import NTupleConfig
-    from ntuple.learning.learner import NTupleLearner
+if TYPE_CHECKING:  # the same names as in _MODULES: tests/test_public_names.py compares them
+    from launch.errors import UserError as UserError
+    from launch.evaluation.boards.analyse import Advice as Advice
+    from launch.evaluation.boards.analyse import Move as Move
+    from launch.evaluation.boards.solve import solve_board as solve_board
+    from launch.evaluation.loading import LoadedPlayer as LoadedPlayer
+    from launch.evaluation.records.record import GameRecord as GameRecord
+    from launch.evaluation.records.record import judge_record as judge_record
+    from launch.evaluation.records.record import parse_record as parse_record
+    from launch.evaluation.records.record import write_record as write_record
+    from launch.evaluation.summary import Summary as Summary
+    from launch.evaluation.summary import summarize as summarize
+    from launch.library import load as load
+    from launch.library import load_network as load_network
+    from launch.library import read_metrics as read_metrics
+    from muzero2048.environments.game_env import Game2048Env as Game2048Env
+    from muzero2048.environments.vector_env import Game2048VectorEnv as Game2048VectorEnv
+    from muzero2048.game.env import Game2048 as Game2048
+    from muzero2048.game.env import Transition as Transition
+    from muzero2048.muzero.trained_network import NetworkOutput as NetworkOutput
+    from muzero2048.muzero.trained_network import TrainedNetwork as TrainedNetwork
+    from muzero2048.search.base import Plan as Plan
+    from muzero2048.search.config import SearchConfig as SearchConfig
+    from ntuple.exact.solution import Solution as Solution
+    from ntuple.game.interfaces import Games as Games
+    from ntuple.learning.config import NTupleConfig as NTupleConfig
+    from ntuple.learning.learner import NTupleLearner as NTupleLearner
 
 _MODULES = {
     "Advice": "launch.evaluation.boards.analyse",
@@ -55,37 +64,14 @@ _MODULES = {
     "write_record": "launch.evaluation.records.record",
 }
 
-__all__ = [
-    "Advice",
-    "Game2048",
-    "Game2048Env",
-    "Game2048VectorEnv",
-    "GameRecord",
-    "Games",
-    "LoadedPlayer",
-    "Move",
-    "NTupleConfig",
-    "NTupleLearner",
-    "NetworkOutput",
-    "Plan",
-    "SearchConfig",
-    "Solution",
-    "Summary",
-    "TrainedNetwork",
-    "Transition",
-    "UserError",
-    "judge_record",
-    "load",
-    "load_network",
-    "parse_record",
-    "read_metrics",
-    "solve_board",
-    "summarize",
-    "write_record",
-]
+__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

@@ -1008,6 +1008,20 @@ LIBRARY = (
         ("muzero2048/environments/test_game_env.py",),
     ),
     Mutant(
+        "a-vector-takes-actions-that-are-no-whole-numbers",
+        "muzero2048/environments/checks.py",
+        'if array.dtype.kind not in "iu":',
+        'if array.dtype.kind not in "iufb":',
+        ("muzero2048/environments/test_game_env.py",),
+    ),
+    Mutant(
+        "a-call-from-python-speaks-of-options",
+        "launch/arguments.py",
+        "raise error.in_python() from None",
+        "raise",
+        ("launch/test_library.py",),
+    ),
+    Mutant(
         "advice-on-several-boards-is-that-on-the-first",
         "launch/evaluation/boards/analyse.py",
         "value = float(analysis.value[i, action])",
@@ -1164,6 +1178,20 @@ DOCS = (
         "docs/generator/names.py",
         "return name in definitions(module) or name in _variables(module)",
         "return True",
+        ("test_docs.py",),
+    ),
+    Mutant(
+        "docs-a-file-that-is-named-need-not-exist",
+        "docs/generator/mentions.py",
+        "or (ROOT / path).exists() or",
+        "or True or",
+        ("test_docs.py",),
+    ),
+    Mutant(
+        "docs-a-key-that-is-named-need-not-exist",
+        "docs/generator/mentions.py",
+        "if name in _keys() or",
+        "if True or",
         ("test_docs.py",),
     ),
     Mutant(

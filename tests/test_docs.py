@@ -1,11 +1,12 @@
 """The pages and the generator of the documentation site. `make docs` builds the site; this file needs no mkdocs."""
 
 import argparse
+import re
 from pathlib import Path
 
 import pytest
 
-from docs.generator import command_lines, links, names, reference, searches
+from docs.generator import command_lines, links, mentions, names, reference, searches
 from launch.cli import make_parser
 from launch.config.describe import learner_keys
 from launch.learners.registry import LEARNERS
@@ -34,6 +35,7 @@ def test_every_command_of_the_pages_can_be_read():
         ("muzero2048 status &", ["status"]),
         ("muzero2048 train a.yaml \\\n    run.seed=1", ["train", "a.yaml", "run.seed=1"]),
         ("    muzero2048 evaluate runs/a search.z=$z", ["evaluate", "runs/a", "search.z=1"]),
+        (".venv/bin/python -m launch status", ["status"]),
         ("muzero2048 evaluate RUN [--simulations N]", ["evaluate", "RUN", "--simulations", "1"]),
         ('muzero2048 moves runs/a --position "2 4 / 0 8"', ["moves", "runs/a", "--position", "2 4 / 0 8"]),
     ],
@@ -82,6 +84,60 @@ def test_a_mistake_in_a_command_line(command: str, mistake: str):
     assert (command_lines.mistake_of(line._replace(is_inline=True)) == "") == (command == "evaluate")
 
 
+@pytest.mark.parametrize("text", ["`make {}`", "```\nA=b make {} | head\n```\n", "`make PYTHON=python3.12 {}`"])
+def test_the_targets_of_make(text: str):
+    for word, mistake in (("demo", ""), ("test-slow", ""), ("frob", "the Makefile has no target frob")):
+        [line] = command_lines.lines_of("a.md", text.format(word))
+        assert command_lines.mistake_of(line) == mistake
+
+
+def test_everything_that_the_pages_name_exists():
+    assert mentions.mistakes() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("launch/nothere.py", "launch/nothere.py"),
+        ("in `launch/nothere.py`, line 3", "launch/nothere.py"),
+        ("(docs/algorithms/none.md).", "docs/algorithms/none.md"),
+        ("`docs/algorithms/none.md`", "docs/algorithms/none.md"),
+        ("```\ncat configs/none.yaml\n```", "configs/none.yaml"),
+        ("ntuple/none.yaml", "ntuple/none.yaml"),
+        ("the folder ntuple/none/.", "ntuple/none/"),
+        ("`ntuple.nosuchkey`", "key ntuple.nosuchkey"),
+        ("`a ntuple.target.nosuchkey=2`", "key ntuple.target.nosuchkey=2"),
+        ("`network.nosuchkey: 3`", "key network.nosuchkey:"),
+        ("`eval/nosuch`", "metric eval/nosuch"),
+    ],
+)
+def test_a_name_of_nothing(text: str, mistake: str):
+    lines = [line.partition(": ")[2] for line in mentions.mistakes_of("a.md", text)]
+    assert lines == [f"there is no {mistake}"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "launch/cli.py, ntuple/td/, ntuple/4x6-tc.yaml",
+        "launch/NAME.py docs/*.md tests/<folder>/a.py configs/{a,b}.yaml",
+        "https://a.org/launch/none.py [a](../launch/none.py) ../ntuple/none.py",
+        "`ntuple.target.method=td` `ntuple.target` `target.method: td` `search.simulations` `search.key=value`",
+        "`ntuple.settings` `ntuple.td.targets.METHODS` `replay.py`",
+        "`eval/score_mean` `eval/reach_<tile>` `runs/none` ntuple.nosuchkey eval/nosuch",
+    ],
+)
+def test_what_names_something_or_nothing_that_is_checked(text: str):
+    assert list(mentions.mistakes_of("a.md", text)) == []
+
+
+def test_pages_load_no_script_of_another_host():
+    """The plugin `offline` adds the address of a script unless the polyfills name one."""
+    [polyfill] = re.findall(r"polyfills: \[(.*)\]", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    assert "iframe-worker" in polyfill
+    assert (ROOT / "docs" / polyfill).is_file()
+
+
 def test_every_link_leads_to_a_file_or_a_name():
     for page, text in PAGES.items():
         for link in links.links_of(page, text):
@@ -117,6 +173,7 @@ def test_a_name_exists(path: str, exists: bool):
         ("[a](../../Makefile)", "[a](../reference/files/Makefile.md)"),
         ("![a](../images/mcts_time.png)", "![a](../images/mcts_time.png)"),
         ("[a](https://x.org/y) [b](#c)", "[a](https://x.org/y) [b](#c)"),
+        ("see docs/algorithms/gumbel.md.", "see [docs/algorithms/gumbel.md](gumbel.md)."),
         ("see docs/train.md.", "see [docs/train.md](../train.md)."),
         ("configs/quick/ntuple.yaml", "[configs/quick/ntuple.yaml](../reference/configs.md#quick-ntuple)"),
         ("`docs/train.md`", "`docs/train.md`"),

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-import muzero2048
 from launch.cli import main
 from launch.config.experiment import load_experiment
 from launch.learners.registry import make_learner
@@ -79,10 +78,3 @@ def test_an_example_runs(number: int, workplace: Path, monkeypatch: pytest.Monke
 def test_an_example_in_jax_runs(number: int, workplace: Path, monkeypatch: pytest.MonkeyPatch, capsys):
     _run(number, workplace, monkeypatch)
     assert capsys.readouterr().out
-
-
-def test_all_public_names_are_there():
-    for name in muzero2048.__all__:
-        assert getattr(muzero2048, name).__name__ == name
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        _ = muzero2048.nothing

@@ -1,9 +1,10 @@
 """Checks the command lines of the pages: the real parser reads each, and each config with its overrides is loaded.
 
-Checked are the lines of code blocks that call muzero2048, and inline code that begins with `muzero2048`. Inline code
-may leave out the arguments of a command.
+Checked are the lines of code blocks that call muzero2048, and inline code that begins with it. `python -m launch` is
+the same command. Inline code may leave out the arguments of a command. The targets of `make` must be in the Makefile.
 """
 
+import functools
 import re
 import shlex
 from collections.abc import Iterator
@@ -18,8 +19,10 @@ from ntuple.settings import keys_of
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
 _LANGUAGES = ("", "sh", "bash", "console")
-_COMMAND = re.compile(r"(?:^|[\s(])(?:\S*/)?muzero2048 ((?:[a-z]|--version).*)")
-_INLINE = re.compile(r"`muzero2048\s+([a-z-][^`]*)`")
+_PROGRAM = r"(?:\S*/)?(muzero2048|python3? -m launch|make)"
+_COMMAND = re.compile(rf"(?:^|[\s(]){_PROGRAM} ((?:[a-z]|--version).*)")
+_INLINE = re.compile(rf"`{_PROGRAM}\s+([a-zA-Z-][^`]*)`")
+_TARGET = re.compile(r"^([a-z][\w-]*):(?!=)", re.M)
 _ENDS = ("|", ">", "<", "&", "&&", "||", ";")  # words of the shell that end a command
 _VALUE = re.compile(r"\$\{?\w+\}?|(?<==)[A-Za-z]$|^[A-Za-z]$")  # a shell variable, or a letter such as N: any value
 _LOADS_CONFIG = ("train", "config")
@@ -32,8 +35,9 @@ class Line(NamedTuple):
 
     page: str  # path from the root of the repository
     number: int  # of the line in the page
-    words: tuple[str, ...]  # after `muzero2048`
+    words: tuple[str, ...]  # after the name of the program
     is_inline: bool = False
+    program: str = "muzero2048"  # or make
 
 
 def lines_of(page: str, text: str) -> Iterator[Line]:
@@ -51,11 +55,16 @@ def lines_of(page: str, text: str) -> Iterator[Line]:
         for line in re.split(r"(?<!\\)\n", block[2]) if block[1] in _LANGUAGES else ():
             found = _COMMAND.search(re.sub(r"(^|\s)#.*", "", line.replace("\\\n", " ")))
             if found and _FORM not in line:
-                yield Line(page, number, tuple(_words(found[1])))
+                yield Line(page, number, tuple(_words(found[2])), program=_program(found[1]))
             number += 1 + line.count("\n")
     prose = _FENCE.sub(lambda block: "\n" * block[0].count("\n"), text)
     for inline in _INLINE.finditer(prose):
-        yield Line(page, prose.count("\n", 0, inline.start()) + 1, tuple(_words(inline[1])), is_inline=True)
+        number = prose.count("\n", 0, inline.start()) + 1
+        yield Line(page, number, tuple(_words(inline[2])), is_inline=True, program=_program(inline[1]))
+
+
+def _program(name: str) -> str:
+    return "make" if name == "make" else "muzero2048"
 
 
 def _words(command: str) -> Iterator[str]:
@@ -71,6 +80,9 @@ def _words(command: str) -> Iterator[str]:
 
 def mistake_of(line: Line) -> str:
     """Return what is wrong with a command line; "": nothing."""
+    if line.program == "make":
+        unknown = [word for word in line.words if "=" not in word and word[0] != "-" and word not in _targets()]
+        return f"the Makefile has no target {' '.join(unknown)}" if unknown else ""
     try:
         arguments = parse(line.words)
         if line.words[0] in _LOADS_CONFIG and (ROOT / line.words[1]).is_file():
@@ -79,6 +91,11 @@ def mistake_of(line: Line) -> str:
     except UserError as error:
         return "" if line.is_inline and _REQUIRED in str(error) else str(error)
     return ""
+
+
+@functools.cache
+def _targets() -> set[str]:
+    return set(_TARGET.findall((ROOT / "Makefile").read_text(encoding="utf-8")))
 
 
 def _check_search_keys(overrides: list[str]) -> None:
@@ -93,4 +110,6 @@ def mistakes() -> list[str]:
     """Return the mistakes in the command lines of all pages, one line for each."""
     lines = [line for page in page_paths() for line in lines_of(page, (ROOT / page).read_text(encoding="utf-8"))]
     found = [(line, mistake_of(line)) for line in lines]
-    return [f"{line.page}:{line.number}: muzero2048 {shlex.join(line.words)}: {text}" for line, text in found if text]
+    return [
+        f"{line.page}:{line.number}: {line.program} {shlex.join(line.words)}: {text}" for line, text in found if text
+    ]

@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: `make docs` calls them through mkdocs.yml. They make pages, links, equations, and check commands."""
+"""Hooks of mkdocs: `make docs` calls them through mkdocs.yml. They make pages, links, equations, and check the text."""
 
 import re
 from typing import Any
@@ -6,10 +6,17 @@ from typing import Any
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
-from docs.generator import command_lines, equations, links, reference
+from docs.generator import command_lines, equations, links, mentions, reference
 
 _WRITTEN = {page: path for path, page in links.PAGES.items()}  # pages that are not in the folder docs
-_BOOSTS = (("reference/code/", 0.1), ("reference/files/", 0.1), ("glossary", 4.0), ("", 1.0))  # weights in the search
+# Weights in the search. A word in a heading counts 1000 times there; in a source file it must count less than a key.
+_BOOSTS = (
+    ("reference/code/", 0.0005),
+    ("reference/files/", 0.0005),
+    ("reference/keys/", 2.0),
+    ("glossary", 4.0),
+    ("", 1.0),
+)
 _ROW, _CODE = re.compile(r"^\|.*", re.M), re.compile(r"`[^`]+`")
 _TABLE_AFTER_COMMENT = re.compile(r"^(<!--.*-->)\n(?=\|)", re.M)  # GitHub needs no empty line there
 
@@ -22,8 +29,8 @@ def on_files(files: Files, config: Any) -> Files:
     except (reference.UndocumentedError, FileNotFoundError) as error:
         raise PluginError(str(error)) from error
     files.append(File.generated(config, "stylesheets/math.ttf", abs_src_path=str(equations.font())))
-    if mistakes := command_lines.mistakes():
-        raise PluginError("commands in the pages that do not work:\n" + "\n".join(mistakes))
+    if mistakes := [*command_lines.mistakes(), *mentions.mistakes()]:
+        raise PluginError("mistakes in the pages:\n" + "\n".join(mistakes))
     return files
 
 

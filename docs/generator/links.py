@@ -23,7 +23,7 @@ CONFIGS_PAGE = "reference/configs.md"
 # Code, a link or an image, or the bare path of a page or a config. Code is skipped: an example of a link is no link.
 _PARTS = re.compile(
     r"^(```.*?^```|    [^\n]*)|(`[^`\n]+`(?!\]\())|(!?)\[((?:[^\[\]]|\[\])*)\]\(([^()\s]+)\)"
-    r"|(?<![\w/])(docs/\w+\.md|configs/[a-z0-9_/-]+\.yaml)",
+    r"|(?<![\w/])(docs/[\w/-]+\.md|configs/[a-z0-9_/-]+\.yaml)",
     re.M | re.S,
 )
 _NAME = re.compile(r"`([A-Za-z_][\w.]*)`")

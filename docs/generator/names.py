@@ -31,20 +31,11 @@ def public_names() -> list[Name]:
 
 
 def _names_of(package: str) -> list[Name]:
-    """Read the names and their modules from the imports under TYPE_CHECKING."""
-    tree = _tree(f"{package}/__init__.py")
-    modules = {
-        alias.name: node.module
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module
-        for alias in node.names
-    }
-    [names] = [
-        ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
-    ]
-    return [Name(package, name, modules[name]) for name in names]
+    """Read the names and their modules from the imports under TYPE_CHECKING, in alphabetical order."""
+    [block] = [node for node in _tree(f"{package}/__init__.py").body if isinstance(node, ast.If)]
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    names = [Name(package, alias.name, str(node.module)) for node in imports for alias in node.names]
+    return sorted(names, key=lambda name: name.name)
 
 
 def undocumented() -> list[str]:

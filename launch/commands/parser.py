@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from launch.config import completion
 from launch.errors import UserError
+from launch.evaluation.search_words import MODELS, SEARCHES, VALUES
 
 if TYPE_CHECKING:
     from launch.evaluation.search_options import Options
 
     Commands = argparse._SubParsersAction["Parser"]
-
-SEARCHES = ("1ply", "expectimax", "mcts", "gumbel", "puct")
 
 
 class Parser(argparse.ArgumentParser):
@@ -67,8 +66,8 @@ def add_search_options(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--strength", type=float, metavar="SCORE", help="mean score at which mcts shall play (docs/search.md)"
     )
-    parser.add_argument("--model", choices=("learned", "simulator"), help="model that the search of a network plans in")
-    parser.add_argument("--value", choices=("network", "ntuple"), help="what evaluates the positions of a tree search")
+    parser.add_argument("--model", choices=MODELS, help="model that the search of a network plans in")
+    parser.add_argument("--value", choices=VALUES, help="what evaluates the positions of a tree search")
 
 
 def search_options(arguments: argparse.Namespace, overrides: Sequence[str]) -> "Options":

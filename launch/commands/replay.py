@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launch.commands.parser import SEARCHES, add_search, search_of_a_path
+from launch.commands.parser import add_search, search_of_a_path
+from launch.evaluation.search_words import SEARCHES
 
 if TYPE_CHECKING:
     from launch.commands.parser import Commands

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from launch.errors import UserError
+from launch.arguments import checked
+from launch.errors import Option, OptionError, UserError
 from launch.evaluation.boards.analyse import Advice, advices_of
 from launch.evaluation.boards.notation import parse_board, parse_position
 from launch.evaluation.search_options import Options, Search, expectimax, resolve
@@ -44,6 +45,7 @@ class LoadedPlayer:
     rows: int  # H
     columns: int  # W
 
+    @checked
     def advise(self, board: Position, seed: int = 0) -> Advice:
         """Return what the player says of a board.
 
@@ -60,6 +62,7 @@ class LoadedPlayer:
         """
         return self.advise_all([board], seed)[0]
 
+    @checked
     def advise_all(self, boards: Sequence[Position] | NDArray[np.integer], seed: int = 0) -> list[Advice]:
         """Return what the player says of each of B boards, in one batch.
 
@@ -79,6 +82,7 @@ class LoadedPlayer:
         analysis = self.player.analyse(batch, np.full(len(batch), seed, np.uint32))
         return advices_of(batch, analysis, self.player.effort_unit)
 
+    @checked
     def play(self, games: int, seed: int = 0) -> Games:
         """Play whole games. Game i depends on (seed, i) alone, so the same call gives the same games.
 
@@ -96,6 +100,7 @@ class LoadedPlayer:
         _check_games(games, seed)
         return self.player.play(games, seed)
 
+    @checked
     def record(self, games: int, seed: int = 0) -> "list[GameRecord]":
         """Play whole games move by move and return their moves.
 
@@ -169,18 +174,20 @@ def load_baseline(name: str, board: str, options: Options) -> tuple[Any, Search 
     rows, columns = parse_board(board)
     if name == HEURISTIC:
         if options.search not in (None, EXPECTIMAX):
-            raise UserError(f"{HEURISTIC} searches by expectimax alone; leave out --search {options.search}")
+            given = Option("search", options.search)
+            raise OptionError(f"{HEURISTIC} searches by expectimax alone; leave out ", given)
         search = expectimax(replace(options, search=EXPECTIMAX), HEURISTIC)
         return ntuple.make_heuristic_player(rows, columns, search.config), search
     if options.words():
-        raise UserError(f"{name} does not search; leave out {' '.join(options.words())}")
+        raise OptionError(f"{name} does not search; leave out ", *options.in_message())
     return getattr(ntuple, BASELINES[name])(ntuple.make_rules(rows, columns), threads=ntuple.available_cores()), None
 
 
 def check_has_board(paths: Sequence[str], board: str | None) -> None:
     """Refuse a board if none of the paths names a player without training."""
     if board and not set(paths) & set(UNTRAINED):
-        raise UserError("--board is for random, greedy and heuristic; a checkpoint holds its own board")
+        mistake = " is for random, greedy and heuristic; a checkpoint holds its own board"
+        raise OptionError(Option("board"), mistake)
 
 
 def play_each(player: Any, rows: int, columns: int, numbers: Iterable[int], seed: int) -> "Iterator[PlayedGame]":

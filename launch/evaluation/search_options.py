@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from launch.config.experiment import Experiment, override_settings
-from launch.errors import UserError
+from launch.errors import Option, OptionError, UserError
+from launch.evaluation.search_words import MODELS, SEARCHES, VALUES
 from launch.evaluation.strength import with_strength
 from launch.learners import registry
 from ntuple.learner_spec import EXPECTIMAX, MCTS, ONE_PLY, TREE, LearnerSpec
@@ -27,6 +28,7 @@ from ntuple.settings import keys_of
 
 HOLDS = {"learned": "a learned model", "network": "a value network", "ntuple": "an n-tuple network"}
 PLACE = "options of the search"  # label used in error messages
+_TREES = (Option("search"), " gumbel or puct")  # in messages
 LONGEST_NAME = 160  # characters; the name is part of a file name. The end of a longer name is replaced by a digest.
 NAMED = {"root", "simulations", "model"}  # fields that `tree_name` writes in a form of their own
 # Fields for the noise in self-play. Evaluation uses no noise, so names leave them out.
@@ -35,7 +37,7 @@ NOISE = {"gumbel_scale", "puct.dirichlet_fraction", "puct.dirichlet_alpha", "puc
 
 @dataclass(frozen=True)
 class Options:
-    """Search options of the command line; None and () for options that are not given."""
+    """Search options of a command or of a call from Python; None and () for options that are not given."""
 
     search: str | None = None  # 1ply, expectimax, mcts, or the root rule of a tree search: gumbel, puct
     simulations: int | None = None
@@ -45,12 +47,32 @@ class Options:
     plies: int | None = None  # depth of expectimax
     strength: float | None = None  # wanted mean score of mcts, points
 
+    def __post_init__(self) -> None:
+        """Refuse a word that no search has."""
+        for name, value, known in (
+            ("search", self.search, SEARCHES),
+            ("model", self.model, MODELS),
+            ("value", self.value, VALUES),
+        ):
+            if value is not None and value not in known:
+                raise OptionError(Option(name), f" is {value}; give one of: {', '.join(known)}")
+
     def words(self) -> list[str]:
         """Return all given options as words of the command line."""
-        named: dict[str, object] = {"search": self.search, "simulations": self.simulations, "plies": self.plies}
-        named |= {"model": self.model, "value": self.value, "strength": self.strength}
-        given = [(f"--{name}", str(value)) for name, value in named.items() if value is not None]
+        given = [(f"--{one.name}", str(one.value)) for one in self._given()]
         return [*(word for pair in given for word in pair), *self.overrides]
+
+    def in_message(self) -> list[Option | str]:
+        """Return all given options as parts of a message, with blanks between them."""
+        given: list[Option | str] = [*self._given(), *self.overrides]
+        spaced: list[Option | str] = []
+        for one in given:
+            spaced += [" ", one]
+        return spaced[1:]
+
+    def _given(self) -> list[Option]:
+        names = ("search", "simulations", "plies", "model", "value", "strength")
+        return [Option(name, value) for name in names if (value := getattr(self, name)) is not None]
 
     def assignments(self) -> list[str]:
         """Return the options as overrides of a search config.
@@ -98,29 +120,34 @@ def resolve(experiment: Experiment, options: Options, place: Path) -> Search:
     """
     able = registry.spec_of(experiment.learner)
     if options.strength is not None and options.search != MCTS:
-        raise UserError(f"{place}: --strength {options.strength:g} is of mcts; add --search {MCTS}")
+        raise OptionError(
+            f"{place}: ", Option("strength", options.strength), " is of mcts; add ", Option("search", MCTS)
+        )
     if options.search == EXPECTIMAX:
         if EXPECTIMAX not in able.players:
-            raise UserError(f"{place}: {experiment.learner} has no expectimax; give --search gumbel or puct")
+            raise OptionError(f"{place}: {experiment.learner} has no expectimax; give ", *_TREES)
         if given := [word for word in options.overrides if word.startswith("search.heuristic")]:
             raise UserError(f"{place}: a network values its boards; leave out {' '.join(given)}")
         if able.value == "network":
             return _network_expectimax(able, experiment, options, place)
         return expectimax(options, place)
     if options.plies is not None:
-        raise UserError(f"{place}: --plies {options.plies} is of expectimax; add --search {EXPECTIMAX}")
+        raise OptionError(
+            f"{place}: ", Option("plies", options.plies), " is of expectimax; add ", Option("search", EXPECTIMAX)
+        )
     if options.search == MCTS:
         if MCTS not in able.players:
-            raise UserError(f"{place}: mcts searches over n-tuple values; give --search gumbel or puct")
+            raise OptionError(f"{place}: mcts searches over n-tuple values; give ", *_TREES)
         return _mcts(options, place)
     if TREE in able.players:
         _check_values(able, options, place)
     if options.search == ONE_PLY and ONE_PLY not in able.players:
-        raise UserError(f"{place}: {experiment.learner} has no 1ply; give --search expectimax --plies 1")
+        mend = (Option("search", EXPECTIMAX), " ", Option("plies", 1))
+        raise OptionError(f"{place}: {experiment.learner} has no 1ply; give ", *mend)
     if options.search == ONE_PLY or (options.search is None and ONE_PLY in able.players):
         return _one_ply(able, options, place)
     if TREE not in able.players:
-        raise UserError(f"{place}: {experiment.learner} has no tree search; leave out {' '.join(options.words())}")
+        raise OptionError(f"{place}: {experiment.learner} has no tree search; leave out ", *options.in_message())
     config = override_settings("search", _base(able, experiment, options), options.assignments(), PLACE)
     _check_model(able, config.model, place)
     return Search(tree_name(config, able), config)
@@ -136,7 +163,7 @@ def expectimax(options: Options, place: Path | str) -> Search:
     """
     for name, value in (("simulations", options.simulations), ("model", options.model), ("value", options.value)):
         if value is not None:
-            raise UserError(f"{place}: --{name} {value} is of a tree search; leave it out")
+            raise OptionError(f"{place}: ", Option(name, value), " is of a tree search; leave it out")
     kind = registry.expectimax_config()
     config = override_settings("search", kind(), options.assignments(), PLACE)
     config = _while_time_is_left(config, options, "plies", kind.MOST_PLIES)
@@ -154,7 +181,8 @@ def _mcts(options: Options, place: Path) -> Search:
     """
     for name, value in (("model", options.model), ("value", options.value)):
         if value is not None:
-            raise UserError(f"{place}: --{name} {value} is of a search in JAX; leave it out, or give --search gumbel")
+            mend = " is of a search in JAX; leave it out, or give "
+            raise OptionError(f"{place}: ", Option(name, value), mend, Option("search", "gumbel"))
     kind = registry.mcts_config()
     base = kind() if options.strength is None else kind(choice="drawn")
     config = override_settings("search", base, options.assignments(), PLACE)
@@ -174,7 +202,8 @@ def _while_time_is_left(config: Any, options: Options, key: str, most: int) -> A
 def _network_expectimax(able: LearnerSpec, experiment: Experiment, options: Options, place: Path) -> Search:
     """Return the expectimax search in the model of a network; by default in the model of the learner's config."""
     if options.simulations is not None:
-        raise UserError(f"{place}: --simulations {options.simulations} is of a tree search; leave it out")
+        given = Option("simulations", options.simulations)
+        raise OptionError(f"{place}: ", given, " is of a tree search; leave it out")
     _check_values(able, options, place)
     settings: Any = experiment.settings
     kind = registry.network_expectimax_config()
@@ -235,11 +264,11 @@ def _shortened(name: str) -> str:
 
 
 def _one_ply(able: LearnerSpec, options: Options, place: Path) -> Search:
-    settings = replace(options, search=None).words()
+    settings = replace(options, search=None).in_message()
     if settings:
         searches = [*([MCTS] if MCTS in able.players else []), *(["gumbel or puct"] if TREE in able.players else [])]
-        mend = f" or give --search {', '.join(searches)}" if searches else ""
-        raise UserError(f"{place}: 1ply has no settings; leave out {' '.join(settings)}{mend}")
+        mend = (" or give ", Option("search"), f" {', '.join(searches)}") if searches else ()
+        raise OptionError(f"{place}: 1ply has no settings; leave out ", *settings, *mend)
     return Search(ONE_PLY, None, ONE_PLY)
 
 
@@ -258,14 +287,14 @@ def _base(able: LearnerSpec, experiment: Experiment, options: Options) -> Any:
 
 
 def _check_values(able: LearnerSpec, options: Options, place: Path) -> None:
-    _check_holds(able, options.value, (able.value,), f"--value {able.value}", place)
+    _check_holds(able, options.value, (able.value,), Option("value", able.value), place)
     _check_model(able, options.model, place)
 
 
 def _check_model(able: LearnerSpec, model: str | None, place: Path) -> None:
-    _check_holds(able, model, able.models, f"--model {able.models[-1]}", place)
+    _check_holds(able, model, able.models, Option("model", able.models[-1]), place)
 
 
-def _check_holds(able: LearnerSpec, asked: str | None, there: tuple[str, ...], mend: str, place: Path) -> None:
+def _check_holds(able: LearnerSpec, asked: str | None, there: tuple[str, ...], mend: Option, place: Path) -> None:
     if asked is not None and asked not in there:
-        raise UserError(f"{place}: the checkpoint holds {HOLDS[able.value]}, not {HOLDS[asked]}; give {mend}")
+        raise OptionError(f"{place}: the checkpoint holds {HOLDS[able.value]}, not {HOLDS[asked]}; give ", mend)

@@ -9,7 +9,7 @@
 import numpy as np
 
 from launch.config.experiment import SEEDS
-from launch.errors import UserError
+from launch.errors import Option, OptionError
 
 BASELINE_SEED = 2_000_003  # for players that need no training
 _DURING_TRAINING, _AFTER_TRAINING, _ALONG_A_RUN = 1_000_003, 2_000_003, 3_000_003
@@ -39,9 +39,9 @@ def snapshot_evaluation_seed(seed: int, env_steps: int) -> int:
 
 
 def check_seed(seed: int | None) -> None:
-    """Refuse a seed of games that is out of range; None, the default, is accepted. UserError has the range."""
+    """Refuse a seed of games that is out of range; None, the default, is accepted. OptionError has the range."""
     if seed is not None and not 0 <= seed < SEEDS:
-        raise UserError(f"--seed is {seed}; give 0 to {SEEDS - 1}")
+        raise OptionError(Option("seed"), f" is {seed}; give 0 to {SEEDS - 1}")
 
 
 def _derive(*numbers: int) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from launch.errors import UserError
+from launch.errors import Option, OptionError
 from launch.evaluation.result import FOLDER, read_result
 from launch.run import checkpoints
 
@@ -33,12 +33,13 @@ def with_strength(config: Any, score: float, checkpoint: Path) -> Any:
         UserError: fewer than two z are measured with these settings, or the score is not between theirs.
     """
     z, scores = _measured(config, checkpoint)
+    asked = Option("strength", score)
     mend = f"measure more: muzero2048 evaluate {checkpoint} ... search.choice=drawn search.z=Z, for several Z"
     if len(z) < 2:
-        raise UserError(f"--strength {score:g}: {len(z)} values of z are measured with these settings; {mend}")
+        raise OptionError(asked, f": {len(z)} values of z are measured with these settings; {mend}")
     if not scores[0] <= score <= scores[-1]:
         ends = f"{scores[0]:,.0f} (z = {z[0]:g}) and {scores[-1]:,.0f} (z = {z[-1]:g})"
-        raise UserError(f"--strength {score:g} is not between the measured {ends}; {mend}")
+        raise OptionError(asked, f" is not between the measured {ends}; {mend}")
     return replace(config, z=round(float(np.interp(score, scores, z)), 3))
 
 

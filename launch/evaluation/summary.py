@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from launch.arguments import checked
 from launch.evaluation.intervals import student
 from launch.run.metrics import TILES, Row
 from ntuple.game.interfaces import Games
@@ -43,6 +44,7 @@ class Summary(NamedTuple):
         return {f"eval/{name}": value for name, value in (scalars | rates).items()}
 
 
+@checked
 def summarize(games: Games) -> Summary:
     """Summarize two or more games.
 

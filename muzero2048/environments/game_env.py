@@ -24,12 +24,11 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from muzero2048.environments.board_space import board_space
+from muzero2048.environments.checks import NUM_ACTIONS, board_sides, one_action
 from muzero2048.environments.drawing import board_picture, board_text
 from ntuple.game.bitboard import make_rules
 from ntuple.game.episode import COLUMNS, begin_game
 from ntuple.game.rollout import boards_of, find_legal_moves, make_moves
-
-NUM_ACTIONS = 4
 
 Levels = NDArray[np.uint8]  # [H, W]
 
@@ -48,10 +47,9 @@ class Game2048Env(gymnasium.Env[Levels, np.int64]):
             render_mode: None, "ansi", "rgb_array" or "human".
 
         Raises:
-            ValueError: a side is outside 2..4, or there is no such render mode.
+            ValueError: a side is no whole number of 2..4, or there is no such render mode.
         """
-        if not (2 <= rows <= 4 and 2 <= columns <= 4):
-            raise ValueError(f"a board of {rows}x{columns}: give rows and columns of 2 to 4")
+        rows, columns = board_sides(rows, columns)
         modes = self.metadata["render_modes"]
         if render_mode not in (None, *modes):
             raise ValueError(f"there is no render_mode {render_mode!r}; give one of: {', '.join(modes)}")
@@ -86,10 +84,9 @@ class Game2048Env(gymnasium.Env[Levels, np.int64]):
             The board uint8[H, W], reward, terminated, truncated, and info.
 
         Raises:
-            ValueError: the action is not in 0..3.
+            ValueError: the action is no whole number of 0..3.
         """
-        if not self.action_space.contains(action):
-            raise ValueError(f"the action is {action!r}; give 0 (up), 1 (right), 2 (down) or 3 (left)")
+        action = one_action(action)
         points = np.zeros(1, np.int64)
         if self._mask()[action]:
             make_moves(self._rules, self._games, np.array([action], np.int8), np.zeros(1, np.int64), points)

@@ -23,10 +23,9 @@ from jaxtyping import Array, Bool, Float32, Int8, UInt8, UInt32
 from numpy.typing import NDArray
 
 from muzero2048.environments.board_space import board_space
+from muzero2048.environments.checks import SEEDS, board_sides, many_actions, many_seeds, whole_number
 from muzero2048.environments.drawing import board_picture
 from muzero2048.game.env import NUM_ACTIONS, Board, Game2048, where
-
-SEEDS = 2**32
 
 
 class _State(NamedTuple):
@@ -68,16 +67,18 @@ class Game2048VectorEnv(gymnasium.vector.VectorEnv[NDArray[np.uint8], NDArray[np
         Raises:
             ValueError: an argument is out of range.
         """
-        if num_envs < 1:
-            raise ValueError(f"num_envs is {num_envs}: give 1 or more")
+        count = whole_number(num_envs)
+        if count is None or count < 1:
+            raise ValueError(f"num_envs is {num_envs!r}: give a whole number of 1 or more")
+        rows, columns = board_sides(rows, columns)
         if render_mode not in (None, "rgb_array"):
             raise ValueError(f"there is no render_mode {render_mode!r} of a vector; give rgb_array")
         self._game = Game2048(rows, columns)
-        self.num_envs, self.render_mode = num_envs, render_mode
+        self.num_envs, self.render_mode = count, render_mode
         self.single_observation_space = board_space(rows, columns)
         self.single_action_space = spaces.Discrete(NUM_ACTIONS)
-        self.observation_space = gymnasium.vector.utils.batch_space(self.single_observation_space, num_envs)
-        self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, num_envs)
+        self.observation_space = gymnasium.vector.utils.batch_space(self.single_observation_space, count)
+        self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, count)
         self._state: _State | None = None
 
     def reset(
@@ -93,11 +94,14 @@ class Game2048VectorEnv(gymnasium.vector.VectorEnv[NDArray[np.uint8], NDArray[np
             The boards uint8[B, H, W], and info.
 
         Raises:
-            ValueError: there are not B seeds, or a seed is outside 0..2^32 - 1.
+            ValueError: there are not B seeds, or a seed is no whole number of 0..2^32 - 1.
         """
-        super().reset(seed=seed if isinstance(seed, int) else None, options=options)
-        self._state, seen = _begin(self._game, jnp.asarray(self._seeds(seed)))
-        return np.asarray(seen.levels), _info(seen)
+        given = many_seeds(seed, self.num_envs)
+        super().reset(seed=whole_number(seed), options=options)
+        drawn = self.np_random.integers(SEEDS, size=self.num_envs)
+        seeds = np.array([drawn[i] if one is None else one for i, one in enumerate(given)], np.uint32)
+        self._state, seen = _begin(self._game, jnp.asarray(seeds))
+        return np.array(seen.levels), _info(seen)
 
     def step(
         self, actions: NDArray[np.integer]
@@ -111,36 +115,21 @@ class Game2048VectorEnv(gymnasium.vector.VectorEnv[NDArray[np.uint8], NDArray[np
             Boards uint8[B, H, W], rewards float64[B], terminated bool[B], truncated bool[B], and info.
 
         Raises:
-            ValueError: the actions are not [B] of 0..3.
+            ValueError: the actions are not whole numbers [B] of 0..3.
             gymnasium.error.ResetNeeded: `reset` was not called.
         """
         if self._state is None:
             raise gymnasium.error.ResetNeeded("call reset before step")
-        actions = np.asarray(actions)
-        if actions.shape != (self.num_envs,) or not ((actions >= 0) & (actions < NUM_ACTIONS)).all():
-            raise ValueError(f"the actions are of shape {actions.shape}; give {self.num_envs} numbers of 0 to 3")
-        self._state, seen = _step(self._game, self._state, jnp.asarray(actions, jnp.int32))
+        moves = many_actions(actions, self.num_envs)
+        self._state, seen = _step(self._game, self._state, jnp.asarray(moves))
         over = np.array(seen.over)
-        return np.asarray(seen.levels), np.array(seen.reward, np.float64), over, np.zeros_like(over), _info(seen)
+        return np.array(seen.levels), np.array(seen.reward, np.float64), over, np.zeros_like(over), _info(seen)
 
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:
         """Return a picture uint8[height, width, 3] of each board, if `render_mode` is "rgb_array"."""
         if self.render_mode is None or self._state is None:
             return None
         return tuple(board_picture(levels) for levels in np.asarray(self._game.to_cells(self._state.board)))
-
-    def _seeds(self, seed: int | Sequence[int | None] | None) -> NDArray[np.uint32]:
-        """Return a seed for each game; None, or a seed that is None, is drawn."""
-        if isinstance(seed, int):
-            seed = [seed + i for i in range(self.num_envs)]
-        given = [None] * self.num_envs if seed is None else list(seed)
-        if len(given) != self.num_envs:
-            raise ValueError(f"{len(given)} seeds for {self.num_envs} games: give one for each")
-        drawn = self.np_random.integers(SEEDS, size=self.num_envs)
-        seeds = np.array([drawn[i] if one is None else one for i, one in enumerate(given)], np.int64)
-        if not ((seeds >= 0) & (seeds < SEEDS)).all():
-            raise ValueError(f"seeds are {seeds.min()}..{seeds.max()}: give 0 to {SEEDS - 1}")
-        return seeds.astype(np.uint32)
 
 
 @functools.partial(jax.jit, static_argnums=0)

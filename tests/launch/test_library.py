@@ -97,21 +97,26 @@ def test_a_solution_is_the_optimum():
 
 MISTAKES = [
     (lambda: muzero2048.load("nowhere"), "there is no nowhere; give a run folder or a checkpoint"),
-    (lambda: muzero2048.load("runs/one", board="2x3"), "--board is for random, greedy and heuristic"),
-    (lambda: muzero2048.load("runs/one", plies=2), "--plies 2 is of expectimax; add --search expectimax"),
+    (lambda: muzero2048.load("runs/one", board="2x3"), "board is for random, greedy and heuristic"),
+    (lambda: muzero2048.load("runs/one", plies=2), "100: plies=2 is of expectimax; add search='expectimax'"),
+    (lambda: muzero2048.load("runs/one", "nope"), "search is nope; give one of: 1ply, expectimax, mcts, gumbel, puct"),
+    (lambda: muzero2048.load("runs/one", model="nope"), "model is nope; give one of: learned, simulator"),
+    (lambda: muzero2048.load("runs/one", value="nope"), "value is nope; give one of: network, ntuple"),
+    (lambda: muzero2048.load("runs/one", strength=5), "strength=5.0 is of mcts; add search='mcts'"),
     (lambda: muzero2048.load("random", board="5x5"), "cannot read the board '5x5'"),
-    (lambda: muzero2048.load("random", plies=2), "random does not search; leave out --plies 2"),
+    (lambda: muzero2048.load("random", plies=2), "random does not search; leave out plies=2"),
     (lambda: muzero2048.load("heuristic", settings={"depth": 2}), "search.depth"),
     (
         lambda: muzero2048.load("runs/one").advise("2 4"),
         "cannot read the position '2 4': row 1 has 2 cells; give 3",
     ),
-    (lambda: muzero2048.load("runs/one").advise([[1, 0, 0]] * 2, seed=-1), "seed is -1; give 0 to 4294967295"),
+    (lambda: muzero2048.load("runs/one").advise([[1, 0, 0]] * 2, seed=-1), ": seed is -1; give 0 to 4294967295"),
     (lambda: muzero2048.load("runs/one").play(0), "games is 0; give 1 or more"),
-    (lambda: muzero2048.load("runs/one").play(2, seed=2**32), "seed is 4294967296; give 0 to"),
+    (lambda: muzero2048.load("runs/one").play(2, seed=2**32), ": seed is 4294967296; give 0 to"),
     (lambda: muzero2048.load_network("runs/one"), "runs/one was trained by toy; load its values with"),
     (lambda: muzero2048.read_metrics("runs"), "there is no runs/metrics.jsonl; give the folder of a run"),
-    (lambda: muzero2048.solve_board("4x4"), "a board of 4x4 has too many positions"),
+    (lambda: muzero2048.solve_board("4x4"), "add until, a small tile"),
+    (lambda: muzero2048.solve_board("2x2", until=16, tile=32), ": the game ends with until=16, so tile=32 is out"),
 ]
 
 
@@ -119,8 +124,61 @@ def test_a_mistake_has_one_line(run: Path):
     for call, line in MISTAKES:
         with pytest.raises(muzero2048.UserError) as raised:
             call()
-        assert line in str(raised.value)
+        assert line in f": {raised.value}"
         assert "\n" not in str(raised.value)
+        assert "--" not in str(raised.value)
+
+
+def test_a_command_says_the_same_mistake_in_its_own_words(run: Path, capsys):
+    for words, line in (
+        (["evaluate", str(run), "--plies", "2"], "--plies 2 is of expectimax; add --search expectimax"),
+        (["evaluate", str(run), "--seed", "-1"], "error: --seed is -1; give 0 to 4294967295"),
+        (["solve", "--board", "2x2", "--until", "16", "--tile", "32"], "ends with --until 16, so --tile 32 is out"),
+    ):
+        assert main(words) == 2
+        assert line in capsys.readouterr().err
+
+
+PLAYER = muzero2048.load("random", board="2x3")
+WRONG_TYPES = [
+    (lambda: muzero2048.load(5), "path is 5; give text or a path"),
+    (lambda: muzero2048.load("random", board=(4, 4)), "board is (4, 4); give text or None"),
+    (lambda: muzero2048.load("random", plies=True), "plies is True; give a whole number or None"),
+    (lambda: muzero2048.load("random", settings=[1]), "settings is [1]; give a dict or None"),
+    (lambda: muzero2048.load("random", settings={"c": {1}}), "settings: c is {1}; give numbers, True, False, text,"),
+    (lambda: muzero2048.read_metrics(None), "run is None; give text or a path"),
+    (lambda: muzero2048.load_network(["a"]), "path is ['a']; give text or a path"),
+    (lambda: muzero2048.solve_board(3), "board is 3; give text"),
+    (lambda: PLAYER.play(games=1.5), "games is 1.5; give a whole number"),
+    (lambda: PLAYER.play("a"), "games is 'a'; give a whole number"),
+    (lambda: PLAYER.record(1, seed="x"), "seed is 'x'; give a whole number"),
+    (lambda: PLAYER.play(np.arange(20)), "games is of type ndarray; give a whole number"),
+    (lambda: PLAYER.advise(5), "board is 5; give text or an array or a list"),
+    (lambda: PLAYER.advise_all(5), "boards is 5; give a list or an array"),
+    (lambda: PLAYER.advise_all("2 4 0 / 0 0 0"), "boards is '2 4 0 / 0 0 0'; give a list or an array"),
+    (lambda: muzero2048.parse_record(5), "line is 5; give text"),
+    (lambda: muzero2048.summarize([1, 2]), "games is [1, 2]; give Games"),
+]
+
+
+@pytest.mark.parametrize(("call", "line"), WRONG_TYPES, ids=[line for _, line in WRONG_TYPES])
+def test_a_wrong_type_has_one_line(call, line: str):
+    with pytest.raises(TypeError) as raised:
+        call()
+    assert str(raised.value).startswith(line)
+    assert "\n" not in str(raised.value)
+
+
+def test_scalars_and_arrays_of_numpy_are_taken():
+    games = PLAYER.play(np.int64(2), seed=np.array(1))
+    assert games.score.tolist() == PLAYER.play(2, 1).score.tolist()
+    settings = {"least_probability": np.float32(0.5), "rectified": np.bool_(True), "limits": np.array([[1, 1], [2, 2]])}
+    plain = {"least_probability": 0.5, "rectified": True, "limits": [[1, 1], [2, 2]]}
+    names = [
+        muzero2048.load("heuristic", board="2x2", plies=np.int8(2), settings=one).name for one in (settings, plain)
+    ]
+    assert names[0] == names[1]
+    assert "rectified" in names[0]
 
 
 @pytest.mark.parametrize(

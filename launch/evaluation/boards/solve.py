@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from launch.errors import UserError
+from launch.arguments import checked
+from launch.errors import Option, OptionError, UserError
 from launch.evaluation.boards.notation import format_position, parse_board, parse_position
 from launch.evaluation.result import check_new_file
 from launch.machine.environment import project_version
@@ -66,6 +67,7 @@ def run_solve(request: Request) -> None:
         print(json.dumps(record, allow_nan=False))
 
 
+@checked
 def solve_board(board: str, until: int | None = None, tile: int | None = None) -> Solution:
     """Solve a small board exactly.
 
@@ -86,12 +88,13 @@ def solve_board(board: str, until: int | None = None, tile: int | None = None) -
 def _game(board: str, until_tile: int | None, reached_tile: int | None) -> tuple[int, int, int, int]:
     """Return rows, columns, and the levels of the tiles --until and --tile."""
     rows, columns = parse_board(board)
-    until, tile = _level("--until", until_tile), _level("--tile", reached_tile)
+    until, tile = _level("until", until_tile), _level("tile", reached_tile)
     if rows * columns > MOST_CELLS and until == NO_TILE:
-        mend = "add --until TILE, a small tile with which the game ends, such as 16"
-        raise UserError(f"a board of {board} has too many positions to be solved to its end; {mend}")
+        mistake = f"a board of {board} has too many positions to be solved to its end; add "
+        raise OptionError(mistake, Option("until"), ", a small tile with which the game ends, such as 16")
     if until < tile < NO_TILE:
-        raise UserError(f"the game ends with --until {until_tile}, so --tile {reached_tile} is out of reach")
+        given = (Option("until", until_tile), ", so ", Option("tile", reached_tile))
+        raise OptionError("the game ends with ", *given, " is out of reach")
     return rows, columns, until, tile
 
 
@@ -99,7 +102,7 @@ def _level(option: str, tile: int | None) -> int:
     if tile is None:
         return NO_TILE
     if tile not in LEVEL_OF:
-        raise UserError(f"{option} is {tile}; give a power of 2 from {min(LEVEL_OF)} to {max(LEVEL_OF)}")
+        raise OptionError(Option(option), f" is {tile}; give a power of 2 from {min(LEVEL_OF)} to {max(LEVEL_OF)}")
     return LEVEL_OF[tile]
 
 
@@ -107,7 +110,8 @@ def _solve(rows: int, columns: int, until: int, tile: int) -> Solution:
     try:
         return Solution(rows, columns, until, tile, solve(rows, columns, until, tile, available_bytes()))
     except MemoryError as error:
-        raise UserError(f"{rows}x{columns} needs more memory than there is: {error}; give a smaller --until") from error
+        mistake = f"{rows}x{columns} needs more memory than there is: {error}; give a smaller "
+        raise OptionError(mistake, Option("until")) from error
 
 
 def _load(request: Request, path: Path) -> Solution:

@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float64, Int8, Int16, Int64
 
+from launch.arguments import checked
 from ntuple import PlayedGame, Rules, make_rules
 from ntuple.game import verify
 
@@ -141,6 +142,7 @@ def record_of(played: PlayedGame) -> GameRecord:
     return GameRecord(played.opening, played.actions, played.spawns, played.rewards, played.milliseconds.round(1))
 
 
+@checked
 def write_record(record: GameRecord) -> str:
     """Return the line of a game.
 
@@ -157,6 +159,7 @@ def write_record(record: GameRecord) -> str:
     return " ".join(words)
 
 
+@checked
 def parse_record(line: str) -> GameRecord:
     """Read the line of a game; the inverse of `write_record`.
 
@@ -171,6 +174,7 @@ def parse_record(line: str) -> GameRecord:
     return GameRecord((first, second), reading.actions, reading.spawns, reading.rewards, reading.milliseconds)
 
 
+@checked
 def judge_record(record: GameRecord, rows: int, columns: int) -> Judgement:
     """Replay a game by the rules.
 

@@ -1,5 +1,6 @@
 """The gymnasium environments against the rules in plain Python, and against what gymnasium asks of an environment."""
 
+import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +20,21 @@ from muzero2048.environments.vector_env import Game2048VectorEnv
 
 ROOT = Path(__file__).parents[3]
 NOTHING = ((0,) * 3,) * 2
+
+
+def _untyped(function, *args, **kwargs):
+    """Call a function as users do: these tests check the types of all arguments, before the function can."""
+    return inspect.unwrap(function)(*args, **kwargs)
+
+
+def _make(kind: type, *args, **kwargs):
+    env = object.__new__(kind)
+    _untyped(kind.__init__, env, *args, **kwargs)
+    return env
+
+
+def _reset(env: Game2048VectorEnv, seed):
+    return _untyped(Game2048VectorEnv.reset, env, seed=seed)[0]
 
 
 def _board(levels: np.ndarray) -> rules.Board:
@@ -122,13 +138,25 @@ def test_make_finds_the_environment_by_its_module_and_loads_no_jax():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Game2048Env(5, 4), "a board of 5x4: give rows and columns of 2 to 4"),
+        (lambda: Game2048Env(5, 4), "a board of 5x4: give rows and columns as whole numbers of 2 to 4"),
         (lambda: Game2048Env(render_mode="window"), "there is no render_mode 'window'; give one of: ansi"),
         (lambda: Game2048VectorEnv(0), "num_envs is 0"),
-        (lambda: Game2048VectorEnv(2, rows=5), "board 5x4"),
+        (lambda: _make(Game2048Env, rows="4"), "a board of '4'x4: give"),
+        (lambda: _make(Game2048Env, 4, 4.0), r"a board of 4x4\.0: give"),
+        (lambda: _make(Game2048Env, None), "a board of Nonex4: give"),
+        (lambda: _make(Game2048VectorEnv, 2.5), r"num_envs is 2\.5"),
+        (lambda: Game2048VectorEnv(2, rows=5), "a board of 5x4"),
+        (lambda: _make(Game2048VectorEnv, 2, rows="4"), "a board of '4'x4"),
         (lambda: Game2048VectorEnv(2, render_mode="ansi"), "give rgb_array"),
         (lambda: Game2048VectorEnv(2).reset(seed=[1]), "1 seeds for 2 games"),
-        (lambda: Game2048VectorEnv(2).reset(seed=[1, 2**32]), "give 0 to 4294967295"),
+        (
+            lambda: Game2048VectorEnv(2).reset(seed=[1, 2**32]),
+            "a seed is 4294967296; give whole numbers of 0 to 4294967295",
+        ),
+        (lambda: _reset(Game2048VectorEnv(2), [1, 0.5]), r"a seed is 0\.5; give whole numbers"),
+        (lambda: Game2048VectorEnv(2).reset(seed=-1), "a seed is -1; give whole numbers of 0"),
+        (lambda: _reset(Game2048VectorEnv(2), 1.5), r"the seed is 1\.5; give a whole number, 2 of them, or None"),
+        (lambda: _reset(Game2048VectorEnv(2), True), "the seed is True; give a whole number"),
     ],
 )
 def test_bad_arguments_have_a_line(make, message: str):
@@ -139,14 +167,40 @@ def test_bad_arguments_have_a_line(make, message: str):
 def test_an_action_that_does_not_exist_is_refused():
     env, several = Game2048Env(), Game2048VectorEnv(2)
     env.reset(seed=0)
-    with pytest.raises(ValueError, match=r"give 0 \(up\), 1 \(right\)"):
-        env.step(4)
+    for action in (4, -1, True, np.True_, 1.0, "1", None, np.array([1])):
+        with pytest.raises(ValueError, match=r"^the action is .*; give 0 \(up\), 1 \(right\)"):
+            _untyped(Game2048Env.step, env, action)
     with pytest.raises(gymnasium.error.ResetNeeded):
         several.step(np.array([0, 1]))
     several.reset(seed=0)
-    for actions in ([0, 4], [0], [-1, 0]):
-        with pytest.raises(ValueError, match="give 2 numbers of 0 to 3"):
-            several.step(np.array(actions))
+    for actions, line in (
+        ([0, 4], r"^the action of game 1 is 4; give 0 \(up\)"),
+        ([-1, 0], "^the action of game 0 is -1; give 0"),
+        ([0], r"^the actions are of shape \(1,\); give \(2,\), one for each game"),
+        ([0.7, 1.2], "^the actions are of type float64; give whole numbers"),
+        ([True, False], "^the actions are of type bool; give whole numbers"),
+    ):
+        with pytest.raises(ValueError, match=line):
+            _untyped(Game2048VectorEnv.step, several, actions)
+
+
+def test_numbers_of_numpy_are_taken():
+    one, other = _make(Game2048VectorEnv, np.int64(2), np.int8(2), 3), Game2048VectorEnv(2, 2, 3)
+    for seed, same in ((np.int64(3), 3), (np.array([5, 6]), [5, 6])):
+        assert (_reset(one, seed) == other.reset(seed=same)[0]).all()
+    env = _make(Game2048Env, np.int64(2), 3)
+    env.reset(seed=0)
+    env.step(np.int64(0))
+
+
+def test_observations_can_be_written_to():
+    """And the environment does not read them again."""
+    env = Game2048VectorEnv(2, 2, 2)
+    for seen in (env.reset(seed=0)[0], *env.step(np.array([0, 1]))[:4]):
+        assert seen.flags.writeable
+    levels = env.reset(seed=0)[0]
+    levels += 1
+    assert (np.asarray(env._game.to_cells(env._state.board)) == levels - 1).all()
 
 
 def test_pictures_and_texts(capsys):

@@ -114,8 +114,7 @@ def test_kinds_of_positions(capsys, tmp_path: Path) -> None:
 
 TILE = "give a power of 2 from 4 to 32768"
 TOO_LARGE = (
-    "has too many positions to be solved to its end;"
-    " add --until TILE, a small tile with which the game ends, such as 16"
+    "has too many positions to be solved to its end; add --until, a small tile with which the game ends, such as 16"
 )
 
 
