@@ -47,6 +47,7 @@ def main() -> None:
             "compare": ((made / "index.html").as_uri(), _nothing),
             "replay": ((made / "replay.html").as_uri(), _open_worst_move),
             "serve": (address, _ask_search),
+            "two": (address, _let_two_play),
         }
         for page, (place, prepare) in pages.items():
             for width in WIDTHS:
@@ -75,6 +76,7 @@ def _take(
     page.goto(place)
     prepare(page)
     page.mouse.move(0, 0)
+    page.evaluate("scrollTo(0, 0)")
     page.wait_for_timeout(300)
     page.screenshot(path=image)
     page.context.close()
@@ -90,7 +92,6 @@ def _nothing(page: "Page") -> None:
 
 def _open_worst_move(page: "Page") -> None:
     page.locator("#mistakes tbody button").first.click()
-    page.evaluate("scrollTo(0, 0)")
 
 
 def _ask_search(page: "Page") -> None:
@@ -100,8 +101,22 @@ def _ask_search(page: "Page") -> None:
     page.locator(".count").press("Enter")
     page.locator("#position").fill(POSITION)
     page.locator("#paste button").click()
-    page.wait_for_function(f"document.querySelector('.side').dataset.position.startsWith('{POSITION[:9]}')")
+    page.locator(f".side[data-position^='{POSITION[:9]}']").wait_for()
     page.wait_for_selector(".moves .chosen", timeout=60_000)
+    page.locator(".side summary").last.click()
+
+
+def _let_two_play(page: "Page") -> None:
+    page.wait_for_selector(".moves .chosen", timeout=60_000)
+    page.locator("#two").check()
+    page.locator(".agent").nth(1).select_option("heuristic")
+    page.locator(".moves .chosen").nth(1).wait_for(timeout=60_000)
+    page.locator("#speed").fill("7")
+    page.locator("#play").click()
+    while len(page.locator(".side b").nth(1).inner_text()) < 3:  # until a hundred moves
+        page.wait_for_timeout(50)
+    page.locator("#play").click()
+    page.locator(".moves .chosen").nth(1).wait_for(timeout=60_000)
 
 
 if __name__ == "__main__":
