@@ -28,7 +28,7 @@ PAGE = "index.html"
 # bytes in base64, and 2 more with a band. With MOST_POINTS, a part of which `kept_points` keeps the extremes is about
 # 5 of the 1,300 pixels of the figure.
 MOST_POINTS, FEWEST_POINTS = 2000, 96
-PAGE_BYTES = 8_000_000
+PAGE_BYTES = 6_000_000
 POINT_BYTES = 30
 
 

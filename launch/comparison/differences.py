@@ -10,7 +10,7 @@ from scipy import stats
 from launch.comparison.finals import Group, Result
 from launch.evaluation.intervals import Interval
 
-MOST_COMPARED = 40  # groups of which each pair is tested
+MOST_COMPARED = 30  # groups of which each pair is tested
 RESAMPLES = 2_000
 
 

@@ -260,6 +260,10 @@
     show("curves", traces.flat(), shape, splitLayout(shape, panels));
     element("meaning").textContent = `${meaning} (${bandInWords(metric, kind)})`;
     element("curves").setAttribute("aria-label", `${meaning}, against ${data.axes[axis]}; the tables have the numbers`);
+  }
+
+  // The figures below the first one, which have no choices.
+  function drawBelow() {
     if (data.searches.length) {
       const lines = data.searches.flatMap(({ label, band }, number) => {
         const [x, ...rest] = band.map(array);
@@ -349,8 +353,7 @@
     element(id).addEventListener("change", () => { remember(); draw(); });
   }
   window.addEventListener("hashchange", () => { recall(); draw(); });
-  dark.addEventListener("change", draw);
-  narrow.addEventListener("change", draw);
+  for (const change of [dark, narrow]) change.addEventListener("change", () => { draw(); drawBelow(); });
   document.querySelectorAll("table").forEach(makeSortable);
   element("first")?.addEventListener("change", ({ target }) => {
     document.querySelectorAll("#differences tbody tr").forEach((row) => { row.hidden = row.dataset.first !== target.value; });
@@ -361,4 +364,5 @@
     button.closest("tbody").querySelectorAll(".seed").forEach((row) => { row.hidden = !open; });
   }));
   draw();
+  setTimeout(drawBelow); // the page is shown before
 })();
