@@ -2,7 +2,7 @@
 
 python tests/mutants.py [--only NAME ...] [--root DIR]
 
-tests/mutants_list.py lists the faults, each with the fast tests that must catch it. The tracked files of the repository
+tests/faults/ has the faults, each with the fast tests that must catch it. The tracked files of the repository
 are copied to a temporary folder. The steps for each fault are:
 
 1. Replace one text in one file of the copy.
@@ -27,7 +27,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from mutants_list import MUTANTS, Mutant
+from faults.mutant import Mutant
+from mutants_list import MUTANTS
 
 ROOT = Path(__file__).parents[1]
 SECONDS = 600  # time limit of the tests of one fault; a longer run is reported as an error

@@ -4,7 +4,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from mutants_list import MUTANTS, Mutant
+from faults.mutant import Mutant
+from mutants_list import MUTANTS
 
 ROOT = Path(__file__).parent.parent
 

@@ -1,0 +1,111 @@
+"""Faults in comparisons, tables of papers and wandb."""
+
+from faults.mutant import Mutant
+
+COMPARISON = (
+    Mutant(
+        "any-evaluation-counts-as-the-last",
+        "launch/evaluation/result.py",
+        '(result["env_steps"], result["games"]) > (known["env_steps"], known["games"])',
+        "False",
+        ("launch/comparison/test_finals.py",),
+    ),
+    Mutant(
+        "a-difference-has-the-variance-of-one-group",
+        "launch/comparison/differences.py",
+        "    variance = sum(margin_squared)\n",
+        "    variance = margin_squared[0]\n",
+        ("launch/comparison/test_finals.py",),
+    ),
+    Mutant(
+        "equal-budgets-of-the-points-of-the-figures",
+        "launch/comparison/curves.py",
+        "scores = Series(whole[SCORE].x, whole[SCORE].band, None) if SCORE in whole else None",
+        "scores = series.get(SCORE)",
+        ("launch/comparison/test_budgets.py",),
+    ),
+    Mutant(
+        "the-section-of-a-paper-lists-rows-that-cannot-be-trained",
+        "launch/comparison/published/paper_sections.py",
+        "able = [row for row in data.rows if not row.why]",
+        "able = list(data.rows)",
+        ("launch/comparison/published/test_markdown_tables.py",),
+    ),
+    Mutant(
+        "budgets-are-those-of-the-longest-run",
+        "launch/comparison/budgets.py",
+        "at = min(float(",
+        "at = max(float(",
+        ("launch/comparison/test_budgets.py",),
+    ),
+    Mutant(
+        "a-comparison-takes-runs-that-fulfil-one-condition",
+        "launch/comparison/selection.py",
+        "if all(holds(config) for",
+        "if any(holds(config) for",
+        ("launch/comparison/test_selection.py",),
+    ),
+    Mutant(
+        "one-run-with-two-paths-is-two-seeds",
+        "launch/comparison/selection.py",
+        "if first[folder.resolve()] == folder}",
+        "if first}",
+        ("launch/comparison/test_selection.py",),
+    ),
+    Mutant(
+        "results-on-different-boards-are-averaged",
+        "launch/comparison/finals.py",
+        'result["learner"], result["board"], result["search"]',
+        'result["learner"], result["search"]',
+        ("launch/comparison/test_finals.py",),
+    ),
+    Mutant(
+        "a-score-that-is-no-number-is-compared",
+        "launch/evaluation/result_checks.py",
+        "type(value) in kinds and least <= value <= most",
+        "type(value) in kinds and not (value < least or value > most)",
+        ("launch/comparison/test_runs.py",),
+    ),
+    Mutant(
+        "an-evaluation-without-its-interval-is-compared",
+        "launch/run/metrics.py",
+        "*(EVALUATED if is_evaluation else ())",
+        "*()",
+        ("launch/comparison/test_runs.py",),
+    ),
+    Mutant(
+        "thinning-drops-the-highest-values",
+        "launch/comparison/curves.py",
+        "kept |= {first + int(np.argmax(y[first:end])) for y in (band.y, high)}",
+        "pass",
+        ("launch/comparison/test_curves.py",),
+    ),
+    Mutant(
+        "seeds-are-drawn-where-one-of-them-has-not-been",
+        "launch/comparison/curves.py",
+        "start, end = max(x[0] for x in moves), min(x[-1] for x in moves)",
+        "start, end = min(x[0] for x in moves), max(x[-1] for x in moves)",
+        ("launch/comparison/test_curves.py",),
+    ),
+    Mutant(
+        "panels-have-the-values-of-the-first-key-alone",
+        "launch/comparison/page/figure_data.py",
+        "words_of(key, value) for key, value in zip(content.keys, curve.values, strict=True)",
+        "words_of(content.keys[0], curve.values[0]) for _ in content.keys",
+        ("launch/comparison/test_compare.py",),
+    ),
+    Mutant(
+        "lists-in-labels-have-brackets",
+        "launch/config/value_text.py",
+        "    if isinstance(value, list) and value:",
+        "    if isinstance(value, tuple) and value:",
+        ("launch/comparison/test_curves.py", "launch/config/test_value_text.py"),
+    ),
+    Mutant(
+        "the-page-asks-the-network",
+        "launch/comparison/page/page.py",
+        "default-src 'none'; ",
+        "",
+        ("launch/comparison/test_compare.py",),
+    ),
+)
