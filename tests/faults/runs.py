@@ -27,7 +27,7 @@ LAUNCH = (
     Mutant(
         "manifest-size-alone-checked",
         "launch/run/checkpoints.py",
-        'if _digest(file) != expected["sha256"]:',
+        'if _digest_as_read(file) != expected["sha256"]:',
         'if size != expected["bytes"]:',
         ("launch/run/test_checkpoints.py",),
     ),

@@ -180,3 +180,14 @@ def test_the_checkpoint_just_written_is_never_deleted(run: Path, toy_yaml: Path)
     written = _save(run, load_experiment(toy_yaml, ["run.keep_checkpoints=1"]), 9)
     assert [path.name for path in (run / "checkpoints").iterdir()] == ["9"]
     verify(written)
+
+
+def test_a_file_that_changes_after_it_was_verified_is_found(run: Path):
+    """The digest is computed once for a file, until the file changes."""
+    checkpoint = run / "checkpoints" / "100"
+    verify(checkpoint)
+    file = next(path for path in sorted(checkpoint.iterdir()) if path.name != "manifest.json" and path.stat().st_size)
+    content = file.read_bytes()
+    file.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    with pytest.raises(UserError, match="was changed after saving"):
+        verify(checkpoint)
