@@ -301,7 +301,7 @@ def test_the_second_request_of_a_connection_ends_too(client: Client, monkeypatch
 
 
 def test_half_requests_keep_nobody_out(client: Client, monkeypatch: pytest.MonkeyPatch):
-    """Of more connections than the server takes, those that have waited longest are closed."""
+    """If there are more connections than the server takes, it closes those that have waited longest."""
     monkeypatch.setattr(connections, "MOST_CONNECTIONS", 5)
     with contextlib.ExitStack() as stack:
         half = [stack.enter_context(socket.create_connection(("127.0.0.1", client.port))) for _ in range(20)]
