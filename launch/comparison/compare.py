@@ -12,7 +12,7 @@ from launch.comparison.curves import REACH, SCORE, Curve, make_curves, values_of
 from launch.comparison.differences import differences
 from launch.comparison.export import csv_files
 from launch.comparison.figures import SUFFIXES, Line, draw, draw_scores, draw_tiles, line_of
-from launch.comparison.finals import Group, distribution, final_evaluations, make_groups
+from launch.comparison.finals import Group, distributions, final_evaluations, make_groups
 from launch.comparison.page.page import render
 from launch.comparison.published.papers import read_papers
 from launch.comparison.runs import Run, read_runs
@@ -75,7 +75,7 @@ def compare(selection: Selection, keys: Sequence[str], x: str, tile: int, out: P
     papers = [paper for paper in read_papers() if paper.board in boards]
     tables = tables_of_runs(run.folder for run in runs)
     budgets = standings(curves), costs(curves), differing_keys(curves)
-    shown = curves, groups, differences(groups), searches, *budgets, papers, tables
+    shown = curves, groups, distributions(groups), differences(groups), searches, *budgets, papers, tables
     content = Content(_subtitle(runs), x, tile, keys, *shown)
     files = {PAGE: render(content, out).encode()} | _figures(content)
     files |= {name: text.encode() for name, text in csv_files(content).items()}
@@ -112,7 +112,6 @@ def _figures(content: Content) -> dict[str, bytes]:
         f"reach_{tile}": (f"games that reach {tile}", _lines(content.curves, f"{REACH}{tile}", axis), axis, True),
         "searches": ("mean score of searches", content.searches, "microseconds", False),
     }
-    ends = {group.name: found for group in content.groups if (found := distribution(group)) is not None}
     figures: dict[str, bytes] = {}
     for suffix in SUFFIXES:
         figures |= {
@@ -120,8 +119,9 @@ def _figures(content: Content) -> dict[str, bytes]:
             for name, (title, found, x, as_rate) in lines.items()
             if found
         }
-        if ends:
-            figures |= {f"scores.{suffix}": draw_scores(ends, suffix), f"tiles.{suffix}": draw_tiles(ends, suffix)}
+        if content.distributions:
+            figures[f"scores.{suffix}"] = draw_scores(content.distributions, suffix)
+            figures[f"tiles.{suffix}"] = draw_tiles(content.distributions, suffix)
     return figures
 
 

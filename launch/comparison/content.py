@@ -7,7 +7,7 @@ from launch.comparison.budgets import Cost, Standing
 from launch.comparison.curves import Curve
 from launch.comparison.differences import Difference
 from launch.comparison.figures import Line
-from launch.comparison.finals import Group
+from launch.comparison.finals import Distribution, Group
 from launch.comparison.published.papers import PaperResult
 from launch.papers.table_file import TableData
 
@@ -21,6 +21,7 @@ class Content(NamedTuple):
     keys: Sequence[str]  # by which runs are grouped
     curves: list[Curve]  # the highest last score first
     groups: list[Group]  # final evaluations, the best first
+    distributions: list[Distribution]  # of these groups
     differences: list[Difference]
     searches: list[Line]
     standings: list[Standing]

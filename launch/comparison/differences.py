@@ -1,4 +1,4 @@
-"""Tests of the differences of groups: Welch's t-test, and the probability of improvement."""
+"""Tests of the differences of groups: Welch's t-test and the probability of improvement, as numbers and as texts."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -10,6 +10,7 @@ from scipy import stats
 from launch.comparison.finals import Group, Result
 from launch.evaluation.intervals import Interval
 
+COLUMNS = ("first minus second", "difference", "p", "probability of improvement", "compared")
 MOST_COMPARED = 30  # groups of which each pair is tested
 RESAMPLES = 2_000
 
@@ -36,6 +37,19 @@ class Difference(NamedTuple):
         )
 
 
+class DifferenceTexts(NamedTuple):
+    """A test as texts. What belongs in a second, smaller line of a cell is a field of its own."""
+
+    first: str
+    second: str
+    difference: str
+    interval: str
+    p: str
+    improvement: str  # "" if the games are compared in place of seeds; so is its interval
+    improvement_interval: str
+    scope: str
+
+
 def differences(groups: Sequence[Group]) -> list[Difference]:
     """Test each pair of the MOST_COMPARED best groups that played on the same board.
 
@@ -46,6 +60,21 @@ def differences(groups: Sequence[Group]) -> list[Difference]:
     """
     pairs = combinations(groups[:MOST_COMPARED], 2)
     return [_difference(one, other) for one, other in pairs if one.board == other.board]
+
+
+def difference_texts(pair: Difference) -> DifferenceTexts:
+    """Return the texts of a test, for the page and for wandb's reports; p has two digits, however small it is."""
+    share, share_interval = _share_texts(pair.improvement)
+    return DifferenceTexts(
+        first=pair.first,
+        second=pair.second,
+        difference=f"{pair.difference.value:+,.0f}",
+        interval=f"{pair.difference.low:+,.0f} to {pair.difference.high:+,.0f}",
+        p=f"{pair.p:.2g}",
+        improvement=share,
+        improvement_interval=share_interval,
+        scope=pair.scope,
+    )
 
 
 def _difference(one: Group, other: Group) -> Difference:
@@ -90,3 +119,7 @@ def _improvement(first: np.ndarray, second: np.ndarray) -> Interval:
     )
     value = float(share(first, second, -1))
     return Interval(value, float(found.confidence_interval.low), float(found.confidence_interval.high))
+
+
+def _share_texts(share: Interval | None) -> tuple[str, str]:
+    return ("", "") if share is None else (f"{share.value:.0%}", f"{share.low:.0%} to {share.high:.0%}")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from launch.comparison.content import Content
-from launch.comparison.finals import Group, distribution
+from launch.comparison.finals import Group
 from launch.comparison.runs import X_AXES
 from launch.files import csv_text
 from launch.papers.table_file import CSV_COLUMNS, csv_rows
@@ -113,12 +113,11 @@ def _group_row(group: Group) -> Sequence[Any]:
 
 
 def _distribution_rows(content: Content) -> Iterable[Sequence[Any]]:
-    for group in content.groups:
-        if (found := distribution(group)) is not None:
-            for low, high, share in zip(found.edges[:-1], found.edges[1:], found.shares, strict=True):
-                yield group.name, "score", low, high, share
-            for tile, rate in found.tiles.items():
-                yield group.name, "largest tile", tile, tile, rate
+    for found in content.distributions:
+        for low, high, share in zip(found.edges[:-1], found.edges[1:], found.shares, strict=True):
+            yield found.name, "score", low, high, share
+        for tile, rate in found.tiles.items():
+            yield found.name, "largest tile", tile, tile, rate
 
 
 def _results(content: Content) -> Iterable[Sequence[Any]]:

@@ -2,7 +2,7 @@
 
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
@@ -88,27 +88,26 @@ def draw(curves: Sequence[Line], x: str, title: str, as_rate: bool, suffix: str)
     return _file(figure, axes, suffix)
 
 
-def draw_scores(distributions: Mapping[str, Distribution], suffix: str) -> bytes:
-    """Draw the shares of games by score, in bins that grow with the score; `distributions` by label."""
+def draw_scores(distributions: Sequence[Distribution], suffix: str) -> bytes:
+    """Draw the shares of games by score, in bins that grow with the score."""
     figure, axes = _begin("share of games by score", "score")
-    for number, (label, found) in enumerate(distributions.items()):
-        axes.stairs(found.shares, found.edges, linewidth=1.5, label=label, **_style(number))
+    for number, found in enumerate(distributions):
+        axes.stairs(found.shares, found.edges, linewidth=1.5, label=found.name, **_style(number))
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     return _file(figure, axes, suffix)
 
 
-def draw_tiles(distributions: Mapping[str, Distribution], suffix: str) -> bytes:
-    """Draw the shares of games by largest tile as bars; `distributions` by label."""
+def draw_tiles(distributions: Sequence[Distribution], suffix: str) -> bytes:
+    """Draw the shares of games by largest tile as bars."""
     figure, axes = _begin("share of games by largest tile", "tile")
-    tiles = sorted({tile for found in distributions.values() for tile in found.tiles}, key=int)
+    tiles = sorted({tile for found in distributions for tile in found.tiles}, key=int)
     width = 0.8 / len(distributions)
-    for number, (label, found) in enumerate(distributions.items()):
+    for number, found in enumerate(distributions):
         places = [place + width * (number - (len(distributions) - 1) / 2) for place in range(len(tiles))]
-        axes.bar(
-            places, [found.tiles.get(tile, 0.0) for tile in tiles], width, label=label, color=_style(number)["color"]
-        )
+        rates = [found.tiles.get(tile, 0.0) for tile in tiles]
+        axes.bar(places, rates, width, label=found.name, color=_style(number)["color"])
     axes.set_xticks(range(len(tiles)), tiles)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     return _file(figure, axes, suffix)

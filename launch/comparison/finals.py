@@ -81,21 +81,25 @@ class Group(NamedTuple):
 class Distribution(NamedTuple):
     """How the games of a group ended."""
 
+    name: str  # of the group
     edges: list[float]  # of the bins of the score, one more than there are bins
     shares: list[float]  # of the games, by bin
     tiles: dict[str, float]  # shares of the games by their largest tile, in ascending order
 
 
-def distribution(group: Group) -> Distribution | None:
-    """Return the shares of games by score and by largest tile; None if an evaluation is of an older version."""
-    if not all("score_bins" in result for result in group.results):
-        return None
+def distributions(groups: Sequence[Group]) -> list[Distribution]:
+    """Return how the games of each group ended, without groups that have an evaluation of an older version."""
+    return [_distribution(group) for group in groups if all("score_bins" in result for result in group.results)]
+
+
+def _distribution(group: Group) -> Distribution:
     bins, tiles = Counter[str](), Counter[str]()
     for result in group.results:
         bins.update(result["score_bins"])
         tiles.update(result["max_tiles"])
     numbers = range(min(map(int, bins)), max(map(int, bins)) + 1)
     return Distribution(
+        group.name,
         [2 ** (k / SCORE_BINS) for k in (*numbers, numbers[-1] + 1)],
         [bins[str(k)] / group.games for k in numbers],
         {tile: tiles[tile] / group.games for tile in sorted(tiles, key=int)},

@@ -291,7 +291,7 @@ def is_finished_run(run: PlannedRun) -> bool:
 
 
 def check_existing(run: PlannedRun) -> None:
-    """Refuse a run that was trained with another config; a changed budget is accepted.
+    """Refuse a run that was trained with another config; another budget and number of checkpoints are accepted.
 
     Raises:
         UserError: the run exists with another config.
@@ -301,7 +301,7 @@ def check_existing(run: PlannedRun) -> None:
     saved = load_experiment(run.folder)
     if saved.learner != run.experiment.learner:
         raise UserError(f"{run.folder} was trained by the learner '{saved.learner}'; give another run.name=...")
-    accepted = {f"{saved.learner}.{key}" for key in BUDGET} | {"run.runs_folder"}
+    accepted = {f"{saved.learner}.{key}" for key in BUDGET} | {"run.runs_folder", "run.keep_checkpoints"}
     differing = [change for change in changes(saved, run.experiment) if change.partition(":")[0] not in accepted]
     if differing:
         raise UserError(

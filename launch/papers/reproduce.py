@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.table import Table as Grid
 
@@ -28,12 +29,19 @@ from launch.run.loop import train
 RUNS = Path("runs")  # the runs folder of the experiments in configs/
 
 
-def reproduce(name: str, row_names: Sequence[str], scale: Scale, on: str | None, csv_file: Path | None) -> int:
-    """Bring rows of a table to their end, and print the table. The same call again goes on and reuses what is done.
+class Part(NamedTuple):
+    """The part of a table that is trained and evaluated, by names."""
+
+    rows: Sequence[str] = ()  # none: all
+    columns: Sequence[str] = ()
+
+
+def reproduce(name: str, part: Part, scale: Scale, on: str | None, csv_file: Path | None) -> int:
+    """Bring a part of a table to its end, and print the table. The same call again goes on and reuses what is done.
 
     Args:
         name: of the table, or its file.
-        row_names: rows that are trained and evaluated; none: all.
+        part: which rows and columns.
         scale: the budget, the seeds and the games.
         on: a cluster file or its name, which trains and plays there; None: this process does it.
         csv_file: where to write the CSV; None: runs/<table>-b<budget>.csv.
@@ -49,11 +57,12 @@ def reproduce(name: str, row_names: Sequence[str], scale: Scale, on: str | None,
         raise UserError(f"--csv {csv_file}: there is no folder {csv_file.absolute().parent}; make it, or give another")
     cluster = load_cluster(on) if on else None
     table = load_table(name)
-    rows = [table.row(word) for word in row_names] or table.rows
+    rows = [table.row(word) for word in part.rows] or table.rows
+    evaluated = table.with_columns(part.columns)
     runs = plan_runs(table, rows, scale)
-    expected = estimate(table, rows, scale, measured_speeds(RUNS))
+    expected = estimate(evaluated, rows, scale, measured_speeds(RUNS))
     print(f"{table.name}: {table.title} ({table.source})\n{_expected_line(expected)}", flush=True)
-    exit_code = _do_on(cluster, table, rows, runs, scale) if cluster else _do_here(table, rows, runs, scale)
+    exit_code = _do_on(cluster, evaluated, rows, runs, scale) if cluster else _do_here(evaluated, rows, runs, scale)
     if exit_code == STOPPED:
         return exit_code
     data = table_data(compare_with_paper(table, scale))

@@ -5,6 +5,7 @@ A row is one trained network and how it plays. Numbers are those that the paper 
 
 import functools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -118,6 +119,13 @@ class Table:
             if row.name == name:
                 return row
         raise UserError(f"{self.name} has no row {name}; its rows are {', '.join(row.name for row in self.rows)}")
+
+    def with_columns(self, names: Sequence[str]) -> "Table":
+        """Return the table with these columns alone, all if none is named; UserError if there is no such column."""
+        known = [column.name for column in self.columns]
+        if unknown := [name for name in names if name not in known]:
+            raise UserError(f"{self.name} has no column {unknown[0]}; its columns are {', '.join(known)}")
+        return replace(self, columns=[column for column in self.columns if not names or column.name in names])
 
     def moves_of(self, row: Row) -> int:
         """Return the budget of a row in moves."""

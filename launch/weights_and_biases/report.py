@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from launch.comparison.difference_texts import COLUMNS, difference_texts
-from launch.comparison.differences import Difference, differences
+from launch.comparison.differences import COLUMNS, Difference, difference_texts, differences
 from launch.comparison.finals import Group, final_evaluations, make_groups
 from launch.comparison.published.markdown_tables import reached_tiles
 from launch.comparison.runs import Run, read_runs

@@ -11,7 +11,6 @@ from typing import Any
 from launch.comparison.content import Content
 from launch.comparison.curves import REACH, SCORE, Band, Curve, Points, words_of
 from launch.comparison.figures import AXIS_LABELS
-from launch.comparison.finals import distribution
 from launch.comparison.runs import X_AXES
 from launch.run.metrics import REGISTRY
 
@@ -74,9 +73,8 @@ def figure_data(content: Content) -> dict[str, Any]:
             for line in content.searches
         ],
         "distributions": [
-            {"label": group.name, "scores": found.edges, "shares": found.shares, "tiles": found.tiles}
-            for group in content.groups
-            if (found := distribution(group)) is not None
+            {"label": found.name, "scores": found.edges, "shares": found.shares, "tiles": found.tiles}
+            for found in content.distributions
         ],
         "papers": [
             {

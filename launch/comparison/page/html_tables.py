@@ -10,8 +10,7 @@ import numpy as np
 
 from launch.comparison.budgets import Cost, Standing
 from launch.comparison.curves import Curve
-from launch.comparison.difference_texts import COLUMNS, difference_texts
-from launch.comparison.differences import Difference
+from launch.comparison.differences import COLUMNS, Difference, difference_texts
 from launch.comparison.finals import Group, Result
 from launch.comparison.published.markdown_tables import duration, reached_tiles, shared_cells
 from launch.config.experiment import CONFIG_FILE

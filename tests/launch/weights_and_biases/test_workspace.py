@@ -12,8 +12,7 @@ import pytest
 import wandb
 
 from launch.cli import main
-from launch.comparison.difference_texts import COLUMNS
-from launch.comparison.differences import Difference
+from launch.comparison.differences import COLUMNS, Difference
 from launch.evaluation.intervals import Interval
 from launch.run.metrics import AXES, REGISTRY
 from launch.weights_and_biases.panels import comparison_sections, diagnostic_sections
