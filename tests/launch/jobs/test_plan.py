@@ -134,6 +134,7 @@ def test_an_existing_run_with_another_config_is_refused(toy_yaml: Path):
     assert _names("toy.rate=0.5") == ["one"]  # the run waits, and nothing was trained
     assert main(run.words) == 0
     assert _names("toy.env_steps=200", "toy.report_env_steps=20") == ["one"]  # a budget may change
+    assert _names("run.keep_checkpoints=1") == ["one"]
     expected = re.escape("runs/one exists with another config (toy.rate: 0.25 -> 0.5)")
     with pytest.raises(UserError, match=expected):
         _plan("toy.rate=0.5")

@@ -108,6 +108,18 @@ def test_finished_rows_are_reused_and_others_left_open(table_yaml: str, capsys):
     assert Path("mine.csv").read_text().startswith("table,row,column,paper,")
 
 
+def test_only_the_columns_that_are_named_are_evaluated(table_yaml: str, capsys):
+    text = TABLE.replace("  - {name: weights", "  - {name: long, games: 6}\n  - {name: weights")
+    Path(table_yaml).write_text(text.replace("score: [7.5, 0.5]", "score: [7.5, 0.5], long: [7]"))
+    assert main(["reproduce", table_yaml, "--rows", "a", "--columns", "long, weights"]) == 0
+    (a, *_) = json.loads(Path("runs/table-b1.json").read_text())["rows"]
+    assert {name: cell["games"] for name, cell in a["cells"].items()} == {"score": 0, "2048 [%]": 0, "long": 6}
+    assert a["cells"]["score"]["here"] is None
+    assert main(["reproduce", table_yaml, "--rows", "a", "--columns", "2048 [%]"]) == 0
+    (a, *_) = json.loads(Path("runs/table-b1.json").read_text())["rows"]
+    assert [cell["games"] for cell in a["cells"].values()] == [4, 4, 6]  # what was played before stays
+
+
 def test_a_table_on_this_machine_by_a_cluster_file(table_yaml: str, monkeypatch, capfd):
     from launch.jobs import local
 
@@ -163,6 +175,7 @@ def test_the_budget_scales_moves_and_games_are_cut():
     assert words["ntuple.report_env_steps"] == "10000000"
     assert words["ntuple.average.env_steps"] == "10000000"
     assert words["run.group"] == "t/r-b0.001"
+    assert words["run.keep_checkpoints"] == "1"
     assert [Scale(most_games=most).games(100_000) for most in (None, 100, 10**6)] == [100_000, 100, 100_000]
 
 
@@ -217,12 +230,14 @@ def test_all_tables_are_listed_with_their_hours(monkeypatch, capsys):
     [
         (["nowhere"], "there is no table nowhere"),
         (["table.yaml", "--rows", "z"], "table has no row z; its rows are a, b, again, lost"),
+        (["table.yaml", "--columns", "2048"], "table has no column 2048; its columns are score, 2048 [%], weights"),
         (["table.yaml", "--budget", "2"], "--budget is 2; give a share of the paper's moves in (0, 1], such as 0.001"),
         (["table.yaml", "--budget", "nan"], "--budget is nan"),
         (["table.yaml", "--games", "1"], "--games is 1; give 2 or more"),
         (["table.yaml", "--on", "mars"], "--on mars: there is no"),
         (["table.yaml", "--csv", "no/such.csv"], "--csv no/such.csv: there is no folder"),
         (["--rows", "a"], "--rows needs a TABLE"),
+        (["--columns", "a"], "--columns needs a TABLE"),
     ],
 )
 def test_mistakes_are_one_line(table_yaml: str, capsys, words: list[str], line: str):

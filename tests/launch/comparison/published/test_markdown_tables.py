@@ -1,13 +1,14 @@
 """Result tables contain the numbers of the evaluation files."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from launch.cli import main
 from launch.comparison.published.markdown_tables import rewritten
-from tests.launch.comparison.made_tables import write_table
+from tests.launch.comparison.made_tables import TABLE, write_table
 
 ROOT = Path(__file__).parents[4]
 RECORD = {
@@ -25,7 +26,7 @@ CELLS = [
 ]
 CELLS[0] += ["moves/s in play", "machine", "command"]
 CELLS[2] += ["6.26M", "2 cores", "`muzero2048 train a.yaml`"]
-TABLE = "".join(f"| {' | '.join(row)} |\n" for row in CELLS)
+PRINTED = "".join(f"| {' | '.join(row)} |\n" for row in CELLS)
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def test_a_table_is_written_from_its_evaluations(page: Path, capsys):
     assert main(["tables", "page.md", "--check"]) == 2
     assert page.read_text() == PAGE
     assert main(["tables", "page.md"]) == 0
-    assert page.read_text() == PAGE.replace("old\n", TABLE)
+    assert page.read_text() == PAGE.replace("old\n", PRINTED)
     assert main(["tables", "page.md", "--check"]) == 0
     assert capsys.readouterr().out.endswith("page.md: up to date\n")
 
@@ -92,6 +93,17 @@ def test_the_section_of_a_paper_table(page: Path):
     page.write_text("<!-- papers guei-*.json -->\nold\n<!-- end of papers -->\n")
     assert main(["tables", "page.md"]) == 0
     assert page.read_text() == f"<!-- papers guei-*.json -->\n{SECTION}<!-- end of papers -->\n"
+
+
+def test_columns_that_were_not_run_are_named_below_the_table(page: Path):
+    first, *others = TABLE.rows
+    cells = {**first.cells, "32768 [%]": replace(first.cells["32768 [%]"], here=None)}
+    write_table(page.parent, rows=[replace(first, cells=cells), *others])
+    page.write_text("<!-- papers guei-*.json -->\n<!-- end of papers -->\n")
+    assert main(["tables", "page.md"]) == 0
+    text = page.read_text()
+    assert "| row |  | training | average score | weights |" in text
+    assert "Not run here: 8x6.\nColumns not run here: 32768 [%].\n" in text
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/paper_results.md"])
