@@ -7,17 +7,16 @@ follow from the values of the states.
 
 import hashlib
 import json
-import mmap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 
 from ntuple.exact.solver import LEVELS, Solved, Values
-from ntuple.files.safetensors import check_finite, write_safetensors
+from ntuple.files.tensor_file import check_finite, map_safetensors, write_safetensors
 from ntuple.game.bitboard import make_rules
 
 FORMAT = "muzero2048 solution 2"
@@ -73,8 +72,7 @@ def read_solution(path: Path) -> tuple[Settings, Solved]:
         ValueError: the file is missing, damaged, or of another kind.
     """
     try:
-        with safe_open(path, "numpy") as file:  # checks the length of the file against its header
-            header = file.metadata() or {}
+        mapped, header = map_safetensors(path)
         if header.get("format") == OLD_FORMAT:
             raise ForeignFileError(f"{path}: saved by an older version, without a digest: solve the game again")
         if header.get("format") != FORMAT:
@@ -83,7 +81,7 @@ def read_solution(path: Path) -> tuple[Settings, Solved]:
         if not all(type(value) is int for value in settings):
             raise ValueError(f"the settings are {settings}")
         make_rules(settings.rows, settings.columns)
-        tensors = _mapped(path)
+        tensors = {name: _typed(mapped[name], name) for name in TYPES if name in mapped}
         solved = _checked(dict(tensors), settings)
         if digest_of(header["settings"], tensors) != header["sha256"]:
             raise ValueError("it was changed after saving")
@@ -104,26 +102,11 @@ def digest_of(settings: str, tensors: Mapping[str, NDArray[Any]]) -> str:
     return digest.hexdigest()
 
 
-def _mapped(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a checked safetensors file as private memory maps.
-
-    Pages are read on first use. The safetensors library would copy the tensors instead, 1.4 GB for 3x3.
-    """
-    with path.open("rb") as file:
-        begin = 8 + int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(begin - 8))
-        # Copy on write, because the kernels are compiled for writable arrays.
-        memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-    tensors = {}
-    for name, about in header.items():
-        if name in TYPES:
-            start, stop = about["data_offsets"]
-            dtype = np.dtype(TYPES[name])
-            if about["dtype"] != f"{dtype.kind.upper()}{8 * dtype.itemsize}" or len(about["shape"]) != 1:
-                raise ValueError(f"{name} should be {dtype}[N], found {about['dtype']}{about['shape']}")
-            array = np.frombuffer(memory, dtype, (stop - start) // dtype.itemsize, begin + start)
-            tensors[name] = np.require(array, requirements="A")
-    return tensors
+def _typed(array: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return the array of a file; ValueError if it has not the type of TYPES or not one dimension."""
+    if array.dtype != TYPES[name] or array.ndim != 1:
+        raise ValueError(f"{name} should be {np.dtype(TYPES[name])}[N], found {array.dtype}{list(array.shape)}")
+    return array
 
 
 def _checked(tensors: dict[str, NDArray[Any]], settings: Settings) -> Solved:

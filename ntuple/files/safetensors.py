@@ -1,7 +1,7 @@
 """Files of a checkpoint: safetensors with the configuration as JSON in the header.
 
 weights.safetensors holds V alone, which is all that play needs. training.safetensors holds the rest of a learner.
-safetensors is plain data: loading a file cannot run code. A file exists complete or not at all (`whole_file`).
+A file exists complete or not at all (`whole_file`).
 """
 
 import json
@@ -13,19 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
-from ntuple.files.whole_file import whole_file
+from ntuple.files.tensor_file import Array, Parts, Tensors, check_finite, map_safetensors, write_safetensors
 from ntuple.learning.config import NTupleConfig
 from ntuple.lists import list_text
 
 FORMAT = "muzero2048 n-tuple network 1"
 # Keys that must be equal in two configs if the weights of one are to be loaded with the other.
 SHAPE_KEYS = ("rows", "columns", "network", "symmetry", "values", "stages")
-
-BLOCK = 1 << 18  # numbers checked at a time: 1 MB of float32, which stays in the cache
-
-Tensors = dict[str, NDArray[np.generic]]
 
 
 def shape_of(config: NTupleConfig) -> dict[str, Any]:
@@ -42,7 +37,7 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[
     return [(key, mine, theirs) for key, mine, theirs in texts if mine != theirs]
 
 
-def save_tensors(path: Path, tensors: Tensors, config: NTupleConfig) -> None:
+def save_tensors(path: Path, tensors: Mapping[str, Array | Parts], config: NTupleConfig) -> None:
     """Write the tensors of a learner or a network.
 
     Args:
@@ -56,39 +51,19 @@ def save_tensors(path: Path, tensors: Tensors, config: NTupleConfig) -> None:
     write_safetensors(path, tensors, {"format": FORMAT, "config": json.dumps(asdict(config))})
 
 
-def write_safetensors(path: Path, tensors: Tensors, header: dict[str, str]) -> None:
-    """Write a safetensors file.
-
-    Args:
-        path: the file; an older one is replaced.
-        tensors: arrays by name.
-        header: the metadata of the file.
-
-    Raises:
-        OSError: the file cannot be written; no partial file remains.
-    """
-    with whole_file(path) as temporary:
-        try:
-            save_file(tensors, temporary, header)
-        except SafetensorError as error:
-            raise OSError(str(error)) from error
-
-
 def load_tensors(path: Path, config: NTupleConfig) -> Tensors:
-    """Read all tensors of a file that `save_tensors` wrote for the same board and network.
+    """Map all tensors of a file that `save_tensors` wrote for the same board and network (`map_safetensors`).
 
     Raises:
         ValueError: the file is missing or damaged, has another format, is for another board or network, or has
             numbers that are not finite.
     """
     try:
-        with safe_open(path, "numpy") as file:
-            header = file.metadata() or {}
-            if header.get("format") != FORMAT:
-                raise ValueError(f"{path}: not a file of this n-tuple learner: name a checkpoint that it saved")
-            for key, saved, wanted in differences(json.loads(header["config"]), shape_of(config)):
-                raise ValueError(f"{path}: saved with {key} = {saved!r}, but the config says {wanted!r}")
-            tensors: Tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+        tensors, header = map_safetensors(path)
+        if header.get("format") != FORMAT:
+            raise ValueError(f"{path}: not a file of this n-tuple learner: name a checkpoint that it saved")
+        for key, saved, wanted in differences(json.loads(header["config"]), shape_of(config)):
+            raise ValueError(f"{path}: saved with {key} = {saved!r}, but the config says {wanted!r}")
     except (SafetensorError, OSError, KeyError, TypeError, json.JSONDecodeError) as error:
         # TypeError: the header is JSON, but not an object.
         raise ValueError(f"{path}: missing or damaged, use an earlier checkpoint ({error})") from error
@@ -101,28 +76,6 @@ def saved_promotion(path: Path) -> Any:
     """Return `promotion` of the weights in a file that `load_tensors` has read; "none" if they were written out."""
     with safe_open(path, "numpy") as file:
         return json.loads(file.metadata()["config"])["promotion"]
-
-
-def check_finite(values: NDArray[np.generic], place: str, remedy: str) -> None:
-    """Check that all numbers are finite.
-
-    Training produces finite numbers only, and players read -inf as "this move is not legal".
-
-    Args:
-        values: an array of any type; integers are always finite.
-        place: the file and the name of the array, used in the message.
-        remedy: what the user can do, used in the message.
-
-    Raises:
-        ValueError: numbers are infinite or NaN; the message gives their count.
-    """
-    if not np.issubdtype(values.dtype, np.floating):
-        return
-    flat: NDArray[Any] = values.reshape(-1)
-    blocks = (flat[start : start + BLOCK] for start in range(0, flat.size, BLOCK))
-    count = sum(block.size - int(np.count_nonzero(np.isfinite(block))) for block in blocks)
-    if count:
-        raise ValueError(f"{place} has {count:,} of {flat.size:,} numbers that are infinite or NaN: {remedy}")
 
 
 def take(tensors: Tensors, name: str, shape: tuple[int, ...], dtype: DTypeLike, path: Path) -> NDArray[np.generic]:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.files.safetensors import Tensors, differences, load_tensors, save_tensors, saved_promotion, shape_of, take
+from ntuple.files.safetensors import differences, load_tensors, save_tensors, saved_promotion, shape_of, take
+from ntuple.files.tensor_file import Tensors
 from ntuple.learning.config import NTupleConfig
 from ntuple.lists import list_text
 from ntuple.tables.folding import fold
@@ -66,32 +67,6 @@ class StoredNetwork:
         stages = values.reshape(count_stages(self.config.stages), -1)
         starts = np.cumsum([0, *self.table_sizes])
         return [stages[:, start:end] for start, end in itertools.pairwise(starts)]
-
-    def as_part_of(self, network: tuple[str, ...], initial: float = 0.0) -> "StoredNetwork":
-        """Return the same tables as part of a larger network.
-
-        Args:
-            network: the larger network, which has all tuples of this one.
-            initial: weight of the entries of its other tuples.
-
-        Returns:
-            The larger network. The memory of its other tuples is 0.
-        """
-        config = replace(self.config, network=network)
-        patterns = parse_network(network, config.rows, config.columns)
-        sizes = table_sizes(patterns, config.rows, config.columns, config.values)
-        stages = count_stages(config.stages)
-
-        def ordered(values: Weights, others: float) -> Weights:
-            mine = dict(zip(self.patterns, self.tables(values), strict=True))
-            parts = [
-                mine[pattern] if pattern in mine else np.full((stages, size), others, np.float32)
-                for pattern, size in zip(patterns, sizes, strict=True)
-            ]
-            return np.concatenate(parts, axis=1).ravel()
-
-        memory = {name: ordered(values, 0.0) for name, values in self.memory.items()}
-        return StoredNetwork(config, ordered(self.weights, initial), memory)
 
     def promoted(self) -> "StoredNetwork":
         """Return the same network without promotion: promoted weights are written into the entries."""

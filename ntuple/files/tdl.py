@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.files.safetensors import check_finite
+from ntuple.files.tensor_file import check_finite
 from ntuple.files.whole_file import whole_file
 from ntuple.tables.patterns import Pattern, pattern_text
 

@@ -70,10 +70,7 @@ class NTupleLearner:
             needs["their mean"] = 4 * weights
             if config.promotion != "none":
                 needs["promoted weights of one more"] = 4 * weights
-        # All tensors of a checkpoint are in memory a second time while it is read: the weights, and what the adaptive
-        # rule keeps for each of them.
-        kept = 1 + ({"tc": 2, "autostep": 3}[size.adaptive] if is_adaptive else 0) + (config.average.env_steps > 0)
-        needs["a checkpoint while it is written or read"] = 4 * kept * weights
+        needs["one stage while a checkpoint is written"] = 4 * weights // count_stages(config.stages)
         return needs
 
     @property

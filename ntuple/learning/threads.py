@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.files.safetensors import Tensors
+from ntuple.files.tensor_file import Tensors
 from ntuple.game.bitboard import Rules
 from ntuple.game.episode import COLUMNS
 from ntuple.learning.config import NTupleConfig, TargetSearchConfig

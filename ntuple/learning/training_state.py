@@ -15,13 +15,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.files.safetensors import Tensors, fill, load_tensors, save_tensors, take
+from ntuple.files.safetensors import fill, load_tensors, save_tensors, take
 from ntuple.files.stored_network import (
     MEMORY_FIELDS,
     TRAINING_FILE,
     UNDIVIDED_RATE,
     WEIGHTS_FILE,
     StoredNetwork,
+    Weights,
     check_beginning,
     filled_network,
     load_weights,
@@ -29,11 +30,13 @@ from ntuple.files.stored_network import (
     read_memory,
     read_weights,
 )
+from ntuple.files.tensor_file import Array, Parts, Tensors
 from ntuple.learning.config import NTupleConfig
 from ntuple.learning.threads import ThreadGames, memory_arrays
 from ntuple.tables.averaging import WeightMean
 from ntuple.tables.network import PROMOTIONS, Network
-from ntuple.tables.record_fields import read_field, write_field
+from ntuple.tables.patterns import parse_network
+from ntuple.tables.record_fields import WEIGHT, read_field, write_field
 from ntuple.tables.stages import count_stages
 from ntuple.td.step_sizes import MEMORY_BITS
 
@@ -80,16 +83,28 @@ def begin_from(state: TrainingState, config: NTupleConfig, stored: StoredNetwork
     check_beginning(stored.config, config)
     if (stored.config.promotion, stored.initial) != (config.promotion, state.network.initial):
         stored = stored.promoted()
-    stored = stored.as_part_of(config.network, float(state.network.initial))
     keeps_memory = config.adaptive_starts == 0 and stored.memory.keys() == adaptive_fields(config).keys()
+    del state.network  # else two networks would be in memory
     state.network = new_network(config, MEMORY_BITS[config.step_size.adaptive] if keeps_memory else None)
-    write_field(state.network, stored.weights)
-    if config.promotion in ("inter", "both"):
-        first, stages = count_stages(stored.config.stages), count_stages(config.stages)
-        for stage in range(first, stages):
-            write_field(state.network, stored.weights.reshape(first, -1)[-1], stage=stage)
+    first, stages = count_stages(stored.config.stages), count_stages(config.stages)
+    copied = stages if config.promotion in ("inter", "both") else first
+    _write_tables(state.network, config, stored, stored.weights, WEIGHT, copied)
     for name, values in stored.memory.items() if keeps_memory else ():
-        write_field(state.network, values, MEMORY_FIELDS[name])
+        _write_tables(state.network, config, stored, values, MEMORY_FIELDS[name], first)
+
+
+def _write_tables(
+    network: Network, config: NTupleConfig, stored: StoredNetwork, values: Weights, field: int, stages: int
+) -> None:
+    """Write the tables of a stored network into the first `stages` stages of a network that may have more tuples.
+
+    Stages that the stored network lacks become copies of its last one.
+    """
+    places = dict(zip(parse_network(config.network, config.rows, config.columns), network.tables.tolist(), strict=True))
+    for pattern, table in zip(stored.patterns, stored.tables(values), strict=True):
+        for stage in range(stages):
+            source = table[min(stage, len(table) - 1)]
+            write_field(network, source, field, stage * int(network.stage_size) + places[pattern])
 
 
 def adaptive_fields(config: NTupleConfig) -> dict[str, int]:
@@ -109,13 +124,20 @@ def save_state(state: TrainingState, config: NTupleConfig, folder: Path) -> None
     played = state.played_network
     promotion = config.promotion if played.promotion else "none"
     weights_config = dataclasses.replace(config, promotion=promotion)
-    save_tensors(folder / WEIGHTS_FILE, {"weights": read_field(played)}, weights_config)
-    training: Tensors = {"games": state.games.rows, "progress": state.progress, **memory_arrays(state.games)}
+    save_tensors(folder / WEIGHTS_FILE, {"weights": _by_stage(played)}, weights_config)
+    games = {"games": state.games.rows, "progress": state.progress, **memory_arrays(state.games)}
+    training: dict[str, Array | Parts] = dict(games)
     if state.mean.count:
-        training |= {"averaged": np.array([state.mean.count]), "learned": read_field(state.network)}
+        training |= {"averaged": np.array([state.mean.count]), "learned": _by_stage(state.network)}
     if state.is_adaptive:
-        training |= {name: read_field(state.network, field) for name, field in adaptive_fields(config).items()}
+        training |= {name: _by_stage(state.network, field) for name, field in adaptive_fields(config).items()}
     save_tensors(folder / TRAINING_FILE, training, config)
+
+
+def _by_stage(network: Network, field: int = WEIGHT) -> Parts:
+    """Return a field of the network for a file, one stage in memory at a time."""
+    stages = range(network.weights.size // int(network.stage_size))
+    return Parts(np.dtype(np.float32), network.weights.size, (read_field(network, field, stage) for stage in stages))
 
 
 def restore_state(state: TrainingState, config: NTupleConfig, folder: Path) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Weights = NDArray[np.float32]
+BLOCK = 1 << 18  # weights at a time: 1 MB, so that no second network is in memory
 
 
 class WeightMean:
@@ -21,7 +22,9 @@ class WeightMean:
         if self.weights is None:
             self.weights = weights.copy()
         else:
-            self.weights += (weights - self.weights) / np.float32(self.count)
+            for start in range(0, weights.size, BLOCK):
+                mean = self.weights[start : start + BLOCK]
+                mean += (weights[start : start + BLOCK] - mean) / np.float32(self.count)
 
 
 def average(networks: Iterable[Weights]) -> Weights:

@@ -18,31 +18,42 @@ from ntuple.tables.placement import available_cores
 WEIGHT = 0  # number of the field of weights; the step size rule has the fields from 1 on
 
 
-def read_field(network: Network, field: int = WEIGHT) -> NDArray[np.float32]:
-    """Return the weights, or a field of what the step size rule keeps, float32[stages N], in the order of files."""
-    array = _array_of(network, field)
+def read_field(network: Network, field: int = WEIGHT, stage: int | None = None) -> NDArray[np.float32]:
+    """Return the weights, or a field of what the step size rule keeps, in the order of files.
+
+    Args:
+        network: its arrays are read.
+        field: WEIGHT, or the number of the field.
+        stage: the stage that is read; None: all.
+
+    Returns:
+        float32[N] of one stage, or float32[stages N] of all.
+    """
+    array, size = _array_of(network, field), int(network.stage_size)
+    start, stop = (0, array.size) if stage is None else (stage * size, (stage + 1) * size)
     if network.digits.size:
-        return array.copy()
-    values = np.empty(array.size, np.float32)
+        return array[start:stop].copy()
+    values = np.empty(stop - start, np.float32)
 
     def read(first: int, end: int, table: Table) -> None:
-        read_table(array, table, values[first:end])
+        read_table(array, table, values[first - start : end - start])
 
+    tables = [table for table in _tables(network) if start <= table[0] < stop]
     with ThreadPoolExecutor(available_cores()) as pool:
-        list(pool.map(read, *zip(*_tables(network), strict=True)))
+        list(pool.map(read, *zip(*tables, strict=True)))
     return values
 
 
-def write_field(network: Network, values: NDArray[np.float32], field: int = WEIGHT, stage: int = 0) -> None:
-    """Write the weights of some stages, or a field of what the step size rule keeps.
+def write_field(network: Network, values: NDArray[np.float32], field: int = WEIGHT, start: int = 0) -> None:
+    """Write the weights of some tables, or a field of what the step size rule keeps.
 
     Args:
         network: its arrays are changed in place.
-        values: float32[n N], in the order of files, for n stages.
+        values: the numbers of whole tables, in the order of files.
         field: WEIGHT, or the number of the field.
-        stage: the first of the stages.
+        start: the first entry of the first of these tables.
     """
-    array, start = _array_of(network, field), stage * int(network.stage_size)
+    array = _array_of(network, field)
     if network.digits.size:
         array[start : start + values.size] = values
         return

@@ -185,4 +185,32 @@ NTUPLE = (
         "worst = min(worst, of_twos.worst[two])",
         ("ntuple/exact/test_solver.py",),
     ),
+    Mutant(
+        "a-file-loses-negative-zeros",
+        "ntuple/files/tensor_file.py",
+        "if block.view(np.uint8).any():",
+        "if block.any():",
+        ("ntuple/files/test_tensor_file.py",),
+    ),
+    Mutant(
+        "tensors-of-a-file-in-any-order",
+        "ntuple/files/tensor_file.py",
+        "key=lambda item: -item[1].dtype.itemsize",
+        "key=lambda item: item[1].dtype.itemsize",
+        ("ntuple/files/test_tensor_file.py",),
+    ),
+    Mutant(
+        "a-checkpoint-is-written-as-a-whole",
+        "ntuple/learning/training_state.py",
+        "(read_field(network, field, stage) for stage in stages)",
+        "[read_field(network, field, stage) for stage in stages]",
+        ("launch/machine/test_memory.py",),
+    ),
+    Mutant(
+        "a-later-stage-begins-with-the-first-one",
+        "ntuple/learning/training_state.py",
+        "source = table[min(stage, len(table) - 1)]",
+        "source = table[0 if stage >= len(table) else stage]",
+        ("ntuple/learning/test_training_state.py",),
+    ),
 )

@@ -150,4 +150,18 @@ LAUNCH = (
         "return call()",
         ("launch/machine/test_signals.py",),
     ),
+    Mutant(
+        "reproduce-evaluates-all-columns",
+        "launch/papers/reproduce.py",
+        "evaluated = table.with_columns(part.columns)",
+        "evaluated = table",
+        ("launch/papers/test_reproduce.py",),
+    ),
+    Mutant(
+        "a-section-has-columns-without-numbers",
+        "launch/comparison/published/paper_sections.py",
+        "if column.name not in open_columns",
+        "if column.name",
+        ("launch/comparison/published/test_markdown_tables.py",),
+    ),
 )

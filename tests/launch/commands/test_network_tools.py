@@ -177,9 +177,10 @@ def test_a_run_begins_with_a_w_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         file = GOLDEN / f"{name}.w"
         words = ["ntuple.env_steps=1", "ntuple.stages='0,256'", f"ntuple.network='{network}'", f"run.name={name}"]
         assert main(["train", str(config), *words, f"run.begin_from={file}"]) == 0
-        weights = read_source(tmp_path / "runs" / name, "").network.weights
-        source = read_source(file, file_stages).network.as_part_of(network)
-        assert np.count_nonzero(weights[: source.weights.size] != source.weights) < 24
+        run, source = read_source(tmp_path / "runs" / name, "").network, read_source(file, file_stages).network
+        trained = dict(zip(run.patterns, run.tables(run.weights), strict=True))
+        for pattern, table in zip(source.patterns, source.tables(source.weights), strict=True):
+            assert np.count_nonzero(trained[pattern][: len(table)] != table) < 24
 
 
 def test_snapshots_stay_and_have_an_average(runs: list[Path], tmp_path: Path, capsys) -> None:

@@ -3,7 +3,7 @@
 import functools
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 from ntuple.exact.solution import CHUNK, Answer, Solution, Worth
 from ntuple.exact.solution_file import FORMAT, OLD_FORMAT, digest_of
 from ntuple.exact.solver import LEVELS, solve
-from ntuple.files import safetensors
+from ntuple.files import tensor_file
 from ntuple.game.bitboard import encode
 
 NO_TILE = LEVELS + 1
@@ -226,11 +226,11 @@ def test_a_write_that_fails_leaves_the_old_file_alone(tmp_path: Path, monkeypatc
     asked.save(path)
     whole = path.read_bytes()
 
-    def fail(tensors, temporary: Path, header) -> None:
-        temporary.write_bytes(b"half")
+    def fail(file: BinaryIO, values: np.ndarray) -> None:
+        file.write(b"half")
         raise OSError("disk full")
 
-    monkeypatch.setattr(safetensors, "save_file", fail)
+    monkeypatch.setattr(tensor_file, "_write", fail)
     with pytest.raises(OSError, match="disk full"):
         asked.save(path)
     assert path.read_bytes() == whole
@@ -266,8 +266,8 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
         ({"states": None}, "'states'"),
         ({"reach": None}, "'reach'"),
         ({"best": np.zeros(1, np.int32)}, "best has 1 entries for"),
-        ({"best": np.zeros(1, np.int64)}, "best should be int32[N], found I64[1]"),
-        ({"worst": np.zeros((1, 1), np.int32)}, "worst should be int32[N], found I32[1, 1]"),
+        ({"best": np.zeros(1, np.int64)}, "best should be int32[N], found int64[1]"),
+        ({"worst": np.zeros((1, 1), np.int32)}, "worst should be int32[N], found int32[1, 1]"),
         ({"state_starts": np.array([0, 5], np.int64)}, "state_starts does not divide the states"),
         ({"after_starts": np.array([0, 9, -9], np.int64)}, "after_starts does not divide the afters"),
         ({"after_starts": np.zeros(0, np.int64)}, "after_starts does not divide the afters"),
