@@ -49,6 +49,8 @@ FILES = {
     "/": (HERE / "page.html", "text/html"),
     "/page.css": (HERE / "page.css", "text/css"),
     "/page.js": (HERE / "page.js", "text/javascript"),
+    "/side.js": (HERE / "side.js", "text/javascript"),
+    "/calls.js": (HERE / "calls.js", "text/javascript"),
     "/board.css": (BOARD_STYLE, "text/css"),
     "/board.js": (BOARD_SCRIPT, "text/javascript"),
     "/icon.svg": (HERE / "icon.svg", "image/svg+xml"),

@@ -14,6 +14,7 @@ from launch.papers.comparison import interval_of
 from launch.papers.plan import Scale, Trained, overrides_of
 from launch.papers.table import Column, Play, Row, Table, load_table
 from launch.papers.table_file import read_table_file
+from launch.papers.table_text import number_text
 
 TABLE = """\
 title: A table
@@ -202,6 +203,21 @@ def test_intervals_of_one_network_and_of_several():
     assert (rate, round(low, 4), round(high, 4)) == (0.5, 0.4038, 0.5962)  # Wilson, n = 100
     mean, low, high = interval_of([one, {**one, "score_max": 50}], "score_max")
     assert (mean, round(high - mean, 2), round(mean - low, 2)) == (40.0, 127.06, 127.06)  # t(0.975, 1) * 10
+
+
+@pytest.mark.parametrize(
+    ("value", "margin", "text"),
+    [
+        (251033.4, 3483.0, "251,033 ± 3,483"),
+        (999.994, None, "999.99"),
+        (0.0, 3.571, "0.00 ± 3.57"),
+        (0.005, None, "0.01"),
+        (0.000083, None, "8.3e-05"),
+        (-74.3, 7.1, "-74.30 ± 7.10"),
+    ],
+)
+def test_numbers_as_texts(value: float, margin: float | None, text: str):
+    assert number_text(value, margin) == text
 
 
 def test_hours_by_hand(table_yaml: str):

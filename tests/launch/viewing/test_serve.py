@@ -52,6 +52,8 @@ def test_the_page_needs_nothing_from_elsewhere(client: Client):
         "/board.js",
         "/page.js",
     ]
+    for script in HERE.glob("*.js"):
+        assert all(name in FILES for name in re.findall(r'from "\.(/[^"]*)"', script.read_text()))
 
 
 def test_the_page_and_the_terminal_have_the_same_speeds():
