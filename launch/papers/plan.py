@@ -100,7 +100,7 @@ def overrides_of(trained: Trained, scale: Scale, seed: int) -> list[str]:
         f"run.evaluate_env_steps={max(report, env_steps // CURVE_POINTS)}",
         f"run.evaluation_games={RUN_GAMES}",
         f"run.final_games={RUN_GAMES}",
-        "run.keep_checkpoints=1",  # of up to 6 GB; only the last network is evaluated or trained further
+        "run.keep_checkpoints=1",  # of up to 32 GB; only the last network is evaluated or trained further
         f"{learner}.env_steps={env_steps}",
         f"{learner}.report_env_steps={report}",
     ]

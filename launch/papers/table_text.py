@@ -33,9 +33,14 @@ def row_lines(data: TableData, row: RowData) -> tuple[list[str], list[str]]:
 
 
 def number_text(value: float, margin: float | None = None) -> str:
-    """Format a number and its margin: two digits after the point below 1000, none above; 2e-05 where that is 0.00."""
-    digits = ",.0f" if abs(value) >= 1000 else ".2f" if abs(value) >= 0.005 or value == 0 else ".1e"
-    return f"{value:{digits}}" + (f" ± {margin:{digits}}" if margin is not None else "")
+    """Format a number and its margin: two digits after the point below 1000, none above; 2.0e-05 where that is 0.00."""
+    if margin is None:
+        return f"{value:{_digits(value)}}"
+    return f"{value:{_digits(value)}} ± {margin:{_digits(margin if abs(value) < 1000 else value)}}"
+
+
+def _digits(value: float) -> str:
+    return ",.0f" if abs(value) >= 1000 else ".2f" if abs(value) >= 0.005 or value == 0 else ".1e"
 
 
 def training_text(moves: int, games: int = 0) -> str:

@@ -98,7 +98,7 @@ class StoredNetwork:
 
 
 def load_stored(folder: Path, config: NTupleConfig, with_memory: bool = False) -> StoredNetwork:
-    """Load the network of a checkpoint folder.
+    """Load the network of a checkpoint folder. Its arrays are private memory maps of the files (`map_safetensors`).
 
     `promotion` is read from the weights file: it is "none" for a mean of networks, whatever it was in training.
 
@@ -250,6 +250,8 @@ def check_beginning(stored: NTupleConfig, config: NTupleConfig) -> None:
 
 def load_weights(folder: Path, config: NTupleConfig) -> Weights:
     """Load the weights float32[stages * sum of A R^n] of a checkpoint folder, stage by stage, table by table.
+
+    They are a private memory map: changes stay in this process, and the file may be deleted, but not changed in place.
 
     Raises:
         ValueError: see `load_stored`.

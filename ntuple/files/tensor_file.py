@@ -18,7 +18,8 @@ from safetensors import safe_open
 from ntuple.files.whole_file import whole_file
 
 METADATA = "__metadata__"  # key of the header's own texts, among the names of tensors
-ALIGNMENT = 8  # bytes
+LENGTH_BYTES = 8  # of the number that says how long the header is
+ALIGNMENT = 8  # of the tensors in the file, in bytes
 # Types of numbers by their names in the format.
 TYPES = {"BOOL": np.dtype(bool)} | {
     f"{kind.upper()}{8 * size}": np.dtype(f"{kind}{size}")
@@ -50,6 +51,7 @@ def write_safetensors(path: Path, tensors: Mapping[str, Array | Parts], header: 
 
     Raises:
         OSError: the file cannot be written; no partial file remains.
+        ValueError: a tensor in parts has another size than it says.
     """
     ordered = sorted(tensors.items(), key=lambda item: -item[1].dtype.itemsize)  # so that each one is aligned
     entries: dict[str, Any] = {METADATA: header}
@@ -61,10 +63,14 @@ def write_safetensors(path: Path, tensors: Mapping[str, Array | Parts], header: 
     text = json.dumps(entries).encode()
     text += b" " * (-len(text) % ALIGNMENT)
     with whole_file(path) as temporary, temporary.open("wb") as file:
-        file.write(len(text).to_bytes(ALIGNMENT, "little") + text)
+        file.write(len(text).to_bytes(LENGTH_BYTES, "little") + text)
         for _, tensor in ordered:
+            begin = file.tell()
             for part in tensor.parts if isinstance(tensor, Parts) else [tensor]:
                 _write(file, part)
+                del part  # else it would be in memory while the next one is made
+            if file.tell() - begin != tensor.size * tensor.dtype.itemsize:
+                raise ValueError(f"{path}: the parts of a tensor are not {tensor.size:,} numbers of {tensor.dtype}")
         file.truncate(file.tell())  # it may end with a hole
 
 
@@ -75,23 +81,21 @@ def map_safetensors(path: Path) -> tuple[Tensors, dict[str, str]]:
         path: the file. It may be replaced or deleted while its arrays are in use, but not changed in place.
 
     Returns:
-        The arrays by name, writable, and the metadata of the file.
+        The arrays by name, writable, and the metadata of the file. Tensors of types that numpy lacks are left out.
 
     Raises:
         OSError: the file cannot be read.
         SafetensorError: it is damaged, or of another format.
-        KeyError: a tensor has a type that is not in TYPES.
     """
     with safe_open(path, "numpy") as checked:  # the lengths of the file and of its tensors against the header
         names, metadata = list(checked.keys()), checked.metadata() or {}
     with path.open("rb") as file:
-        begin = ALIGNMENT + int.from_bytes(file.read(ALIGNMENT), "little")
-        entries = json.loads(file.read(begin - ALIGNMENT))
+        begin = LENGTH_BYTES + int.from_bytes(file.read(LENGTH_BYTES), "little")
+        entries = json.loads(file.read(begin - LENGTH_BYTES))
         # Copy on write, because the kernels are compiled for writable arrays.
         memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
     tensors: Tensors = {}
-    for name in names:
-        entry = entries[name]
+    for name, entry in ((name, entries[name]) for name in names if entries[name]["dtype"] in TYPES):
         array: Array = np.ndarray(entry["shape"], TYPES[entry["dtype"]], memory, begin + entry["data_offsets"][0])
         tensors[name] = np.require(array, requirements="A")  # of another writer, who did not align it
     return tensors, metadata

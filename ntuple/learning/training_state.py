@@ -9,6 +9,7 @@ A checkpoint folder has two files. WEIGHTS_FILE holds the network to play with; 
 """
 
 import dataclasses
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,7 +36,8 @@ from ntuple.learning.config import NTupleConfig
 from ntuple.learning.threads import ThreadGames, memory_arrays
 from ntuple.tables.averaging import WeightMean
 from ntuple.tables.network import PROMOTIONS, Network
-from ntuple.tables.patterns import parse_network
+from ntuple.tables.patterns import Pattern, parse_network
+from ntuple.tables.placement import available_cores
 from ntuple.tables.record_fields import WEIGHT, read_field, write_field
 from ntuple.tables.stages import count_stages
 from ntuple.td.step_sizes import MEMORY_BITS
@@ -101,10 +103,15 @@ def _write_tables(
     Stages that the stored network lacks become copies of its last one.
     """
     places = dict(zip(parse_network(config.network, config.rows, config.columns), network.tables.tolist(), strict=True))
-    for pattern, table in zip(stored.patterns, stored.tables(values), strict=True):
-        for stage in range(stages):
-            source = table[min(stage, len(table) - 1)]
-            write_field(network, source, field, stage * int(network.stage_size) + places[pattern])
+
+    def write(pattern: Pattern, table: Weights, stage: int) -> None:
+        source = table[min(stage, len(table) - 1)]
+        write_field(network, source, field, stage * int(network.stage_size) + places[pattern])
+
+    tables = zip(stored.patterns, stored.tables(values), strict=True)
+    with ThreadPoolExecutor(available_cores()) as pool:
+        for done in [pool.submit(write, *table, stage) for table in tables for stage in range(stages)]:
+            done.result()
 
 
 def adaptive_fields(config: NTupleConfig) -> dict[str, int]:

@@ -213,4 +213,18 @@ NTUPLE = (
         "source = table[0 if stage >= len(table) else stage]",
         ("ntuple/learning/test_training_state.py",),
     ),
+    Mutant(
+        "a-part-of-a-file-is-kept",
+        "ntuple/files/tensor_file.py",
+        "                del part  #",
+        "                pass  #",
+        ("launch/machine/test_memory.py",),
+    ),
+    Mutant(
+        "a-mean-of-the-first-weights",
+        "ntuple/tables/averaging.py",
+        "for start in range(0, weights.size, BLOCK):",
+        "for start in (0,):",
+        ("ntuple/tables/test_averaging.py",),
+    ),
 )

@@ -13,7 +13,7 @@ def paper_section(data: TableData) -> str:
     done = [row for row in able if any(_has_number(row, name) for name in row.cells)]
     open_rows = [row.name for row in able if row not in done]
     computed = [column.name for column in data.columns if column.statistic]
-    open_columns = [name for name in computed if not any(_has_number(row, name) for row in done)]
+    open_columns = [name for name in computed if done and not any(_has_number(row, name) for row in done)]
     never = [f"{row.name} ({row.why})" for row in data.rows if row.why]
     notes = [
         f"Not run here: {', '.join(open_rows)}." if open_rows else "",

@@ -1,4 +1,4 @@
-// What the pages of the server are asked for.
+// Questions of the page to the server.
 
 async function post(path, content, signal) {
   const answer = await fetch(path, {

@@ -76,10 +76,14 @@ def test_the_state_of_a_learner_on_the_device_takes_what_was_said(config: str):
     assert sum(said.values()) == sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(state))
 
 
-@pytest.mark.parametrize(("fraction", "average"), [(0.5, 0), (0.0, 0), (0.5, 500)], ids=["tc", "td", "average"])
-def test_an_n_tuple_learner_takes_what_was_said(tmp_path: Path, fraction: float, average: int):
+@pytest.mark.parametrize(
+    ("fraction", "average", "stages", "count"),
+    [(0.5, 0, "2^3", 8), (0.0, 0, "2^3", 8), (0.5, 500, "2^3", 8), (0.5, 0, "[]", 1)],
+    ids=["tc", "td", "average", "one-stage"],
+)
+def test_an_n_tuple_learner_takes_what_was_said(tmp_path: Path, fraction: float, average: int, stages: str, count: int):
     overrides = [f"ntuple.step_size.adaptive_fraction={fraction}", "ntuple.env_steps=2000", "ntuple.threads=1"]
-    overrides += [f"ntuple.average.env_steps={average}", "ntuple.report_env_steps=500", "ntuple.stages=2^3"]
+    overrides += [f"ntuple.average.env_steps={average}", "ntuple.report_env_steps=500", f"ntuple.stages={stages}"]
     settings = load_experiment(CONFIGS / "ntuple/2x3.yaml", overrides).settings
     learner = registry.make_learner("ntuple", settings, 1)
     while learner.progress["env_steps"] < learner.env_steps_total:
@@ -87,8 +91,8 @@ def test_an_n_tuple_learner_takes_what_was_said(tmp_path: Path, fraction: float,
     tables, *mean, stage = registry.memory("ntuple", settings).values()
     weights = tables // (12 if fraction else 4)
     assert tables == learner.network.weights.nbytes + learner.network.memory.nbytes
-    assert (mean, stage) == ([4 * weights] if average else [], weights // 2)
-    assert _peak(lambda: learner.save(tmp_path)) < 1.05 * stage + 2e6
+    assert (mean, stage) == ([4 * weights] if average else [], 4 * weights // count)
+    assert _peak(lambda: learner.save(tmp_path)) < 1.05 * stage + 3e5
     del learner
     whole = _peak(lambda: registry.make_learner("ntuple", settings, 1).restore(tmp_path))
     assert whole < 1.05 * sum((tables, *mean, stage)) + 2e6

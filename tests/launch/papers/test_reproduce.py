@@ -214,6 +214,8 @@ def test_intervals_of_one_network_and_of_several():
         (0.005, None, "0.01"),
         (0.000083, None, "8.3e-05"),
         (-74.3, 7.1, "-74.30 ± 7.10"),
+        (0.9, 0.0001, "0.90 ± 1.0e-04"),
+        (99435.4, 852.256, "99,435 ± 852"),
     ],
 )
 def test_numbers_as_texts(value: float, margin: float | None, text: str):
