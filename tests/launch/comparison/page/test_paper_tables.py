@@ -30,7 +30,7 @@ def test_the_paper_and_we_stand_one_above_the_other():
          "- no evaluation computes it"],
         ["8x6", "paper", "40G moves", "239,075 ± 14,781 5 x 100,000 games", "", ""],
         ["", "here", "40M moves", "-", "", ""],
-        ["dcnn", "paper", "100M games", "1.00 ± 14781.00 5 x 100,000 games", "", ""],
+        ["dcnn", "paper", "100M games", "1.00 ± 14,781 5 x 100,000 games", "", ""],
         ["", "here", "not here: not described"],
     ]  # fmt: skip
     assert "<li>First caveat.</li><li>Budget: 0.001 of &lt;all&gt; moves.</li>" in html
