@@ -40,6 +40,11 @@ class Parts(NamedTuple):
     size: int  # numbers of all parts
     parts: Iterable[Array]
 
+    @property
+    def shape(self) -> tuple[int]:
+        """Shape of the whole tensor."""
+        return (self.size,)
+
 
 def write_safetensors(path: Path, tensors: Mapping[str, Array | Parts], header: dict[str, str]) -> None:
     """Write a safetensors file. Blocks of zeros take no room on file systems that can leave holes in files.
@@ -58,8 +63,7 @@ def write_safetensors(path: Path, tensors: Mapping[str, Array | Parts], header: 
     end = 0
     for name, tensor in ordered:
         begin, end = end, end + tensor.size * tensor.dtype.itemsize
-        shape = [tensor.size] if isinstance(tensor, Parts) else list(tensor.shape)
-        entries[name] = {"dtype": NAMES[tensor.dtype], "shape": shape, "data_offsets": [begin, end]}
+        entries[name] = {"dtype": NAMES[tensor.dtype], "shape": tensor.shape, "data_offsets": [begin, end]}
     text = json.dumps(entries).encode()
     text += b" " * (-len(text) % ALIGNMENT)
     with whole_file(path) as temporary, temporary.open("wb") as file:
@@ -87,17 +91,19 @@ def map_safetensors(path: Path) -> tuple[Tensors, dict[str, str]]:
         OSError: the file cannot be read.
         SafetensorError: it is damaged, or of another format.
     """
-    with safe_open(path, "numpy") as checked:  # the lengths of the file and of its tensors against the header
-        names, metadata = list(checked.keys()), checked.metadata() or {}
+    with safe_open(path, "numpy"):  # it checks the header, and the lengths of the file and of its tensors
+        pass
     with path.open("rb") as file:
         begin = LENGTH_BYTES + int.from_bytes(file.read(LENGTH_BYTES), "little")
         entries = json.loads(file.read(begin - LENGTH_BYTES))
         # Copy on write, because the kernels are compiled for writable arrays.
         memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    metadata = entries.pop(METADATA, None) or {}
     tensors: Tensors = {}
-    for name, entry in ((name, entries[name]) for name in names if entries[name]["dtype"] in TYPES):
-        array: Array = np.ndarray(entry["shape"], TYPES[entry["dtype"]], memory, begin + entry["data_offsets"][0])
-        tensors[name] = np.require(array, requirements="A")  # of another writer, who did not align it
+    for name, entry in entries.items():
+        if dtype := TYPES.get(entry["dtype"]):
+            array: Array = np.ndarray(entry["shape"], dtype, memory, begin + entry["data_offsets"][0])
+            tensors[name] = np.require(array, requirements="A")  # of another writer, who did not align it
     return tensors, metadata
 
 

@@ -132,8 +132,8 @@ def save_state(state: TrainingState, config: NTupleConfig, folder: Path) -> None
     promotion = config.promotion if played.promotion else "none"
     weights_config = dataclasses.replace(config, promotion=promotion)
     save_tensors(folder / WEIGHTS_FILE, {"weights": _by_stage(played)}, weights_config)
-    games = {"games": state.games.rows, "progress": state.progress, **memory_arrays(state.games)}
-    training: dict[str, Array | Parts] = dict(games)
+    training: dict[str, Array | Parts] = {"games": state.games.rows, "progress": state.progress}
+    training |= memory_arrays(state.games)
     if state.mean.count:
         training |= {"averaged": np.array([state.mean.count]), "learned": _by_stage(state.network)}
     if state.is_adaptive:

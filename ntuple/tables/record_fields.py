@@ -38,9 +38,8 @@ def read_field(network: Network, field: int = WEIGHT, stage: int | None = None) 
     def read(first: int, end: int, table: Table) -> None:
         read_table(array, table, values[first - start : end - start])
 
-    tables = [table for table in _tables(network) if start <= table[0] < stop]
     with ThreadPoolExecutor(available_cores()) as pool:
-        list(pool.map(read, *zip(*tables, strict=True)))
+        list(pool.map(read, *zip(*_tables(network, start, stop), strict=True)))
     return values
 
 
@@ -61,9 +60,8 @@ def write_field(network: Network, values: NDArray[np.float32], field: int = WEIG
     def write(first: int, end: int, table: Table) -> None:
         write_table(array, table, values[first - start : end - start])
 
-    tables = [table for table in _tables(network) if start <= table[0] < start + values.size]
     with ThreadPoolExecutor(available_cores()) as pool:
-        list(pool.map(write, *zip(*tables, strict=True)))
+        list(pool.map(write, *zip(*_tables(network, start, start + values.size), strict=True)))
 
 
 def _array_of(network: Network, field: int) -> NDArray[np.float32]:
@@ -73,17 +71,18 @@ def _array_of(network: Network, field: int) -> NDArray[np.float32]:
     return network.memory.reshape(-1, 1 << int(network.memory_bits))[:, field - 1]
 
 
-def _tables(network: Network) -> list[tuple[int, int, Table]]:
-    """Return first entry, end and layout of each table, for all stages, tuples and actions."""
+def _tables(network: Network, start: int, stop: int) -> list[tuple[int, int, Table]]:
+    """Return first entry, end and layout of each table that begins between two entries, for all tuples and actions."""
     size, actions = int(network.stage_size), len(network.action_places)
     tables = []
-    for stage in range(0, network.weights.size, size):
-        starts = [stage + start for start in (*network.tables.tolist(), size)]
-        for m, (start, end) in enumerate(itertools.pairwise(starts)):
-            step = (end - start) // actions
-            for first in range(start, end, step):
-                table = Table(np.uint64(first), network.orders[m], network.paired[m], network.salts[m])
-                tables.append((first, first + step, table))
+    for stage in range(start - start % size, stop, size):
+        starts = [stage + begin for begin in (*network.tables.tolist(), size)]
+        for m, (begin, end) in enumerate(itertools.pairwise(starts)):
+            step = (end - begin) // actions
+            for first in range(begin, end, step):
+                if start <= first < stop:
+                    table = Table(np.uint64(first), network.orders[m], network.paired[m], network.salts[m])
+                    tables.append((first, first + step, table))
     return tables
 
 

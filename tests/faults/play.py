@@ -4,7 +4,7 @@ from faults.mutant import Mutant
 
 PLAY = (
     Mutant(
-        "the-layout-is-one-resize-behind",
+        "the-layout-is-that-of-the-last-resize",
         "launch/viewing/terminal/screen.py",
         "self._show(event.size)",
         "self._show()",
