@@ -9,6 +9,7 @@ from typing import Any
 from launch.commands import (
     bench,
     compare,
+    completion,
     config,
     diagnose,
     evaluate,
@@ -28,9 +29,8 @@ from launch.commands import (
     wandb,
 )
 from launch.commands.parser import Parser
-from launch.config import completion
 from launch.errors import LaunchError, UserError
-from launch.machine.signals import INTERRUPTED
+from launch.train.signals import INTERRUPTED
 
 COMMANDS = (
     train,
@@ -110,7 +110,7 @@ class _Version(argparse.Action):
     """Print the version, which is looked up only now."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from launch.machine.environment import project_version
+        from launch.experiment.environment import project_version
 
         print(f"muzero2048 {project_version()}")
         parser.exit()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ntuple.files.whole_file import whole_file
+from ntuple.core.atomic_files import whole_file
 
 
 def write_text(path: Path, text: str) -> None:

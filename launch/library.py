@@ -14,11 +14,11 @@ import numpy as np
 
 from launch.arguments import checked, shown
 from launch.errors import UserError
-from launch.run import tracking
+from launch.train import tracking
 
 if TYPE_CHECKING:
     from launch.evaluation.loading import LoadedPlayer
-    from launch.run.metrics import Row
+    from launch.train.metrics import Row
     from muzero2048.muzero.trained_network import TrainedNetwork
 
 
@@ -86,7 +86,7 @@ def load_network(path: str | Path) -> "TrainedNetwork":
     Raises:
         UserError: there is no good checkpoint, or another learner made it.
     """
-    from launch.run.checkpoints import find_checkpoint, read_checkpoint
+    from launch.experiment.checkpoints import find_checkpoint, read_checkpoint
 
     checkpoint = find_checkpoint(Path(path))
     experiment, _ = read_checkpoint(checkpoint)
@@ -104,7 +104,7 @@ def load_network(path: str | Path) -> "TrainedNetwork":
 
 @checked
 def read_metrics(run: str | Path) -> "list[Row]":
-    """Return the rows of a run's metrics.jsonl in order; launch/run/metrics.py has names, units and meanings.
+    """Return the rows of a run's metrics.jsonl in order; launch/train/metrics.py has names, units and meanings.
 
     Args:
         run: the run's folder.

@@ -30,8 +30,8 @@ if TYPE_CHECKING:  # the same names as in _MODULES: tests/test_public_names.py c
     from muzero2048.muzero.trained_network import TrainedNetwork as TrainedNetwork
     from muzero2048.search.base import Plan as Plan
     from muzero2048.search.config import SearchConfig as SearchConfig
+    from ntuple.core.interfaces import Games as Games
     from ntuple.exact.solution import Solution as Solution
-    from ntuple.game.interfaces import Games as Games
     from ntuple.learning.config import NTupleConfig as NTupleConfig
     from ntuple.learning.learner import NTupleLearner as NTupleLearner
 
@@ -41,7 +41,7 @@ _MODULES = {
     "Game2048Env": "muzero2048.environments.game_env",
     "Game2048VectorEnv": "muzero2048.environments.vector_env",
     "GameRecord": "launch.evaluation.records.record",
-    "Games": "ntuple.game.interfaces",
+    "Games": "ntuple.core.interfaces",
     "LoadedPlayer": "launch.evaluation.loading",
     "Move": "launch.evaluation.boards.analyse",
     "NTupleConfig": "ntuple.learning.config",

@@ -7,6 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # the same names as in _MODULES: tests/test_public_names.py compares them
+    from ntuple.core.interfaces import Analysis as Analysis
+    from ntuple.core.interfaces import Games as Games
     from ntuple.expectimax.config import ExpectimaxConfig as ExpectimaxConfig
     from ntuple.expectimax.player import ExpectimaxPlayer as ExpectimaxPlayer
     from ntuple.expectimax.player import load_expectimax_player as load_expectimax_player
@@ -14,8 +16,6 @@ if TYPE_CHECKING:  # the same names as in _MODULES: tests/test_public_names.py c
     from ntuple.files.stored_network import load_weights as load_weights
     from ntuple.game.bitboard import Rules as Rules
     from ntuple.game.bitboard import make_rules as make_rules
-    from ntuple.game.interfaces import Analysis as Analysis
-    from ntuple.game.interfaces import Games as Games
     from ntuple.game.rollout import PlayedGame as PlayedGame
     from ntuple.learning.config import NTupleConfig as NTupleConfig
     from ntuple.learning.learner import NTupleLearner as NTupleLearner
@@ -29,10 +29,10 @@ if TYPE_CHECKING:  # the same names as in _MODULES: tests/test_public_names.py c
     from ntuple.tables.placement import available_cores as available_cores
 
 _MODULES = {
-    "Analysis": "game.interfaces",
+    "Analysis": "core.interfaces",
     "ExpectimaxConfig": "expectimax.config",
     "ExpectimaxPlayer": "expectimax.player",
-    "Games": "game.interfaces",
+    "Games": "core.interfaces",
     "GreedyPlayer": "players.player",
     "MCTSConfig": "mcts.config",
     "MCTSPlayer": "mcts.player",

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from ntuple.plain_values import in_present_form
+from ntuple.core.plain_values import in_present_form
 
 
 def configured(base: Any, **changes: Any) -> Any:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from launch.learners.registry import LEARNERS
+from launch.experiment.registry import LEARNERS
 
 ROOT = Path(__file__).parent.parent
+CORE_MODULES = sorted(f"ntuple.core.{file.stem}" for file in (ROOT / "ntuple" / "core").glob("[!_]*.py"))
 
 
 def imported_modules(file: Path) -> set[str]:
@@ -54,14 +55,18 @@ def test_what_learners_share_is_in_the_room_of_none_of_them(room, forbidden):
         assert not [name for name in imported_modules(file) if name.startswith(names)], file
 
 
-SHARED = {"ntuple.settings", "ntuple.game.interfaces", "ntuple.learner_spec"}  # these modules need numpy at most
+CORE = "ntuple.core."  # these modules need numpy at most
 
 
 def test_two_files_of_muzero_import_the_rules_and_networks_of_ntuple():
-    """All files of muzero2048 may import the SHARED modules; two files import more, and one names the library."""
+    """All files of muzero2048 may import ntuple.core; two files import more, and one names the library."""
     files = (ROOT / "muzero2048").rglob("*.py")
-    found = {file.relative_to(ROOT).as_posix(): imported_modules(file) - SHARED for file in files}
-    users = {file for file, modules in found.items() if any(m.split(".")[0] == "ntuple" for m in modules)}
+    imports = {file.relative_to(ROOT).as_posix(): imported_modules(file) for file in files}
+    users = {
+        file
+        for file, modules in imports.items()
+        if any(module.split(".")[0] == "ntuple" and not module.startswith(CORE) for module in modules)
+    }
     assert users == {
         "muzero2048/__init__.py",
         "muzero2048/environments/game_env.py",
@@ -94,7 +99,7 @@ def imported_files(file: Path) -> set[Path]:
     return {ROOT.joinpath(*name.split(".")).with_suffix(".py") for name in names}
 
 
-@pytest.mark.parametrize("module", [*sorted(SHARED), "muzero2048.muzero.config", "launch.config.experiment"])
+@pytest.mark.parametrize("module", [*CORE_MODULES, "muzero2048.muzero.config", "launch.experiment.experiment"])
 def test_settings_load_no_numba(module):
     code = f"import sys, {module}; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from launch.config.experiment import load_experiment, warn_without_effect
+from launch.experiment.experiment import load_experiment, warn_without_effect
 from launch.jobs.cluster import load_cluster
 
 ROOT = Path(__file__).parent.parent
 CLUSTERS = sorted((ROOT / "configs" / "clusters").glob("*.yaml"))
-PAPERS = sorted((ROOT / "configs" / "papers").glob("*.yaml"))  # tests/launch/papers/test_tables.py
+PAPERS = sorted((ROOT / "configs" / "papers").glob("*.yaml"))  # tests/launch/report/papers/test_tables.py
 CONFIGS = sorted(set((ROOT / "configs").rglob("*.yaml")) - set(CLUSTERS) - set(PAPERS))
 
 
@@ -33,7 +33,7 @@ def test_a_config_is_read_without_a_device() -> None:
     """Several processes must join before JAX's first computation, and `status` must take no memory of a GPU."""
     program = (
         "import sys; from pathlib import Path; from jax._src.xla_bridge import backends_are_initialized\n"
-        "from launch.config.experiment import load_experiment\n"
+        "from launch.experiment.experiment import load_experiment\n"
         "for path in sys.argv[1:]: load_experiment(Path(path)); assert not backends_are_initialized(), path\n"
     )
     subprocess.run([sys.executable, "-c", program, *map(str, CONFIGS)], cwd=ROOT, check=True)

@@ -8,9 +8,9 @@ import pytest
 
 from docs.generator import command_lines, links, mentions, names, reference, searches
 from launch.cli import make_parser
-from launch.config.describe import learner_keys
-from launch.learners.registry import LEARNERS
-from launch.run import metrics
+from launch.experiment.describe import learner_keys
+from launch.experiment.registry import LEARNERS
+from launch.train import metrics
 
 ROOT = Path(__file__).parent.parent
 PAGES = {page: (ROOT / page).read_text(encoding="utf-8") for page in links.page_paths()}
@@ -123,7 +123,7 @@ def test_a_name_of_nothing(text: str, mistake: str):
         "launch/NAME.py docs/*.md tests/<folder>/a.py configs/{a,b}.yaml",
         "https://a.org/launch/none.py [a](../launch/none.py) ../ntuple/none.py",
         "`ntuple.target.method=td` `ntuple.target` `target.method: td` `search.simulations` `search.key=value`",
-        "`ntuple.settings` `ntuple.td.targets.METHODS` `replay.py`",
+        "`ntuple.core.settings` `ntuple.td.targets.METHODS` `replay.py`",
         "`eval/score_mean` `eval/reach_<tile>` `runs/none` ntuple.nosuchkey eval/nosuch",
     ],
 )
@@ -151,7 +151,7 @@ def test_every_link_leads_to_a_file_or_a_name():
         ("ntuple.td.targets.learn_forward", True),
         ("ntuple.td.targets.METHODS", True),
         ("muzero2048.models.base.Model.dynamics", True),
-        ("launch.run.metrics.Row", True),
+        ("launch.train.metrics.Row", True),
         ("ntuple.td.targets.learn_forwards", False),
         ("muzero2048.models.base.Model.dynamic", False),
         ("ntuple.td.nowhere.learn", False),

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from docs.generator.links import ROOT, page_paths
 from docs.generator.searches import SEARCHES
 from launch.cli import parse
-from launch.config.experiment import load_experiment
 from launch.errors import UserError
-from ntuple.settings import keys_of
+from launch.experiment.experiment import load_experiment
+from ntuple.core.settings import keys_of
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
 _LANGUAGES = ("", "sh", "bash", "console")

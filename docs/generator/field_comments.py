@@ -6,7 +6,7 @@ from typing import Any
 
 import griffe
 
-_OF_KEYS = ("setting", "required")  # functions of ntuple/settings.py whose text is the meaning of a key
+_OF_KEYS = ("setting", "required")  # functions of ntuple/core/settings.py whose text is the meaning of a key
 
 
 class FieldComments(griffe.Extension):

@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from docs.generator import names
 from docs.generator.links import PACKAGES, ROOT, page_paths
 from docs.generator.searches import SEARCHES
-from launch.config.describe import learner_keys
-from launch.learners.registry import LEARNERS
-from launch.run.metrics import REGISTRY
-from ntuple.settings import keys_of
+from launch.experiment.describe import learner_keys
+from launch.experiment.registry import LEARNERS
+from launch.train.metrics import REGISTRY
+from ntuple.core.settings import keys_of
 
 _FOLDERS = "|".join((*PACKAGES, "docs", "tests", "configs"))
 _ADDRESS = re.compile(r"\w+://\S+|\]\([^()\s]+\)")  # of another host, or of a link

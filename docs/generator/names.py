@@ -8,7 +8,7 @@ from typing import NamedTuple
 from docs.generator.links import ROOT
 
 PUBLIC = ("muzero2048", "ntuple")  # packages whose __init__ lists public names
-PROTOCOLS = ("launch.learners.interfaces",)  # a module all of whose classes are public
+PROTOCOLS = ("launch.experiment.interfaces",)  # a module all of whose classes are public
 Node = ast.ClassDef | ast.FunctionDef
 
 

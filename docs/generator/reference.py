@@ -11,11 +11,11 @@ from docs.generator import links, names
 from docs.generator.searches import SEARCHES
 from docs.generator.tables import code, plain
 from launch.cli import make_parser
-from launch.config.describe import learner_keys
+from launch.experiment import registry
+from launch.experiment.describe import learner_keys
 from launch.files import markdown_table
-from launch.learners import registry
-from launch.run import metrics
-from ntuple.settings import Key, full_condition, keys_of
+from launch.train import metrics
+from ntuple.core.settings import Key, full_condition, keys_of
 
 METRICS = {
     "Axes": metrics.AXES,

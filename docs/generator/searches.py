@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from launch.learners import registry
+from launch.experiment import registry
 
 # Title -> function that returns the class of the keys.
 SEARCHES: dict[str, Callable[[], type]] = {

@@ -24,10 +24,10 @@ import ntuple
 from launch.bench.host import load_rows, table_rows
 from launch.bench.rows import REPEATS, Row
 from launch.errors import UserError
-from launch.learners.interfaces import Player
+from launch.experiment.interfaces import Player
 from ntuple import NTupleConfig, NTupleLearner, make_rules
+from ntuple.core.lists import list_text
 from ntuple.learning.config import StepSizeConfig
-from ntuple.lists import list_text
 from ntuple.tables.record_fields import read_field
 from ntuple.td.step_sizes import SECOND, forget
 

@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from launch.commands import completion
 from launch.commands.parser import add_json, add_overrides
-from launch.config import completion
 
 if TYPE_CHECKING:
     from launch.commands.parser import Commands

@@ -34,7 +34,7 @@ def add(commands: "Commands") -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from launch.comparison.compare import Selection, compare
+    from launch.report.compare import Selection, compare
 
     selection = Selection(arguments.runs, arguments.where, arguments.since, arguments.runs_folder)
     compare(selection, arguments.by.split(","), arguments.x, arguments.tile, arguments.out)

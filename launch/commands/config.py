@@ -3,9 +3,9 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from launch.commands import completion
 from launch.commands.parser import add_config_overrides, add_json
-from launch.config import completion
-from launch.learners.registry import LEARNERS
+from launch.experiment.registry import LEARNERS
 
 if TYPE_CHECKING:
     from launch.commands.parser import Commands
@@ -27,7 +27,7 @@ def add(commands: "Commands") -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from launch.config.describe import describe
+    from launch.experiment.describe import describe
 
     describe(arguments.config, arguments.overrides, arguments.json)
     return 0

@@ -26,6 +26,6 @@ def add(commands: "Commands") -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from launch.comparison.published.leaderboard import PAGE, write_leaderboard
+    from launch.report.published.leaderboard import PAGE, write_leaderboard
 
     return write_leaderboard(arguments.paths, arguments.out or PAGE, arguments.check)

@@ -16,12 +16,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from launch.config.experiment import Experiment, RunConfig
 from launch.errors import UserError
-from launch.machine.environment import project_version
-from launch.machine.processes import Processes
-from launch.run import checkpoints
-from launch.run.checkpoints import State
+from launch.experiment import checkpoints
+from launch.experiment.checkpoints import State
+from launch.experiment.environment import project_version
+from launch.experiment.experiment import Experiment, RunConfig
+from launch.train.processes import Processes
 from ntuple import NTupleConfig
 from ntuple.files.safetensors import differences, shape_of
 from ntuple.files.stored_network import StoredNetwork, load_stored, save_stored

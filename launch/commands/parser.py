@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from launch.config import completion
+from launch.commands import completion
 from launch.errors import UserError
 from launch.evaluation.search_words import MODELS, SEARCHES, VALUES
 
@@ -37,7 +37,7 @@ def add_overrides(parser: argparse.ArgumentParser, text: str, completer: Callabl
     Args:
         parser: of the command.
         text: what the words change.
-        completer: offers words to the shell, see launch/config/completion.py.
+        completer: offers words to the shell, see launch/commands/completion.py.
     """
     overrides: Any = parser.add_argument("overrides", nargs="*", default=[], metavar="key=value", help=text)
     overrides.completer = completer

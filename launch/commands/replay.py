@@ -47,7 +47,7 @@ def add(commands: "Commands") -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from launch.evaluation.search_options import Options
-    from launch.machine.signals import INTERRUPTED
+    from launch.train.signals import INTERRUPTED
     from launch.viewing.replay.replay import Request, replay
 
     request = Request(

@@ -33,8 +33,8 @@ def add(commands: "Commands") -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from launch.errors import UserError
     from launch.jobs.plan import parse_seeds
-    from launch.papers.plan import Scale
-    from launch.papers.reproduce import Part, list_tables, reproduce
+    from launch.report.papers.plan import Scale
+    from launch.report.papers.reproduce import Part, list_tables, reproduce
 
     scale = Scale(arguments.budget, tuple(parse_seeds(arguments.seeds)), arguments.games)
     if arguments.table is None:

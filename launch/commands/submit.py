@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from launch.commands import completion
 from launch.commands.parser import add_search_options, search_options
-from launch.config import completion
 from launch.errors import UserError
 
 if TYPE_CHECKING:

@@ -16,13 +16,13 @@ def add(commands: "Commands") -> None:
         nargs="+",
         type=Path,
         metavar="FILE",
-        help="a Markdown file; launch/comparison/published/markdown_tables.py has the form",
+        help="a Markdown file; launch/report/published/markdown_tables.py has the form",
     )
     parser.add_argument("--check", action="store_true", help="change nothing; exit code 2 if a table differs")
     parser.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from launch.comparison.published.markdown_tables import write_tables
+    from launch.report.published.markdown_tables import write_tables
 
     return write_tables(arguments.files, arguments.check)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launch.commands.parser import add_config_overrides
-from launch.config.examples import examples_folder
+from launch.experiment.examples import examples_folder
 
 if TYPE_CHECKING:
     from launch.commands.parser import Commands
@@ -26,6 +26,6 @@ def add(commands: "Commands") -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from launch.run.loop import train
+    from launch.train.loop import train
 
     return train(arguments.config, arguments.overrides, arguments.resume)

@@ -60,14 +60,14 @@ def _add_project(tool: argparse.ArgumentParser) -> None:
 
 
 def _sync(arguments: argparse.Namespace) -> int:
-    from launch.weights_and_biases.sync import sync
+    from launch.report.wandb.sync import sync
 
     sync(arguments.runs, arguments.runs_folder)
     return 0
 
 
 def _rebuild(arguments: argparse.Namespace) -> int:
-    from launch.weights_and_biases.sink import rebuild
+    from launch.train.wandb_sink import rebuild
 
     for run in arguments.runs:
         rebuild(run)
@@ -75,14 +75,14 @@ def _rebuild(arguments: argparse.Namespace) -> int:
 
 
 def _workspace(arguments: argparse.Namespace) -> int:
-    from launch.weights_and_biases.workspace import save_workspace
+    from launch.report.wandb.workspace import save_workspace
 
     save_workspace(arguments.entity, arguments.project, arguments.url, arguments.json)
     return 0
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from launch.weights_and_biases.report import save_report
+    from launch.report.wandb.report import save_report
 
     save_report(arguments.groups, arguments.runs_folder, arguments.entity, arguments.project)
     return 0

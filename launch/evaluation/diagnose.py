@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 
 from launch.errors import UserError
-from launch.learners import registry
-from launch.run import checkpoints
-from launch.run.depth_numbers import DEPTH_NUMBERS
+from launch.experiment import checkpoints, registry
+from launch.train.depth_numbers import DEPTH_NUMBERS
 
 DEPTHS = range(1, 65)
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from launch.config.experiment import MOST_GAMES, Experiment
 from launch.errors import UserError, warn
 from launch.evaluation.boards.notation import parse_board
 from launch.evaluation.loading import load_baseline
@@ -23,9 +22,9 @@ from launch.evaluation.result import (
 )
 from launch.evaluation.search_options import Options, Search, resolve
 from launch.evaluation.seeds import BASELINE_SEED, check_seed, final_evaluation_seed
-from launch.learners import registry
-from launch.run import checkpoints
-from launch.run.checkpoints import State
+from launch.experiment import checkpoints, registry
+from launch.experiment.checkpoints import State
+from launch.experiment.experiment import MOST_GAMES, Experiment
 
 if TYPE_CHECKING:
     from ntuple.exact.solution import Solution

@@ -18,11 +18,10 @@ from launch.evaluation.boards.analyse import Advice, advices_of
 from launch.evaluation.boards.notation import parse_board, parse_position
 from launch.evaluation.search_options import Options, Search, expectimax, resolve
 from launch.evaluation.seeds import check_seed
-from launch.learners import registry
-from launch.learners.interfaces import Player
-from launch.run import checkpoints
-from ntuple.game.interfaces import Games, check_boards
-from ntuple.learner_spec import EXPECTIMAX
+from launch.experiment import checkpoints, registry
+from launch.experiment.interfaces import Player
+from ntuple.core.interfaces import Games, check_boards
+from ntuple.core.learner_spec import EXPECTIMAX
 
 if TYPE_CHECKING:
     from launch.evaluation.records.record import GameRecord

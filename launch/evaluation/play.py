@@ -19,8 +19,8 @@ from launch.errors import UserError
 from launch.evaluation.loading import play_each
 from launch.evaluation.parts import parse_part
 from launch.evaluation.result import Evaluation, OutputOptions
-from launch.machine.signals import StopSignals
-from ntuple.game.interfaces import Games
+from launch.train.signals import StopSignals
+from ntuple.core.interfaces import Games
 
 if TYPE_CHECKING:
     from launch.evaluation.records.game_log import LoggedGame
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class PlayRequest(NamedTuple):
     """The games to play, and the file in which finished games are logged."""
 
-    player: Any  # a Player of launch/learners/interfaces.py
+    player: Any  # a Player of launch/experiment/interfaces.py
     rows: int  # H of the board
     columns: int  # W of the board
     evaluation: Evaluation

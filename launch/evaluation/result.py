@@ -8,15 +8,15 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from launch.config.experiment import Experiment
 from launch.errors import UserError
 from launch.evaluation.result_checks import wrong_entries
 from launch.evaluation.summary import Summary, histograms, statistics_block, summarize, summary_line
+from launch.experiment import registry
+from launch.experiment.checkpoints import State
+from launch.experiment.environment import command_line, machine, project_version
+from launch.experiment.experiment import Experiment
 from launch.files import write_json, write_text
-from launch.learners import registry
-from launch.machine.environment import command_line, machine, project_version
-from launch.run.checkpoints import State
-from ntuple.game.interfaces import Games
+from ntuple.core.interfaces import Games
 
 if TYPE_CHECKING:
     from launch.evaluation.records.game_log import LoggedGame

@@ -18,13 +18,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from launch.config.experiment import Experiment, override_settings
 from launch.errors import Option, OptionError, UserError
 from launch.evaluation.search_words import MODELS, SEARCHES, VALUES
 from launch.evaluation.strength import with_strength
-from launch.learners import registry
-from ntuple.learner_spec import EXPECTIMAX, MCTS, ONE_PLY, TREE, LearnerSpec
-from ntuple.settings import keys_of
+from launch.experiment import registry
+from launch.experiment.experiment import Experiment, override_settings
+from ntuple.core.learner_spec import EXPECTIMAX, MCTS, ONE_PLY, TREE, LearnerSpec
+from ntuple.core.settings import keys_of
 
 HOLDS = {"learned": "a learned model", "network": "a value network", "ntuple": "an n-tuple network"}
 PLACE = "options of the search"  # label used in error messages

@@ -8,8 +8,8 @@
 
 import numpy as np
 
-from launch.config.experiment import SEEDS
 from launch.errors import Option, OptionError
+from launch.experiment.experiment import SEEDS
 
 BASELINE_SEED = 2_000_003  # for players that need no training
 _DURING_TRAINING, _AFTER_TRAINING, _ALONG_A_RUN = 1_000_003, 2_000_003, 3_000_003

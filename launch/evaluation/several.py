@@ -11,8 +11,8 @@ from launch.evaluation.evaluate import BaselineEvaluation, CheckpointEvaluation
 from launch.evaluation.result import OutputOptions, check_new_file
 from launch.evaluation.summary import Summary, aligned, short_number
 from launch.files import csv_text, write_text
-from launch.machine.signals import STOPPED
-from launch.run.metrics import TILES
+from launch.train.metrics import TILES
+from launch.train.signals import STOPPED
 
 PlayerEvaluation = CheckpointEvaluation | BaselineEvaluation
 

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from launch.config.experiment import CONFIG_FILE, load_experiment
 from launch.errors import UserError
 from launch.evaluation.evaluate import CheckpointEvaluation, check_numbers, prepare_checkpoint
 from launch.evaluation.result import OutputOptions, read_result
@@ -17,10 +16,11 @@ from launch.evaluation.search_options import Options
 from launch.evaluation.seeds import snapshot_evaluation_seed
 from launch.evaluation.several import check_csv, refuse_outputs_of_one, write_csv
 from launch.evaluation.summary import Summary, aligned
-from launch.machine.signals import STOPPED
-from launch.run import checkpoints
-from launch.run.metrics import Row
-from launch.run.tracking import METRICS_FILE, read_metrics
+from launch.experiment import checkpoints
+from launch.experiment.experiment import CONFIG_FILE, load_experiment
+from launch.train.metrics import Row
+from launch.train.signals import STOPPED
+from launch.train.tracking import METRICS_FILE, read_metrics
 
 RESULT_KEYS = ("env_steps", "training_games", "updates", "wall_hours", "board", "search", *Summary._fields)
 

@@ -13,7 +13,7 @@ from scipy.optimize import isotonic_regression
 
 from launch.errors import Option, OptionError
 from launch.evaluation.result import FOLDER, read_result
-from launch.run import checkpoints
+from launch.experiment import checkpoints
 
 KEYS = ("env_steps", "games", "score_mean")
 

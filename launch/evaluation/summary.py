@@ -10,8 +10,8 @@ import numpy as np
 
 from launch.arguments import checked
 from launch.evaluation.intervals import student
-from launch.run.metrics import TILES, Row
-from ntuple.game.interfaces import Games
+from launch.train.metrics import TILES, Row
+from ntuple.core.interfaces import Games
 
 
 class Summary(NamedTuple):

@@ -8,11 +8,11 @@ from typing import Literal, cast
 
 from omegaconf import OmegaConf
 
-from launch.config.examples import examples_folder
-from launch.config.experiment import MISTAKES, mistake_text
 from launch.errors import UserError, warn
+from launch.experiment.examples import examples_folder
+from launch.experiment.experiment import MISTAKES, mistake_text
 from launch.words import counted
-from ntuple.settings import Settings, setting, without_effect
+from ntuple.core.settings import Settings, setting, without_effect
 
 LOCAL, SLURM = "local", "slurm"
 ON_SLURM = f"engine={SLURM}"

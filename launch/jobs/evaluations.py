@@ -4,16 +4,16 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from launch.config.experiment import MOST_GAMES, Experiment
 from launch.errors import UserError
 from launch.evaluation.parts import WHOLE, Part, files_of, has_games
 from launch.evaluation.result import FOLDER, Evaluation, prepare_folder, result_names
 from launch.evaluation.search_options import Options, resolve
 from launch.evaluation.seeds import check_seed, final_evaluation_seed
+from launch.experiment import checkpoints
+from launch.experiment.experiment import MOST_GAMES, Experiment
 from launch.jobs.plan import PlannedRun
 from launch.locks import is_locked, lock_owner
-from launch.machine.signals import STOPPED
-from launch.run import checkpoints
+from launch.train.signals import STOPPED
 
 FINAL = "final"  # in names of output files, for the checkpoint at the end of the training
 

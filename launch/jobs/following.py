@@ -21,8 +21,8 @@ from launch.evaluation.result import FOLDER
 from launch.jobs.plan import OUTPUT_FILE
 from launch.jobs.run_states import RunState, find_runs, read_states
 from launch.jobs.slurm import QueuedTask, cancel, read_queue
-from launch.run.progress import clock
-from launch.run.run_process import is_locked, read_process
+from launch.train.progress import clock
+from launch.train.run_process import is_locked, read_process
 
 LINE_WIDTH = 250  # characters of a line of output that is not a terminal
 WATCH_SECONDS = 5.0  # between two readings of all runs

@@ -20,8 +20,8 @@ from typing import NamedTuple
 from launch.errors import UserError
 from launch.jobs.cluster import ClusterConfig
 from launch.jobs.tasks import Task
-from launch.machine.memory import available_bytes
-from launch.machine.signals import STOPPED, StopSignals
+from launch.train.memory import available_bytes
+from launch.train.signals import STOPPED, StopSignals
 from ntuple.tables.placement import cores_by_node
 
 FAILED = 1  # exit code if a task has failed

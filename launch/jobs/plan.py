@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from launch.config.experiment import CONFIG_FILE, Experiment, changes, load_experiment
 from launch.errors import UserError
+from launch.experiment import registry
+from launch.experiment.checkpoints import newest_checkpoint
+from launch.experiment.experiment import CONFIG_FILE, Experiment, changes, load_experiment
 from launch.files import write_text
-from launch.learners import registry
-from launch.machine.memory import size_text
-from launch.run.checkpoints import newest_checkpoint
-from launch.run.resume import BUDGET, is_finished
-from launch.run.run_process import has_begun, is_locked, read_process
+from launch.train.memory import size_text
+from launch.train.resume import BUDGET, is_finished
+from launch.train.run_process import has_begun, is_locked, read_process
 
 MOST_RUNS = 10_000
 OUTPUT_FILE = "output.log"  # in a run folder: what its processes printed

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from launch.config.experiment import CONFIG_FILE, Experiment, load_experiment
 from launch.errors import UserError
+from launch.experiment.checkpoints import newest_checkpoint
+from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experiment
 from launch.jobs.plan import OUTPUT_FILE
 from launch.jobs.slurm import QueuedTask, read_queue
-from launch.run.checkpoints import newest_checkpoint
-from launch.run.resume import in_folder, is_finished
-from launch.run.run_process import RunProcess, has_begun, is_locked, read_process
-from launch.run.tracking import METRICS_FILE
+from launch.train.resume import in_folder, is_finished
+from launch.train.run_process import RunProcess, has_begun, is_locked, read_process
+from launch.train.tracking import METRICS_FILE
 
 State = Literal["new", "queued", "running", "stopped", "requeued", "finished", "failed"]
 

@@ -20,7 +20,7 @@ from launch.errors import UserError, warn
 from launch.files import write_text
 from launch.jobs.cluster import ClusterConfig
 from launch.jobs.tasks import Task
-from launch.machine.signals import STOPPED
+from launch.train.signals import STOPPED
 
 FOLDER = ".slurm"  # in the runs folder: the scripts, and what they print
 CALL_SECONDS = 60.0  # that a call of SLURM may take

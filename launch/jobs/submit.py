@@ -9,8 +9,8 @@ from pathlib import Path
 
 from rich.table import Table
 
-from launch.config.experiment import CONFIG_FILE, Experiment, load_experiment, read_yaml
 from launch.errors import LaunchError, UserError
+from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experiment, read_yaml
 from launch.jobs import local, slurm
 from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster, resources
 from launch.jobs.evaluations import EvaluationRequest, plan_evaluations, plan_final_evaluations
@@ -18,7 +18,7 @@ from launch.jobs.following import console, status_table
 from launch.jobs.plan import PlannedRun, Request, check_memory, is_finished_run, plan_runs
 from launch.jobs.run_states import read_speed, read_states
 from launch.jobs.submit_evaluations import evaluate_here, evaluate_on_slurm
-from launch.run.resume import BUDGET
+from launch.train.resume import BUDGET
 
 
 def submit(request: Request, then: EvaluationRequest | None, on: str, dry_run: bool) -> int:

@@ -11,7 +11,7 @@ from launch.jobs import local, slurm
 from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster
 from launch.jobs.evaluations import EvaluationRequest, PlannedEvaluation, plan_evaluations
 from launch.jobs.following import console
-from launch.machine.signals import STOPPED
+from launch.train.signals import STOPPED
 
 
 def submit_evaluations(paths: Sequence[Path], request: EvaluationRequest, on: str, dry_run: bool) -> int:

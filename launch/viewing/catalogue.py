@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from launch.config.experiment import CONFIG_FILE, Experiment, load_experiment
 from launch.errors import UserError
 from launch.evaluation.boards.notation import board_order
 from launch.evaluation.loading import BASELINES, HEURISTIC, UNTRAINED, LoadedPlayer, load_player
 from launch.evaluation.search_options import Options, resolve
+from launch.experiment import registry
+from launch.experiment.checkpoints import is_checkpoint, newest_checkpoint
+from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experiment
 from launch.jobs.run_states import find_runs
-from launch.learners import registry
-from launch.run.checkpoints import is_checkpoint, newest_checkpoint
-from ntuple.learner_spec import EXPECTIMAX, MCTS, ONE_PLY, TREE
+from ntuple.core.learner_spec import EXPECTIMAX, MCTS, ONE_PLY, TREE
 
 ROOT_RULES = ("gumbel", "puct")
 BOARDS = ("4x4", "3x4", "3x3", "2x3", "2x2")  # offered for the players without training, with the boards of the runs

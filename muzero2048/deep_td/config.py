@@ -7,7 +7,7 @@ from typing import Literal
 from muzero2048.game.env import NUM_ACTIONS
 from muzero2048.networks.value_codec import ScalarCodec, ValueCodec
 from muzero2048.training.config import TrainingConfig
-from ntuple.settings import Settings, group, setting
+from ntuple.core.settings import Settings, group, setting
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """TD learning with deep networks, as the registry of launch sees it."""
 
-from ntuple.learner_spec import EXPECTIMAX, ONE_PLY, TREE, LearnerSpec
+from ntuple.core.learner_spec import EXPECTIMAX, ONE_PLY, TREE, LearnerSpec
 
 SPEC = LearnerSpec(
     config="muzero2048.deep_td.config:DeepTDConfig",

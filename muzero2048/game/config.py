@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from ntuple.settings import Settings, group, setting
+from ntuple.core.settings import Settings, group, setting
 
 START_LEVELS = {2**level: level for level in range(3, 18)}  # tile of a start position -> log2 of it
 

@@ -1,4 +1,4 @@
-"""Configuration of the MuZero learner; ntuple/settings.py checks the values and defines `only_if`."""
+"""Configuration of the MuZero learner; ntuple/core/settings.py checks the values and defines `only_if`."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -7,7 +7,7 @@ from muzero2048.networks.config import CELLS, GROUNDED, LATENT
 from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.search.config import SearchConfig
 from muzero2048.training.config import TrainingConfig
-from ntuple.settings import Settings, group, setting
+from ntuple.core.settings import Settings, group, setting
 
 MOST_WEIGHT = 1e6  # largest weight of a term of the loss
 

@@ -1,6 +1,6 @@
 """MuZero, as the registry of launch sees it."""
 
-from ntuple.learner_spec import EXPECTIMAX, TREE, LearnerSpec
+from ntuple.core.learner_spec import EXPECTIMAX, TREE, LearnerSpec
 
 SPEC = LearnerSpec(
     config="muzero2048.muzero.config:MuZeroConfig",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from ntuple.settings import Settings, group, setting
+from ntuple.core.settings import Settings, group, setting
 
 TUPLE_SHAPES = ("lines", "squares", "rects", "axes")  # defined in muzero2048/networks/tuple_embedding.py
 

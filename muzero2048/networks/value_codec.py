@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int
 
-from ntuple.settings import Settings, setting
+from ntuple.core.settings import Settings, setting
 
 EPSILON = 0.001
 

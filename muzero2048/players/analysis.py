@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt8, UInt32
 
 from muzero2048.game.env import Board, Game2048
 from muzero2048.search.outlook import Outlook
-from ntuple.game.interfaces import Analysis, check_boards
+from ntuple.core.interfaces import Analysis, check_boards
 
 
 class Judgement(NamedTuple):

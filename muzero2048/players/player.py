@@ -24,7 +24,7 @@ from muzero2048.search.policies import make_root, plan_with_tree
 from muzero2048.search.root_rules import ROOT_RULES
 from muzero2048.search.tree import Tree
 from muzero2048.search.views import plan_views
-from ntuple.game.interfaces import Analysis, Games
+from ntuple.core.interfaces import Analysis, Games
 
 LANES = 512  # games played at a time, at most
 TREE_NODES = 2**21  # nodes of all their trees together, at most: 0.5 to 3 GB; limits the lanes of large searches
@@ -164,7 +164,7 @@ class SearchPlayer:
         `play`.
 
         Raises:
-            ValueError: see `ntuple.game.interfaces.check_boards`.
+            ValueError: see `ntuple.core.interfaces.check_boards`.
         """
         return self._analyse(self._params, boards, seeds)._replace(names_spawns=self._names_spawns)
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from ntuple.settings import Settings, group, setting
+from ntuple.core.settings import Settings, group, setting
 
 MOST_SIMULATIONS = 2**16
 MOST_TEMPERATURE = 1e6

@@ -7,7 +7,7 @@ from typing import Literal
 from muzero2048.game.config import StartConfig
 from muzero2048.networks.config import TABLES, NetworkConfig
 from muzero2048.networks.value_codec import ValueCodec
-from ntuple.settings import Settings, group, required, setting
+from ntuple.core.settings import Settings, group, required, setting
 
 STORED = "replay.fresh_steps=0 or replay.priority_exponent!=0.0"  # stored returns are targets, or first priorities
 

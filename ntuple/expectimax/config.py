@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ntuple.settings import Settings, group, setting
+from ntuple.core.settings import Settings, group, setting
 
 MOST_PLIES = 16
 MOST_CELLS = 16

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core.interfaces import Analysis
 from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.expectimax.heuristic import Heuristic, make_heuristic
 from ntuple.expectimax.memory import Memory, Search, make_memory, make_search
 from ntuple.expectimax.search import analyse_boards, play_on
 from ntuple.game.bitboard import Rules, make_rules
-from ntuple.game.interfaces import Analysis
 from ntuple.learning.config import NTupleConfig
 from ntuple.players.analysis import NO_BEST_MOVE, words_of
 from ntuple.players.one_by_one import OneByOnePlayer, PlayOn, load_afterstate_values

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from safetensors import SafetensorError, safe_open
 
+from ntuple.core.lists import list_text
 from ntuple.files.tensor_file import Array, Parts, Tensors, check_finite, map_safetensors, write_safetensors
 from ntuple.learning.config import NTupleConfig
-from ntuple.lists import list_text
 
 FORMAT = "muzero2048 n-tuple network 1"
 # Keys that must be equal in two configs if the weights of one are to be loaded with the other.

@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core.atomic_files import whole_file
 from ntuple.files.tensor_file import check_finite
-from ntuple.files.whole_file import whole_file
 from ntuple.tables.patterns import Pattern, pattern_text
 
 TYPE_BYTE = b"w"  # first byte of the files that TDL2048+ writes; files of other origin may lack it

@@ -10,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core.lists import as_tuple
 from ntuple.files.stored_network import ABSOLUTES, ERRORS, StoredNetwork, in_half
 from ntuple.files.tdl import UNTOUCHED, Table, WeightFile, count_file_stages, make_name, stage_and_pattern
 from ntuple.learning.config import NTupleConfig
-from ntuple.lists import as_tuple
 from ntuple.tables.patterns import network_texts
 from ntuple.tables.stages import count_stages
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import safe_open
 
-from ntuple.files.whole_file import whole_file
+from ntuple.core.atomic_files import whole_file
 
 METADATA = "__metadata__"  # key of the header's own texts, among the names of tensors
 LENGTH_BYTES = 8  # of the number that says how long the header is

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from ntuple.core.settings import Settings, group, setting
 from ntuple.game.bitboard import make_rules
 from ntuple.mcts.config import MCTSConfig
-from ntuple.settings import Settings, group, setting
 from ntuple.tables.patterns import parse_network, table_sizes
 from ntuple.tables.placement import available_cores
 from ntuple.tables.stages import count_stages, make_stages

@@ -1,6 +1,6 @@
 """The n-tuple learner, as the registry of launch sees it."""
 
-from ntuple.learner_spec import EXPECTIMAX, MCTS, ONE_PLY, TREE, LearnerSpec
+from ntuple.core.learner_spec import EXPECTIMAX, MCTS, ONE_PLY, TREE, LearnerSpec
 
 SPEC = LearnerSpec(
     config="ntuple:NTupleConfig",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from ntuple.settings import Settings, setting
+from ntuple.core.settings import Settings, setting
 
 MOST_SIMULATIONS = 50_000
 

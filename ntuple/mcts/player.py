@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core.interfaces import Analysis
 from ntuple.game.bitboard import Rules
-from ntuple.game.interfaces import Analysis
 from ntuple.game.rng import stream
 from ntuple.learning.config import NTupleConfig
 from ntuple.mcts.config import MCTSConfig

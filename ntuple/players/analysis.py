@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core.interfaces import Analysis, check_boards
 from ntuple.game.baselines import draw_move
 from ntuple.game.bitboard import U4, U15, Board, Rules, afterstate, is_same, word_shifts
 from ntuple.game.episode import COLUMNS, RNG, Row, set_board
-from ntuple.game.interfaces import Analysis, check_boards
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
 from ntuple.players.greedy import Scratch, best_move, highest_move, look_ahead, make_scratch

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from ntuple.core.interfaces import Games
 from ntuple.files.stored_network import load_network
 from ntuple.game.bitboard import Board, Rules, has_move, make_rules
 from ntuple.game.episode import BOARD_HI, BOARD_LO, COLUMNS, Row
-from ntuple.game.interfaces import Games
 from ntuple.game.rollout import TRACE_COLUMNS, PlayedGame, Trace, close_game, open_game
 from ntuple.learning.config import NTupleConfig
 from ntuple.players.analysis import NO_BEST_MOVE

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core.interfaces import Analysis, Games
 from ntuple.files.stored_network import load_network
 from ntuple.game.baselines import play_at_random
 from ntuple.game.bitboard import Rules, make_rules
 from ntuple.game.episode import BROKEN, COLUMNS, NUMBER, Results, begin_game, board_of, go_on, write_result
-from ntuple.game.interfaces import Analysis, Games
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
 from ntuple.learning.config import NTupleConfig

@@ -9,7 +9,7 @@ import pytest
 
 import muzero2048
 import muzero2048.environments  # registers the environment
-from ntuple.game.interfaces import Games
+from ntuple.core.interfaces import Games
 
 SIDE = 3
 MOVES = 120_000  # a minute on two cores

@@ -9,8 +9,8 @@ import pytest
 from launch.cli import main
 from tests.browser.conftest import OpenPage
 from tests.browser.driver import tab_to
-from tests.launch.comparison.made_runs import write_evaluation, write_run
-from tests.launch.comparison.made_tables import write_table
+from tests.launch.report.made_runs import write_evaluation, write_run
+from tests.launch.report.made_tables import write_table
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -16,7 +16,7 @@ from safetensors.numpy import load_file
 from small_runs import write_small_runs
 
 from launch.evaluation.parts import locked_logs
-from launch.run.tracking import read_metrics
+from launch.train.tracking import read_metrics
 
 pytestmark = pytest.mark.cluster
 

@@ -68,9 +68,9 @@ JOBS = (
     ),
     Mutant(
         "another-process-waits-for-one-that-failed",
-        "launch/machine/processes.py",
+        "launch/train/processes.py",
         "if errors := self._client.key_value_dir_get(ERRORS):",
         "if errors := []:",
-        ("launch/machine/test_processes.py",),
+        ("launch/train/test_processes.py",),
     ),
 )

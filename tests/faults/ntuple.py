@@ -204,7 +204,7 @@ NTUPLE = (
         "ntuple/learning/training_state.py",
         "(read_field(network, field, stage) for stage in stages)",
         "[read_field(network, field, stage) for stage in stages]",
-        ("launch/machine/test_memory.py",),
+        ("launch/train/test_memory.py",),
     ),
     Mutant(
         "a-later-stage-begins-with-the-first-one",
@@ -218,7 +218,7 @@ NTUPLE = (
         "ntuple/files/tensor_file.py",
         "                del part  #",
         "                pass  #",
-        ("launch/machine/test_memory.py",),
+        ("launch/train/test_memory.py",),
     ),
     Mutant(
         "a-mean-of-the-first-weights",

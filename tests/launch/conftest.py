@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from launch.learners import registry
+from launch.experiment import registry
 
 sys.path.insert(0, str(Path(__file__).parent))  # for `import toy`
 

@@ -148,7 +148,7 @@ def make_workplace(folder: Path) -> None:
 
 
 def keys_of_learner(learner: str) -> list[str]:
-    from launch.config.describe import learner_keys
+    from launch.experiment.describe import learner_keys
 
     return [key.name for key in learner_keys(learner) if not key.name.endswith(("runs_folder", "begin_from"))]
 

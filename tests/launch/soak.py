@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from launch.run.checkpoints import find_checkpoint, read_checkpoint
-from launch.run.tracking import METRICS_FILE, read_metrics
+from launch.experiment.checkpoints import find_checkpoint, read_checkpoint
+from launch.train.tracking import METRICS_FILE, read_metrics
 
 ROOT = Path(__file__).parents[2]
 

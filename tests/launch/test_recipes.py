@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from launch.cli import make_parser
-from launch.config.experiment import Experiment, load_experiment
+from launch.experiment.experiment import Experiment, load_experiment
 from launch.jobs.cluster import load_cluster
-from launch.machine.processes import ADDRESS, NUM_PROCESSES, PROCESS_ID
+from launch.train.processes import ADDRESS, NUM_PROCESSES, PROCESS_ID
 
 ROOT = Path(__file__).parents[2]
 RECIPES = ROOT / "launch" / "recipes"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from launch.run.depth_numbers import DEPTH_NUMBERS
-from ntuple.game.interfaces import Analysis, Games
-from ntuple.learner_spec import ONE_PLY, LearnerSpec
+from launch.train.depth_numbers import DEPTH_NUMBERS
+from ntuple.core.interfaces import Analysis, Games
+from ntuple.core.learner_spec import ONE_PLY, LearnerSpec
 
 SPEC = LearnerSpec(
     config="toy:ToyConfig",

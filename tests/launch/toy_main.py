@@ -7,7 +7,7 @@ import sys
 
 if __name__ == "__main__":
     from launch.cli import main
-    from launch.learners import registry
+    from launch.experiment import registry
 
     registry.LEARNERS["toy"] = "toy"
     sys.exit(main(sys.argv[2:]))

@@ -24,7 +24,7 @@ from muzero2048.search.base import ILLEGAL, Dynamics, Root
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import LearnedDynamics, NetworkEvaluator, SimulatorDynamics
 from muzero2048.training.config import ReplayConfig
-from ntuple.settings import keys_of
+from ntuple.core.settings import keys_of
 from tests.settings import configured
 
 NETWORKS = {

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from launch.evaluation.boards.notation import format_position
-from ntuple.game.interfaces import Analysis
+from ntuple.core.interfaces import Analysis
 
 NAMES = ("up", "right", "down", "left")
 LEAST_PROBABILITY = 1e-3  # of an outcome that is listed without a visit

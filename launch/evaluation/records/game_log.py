@@ -30,7 +30,7 @@ from launch.evaluation.parts import WHOLE, Part, files_of
 from launch.evaluation.records.record import record_of, write_record
 from launch.evaluation.summary import summarize
 from launch.locks import take_lock
-from launch.run.progress import LINE_SECONDS, clock
+from launch.train.progress import LINE_SECONDS, clock
 from ntuple import Games, PlayedGame
 
 TILES = (8192, 16384, 32768)  # progress lines have the rates of games that reach these

@@ -10,15 +10,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from launch.config.experiment import MOST_GAMES
 from launch.errors import UserError
 from launch.evaluation.boards.notation import parse_board
 from launch.evaluation.loading import BASELINES, UNTRAINED, LoadedPlayer, load_baseline, load_player
 from launch.evaluation.records.regret import load_solution
 from launch.evaluation.search_options import Options, resolve
 from launch.evaluation.seeds import check_seed
+from launch.experiment.checkpoints import find_checkpoint, read_checkpoint
+from launch.experiment.experiment import MOST_GAMES
 from launch.files import write_text
-from launch.run.checkpoints import find_checkpoint, read_checkpoint
 from launch.viewing.replay.games import Game, choose_game, gather, play_games, read_games, shown_games
 from launch.viewing.replay.page import Content, render
 from launch.viewing.replay.summary import Bin, calibrate

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from launch.evaluation.loading import LoadedPlayer
-from launch.run.progress import LINE_SECONDS, clock
+from launch.train.progress import LINE_SECONDS, clock
+from ntuple.core.interfaces import Analysis
 from ntuple.exact.solution import Solution
 from ntuple.game.bitboard import encode
-from ntuple.game.interfaces import Analysis
 
 FIRST_PART = 16  # positions of the first call of a player
 GROWTH = 16  # few sizes of calls, because a player on the device compiles each

@@ -13,7 +13,7 @@ from launch.evaluation.boards.notation import parse_board
 from launch.evaluation.loading import BOARD, UNTRAINED, check_has_board, load_player
 from launch.evaluation.search_options import Options, resolve
 from launch.evaluation.seeds import check_seed
-from launch.run import checkpoints
+from launch.experiment import checkpoints
 from launch.viewing.agents import Agent
 from launch.viewing.catalogue import Choice
 from launch.viewing.terminal.played_game import PlayedGame

@@ -36,7 +36,7 @@ def errors_of_checkpoint(
         seed: of the games and of the spawns of the unroll.
 
     Returns:
-        For each name of launch/run/depth_numbers.py the numbers at depths 0 ... `depth`.
+        For each name of launch/train/depth_numbers.py the numbers at depths 0 ... `depth`.
 
     Raises:
         ValueError: the parameters are damaged or belong to another network.

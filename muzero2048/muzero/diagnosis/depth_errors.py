@@ -57,7 +57,7 @@ def depth_errors(
         spawn_boards: number of boards whose afterstates are tried with all their spawns: chance and spawn_*.
 
     Returns:
-        The numbers of launch/run/depth_numbers.py.
+        The numbers of launch/train/depth_numbers.py.
     """
     start = Unrolled(model.representation(game.flat_cells(board)), board, ~game.is_over(board))
 

@@ -55,7 +55,7 @@ def diagnose(
 
     Returns:
         `model/reward_error_all` and `swap/*` of every model, `model/afterstate_accuracy_*` of a grounded model,
-        `model/chance_distance` of a model with oracle codes. launch/run/metrics.py explains the names.
+        `model/chance_distance` of a model with oracle codes. launch/train/metrics.py explains the names.
     """
     board = game.from_cells(cells.reshape(-1, game.rows, game.columns))
     legal = game.legal_actions(board)

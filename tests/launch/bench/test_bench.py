@@ -24,8 +24,8 @@ from launch.bench.accuracy import (
 )
 from launch.bench.rows import Row
 from launch.cli import main
-from launch.config.experiment import load_experiment
 from launch.errors import UserError
+from launch.experiment.experiment import load_experiment
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.search.config import SearchConfig
 from ntuple import MCTSConfig, make_rules

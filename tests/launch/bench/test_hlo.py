@@ -8,8 +8,8 @@ from launch.bench import gpu
 from launch.bench.gpu import program_rows
 from launch.bench.hlo import Launches, count_launches
 from launch.bench.learner import CONFIGS
-from launch.config.experiment import load_experiment
 from launch.errors import UserError
+from launch.experiment.experiment import load_experiment
 from muzero2048.muzero.train_step import make_learner
 
 PROGRAM = """\

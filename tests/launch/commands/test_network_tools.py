@@ -8,8 +8,8 @@ import pytest
 
 from launch.cli import main
 from launch.commands.network_tools import read_source
-from launch.machine.processes import Processes
-from launch.run import checkpoints
+from launch.experiment import checkpoints
+from launch.train.processes import Processes
 from ntuple.files.stored_network import save_stored
 from ntuple.files.tdl import Table, WeightFile, make_name, read_w, write_w
 

@@ -6,7 +6,7 @@ import pytest
 
 from launch.cli import main
 from launch.evaluation.seeds import final_evaluation_seed
-from launch.learners import registry
+from launch.experiment import registry
 
 
 def _last_json(capsys, *words: str) -> dict:

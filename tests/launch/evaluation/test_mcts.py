@@ -11,8 +11,7 @@ from launch.cli import main
 from launch.errors import UserError
 from launch.evaluation.search_options import Options, resolve
 from launch.evaluation.seeds import final_evaluation_seed
-from launch.learners import registry
-from launch.run import checkpoints
+from launch.experiment import checkpoints, registry
 from ntuple import MCTSConfig
 
 YAML = """\

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from launch.learners.interfaces import Player
+from launch.experiment.interfaces import Player
 from muzero2048.game.env import Game2048
 from muzero2048.muzero.player import NetworkSetting
 from muzero2048.players.ntuple_player import NTupleSetting

@@ -12,17 +12,17 @@ import pytest
 from toy import ToyConfig
 
 from launch.cli import main
-from launch.config.experiment import CONFIG_FILE, Experiment, RunConfig, load_experiment
 from launch.errors import UserError
 from launch.evaluation.search_options import NOISE, Options, Search, resolve
 from launch.evaluation.seeds import final_evaluation_seed
-from launch.machine.processes import Processes
-from launch.run.checkpoints import State, save_checkpoint
+from launch.experiment.checkpoints import State, save_checkpoint
+from launch.experiment.experiment import CONFIG_FILE, Experiment, RunConfig, load_experiment
+from launch.train.processes import Processes
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.search.config import NetworkExpectimaxConfig, SearchConfig
 from muzero2048.training.config import ReplayConfig
 from ntuple import NTupleConfig
-from ntuple.settings import keys_of
+from ntuple.core.settings import keys_of
 from tests.settings import configured
 
 ROOT = Path(__file__).parents[3]

@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import bootstrap
 
 from launch.evaluation.summary import histograms, statistics_block, summarize, summary_line
-from ntuple.game.interfaces import Games
+from ntuple.core.interfaces import Games
 
 # Ten games, sorted by largest tile: 1024 x 2, 2048 x 5, 4096 x 3.
 SCORES = [16000, 18000, 30000, 31000, 32000, 33000, 34000, 54000, 56000, 58000]

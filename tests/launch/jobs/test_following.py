@@ -15,7 +15,7 @@ from launch.cli import main
 from launch.files import write_json
 from launch.jobs.plan import OUTPUT_FILE
 from launch.jobs.run_states import TAIL_BYTES, find_runs, read_state
-from launch.run.run_process import PROCESS_FILE, owning, read_process, this_process
+from launch.train.run_process import PROCESS_FILE, owning, read_process, this_process
 
 ROOT = Path(__file__).parents[3]
 RUNS = Path("runs")
@@ -23,7 +23,7 @@ RUNS = Path("runs")
 TRAINING = """\
 import signal, sys, threading
 from pathlib import Path
-from launch.run.run_process import owning
+from launch.train.run_process import owning
 stop = threading.Event()
 signal.signal(signal.SIGTERM, lambda *_: stop.set())
 with owning(Path(sys.argv[1])) as owner:

@@ -16,8 +16,8 @@ from launch.errors import UserError
 from launch.jobs.cluster import ClusterConfig
 from launch.jobs.local import Slot, do_all, make_slots
 from launch.jobs.run_states import RunState, find_runs, read_state
-from launch.run.run_process import is_locked, read_process
-from launch.run.tracking import read_metrics
+from launch.train.run_process import is_locked, read_process
+from launch.train.tracking import read_metrics
 
 ROOT = Path(__file__).parents[3]
 TOY = [sys.executable, str(ROOT / "tests" / "launch" / "toy_main.py"), "muzero2048"]

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from small_runs import write_small_runs
 
+from launch.experiment.checkpoints import newest_checkpoint
 from launch.jobs.run_states import find_runs, read_state
-from launch.run.checkpoints import newest_checkpoint
-from launch.run.run_process import is_locked, read_process
-from launch.run.tracking import read_metrics
+from launch.train.run_process import is_locked, read_process
+from launch.train.tracking import read_metrics
 
 pytestmark = pytest.mark.slow
 

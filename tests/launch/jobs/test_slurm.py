@@ -19,7 +19,7 @@ from launch.jobs.cluster import ClusterConfig
 from launch.jobs.plan import PlannedRun, Request, plan_runs
 from launch.jobs.run_states import read_states
 from launch.jobs.slurm import QueuedTask, make_script, read_queue
-from launch.run.run_process import owning
+from launch.train.run_process import owning
 
 ROOT = Path(__file__).parents[3]
 PREFIX = f"{sys.executable} {ROOT / 'tests' / 'launch' / 'toy_main.py'}"

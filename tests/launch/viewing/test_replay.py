@@ -22,7 +22,7 @@ from launch.viewing.replay.games import Game, choose_game, game_of, read_games, 
 from launch.viewing.replay.page import DTYPES, Content, pack, render
 from launch.viewing.replay.summary import Bin, LastMove, Tile, by_tile, calibrate, last_moves
 from launch.viewing.replay.views import FIRST_PART, GROWTH, View, in_parts, losses
-from ntuple.game.interfaces import Analysis
+from ntuple.core.interfaces import Analysis
 
 DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.S)
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> & \"'"

@@ -11,7 +11,7 @@ from muzero2048.muzero.player import NetworkSetting, make_player
 from muzero2048.players import player
 from muzero2048.players.player import SearchPlayer
 from muzero2048.search.config import SearchConfig
-from ntuple.game.interfaces import Games
+from ntuple.core.interfaces import Games
 from tests.muzero2048.toy_model import random_model, small_config
 
 CONFIG = small_config(rows=2, columns=2)

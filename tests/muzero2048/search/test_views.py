@@ -15,7 +15,7 @@ from muzero2048.players.player import SearchPlayer, SearchSetting
 from muzero2048.search.base import Plan
 from muzero2048.search.config import NetworkExpectimaxConfig, SearchConfig
 from muzero2048.search.views import plan_views, view_back, view_boards
-from ntuple.game.interfaces import Analysis
+from ntuple.core.interfaces import Analysis
 from tests.muzero2048.toy_model import random_model, small_config
 
 PUCT = SearchConfig(simulations=12, root="puct", views=8)

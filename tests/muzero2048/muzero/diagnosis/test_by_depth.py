@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 import numpy as np
 
-from launch.run.depth_numbers import DEPTH_NUMBERS
-from launch.run.metrics import REGISTRY
+from launch.train.depth_numbers import DEPTH_NUMBERS
+from launch.train.metrics import REGISTRY
 from muzero2048.muzero.config import ChanceConfig
 from muzero2048.muzero.diagnosis.by_depth import REPORTED, errors_in_training, played_boards
 from muzero2048.muzero.learner_state import acting_params

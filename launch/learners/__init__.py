@@ -1,1 +1,0 @@
-"""The registry of learners, and the protocols that they implement."""

@@ -1,0 +1,73 @@
+"""Equal budgets: who leads after the same moves, games or hours, and what each score cost."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from launch.evaluation.intervals import Interval
+from launch.report.curves import Curve, Series, first_reach, value_at
+from launch.report.runs import X_AXES
+
+LEVELS = 6  # most scores of the second table
+STEPS = (1.0, 2.0, 5.0, 10.0)  # between these scores, times a power of 10
+
+
+class Standing(NamedTuple):
+    """The scores of all curves at one place of an axis, the best first."""
+
+    axis: str
+    at: float
+    scores: list[tuple[str, Interval]]  # label of the curve, mean score
+
+
+class Cost(NamedTuple):
+    """What a curve had spent when it first reached a score."""
+
+    label: str
+    level: float
+    spent: dict[str, float]  # by X_AXES
+
+
+def standings(curves: Sequence[Curve]) -> list[Standing]:
+    """Return the scores of the curves at the last place of each axis that all of them reached."""
+    scored = _scored(curves)
+    if len(scored) < 2:
+        return []
+    found = []
+    for axis in X_AXES:
+        at = min(float(scores.x[axis][-1]) for scores in scored.values())
+        here = {label: scores for label, scores in scored.items() if scores.x[axis][0] <= at}
+        values = [(label, Interval(*value_at(scores, axis, at))) for label, scores in here.items()]
+        found.append(Standing(axis, at, sorted(values, key=lambda value: -value[1].value)))
+    return found
+
+
+def costs(curves: Sequence[Curve]) -> list[Cost]:
+    """Return what each curve had spent when it first reached each of some round scores, which none had at first."""
+    scored = _scored(curves)
+    if not scored:
+        return []
+    lines = [scores.mean.y for scores in scored.values()]
+    found = []
+    for level in round_levels(max(float(y[0]) for y in lines), max(float(y.max()) for y in lines)):
+        for label, scores in scored.items():
+            spent = {axis: first_reach(scores, axis, level) for axis in X_AXES}
+            if None not in spent.values():
+                found.append(Cost(label, level, {axis: float(x) for axis, x in spent.items() if x is not None}))
+    return found
+
+
+def _scored(curves: Sequence[Curve]) -> dict[str, Series]:
+    """Return the mean scores of the curves that have some, by label: all points, not those of the figures."""
+    return {curve.label: curve.scores for curve in curves if curve.scores is not None}
+
+
+def round_levels(low: float, high: float) -> list[float]:
+    """Return up to LEVELS equally spaced round scores above `low`, at most `high`."""
+    if high <= max(low, 0):
+        return []
+    power = 10.0 ** np.floor(np.log10((high - low) / LEVELS))
+    step = next(step * power for step in STEPS if (high - low) / (step * power) <= LEVELS)
+    first = int(np.floor(low / step)) + 1
+    return [step * number for number in range(first, int(np.floor(high / step)) + 1)][-LEVELS:]

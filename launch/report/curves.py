@@ -1,0 +1,237 @@
+"""Curves of metrics: one for each experiment, from its seeds, with 95% intervals as bands.
+
+Shapes: `K` seeds, `R` rows of a run, `P` points of a curve.
+
+A curve of several seeds has points where the seed with the most rows has them, within the moves that all seeds cover.
+The other seeds are interpolated linearly at these moves. Games and hours at a point are means over the seeds.
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float64, Int64
+from scipy.stats import trim_mean
+
+from launch.evaluation.intervals import student_band, student_band_of_rates, wilson_band
+from launch.experiment.value_text import value_text
+from launch.report.runs import X_AXES, Run
+from launch.words import counted
+
+SCORE, LOW, HIGH, GAMES = "eval/score_mean", "eval/score_low", "eval/score_high", "eval/games"
+REACH = "eval/reach_"
+BAND_OF_GAMES = (LOW, HIGH)  # metrics that are the band of SCORE, not curves
+RESAMPLES = 400  # of the seeds, for a band of the interquartile mean
+
+Points = Float64[np.ndarray, " P"]
+Seeds = Float64[np.ndarray, "K P"]
+
+
+class Band(NamedTuple):
+    """A line, and its interval if there is one."""
+
+    y: Points
+    low: Points | None
+    high: Points | None
+
+
+class Series(NamedTuple):
+    """One metric of a curve: against moves, with the games and hours at the same points."""
+
+    x: dict[str, Points]  # by X_AXES
+    mean: Band
+    iqm: Band | None  # the interquartile mean of the seeds; None for one seed, and for metrics other than scores
+
+
+class Curve(NamedTuple):
+    """The metrics of one experiment: of one run, or of the seeds that have the same values of the keys."""
+
+    label: str
+    values: tuple[Any, ...]  # of the keys by which runs are grouped
+    learner: str
+    runs: list[Run]
+    series: dict[str, Series]  # by metric; points that no figure shows are left out, see `kept_points`
+    scores: Series | None  # the mean score at all points; None if there was no evaluation
+
+    @property
+    def board(self) -> str:
+        """The board of its runs."""
+        return self.runs[0].board
+
+    @property
+    def last_score(self) -> float:
+        """The last mean score of an evaluation; -inf if there was none."""
+        return -np.inf if self.scores is None else float(self.scores.mean.y[-1])
+
+
+def make_curves(runs: Sequence[Run], keys: Sequence[str], points: int) -> list[Curve]:
+    """Return the curves of runs, the highest last score first.
+
+    Args:
+        runs: the runs; those without rows are left out.
+        keys: dotted keys of configs. Runs of one learner and board with equal values of all keys are the seeds of one
+            curve. The labels name the board if the runs have several.
+        points: most points of a series, see `kept_points`.
+
+    Returns:
+        The curves. Seeds whose moves have no range in common are curves of their own.
+    """
+
+    def place(run: Run) -> tuple[str, str, str]:
+        return run.learner, run.board, repr(values_of(run, keys))
+
+    names_board = len({run.board for run in runs}) > 1
+    curves = []
+    for _, group in groupby(sorted((run for run in runs if run.columns), key=place), key=place):
+        seeds = list(group)
+        apart = max(_moves(run)[0] for run in seeds) > min(_moves(run)[-1] for run in seeds)
+        parts = [([run], run.name) for run in seeds] if apart else [(seeds, "")]
+        curves += [_curve(part, keys, name, points, names_board) for part, name in parts]
+    return sorted(curves, key=lambda curve: -curve.last_score)
+
+
+def _moves(run: Run) -> Float64[np.ndarray, " R"]:
+    return run.columns["env_steps"]
+
+
+def values_of(run: Run, keys: Sequence[str]) -> tuple[Any, ...]:
+    """Return the values of dotted keys in a run's config, None for a key that it lacks."""
+    return tuple(run.config.get(key) for key in keys)
+
+
+def words_of(key: str, value: object) -> str:
+    """Return how a value of a key is named in labels: the last part of the key with the value; a group by its name."""
+    words = value_text(value)
+    return words if key == "run.group" else f"{key.rpartition('.')[2]}={words}"
+
+
+def _curve(runs: list[Run], keys: Sequence[str], name: str, points: int, names_board: bool) -> Curve:
+    values = values_of(runs[0], keys)
+    words = name or ", ".join(words_of(key, value) for key, value in zip(keys, values, strict=True))
+    words += f", {runs[0].board}" if names_board else ""
+    label = f"{words} ({runs[0].learner}), {counted(len(runs), 'seed')}"
+    names = [name for name in runs[0].columns if name not in (*X_AXES, *BAND_OF_GAMES)]
+    whole = {name: found for name in names if (found := _all_points(runs, name)) is not None}
+    series = {name: _thinned(found, name, points) for name, found in whole.items()}
+    scores = Series(whole[SCORE].x, whole[SCORE].band, None) if SCORE in whole else None
+    return Curve(label, values, runs[0].learner, runs, series, scores)
+
+
+class _Whole(NamedTuple):
+    """One metric of some runs at all points."""
+
+    x: dict[str, Points]  # by X_AXES
+    seeds: Seeds
+    band: Band
+
+
+def _thinned(whole: _Whole, name: str, points: int) -> Series:
+    """Return a metric at the points that figures show, with the interquartile mean of several seeds."""
+    kept = kept_points(whole.band, points)
+    has_iqm = len(whole.seeds) > 1 and (name == SCORE or name.startswith(REACH))
+    iqm = interquartile_band(whole.seeds[:, kept]) if has_iqm else None
+    return Series({axis: place[kept] for axis, place in whole.x.items()}, _at(whole.band, kept), iqm)
+
+
+def _all_points(runs: Sequence[Run], name: str) -> _Whole | None:
+    """Return one metric of the runs; None if not all of them have it at common moves."""
+    if not all(name in run.columns for run in runs):
+        return None
+    here = [~np.isnan(run.columns[name]) for run in runs]
+    if len(runs) == 1:
+        columns = {key: column[here[0]] for key, column in runs[0].columns.items()}
+        return _Whole({axis: columns[axis] for axis in X_AXES}, columns[name][None], _band_of_one(columns, name))
+    moves = [_moves(run)[mask] for run, mask in zip(runs, here, strict=True)]
+    start, end = max(x[0] for x in moves), min(x[-1] for x in moves)
+    if start > end:
+        return None
+    longest = max(moves, key=len)
+    x = np.unique(np.concatenate([longest[(longest >= start) & (longest <= end)], [start, end]]))
+
+    def at(key: str) -> Seeds:
+        """Return a metric of all seeds at x."""
+        columns = [run.columns[key][mask] for run, mask in zip(runs, here, strict=True)]
+        return np.stack([np.interp(x, place, column) for place, column in zip(moves, columns, strict=True)])
+
+    values = at(name)
+    places = {"env_steps": x, **{axis: at(axis).mean(axis=0) for axis in X_AXES[1:]}}
+    is_rate = name.startswith(REACH)
+    band = Band(*(student_band_of_rates(values, at(GAMES).sum(axis=0)) if is_rate else student_band(values)))
+    return _Whole(places, values, band)
+
+
+def _band_of_one(columns: dict[str, Any], name: str) -> Band:
+    """Return the band of one run: the interval of the games of its evaluations, or none."""
+    y = columns[name]
+    if name == SCORE:
+        return Band(y, columns[LOW], columns[HIGH])
+    if name.startswith(REACH):
+        return Band(*wilson_band(y, columns[GAMES]))
+    return Band(y, None, None)
+
+
+def interquartile_band(values: Seeds) -> Band:
+    """Return the mean of the middle half of the seeds, with a bootstrap interval of 95%.
+
+    The seeds are resampled with replacement RESAMPLES times, the same draws for all points, and the interval goes from
+    the 2.5% to the 97.5% quantile. With fewer than four seeds no seed is left out. (Agarwal et al. 2021, sec. 4, with
+    one task: one stratum.)
+
+    Args:
+        values: a metric of the seeds.
+
+    Returns:
+        The band.
+    """
+    draws = np.random.default_rng(0).integers(0, len(values), (RESAMPLES, len(values)))
+    means = trim_mean(values[draws], 0.25, axis=1)
+    low, high = np.quantile(means, (0.025, 0.975), axis=0)
+    return Band(trim_mean(values, 0.25, axis=0), low, high)
+
+
+def kept_points(band: Band, points: int) -> Int64[np.ndarray, " Q"]:
+    """Return the numbers of about `points` points or fewer that show a line and its band as all points do.
+
+    The points are divided into equal parts, and also into parts that grow as the x-axis of a logarithmic figure. Of
+    each part the lowest and the highest value of the line and of its band stay. So do both ends.
+    """
+    size = len(band.y)
+    if size <= points:
+        return np.arange(size)
+    parts = max(points // 8, 1)
+    low, high = band.y if band.low is None else band.low, band.y if band.high is None else band.high
+    kept = {0, size - 1}
+    for edges in (np.linspace(0, size, parts + 1), np.geomspace(1, size + 1, parts + 1) - 1):
+        for first, end in zip(edges[:-1].astype(int), edges[1:].astype(int), strict=True):
+            if end > first:
+                kept |= {first + int(np.argmin(y[first:end])) for y in (band.y, low)}
+                kept |= {first + int(np.argmax(y[first:end])) for y in (band.y, high)}
+    return np.array(sorted(kept))
+
+
+def _at(band: Band, at: Int64[np.ndarray, " Q"]) -> Band:
+    y, low, high = band
+    return Band(y[at], None if low is None else low[at], None if high is None else high[at])
+
+
+def value_at(series: Series, axis: str, x: float) -> tuple[float, float, float]:
+    """Return the line and the ends of its band at a place of an axis, interpolated."""
+    y, low, high = series.mean
+    places = series.x[axis]
+    parts = (y, y if low is None else low, y if high is None else high)
+    value, bottom, top = (float(np.interp(x, places, part)) for part in parts)
+    return value, bottom, top
+
+
+def first_reach(series: Series, axis: str, level: float) -> float | None:
+    """Return where a line first reaches a level, interpolated; None if it does not."""
+    y, x = series.mean.y, series.x[axis]
+    reached = np.flatnonzero(y >= level)
+    if not reached.size:
+        return None
+    i = int(reached[0])
+    if i == 0:
+        return float(x[0])
+    share = (level - y[i - 1]) / (y[i] - y[i - 1])
+    return float(x[i - 1] + share * (x[i] - x[i - 1]))

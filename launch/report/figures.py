@@ -1,0 +1,171 @@
+"""Lines with bands as PNG or SVG images, for papers and slides; the page draws its own."""
+
+import io
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, PercentFormatter, StrMethodFormatter
+
+from launch.report.curves import Points, Series
+from launch.report.finals import Distribution
+
+AXIS_LABELS = {
+    "env_steps": "moves of training",
+    "games": "games of training",
+    "wall_hours": "hours of training",
+    "microseconds": "microseconds a move",
+    "score": "score of a game",
+    "tile": "largest tile of a game",
+}
+MOST_MARKERS = 60  # points of a line that has markers
+MOST_INSIDE, MOST_NAMES = 5, 24  # names of a legend within the axes, and of one below them
+STYLES = ("solid", "dashed", "dotted", "dashdot")
+WIDE = 10.0  # the x-axis of training is logarithmic if the curves' last x differ by more than this factor
+
+
+class Line(NamedTuple):
+    """A line with its band."""
+
+    label: str
+    x: Points
+    y: Points
+    low: Points
+    high: Points
+
+
+def line_of(label: str, series: Series, axis: str) -> Line:
+    """Return a series against an axis as a line; without an interval the band is the line."""
+    y, low, high = series.mean
+    return Line(label, series.x[axis], y, y if low is None else low, y if high is None else high)
+
+
+class Theme(NamedTuple):
+    """Colours of a figure."""
+
+    background: str
+    ink: str
+    faint: str
+    lines: tuple[str, ...]
+
+
+THEME = Theme(
+    background="#ffffff",
+    ink="#2b2f36",
+    faint="#d9dce1",
+    lines=("#1f6fd1", "#d9480f", "#2b8a3e", "#862e9c", "#b8860b", "#0b7285"),
+)
+SUFFIXES = ("png", "svg")
+
+
+def draw(curves: Sequence[Line], x: str, title: str, as_rate: bool, suffix: str) -> bytes:
+    """Draw curves with their bands.
+
+    Args:
+        curves: the curves.
+        x: the x-axis, a key of AXIS_LABELS.
+        title: of the figure; it names the y-axis.
+        as_rate: whether y is a rate, drawn in percent from 0 to 100%.
+        suffix: one of SUFFIXES.
+
+    Returns:
+        The file.
+    """
+    figure, axes = _begin(title, x)
+    for number, curve in enumerate(curves):
+        style = _style(number)
+        axes.fill_between(curve.x, curve.low, curve.high, color=style["color"], alpha=0.18, linewidth=0)
+        marker: dict[str, Any] = {"marker": "o", "markersize": 3.5} if len(curve.y) <= MOST_MARKERS else {}
+        axes.plot(curve.x, curve.y, linewidth=2, label=curve.label, **style, **marker)
+    if x == "microseconds" or _differ_widely(curves):
+        axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}") if x == "wall_hours" else EngFormatter(sep=""))
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0) if as_rate else EngFormatter(sep=""))
+    axes.set_ylim(bottom=0, top=1.02 if as_rate else _top(curves))
+    return _file(figure, axes, suffix)
+
+
+def draw_scores(distributions: Sequence[Distribution], suffix: str) -> bytes:
+    """Draw the shares of games by score, in bins that grow with the score."""
+    figure, axes = _begin("share of games by score", "score")
+    for number, found in enumerate(distributions):
+        axes.stairs(found.shares, found.edges, linewidth=1.5, label=found.name, **_style(number))
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    return _file(figure, axes, suffix)
+
+
+def draw_tiles(distributions: Sequence[Distribution], suffix: str) -> bytes:
+    """Draw the shares of games by largest tile as bars."""
+    figure, axes = _begin("share of games by largest tile", "tile")
+    tiles = sorted({tile for found in distributions for tile in found.tiles}, key=int)
+    width = 0.8 / len(distributions)
+    for number, found in enumerate(distributions):
+        places = [place + width * (number - (len(distributions) - 1) / 2) for place in range(len(tiles))]
+        rates = [found.tiles.get(tile, 0.0) for tile in tiles]
+        axes.bar(places, rates, width, label=found.name, color=_style(number)["color"])
+    axes.set_xticks(range(len(tiles)), tiles)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    return _file(figure, axes, suffix)
+
+
+def _begin(title: str, x: str) -> tuple[Figure, Axes]:
+    """Return an empty figure with a title and the name of its x-axis."""
+    figure = Figure(figsize=(7.2, 4.3), dpi=200, facecolor=THEME.background, layout="constrained")
+    axes = figure.add_subplot(facecolor=THEME.background)
+    _dress(axes, THEME)
+    axes.set_xlabel(AXIS_LABELS[x])
+    axes.set_title(title, loc="left", fontsize=11, fontweight="bold", color=THEME.ink, pad=12)
+    return figure, axes
+
+
+def _style(number: int) -> dict[str, Any]:
+    """Return the colour of a line, and another line style after each round of colours."""
+    rounds, colour = divmod(number, len(THEME.lines))
+    return {"color": THEME.lines[colour], "linestyle": STYLES[rounds % len(STYLES)]}
+
+
+def _file(figure: Figure, axes: Axes, suffix: str) -> bytes:
+    """Add the legend, below the axes if it is long and of its first names alone if it is very long; return the file."""
+    handles, labels = axes.get_legend_handles_labels()
+    words: dict[str, Any] = {"frameon": False, "labelcolor": THEME.ink, "fontsize": 9}
+    if len(labels) <= MOST_INSIDE:
+        axes.legend(loc="best", **words)
+    else:
+        hidden = len(labels) - MOST_NAMES
+        title = f"and {hidden} more" if hidden > 0 else None
+        words |= {"fontsize": 7, "ncols": 2, "title": title, "title_fontsize": 7}
+        width, height = figure.get_size_inches()
+        figure.set_size_inches(width, height + 0.15 * math.ceil(min(len(labels), MOST_NAMES) / 2))
+        figure.legend(handles[:MOST_NAMES], labels[:MOST_NAMES], loc="outside lower center", **words)
+    file = io.BytesIO()
+    FigureCanvasAgg(figure).print_figure(file, format=suffix, metadata={"Date": None} if suffix == "svg" else None)
+    return file.getvalue()
+
+
+def _dress(axes: Axes, theme: Theme) -> None:
+    """Draw a faint horizontal grid, and of the frame only the base line."""
+    axes.spines[["top", "left", "right"]].set_visible(False)
+    axes.spines["bottom"].set_color(theme.faint)
+    axes.grid(axis="y", color=theme.faint, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=theme.ink, length=0, labelsize=9)
+    axes.tick_params(axis="x", which="minor", length=0)
+    axes.xaxis.label.set_color(theme.ink)
+
+
+def _top(curves: Sequence[Line]) -> float:
+    """Return the upper limit of a score axis: 1.05 * min(top of the bands, 1.5 * top of the lines)."""
+    lines, bands = (
+        max(float(part.max()) for part in parts) for parts in zip(*((c.y, c.high) for c in curves), strict=True)
+    )
+    return 1.05 * min(bands, max(1.5 * lines, 1.0))
+
+
+def _differ_widely(curves: Sequence[Line]) -> bool:
+    ends = [float(curve.x[-1]) for curve in curves]
+    return max(ends) > WIDE * min(ends) and min(float(curve.x[0]) for curve in curves) > 0

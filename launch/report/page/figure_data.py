@@ -1,0 +1,104 @@
+"""The JSON from which page.js draws the figures of the page.
+
+Arrays of numbers are float32 in base64. Equal arrays are in it once.
+"""
+
+import base64
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from launch.report.content import Content
+from launch.report.curves import REACH, SCORE, Band, Curve, Points, words_of
+from launch.report.figures import AXIS_LABELS
+from launch.report.runs import X_AXES
+from launch.train.metrics import REGISTRY
+
+
+class _Arrays:
+    """Arrays as float32 in base64, each distinct one once."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._numbers: dict[bytes, int] = {}
+
+    def number(self, values: Points | None) -> int | None:
+        if values is None:
+            return None
+        data = values.astype("<f4").tobytes()
+        if data not in self._numbers:
+            self._numbers[data] = len(self.texts)
+            self.texts.append(base64.b64encode(data).decode())
+        return self._numbers[data]
+
+
+def figure_data(content: Content) -> dict[str, Any]:
+    """Return what page.js draws."""
+    arrays = _Arrays()
+
+    def band(part: Band | None) -> list[int | None] | None:
+        return None if part is None else [arrays.number(values) for values in part]
+
+    firsts = list(dict.fromkeys(str(curve.values[0]) for curve in content.curves))
+    seconds = list(dict.fromkeys((curve.learner, curve.board, *map(str, curve.values[1:])) for curve in content.curves))
+    several = any(len(curve.values) > 1 for curve in content.curves)
+    curves = [
+        {
+            "label": curve.label,
+            "words": [words_of(key, value) for key, value in zip(content.keys, curve.values, strict=True)],
+            "colour": firsts.index(str(curve.values[0])) if several else number,
+            "dash": seconds.index((curve.learner, curve.board, *map(str, curve.values[1:]))) if several else 0,
+            "series": {
+                metric: {
+                    "x": [arrays.number(series.x[axis]) for axis in X_AXES],
+                    "mean": band(series.mean),
+                    "iqm": band(series.iqm),
+                }
+                for metric, series in curve.series.items()
+            },
+        }
+        for number, curve in enumerate(content.curves)
+    ]
+    owner = {str(run.folder): number for number, curve in enumerate(content.curves) for run in curve.runs}
+    metrics = [name for name in REGISTRY if any(name in curve.series for curve in content.curves)]
+    return {
+        "axis": X_AXES.index(content.axis),
+        "keys": list(content.keys),
+        "axes": [AXIS_LABELS[axis] for axis in X_AXES],
+        "metrics": [[name, REGISTRY[name].unit, REGISTRY[name].meaning] for name in metrics],
+        "curves": curves,
+        "points": _points(content.curves, owner),
+        "searches": [
+            {"label": line.label, "band": [arrays.number(part) for part in (line.x, line.y, line.low, line.high)]}
+            for line in content.searches
+        ],
+        "distributions": [
+            {"label": found.name, "scores": found.edges, "shares": found.shares, "tiles": found.tiles}
+            for found in content.distributions
+        ],
+        "papers": [
+            {
+                "label": f"{paper.paper}, {paper.table}: {paper.player}, {paper.search}, {paper.budget}",
+                "values": {SCORE: paper.score_mean, **{f"{REACH}{tile}": rate for tile, rate in paper.reach.items()}},
+            }
+            for paper in content.papers
+        ],
+        "arrays": arrays.texts,
+    }
+
+
+def _points(curves: Sequence[Curve], owner: dict[str, int]) -> list[dict[str, Any]]:
+    """Return the evaluations after training, by run and search, in the order of their moves."""
+    found = []
+    for run in (run for curve in curves for run in curve.runs):
+        ordered = sorted(run.evaluations, key=lambda result: (result["search"], result["env_steps"]))
+        for search, results in groupby(ordered, key=lambda result: result["search"]):
+            places = [
+                [
+                    *(result[key] for key in ("env_steps", "training_games", "wall_hours")),
+                    *(result[key] for key in ("score_mean", "score_low", "score_high", "games")),
+                ]
+                for result in results
+            ]
+            found.append({"curve": owner[str(run.folder)], "label": f"{run.name}, {search}", "places": places})
+    return found

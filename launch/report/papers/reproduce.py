@@ -1,0 +1,192 @@
+"""`muzero2048 reproduce`: train what a table of a paper lacks, evaluate it as the paper did, and print both."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.table import Table as Grid
+
+from launch.errors import UserError
+from launch.evaluation.evaluate import prepare_path
+from launch.evaluation.result import OutputOptions
+from launch.files import csv_text, write_text
+from launch.jobs import local, slurm
+from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster
+from launch.jobs.evaluations import PlannedEvaluation
+from launch.jobs.following import console
+from launch.jobs.plan import PlannedRun, check_memory, is_finished_run
+from launch.jobs.submit_evaluations import evaluate_here, evaluate_on_slurm
+from launch.report.papers.comparison import compare_with_paper
+from launch.report.papers.estimate import Estimate, estimate, measured_speeds
+from launch.report.papers.plan import Scale, plan_evaluation, plan_run, plan_runs, trained_row, why_not
+from launch.report.papers.table import Row, Table, load_table, table_names
+from launch.report.papers.table_file import CSV_COLUMNS, csv_rows, table_data, write_table_file
+from launch.report.papers.table_text import text_table
+from launch.train.loop import train
+from launch.train.signals import STOPPED
+
+RUNS = Path("runs")  # the runs folder of the experiments in configs/
+
+
+class Part(NamedTuple):
+    """The part of a table that is trained and evaluated, by names."""
+
+    rows: Sequence[str] = ()  # none: all
+    columns: Sequence[str] = ()
+
+
+def reproduce(name: str, part: Part, scale: Scale, on: str | None, csv_file: Path | None) -> int:
+    """Bring a part of a table to its end, and print the table. The same call again goes on and reuses what is done.
+
+    Args:
+        name: of the table, or its file.
+        part: which rows and columns.
+        scale: the budget, the seeds and the games.
+        on: a cluster file or its name, which trains and plays there; None: this process does it.
+        csv_file: where to write the CSV; None: runs/<table>-b<budget>.csv.
+
+    Returns:
+        The exit code: 0 done, 1 a job failed, 75 stopped.
+
+    Raises:
+        UserError: a mistake in the words, the table or the cluster file; nothing was started.
+    """
+    scale.check()
+    if csv_file and not csv_file.absolute().parent.is_dir():
+        raise UserError(f"--csv {csv_file}: there is no folder {csv_file.absolute().parent}; make it, or give another")
+    cluster = load_cluster(on) if on else None
+    table = load_table(name)
+    rows = [table.row(word) for word in part.rows] or table.rows
+    evaluated = table.with_columns(part.columns)
+    runs = plan_runs(table, rows, scale)
+    expected = estimate(evaluated, rows, scale, measured_speeds(RUNS))
+    print(f"{table.name}: {table.title} ({table.source})\n{_expected_line(expected)}", flush=True)
+    exit_code = _do_on(cluster, evaluated, rows, runs, scale) if cluster else _do_here(evaluated, rows, runs, scale)
+    if exit_code == STOPPED:
+        return exit_code
+    data = table_data(compare_with_paper(table, scale))
+    RUNS.mkdir(exist_ok=True)
+    page = RUNS / f"{table.name}-{scale.label}.json"
+    write_table_file(data, page)
+    file = csv_file or page.with_suffix(".csv")
+    try:
+        write_text(file, csv_text(CSV_COLUMNS, csv_rows([data])))
+    except OSError as error:
+        raise UserError(f"--csv {file} cannot be written: {error.strerror}") from error
+    print(f"\n{data.title} ({data.source})\nConditions: {data.conditions}")
+    console().print(text_table(data))
+    print("\n".join(f"Caveat: {line}" for line in data.caveats))
+    print(f"{file}\n{page}")
+    return exit_code
+
+
+def list_tables(scale: Scale) -> int:
+    """Print all tables with the hours that each would take on this machine.
+
+    Args:
+        scale: the budget, the seeds and the games.
+
+    Returns:
+        The exit code 0.
+
+    Raises:
+        UserError: a table cannot be read.
+    """
+    scale.check()
+    speeds = measured_speeds(RUNS)
+    grid = Grid("table", "title", box=None)
+    for heading in ("rows", "not here", "hours of training", "hours of play"):
+        grid.add_column(heading, justify="right")
+    grid.add_column("speed")
+    for name in table_names():
+        table = load_table(name)
+        found = estimate(table, table.rows, scale, speeds)
+        left_out = sum(bool(why_not(table, row)) for row in table.rows)
+        grid.add_row(
+            name,
+            table.title,
+            str(len(table.rows)),
+            str(left_out or ""),
+            f"{found.training:,.1f}",
+            f"{found.playing:,.1f}",
+            "measured" if found.is_measured else "rough",
+        )
+    console().print(grid)
+    print(
+        f"Hours are for {scale.budget:g} of the paper's moves and {len(scale.seeds)} of its training seeds, from"
+        " nothing. measured: the training speed of runs of these networks in runs/; rough, as all of play:"
+        " moves_per_second of the table's file."
+    )
+    return 0
+
+
+def _do_here(table: Table, rows: Sequence[Row], runs: Sequence[PlannedRun], scale: Scale) -> int:
+    """Train and evaluate in this process, one after the other."""
+    for run in runs:
+        if is_finished_run(run):
+            continue
+        run.prepare()
+        if exit_code := train(run.folder, (), resume=True):
+            return exit_code
+    for one in _evaluations(table, rows, scale):
+        if one.result():
+            continue
+        games, request = one.evaluation.games, one.request
+        if prepare_path(str(one.path), games, request.seed, request.options, OutputOptions()).play() is None:
+            return STOPPED
+    return 0
+
+
+def _do_on(cluster: ClusterConfig, table: Table, rows: Sequence[Row], runs: Sequence[PlannedRun], scale: Scale) -> int:
+    """Train and evaluate by a cluster file.
+
+    On SLURM it submits what can begin now: trainings whose first network is finished, and evaluations of finished runs.
+    """
+    if cluster.engine == SLURM:
+        queue = slurm.read_queue(is_needed=True)
+        ready = [run for run in _ready(runs) if not run.is_running() and run.output.resolve() not in queue]
+        if ready:
+            check_memory(ready, cluster.memory_gb * 1e9 or math.inf, bool(cluster.gpus))
+            slurm.submit_tasks(ready, cluster, table.name, RUNS, dry_run=False)
+        if planned := _evaluations(table, rows, scale):
+            evaluate_on_slurm(planned, cluster, queue, dry_run=False)
+        print("the same command again submits what could not begin yet, and prints what is finished")
+        return 0
+    while ready := _ready(runs):
+        check_memory(ready, local.memory_of_a_run(cluster), bool(cluster.gpus))
+        outcome = local.do_all(ready, cluster)
+        if outcome.exit_code:
+            return outcome.exit_code
+    return evaluate_here(_evaluations(table, rows, scale), cluster)
+
+
+def _ready(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
+    """Return the runs that are not finished, and whose first network is."""
+    finished = {str(run.folder) for run in runs if is_finished_run(run)}
+    waits_for = [(run, run.experiment.run.begin_from) for run in runs if str(run.folder) not in finished]
+    return [run for run, first in waits_for if not first or first in finished]
+
+
+def _evaluations(table: Table, rows: Sequence[Row], scale: Scale) -> list[PlannedEvaluation]:
+    """Return the evaluations of the finished runs, each once; columns of one evaluation share it."""
+    found: dict[Path, PlannedEvaluation] = {}
+    for row in rows:
+        if why_not(table, row):
+            continue
+        for seed in scale.seeds:
+            run = plan_run(trained_row(table, row), scale, seed)
+            for column in table.columns:
+                if column.statistic and column.name in row.paper:
+                    planned = plan_evaluation(table, row, column, run, scale)
+                    if planned:
+                        found.setdefault(planned.whole.output, planned)
+    return list(found.values())
+
+
+def _expected_line(expected: Estimate) -> str:
+    how = "measured in runs/" if expected.is_measured else "a rough one, from the table's file"
+    return (
+        f"on this machine from nothing: about {expected.training:,.1f} hours of training and"
+        f" {expected.playing:,.1f} of play (speed of training: {how})"
+    )

@@ -1,0 +1,139 @@
+"""Results that papers state, for the page of `compare` and the leaderboard: rows of configs/papers/.
+
+papers.yaml lists references. Numbers, search, games and budget are those of the row that a
+reference names, so that no number stands twice.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from launch.errors import UserError
+from launch.experiment.experiment import MISTAKES, mistake_text
+from launch.experiment.typed_values import load_plain, typed
+from launch.report.papers.comparison import REACH
+from launch.report.papers.estimate import TIME_LIMIT
+from launch.report.papers.plan import trained_row, with_firsts
+from launch.report.papers.table import SLASH, Play, Row, Table, load_table
+from launch.report.papers.table_text import training_text
+from ntuple.core.learner_spec import EXPECTIMAX
+
+REFERENCES = Path(__file__).with_suffix(".yaml")
+BOARD = "4x4"  # of all tables
+SCORE, SPEED = "score_mean", "moves_per_second"
+DOWNGRADE = "search.downgrade="
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One entry of papers.yaml."""
+
+    row: str  # TABLE/ROW
+    player: str  # in words
+    column: str = ""  # of mean scores; "": the first one
+    games_are_known: bool = True  # false: the paper does not say how many games of how many networks it played
+    moves_per_second: float = 0.0  # speed of play that only the text of the paper gives; 0: none
+
+
+@dataclass(frozen=True)
+class References:
+    """The content of papers.yaml."""
+
+    references: list[Reference]
+
+
+class PaperResult(NamedTuple):
+    """One result of a paper."""
+
+    paper: str  # short citation
+    table: str
+    player: str
+    search: str
+    board: str  # "HxW"
+    budget: str  # training
+    score_mean: float
+    score_margin: float | None  # half of the 95% interval, as the paper gives it
+    games: int | None  # of all networks; None: not known
+    reach: dict[int, float]  # share of the games that reached a tile, as far as the table has it
+    moves_per_second: float | None
+
+
+def read_papers(file: Path = REFERENCES) -> list[PaperResult]:
+    """Read the results that a file refers to.
+
+    Args:
+        file: a file like papers.yaml.
+
+    Returns:
+        The results, in the order of the file.
+
+    Raises:
+        UserError: the file or a table cannot be read, or a table has no such row or column.
+    """
+    try:
+        references = typed(References, load_plain(file.read_text(encoding="utf-8"))).references
+    except MISTAKES as error:
+        raise UserError(f"{file}: {mistake_text(error)}") from error
+    try:
+        return [_result(reference) for reference in references]
+    except UserError as error:
+        raise UserError(f"{file}: {error}") from error
+
+
+def _result(reference: Reference) -> PaperResult:
+    name, _, row_name = reference.row.partition(SLASH)
+    table = load_table(name)
+    row = table.row(row_name)
+    scores = [
+        column
+        for column in table.columns
+        if column.statistic == SCORE and column.name in row.paper and reference.column in ("", column.name)
+    ]
+    if not scores:
+        raise UserError(f"{reference.row} has no mean score in a column {reference.column or 'of its own'}")
+    score = scores[0]
+    # Other columns of the same games.
+    same = {
+        column.statistic: row.paper[column.name][0] * column.unit
+        for column in table.columns
+        if column.name in row.paper and (column.play, column.games) == (score.play, score.games)
+    }
+    mean, *margin = (number * score.unit for number in row.paper[score.name])
+    paper, number, *_ = table.source.split(", ")
+    return PaperResult(
+        paper=paper,
+        table=number,
+        player=reference.player,
+        search=search_words(score.play.over(row.play)),
+        board=BOARD,
+        budget=_budget(table, row),
+        score_mean=mean,
+        score_margin=margin[0] if margin else None,
+        games=table.seeds * table.games_of(row, score) if reference.games_are_known else None,
+        reach={int(key.removeprefix(REACH)): rate for key, rate in same.items() if key.startswith(REACH)},
+        moves_per_second=same.get(SPEED, reference.moves_per_second or None),
+    )
+
+
+def search_words(play: Play) -> str:
+    """Return how a row plays, in words: "1 ply", "expectimax, 3 plies", "50 simulations"."""
+    words = []
+    limits = [word.removeprefix(TIME_LIMIT) for word in play.overrides if word.startswith(TIME_LIMIT)]
+    if limits:
+        words.append(f"{1000 * float(limits[-1]):g} ms a move")
+    if play.plies and play.plies > 1:
+        words.append(f"{play.plies} plies")
+    if play.simulations:
+        words.append(f"{play.simulations} simulations")
+    if any(word.startswith(DOWNGRADE) for word in play.overrides):
+        words.append("tile-downgrading")
+    is_deep = play.search == EXPECTIMAX and (limits or (play.plies or 1) > 1)
+    return ", ".join(([EXPECTIMAX] if is_deep else [] if play.simulations else ["1 ply"]) + words)
+
+
+def _budget(table: Table, row: Row) -> str:
+    """Return the training of a row with all networks that it begins from, as the paper counts it."""
+    trained = with_firsts(trained_row(table, row))
+    games = [one.table.games_of_training(one.row) for one in trained]
+    moves = sum(one.table.moves_of(one.row) for one in trained)
+    return training_text(moves, sum(games) if all(games) else 0)

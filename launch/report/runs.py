@@ -1,0 +1,135 @@
+"""Run folders as a comparison reads them: the config by dotted keys, the metrics as columns, and the evaluations."""
+
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import yaml
+from jaxtyping import Float64
+
+from launch.errors import UserError, warn
+from launch.evaluation.result import FOLDER, read_result
+from launch.evaluation.summary import Summary
+from launch.experiment.experiment import CONFIG_FILE
+from launch.train.metrics import REGISTRY, Row
+from launch.train.tracking import read_metrics
+
+RESULT_KEYS = ("board", "run", "group", "learner", "training_seed", "seed", "env_steps", "training_games", "wall_hours",
+               "search", *Summary._fields)  # fmt: skip
+CONFIG_KEYS = ("learner", "run.name", "run.group", "run.seed")  # that a comparison needs
+X_AXES = ("env_steps", "games", "wall_hours")
+
+
+class Run(NamedTuple):
+    """One run; R rows of metrics."""
+
+    folder: Path
+    config: dict[str, Any]  # values by dotted key, such as run.seed
+    columns: dict[str, Float64[np.ndarray, " R"]]  # by metric; NaN where a row lacks the metric
+    evaluations: list[dict[str, Any]]  # result files (launch/evaluation/result.py)
+
+    @property
+    def name(self) -> str:
+        """Name of the run."""
+        return str(self.config["run.name"])
+
+    @property
+    def learner(self) -> str:
+        """Name of its learner."""
+        return str(self.config["learner"])
+
+    @property
+    def board(self) -> str:
+        """Board of its learner, such as 4x4; "" if the config has none."""
+        sides = [self.config.get(f"{self.learner}.{side}") for side in ("rows", "columns")]
+        return "" if None in sides else "x".join(map(str, sides))
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Read the config of a run folder, without its schema, so that runs of other versions can be compared.
+
+    Raises:
+        UserError: the file is not the config of a run.
+    """
+    file = folder / CONFIG_FILE
+    try:
+        with file.open("rb") as stream:
+            found = flat(yaml.load(stream, yaml.CSafeLoader))
+    except (OSError, yaml.YAMLError, ValueError) as error:
+        raise UserError(f"cannot read {file}: {' '.join(str(error).split())}") from error
+    for key in CONFIG_KEYS:
+        if key not in found:
+            raise UserError(f"{file} is not the config of a run: it has no {key}")
+    return found
+
+
+def flat(value: Any, prefix: str = "") -> dict[str, Any]:
+    """Return the leaves of nested mappings by dotted key."""
+    if not isinstance(value, dict):
+        return {prefix: value}
+    return {
+        key: leaf
+        for name, part in value.items()
+        for key, leaf in flat(part, f"{prefix}.{name}" if prefix else str(name)).items()
+    }
+
+
+def read_run(folder: Path, config: dict[str, Any]) -> Run:
+    """Read the rows and evaluations of a run. An incomplete last line, of a killed run, is left out.
+
+    Args:
+        folder: the run folder.
+        config: its config, see `read_config`.
+
+    Returns:
+        The run.
+
+    Raises:
+        UserError: a file is damaged.
+    """
+    columns = _columns(read_metrics(folder))
+    evaluations = [read_result(file, RESULT_KEYS) for file in sorted((folder / FOLDER).glob("*.json"))]
+    return Run(folder, config, columns, evaluations)
+
+
+def _columns(rows: Sequence[Row]) -> dict[str, np.ndarray]:
+    """Return the metrics of rows as columns, one value for each row."""
+    places = dict[tuple[str, ...], list[int]]()  # by the names in a row: rows of a run have few sets of names
+    for place, row in enumerate(rows):
+        places.setdefault(tuple(row), []).append(place)
+    columns = {name: np.full(len(rows), np.nan) for name in REGISTRY if any(name in names for names in places)}
+    for names, here in places.items():
+        values = np.fromiter(chain.from_iterable(rows[place].values() for place in here), np.float64)
+        for name, column in zip(names, values.reshape(len(here), len(names)).T, strict=True):
+            if name in columns:
+                columns[name][here] = column
+    return columns
+
+
+def read_runs(configs: dict[Path, dict[str, Any]]) -> list[Run]:
+    """Read the selected runs; warn about damaged ones and leave them out.
+
+    Args:
+        configs: configs by run folder, see `launch.report.selection.select`.
+
+    Returns:
+        The runs.
+
+    Raises:
+        UserError: the only run is damaged, or all are.
+    """
+    runs, errors = [], dict[Path, UserError]()
+    for folder, config in configs.items():
+        try:
+            runs.append(read_run(folder, config))
+        except UserError as error:
+            errors[folder] = error
+    if len(configs) == 1 and errors:
+        raise next(iter(errors.values()))
+    for folder, error in errors.items():
+        warn(f"{folder} is left out: {error}")
+    if not runs:
+        raise UserError("no selected run can be read")
+    return runs

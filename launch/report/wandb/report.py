@@ -1,0 +1,127 @@
+"""`muzero2048 wandb report`: groups of runs compared in a report, with the numbers of their evaluations."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from launch.experiment.environment import project_version
+from launch.files import markdown_table
+from launch.report.differences import COLUMNS, Difference, difference_texts, differences
+from launch.report.finals import Group, final_evaluations, make_groups
+from launch.report.published.markdown_tables import reached_tiles
+from launch.report.runs import Run, read_runs
+from launch.report.selection import GROUP, select
+from launch.report.wandb import client
+from launch.report.wandb.panels import comparison_sections, diagnostic_sections
+from launch.report.wandb.workspace import line_plots
+
+LONGEST_TITLE = 128  # of wandb
+MOST_TESTED = 8  # of the groups with the highest scores, of which each pair is in the table of differences
+
+
+def save_report(groups: Sequence[str], runs_folder: Path, entity: str | None, project: str) -> None:
+    """Save a report, and print its address: final evaluations, tests of their differences, curves, diagnostics.
+
+    The tables are computed here, from the result files; the curves come from the runs in wandb, which
+    `muzero2048 wandb sync` uploads.
+
+    Args:
+        groups: `run.group` of the runs.
+        runs_folder: where the groups are looked up.
+        entity: user or team; None: that of the key.
+        project: the wandb project.
+
+    Raises:
+        UserError: a group has no run that can be read, wandb has no key, or refuses.
+    """
+    runs = read_runs(select(groups, [], None, runs_folder))
+    names = sorted({str(run.config[GROUP]) for run in runs})
+    client.check_key("`muzero2048 compare` writes the same as a page, without wandb")
+    with client.errors_as_lines("save the report"):
+        report = make_report(names, runs, entity or client.default_entity(), project)
+        report.save()
+    print(f"the report is at {report.url}")
+
+
+def make_report(names: Sequence[str], runs: Sequence[Run], entity: str, project: str) -> Any:
+    """Return the wandb_workspaces.reports.v2.Report of the groups `names`, which have these runs."""
+    import wandb_workspaces.reports.v2 as wr
+    from wandb_workspaces import expr
+
+    runsets = [
+        wr.Runset(
+            entity=entity, project=project, name=name, filters=expr.And(expr.Metric("Group") == name), groupby=["group"]
+        )
+        for name in names
+    ]
+
+    def grid(sections: Sequence[Any]) -> list[Any]:
+        return [
+            part
+            for section in sections
+            for part in (wr.H2(text=section.name), wr.PanelGrid(runsets=runsets, panels=line_plots(section)))
+        ]
+
+    title = f"Comparison of {', '.join(names)}"
+    if len(title) > LONGEST_TITLE:
+        title = f"Comparison of {len(names)} groups"
+    groups = make_groups(final_evaluations(runs), [GROUP])
+    return wr.Report(
+        entity=entity,
+        project=project,
+        title=title,
+        description=f"{len(runs)} runs; muzero2048 {project_version()}",
+        width="fluid",
+        blocks=[
+            wr.H2(text="Final evaluations"),
+            wr.MarkdownBlock(text=_evaluations(groups)),
+            wr.H2(text="Differences"),
+            wr.MarkdownBlock(text=differences_table(differences(groups[:MOST_TESTED]))),
+            *grid(comparison_sections()),
+            *grid([section for section in diagnostic_sections() if _has_data(section, runs)]),
+        ],
+    )
+
+
+def _has_data(section: Any, runs: Sequence[Run]) -> bool:
+    return any(panel.metric in run.columns for panel in section.panels for run in runs)
+
+
+def _evaluations(groups: Sequence[Group]) -> str:
+    """Return the table of final evaluations in Markdown."""
+    if not groups:
+        return "No run of these groups has been evaluated after its training."
+    tiles = reached_tiles([result for group in groups for result in group.results])
+    head = ["group", "learner", "search", "moves", "mean score", "95% interval", "of", "games"]
+    rows = [
+        [
+            group.label,
+            group.learner,
+            group.search,
+            f"{group.env_steps:,}",
+            f"{group.score.value:,.0f}",
+            f"{group.score.low:,.0f} to {group.score.high:,.0f}",
+            group.scope,
+            f"{group.games:,}",
+            *(f"{group.reach(tile):.1%}" for tile in tiles),
+        ]
+        for group in groups
+    ]
+    return markdown_table([*head, *(f"reach {tile}" for tile in tiles)], rows)
+
+
+def differences_table(tests: Sequence[Difference]) -> str:
+    """Return the table of differences of mean scores in Markdown."""
+    if not tests:
+        return "There are no two groups on one board."
+    rows = [
+        [
+            f"{texts.first} minus {texts.second}",
+            f"{texts.difference} ({texts.interval})",
+            texts.p,
+            f"{texts.improvement} ({texts.improvement_interval})" if texts.improvement else "",
+            texts.scope,
+        ]
+        for texts in map(difference_texts, tests)
+    ]
+    return markdown_table(COLUMNS, rows)

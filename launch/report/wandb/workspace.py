@@ -1,0 +1,102 @@
+"""`muzero2048 wandb workspace`: a workspace as code, so that the comparison is there without hand work."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from launch.errors import UserError
+from launch.files import write_json
+from launch.report.wandb import client
+from launch.report.wandb.panels import COLUMNS, Section, comparison_sections, diagnostic_sections
+
+NAME = "muzero2048"
+MOST_RUNS = 100  # drawn at once in a panel; wandb's own default is 10
+ANY_ENTITY = "entity"  # in a file for which no entity is given
+
+
+def save_workspace(entity: str | None, project: str, url: str | None, file: Path | None) -> None:
+    """Save the workspace, and print its address.
+
+    Runs are grouped by learner and `run.group`. A line is the mean over the runs of a group, its band the range of the
+    runs. The open sections are those of `compare`: scores by moves, games and hours; reach rates; speed.
+
+    Args:
+        entity: user or team; None: that of the key.
+        project: the wandb project.
+        url: of a saved workspace that is replaced; None: a new one.
+        file: where to write the workspace as JSON in place of sending it; None: it is sent.
+
+    Raises:
+        UserError: wandb has no key, or refuses.
+    """
+    if file is not None:
+        _write(make_workspace(entity or ANY_ENTITY, project), file)
+        return
+    client.check_key("`--json FILE` writes what would be sent")
+    with client.errors_as_lines("save the workspace"):
+        workspace = make_workspace(entity or client.default_entity(), project)
+        if url is not None:
+            workspace = _in_place_of(url, workspace)
+        workspace.save()
+    print(f"the workspace is at {workspace.url}; `--url` with this address replaces it")
+
+
+def make_workspace(entity: str, project: str) -> Any:
+    """Return the wandb_workspaces.workspaces.Workspace."""
+    import wandb_workspaces.workspaces as ws
+    from wandb_workspaces import expr
+
+    opened, closed = comparison_sections(), diagnostic_sections()
+    return ws.Workspace(
+        name=NAME,
+        entity=entity,
+        project=project,
+        sections=[
+            ws.Section(name=section.name, panels=line_plots(section), is_open=section in opened)
+            for section in (*opened, *closed)
+        ],
+        settings=ws.WorkspaceSettings(x_axis="env_steps", max_runs=MOST_RUNS, smoothing_type="none"),
+        runset_settings=ws.RunsetSettings(
+            groupby=[expr.Config("learner"), expr.Metric("Group")],
+            pinned_columns=["run:displayName", *(f"summary:{name}" for name in COLUMNS)],
+        ),
+    )
+
+
+def line_plots(section: Section) -> list[Any]:
+    """Return the wandb_workspaces.reports.v2.LinePlot of each panel."""
+    import wandb_workspaces.reports.v2 as wr
+
+    return [
+        wr.LinePlot(
+            title=panel.title,
+            x=panel.x,
+            y=[panel.metric],
+            title_x=panel.x,
+            groupby_aggfunc="mean",
+            groupby_rangefunc="minmax",
+            smoothing_type="none",
+            max_runs_to_show=MOST_RUNS,
+        )
+        for panel in section.panels
+    ]
+
+
+def _write(workspace: Any, file: Path) -> None:
+    """Write a workspace as the JSON that is sent."""
+    content = json.loads(workspace._to_model().model_dump_json(by_alias=True, exclude_none=True))
+    try:
+        write_json(file, content)
+    except OSError as error:
+        raise UserError(f"cannot write {file}: {error.strerror}; give another --json") from error
+    print(f"wrote {file}; nothing is sent")
+
+
+def _in_place_of(url: str, new: Any) -> Any:
+    """Return the saved workspace of an address with the content of the new one."""
+    import wandb_workspaces.workspaces as ws
+
+    saved = ws.Workspace.from_url(url)
+    for part in ("name", "sections", "settings", "runset_settings"):
+        setattr(saved, part, getattr(new, part))
+    return saved

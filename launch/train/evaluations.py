@@ -1,0 +1,44 @@
+"""The evaluations that a training plays: which games, with which search, and the metrics of its probes."""
+
+from launch.evaluation.result import Evaluation
+from launch.evaluation.search_options import Options, Search, resolve
+from launch.evaluation.seeds import final_evaluation_seed, training_evaluation_seed
+from launch.evaluation.summary import probe_metrics
+from launch.experiment.experiment import Experiment
+from launch.experiment.interfaces import Learner
+from launch.train.metrics import Row
+from ntuple.core.interfaces import Games
+
+
+def evaluation_in_training(experiment: Experiment) -> Evaluation:
+    """Return the games of an evaluation during training."""
+    return Evaluation(experiment.run.evaluation_games, training_evaluation_seed(experiment.run.seed))
+
+
+def final_evaluation(experiment: Experiment) -> Evaluation:
+    """Return the games of the evaluation that ends a run: more of them, under another seed."""
+    return Evaluation(experiment.run.final_games, final_evaluation_seed(experiment.run.seed))
+
+
+def own_search(experiment: Experiment) -> Search:
+    """Return the search that the learner's own player plays with, in training and after it."""
+    return resolve(experiment, Options(), experiment.run.folder)
+
+
+def play_with_probes(learner: Learner, evaluation: Evaluation, probe_games: int) -> tuple[Games, Row]:
+    """Play an evaluation and the learner's probes with the current weights, and diagnose the learned model.
+
+    Args:
+        learner: has the player and the probes.
+        evaluation: number and seed of the games. Probes play under the same seed.
+        probe_games: games of each probe; 0: no probes.
+
+    Returns:
+        The games of the evaluation, and the metrics of the probes and of the learner's diagnosis.
+    """
+    games = learner.player().play(evaluation.games, evaluation.seed)
+    probes = dict(learner.diagnose())
+    if probe_games:
+        for name, player in learner.probes().items():
+            probes |= probe_metrics(name, player.play(probe_games, evaluation.seed), games)
+    return games, probes

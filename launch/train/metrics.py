@@ -1,0 +1,162 @@
+"""Every metric of the project: name, unit, meaning. Other names are an error.
+
+Each row has the four axes, so that runs can be compared on any of them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from launch.train.depth_numbers import DEPTH_NUMBERS
+
+Row = Mapping[str, int | float]  # values of metrics by name, at one point of a run
+
+
+class Metric(NamedTuple):
+    """One metric."""
+
+    name: str
+    unit: str
+    meaning: str
+
+
+AXES = (
+    Metric("env_steps", "moves", "moves of the environment made in training"),
+    Metric("games", "games", "games from normal starts that were finished in training"),
+    Metric("updates", "updates", "updates of the weights: one move's TD update, or one gradient step"),
+    Metric("wall_hours", "hours", "time in advance() with compiling, over all resumes; without evaluation and saving"),
+)
+
+TILES = (2048, 4096, 8192, 16384, 32768, 65536, 131072)
+
+TRAINING = (
+    Metric("train/score_mean", "points", "mean score of the games finished since the last report"),
+    Metric("train/score_max", "points", "best score of the games finished since the last report"),
+    Metric("train/moves_mean", "moves", "mean length of the games finished since the last report"),
+    Metric(
+        "train/games",
+        "games",
+        "games finished since the last report; train/ counts games from normal starts alone",
+    ),
+    Metric("train/reach_2048", "fraction", "of these games, those that reached 2048"),
+    Metric("train/reach_8192", "fraction", "of these games, those that reached 8192"),
+    Metric("train/reach_32768", "fraction", "of these games, those that reached 32768"),
+    Metric("perf/moves_per_second", "moves/s", "speed of training since the last report"),
+    Metric("perf/updates_per_second", "updates/s", "speed of training since the last report"),
+)
+
+NTUPLE = (
+    Metric("td/error_abs_mean", "points", "mean absolute TD error since the last report"),
+    Metric("td/learning_rate", "1", "alpha, before the division by the number of tuples"),
+    Metric("td/coherence", "flag", "1 while the learning rates adapt by temporal coherence, else 0"),
+)
+
+DEEP_TD = (Metric("td/epsilon", "fraction", "fraction of random moves, mean since the last report"),)
+
+MUZERO = (
+    Metric("perf/samples_per_second", "samples/s", "sampled sequences per second in training since the last report"),
+    Metric("loss/total", "1", "weighted sum of the terms below (muzero2048/muzero/losses.py)"),
+    Metric(
+        "loss/value",
+        "nats",
+        "cross-entropy of values against their targets (deep_td with scalar output: Huber loss of h)",
+    ),
+    Metric("loss/afterstate_value", "nats", "cross-entropy of afterstate values against their targets"),
+    Metric("loss/policy", "nats", "cross-entropy of policies against the improved policies of the search"),
+    Metric("loss/chance", "nats", "cross-entropy of chance distributions against the codes"),
+    Metric("loss/reward", "1", "reward loss: cross-entropy (latent models) or Huber loss of h (grounded)"),
+    Metric("loss/commitment", "1", "squared distance of the chance encoder's output from its code"),
+    Metric("loss/reconstruction", "nats", "cross-entropy of decoded cells (grounded model; 0 for others)"),
+    Metric("loss/consistency", "1", "1 - cosine similarity of predicted next latents and those of the true boards"),
+    Metric("loss/afterstate_consistency", "1", "the same of afterstates and the true boards after the chance event"),
+    Metric("model/reward_error", "points", "mean absolute error of the predicted reward of the move played"),
+    Metric("model/saturated", "fraction", "value targets outside the support; above 0.001 the support is too small"),
+    Metric("model/code_entropy", "nats", "entropy of the distribution of chance codes; 0: one code for all spawns"),
+    Metric(
+        "model/code_information", "nats", "mutual information of chance codes and true spawns, at most their entropy"
+    ),
+    Metric("model/afterstate_accuracy", "fraction", "afterstates of played moves whose decoded cells are all correct"),
+    Metric("model/next_state_accuracy", "fraction", "next boards, given the chance code, with all cells correct"),
+    Metric("model/afterstate_accuracy_all", "fraction", "afterstate_accuracy over all legal moves of sampled boards"),
+    Metric(
+        "model/afterstate_accuracy_unplayed",
+        "fraction",
+        "afterstate_accuracy over legal moves that were not played",
+    ),
+    Metric(
+        "model/afterstate_accuracy_late",
+        "fraction",
+        "afterstate_accuracy over all legal moves of boards with a 2048 or more",
+    ),
+    Metric("model/reward_error_all", "points", "mean absolute error of the predicted reward over all legal moves"),
+    Metric(
+        "model/chance_distance",
+        "fraction",
+        "total variation of predicted and true chance distributions (oracle codes)",
+    ),
+    Metric("swap/q_error", "points", "mean |Q with learned dynamics - Q with true dynamics| over all legal moves"),
+    Metric("swap/agreement", "fraction", "boards on which both Q have the same best move"),
+    Metric("search/target_entropy", "nats", "mean entropy of the policy targets; near 0 they contain one move only"),
+    Metric("search/q_range", "points", "mean of max q - min q at the root; normalisation scales this range to 1"),
+    Metric("search/late_positions", "fraction", "training positions with a tile of 2048 or more"),
+    Metric("replay/age", "moves", "mean age of sampled positions: moves of all environments since they were played"),
+    Metric("train/normal_start_share", "fraction", "training positions of games from normal starts (start.kind)"),
+    Metric("value/bias", "points", "mean of search value - return, at one random position of each finished game"),
+    Metric("value/error", "points", "mean of |search value - return| at these positions"),
+    Metric("value/return_mean", "points", "mean discounted return at these positions"),
+    Metric(
+        "value/correlation",
+        "1",
+        "of search value and return at these positions; left out if one is constant",
+    ),
+    Metric("optimizer/gradient_norm", "1", "global norm of the gradient before clipping"),
+    Metric("optimizer/gradient_norm_representation", "1", "the same, parameters of h (grounded: and the decoder)"),
+    Metric("optimizer/gradient_norm_dynamics", "1", "the same, parameters of phi, g and the reward"),
+    Metric("optimizer/gradient_norm_prediction", "1", "the same, parameters of f and psi (grounded: and their trunk)"),
+    Metric("optimizer/gradient_norm_encoder", "1", "the same, parameters of the chance encoder if it is learned"),
+)
+
+DIAGNOSIS = tuple(
+    Metric(f"depth{k}/{number.name}", number.unit, f"{number.meaning}; k = {k}, on boards of the buffer")
+    for k in (1, 5)
+    for number in DEPTH_NUMBERS
+)
+
+EVALUATION = (
+    Metric("eval/score_mean", "points", "mean score"),
+    Metric("eval/score_low", "points", "lower end of the 95% interval of the mean score"),
+    Metric("eval/score_high", "points", "upper end of the 95% interval of the mean score"),
+    Metric("eval/score_median", "points", "median score"),
+    Metric("eval/score_max", "points", "best score"),
+    Metric("eval/moves_mean", "moves", "mean length of a game"),
+    Metric("eval/games", "games", "games played"),
+    Metric("eval/moves_per_second", "moves/s", "speed of play, all games together"),
+    *(Metric(f"eval/reach_{tile}", "fraction", f"games that reached the tile {tile}") for tile in TILES),
+)
+
+PROBES = (
+    Metric("probe/swap_score_mean", "points", "mean score with the true dynamics in place of the learned dynamics"),
+    Metric("probe/swap_score_low", "points", "lower end of the 95% interval of that mean"),
+    Metric("probe/swap_score_high", "points", "upper end of the 95% interval of that mean"),
+    Metric("probe/swap_gap", "points", "that mean minus eval/score_mean: the points lost by the learned dynamics"),
+)
+
+REGISTRY = {
+    metric.name: metric for metric in (*AXES, *TRAINING, *NTUPLE, *DEEP_TD, *MUZERO, *EVALUATION, *PROBES, *DIAGNOSIS)
+}
+
+# What a row with any metric of an evaluation has; the intervals of its scores and rates need it.
+EVALUATED = ("eval/score_mean", "eval/score_low", "eval/score_high", "eval/games")
+
+
+def missing_names(names: Sequence[str]) -> list[str]:
+    """Return the names that a row lacks: of the axes, and of EVALUATED if it is the row of an evaluation."""
+    is_evaluation = any(name.startswith("eval/") for name in names)
+    needed = (*(axis.name for axis in AXES), *(EVALUATED if is_evaluation else ()))
+    return [name for name in needed if name not in names]
+
+
+def check(names: Iterable[str]) -> None:
+    """Raise KeyError if a name is not registered."""
+    for name in names:
+        if name not in REGISTRY:
+            raise KeyError(f"the metric '{name}' is not registered; add it to launch/train/metrics.py")

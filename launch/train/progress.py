@@ -1,0 +1,121 @@
+"""Progress of training: a bar in a terminal, otherwise a line every LINE_SECONDS."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+from launch.train.metrics import Row
+from launch.train.pace import Pace
+
+LINE_SECONDS = 10.0  # between two lines of a log
+REACHED = (32768, 8192, 2048)  # the rate of the first of these tiles that was reached is shown
+COMPILING = "compiling ..."
+
+
+class ProgressDisplay:
+    """Print moves done, moves/s, games/s, the last scores, the last tiles and the time left to stdout.
+
+    Speed and time left come from launch/train/pace.py: compiling, evaluation and saving do not count.
+    """
+
+    def __init__(self, name: str, total: int, done: int) -> None:
+        """Start at `done` of `total` moves."""
+        self._console = Console()
+        self._name, self._total, self._done = name, total, done
+        self._pace = Pace(done)
+        self._reported = done  # moves at the last report
+        self._reports = 0
+        self._printed = -LINE_SECONDS
+        self._games_a_move = 0.0
+        self._status = COMPILING
+        self._score = self._tile = self._evaluation = ""
+        self._bar = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(bar_width=None),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[text]}"),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._task = self._bar.add_task(name, total=total, completed=done, text=self._text())
+        self._bar.start()
+
+    def begin(self) -> None:
+        """Note that training begins, or goes on after an evaluation or a checkpoint."""
+        if self._reports == 0 and self._bar.disable:
+            print(self._line(), flush=True)
+        self._pace.begin()
+
+    def moved(self, done: int) -> None:
+        """Show that `done` moves are made, within a report."""
+        if done > self._done:
+            self._done, self._status = done, ""
+        self._pace.mark(done)
+        self._show()
+
+    def update(self, row: Row) -> None:
+        """Show a row of metrics."""
+        if "eval/score_mean" in row:
+            self._evaluation = f"evaluation {row['eval/score_mean']:,.0f}"
+        else:
+            self._report(row)
+        self._show()
+
+    @contextmanager
+    def evaluating(self, games: int) -> Iterator[None]:
+        """Show that an evaluation of this number of games is played in the `with` block."""
+        before, self._status = self._status, f"evaluating {games:,} games"
+        self._show()
+        try:
+            yield
+        finally:
+            self._status = before
+
+    def close(self) -> None:
+        """End the display: later text is printed below it."""
+        self._bar.stop()
+
+    def _report(self, row: Row) -> None:
+        done = int(row["env_steps"])
+        if "train/score_mean" in row:
+            self._score = f"score {row['train/score_mean']:,.0f}"
+            rates = ((tile, row.get(f"train/reach_{tile}", 0.0)) for tile in REACHED)
+            self._tile = next((f"{tile} in {rate:.1%}" for tile, rate in rates if rate > 0), "")
+        self._games_a_move = row.get("train/games", 0) / max(1, done - self._reported)
+        self._done, self._reported, self._status = done, done, ""
+        self._reports += 1
+        if self._reports == 1:  # it ended with compiling, so its time gives no speed
+            self._pace.restart(done)
+        else:
+            self._pace.mark(done)
+
+    def _show(self) -> None:
+        self._bar.update(self._task, completed=self._done, text=self._text())
+        now = time.monotonic()
+        if self._bar.disable and (now - self._printed >= LINE_SECONDS or self._done >= self._total):
+            self._printed = now
+            print(self._line(), flush=True)
+
+    def _line(self) -> str:
+        return f"{self._name}  {self._done / self._total:4.0%}  {self._done:,} moves  {self._text()}".rstrip()
+
+    def _text(self) -> str:
+        speed = self._pace.speed
+        parts = [
+            self._status,
+            f"{speed:,.0f} moves/s" if speed else "",
+            f"{speed * self._games_a_move:,.0f} games/s" if speed and self._games_a_move else "",
+            *(self._score, self._tile, self._evaluation),
+            f"{clock((self._total - self._done) / speed)} left" if speed else "",
+        ]
+        return "  ".join(part for part in parts if part)
+
+
+def clock(seconds: float) -> str:
+    """Format seconds as minutes:seconds, from one hour on as hours:minutes:seconds."""
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

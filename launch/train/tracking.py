@@ -1,0 +1,90 @@
+"""metrics.jsonl of a run. It is authoritative; wandb holds a copy (launch/report/wandb)."""
+
+import json
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from launch.errors import UserError
+from launch.files import write_text
+from launch.train import metrics
+from launch.train.metrics import Row
+
+METRICS_FILE = "metrics.jsonl"
+NUMBERS = {int, float}
+
+
+class MetricsFile:
+    """metrics.jsonl: one JSON object a line. Each row is flushed, so a killed run loses no finished row."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = (folder / METRICS_FILE).open("a", encoding="utf-8")
+
+    def append(self, row: Row) -> None:
+        """Write one row; KeyError if a name is not registered, ValueError if a value is not finite."""
+        metrics.check(row)
+        self._file.write(json.dumps(row, allow_nan=False) + "\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def read_metrics(folder: Path) -> list[Row]:
+    """Return all rows of a run in order. An incomplete last line, of a killed run, is left out.
+
+    Every row has the axes, a row of an evaluation also the entries EVALUATED, and all values are finite numbers.
+
+    Raises:
+        UserError: the file cannot be read, or a line is not a row; the message names the file and the line.
+    """
+    file = folder / METRICS_FILE
+    try:
+        lines = file.read_bytes().split(b"\n")[:-1]
+    except OSError as error:
+        raise UserError(f"cannot read {file}: {error.strerror}") from error
+    rows: list[Any] = []
+    checked = set[tuple[str, ...]]()  # names in a row: rows of a run have few sets of names
+    for number, line in enumerate(lines, start=1):
+        try:
+            row = orjson.loads(line)  # refuses NaN and infinity
+        except orjson.JSONDecodeError as error:
+            raise UserError(f"{file}, line {number}: not JSON; remove the line") from error
+        names = tuple(row) if isinstance(row, dict) else ()
+        if names not in checked:
+            if missing := metrics.missing_names(names):
+                raise UserError(f"{file}, line {number}: not a row of metrics, it has no {missing[0]}; remove the line")
+            checked.add(names)
+        rows.append(row)
+    _check_numbers(file, rows)
+    return rows
+
+
+def drop_rows_after(folder: Path, env_steps: int, evaluate_again: bool = False) -> None:
+    """Remove the rows of metrics.jsonl after a checkpoint, since they will be written again. The change is atomic.
+
+    Args:
+        folder: the run's folder.
+        env_steps: the moves of the checkpoint.
+        evaluate_again: whether the evaluation at the checkpoint will be repeated, so that its row is removed too.
+    """
+    if not (folder / METRICS_FILE).exists():
+        return
+    rows = [row for row in read_metrics(folder) if row["env_steps"] <= env_steps]
+    if evaluate_again:
+        rows = [row for row in rows if row["env_steps"] < env_steps or "eval/score_mean" not in row]
+    write_text(folder / METRICS_FILE, "".join(json.dumps(row) + "\n" for row in rows))
+
+
+def _check_numbers(file: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Refuse rows with a value that is no number. All values are looked at together, which is fast."""
+    if set(map(type, chain.from_iterable(row.values() for row in rows))) <= NUMBERS:
+        return
+    for line, row in enumerate(rows, start=1):
+        for name, value in row.items():
+            if type(value) not in NUMBERS:
+                raise UserError(f"{file}, line {line}: its {name} is no number; remove the line")

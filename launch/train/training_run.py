@@ -1,0 +1,209 @@
+"""One training with its run folder: the steps that the loop (launch/train/loop.py) makes in turn."""
+
+import math
+import time
+from contextlib import nullcontext
+from pathlib import Path
+from types import TracebackType
+
+from launch.errors import DivergedError, UserError, warn
+from launch.evaluation.result import Evaluation, prepare_folder, report, save_result
+from launch.evaluation.summary import summarize
+from launch.experiment import checkpoints, registry
+from launch.experiment.checkpoints import State
+from launch.experiment.environment import project_version, record_environment
+from launch.experiment.experiment import CONFIG_FILE, Experiment
+from launch.experiment.interfaces import Learner
+from launch.files import write_text
+from launch.train import tracking
+from launch.train.evaluations import evaluation_in_training, final_evaluation, own_search, play_with_probes
+from launch.train.journal import Journal, WrittenJournal
+from launch.train.memory import check_memory
+from launch.train.metrics import Row
+from launch.train.processes import Processes
+from launch.train.profile import recording
+from launch.train.resume import begin_from
+from launch.train.signals import StopSignals
+from ntuple.core.interfaces import Games
+
+
+class TrainingRun:
+    """One learner in training, with its run folder, its metrics and its clock."""
+
+    def __init__(self, experiment: Experiment, checkpoint: Path | None, processes: Processes) -> None:
+        """Start at the checkpoint, or at the beginning if it is None."""
+        self._experiment = experiment
+        self._processes = processes
+        self._folder = experiment.run.folder
+        if experiment.run.profile and not registry.spec_of(experiment.learner).uses_jax:
+            raise UserError(
+                f"run.profile records what JAX does, and '{experiment.learner}' learns without: leave it out"
+            )
+        memory = check_memory(experiment)
+        self._learner = registry.make_learner(experiment.learner, experiment.settings, experiment.run.seed)
+        self._wall_hours = 0.0
+        self._reports = 0  # of this process
+        self._evaluated_env_steps = 0
+        self._checkpoint = checkpoint
+        if checkpoint:
+            self._restore(checkpoint)
+        elif experiment.run.begin_from:
+            begin_from(experiment, self._learner)
+        self._snapshot_env_steps = self.env_steps
+        self._journal = self._open_journal(memory) if processes.is_first else Journal()
+        self._saved_at = time.monotonic()
+
+    def _open_journal(self, memory: str) -> Journal:
+        experiment, folder = self._experiment, self._folder
+        # Not earlier: settings that do not fit the learner or its checkpoint must not stay in the folder.
+        write_text(folder / CONFIG_FILE, experiment.to_yaml())
+        # A killed run may have written the row of an evaluation after its last checkpoint was saved.
+        evaluate_again = self._evaluated_env_steps < self.env_steps
+        tracking.drop_rows_after(folder, self.env_steps, evaluate_again)
+        record_environment(folder)
+        return WrittenJournal(experiment, self._learner.env_steps_total, self.env_steps, memory)
+
+    def __enter__(self) -> "TrainingRun":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._experiment.run.profile and self._reports == 1 and self._processes.is_first:
+            warn("run.profile records the second report, and there was one alone; lower the report_env_steps")
+        self._journal.close(exit_code=0 if error is None else 1)
+
+    @property
+    def env_steps(self) -> int:
+        """Moves trained so far."""
+        return self._learner.progress["env_steps"]
+
+    @property
+    def done(self) -> bool:
+        """Whether the budget is spent."""
+        return self.env_steps >= self._learner.env_steps_total
+
+    def advance(self, stop: StopSignals) -> None:
+        """Train until the next report or a signal, and record the metrics; DivergedError if one is not finite."""
+        self._reports += 1
+        # The second report, because the first compiles. Of several processes the first records.
+        is_recorded = self._experiment.run.profile and self._reports == 2 and self._processes.is_first
+        before = self.env_steps
+
+        def tick(moves: int) -> bool:
+            self._journal.moved(before + moves)
+            # Several processes stop together, at the end of a report.
+            return stop.requested and self._processes.is_alone
+
+        self._journal.begin()
+        began = time.perf_counter()
+        with recording(self._folder / "profile") if is_recorded else nullcontext():
+            values = self._learner.advance(tick)
+        self._wall_hours += (time.perf_counter() - began) / 3600
+        self._check_finite(values)
+        self._journal.show(self._record(values))
+
+    def evaluate_if_due(self, stop: StopSignals) -> None:
+        """Evaluate if the last report passed a multiple of `evaluate_env_steps` and training is not done.
+
+        A signal ends the playing at once. It cannot come between the row of an evaluation and the note that it was
+        made: after a resume an evaluation is neither lost nor played twice.
+        """
+        every = self._experiment.run.evaluate_env_steps
+        if (
+            not every
+            or self.done
+            or self._learner.within_report
+            or self.env_steps // every == self._evaluated_env_steps // every
+        ):
+            return
+        played = self._play(evaluation_in_training(self._experiment), stop)
+        if played is not None:
+            games, probes = played
+            self._journal.show(self._record({**summarize(games).metrics(), **probes}))
+        if self._processes.of_first(lambda: played is not None):
+            self._evaluated_env_steps = self.env_steps
+
+    def evaluate_finally(self, stop: StopSignals) -> None:
+        """Play the final evaluation if training is done; print its result and keep it in the run folder."""
+        if not self.done or not self._processes.is_first:
+            return
+        prepare_folder(self._folder)
+        evaluation = final_evaluation(self._experiment)
+        played = self._play(evaluation, stop)
+        self._journal.end_display()
+        if played is not None:
+            games, probes = played
+            search = own_search(self._experiment)
+            summary, record = report(games, self._experiment, self._state(), evaluation, search)
+            # The row comes first: the file means that the run is finished.
+            self._record({**summary.metrics(), **probes})
+            save_result(record, evaluation.file(self._folder, self.env_steps, search.name))
+
+    def save_is_due(self) -> bool:
+        """Return whether `save_minutes` have passed since the last checkpoint, by the clock of the first process."""
+        minutes = self._experiment.run.save_minutes
+        return self._processes.of_first(lambda: minutes > 0 and time.monotonic() - self._saved_at >= 60 * minutes)
+
+    def snapshot_if_due(self) -> None:
+        """Write a snapshot if a multiple of `snapshot_env_steps` was passed."""
+        every, before = self._experiment.run.snapshot_env_steps, self._snapshot_env_steps
+        self._snapshot_env_steps = self.env_steps
+        if every and self.env_steps // every > before // every:
+            checkpoints.save_snapshot(self._folder, *self._to_save())
+
+    def save(self) -> None:
+        """Write a checkpoint."""
+        self._checkpoint = checkpoints.save_checkpoint(self._folder, *self._to_save())
+        self._saved_at = time.monotonic()
+
+    def what_is_lost(self) -> str:
+        """Return what is lost if the process ends now, as words of a sentence."""
+        if self._checkpoint is None:
+            return f"nothing of {self._folder} was saved, so its training is lost"
+        return f"the training after {self._checkpoint} is lost; the same command with --resume goes on from there"
+
+    def _to_save(self) -> tuple[Learner, Experiment, State, Processes]:
+        return self._learner, self._experiment, self._state(), self._processes
+
+    def _play(self, evaluation: Evaluation, stop: StopSignals) -> tuple[Games, Row] | None:
+        """Play in the first process; None in the others, or if a signal ended the playing."""
+        if not self._processes.is_first:
+            return None
+        num_probe_games = self._experiment.run.probe_games
+        try:
+            with self._journal.evaluating(evaluation.games):
+                return stop.interruptible(lambda: play_with_probes(self._learner, evaluation, num_probe_games))
+        except ValueError as error:  # the network's values are NaN
+            raise DivergedError(f"evaluation stopped at env_steps {self.env_steps}: {error}") from error
+
+    def _check_finite(self, values: Row) -> None:
+        kept = f"the last good checkpoint is {self._checkpoint}" if self._checkpoint else "nothing was saved yet"
+        for name, value in values.items():
+            if not math.isfinite(value):
+                raise DivergedError(f"training stopped: {name} is {value} at env_steps {self.env_steps}; {kept}")
+
+    def _restore(self, checkpoint: Path) -> None:
+        _, state = checkpoints.read_checkpoint(checkpoint)
+        try:
+            self._learner.restore(checkpoint)
+        except ValueError as error:
+            raise UserError(f"{checkpoint}: {error}") from error
+        self._wall_hours = state.wall_hours
+        self._evaluated_env_steps = state.evaluated_env_steps
+        if self._processes.is_first:
+            print(f"resumed from {checkpoint}", flush=True)
+
+    def _state(self) -> State:
+        return State(
+            learner=self._experiment.learner,
+            progress=self._learner.progress,
+            wall_hours=self._wall_hours,
+            evaluated_env_steps=self._evaluated_env_steps,
+            version=project_version(),
+        )
+
+    def _record(self, values: Row) -> Row:
+        row = {**self._learner.progress, "wall_hours": self._wall_hours, **values}
+        self._journal.record(row)
+        return row

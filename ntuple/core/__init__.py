@@ -1,0 +1,1 @@
+"""What all packages share: settings, interfaces of players, atomic files. It needs numpy at most."""

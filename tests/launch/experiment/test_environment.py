@@ -1,0 +1,36 @@
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from launch.errors import UserError
+from launch.experiment import environment
+
+
+def _git(*words: str) -> str:
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    return subprocess.run(["git", *identity, *words], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_the_commit_is_that_of_this_code_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A package that is installed inside the checkout of another project has no commit."""
+    _git("init")
+    _git("commit", "--allow-empty", "-m", "first")
+    commit = _git("rev-parse", "HEAD")
+    monkeypatch.setattr(environment, "ROOT", tmp_path.resolve())
+    assert environment.environment()["git"] == commit
+    Path("file").write_text("new")
+    assert environment.environment()["git"] == f"{commit}+changes"
+    Path("site").mkdir()
+    monkeypatch.setattr(environment, "ROOT", tmp_path.resolve() / "site")
+    assert environment.environment()["git"] is None
+
+
+def test_a_checkout_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(name: str) -> str:
+        raise environment.PackageNotFoundError(name)
+
+    assert environment.project_version() == environment.version("muzero2048")
+    monkeypatch.setattr(environment, "version", nothing)
+    with pytest.raises(UserError, match="install the checkout"):
+        environment.project_version()

@@ -1,0 +1,188 @@
+"""The leaderboard has the numbers of the evaluation files, and refuses files that cannot be compared."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from launch.cli import main
+from launch.report.published import leaderboard
+from launch.report.published.leaderboard import refusals
+from launch.report.published.papers import PaperResult
+
+ROOT = Path(__file__).parents[4]
+RESULT = {
+    "run": "one", "learner": "ntuple", "training_start": "normal", "search": "1ply", "board": "4x4",
+    "env_steps": 150_000_000, "wall_hours": 0.0125, "games": 1000, "score_mean": 87_418.6, "score_low": 84_878.6,
+    "score_high": 89_958.6,
+    "reach": {"2048": 0.951, "4096": 0.815, "8192": 0.309, "16384": 0.0, "32768": 0.0, "65536": 0.0, "131072": 0.0},
+    "moves_per_second": 6_261_000.0, "version": "0.1.0", "machine": "2 cores", "command": "muzero2048 evaluate a|b",
+}  # fmt: skip
+SMALL = {"board": "2x3", "score_mean": 120.4, "score_high": 131.0, "reach": dict.fromkeys(RESULT["reach"], 0.0)}
+PAPERS = [
+    PaperResult("Guei 2023", "table 7", "8x6", "3 plies", "4x4", "100M games", 475126.0, 6407.0, None, {16384: 0.9688},
+                None),
+    PaperResult("Other 2020", "table 1", "2x3", "1 ply", "2x3", "1 game", 99.6, None, 100, {}, 2.5),
+]  # fmt: skip
+HEAD = "| source | player | search | games | mean score |"
+LAST = "| moves/s | training | version | machine | command |"
+END = "| 6.26M | 150M moves, 45 s | 0.1.0 | 2 cores | `muzero2048 evaluate a\\|b` |"
+TABLES = f"""
+## 4x4
+
+{HEAD} 2048 | 4096 | 8192 | 16384 {LAST}
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| paper: Guei 2023, table 7 | 8x6 | 3 plies | - | 475,126 ± 6,407 | - | - | - | 96.9% | - | 100M games | - | - | - |
+| this project | best (ntuple) | 1ply | 1,000 | 90,000 ± 2,000 | 95.1% | 81.5% | 30.9% | 0.0% {END}
+| this project | one (ntuple) | 1ply | 1,000 | 87,419 ± 2,540 | 95.1% | 81.5% | 30.9% | 0.0% {END}
+
+## 2x3
+
+{HEAD[:-1]}{LAST}
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| this project | one (ntuple) | 1ply | 1,000 | 120 ± 11 {END}
+| paper: Other 2020, table 1 | 2x3 | 1 ply | 100 | 100 | 2.5 | 1 game | - | - | - |
+"""
+
+
+def _write(file: Path, **changes: object) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(RESULT | changes))
+    return file
+
+
+@pytest.fixture
+def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write three evaluations and the results of papers; return the folder of the evaluations."""
+    folder = tmp_path / "docs/evaluations"
+    _write(folder / "a.json")
+    _write(folder / "b.json", **SMALL)
+    _write(folder / "c.json", run="best", score_mean=90_000, score_high=92_000.0)
+    monkeypatch.setattr(leaderboard, "read_papers", lambda: PAPERS)
+    return folder
+
+
+def test_each_board_has_a_table_with_the_best_score_first(published: Path, capsys):
+    page = Path("docs/leaderboard.md")
+    assert main(["leaderboard", "--check"]) == 2
+    assert not page.exists()
+    assert main(["leaderboard"]) == 0
+    assert page.read_text() == leaderboard.INTRODUCTION + TABLES
+    assert capsys.readouterr().out == "docs/leaderboard.md: written\n"
+    assert main(["leaderboard", "--check"]) == 0
+    assert capsys.readouterr().out == "docs/leaderboard.md: up to date\n"
+    page.write_text(page.read_text().replace("475,126", "475,127"))
+    assert main(["leaderboard", "--check"]) == 2
+    assert "475,127" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"games": 99}, "it has 99 games; evaluate with --games 100 or more"),
+        ({"version": "0.2.0"}, 'its version "0.2.0" is unknown to version 0.1.0; evaluate again'),
+        ({"version": "0.1"}, 'its version "0.1" is unknown to version 0.1.0; evaluate again'),
+        ({"version": None}, "its version null is unknown to version 0.1.0; evaluate again"),
+        (
+            {"training_start": "states"},
+            "it was trained with start.kind=states; train with start.kind=normal",
+        ),
+    ],
+)
+def test_a_refused_evaluation_has_a_line_and_the_others_are_written(
+    published: Path, capsys, monkeypatch, changes: dict, reason: str
+):
+    monkeypatch.setattr(leaderboard, "project_version", lambda: "0.1.0")
+    _write(published / "b1.json", run="refused", score_mean=1e6, score_high=1e6, **changes)
+    assert main(["leaderboard"]) == 0
+    assert capsys.readouterr().out == (
+        f"docs/evaluations/b1.json is left out: {reason}\ndocs/leaderboard.md: written\n"
+    )
+    assert Path("docs/leaderboard.md").read_text() == leaderboard.INTRODUCTION + TABLES
+
+
+def test_all_reasons_are_named():
+    result = RESULT | {"games": 2, "version": "9.0.0", "training_start": "restart"}
+    assert [reason.split()[1] for reason in refusals(result, "0.1.0")] == ["has", "version", "was"]
+
+
+@pytest.mark.parametrize(
+    ("found", "own", "is_known"),
+    [
+        ("0.1.0", "0.1.0", True),
+        ("0.9.0", "0.10.0", True),
+        ("0.10.0", "0.9.9", False),
+        ("1.0.0", "1.0.1.dev3", True),
+        ("0.1.0+x", "0.1.0", False),
+        ("1e3", "0.1.0", False),
+    ],
+)
+def test_versions_up_to_that_of_the_program_are_known(found: str, own: str, is_known: bool):
+    assert (refusals(RESULT | {"version": found}, own) == []) == is_known
+
+
+def test_a_learner_without_a_rule_of_starts_has_normal_ones():
+    assert refusals({key: value for key, value in RESULT.items() if key != "training_start"}, "0.1.0") == []
+
+
+def test_a_run_stands_for_its_final_evaluations(published: Path, capsys):
+    folder = Path("runs/one/evaluations")
+    _write(folder / "1.json", env_steps=10, games=5000, score_mean=1.0)  # before the end
+    _write(folder / "2.json", env_steps=20, games=100, score_mean=2.0)  # fewer games
+    _write(folder / "3.json", env_steps=20, games=200, score_mean=3.0)
+    _write(folder / "4.json", env_steps=10, games=200, score_mean=4.0, search="mcts-n140")
+    assert main(["leaderboard", "runs/one", "docs/evaluations/a.json", "--out", "page.md"]) == 0
+    rows = [line.split(" | ") for line in Path("page.md").read_text().splitlines() if "this project |" in line]
+    assert [(row[2], row[3], row[4].split()[0]) for row in rows] == [
+        ("1ply", "1,000", "87,419"), ("mcts-n140", "200", "4"), ("1ply", "200", "3"),
+    ]  # fmt: skip
+
+
+def test_the_result_of_a_training_is_taken_as_it_is(toy_yaml: Path, capsys, published: Path):
+    """Evaluations that this program writes have all that a row needs."""
+    main(["train", "toy.yaml", "run.final_games=100"])
+    result = json.loads(next(Path("runs/one/evaluations").glob("*.json")).read_text())
+    assert main(["leaderboard", "runs/one", "--out", "page.md"]) == 0
+    (row,) = (line for line in Path("page.md").read_text().splitlines() if "this project |" in line)
+    assert row.startswith(f"| this project | one (toy) | 1ply | 100 | {result['score_mean']:,.0f} ± ")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("{", "docs/evaluations/a.json, line 1: not JSON"),
+        ("{}", "docs/evaluations/a.json, line 1: not an evaluation, it has no run"),
+        (json.dumps(RESULT | {"games": "many"}), "docs/evaluations/a.json: its games is not that of an evaluation"),
+        (json.dumps(RESULT | {"score_mean": float("nan")}), "its score_mean is not that of an evaluation"),
+        (json.dumps(RESULT | {"reach": {"2048": 1.0}}), "its reach is not that of an evaluation"),
+        (json.dumps(RESULT | {"board": "9x9"}), "its board is not that of an evaluation"),
+        (json.dumps(RESULT | {"command": 3}), "its command is not that of an evaluation"),
+    ],
+)
+def test_a_file_that_is_no_evaluation(published: Path, capsys, text: str, line: str):
+    (published / "a.json").write_text(text)
+    assert main(["leaderboard"]) == 2
+    assert line in capsys.readouterr().err
+    assert not Path("docs/leaderboard.md").exists()
+
+
+def test_paths_that_cannot_be_used(published: Path, capsys):
+    def mistake(*words: str) -> str:
+        capsys.readouterr()
+        assert main(["leaderboard", *words]) == 2
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        return error.removeprefix("error: ").rstrip("\n")
+
+    assert mistake("nowhere") == "there is no nowhere; give an evaluation file or a run folder"
+    Path("runs/two").mkdir(parents=True)
+    assert mistake("runs/two") == "runs/two has no evaluations; play one: muzero2048 evaluate runs/two"
+    assert mistake("--out", "none/page.md").startswith("cannot use none/page.md: ")
+    shutil.rmtree("docs")
+    assert mistake().startswith("there is no folder docs/evaluations; run the command in a checkout")
+
+
+def test_the_published_page_is_that_of_its_inputs(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(ROOT)
+    assert main(["leaderboard", "--check"]) == 0, "run: muzero2048 leaderboard"

@@ -1,0 +1,88 @@
+"""The results of papers are those of configs/papers/, and mistakes in references are named."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from launch.errors import UserError
+from launch.report.papers.table import Play
+from launch.report.published import papers
+from launch.report.published.papers import read_papers, search_words
+
+
+def test_the_rows_of_the_project_are_those_of_the_papers():
+    """Figures typed again from the tables of the papers."""
+    rows = {(row.paper, row.table, row.player.split(",")[0], row.search): row for row in read_papers()}
+    assert len(rows) == 13
+    best = rows["Guei 2023", "table 10", "8x6-tuple network", "expectimax, 6 plies, tile-downgrading"]
+    assert (best.score_mean, best.score_margin, best.games, best.reach) == (625_377, 40_936, None, {32768: 0.72})
+    assert (best.budget, best.moves_per_second) == ("200M games", 2.5)  # two stages, 100M games each
+    greedy = rows["Guei 2023", "table 7", "8x6-tuple network", "1 ply"]
+    assert (greedy.score_mean, greedy.score_margin, greedy.games) == (370_194, 4366, 5_000_000)
+    assert greedy.reach == pytest.approx({8192: 0.9723, 16384: 0.853, 32768: 0.2218})
+    fast = rows["Jaskowski 2017", "table 5", "42-33-22-4-3 network", "1 ply"]
+    assert (fast.score_mean, fast.games, fast.moves_per_second, fast.budget) == (324_710, 1000, 258_371, "40G moves")
+    assert ("Jaskowski 2017", "table 5", "42-33-22-4-3 network", "expectimax, 1000 ms a move") in rows
+    muzero = rows["Guei 2023", "table 20", "Gumbel + Stochastic MuZero", "50 simulations"]
+    assert (muzero.score_mean, muzero.score_margin, muzero.games, muzero.budget) == (394_645, None, None, "10G moves")
+    player = "ST-MAX8 with PR-BOTH"
+    found = [rows["Matsuzaki 2017", "table 3", player, search] for search in ("1 ply", "expectimax, 3 plies")]
+    assert [(row.score_mean, row.games, row.reach) for row in found] == [(225_078, 50_000, {}), (453_776, 1500, {})]
+
+
+def test_no_result_stands_twice():
+    """The list of references has no key for a result, and each reference is another one."""
+    references = yaml.safe_load(papers.REFERENCES.read_text())["references"]
+    assert {key for one in references for key in one} == {
+        "row", "player", "column", "games_are_known", "moves_per_second",
+    }  # fmt: skip
+    assert len({(one["row"], one.get("column")) for one in references}) == len(references)
+
+
+@pytest.mark.parametrize(
+    ("play", "words"),
+    [
+        (Play(), "1 ply"),
+        (Play("expectimax", plies=1), "1 ply"),
+        (Play("expectimax", plies=3, overrides=("search.rectified=true",)), "expectimax, 3 plies"),
+        (Play("expectimax", overrides=("search.seconds=0.05",)), "expectimax, 50 ms a move"),
+        (Play("mcts", simulations=800), "800 simulations"),
+    ],
+)
+def test_searches_in_words(play: Play, words: str):
+    assert search_words(play) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a: b", "papers.yaml: there is no key 'a'; its keys are references"),
+        ("references: b", "papers.yaml: references: 'b' stands here; give a list"),
+        ("references: [", "papers.yaml: not YAML"),
+        ("references: [{player: p}]", "papers.yaml: references[0]: row is missing; set it"),
+        (
+            "references: [{row: guei-table-7/8x6-1-ply, player: 1}]",
+            "papers.yaml: references[0].player: 1 stands here; give text",
+        ),
+        (
+            "references: [{row: guei-table-7/8x6-1-ply, player: p, score: 3}]",
+            "papers.yaml: references[0]: there is no key 'score'",
+        ),
+        (
+            "references: [{row: guei-table-7/none, player: p}]",
+            "papers.yaml: guei-table-7 has no row none; its rows are 4x6-1-ply",
+        ),
+        ("references: [{row: guei-table-77/none, player: p}]", "papers.yaml: there is no table guei-table-77"),
+        (
+            "references: [{row: guei-table-7/8x6-1-ply, player: p, column: x}]",
+            "papers.yaml: guei-table-7/8x6-1-ply has no mean score in a column x",
+        ),
+    ],
+)
+def test_a_mistake_is_named_with_its_row(text: str, line: str):
+    Path("papers.yaml").write_text(text)
+    with pytest.raises(UserError) as error:
+        read_papers(Path("papers.yaml"))
+    assert line in str(error.value)
+    assert "\n" not in str(error.value)

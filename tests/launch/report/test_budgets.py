@@ -1,0 +1,70 @@
+from pathlib import Path
+
+import pytest
+
+from launch.report.budgets import costs, round_levels, standings
+from launch.report.config_table import differing_keys
+from launch.report.curves import make_curves
+from tests.launch.report.made_runs import read, write_run
+
+
+@pytest.fixture
+def curves(tmp_path: Path):
+    slow = write_run(tmp_path / "slow", [(0, 0.0), (100, 100.0), (200, 300.0)], group="slow", size=1, rate=5)
+    fast = write_run(tmp_path / "fast", [(0, 0.0), (100, 150.0)], group="fast", size=2, rate=5)
+    return make_curves(read(slow, fast), ["run.group"], 400)
+
+
+def test_curves_are_compared_at_the_last_place_that_all_reached(curves):
+    moves, games, hours = standings(curves)
+    assert (moves.axis, moves.at, games.at, hours.at) == ("env_steps", 100, 10, 1)
+    labels = [label for label, _ in moves.scores]
+    assert labels == ["fast (toy), 1 seed", "slow (toy), 1 seed"]
+    assert [tuple(score) for _, score in moves.scores] == [(150, 149, 152), (100, 99, 102)]
+
+
+def test_a_score_costs_what_its_curve_had_spent(curves):
+    found = {(cost.label.split()[0], cost.level): cost.spent for cost in costs(curves)}
+    assert found["slow", 50] == pytest.approx({"env_steps": 50, "games": 5, "wall_hours": 0.5})
+    assert found["slow", 200] == pytest.approx({"env_steps": 150, "games": 15, "wall_hours": 1.5})
+    assert found["fast", 150]["env_steps"] == pytest.approx(100)
+    assert ("fast", 200) not in found
+
+
+def test_equal_runs_stand_equal_also_if_one_has_more_points(tmp_path: Path):
+    """The figures leave points out, each curve others; the tables take all points."""
+    points = [(float(i), 100.0 * (i % 7) + i) for i in range(3000)]
+    long, short = (
+        write_run(tmp_path / "long", points, group="long"),
+        write_run(tmp_path / "short", points[:1000], group="short"),
+    )
+    found = make_curves(read(long, short), ["run.group"], 50)
+    assert all(len(curve.series["eval/score_mean"].mean.y) < 200 for curve in found)
+    for standing in standings(found):
+        (_, one), (_, other) = standing.scores
+        assert one == other
+    spent: dict[float, list[dict[str, float]]] = {}
+    for cost in costs(found):
+        spent.setdefault(cost.level, []).append(cost.spent)
+    assert any(len(both) == 2 for both in spent.values())
+    assert all(both[0] == both[-1] for both in spent.values())
+
+
+def test_levels_are_round():
+    assert round_levels(0.0, 300.0) == [50, 100, 150, 200, 250, 300]
+    assert round_levels(61_000.0, 112_000.0) == [70_000, 80_000, 90_000, 100_000, 110_000]
+    assert round_levels(10.0, 10.0) == []
+
+
+def test_one_curve_has_nothing_to_be_compared_with(tmp_path: Path):
+    assert standings(make_curves(read(write_run(tmp_path / "a", [(1, 1.0)])), ["run.group"], 400)) == []
+
+
+def test_only_keys_with_several_values_differ(curves):
+    assert differing_keys(curves) == {"toy.size": ["1", "2"]}  # the curve with the highest last score is first
+    curves[0].runs[0].config["toy.network"] = ["5x6"]
+    curves[1].runs[0].config["toy.network"] = None
+    assert differing_keys(curves)["toy.network"] == ["5x6", "null"]
+    del curves[1].runs[0].config["toy.network"]
+    assert differing_keys(curves)["toy.network"] == ["5x6", "-"]
+    assert [curve.label.split()[0] for curve in curves] == ["slow", "fast"]

@@ -1,0 +1,260 @@
+import base64
+import csv
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from launch.cli import main
+from launch.experiment import registry
+from launch.report.runs import read_config, read_run
+from tests.launch.conftest import TOY_YAML
+from tests.launch.report.made_runs import read, write_evaluation, write_run
+
+FILES = ["budgets.csv", "config.csv", "costs.csv", "curves.csv", "differences.csv", "distributions.csv",
+         "evaluations.csv", "groups.csv", "index.html", "reach_4096.png", "reach_4096.svg", "references.csv",
+         "score.png", "score.svg", "scores.png", "scores.svg", "searches.csv", "tiles.png", "tiles.svg"]  # fmt: skip
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Train two seeds of one experiment, and a run of another learner with 100 times the moves; return the folder."""
+    folder = tmp_path_factory.mktemp("compare")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("WANDB_MODE", "disabled")
+        for learner in ("toy", "other"):
+            patch.setitem(registry.LEARNERS, learner, "toy")
+        Path("toy.yaml").write_text(TOY_YAML)
+        main(["train", "toy.yaml", "run.name=a", "run.seed=1"])
+        main(["train", "toy.yaml", "run.name=b", "run.seed=2", "toy.report_env_steps=9"])
+        other = TOY_YAML.replace("toy:", "other:").replace("learner: toy", "learner: other")
+        Path("other.yaml").write_text(other)
+        steps = ["other.env_steps=10_000", "other.report_env_steps=1000", "run.evaluate_env_steps=2000"]
+        main(["train", "other.yaml", "run.name=c_x", *steps])
+    return folder
+
+
+@pytest.fixture
+def runs(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the folders of the runs, in a copy that the test may change."""
+    monkeypatch.setitem(registry.LEARNERS, "other", "toy")
+    shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
+    return ["runs/a", "runs/b", "runs/c_x"]
+
+
+def _rows(name: str) -> list[dict[str, str]]:
+    with Path("out", name).open() as file:
+        return list(csv.DictReader(file))
+
+
+def _data(page: str):
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page)
+    data = json.loads(text)
+    data["arrays"] = [np.frombuffer(base64.b64decode(part), "<f4") for part in data["arrays"]]
+    return data
+
+
+def _cells(page: str, table: str) -> list[list[str]]:
+    """Return the texts of the cells of a table, without markup."""
+    (body,) = re.findall(rf'<table id="{table}">.*?</table>', page, re.DOTALL)
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", body, re.DOTALL)[1:]
+    return [[re.sub(r"<[^>]+>", " ", cell).strip() for cell in re.findall(r"<td.*?</td>", row)] for row in rows]
+
+
+def test_one_page_holds_curves_and_tables_and_asks_nobody_for_anything(runs: list[str], capsys):
+    assert main(["compare", *runs, "--out", "out", "--x", "games", "--tile", "4096"]) == 0
+    assert sorted(path.name for path in Path("out").iterdir()) == FILES
+    page = Path("out/index.html").read_text()
+    links = re.findall(r"<(?!script>)[^>]*(?:src|href|srcset)=\"([^\"]+)\"", page.split("<script")[0])
+    assert sorted(links) == ["../runs/a/config.yaml", "../runs/b/config.yaml", "../runs/c_x/config.yaml", "data:,"]
+    assert all(Path("out", link).is_file() for link in links if link.startswith(".."))
+    assert "default-src 'none'" in page
+    assert Path("out/score.png").read_bytes().startswith(PNG)
+    assert "<svg" in Path("out/score.svg").read_text()
+    assert "wrote out/index.html" in capsys.readouterr().out
+
+
+def test_the_numbers_of_the_page_are_those_of_the_result_files(runs: list[str]):
+    assert main(["compare", *runs, "--out", "out"]) == 0
+    page = Path("out/index.html").read_text()
+    rows = _cells(page, "groups")
+    assert len(rows) == 5  # two groups, the second with two seeds, and the rows of the three seeds
+    seeds = {row[0].split()[0]: row for row in rows if "seed " in row[0]}
+    for folder in runs:
+        result = json.loads(next(Path(folder, "evaluations").glob("*.json")).read_text())
+        row = seeds[result["run"]]
+        assert row[7].split(" ± ")[0] == f"{result['score_mean']:,.0f}"
+        assert row[1] == result["learner"]
+        assert "75.0%" in row
+
+
+def test_the_curves_of_the_page_are_those_of_the_csv(runs: list[str]):
+    assert main(["compare", *runs, "--out", "out"]) == 0
+    data = _data(Path("out/index.html").read_text())
+    rows = _rows("curves.csv")
+    assert {row["curve"] for row in rows} == {curve["label"] for curve in data["curves"]}
+    number = 0
+    for curve in data["curves"]:
+        for metric, series in curve["series"].items():
+            arrays = [None if part is None else data["arrays"][part] for part in [*series["x"], *series["mean"]]]
+            for place in range(len(arrays[3])):
+                row = rows[number]
+                number += 1
+                assert (row["curve"], row["metric"]) == (curve["label"], metric)
+                names = ("env_steps", "games", "wall_hours", "value", "low", "high")
+                for name, values in zip(names, arrays, strict=True):
+                    assert row[name] == "" if values is None else np.float32(row[name]) == values[place]
+    assert number == len(rows)
+
+
+def test_the_games_of_all_seeds_are_counted(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for seed, tiles in enumerate(({"512": 60, "1024": 40}, {"1024": 100})):
+        run = write_run(Path(f"runs/a{seed}"), [(1, 1.0)], seed=seed)
+        write_evaluation(run, 5.0, 1.0, seed=seed, max_tiles=tiles, score_bins={"80": 25, "82": 75})
+    write_evaluation(write_run(Path("runs/old"), [(1, 1.0)], group="old"), 5.0, 1.0)
+    assert main(["compare", "--out", "out"]) == 0
+    (found,) = _data(Path("out/index.html").read_text())["distributions"]
+    assert found["tiles"] == {"512": 0.3, "1024": 0.7}
+    np.testing.assert_allclose(found["scores"], [1024, 2**10.125, 2**10.25, 2**10.375])
+    assert found["shares"] == [0.25, 0, 0.75]
+
+
+def test_a_run_as_it_was_written_is_read(runs: list[str]):
+    folder = Path(runs[0])
+    run = read_run(folder, read_config(folder))
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    for name, column in run.columns.items():
+        np.testing.assert_array_equal(column, [row.get(name, np.nan) for row in rows])
+    assert set(run.columns) == {name for row in rows for name in row}
+    assert run.config["run.seed"] == 1
+
+
+def test_final_evaluations_of_seeds_come_together(runs: list[str], capsys):
+    main(["train", "toy.yaml", "run.name=d", "run.seed=3"])
+    capsys.readouterr()
+    assert main(["compare", *runs, "runs/d", "--out", "out"]) == 0
+    captured = capsys.readouterr()
+    results = [result for run in read(*map(Path, [*runs, "runs/d"])) for result in run.evaluations]
+    toys = [result["score_mean"] for result in results if result["learner"] == "toy"]
+    margin = 4.302653 * np.std(toys, ddof=1) / 3**0.5  # t(0.975, 2)
+    mean = np.mean(toys)
+    assert f"({mean - margin:,.0f} to {mean + margin:,.0f}), interval over 3 seeds, 12 games, 1ply" in captured.out
+    (other,) = (result for result in results if result["learner"] == "other")
+    interval = f"({other['score_low']:,.0f} to {other['score_high']:,.0f})"
+    assert f"{interval}, 4 games, 1ply" in captured.out  # of the run
+    assert f"{interval}, 1 seed, interval of its games alone, 4 games, 1ply" in captured.out
+    assert captured.err == ""
+    page = Path("out/index.html").read_text()
+    assert f"<b>{mean:,.0f}</b> ± {margin:,.0f}<small>over 3 seeds</small>" in page
+    assert "<small>of its games alone</small>" in page
+    (group,) = (row for row in _rows("groups.csv") if row["learner"] == "toy")
+    assert float(group["score_mean"]) == pytest.approx(mean)
+
+
+def test_seeds_that_share_their_games_cost_a_warning(runs: list[str], capsys):
+    for run in runs[:2]:
+        main(["evaluate", run, "--games", "50", "--seed", "7"])
+    capsys.readouterr()
+    assert main(["compare", *runs, "--out", "out"]) == 0
+    assert capsys.readouterr().err == (
+        "warning: seeds of toys (1ply) were evaluated on the same games, whose luck their interval leaves out;"
+        " evaluate them again without --seed\n"
+    )
+
+
+def test_all_runs_of_the_runs_folder_are_compared_by_any_key(runs: list[str], capsys):
+    assert main(["compare", "--by", "run.group,toy.report_env_steps", "--where", "learner=toy", "--out", "out"]) == 0
+    assert capsys.readouterr().err == ""
+    data = _data(Path("out/index.html").read_text())
+    assert data["keys"] == ["run.group", "toy.report_env_steps"]
+    assert {tuple(curve["words"]) for curve in data["curves"]} == {
+        ("toys", "report_env_steps=10"),
+        ("toys", "report_env_steps=9"),
+    }
+    labels = {curve["label"] for curve in data["curves"]}
+    assert labels == {"toys, report_env_steps=10 (toy), 1 seed", "toys, report_env_steps=9 (toy), 1 seed"}
+    assert main(["compare", "--by", "report_env_steps", "--out", "out"]) == 2
+    assert "--by report_env_steps: no run has this key; the keys are such as" in capsys.readouterr().err
+    assert main(["compare", "--by", "run.group,", "--out", "out"]) == 2
+    assert "error: --by has an empty key; give keys such as run.group,run.seed" in capsys.readouterr().err
+
+
+def test_damaged_runs_are_named_and_left_out(runs: list[str], capsys):
+    metrics = Path("runs/b/metrics.jsonl")
+    metrics.write_text(metrics.read_text() + '{"env_steps": 5')  # a killed run: the last line is left out
+    assert main(["compare", *runs, "--out", "out"]) == 0
+    assert capsys.readouterr().err == ""
+    for text, said in [
+        ("{\n", "runs/b is left out: runs/b/metrics.jsonl, line 1: not JSON"),
+        ('{"a": 1}\n', "runs/b is left out: runs/b/metrics.jsonl, line 1: not a row of metrics"),
+        ("[]\n", "runs/b is left out: runs/b/metrics.jsonl, line 1: not a row of metrics"),
+        (metrics.read_text().replace("\n", ' "\n', 1), "runs/b is left out: runs/b/metrics.jsonl, line 1: not JSON"),
+        (
+            '{"env_steps": "x", "games": 1, "updates": 1, "wall_hours": 1}\n',
+            "runs/b is left out: runs/b/metrics.jsonl, line 1: its env_steps is no number; remove the line",
+        ),
+    ]:
+        metrics.write_text(text)
+        assert main(["compare", *runs, "--out", "out"]) == 0
+        assert f"warning: {said}" in capsys.readouterr().err
+    Path("runs/a/evaluations/x.json").write_text("{}")
+    assert main(["compare", "runs/a", "runs/c_x", "--out", "out"]) == 0
+    assert "warning: runs/a is left out: runs/a/evaluations/x.json, line 1" in capsys.readouterr().err
+    assert main(["compare", "runs/a", "--out", "out"]) == 2
+    assert capsys.readouterr().err.startswith("error: runs/a/evaluations/x.json, line 1")
+    assert main(["compare", "runs/a", "runs/b", "--out", "out"]) == 2
+    assert "no selected run can be read" in capsys.readouterr().err
+
+
+def test_a_run_in_its_first_minutes_is_left_out_with_a_warning(runs: list[str], capsys):
+    Path("runs/b/metrics.jsonl").write_text("")
+    assert main(["compare", "runs/a", "runs/b", "--out", "out"]) == 0
+    assert "warning: b has not been evaluated yet" in capsys.readouterr().err
+    for file in Path("runs/b/evaluations").iterdir():
+        file.unlink()
+    assert main(["compare", "runs/b", "--out", "out"]) == 2
+    assert "none of these runs has been evaluated yet" in capsys.readouterr().err
+
+
+def test_names_with_markup_are_shown_as_they_are(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = write_run(Path("runs/a"), [(1, 1.0), (2, 2.0)], group="'</script><b>x'")
+    write_evaluation(run, 5.0, 1.0, command="<img src=x>")
+    assert main(["compare", "--out", "out"]) == 0
+    page = Path("out/index.html").read_text()
+    assert "</script><b>x" not in page
+    assert "&lt;/script&gt;&lt;b&gt;x" in page
+    assert "<img" not in page.split("<script")[0]
+    assert _data(page)["curves"][0]["label"] == "</script><b>x (toy), 1 seed"
+
+
+def test_many_rows_are_thinned_on_the_page(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    points = [(i, 10.0 if i == 7777 else 1.0 + i % 3) for i in range(1, 10_001)]
+    write_run(Path("runs/a"), points)
+    assert main(["compare", "--out", "out"]) == 0
+    data = _data(Path("out/index.html").read_text())
+    x, y = (data["arrays"][part] for part in (data["curves"][0]["series"]["eval/score_mean"]["x"][0],
+                                              data["curves"][0]["series"]["eval/score_mean"]["mean"][0]))  # fmt: skip
+    assert len(y) < 2000
+    assert x[y.argmax()] == 7777
+    assert (x[0], x[-1]) == (1, 10_000)
+
+
+def test_the_page_shows_searches_of_three_efforts(runs: list[str]):
+    result = next(Path(runs[0], "evaluations").glob("*.json"))
+    for n in (4, 16, 50):
+        other = json.loads(result.read_text()) | {"search": f"mcts-n{n}", "moves_per_second": 1e5 / n}
+        result.with_name(f"{n}.json").write_text(json.dumps(other))
+    assert main(["compare", *runs, "--out", "out"]) == 0
+    assert Path("out/searches.png").read_bytes().startswith(PNG)
+    page = Path("out/index.html").read_text()
+    assert "mean score against the time of a move" in page
+    (line,) = _data(page)["searches"]
+    assert line["label"] == "a, mcts"

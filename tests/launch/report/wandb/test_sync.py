@@ -1,0 +1,105 @@
+"""`muzero2048 wandb sync` against a stand-in for wandb's server. The real server may differ."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from launch.cli import main
+from launch.locks import take_lock
+from launch.train.run_process import LOCK_FILE
+from launch.train.tracking import METRICS_FILE, MetricsFile, read_metrics
+
+AXES = ("env_steps", "games", "wall_hours")
+
+
+@pytest.fixture
+def runs(toy_yaml: Path) -> Path:
+    for seed in (1, 2):
+        assert main(["train", str(toy_yaml), f"run.name=toy{seed}", f"run.seed={seed}"]) == 0
+    return Path("runs")
+
+
+def _id(run: Path) -> str:
+    return (run / "wandb" / "id").read_text().strip()
+
+
+def _env_steps(run: Path) -> list[int]:
+    return [row["env_steps"] for row in read_metrics(run)]
+
+
+def test_each_row_is_uploaded_once(runs: Path, wandb_server, capsys):
+    assert main(["wandb", "sync"]) == 0
+    for run in (runs / "toy1", runs / "toy2"):
+        assert wandb_server.env_steps(_id(run)) == _env_steps(run)
+    assert main(["wandb", "sync"]) == 0
+    assert capsys.readouterr().out.count("nothing new since the upload") == 2
+    one, two = runs / "toy1", runs / "toy2"
+
+    file = MetricsFile(one)  # the first run goes on
+    file.append({**read_metrics(one)[-1], "env_steps": 110})
+    file.close()
+    second_id = _id(two)
+    kept = read_metrics(two)[:-2]  # the second was killed, and goes on from a checkpoint: with other rows, and more
+    others = [{**kept[-1], "env_steps": 95 + i} for i in range(3)]
+    (two / METRICS_FILE).write_text("".join(json.dumps(row) + "\n" for row in [*kept, *others]))
+    assert main(["wandb", "sync", "toys"]) == 0
+    assert wandb_server.env_steps(_id(one)) == _env_steps(one)
+    assert _id(two) != second_id
+    assert wandb_server.env_steps(_id(two)) == _env_steps(two)
+    output = capsys.readouterr().out
+    assert f"1 of {len(_env_steps(one))} rows uploaded" in output
+    assert f"the whole run is {_id(two)}; delete {second_id}" in output
+
+
+def test_tags_summary_and_result_files_go_with_the_run(runs: Path, wandb_server):
+    assert main(["wandb", "sync", "runs/toy1"]) == 0
+    run = runs / "toy1"
+    sent = wandb_server.runs[_id(run)]
+    assert (sent["groupName"], sent["jobType"], sent["tags"]) == ("toys", "toy", ["toy", "2x3"])
+    rows = [row for row in read_metrics(run) if "eval/score_mean" in row]
+    summary = wandb_server.summaries[_id(run)]
+    assert summary["last/score_mean"] == rows[-1]["eval/score_mean"]
+    assert {axis: summary[f"last/{axis}"] for axis in AXES} == {axis: rows[-1][axis] for axis in AXES}
+    assert summary["best/score_mean"] == max(row["eval/score_mean"] for row in rows)
+    (file,) = (run / "evaluations").glob("*.json")
+    result = json.loads(file.read_text())
+    assert summary["evaluation/1ply/score_mean"] == result["score_mean"]
+    assert summary["evaluation/1ply/file"] == f"evaluations/{file.name}"
+    assert f"evaluations/{file.name}" in wandb_server.saved[_id(run)]
+
+
+def test_a_run_in_training_is_left_alone(runs: Path, wandb_server, capsys):
+    with (runs / "toy1" / LOCK_FILE).open("w") as lock:
+        take_lock(lock)
+        assert main(["wandb", "sync"]) == 0
+    assert "runs/toy1: in training, so it is left alone" in capsys.readouterr().out
+    assert list(wandb_server.rows) == [_id(runs / "toy2")]
+
+
+def test_a_damaged_run_is_left_out(runs: Path, wandb_server, capsys):
+    with (runs / "toy1" / METRICS_FILE).open("a") as file:
+        file.write("{\n")
+    assert main(["wandb", "sync"]) == 0
+    assert "warning: runs/toy1 is left out: runs/toy1/metrics.jsonl, line" in capsys.readouterr().err
+    assert wandb_server.env_steps(_id(runs / "toy2")) == _env_steps(runs / "toy2")
+
+
+def test_a_damaged_mark_of_an_upload_is_no_mark(runs: Path, wandb_server, capsys):
+    for name, mark in (("toy1", b"garbage"), ("toy2", b"\xff[]")):
+        (runs / name / "wandb").mkdir(exist_ok=True)
+        (runs / name / "wandb" / "uploaded.json").write_bytes(mark)
+    assert main(["wandb", "sync"]) == 0
+    for run in (runs / "toy1", runs / "toy2"):
+        assert wandb_server.env_steps(_id(run)) == _env_steps(run)
+
+
+def test_without_a_key_nothing_is_sent(runs: Path, monkeypatch, capsys):
+    assert main(["wandb", "sync"]) == 2
+    assert capsys.readouterr().err.endswith(
+        "error: WANDB_MODE is disabled: unset it; `muzero2048 wandb rebuild` writes a run for a later upload\n"
+    )
+    monkeypatch.delenv("WANDB_MODE")
+    monkeypatch.setenv("HOME", str(runs))  # no .netrc
+    assert main(["wandb", "sync"]) == 2
+    assert "error: wandb has no key: run `wandb login` or set WANDB_API_KEY;" in capsys.readouterr().err

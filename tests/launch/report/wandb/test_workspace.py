@@ -1,0 +1,144 @@
+"""The workspace and the report in wandb.
+
+The golden file is what wandb_workspaces 0.4.13 sends; no test here has seen wandb's own server. It is made by
+`muzero2048 wandb workspace --json`, without the panels' random names.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import wandb
+
+from launch.cli import main
+from launch.evaluation.intervals import Interval
+from launch.report.differences import COLUMNS, Difference
+from launch.report.wandb.panels import comparison_sections, diagnostic_sections
+from launch.report.wandb.report import differences_table
+from launch.train.metrics import AXES, REGISTRY
+
+GOLDEN = Path(__file__).parent / "workspace.json"
+
+
+def _without_random_names(value):
+    """Return JSON without the identifiers that wandb_workspaces draws."""
+    if isinstance(value, dict):
+        return {key: _without_random_names(part) for key, part in value.items() if key not in ("__id__", "id", "ref")}
+    return [_without_random_names(part) for part in value] if isinstance(value, list) else value
+
+
+def test_the_workspace_is_the_golden_one(capsys):
+    assert main(["wandb", "workspace", "--json", "made.json"]) == 0
+    assert capsys.readouterr().out == "wrote made.json; nothing is sent\n"
+    assert _without_random_names(json.loads(Path("made.json").read_text())) == json.loads(GOLDEN.read_text())
+
+
+def test_the_golden_workspace_shows_what_compare_shows():
+    """Facts of the golden file itself, so that a new golden file with other content is noticed."""
+    spec = json.loads(GOLDEN.read_text())["spec"]["section"]
+    sections = {part["name"]: part for part in spec["panelBankConfig"]["sections"]}
+    assert [name for name, part in sections.items() if part["isOpen"]] == ["Score", "Reach rates", "Speed"]
+    scores = [panel["config"] for panel in sections["Score"]["panels"]]
+    assert [(p["xAxis"], p["metrics"]) for p in scores[:3]] == [
+        (axis, ["eval/score_mean"]) for axis in ("env_steps", "games", "wall_hours")
+    ]
+    assert all((p["groupAgg"], p["groupArea"]) == ("mean", "minmax") for p in scores)
+    (runs,) = spec["runSets"]
+    assert [(key["section"], key["name"]) for key in runs["grouping"]] == [
+        ("config", "learner.value"),
+        ("run", "group"),
+    ]
+
+
+def test_every_metric_has_a_panel():
+    shown = [panel.metric for section in (*comparison_sections(), *diagnostic_sections()) for panel in section.panels]
+    assert set(shown) == set(REGISTRY) - {axis.name for axis in AXES}
+    assert sorted(shown) == sorted([*set(shown), "eval/score_mean", "eval/score_mean"])  # against three axes
+
+
+def test_a_workspace_is_saved_and_replaced(wandb_server, capsys):
+    assert main(["wandb", "workspace"]) == 0
+    (view,) = wandb_server.views
+    assert (view["entityName"], view["projectName"], view["displayName"]) == ("me", "muzero2048", "muzero2048")
+    url = re.search(r"the workspace is at (\S+);", capsys.readouterr().out)[1]
+    changed = json.loads(view["spec"])
+    changed["section"]["panelBankConfig"]["sections"] = changed["section"]["panelBankConfig"]["sections"][:1]
+    view["spec"] = json.dumps(changed)
+    assert main(["wandb", "workspace", "--url", url]) == 0
+    (view,) = wandb_server.views  # the same one
+    names = [part["name"] for part in json.loads(view["spec"])["section"]["panelBankConfig"]["sections"]]
+    assert names[:3] == ["Score", "Reach rates", "Speed"]
+
+
+@pytest.fixture
+def two_groups(toy_yaml: Path) -> dict[str, dict]:
+    """Return the result file of the only run of each of two groups."""
+    for group in ("slow", "fast"):
+        words = [f"run.name={group}", f"run.group={group}", f"run.seed={len(group)}", f"run.final_games={len(group)}"]
+        assert main(["train", str(toy_yaml), *words]) == 0
+    files = {group: next(Path("runs", group, "evaluations").glob("*.json")) for group in ("slow", "fast")}
+    return {group: json.loads(file.read_text()) for group, file in files.items()}
+
+
+def test_a_report_has_the_numbers_of_the_result_files(two_groups, wandb_server, capsys):
+    assert main(["wandb", "report", "slow", "fast", "--entity", "team"]) == 0
+    assert "the report is at http" in capsys.readouterr().out
+    (view,) = wandb_server.views
+    assert (view["entityName"], view["type"], view["displayName"]) == ("team", "runs", "Comparison of fast, slow")
+    blocks = json.loads(view["spec"])["blocks"]
+    tables = [block["content"] for block in blocks if block["type"] == "markdown-block"]
+    for group, result in two_groups.items():
+        row = next(line for line in tables[0].splitlines() if line.startswith(f"| {group} |"))
+        assert f"| {result['score_mean']:,.0f} | {result['score_low']:,.0f} to {result['score_high']:,.0f} |" in row
+        assert f"{result['reach']['2048']:.1%}" in row
+    head, _, line = tables[1].splitlines()
+    assert head == f"| {' | '.join(COLUMNS)} |"
+    scores = [two_groups[name.split()[0]]["score_mean"] for name in line.strip("| ").split(" minus ")]
+    assert f" | {scores[0] - scores[1]:+,.0f} (" in line
+    filters = [
+        leaf["value"]
+        for runset in next(block for block in blocks if block["type"] == "panel-grid")["metadata"]["runSets"]
+        for group in runset["filters"]["filters"]
+        for leaf in group.get("filters", [group])
+    ]
+    assert sorted(filters) == ["fast", "slow"]
+
+
+def test_the_tests_of_a_report_are_those_of_the_page():
+    pair = Difference("a", "b", Interval(5, 3, 7), 1.24e-6, Interval(1.0, 0.75, 1.0), "over 3 and 4 seeds")
+    (line,) = differences_table([pair]).splitlines()[2:]
+    assert line == "| a minus b | +5 (+3 to +7) | 1.2e-06 | 100% (75% to 100%) | over 3 and 4 seeds |"
+
+
+def test_a_report_leaves_out_damaged_runs(two_groups, wandb_server, capsys):
+    Path("runs/slow/metrics.jsonl").write_text("{\n")
+    assert main(["wandb", "report", "slow", "fast"]) == 0
+    captured = capsys.readouterr()
+    assert "warning: runs/slow is left out: runs/slow/metrics.jsonl, line 1: not JSON; remove the line" in captured.err
+    assert wandb_server.views[0]["displayName"] == "Comparison of fast"
+
+
+@pytest.mark.parametrize("words", [["workspace"], ["report", "slow"], ["sync"]])
+def test_a_server_that_cannot_be_reached_is_one_line(toy_yaml: Path, monkeypatch, capsys, words: list[str]):
+    assert main(["train", str(toy_yaml), "run.group=slow"]) == 0
+    monkeypatch.delenv("WANDB_MODE")
+
+    def login(**options: object) -> bool:
+        assert options["verify"]  # else each later call waits for the server
+        raise wandb.errors.AuthenticationError("Failed to authenticate:\nconnection refused")
+
+    monkeypatch.setattr(wandb, "login", login)
+    capsys.readouterr()
+    assert main(["wandb", *words]) == 2
+    assert capsys.readouterr().err == (
+        "error: wandb cannot use its key (Failed to authenticate: connection refused);"
+        " check network, key, entity and project\n"
+    )
+
+
+def test_a_report_needs_runs(toy_yaml, capsys):
+    assert main(["wandb", "report", "none"]) == 2
+    assert capsys.readouterr().err == (
+        "error: none: no run folder, pattern of run folders, or group with a readable run\n"
+    )

@@ -1,0 +1,214 @@
+"""A learner is killed in its own process: the resumed run equals a run that was never stopped."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+from soak import soak, start
+
+from launch.experiment.checkpoints import find_checkpoint, read_checkpoint, verify
+from launch.train.tracking import METRICS_FILE, read_metrics
+from ntuple.learning.threads import SLICE_MOVES
+
+ROOT = Path(__file__).parents[3]
+
+NTUPLE_YAML = """\
+learner: ntuple
+run: {name: whole, group: g, save_minutes: 0.0005, evaluate_env_steps: 100_000, evaluation_games: 20, final_games: 20}
+ntuple: {rows: 3, columns: 3, network: "0134,1245", env_steps: 1_000_000, report_env_steps: 10_000, threads: 1}
+"""
+MUZERO_WORDS = (
+    "run.name=whole", "run.save_minutes=0.000001", "run.evaluate_env_steps=8_192", "run.evaluation_games=20",
+    "run.final_games=20", "muzero.env_steps=20_480", "muzero.report_env_steps=2_048", "muzero.search.simulations=4",
+)  # fmt: skip
+UNREPEATABLE = {
+    "wall_hours",
+    "perf/moves_per_second",
+    "perf/updates_per_second",
+    "perf/samples_per_second",
+    "eval/moves_per_second",
+}
+KILL_SEED = 2048  # seed of the times at which runs are killed
+
+
+@pytest.fixture
+def yaml(tmp_path: Path) -> Path:
+    path = tmp_path / "ntuple.yaml"
+    path.write_text(NTUPLE_YAML)
+    return path
+
+
+def _start(*words: str, config: str = "ntuple.yaml") -> subprocess.Popen[str]:
+    return start(config, *words)
+
+
+def _wait_for_rows(process: subprocess.Popen[str], run: Path, rows: int, seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds  # compiling the kernels for the first time takes half a minute
+    while not (run / METRICS_FILE).exists() or len(read_metrics(run)) < rows:
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def _result(run: Path) -> tuple[list[dict], dict[str, int], dict[str, bytes]]:
+    """Return all results that must repeat: the rows, the progress, and the bytes of all arrays of the learner.
+
+    The arrays are compared, not the files, because the order of the entries in a safetensors header varies.
+    """
+    checkpoint = find_checkpoint(run)
+    rows = [{name: row[name] for name in row if name not in UNREPEATABLE} for row in read_metrics(run)]
+    arrays = {name: array.tobytes() for name, array in _arrays(checkpoint).items()}
+    assert len(arrays) >= 3
+    return rows, read_checkpoint(checkpoint)[1].progress, arrays
+
+
+def _arrays(checkpoint: Path) -> dict[str, np.ndarray]:
+    if (checkpoint / "training").exists():  # MuZero's checkpoint; orbax imports JAX, which the other tests do not need
+        from orbax.checkpoint import v1 as ocp
+
+        parts = {part: ocp.load((checkpoint / part).absolute()) for part in ("parameters", "training")}
+        return {f"{part} {name}": np.asarray(array) for part in parts for name, array in parts[part].items()}
+    return {name: array for file in checkpoint.glob("*.safetensors") for name, array in load_file(file).items()}
+
+
+def test_killed_at_random_moments_and_resumed_is_as_never_stopped(yaml: Path):
+    whole = _start()
+    output, _ = whole.communicate(timeout=120)
+    assert whole.returncode == 0, output
+    run = Path("runs/killed")
+    moments = _kill_moments(range(5, 95), 2)
+    for kill_at in moments:
+        process = _start("run.name=killed", "--resume")
+        _wait_for_rows(process, run, kill_at)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=60)
+        assert process.returncode == -signal.SIGKILL
+    process = _start("run.name=killed", "--resume")
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
+    assert "resumed from runs/killed/checkpoints/" in output
+    assert _result(run) == _result(Path("runs/whole"))
+
+
+def _kill_moments(rows: range, count: int) -> list[int]:
+    """Draw the numbers of rows after which a run is killed, and print them for the report of a failure."""
+    moments = sorted(random.Random(KILL_SEED).sample(rows, count))
+    print(f"seed {KILL_SEED}: killed after {moments} rows")
+    return moments
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Sharding info not provided")  # the machine that wrote the file reads it
+def test_muzero_killed_and_resumed_is_as_never_stopped():
+    config = str(ROOT / "configs" / "muzero" / "tiny.yaml")
+    whole = _start(*MUZERO_WORDS, config=config)
+    output, _ = whole.communicate(timeout=600)
+    assert whole.returncode == 0, output
+    words = (*MUZERO_WORDS, "run.name=killed", "--resume")
+    (kill_at,) = _kill_moments(range(3, 9), 1)
+    process = _start(*words, config=config)
+    _wait_for_rows(process, Path("runs/killed"), kill_at, seconds=600)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    process = _start(*words, config=config)
+    output, _ = process.communicate(timeout=600)
+    assert process.returncode == 0, output
+    assert "resumed from runs/killed/checkpoints/" in output
+    assert _result(Path("runs/killed")) == _result(Path("runs/whole"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("learner", "kills", "seconds"), [("ntuple", 20, 1), ("muzero", 8, 5)])
+def test_a_run_that_is_killed_many_times(yaml: Path, learner: str, kills: int, seconds: float):
+    """The run loses only the training since its last save, keeps `keep_checkpoints`, and its memory does not grow."""
+    words = ["run.name=killed", "run.keep_checkpoints=2", "run.evaluate_env_steps=0", "run.save_minutes=0.000001"]
+    words += [f"{learner}.env_steps=4_096_000_000"]  # more than it can make in this time
+    report = 100_000 if learner == "ntuple" else 2_048
+    words += [f"{learner}.report_env_steps={report}"]
+    config = "ntuple.yaml" if learner == "ntuple" else str(ROOT / "configs" / "muzero" / "tiny.yaml")
+    run, rng = Path("runs/killed"), random.Random(KILL_SEED)
+    lives = [rng.uniform(0, seconds) if life % 4 else -rng.uniform(0, 3) for life in range(kills)]
+    run.parent.mkdir()
+    found = soak(config, words, run, [*lives, 15.0])
+    rows = [row["env_steps"] for row in read_metrics(run)]
+    assert rows == sorted(set(rows))
+    saved = [life.saved for life in found.lives]
+    assert saved == sorted(saved)
+    assert 0 < saved[-2] < saved[-1] == rows[-1]
+    assert all(life.env_steps - life.saved <= 2 * report for life in found.lives)
+    assert found.checkpoints <= 3  # the third is being written
+    assert found.disk_mb < 3 * found.checkpoint_mb + 1
+    assert found.lives[-1].looks >= 20
+    assert found.lives[-1].growth < 1.1
+
+
+def test_sigterm_saves_a_good_checkpoint_and_exits_75(yaml: Path):
+    process = _start("run.save_minutes=0", "ntuple.env_steps=1_000_000_000")
+    run = Path("runs/whole")
+    _wait_for_rows(process, run, 3)
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 75, output
+    assert "the same command with --resume goes on" in output
+    (checkpoint,) = (run / "checkpoints").iterdir()
+    verify(checkpoint)
+    assert int(checkpoint.name) == read_metrics(run)[-1]["env_steps"]
+
+
+def _stop_in_training(*words: str) -> None:
+    """Start a run, send it SIGTERM soon after its training began, and check that it saves and ends."""
+    process = _start("--resume", *words)
+    lines = iter(process.stdout.readline, "")
+    assert any("compiling" in line for line in lines)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 75, output
+
+
+def test_sigterm_does_not_wait_for_a_report_of_minutes(yaml: Path):
+    moves = 10**9  # a report would take five minutes
+    _stop_in_training("run.name=long", f"ntuple.env_steps={moves}", f"ntuple.report_env_steps={moves}")
+    run = Path("runs/long")
+    (row,) = read_metrics(run)
+    checkpoint = find_checkpoint(run)
+    assert 0 < row["env_steps"] == int(checkpoint.name) < moves
+    assert row["env_steps"] % SLICE_MOVES == 0
+
+
+def test_stopped_twice_within_a_report_and_resumed_is_as_never_stopped(yaml: Path):
+    words = ("run.evaluate_env_steps=0", "ntuple.env_steps=10_000_000", "ntuple.report_env_steps=10_000_000")
+    whole = _start(*words)
+    output, _ = whole.communicate(timeout=120)
+    assert whole.returncode == 0, output
+    for _ in range(2):
+        _stop_in_training("run.name=stopped", *words)
+    process = _start("run.name=stopped", "--resume", *words)
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
+    stopped, once = _result(Path("runs/stopped")), _result(Path("runs/whole"))
+    steps = [row["env_steps"] for row in stopped[0]]
+    assert 0 < steps[0] < steps[1] < steps[2] == steps[3] == 10_000_000  # the last two rows: training, evaluation
+    assert len(once[0]) == 2
+    assert stopped[0][-1] == once[0][-1]
+    assert stopped[1:] == once[1:]
+
+
+def test_a_run_without_jax_never_loads_it(yaml: Path):
+    code = (
+        "import sys; from launch.cli import main\n"
+        "assert main(['train', 'ntuple.yaml', 'ntuple.env_steps=10_000']) == 0\n"
+        "assert main(['evaluate', 'runs/whole', '--games', '5']) == 0\n"
+        "print({'jax', 'muzero2048', 'matplotlib'} & set(sys.modules))"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT) + os.pathsep + os.environ.get("PYTHONPATH", "")}
+    output = subprocess.check_output([sys.executable, "-c", code], env=environment, text=True, timeout=120)
+    assert output.splitlines()[-1] == "set()"

@@ -1,0 +1,130 @@
+"""The lock of a run folder, and process.json: who trains the run, and how it ended."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from toy import ToyLearner
+
+from launch.cli import main
+from launch.train.run_process import LOCK_FILE, PROCESS_FILE, is_locked, owning, read_process, this_process
+
+RUN = Path("runs/one")
+HOLDER = "import sys; from pathlib import Path; from launch.train.run_process import owning\n"
+ROOT = Path(__file__).parents[3]
+
+
+def test_a_finished_training(toy_yaml: Path):
+    assert main(["train", "toy.yaml"]) == 0
+    process = read_process(RUN)
+    assert process is not None
+    assert (process.host, process.pid, process.exit_code) == (socket.gethostname(), os.getpid(), 0)
+    assert process.began <= process.ended
+    assert not is_locked(RUN)
+
+
+def test_a_stopped_training(toy_yaml: Path, monkeypatch):
+    advance = ToyLearner.advance
+
+    def advance_and_stop(self, tick):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return advance(self, tick)
+
+    monkeypatch.setattr(ToyLearner, "advance", advance_and_stop)
+    assert main(["train", "toy.yaml"]) == 75
+    process = read_process(RUN)
+    assert process is not None
+    assert process.exit_code == 75
+    assert process.is_stopped
+
+
+def test_the_line_of_an_error_is_kept(toy_yaml: Path, capsys, monkeypatch):
+    assert main(["train", "toy.yaml", "toy.nan_at=50"]) == 1
+    process = read_process(RUN)
+    assert process is not None
+    assert process.exit_code == 1
+    assert capsys.readouterr().err.endswith(f"error: {process.line}\n")
+
+    def fail(self, tick):
+        raise ZeroDivisionError("by zero\nsecond line")
+
+    monkeypatch.setattr(ToyLearner, "advance", fail)
+    with pytest.raises(ZeroDivisionError):
+        main(["train", "toy.yaml", "run.name=two"])
+    process = read_process(Path("runs/two"))
+    assert process is not None
+    assert (process.exit_code, process.line) == (1, "ZeroDivisionError: by zero")
+
+
+def test_a_run_in_training_is_not_trained_twice(toy_yaml: Path, capsys):
+    with owning(RUN) as owner:
+        owner.begin()
+        assert is_locked(RUN)
+        assert main(["train", "toy.yaml"]) == 2
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1
+    assert f"process {os.getpid()} on {socket.gethostname()} is training runs/one" in line
+    assert not is_locked(RUN)
+
+
+def test_a_killed_process_leaves_no_lock_and_no_end(tmp_path: Path):
+    program = f"{HOLDER}with owning(Path('run')) as owner: owner.begin(); print(flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", program]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        assert is_locked(Path("run"))
+        holder.kill()
+    assert not is_locked(Path("run"))
+    process = read_process(Path("run"))
+    assert process is not None
+    assert (process.pid, process.ended, process.exit_code) == (holder.pid, "", None)
+
+
+def test_a_refused_start_does_not_change_how_the_run_ended(toy_yaml: Path, capsys):
+    main(["train", "toy.yaml"])
+    before = read_process(RUN)
+    assert main(["train", "toy.yaml"]) == 2  # without --resume
+    assert read_process(RUN) == before
+
+
+@pytest.mark.parametrize("words", [["run.begin_from=nowhere"], ["run.profile=true"]])
+def test_a_run_that_does_not_begin_leaves_no_folder(toy_yaml: Path, capsys, words: list[str]):
+    assert main(["train", "toy.yaml", *words]) == 2
+    assert not RUN.parent.exists()
+
+
+def test_a_folder_with_other_files_stays(toy_yaml: Path, capsys):
+    RUN.mkdir(parents=True)
+    (RUN / "notes.txt").write_text("mine")
+    assert main(["train", "toy.yaml", "run.profile=true"]) == 2
+    assert [path.name for path in RUN.iterdir()] == ["notes.txt"]
+
+
+def test_the_job_of_slurm_and_the_gpus(monkeypatch):
+    for name in ("SLURM_JOB_ID", "SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "CUDA_VISIBLE_DEVICES"):
+        monkeypatch.delenv(name, raising=False)
+    assert (this_process().job, this_process().gpus) == ("", "")
+    monkeypatch.setenv("SLURM_JOB_ID", "18")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert (this_process().job, this_process().gpus) == ("18", "1")
+    monkeypatch.setenv("SLURM_ARRAY_JOB_ID", "17")
+    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")
+    assert this_process().job == "17_3"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", json.dumps({"host": "here"})])
+def test_a_damaged_file_is_no_process(tmp_path: Path, text: str):
+    (tmp_path / PROCESS_FILE).write_text(text)
+    assert read_process(tmp_path) is None
+
+
+def test_a_run_without_files_is_not_locked(tmp_path: Path):
+    assert not is_locked(tmp_path)
+    assert not (tmp_path / LOCK_FILE).exists()
