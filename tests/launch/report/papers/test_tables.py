@@ -11,7 +11,7 @@ from launch.report.papers.estimate import network_of, network_of_row
 from launch.report.papers.plan import Scale, base_of, first_row, overrides_of, run_name, trained_row, why_not
 from launch.report.papers.table import load_table, papers_folder, table_names
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 @pytest.mark.parametrize("name", table_names())
