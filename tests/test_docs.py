@@ -166,7 +166,7 @@ def test_a_name_exists(path: str, exists: bool):
     [
         ("[a](../train.md#on-a-gpu)", "[a](../train.md#on-a-gpu)"),
         ("[a](../../CONTRIBUTING.md#style)", "[a](../contributing.md#style)"),
-        ("[a](../../README.md)", "[a](../index.md)"),
+        ("[a](../../README.md)", "[a](../about.md)"),
         ("[`learn`](../../ntuple/td/targets.py)", "[`learn`][ntuple.td.targets.learn]"),
         ("[the file](../../ntuple/td/targets.py)", "[the file](../reference/code/ntuple.td.targets.md)"),
         ("[a](../../configs/quick/ntuple.yaml)", "[a](../reference/configs.md#quick-ntuple)"),

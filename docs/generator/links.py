@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("launch", "muzero2048", "ntuple")
-PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}  # in the root
+PAGES = {"README.md": "about.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}  # in the root
 CONFIGS_PAGE = "reference/configs.md"
 
 # Code, a link or an image, or the bare path of a page or a config. Code is skipped: an example of a link is no link.

@@ -232,7 +232,7 @@ def value_search() -> Any:
     """Return the tree search for learners whose config has no search: in the simulator, with a value function only.
 
     The prior is computed from the same values by a 1-ply look-ahead. c_scale is large enough that the Q-values of the
-    search can outweigh this prior. docs/results.md has the measurements for n-tuple networks.
+    search can outweigh this prior. docs/results/search.md has the measurements for n-tuple networks.
     """
     config = registry.search_config()()
     gumbel = replace(config.gumbel, considered_actions=2, c_scale=1.0)
@@ -280,7 +280,7 @@ def _base(able: LearnerSpec, experiment: Experiment, options: Options) -> Any:
         if asked.simulations > 4:
             return config
         # With at most 4 simulations every move is visited once, in one batch, as in 1ply. A tree over two moves plays
-        # alike (docs/results.md) and takes longer.
+        # alike (docs/results/search.md) and takes longer.
         return replace(config, gumbel=replace(config.gumbel, considered_actions=4))
     settings: Any = experiment.settings
     return settings.search
