@@ -112,6 +112,8 @@ def train(
             row_to_learn = ROWS * game + LEARN
             learning = Learning(network, scratch.lookup, row_to_learn, method.target, method.size, counts)
             first, last = int(row[FIRST]), int(row[MOVES]) - 1
+            if method.target.is_backward and first > 0:
+                first -= 1  # the afterstate on which a restarted game began (Matsuzaki 2017, algorithm 3, line 9)
             is_over = move.action < 0
             if last >= first:
                 returned = np.float32(0)

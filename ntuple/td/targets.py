@@ -19,7 +19,8 @@ Errors from which as_t learns:
                     8.5); td is one sample of it; slow, but without the noise of the spawns
 
 Forward learning updates during the game. Backward learning (td, n_step, lambda_return, trace) begins after the game and
-goes from the last afterstate to the first, with the values at that time. Backward, `trace` is not truncated:
+goes from the last afterstate to the first, with the values at that time; in a restarted game, to the afterstate on
+which it began (Matsuzaki 2017, algorithm 3, line 9). Backward, `trace` is not truncated:
 
     G_t = r_{t+1} + (1 - lambda) V(as_{t+1}) + lambda G_{t+1},  with V(as_{t+1}) after its update
 
@@ -275,7 +276,7 @@ def _lambda_return_backward(
 
 @inline
 def _learn_backward(rules: Rules, learning: Learning, history: History, game: int, first: int, last: int) -> None:
-    """Update all afterstates of a finished game, from the last one to the first."""
+    """Update the afterstates `last` .. `first` of a finished game in this order."""
     target = learning.target
     returned = after_value = np.float32(0)  # G and V of the next afterstate
     decay = target.decay if target.method == TRACE else np.float32(0)

@@ -10,14 +10,20 @@ import pytest
 from reference import ntuple as reference
 from reference import rules, td_methods
 
-from ntuple.game.bitboard import Board, make_rules
+from ntuple.game.bitboard import Board, has_move, make_rules
+from ntuple.game.episode import AFTER_HI, AFTER_LO, BOARD_HI, BOARD_LO, COLUMNS, MOVES
+from ntuple.game.episode import FIRST as FIRST_MOVE
 from ntuple.game.jit import kernel
+from ntuple.players.greedy import make_scratch
 from ntuple.tables.entries import find_entries, make_lookup
 from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network
 from ntuple.tables.record_fields import read_field
+from ntuple.tables.stages import make_stages
 from ntuple.tables.values import value_at
 from ntuple.td.history import LONGEST_GAME, make_history, remember
+from ntuple.td.kernel import COUNTS_SIZE, Method, train
+from ntuple.td.starts import make_starts
 from ntuple.td.step_sizes import AUTOSTEP, FIRST, MEMORY_BITS, SECOND, TC, StepSize
 from ntuple.td.step_sizes import TD as TD_RULE
 from ntuple.td.targets import (
@@ -36,7 +42,7 @@ from ntuple.td.targets import (
     learn_forward,
     rectify,
 )
-from tests.ntuple.drivers import to_board
+from tests.ntuple.drivers import to_board, value
 
 PATTERNS = "012,0134"
 V_INIT = 50.0
@@ -218,3 +224,43 @@ def test_the_history_holds_what_is_looked_back_on() -> None:
     assert history_length(target(LAMBDA_RETURN, steps=5, horizon=0), needs_games=False) == 8
     assert history_length(target(TD, is_backward=True), needs_games=False) == LONGEST_GAME
     assert history_length(target(TD), needs_games=True) == LONGEST_GAME
+
+
+@pytest.mark.parametrize(
+    ("tiles", "values"),
+    [
+        # 4 4 merge to the right, which is the first of two equal moves: r_1 = 8, and as_1 = 8 16 / 0 8 ends the game.
+        # It has a symmetry, so each of its entries counts twice: V(as_1) = 10 + 2 * 0.5 (0 - 10) = 0. Then
+        # V(as_0) = 10 + 0.5 (8 + 0 - 10) = 9.
+        (((3, 4), (2, 2)), {((3, 4), (2, 0)): 9.0, ((3, 4), (0, 3)): 0.0}),
+        # No move is legal: V(as_0) = 10 + 0.5 (0 - 10).
+        (((3, 4), (2, 1)), {((3, 4), (2, 0)): 5.0, ((3, 4), (0, 3)): 10.0}),
+    ],
+)
+def test_a_restarted_game_learns_back_to_the_afterstate_before_it(
+    tiles: rules.Board, values: dict[rules.Board, float]
+) -> None:
+    """Matsuzaki 2017, algorithm 3, line 9: with t_start = 1, as_0 = 8 16 / 4 0 learns from the new continuation."""
+    game, network = make_rules(2, 2), make_network("0123", 2, 2, 10.0)
+    method = Method(target(TD, is_backward=True), step_size(TD_RULE, alpha=0.5))
+    row, history = np.zeros((1, COLUMNS), np.uint64), make_history(1, LONGEST_GAME)
+    history.boards[0, 0] = row[0, AFTER_LO], row[0, AFTER_HI] = to_board(((3, 4), (2, 0)))
+    row[0, BOARD_LO], row[0, BOARD_HI] = to_board(tiles)
+    row[0, MOVES] = row[0, FIRST_MOVE] = 1
+    starts = make_starts("restart", 100, make_stages(""), 1, 0.0, (11,))
+    moves = 2 if has_move(game, to_board(tiles)) else 1  # the last one begins the next game
+    train(
+        game,
+        network,
+        method,
+        moves,
+        row,
+        history,
+        None,
+        starts,
+        None,
+        None,
+        make_scratch(network),
+        np.zeros(COUNTS_SIZE),
+    )
+    assert {board: value(game, network, board) for board in values} == pytest.approx(values)
