@@ -6,7 +6,7 @@ Glossary of the package. Docstrings in it describe arguments only where these wo
 |---|---|
 | run | one training; its folder `run_folder` is runs/<run.name>, in the folder `runs_folder` |
 | group | runs that differ in the seed alone; also a path such as sweep/alpha=0.1 |
-| experiment | the settings of a run (`Experiment`): `experiment.run` and, in `experiment.settings`, those of its learner |
+| experiment | the settings of a run (`Experiment`); `experiment.settings` are those of its learner |
 | config | a YAML file of an experiment, or a run folder; in evaluations the settings of a search |
 | overrides | words "key=value" of the user, which win over the file |
 | spec | what a learner declares about itself: ntuple/core/learner_spec.py |
@@ -28,7 +28,8 @@ Glossary of the package. Docstrings in it describe arguments only where these wo
 | row | values of metrics by name, at one point of a run |
 | env_steps | moves of training |
 | moves | moves of the games in question; in tables of runs those of training |
-| on, dry_run, as_json | options --on, --dry-run and --json: cluster file, print the plan alone, one JSON object in the last line |
+| on, dry_run | the cluster file, or its name in configs/clusters/; whether the plan is only checked and printed |
+| as_json | whether the last line is one JSON object |
 
 Every command raises UserError, of one line, for a mistake of the user: what is wrong, where, and how to correct it. A
 function that returns an exit code returns 0 (done), 1 (failed), 2 (mistake of the user) or 75 (stopped by a signal;
