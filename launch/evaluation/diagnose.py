@@ -11,18 +11,7 @@ DEPTHS = range(1, 65)
 
 
 def diagnose_path(path: Path, boards: int, depth: int, seed: int, as_json: bool) -> None:
-    """Print the errors of a checkpoint's learned model at depths 0 ... `depth`.
-
-    Args:
-        path: a run folder or a checkpoint.
-        boards: number of boards of its own play.
-        depth: the last depth.
-        seed: of the boards.
-        as_json: print the numbers as one JSON object in the last line, too.
-
-    Raises:
-        UserError: there is no such checkpoint, it has no learned model, or a number is out of range.
-    """
+    """Print the errors of a checkpoint's learned model at depths 0 ... `depth`, on boards of its own play."""
     if boards < 2:
         raise UserError(f"--boards {boards}: give 2 or more")
     if depth not in DEPTHS:

@@ -58,13 +58,8 @@ class CheckpointEvaluation(NamedTuple):
 
         If the run folder cannot be written, a warning is printed and the result is not saved. For a checkpoint outside
         a run folder, only the files that the outputs name are written. Games that are played move by move are logged as
-        they end, so that the same command continues after a stop.
-
-        Returns:
-            The result; None if a signal stopped the games and the finished games are in the log.
-
-        Raises:
-            UserError: the checkpoint does not fit its config, or a file cannot be used.
+        they end, so that the same command continues after a stop. Returns the result; None if a signal stopped the
+        games and the finished games are in the log.
         """
         experiment, state, outputs, search = self.experiment, self.state, self.outputs, self.search
         player = self.load_player()
@@ -120,17 +115,9 @@ class BaselineEvaluation(NamedTuple):
 def prepare_path(
     path: str, games: int, seed: int | None, options: Options, outputs: OutputOptions
 ) -> CheckpointEvaluation:
-    """Check the evaluation of a checkpoint before games are played.
+    """Check the evaluation of a checkpoint, or of a run's newest one, before games are played.
 
-    Args:
-        path: a checkpoint, or a run folder for its newest checkpoint.
-        games: number of games.
-        seed: seed of the games; None: the seed of the evaluation that ends the run.
-        options: options of the search.
-        outputs: optional outputs.
-
-    Returns:
-        The evaluation.
+    The seed None is that of the evaluation that ends the run.
 
     Raises:
         UserError: there is no good checkpoint, it cannot serve the search, or a file cannot be used.
@@ -142,22 +129,7 @@ def prepare_path(
 def prepare_checkpoint(
     path: str, checkpoint: Path, games: int, seed: int | None, options: Options, outputs: OutputOptions
 ) -> CheckpointEvaluation:
-    """Check the evaluation of a checkpoint whose files are known to be whole.
-
-    Args:
-        path: the word of the user that names the checkpoint.
-        checkpoint: the checkpoint.
-        games: number of games, which was checked.
-        seed: seed of the games, which was checked; None: the seed of the evaluation that ends the run.
-        options: options of the search.
-        outputs: optional outputs.
-
-    Returns:
-        The evaluation.
-
-    Raises:
-        UserError: the checkpoint cannot be read or cannot serve the search, or a file cannot be used.
-    """
+    """Check the evaluation of a checkpoint whose files are whole, with checked numbers; see `prepare_path`."""
     experiment, state = checkpoints.read_checkpoint(checkpoint)
     evaluation = Evaluation(games, final_evaluation_seed(experiment.run.seed) if seed is None else seed)
     search = resolve(experiment, options, checkpoint)
@@ -168,22 +140,7 @@ def prepare_checkpoint(
 def prepare_baseline(
     name: str, board: str, games: int, seed: int | None, options: Options, outputs: OutputOptions
 ) -> BaselineEvaluation:
-    """Check the evaluation of a player that needs no training.
-
-    Args:
-        name: random, greedy or heuristic.
-        board: "HxW", such as "4x4".
-        games: number of games.
-        seed: seed of the games; None: BASELINE_SEED.
-        options: options of the heuristic player's search.
-        outputs: optional outputs.
-
-    Returns:
-        The evaluation.
-
-    Raises:
-        UserError: the player does not have these options, or a file cannot be used.
-    """
+    """Check the evaluation of a player that needs no training; the seed None is BASELINE_SEED."""
     check_numbers(games, seed, outputs)
     if outputs.keep and outputs.log is None:
         raise UserError(f"{name} has no run folder that keeps its games: give --keep FILE")

@@ -68,10 +68,7 @@ def student_of_rates(rates: ArrayLike, games: int | float) -> Interval:
 
     The interval is the smallest that contains both `student`'s interval of the rates and Wilson's interval of all games
     together. `student` alone would fail where the rates of all seeds are 0, or all are 1: their variance is then 0.
-
-    Args:
-        rates: rate of each seed.
-        games: number of games of all seeds together.
+    `games` counts the games of all seeds together.
     """
     x = np.asarray(rates, np.float64)[:, None]
     mean, low, high = (float(part[0]) for part in student_band_of_rates(x, np.array([games], np.float64)))

@@ -130,15 +130,7 @@ class LoadedPlayer:
 
 
 def load_player(path: str | Path, options: Options, board: str | None = None) -> LoadedPlayer:
-    """Load a player.
-
-    Args:
-        path: a run folder (its newest good checkpoint is taken), a checkpoint, or random, greedy or heuristic.
-        options: the search.
-        board: "HxW" of a player without training; None: 4x4. A checkpoint has its own board.
-
-    Returns:
-        The player.
+    """Load a player from a checkpoint or a run's newest one, or by its name one that needs no training.
 
     Raises:
         UserError: there is no good checkpoint, or it cannot serve the search; or a board is given for a checkpoint.
@@ -156,19 +148,7 @@ def load_player(path: str | Path, options: Options, board: str | None = None) ->
 
 
 def load_baseline(name: str, board: str, options: Options) -> tuple[Any, Search | None]:
-    """Make a player that needs no training.
-
-    Args:
-        name: random, greedy or heuristic.
-        board: "HxW".
-        options: options of the heuristic player's search; the other players have none.
-
-    Returns:
-        The player; the search of the heuristic player, None for the other players.
-
-    Raises:
-        UserError: the player does not have these options.
-    """
+    """Make a player that needs no training: random, greedy or heuristic, which alone has a search."""
     ntuple = import_module("ntuple")  # imported here: it needs numba, and MuZero's evaluation does without
     rows, columns = parse_board(board)
     if name == HEURISTIC:
@@ -190,18 +170,7 @@ def check_has_board(paths: Sequence[str], board: str | None) -> None:
 
 
 def play_each(player: Any, rows: int, columns: int, numbers: Iterable[int], seed: int) -> "Iterator[PlayedGame]":
-    """Play numbered games move by move, and yield each one when it ends.
-
-    Args:
-        player: a `Player`.
-        rows: H of the board.
-        columns: W of the board.
-        numbers: of the games; the spawns of game i depend on (seed, i).
-        seed: of the games.
-
-    Returns:
-        The games with their moves.
-    """
+    """Play numbered games move by move, and yield each one when it ends; the spawns of game i depend on (seed, i)."""
     from ntuple import make_rules
     from ntuple.game.rollout import play_by_analysis
 

@@ -28,11 +28,7 @@ WHOLE = Part(1, 1)
 
 
 def parse_part(text: str) -> Part:
-    """Return the part that a text such as "2/4" names; "" is WHOLE.
-
-    Raises:
-        UserError: the text is not number/count with 1 <= number <= count.
-    """
+    """Return the part that a text such as "2/4" names; "" is WHOLE. UserError if it is not number/count."""
     words = text.split("/") if text else ["1", "1"]
     if len(words) != 2 or not all(word.isdecimal() for word in words) or not 1 <= int(words[0]) <= int(words[1]):
         raise UserError(f"--part is {text}; give number/count, such as 2/4 for the second of four processes")
@@ -45,13 +41,7 @@ def files_of(path: Path) -> set[Path]:
 
 
 def has_games(path: Path, part: Part, count: int) -> bool:
-    """Return whether the games of a part, among games 0..count - 1, are all in the logs of an evaluation.
-
-    Args:
-        path: log of the evaluation; the logs of its parts are read too.
-        part: which games.
-        count: number of games of the evaluation.
-    """
+    """Return whether the log of an evaluation and those of its parts hold a part's games among games 0..count - 1."""
     found = set()
     for file in filter(Path.exists, files_of(path)):
         try:

@@ -46,10 +46,7 @@ class Played(NamedTuple):
 
 
 def play_evaluation(request: PlayRequest) -> Played | None:
-    """Play the games of an evaluation.
-
-    Returns:
-        The games; None if a signal stopped them and the finished games are in the log.
+    """Play the games of an evaluation; None if a signal stopped them and the finished games are in the log.
 
     Raises:
         UserError: a file cannot be used, or the player computed NaN.

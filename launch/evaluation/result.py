@@ -41,16 +41,7 @@ class Evaluation(NamedTuple):
     seed: int
 
     def file(self, run_folder: Path, env_steps: int, search: str) -> Path:
-        """Return the path of the result file.
-
-        Args:
-            run_folder: folder of the run.
-            env_steps: moves of training before the evaluated checkpoint.
-            search: name of the search, `Search.name`.
-
-        Returns:
-            A path below `run_folder`.
-        """
+        """Return the path of the result of a checkpoint after `env_steps`; `search` is a name of `result_names`."""
         return run_folder / FOLDER / f"{env_steps}-{search}-{self.games}games-seed{self.seed}.json"
 
     def log_file(self, run_folder: Path, env_steps: int, search: str) -> Path:
@@ -75,11 +66,7 @@ class OutputOptions(NamedTuple):
 
 
 def prepare_folder(run_folder: Path) -> None:
-    """Make the folder of results before time is spent on games.
-
-    Raises:
-        UserError: the folder cannot be made or written.
-    """
+    """Make the folder of results before time is spent on games; UserError if it cannot be written."""
     try:
         (run_folder / FOLDER).mkdir(exist_ok=True)
         with tempfile.TemporaryFile(dir=run_folder / FOLDER):
@@ -89,11 +76,7 @@ def prepare_folder(run_folder: Path) -> None:
 
 
 def check_new_file(file: Path, option: str) -> None:
-    """Check before time is spent that an option names a file that can be written and does not exist yet.
-
-    Raises:
-        UserError: the file exists, or its folder does not.
-    """
+    """Check before time is spent that an option names a file that can be written and does not exist yet."""
     if file.exists():
         raise UserError(f"{file} is there already: name another {option}, or remove it")
     if not file.absolute().parent.is_dir():
@@ -101,19 +84,7 @@ def check_new_file(file: Path, option: str) -> None:
 
 
 def prepare_outputs(outputs: OutputOptions, rows: int, columns: int) -> "Solution | None":
-    """Check the options before time is spent on games, and load the solution.
-
-    Args:
-        outputs: the options.
-        rows: height of the board.
-        columns: width of the board.
-
-    Returns:
-        The solution of the board; None if no solution file is given.
-
-    Raises:
-        UserError: a file cannot be used.
-    """
+    """Check the outputs before time is spent on games; return the solution of the board if a file of it is given."""
     if outputs.records is not None:
         check_new_file(outputs.records, "--records")
     if outputs.log is not None and not outputs.log.name:
@@ -128,20 +99,7 @@ def prepare_outputs(outputs: OutputOptions, rows: int, columns: int) -> "Solutio
 def write_outputs(
     outputs: OutputOptions, board: str, solution: "Solution | None", logged: Sequence["LoggedGame"]
 ) -> dict[str, Any]:
-    """Write the game records and print the regret, where the options ask for them.
-
-    Args:
-        outputs: the options.
-        board: "HxW".
-        solution: as `prepare_outputs` returns it.
-        logged: the games of the evaluation.
-
-    Returns:
-        The entries that the regret adds to the result.
-
-    Raises:
-        UserError: the records cannot be written.
-    """
+    """Write the game records and print the regret, where asked for; return the entries of the regret for the result."""
     if outputs.records:
         try:
             write_text(outputs.records, "\n".join([f"% board {board}", *(game.record for game in logged), ""]))
@@ -159,18 +117,7 @@ def write_outputs(
 def report(
     games: Games, experiment: Experiment, state: State, evaluation: Evaluation, search: "Search"
 ) -> tuple[Summary, dict[str, Any]]:
-    """Print the report of an evaluated checkpoint.
-
-    Args:
-        games: the finished games.
-        experiment: configuration of the run.
-        state: state of the training at the checkpoint.
-        evaluation: which games were played.
-        search: how moves were chosen.
-
-    Returns:
-        The summary of the games, and the result that `save_result` writes.
-    """
+    """Print the report of an evaluated checkpoint; return its summary, and the result that `save_result` writes."""
     settings = experiment.settings
     record = {
         "run": experiment.run.name,
@@ -197,17 +144,7 @@ def report(
 def report_games(
     games: Games, evaluation: Evaluation, heading: str, setting: dict[str, Any]
 ) -> tuple[Summary, dict[str, Any]]:
-    """Print the statistics of games.
-
-    Args:
-        games: the finished games.
-        evaluation: which games were played.
-        heading: first line of the report.
-        setting: board and search, which the result begins with.
-
-    Returns:
-        The summary of the games, and a result without the entries of a run.
-    """
+    """Print the statistics of games below `heading`; return their summary, and a result without entries of a run."""
     summary = summarize(games)
     print(f"{heading}\n{statistics_block(games)}\n{summary_line(summary)}, seed {evaluation.seed}", flush=True)
     result = {
@@ -225,28 +162,13 @@ def report_games(
 
 
 def save_result(result: dict[str, Any], file: Path) -> None:
-    """Write a result file, and make its folder if needed.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Write a result file, and make its folder if needed; OSError if it cannot be written."""
     file.parent.mkdir(exist_ok=True)
     write_json(file, result)
 
 
 def read_result(file: Path, keys: Sequence[str]) -> dict[str, Any]:
-    """Read a result file, the inverse of `save_result`, and check the entries that it has (result_checks.py).
-
-    Args:
-        file: the file.
-        keys: entries that the result must have.
-
-    Returns:
-        The result.
-
-    Raises:
-        UserError: the file cannot be read, is not JSON, lacks one of `keys`, or an entry has a wrong type or range.
-    """
+    """Read a result file and check its entries (result_checks.py); UserError names a wrong or missing one."""
     try:
         result = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:

@@ -75,11 +75,7 @@ class Options:
         return [Option(name, value) for name in names if (value := getattr(self, name)) is not None]
 
     def assignments(self) -> list[str]:
-        """Return the options as overrides of a search config.
-
-        Raises:
-            UserError: a key is set twice.
-        """
+        """Return the options as overrides of a search config; UserError if a key is set twice."""
         named = {"search.simulations": self.simulations, "search.plies": self.plies, "search.model": self.model}
         if self.search not in (EXPECTIMAX, MCTS):
             named["search.root"] = self.search
@@ -107,16 +103,7 @@ class Search:
 def resolve(experiment: Experiment, options: Options, place: Path) -> Search:
     """Return the search that the options select; the default is 1ply or the search of the learner's config.
 
-    Args:
-        experiment: configuration of the checkpoint's run.
-        options: options of the user.
-        place: the checkpoint, for error messages.
-
-    Returns:
-        The search.
-
-    Raises:
-        UserError: the checkpoint cannot serve the options; the message has the reason and the remedy.
+    UserError says why the checkpoint `place` cannot serve the options, and what to give.
     """
     able = registry.spec_of(experiment.learner)
     if options.strength is not None and options.search != MCTS:
@@ -157,9 +144,6 @@ def expectimax(options: Options, place: Path | str) -> Search:
     """Return the expectimax search of the options.
 
     With a time limit and no given depth, the search deepens until the time is over (depth limit MOST_PLIES).
-
-    Raises:
-        UserError: an option is not one of expectimax.
     """
     for name, value in (("simulations", options.simulations), ("model", options.model), ("value", options.value)):
         if value is not None:

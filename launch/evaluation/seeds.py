@@ -26,14 +26,9 @@ def final_evaluation_seed(training_seed: int) -> int:
 
 
 def snapshot_evaluation_seed(seed: int, env_steps: int) -> int:
-    """Return the seed with which `evaluate RUN --snapshots` plays one of the kept checkpoints.
+    """Return the seed with which `evaluate RUN --snapshots` plays the checkpoint after `env_steps`.
 
-    Args:
-        seed: the training seed, or the seed that the user gives in its place.
-        env_steps: moves of training of the checkpoint: each checkpoint plays games of its own.
-
-    Returns:
-        The seed of the games.
+    `seed` is the training seed, or the seed that the user gives in its place.
     """
     return _derive(_ALONG_A_RUN, seed, env_steps)
 

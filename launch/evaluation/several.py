@@ -23,19 +23,7 @@ CSV_AFTER = ("version", "machine", "command", "time")
 
 
 def evaluate_players(players: Sequence[PlayerEvaluation], csv_file: Path | None, as_json: bool) -> int:
-    """Evaluate players one after the other. Several players are compared in a table, the best first.
-
-    Args:
-        players: their evaluations, checked.
-        csv_file: new file for one row a player; None: no file.
-        as_json: print the result of one player, or {"rows": results} of several, as the last line.
-
-    Returns:
-        The exit code: 0 done, 75 stopped by a signal with the finished games in a log.
-
-    Raises:
-        UserError: a player cannot be loaded or is given twice, or a file cannot be used.
-    """
+    """Evaluate checked players in turn; return the exit code. Several are compared in a table, the best first."""
     check_csv(csv_file)
     if len(players) > 1:
         _check_different(players)
@@ -58,15 +46,7 @@ def evaluate_players(players: Sequence[PlayerEvaluation], csv_file: Path | None,
 
 
 def refuse_outputs_of_one(outputs: OutputOptions, what: str) -> None:
-    """Refuse options that write one file for one player.
-
-    Args:
-        outputs: the options.
-        what: what would share the file, for the message.
-
-    Raises:
-        UserError: one of these options is given.
-    """
+    """Refuse options that write one file for one player; `what` would share the file."""
     names = ("--records", "--solution", "--keep FILE", "--part")
     values = (outputs.records, outputs.solution, outputs.log, outputs.part)
     if given := [name for name, value in zip(names, values, strict=True) if value]:
@@ -82,15 +62,7 @@ def check_csv(file: Path | None) -> None:
 
 
 def write_csv(results: Sequence[dict[str, Any]], file: Path) -> None:
-    """Write one row for each result, in the order of `results`.
-
-    Args:
-        results: results of evaluations, each with its `path`.
-        file: the file to write.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
+    """Write one row for each result, which has its `path`, in the order of `results`."""
     scalars = [name for name in Summary._fields if name != "reach"]
     rows = []
     for result in results:

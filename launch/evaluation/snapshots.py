@@ -36,21 +36,7 @@ def evaluate_snapshots(
     """Evaluate every kept checkpoint of a run, and print the curve beside the one seen in training.
 
     Each result is a file in the run's folder of evaluations. A checkpoint whose result is there plays no game again.
-
-    Args:
-        run_folder: folder of the run.
-        games: number of games of each checkpoint.
-        seed: replaces the training seed, from which the seeds of the games are derived; None: the training seed.
-        options: options of the search.
-        outputs: optional outputs.
-        csv_file: new file for one row a checkpoint; None: no file.
-
-    Returns:
-        The exit code: 0 done, 75 stopped by a signal. The same command continues.
-
-    Raises:
-        UserError: the folder is not a run folder, it has no good checkpoint, a checkpoint cannot serve the search, or a
-            file cannot be used.
+    The seed replaces the training seed, from which the seeds of the games are derived.
     """
     refuse_outputs_of_one(outputs, "all checkpoints of a run")
     check_numbers(games, seed, outputs)

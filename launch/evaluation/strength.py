@@ -19,18 +19,9 @@ KEYS = ("env_steps", "games", "score_mean")
 
 
 def with_strength(config: Any, score: float, checkpoint: Path) -> Any:
-    """Return a search config with the z of a wanted mean score.
+    """Return a search config, with `choice = drawn`, with the z of a wanted mean score in points.
 
-    Args:
-        config: MCTSConfig with `choice = drawn`; its `z` has no effect.
-        score: the wanted mean score, points.
-        checkpoint: the checkpoint, whose run folder has the evaluations.
-
-    Returns:
-        The config with this z.
-
-    Raises:
-        UserError: fewer than two z are measured with these settings, or the score is not between theirs.
+    UserError if fewer than two z are measured with these settings, or the score is not between theirs.
     """
     z, scores = _measured(config, checkpoint)
     asked = Option("strength", score)

@@ -70,13 +70,10 @@ SCORE_BINS = 8  # of a histogram, for each doubling of the score
 
 
 def histograms(games: Games) -> dict[str, dict[str, int]]:
-    """Count games by score and by largest tile.
+    """Count games by score ("score_bins") and by largest tile ("max_tiles"). Keys are texts, as in JSON.
 
     Bin k of the scores holds 2^(k / SCORE_BINS) <= score < 2^((k + 1) / SCORE_BINS), and bin 0 a score of 0 too. All
     evaluations have the same bins, so that their counts can be added.
-
-    Returns:
-        "score_bins", games by k, and "max_tiles", games by largest tile. Keys are texts, as in JSON.
     """
     bins = np.floor(SCORE_BINS * np.log2(np.maximum(games.score, 1))).astype(np.int64)
     return {
@@ -89,14 +86,6 @@ def probe_metrics(name: str, probe: Games, games: Games) -> dict[str, float]:
     """Return the metrics probe/<name>_* of a probe's games.
 
     gap = mean score of the probe - mean score of the evaluation
-
-    Args:
-        name: name of the probe.
-        probe: games of the probe.
-        games: games of the evaluation.
-
-    Returns:
-        Metrics by name.
     """
     summary = summarize(probe)
     scalars = {

@@ -65,14 +65,7 @@ class ClusterConfig(Settings, prefix="cluster"):
 
 
 def load_cluster(word: str) -> ClusterConfig:
-    """Read a cluster file.
-
-    Args:
-        word: path of a YAML file, or the name of a file of configs/clusters/ without its suffix.
-
-    Raises:
-        UserError: there is no such file, a key is unknown or a value is wrong.
-    """
+    """Read a cluster file: a YAML file, or the name of a file of configs/clusters/ without its suffix."""
     file = Path(word)
     if file.suffix not in (".yaml", ".yml"):
         file = examples_folder() / "clusters" / f"{word}.yaml"
@@ -89,12 +82,7 @@ def load_cluster(word: str) -> ClusterConfig:
 
 
 def resources(cluster: ClusterConfig, cores: Sequence[int] = ()) -> str:
-    """Return what a run gets, in words.
-
-    Args:
-        cluster: the settings.
-        cores: the cores of the run on this machine, if they are known.
-    """
+    """Return what a run gets, in words; `cores` are those of the run on this machine, if they are known."""
     count = len(cores) or cluster.cores
     parts = [
         counted(count, "core") if count else "",

@@ -160,18 +160,7 @@ class EvaluationTask(NamedTuple):
 
 
 def plan_evaluations(paths: Iterable[Path], request: EvaluationRequest) -> list[PlannedEvaluation]:
-    """Return the evaluations of checkpoints, checked.
-
-    Args:
-        paths: run folders, for their newest checkpoints, or checkpoints of runs.
-        request: the words of the user.
-
-    Returns:
-        The evaluations, in the order of the paths.
-
-    Raises:
-        UserError: there is no good checkpoint, it cannot serve the search, or the results cannot be written.
-    """
+    """Return the checked evaluations of checkpoints, or of runs' newest ones, in the order of the paths."""
     request.check()
     planned = []
     for path in paths:

@@ -33,20 +33,7 @@ STOP_SECONDS = 600.0  # that `stop` waits for runs to save
 
 
 def status(words: Sequence[str], runs_folder: Path, watch: bool, as_json: bool) -> int:
-    """Print where runs stand.
-
-    Args:
-        words: runs and groups, see `find_runs`.
-        runs_folder: is searched for them.
-        watch: print them again and again, until Ctrl-C.
-        as_json: print one JSON list in the last line.
-
-    Returns:
-        The exit code 0.
-
-    Raises:
-        UserError: a word names nothing, or a run cannot be read.
-    """
+    """Print where runs stand; with `watch` again and again, until Ctrl-C."""
     if watch and as_json:
         raise UserError("--watch draws on a terminal and --json prints once: leave out one of them")
     screen = console()
@@ -66,19 +53,7 @@ def status(words: Sequence[str], runs_folder: Path, watch: bool, as_json: bool) 
 
 
 def logs(word: str, runs_folder: Path, follow: bool) -> int:
-    """Print what the processes of a run printed.
-
-    Args:
-        word: one run.
-        runs_folder: is searched for it.
-        follow: print new lines as they come, until the run ends.
-
-    Returns:
-        The exit code 0.
-
-    Raises:
-        UserError: there is no such run, or its output was not kept.
-    """
+    """Print what the processes of a run printed; with `follow` also new lines, until the run ends."""
     folder = _one(word, runs_folder)
     file = folder / OUTPUT_FILE
     if not file.is_file():
@@ -96,15 +71,7 @@ def logs(word: str, runs_folder: Path, follow: bool) -> int:
 def stop(words: Sequence[str], runs_folder: Path) -> int:
     """Stop runs and their evaluations: they save first, or leave SLURM's queue. All can be started again.
 
-    Args:
-        words: runs and groups, see `find_runs`.
-        runs_folder: is searched for them.
-
-    Returns:
-        0 if all have ended, 1 if one is still saving after STOP_SECONDS.
-
-    Raises:
-        UserError: a word names nothing, or a run trains on another machine.
+    Returns 1 if one is still saving after STOP_SECONDS.
     """
     queue = read_queue()
     folders = [folder for folder in find_runs(words, runs_folder) if _is_busy(folder, queue)]

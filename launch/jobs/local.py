@@ -79,11 +79,7 @@ class Outcome:
 
 
 def make_slots(cluster: ClusterConfig) -> list[Slot]:
-    """Divide the cores and GPUs of this machine.
-
-    Raises:
-        UserError: it has too few of them.
-    """
+    """Divide the cores and GPUs of this machine; UserError if it has too few of them."""
     cores, count = cores_by_node(), cluster.at_once  # a slot has neighbours, whose memory is near
     each = cluster.cores or max(1, len(cores) // count)
     if cluster.cores and cluster.cores * count > len(cores):
@@ -117,13 +113,6 @@ def do_all(tasks: Sequence[Task], cluster: ClusterConfig) -> Outcome:
     A task that crashes is started again, and goes on from its last save, `cluster.restarts` times. A task that ends
     with a mistake of the user (exit code 2) has failed at once. If `muzero2048 stop` stops a task, the waiting tasks of
     the same run are stopped too. After SIGINT or SIGTERM all tasks save and stop.
-
-    Args:
-        tasks: are not finished; some may be running already.
-        cluster: what each task gets.
-
-    Returns:
-        How the tasks ended.
     """
     for task in tasks:
         if not task.is_running():

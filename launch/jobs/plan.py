@@ -85,16 +85,8 @@ def plan_runs(request: Request) -> list[PlannedRun]:
 
     Runs are named by what differs: <run.name of the config>-<key>=<value>-...-seed<N>, where the key is as short as is
     unique among the keys that vary. A run's group is its name without the seed, so that `compare` and wandb draw the
-    seeds of one setting as one curve; with `request.group`, it begins with that.
-
-    Args:
-        request: the words of the user.
-
-    Returns:
-        The runs; configs vary slowest, seeds fastest.
-
-    Raises:
-        UserError: a word, a config or a value is wrong; two runs have one name; or a run exists with another config.
+    seeds of one setting as one curve; with `request.group`, it begins with that. Configs vary slowest, seeds fastest.
+    UserError also if a run exists with another config.
     """
     rows = _read_rows(request.rows) if request.rows else [{}]
     axes = _axes(request.overrides)
@@ -125,15 +117,9 @@ def plan_runs(request: Request) -> list[PlannedRun]:
 
 
 def check_memory(runs: Sequence[PlannedRun], room: float, on_gpus: bool) -> None:
-    """Refuse a run that takes more memory than it gets.
+    """Refuse a run that takes more memory than `room`, the bytes that each gets on a node; inf: unknown.
 
-    Args:
-        runs: the runs.
-        room: bytes of memory that each of them gets on a node; inf: unknown.
-        on_gpus: whether JAX's learners are trained on GPUs, whose memory is known only there.
-
-    Raises:
-        UserError: a run does not fit; the line has the numbers and the settings that lower them.
+    With `on_gpus`, JAX's learners are trained on GPUs, whose memory is known only there.
     """
     if any(registry.spec_of(run.experiment.learner).uses_jax for run in runs):
         import jax
@@ -291,11 +277,7 @@ def is_finished_run(run: PlannedRun) -> bool:
 
 
 def check_existing(run: PlannedRun) -> None:
-    """Refuse a run that was trained with another config; another budget and number of checkpoints are accepted.
-
-    Raises:
-        UserError: the run exists with another config.
-    """
+    """Refuse a run that was trained with another config; another budget and number of checkpoints are accepted."""
     if not has_begun(run.folder):
         return
     saved = load_experiment(run.folder)

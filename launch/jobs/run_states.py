@@ -40,18 +40,9 @@ class RunState(NamedTuple):
 
 
 def find_runs(words: Sequence[str], runs_folder: Path) -> list[Path]:
-    """Return the folders of runs.
+    """Return the folders of runs, each once, in the order of the words, which are folders, names or groups; none: all.
 
-    Args:
-        words: folders of runs, names of runs in `runs_folder`, or groups; none: all runs in `runs_folder`. A group
-            "sweep" includes the groups "sweep/..." of a grid.
-        runs_folder: is searched for names and groups.
-
-    Returns:
-        The folders, in the order of the words and sorted by name, each once.
-
-    Raises:
-        UserError: a word names no run and no group.
+    A group "sweep" includes the groups "sweep/..." of a grid. UserError if a word names no run and no group.
     """
     everywhere = sorted(file.parent for file in runs_folder.glob(f"*/{CONFIG_FILE}"))
     if not words:
@@ -73,29 +64,13 @@ def find_runs(words: Sequence[str], runs_folder: Path) -> list[Path]:
 
 
 def read_states(folders: Sequence[Path], queue: Mapping[Path, QueuedTask] | None = None) -> list[RunState]:
-    """Read the states of runs; see `read_state`.
-
-    Args:
-        folders: of the runs.
-        queue: as `read_queue` returns it; None: it is read.
-    """
+    """Read the states of runs; see `read_state`."""
     queue = read_queue() if queue is None else queue
     return [read_state(folder, queue.get((folder / OUTPUT_FILE).resolve())) for folder in folders]
 
 
 def read_state(folder: Path, queued: QueuedTask | None = None) -> RunState:
-    """Read the state of one run.
-
-    Args:
-        folder: of the run.
-        queued: its place in SLURM's queue; None: it is not there.
-
-    Returns:
-        The state.
-
-    Raises:
-        UserError: its config cannot be read.
-    """
+    """Read the state of one run; `queued` is its place in SLURM's queue."""
     experiment = in_folder(load_experiment(folder), folder, ())
     process = read_process(folder)
     rows = _last_rows(folder / METRICS_FILE)

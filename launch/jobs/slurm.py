@@ -65,11 +65,7 @@ class QueuedTask(NamedTuple):
 def make_script(tasks: Sequence[Task], cluster: ClusterConfig, name: str, output: Path) -> str:
     """Return the script of an array of jobs, one for each task.
 
-    Args:
-        tasks: in the order of their numbers 1, 2, ...
-        cluster: what each task gets.
-        name: of the job.
-        output: folder for what the scripts print; what a task prints goes to its own file.
+    What the scripts print goes into the folder `output`; what a task prints goes to its own file.
     """
     processes = _processes_per_node(cluster)
     at_once = f"%{cluster.at_once}" if cluster.at_once else ""
@@ -117,11 +113,7 @@ def make_script(tasks: Sequence[Task], cluster: ClusterConfig, name: str, output
 
 
 def check_script(script: str) -> None:
-    """Let SLURM check a script without starting it.
-
-    Raises:
-        UserError: there is no SLURM, or it refuses the script; the line is SLURM's.
-    """
+    """Let SLURM check a script without starting it; UserError, with SLURM's line, if it refuses."""
     if not shutil.which("sbatch"):
         raise UserError("engine is slurm, but there is no sbatch on this machine; --dry-run prints the script alone")
     _call(["sbatch", "--test-only"], script)
@@ -135,21 +127,10 @@ def submit_tasks(
     dry_run: bool,
     after: Sequence[str] = (),
 ) -> str:
-    """Give tasks to SLURM as one array of jobs.
+    """Give tasks to SLURM as one array of jobs; return the number of the job, with `dry_run` the name.
 
-    Args:
-        tasks: are neither finished nor running nor in the queue.
-        cluster: what each task gets.
-        name: of the job.
-        runs_folder: the script is kept in its folder FOLDER.
-        dry_run: print the script alone.
-        after: arrays of jobs. Task i begins when task i of each of them has ended well, and never begins if one fails.
-
-    Returns:
-        The number of the job; with `dry_run` the name.
-
-    Raises:
-        UserError: SLURM refuses the script; nothing was made.
+    The tasks are neither finished nor running nor in the queue. Task i begins when task i of each array in `after` has
+    ended well, and never begins if one fails. UserError if SLURM refuses the script; nothing was made then.
     """
     script = make_script(tasks, cluster, name, runs_folder / FOLDER)
     if dry_run:
@@ -171,11 +152,7 @@ def submit_tasks(
 def read_queue(is_needed: bool = False) -> dict[Path, QueuedTask]:
     """Return the tasks of this user in SLURM's queue, by output; none if there is no SLURM.
 
-    Args:
-        is_needed: whether the answer decides what is started. Else a queue that does not answer is a warning.
-
-    Raises:
-        UserError: the queue does not answer, and `is_needed`.
+    If `is_needed`, the answer decides what is started, and a queue that does not answer is an error, else a warning.
     """
     if not shutil.which("squeue"):
         return {}
@@ -196,11 +173,7 @@ def read_queue(is_needed: bool = False) -> dict[Path, QueuedTask]:
 
 
 def cancel(queued: QueuedTask) -> None:
-    """Take a task out of the queue: one that waits at once, a running one after it saved, without a requeue.
-
-    Raises:
-        UserError: SLURM refuses it.
-    """
+    """Take a task out of the queue: one that waits at once, a running one after it saved, without a requeue."""
     if queued.is_waiting:
         _call(["scancel", queued.job])
         return

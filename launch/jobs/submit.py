@@ -24,17 +24,7 @@ from launch.train.resume import BUDGET
 def submit(request: Request, then: EvaluationRequest | None, on: str, dry_run: bool) -> int:
     """Train all runs of a request that are not finished. The same request again is always safe.
 
-    Args:
-        request: which runs.
-        then: the evaluation of each run after its training; None: only the final evaluation of its config.
-        on: the cluster file, or its name in configs/clusters/.
-        dry_run: check and print the plan alone.
-
-    Returns:
-        The exit code: 0 all finished, 1 one failed, 75 stopped.
-
-    Raises:
-        UserError: a mistake in the request, a config or the cluster file. Nothing was started.
+    `then` evaluates each run after its training. Nothing is started if there is a mistake.
     """
     cluster = load_cluster(on)
     runs = plan_runs(request)

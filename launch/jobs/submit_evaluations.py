@@ -15,20 +15,7 @@ from launch.train.signals import STOPPED
 
 
 def submit_evaluations(paths: Sequence[Path], request: EvaluationRequest, on: str, dry_run: bool) -> int:
-    """Evaluate checkpoints, each by several processes. The same request again is always safe.
-
-    Args:
-        paths: run folders or checkpoints of runs.
-        request: the games, the search and the number of parts.
-        on: the cluster file, or its name in configs/clusters/.
-        dry_run: check and print the plan alone.
-
-    Returns:
-        The exit code: 0 all finished, 1 one failed, 75 stopped.
-
-    Raises:
-        UserError: a mistake in the request, a checkpoint or the cluster file. Nothing was started.
-    """
+    """Evaluate checkpoints, each by several processes. The same request again is always safe."""
     cluster = load_cluster(on)
     planned = plan_evaluations(paths, request)
     if cluster.engine == SLURM:
@@ -42,11 +29,7 @@ def submit_evaluations(paths: Sequence[Path], request: EvaluationRequest, on: st
 
 
 def evaluate_here(planned: Sequence[PlannedEvaluation], cluster: ClusterConfig) -> int:
-    """Play evaluations on this machine, put their parts together, and print the results.
-
-    Returns:
-        The exit code: 0 all finished, 1 one failed, 75 stopped.
-    """
+    """Play evaluations on this machine, put their parts together, and print the results; return the exit code."""
     to_do = [one for one in planned if not one.result()]
     for one in to_do:
         one.check_free()
@@ -69,15 +52,8 @@ def evaluate_on_slurm(
 ) -> None:
     """Give evaluations to SLURM: an array for each part, and one that puts the parts together.
 
-    Args:
-        planned: the evaluations; finished ones, and those in the queue, are left out.
-        cluster: what each process gets. All of them run on one node.
-        queue: as `slurm.read_queue` returns it.
-        dry_run: print the scripts alone.
-        after: the arrays of jobs whose task i trains the run of evaluation i.
-
-    Raises:
-        UserError: SLURM refuses a script.
+    Those that are finished or in the queue are left out. All processes run on one node. Task i of the jobs `after`
+    trains the run of evaluation i.
     """
     new = [one for one in planned if not one.result() and not any(task.output.resolve() in queue for task in one.tasks)]
     _print(planned)

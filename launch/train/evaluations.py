@@ -28,13 +28,8 @@ def own_search(experiment: Experiment) -> Search:
 def play_with_probes(learner: Learner, evaluation: Evaluation, probe_games: int) -> tuple[Games, Row]:
     """Play an evaluation and the learner's probes with the current weights, and diagnose the learned model.
 
-    Args:
-        learner: has the player and the probes.
-        evaluation: number and seed of the games. Probes play under the same seed.
-        probe_games: games of each probe; 0: no probes.
-
-    Returns:
-        The games of the evaluation, and the metrics of the probes and of the learner's diagnosis.
+    Probes play `probe_games` games under the same seed; 0: none. Returns the games of the evaluation, and the metrics
+    of the probes and of the diagnosis.
     """
     games = learner.player().play(evaluation.games, evaluation.seed)
     probes = dict(learner.diagnose())

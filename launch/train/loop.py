@@ -28,15 +28,10 @@ OUT_OF_MEMORY = "RESOURCE_EXHAUSTED.*(memory|allocat)"  # in JAX's error when a 
 
 
 def train(config: Path, overrides: Sequence[str], resume: bool) -> int:
-    """Train, save and evaluate one experiment.
+    """Train, save and evaluate one experiment; return the exit code.
 
-    Args:
-        config: a YAML file, or the folder of a run, which may have been moved.
-        overrides: "key=value", which win over the file.
-        resume: go on from the newest good checkpoint, or start if there is none.
-
-    Returns:
-        The exit code: 0 done, 75 stopped by a signal after saving.
+    The config is a YAML file, or the folder of a run, which may have been moved. With `resume` the training goes on
+    from the newest good checkpoint, or starts if there is none.
 
     Raises:
         UserError: a mistake in the config, the folder or the checkpoint; or too little memory.

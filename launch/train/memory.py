@@ -15,11 +15,7 @@ VERSION_2 = (("memory.max", ""), ("memory.current", ""), ("memory.stat", "inacti
 
 
 def check_memory(experiment: Experiment) -> str:
-    """Return one line with the memory that the training takes and the memory that is available.
-
-    Raises:
-        UserError: it takes more than there is; the line has the numbers and the settings that lower them.
-    """
+    """Return one line with the memory that the training takes and has; UserError if it takes more than there is."""
     spec = registry.spec_of(experiment.learner)
     needs = registry.memory(experiment.learner, experiment.settings)
     total, room = sum(needs.values()), device_bytes() if spec.uses_jax else available_bytes()

@@ -70,13 +70,7 @@ class JoinedProcesses(Processes):
     is_alone = False
 
     def __init__(self, client: Any, index: int, count: int) -> None:
-        """Exchange host names with the others.
-
-        Args:
-            client: of JAX's distributed runtime.
-            index: number of this process.
-            count: number of processes.
-        """
+        """Exchange host names with the others; `client` is that of JAX's distributed runtime."""
         self._client, self._index, self._count = client, index, count
         self.is_first = index == 0
         self._calls = 0
@@ -134,11 +128,7 @@ class JoinedProcesses(Processes):
 
 
 def join(learner: str) -> Processes:
-    """Join the processes that the environment variables describe (docs/scale.md).
-
-    Raises:
-        UserError: the learner trains in one process, or the variables are not complete.
-    """
+    """Join the processes that the environment variables describe (docs/scale.md)."""
     source = next((name for name in COUNTS if name in os.environ), NUM_PROCESSES)
     count = _number(source, "1")
     if count == 1:

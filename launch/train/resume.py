@@ -23,18 +23,9 @@ def is_run_folder(path: Path) -> bool:
 
 
 def in_folder(experiment: Experiment, folder: Path, overrides: Sequence[str]) -> Experiment:
-    """Return the experiment with its run folder set to the folder that it was read from.
+    """Return the experiment with its run folder set to the folder that it was read from, which may have been moved.
 
-    Args:
-        experiment: read from the run folder, which may have been moved since.
-        folder: the run folder.
-        overrides: "key=value"; `run.name` and `run.runs_folder` keep the values that these set.
-
-    Returns:
-        The experiment.
-
-    Raises:
-        UserError: the folder's name is not a valid name of a run.
+    `run.name` and `run.runs_folder` keep the values that overrides set.
     """
     place = folder if folder.name not in ("", "..") else folder.resolve()
     named = {override.partition("=")[0] for override in overrides}
@@ -47,11 +38,7 @@ def in_folder(experiment: Experiment, folder: Path, overrides: Sequence[str]) ->
 
 
 def agree_on_config(experiment: Experiment, processes: Processes) -> None:
-    """Return when all processes have the same config; nothing is written before.
-
-    Raises:
-        UserError: the config differs from that of the first process.
-    """
+    """Return when all processes have the same config, UserError if one differs; nothing is written before."""
     config = experiment.to_yaml()
     if processes.of_first(lambda: config) != config:
         raise UserError("its config is not that of the first process; start all with the same command")
@@ -59,19 +46,7 @@ def agree_on_config(experiment: Experiment, processes: Processes) -> None:
 
 
 def agree_on_start(experiment: Experiment, resume: bool, processes: Processes) -> Path | None:
-    """Return the `starting_checkpoint` that the first process finds, in all processes.
-
-    Args:
-        experiment: the same in all processes.
-        resume: whether an existing run may go on.
-        processes: that train together.
-
-    Returns:
-        The checkpoint, or None to start at the beginning.
-
-    Raises:
-        UserError: see `starting_checkpoint`.
-    """
+    """Return the `starting_checkpoint` that the first process finds, in all processes."""
     name = processes.of_first(lambda: str(starting_checkpoint(experiment, resume) or ""))
     return Path(name) if name else None
 
@@ -79,8 +54,7 @@ def agree_on_start(experiment: Experiment, resume: bool, processes: Processes) -
 def starting_checkpoint(experiment: Experiment, resume: bool) -> Path | None:
     """Return the checkpoint to go on from; None if the run is new or has saved nothing.
 
-    Raises:
-        UserError: the folder holds a run and `resume` is false, or its checkpoint is of another learner or seed.
+    UserError if the folder holds a run and `resume` is false, or the checkpoint is of another learner or seed.
     """
     folder = experiment.run.folder
     if not resume and (folder / CONFIG_FILE).exists():
@@ -110,11 +84,7 @@ def check_same_training(experiment: Experiment, checkpoint: Path) -> None:
 
 
 def begin_from(experiment: Experiment, learner: Learner) -> None:
-    """Let a new learner begin with the network that `run.begin_from` names: a run, a checkpoint or a file.
-
-    Raises:
-        UserError: the learner cannot do so, or the network cannot be read or does not fit.
-    """
+    """Let a new learner begin with the network that `run.begin_from` names: a run, a checkpoint or a file."""
     name, path = experiment.learner, Path(experiment.run.begin_from)
     spec = registry.spec_of(name)
     if not spec.begin_from:

@@ -73,14 +73,7 @@ class Ownership:
 def owning(folder: Path) -> Iterator[Ownership]:
     """Lock a run folder, which is made if needed, and removed again if no run has begun in it.
 
-    Args:
-        folder: of the run.
-
-    Yields:
-        The ownership. An error of the block is written to process.json.
-
-    Raises:
-        UserError: another process trains this run, or the folder cannot be written.
+    UserError if another process trains the run. An error of the block is written to process.json.
     """
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     try:

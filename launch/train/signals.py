@@ -31,12 +31,7 @@ class StopSignals:
     """
 
     def __init__(self, action: str = "saving and stopping", lost: str = "nothing is saved") -> None:
-        """Set the words that are printed.
-
-        Args:
-            action: what happens after the first signal.
-            lost: what is lost by a second SIGINT; `explain_loss` replaces it.
-        """
+        """Set what is printed: what happens after the first signal, and what is lost by a second SIGINT."""
         self._action = action
         self._lost: Callable[[], str] = lambda: lost
         self.requested = False

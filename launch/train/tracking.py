@@ -38,9 +38,7 @@ def read_metrics(folder: Path) -> list[Row]:
     """Return all rows of a run in order. An incomplete last line, of a killed run, is left out.
 
     Every row has the axes, a row of an evaluation also the entries EVALUATED, and all values are finite numbers.
-
-    Raises:
-        UserError: the file cannot be read, or a line is not a row; the message names the file and the line.
+    UserError names the file and the line that is not such a row.
     """
     file = folder / METRICS_FILE
     try:
@@ -67,10 +65,7 @@ def read_metrics(folder: Path) -> list[Row]:
 def drop_rows_after(folder: Path, env_steps: int, evaluate_again: bool = False) -> None:
     """Remove the rows of metrics.jsonl after a checkpoint, since they will be written again. The change is atomic.
 
-    Args:
-        folder: the run's folder.
-        env_steps: the moves of the checkpoint.
-        evaluate_again: whether the evaluation at the checkpoint will be repeated, so that its row is removed too.
+    With `evaluate_again`, the evaluation at the checkpoint will be repeated, so that its row is removed too.
     """
     if not (folder / METRICS_FILE).exists():
         return

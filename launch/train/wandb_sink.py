@@ -35,13 +35,7 @@ class WandbSink:
     """
 
     def __init__(self, folder: Path, experiment: Experiment, mode: str | None = None) -> None:
-        """Start the wandb run; a failure gives a warning.
-
-        Args:
-            folder: of the run.
-            experiment: what is trained.
-            mode: "offline", or None for the mode by environment and key.
-        """
+        """Start the wandb run, a failure gives a warning; the mode None is that of the environment and the key."""
         self._run: Any = None
         self._folder = folder
         if mode is None and os.environ.get("WANDB_MODE") == "disabled":
@@ -99,9 +93,6 @@ def rebuild(folder: Path) -> None:
 
     Config, group and axes are those of the training. So is the id, unless rows of it are on a server already. Earlier
     folders of wandb are set aside.
-
-    Raises:
-        UserError: the folder is not a run, a row is damaged, or wandb fails.
     """
     for name in (CONFIG_FILE, METRICS_FILE):
         if not (folder / name).is_file():

@@ -59,27 +59,12 @@ class Advice(NamedTuple):
 
 
 def advices_of(boards: NDArray[np.integer], analysis: Analysis, unit: str) -> list[Advice]:
-    """Return the analysis of boards as plain data.
-
-    Args:
-        boards: int[B, H, W], log2 of the tiles, 0 = empty.
-        analysis: what a player says of these boards.
-        unit: of its effort, `Player.effort_unit`.
-
-    Returns:
-        What it says of each board.
-    """
+    """Return the analysis of boards int[B, H, W] as plain data; `unit` is `Player.effort_unit`."""
     return [_advice(levels, analysis, i, unit) for i, levels in enumerate(boards)]
 
 
 def print_moves(player: str, advice: Advice, as_json: bool) -> None:
-    """Print the four moves of a board: reward, value, and depth or visits; and the line that a player expects.
-
-    Args:
-        player: its name.
-        advice: what it says of the board.
-        as_json: print the advice as one JSON object in the last line, too.
-    """
+    """Print the four moves of a board: reward, value, and depth or visits; and the line that a player expects."""
     print(f"{player}: {advice.position}")
     print(f"{'':<7}{'reward':>8}{'value':>14}{advice.unit:>8}")
     for name in NAMES:

@@ -13,11 +13,7 @@ HEX_DIGITS = "0123456789abcdef"
 
 
 def parse_board(board: str) -> tuple[int, int]:
-    """Return rows and columns of a board such as "3x4".
-
-    Raises:
-        UserError: the text is not "HxW" with sides of 2 to 4.
-    """
+    """Return rows and columns of a board such as "3x4"; UserError if the text is not "HxW" with sides of 2 to 4."""
     sides = board.split("x")
     if len(sides) != 2 or not all(side in ("2", "3", "4") for side in sides):
         raise UserError(f"cannot read the board '{board}'; give rows x columns, each 2 to 4, e.g. 3x4")
@@ -31,17 +27,11 @@ def board_order(board: str) -> tuple[int, int]:
 
 
 def parse_position(text: str, rows: int, columns: int) -> NDArray[np.int8]:
-    """Return the levels int8[H, W] of a position: log2 of its tiles, 0 = empty.
+    """Return the levels int8[H, W] of a position.
 
-    Args:
-        text: one of two notations. Tiles: rows from the top, `/` between rows, blanks between tiles, 0 or . for an
-            empty cell. Bitboard: 0x and hex digits. Bits 4i .. 4i + 3 of the number are the level of cell i, row by row
-            from the top left, so the last digit is the top left cell.
-        rows: height H of the board.
-        columns: width W of the board.
-
-    Returns:
-        The levels.
+    - Tiles: rows from the top, `/` between rows, blanks between tiles, 0 or . for an empty cell.
+    - Bitboard: 0x and hex digits. Bits 4i .. 4i + 3 of the number are the level of cell i, row by row from the top
+      left, so the last digit is the top left cell.
 
     Raises:
         UserError: the text is not a position of such a board; the message has the place.

@@ -35,11 +35,7 @@ class Request(NamedTuple):
 
 
 def run_solve(request: Request) -> None:
-    """Solve a board or load a solution; print its figures, save it, and look up a position.
-
-    Raises:
-        UserError: options contradict each other, the board cannot be solved, or a file cannot be read or written.
-    """
+    """Solve a board or load a solution; print its figures, save it, and look up a position."""
     if (request.board is None) == (request.solution is None):
         raise UserError("give either --board to solve a board, or --solution to ask a file that --out wrote")
     record: dict[str, Any] = {}

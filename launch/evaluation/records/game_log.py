@@ -53,15 +53,9 @@ class GameLog:
     """The finished games of one evaluation, in memory and in a file that this process locks until `close`."""
 
     def __init__(self, path: Path | None, header: dict[str, Any], part: Part = WHOLE) -> None:
-        """Open the log and read its games.
+        """Open the log and read its games; the path None keeps games in memory only.
 
-        Args:
-            path: log of the evaluation; None: games are kept in memory only.
-            header: the evaluation that the games belong to: board, search, seed. A file with another header is refused.
-            part: the games to play. A part writes a file of its own, and reads the games of the other files.
-
-        Raises:
-            UserError: the file cannot be used, is used by another process, or belongs to another evaluation.
+        A file with another header is refused. A part writes a file of its own, and reads the games of the other files.
         """
         self.games: dict[int, LoggedGame] = {}  # by number
         self.path = path and part.file(path)
@@ -130,15 +124,7 @@ class GameLog:
         return length
 
     def add(self, played: PlayedGame, seconds: float) -> None:
-        """Add a game, and write it to the disk (fsync) before returning.
-
-        Args:
-            played: the game.
-            seconds: `LoggedGame.seconds`.
-
-        Raises:
-            UserError: the file cannot be written.
-        """
+        """Add a game, and write it to the disk (fsync) before returning."""
         record = record_of(played)
         moves = int(played.actions.size)
         game = LoggedGame(played.number, played.score, played.max_tile, moves, seconds, write_record(record))
@@ -196,19 +182,8 @@ def play_missing(
 ) -> Games:
     """Play and log the games of the log's part that the log lacks, among games 0..count - 1.
 
-    A progress line is printed every ten seconds.
-
-    Args:
-        play_each: (numbers, seed) -> the games, each when it ends.
-        log: the log of the evaluation.
-        count: number of games of the evaluation, all parts together.
-        seed: seed of the games.
-
-    Returns:
-        All games of the log's part.
-
-    Raises:
-        UserError: a game cannot be written.
+    A progress line is printed every ten seconds. The function `play_each` yields the games of the given numbers and
+    seed, each when it ends.
     """
     numbers = log.numbers(count)
     missing = [number for number in numbers if number not in log.games]

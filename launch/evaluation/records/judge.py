@@ -37,19 +37,9 @@ class Line(NamedTuple):
 
 
 def judge(path: Path, board: str | None, whole: bool, as_json: bool) -> int:
-    """Print a line for each wrong game, then the statistics of the correct games.
+    """Print a line for each wrong game, then the statistics of the correct games; exit code 2 if a game is wrong.
 
-    Args:
-        path: a file of records.
-        board: "HxW", such as "3x4"; None: the board of the file's header.
-        whole: whether a game that stops before it is over counts as wrong.
-        as_json: print one JSON object in the last line.
-
-    Returns:
-        The exit code: 0 if all games are correct, otherwise 2.
-
-    Raises:
-        UserError: the file cannot be read or has no game, or the board cannot be read or differs from the header's.
+    With `whole`, a game that stops before it is over is wrong. The board None is that of the file's header.
     """
     correct: list[Judgement] = []
     wrong: list[dict[str, Any]] = []
@@ -81,11 +71,7 @@ def judge(path: Path, board: str | None, whole: bool, as_json: bool) -> int:
 
 
 def read_lines(path: Path, board: str | None) -> Iterator[Line]:
-    """Yield the lines of games, with the board of the option or the header.
-
-    Raises:
-        UserError: the file cannot be read, or the board cannot be read or differs from the header's.
-    """
+    """Yield the lines of games, with the board of the option or the header; UserError if the two differ."""
     note = ""
     if board is not None:
         parse_board(board)

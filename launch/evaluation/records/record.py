@@ -197,14 +197,6 @@ def judge_line(line: str, rows: int, columns: int) -> Judgement:
     """Read and replay the line of a game.
 
     The mistake is the first one of the line: a mistake in the text counts only if no rule is broken before it.
-
-    Args:
-        line: a game record.
-        rows: height of the board, 1 to 4.
-        columns: width of the board, 1 to 4.
-
-    Returns:
-        The result of the replay.
     """
     return _judge(_read(line), rows, columns)
 

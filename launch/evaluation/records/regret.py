@@ -47,19 +47,7 @@ class Regret(NamedTuple):
 
 
 def load_solution(path: Path, rows: int, columns: int) -> Solution:
-    """Load the solution of a board.
-
-    Args:
-        path: a file of `muzero2048 solve --out`.
-        rows: height of the board.
-        columns: width of the board.
-
-    Returns:
-        The solution of the game played to its end.
-
-    Raises:
-        UserError: the file is damaged or missing, or its solution is of another board or of a game that ends at a tile.
-    """
+    """Load the solution of a board's game played to its end; UserError if the file holds another one."""
     try:
         solution = Solution.load(path)
     except ValueError as error:
@@ -76,11 +64,7 @@ def load_solution(path: Path, rows: int, columns: int) -> Solution:
 
 
 def regret_of(solution: Solution, games: Iterable[LoggedGame]) -> Regret:
-    """Compute the regret of the moves of one or more games.
-
-    Raises:
-        UserError: a position of the games is not in the solution.
-    """
+    """Compute the regret of the moves of one or more games; UserError if a position is not in the solution."""
     rules = make_rules(solution.rows, solution.columns)
     num_games, states, actions = 0, [], []
     for game in games:
