@@ -2,6 +2,21 @@
 
 A public name is imported at its first use: `import muzero2048` alone loads neither JAX nor numba. This is the one file
 of muzero2048 that names launch, whose library.py joins the learners (docs/architecture.md).
+
+Glossary of the whole package; docstrings do not repeat it.
+
+    game           the rules (`Game2048`); it gives the sides of the board
+    board          a batch of boards as words (game/env.py); `cells` are the same as log2 of the tiles, 0 = empty
+    config         the settings of the learner, or in search/ of the search
+    model, params  networks with their parameters; parameters alone
+    discount       gamma, once a move; values and rewards are in points of the game
+    key, bits      of random numbers: a key of JAX, or words that were drawn already
+    rows           in training: how games or samples are cut among the devices; of a board: H
+    share          of the planned updates of a training that are made, 0 to 1
+
+Shapes: `B` boards or samples, `*B` any leading axes, `E` environments, `T` moves of a chunk, `K` unroll steps, `H, W`
+board, `N` = H W cells (in search/: simulations), `A` = 4 actions: up, right, down, left, `C` chance codes, `S` spawn
+codes (in search/: slots of a node).
 """
 
 from importlib import import_module

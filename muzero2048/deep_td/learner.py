@@ -29,11 +29,7 @@ class DeepTDLearner(DeviceLearner):
     def advance(self, tick: Callable[[int], bool] = lambda moves: False) -> dict[str, float]:
         """Train until the next multiple of `report_env_steps`.
 
-        Args:
-            tick: called every 1 to 2 s with the moves made so far; True ends the report there.
-
-        Returns:
-            Metrics since the last report.
+        `tick` is called every 1 to 2 s with the moves made so far; True ends the report there.
         """
         config = self._config
         began = time.perf_counter()

@@ -41,14 +41,7 @@ def make_network(config: DeepTDConfig, seed: int | PRNGKeyArray) -> ValueNetwork
 def q_values(network: ValueNetwork, game: Game2048, board: Board, discount: float) -> Float[Array, "B A"]:
     """Compute Q(s, a) of the four moves.
 
-    Args:
-        network: values of afterstates (one output) or of moves.
-        game: the rules.
-        board: states s.
-        discount: gamma.
-
-    Returns:
-        Q in points; -inf for illegal moves.
+    -inf for illegal moves.
     """
     if network.outputs == 1:
         afterstate, reward = game.all_afterstates(board)
@@ -59,14 +52,5 @@ def q_values(network: ValueNetwork, game: Game2048, board: Board, discount: floa
 
 
 def afterstate_values(network: ValueNetwork, game: Game2048, afterstate: Board) -> Float[Array, "*B"]:
-    """Compute V(as) with a network of one output.
-
-    Args:
-        network: its one output is the value of an afterstate.
-        game: the rules.
-        afterstate: boards after the move.
-
-    Returns:
-        V(as) in points.
-    """
+    """Compute V(as) with a network of one output."""
     return network.values(game.flat_cells(afterstate))[..., 0]

@@ -54,16 +54,7 @@ class AfterstateSearch(SearchSetting):
 
 
 def make_player(config: DeepTDConfig, graphdef: nnx.GraphDef[Any], params: Params) -> SearchPlayer:
-    """Return the player that chooses the best of the four moves.
-
-    Args:
-        config: config of the learner.
-        graphdef: structure of the network.
-        params: parameters of the network.
-
-    Returns:
-        The player; it keeps `params`.
-    """
+    """Return the player that chooses the best of the four moves."""
     return SearchPlayer(OnePlySetting(Game2048(config.rows, config.columns), config.discount, graphdef), params)
 
 
@@ -79,14 +70,6 @@ def load_player(folder: Path, config: DeepTDConfig) -> SearchPlayer:
 def load_tree_player(folder: Path, config: DeepTDConfig, search: SearchConfig) -> SearchPlayer:
     """Load the player of a checkpoint that plays by tree search; only the parameters are read.
 
-    Args:
-        folder: folder of the checkpoint.
-        config: config of the saved learner.
-        search: search to play with.
-
-    Returns:
-        The player.
-
     Raises:
         ValueError: as `load_player`, or the method has no values of afterstates.
     """
@@ -95,14 +78,6 @@ def load_tree_player(folder: Path, config: DeepTDConfig, search: SearchConfig) -
 
 def load_expectimax_player(folder: Path, config: DeepTDConfig, search: NetworkExpectimaxConfig) -> SearchPlayer:
     """Load the player of a checkpoint that plays by expectimax; only the parameters are read.
-
-    Args:
-        folder: folder of the checkpoint.
-        config: config of the saved learner.
-        search: search to play with.
-
-    Returns:
-        The player.
 
     Raises:
         ValueError: as `load_tree_player`.

@@ -48,16 +48,7 @@ def play_chunk(
 ) -> tuple[ActorState, Experience, GameStatistics]:
     """Play `chunk` moves in every environment.
 
-    Args:
-        network: values of the moves.
-        key: random key.
-        game: the rules.
-        actor: the games before the chunk.
-        epsilon: probability of a random move.
-        config: config of the learner.
-
-    Returns:
-        The games after the chunk; the experience [T, E, ...]; and statistics of the games.
+    Returns the games after the chunk, the experience [T, E, ...] and statistics of the games.
     """
     starts = make_starts(game, config.start)
 
@@ -100,14 +91,6 @@ def targets(moves: Moves, last_value: Float[Array, "E"], config: DeepTDConfig) -
 
     The targets are computed once, by the network that plays, as MuZero's are. There is no search and no target network;
     replay is short enough that the targets do not become outdated.
-
-    Args:
-        moves: the moves of the chunk.
-        last_value: V of the states after the last move.
-        config: config of the learner.
-
-    Returns:
-        The targets, in points.
     """
     values = jnp.concatenate([moves.value, last_value[None]])
     # After the last move only the value of its state is used, so its entry of `follows` has no effect.

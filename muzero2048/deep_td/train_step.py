@@ -111,16 +111,7 @@ def value_loss(network: ValueNetwork, batch: Experience) -> tuple[Float[Array, "
 
 
 def view_experience(views: Symmetries, view: Int[Array, "B"], batch: Experience) -> Experience:
-    """Transform each move into its own view of the board.
-
-    Args:
-        views: all views of the board.
-        view: number of the view of each move.
-        batch: the moves.
-
-    Returns:
-        The transformed moves.
-    """
+    """Transform each move into its own view of the board."""
     action = view_actions(views, view, batch.action[:, None].astype(jnp.int32))[:, 0]
     return batch._replace(cells=view_cells(views, view, batch.cells), action=action)
 

@@ -155,13 +155,7 @@ class Game2048:
     def step(self, key: PRNGKeyArray, board: Board, action: Int[Array, "*B"]) -> tuple[Board, Transition]:
         """Move, spawn, and start a new game where this one ended (auto-reset).
 
-        Args:
-            key: key of the random draws.
-            board: boards on which the game is not over.
-            action: a legal action for each board.
-
-        Returns:
-            The next boards, and reward, end of game and spawn code of the step.
+        `action` is legal on each board, and no game is over.
         """
         return self.step_from_bits(jax.random.bits(key, (STEP_DRAWS, *board[0].shape), jnp.uint32), board, action)
 
@@ -203,13 +197,7 @@ class Game2048:
     ) -> tuple[Board, Transition]:
         """`step` from given draws.
 
-        Args:
-            bits: STEP_DRAWS draws per board.
-            board: boards on which the game is not over.
-            action: a legal action for each board.
-
-        Returns:
-            The same as `step`.
+        `bits` are STEP_DRAWS draws per board.
         """
         after, reward = self.afterstate(board, action)
         moved, spawn_code = self.spawn_from_bits(bits[0], after)
@@ -248,16 +236,7 @@ class Game2048:
 
 
 def where(condition: Bool[Array, "*B"], chosen: Board, other: Board) -> Board:
-    """Select between two boards for each element of the batch.
-
-    Args:
-        condition: where to take `chosen`.
-        chosen: boards where the condition holds.
-        other: boards where it does not.
-
-    Returns:
-        The selected boards.
-    """
+    """Select between two boards for each element of the batch."""
     return tuple(jnp.where(condition, a, b) for a, b in zip(chosen, other, strict=True))
 
 

@@ -95,16 +95,7 @@ def _restart(game: Game2048, config: StartConfig) -> Starts:
 
 
 def keep(history: History, board: Board, number: Int[Array, "E"]) -> History:
-    """Store the board before a move if the move number is a multiple of the spacing.
-
-    Args:
-        history: the boards stored so far.
-        board: the boards before the move.
-        number: moves of each game before this one.
-
-    Returns:
-        The new history; where the slots were full, every second board is dropped and the spacing doubled.
-    """
+    """Store the board before a move if the move number is a multiple of the spacing."""
     slots, num_envs = history.boards[0].shape
     full = number == slots * history.spacing
     spacing = jnp.where(full, 2 * history.spacing, history.spacing)

@@ -62,56 +62,20 @@ def _turn(action: int, transposed: bool, flip_rows: bool, flip_columns: bool) ->
 
 
 def view_cells(views: Symmetries, view: Int[Array, "*#B"], cells: UInt8[Array, "*B N"]) -> UInt8[Array, "*B N"]:
-    """Transform boards.
-
-    Args:
-        views: the symmetries of the board.
-        view: number of the view of each board.
-        cells: boards of N = H*W cells.
-
-    Returns:
-        The boards, each in its view.
-    """
+    """Transform boards."""
     return jnp.take_along_axis(cells, jnp.asarray(views.cell_from)[view], axis=-1)
 
 
 def view_actions(views: Symmetries, view: Int[Array, "B"], actions: Int[Array, "B K"]) -> Int[Array, "B K"]:
-    """Transform actions.
-
-    Args:
-        views: the symmetries of the board.
-        view: number of the view of each board.
-        actions: K actions on each board.
-
-    Returns:
-        The same actions on the transformed boards.
-    """
+    """Transform actions."""
     return jnp.take_along_axis(jnp.asarray(views.action_to)[view], actions, axis=-1)
 
 
 def view_policies(views: Symmetries, view: Int[Array, "B"], policies: Float[Array, "B K 4"]) -> Float[Array, "B K 4"]:
-    """Transform policies.
-
-    Args:
-        views: the symmetries of the board.
-        view: number of the view of each board.
-        policies: K distributions over the actions of each board.
-
-    Returns:
-        The distributions over the actions of the transformed boards.
-    """
+    """Transform policies."""
     return jnp.take_along_axis(policies, jnp.asarray(views.action_from)[view][:, None, :], axis=-1)
 
 
 def view_spawn_codes(views: Symmetries, view: Int[Array, "B"], codes: Int[Array, "B K"]) -> Int[Array, "B K"]:
-    """Transform spawn codes 2 * cell + is_four.
-
-    Args:
-        views: the symmetries of the board.
-        view: number of the view of each board.
-        codes: K spawn codes on each board.
-
-    Returns:
-        The codes of the same tiles on the transformed boards.
-    """
+    """Transform spawn codes 2 * cell + is_four."""
     return 2 * jnp.take_along_axis(jnp.asarray(views.cell_to)[view], codes // 2, axis=-1) + codes % 2

@@ -91,14 +91,6 @@ class Model(nnx.Module):
         """Return the latent of the afterstate of true boards; by default phi(h(o), a).
 
         The default is for models whose h was never trained on afterstates.
-
-        Args:
-            cells: boards before the move.
-            action: the moves.
-            afterstate_cells: boards after the move.
-
-        Returns:
-            The latent.
         """
         return self.afterstate_dynamics(self.representation(cells), action)[0]
 
@@ -136,17 +128,7 @@ class Model(nnx.Module):
         afterstate_cells: UInt8[Array, "B N"],
         next_cells: UInt8[Array, "B N"],
     ) -> Float[Array, "B C"]:
-        """e: return logits of the chance code of an observed transition (learned encoder).
-
-        Args:
-            cells: o_t, boards before the move.
-            action: the moves.
-            afterstate_cells: boards after the move.
-            next_cells: o_{t+1}, boards after the chance event.
-
-        Returns:
-            The logits.
-        """
+        """e: return logits of the chance code of an observed transition (learned encoder)."""
         raise NotImplementedError
 
 

@@ -184,17 +184,7 @@ class CellsModel(Model):
         afterstate_cells: UInt8[Array, "B N"],
         next_cells: UInt8[Array, "B N"],
     ) -> Float[Array, "B C"]:
-        """e: compare the predicted afterstate with h(o_{t+1}), by a network or by `_surprise`.
-
-        Args:
-            cells: o_t, boards before the move.
-            action: the moves.
-            afterstate_cells: not read.
-            next_cells: o_{t+1}, boards after the chance event.
-
-        Returns:
-            The logits of the chance code.
-        """
+        """e: compare the predicted afterstate with h(o_{t+1}), by a network or by `_surprise`."""
         predicted = self.afterstate_dynamics(self.representation(cells), action)[0]
         true = self.representation(next_cells)
         if self.by_surprise:

@@ -143,16 +143,7 @@ class GroundedModel(Model):
     def represent_afterstate(
         self, cells: UInt8[Array, "B N"], action: Int[Array, "B"], afterstate_cells: UInt8[Array, "B N"]
     ) -> Float[Array, "B N D"]:
-        """Apply h to the true afterstate: a latent represents a board, whether the player or chance moves next.
-
-        Args:
-            cells: not read.
-            action: not read.
-            afterstate_cells: boards after the move.
-
-        Returns:
-            The latent.
-        """
+        """Apply h to the true afterstate: a latent represents a board, whether the player or chance moves next."""
         return self.representation(afterstate_cells)
 
     def dynamics(self, afterstate: Float[Array, "B N D"], code: Float[Array, "B C"]) -> Float[Array, "B N D"]:
@@ -170,15 +161,6 @@ class GroundedModel(Model):
         """e: apply one layer to the planes of the next board minus those of the afterstate.
 
         Unlike an encoder of (o_t, a, o_{t+1}) it reads only the spawn, and does not collapse to one code.
-
-        Args:
-            cells: not read.
-            action: not read.
-            afterstate_cells: boards after the move.
-            next_cells: boards after the chance event.
-
-        Returns:
-            The logits of the chance code.
         """
         change = planes(next_cells, self.tile_levels) - planes(afterstate_cells, self.tile_levels)
         return self.encoder(change.reshape(len(change), -1))

@@ -93,17 +93,7 @@ class LatentModel(Model):
         afterstate_cells: UInt8[Array, "B N"],
         next_cells: UInt8[Array, "B N"],
     ) -> Float[Array, "B C"]:
-        """e: apply the encoder (network.latent.encoder), which reads both observations and the action.
-
-        Args:
-            cells: o_t, boards before the move.
-            action: the moves.
-            afterstate_cells: not read.
-            next_cells: o_{t+1}, boards after the chance event.
-
-        Returns:
-            The logits of the chance code.
-        """
+        """e: apply the encoder (network.latent.encoder), which reads both observations and the action."""
         before, after = (planes(x, self.tile_levels) for x in (cells, next_cells))
         boards = jnp.concatenate([before, after], axis=-1 if self.tower_encodes else -2)
         inputs = boards.reshape(len(boards), *(self.encoder_places if self.tower_encodes else ()), -1)

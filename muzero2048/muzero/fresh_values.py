@@ -22,13 +22,7 @@ def fresh_values(model: Model, sequence: Sequence, config: MuZeroConfig) -> Sequ
 
     At the end of a game the sum ends. V is that of `model`, without a search.
 
-    Args:
-        model: the networks with the parameters that play, averaged ones if there are any.
-        sequence: moves [B, K+1+n, ...].
-        config: config of the learner.
-
-    Returns:
-        The first K+1 moves with the new values.
+    Takes moves [B, K+1+n, ...] and returns the first K+1 of them with the new values.
     """
     steps = config.replay.fresh_steps
     batch, length, num_cells = sequence.cells.shape

@@ -45,13 +45,9 @@ class MuZeroLearner(DeviceLearner):
     def advance(self, tick: Callable[[int], bool] = lambda moves: False) -> dict[str, float]:
         """Train until the next multiple of `report_env_steps`.
 
-        Args:
-            tick: called every 1 to 2 s with the moves made so far; True ends the report there. With several processes
-                the result is ignored.
-
-        Returns:
-            Metrics since the last report. Those of the model (muzero/diagnosis/one_move.py) are computed only if `tick`
-            did not end the report.
+        `tick` is called every 1 to 2 s with the moves made so far; True ends the report there. With several processes
+        its result is ignored. The metrics of the model (muzero/diagnosis/one_move.py) are computed only if `tick` did
+        not end the report.
         """
         config = self._config
         began = time.perf_counter()
@@ -105,13 +101,7 @@ class MuZeroLearner(DeviceLearner):
 def summarize(report: Report, chunks: int, rounds: int) -> dict[str, float]:
     """Compute the metrics of a period of training.
 
-    Args:
-        report: sums over the period.
-        chunks: number of chunks played.
-        rounds: number of rounds of updates; one less than `chunks` if the period began with filling the buffer.
-
-    Returns:
-        Metrics of the games that ended, and means of everything else.
+    `rounds` is one less than `chunks` if the period began with filling the buffer.
     """
     play = report.play
     update: UpdateReport = jax.tree.map(lambda x: x / rounds, report.update)

@@ -56,16 +56,7 @@ def with_acting_params(state: LearnerState, params: Any) -> LearnerState:
 
 
 def extend_average(average: Average, params: Params, decay: float) -> Average:
-    """Return the average after one more update.
-
-    Args:
-        average: the average before the update.
-        params: the parameters after the update.
-        decay: upper bound of d.
-
-    Returns:
-        The average that includes `params`.
-    """
+    """Return the average after one more update."""
     t = average.updates.astype(jnp.float32)
     share = jnp.minimum(decay, (1.0 + t) / (10.0 + t))
     mixed = jax.tree.map(lambda e, p: share * e + (1.0 - share) * p, average.params, params)

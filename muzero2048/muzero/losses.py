@@ -54,16 +54,7 @@ def scale_gradient(x: Float[Array, "..."], scale: float) -> Float[Array, "..."]:
 
 
 def unrolled_loss(model: Model, batch: Batch, config: MuZeroConfig) -> tuple[Float[Array, ""], LossReport]:
-    """Unroll the model along the K moves of the batch and sum its losses.
-
-    Args:
-        model: the networks.
-        batch: samples and targets.
-        config: gives the weights of the terms.
-
-    Returns:
-        The total loss, and its terms with diagnostics.
-    """
+    """Unroll the model along the K moves of the batch and sum its losses."""
     terms: dict[str, list[Array]] = {name: [] for name in LossReport._fields}
     num_moves = batch.action.shape[1]
     state = model.representation(batch.cells[:, 0])

@@ -34,16 +34,7 @@ class NetworkSetting(SearchSetting):
 
 
 def make_player(config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: Params) -> SearchPlayer:
-    """Return the player of a model, with the search of its config.
-
-    Args:
-        config: config of the learner.
-        graphdef: structure of the model.
-        params: parameters of the model.
-
-    Returns:
-        The player; it keeps `params`.
-    """
+    """Return the player of a model, with the search of its config."""
     return SearchPlayer(network_setting(config, graphdef), params)
 
 
@@ -65,14 +56,6 @@ def load_model(folder: Path, config: MuZeroConfig) -> tuple[nnx.GraphDef[Any], P
 def load_player(folder: Path, config: MuZeroConfig, search: SearchConfig | None = None) -> SearchPlayer:
     """Load the player of a checkpoint; only the parameters are read.
 
-    Args:
-        folder: folder of the checkpoint.
-        config: config of the saved learner.
-        search: search to play with; None: that of the config.
-
-    Returns:
-        The player.
-
     Raises:
         ValueError: the parameters are damaged or belong to another network.
     """
@@ -84,14 +67,6 @@ def load_player(folder: Path, config: MuZeroConfig, search: SearchConfig | None 
 
 def load_expectimax_player(folder: Path, config: MuZeroConfig, search: NetworkExpectimaxConfig) -> SearchPlayer:
     """Load the player of a checkpoint that plays by expectimax; only the parameters are read.
-
-    Args:
-        folder: folder of the checkpoint.
-        config: config of the saved learner.
-        search: search to play with.
-
-    Returns:
-        The player.
 
     Raises:
         ValueError: as `load_player`.

@@ -37,17 +37,6 @@ def reanalyse(
 
     The batch is divided into gcd(share * B, B) blocks, and the first sequences of each block are reanalysed. So every
     device searches the same number.
-
-    Args:
-        model: the networks.
-        key: random key.
-        game: the rules.
-        sequence: the batch.
-        config: config of the learner.
-        rows: how the boards are cut among the devices.
-
-    Returns:
-        The batch with the new targets.
     """
     batch = len(sequence.cells)
     renewed = config.replay.reanalysed

@@ -48,18 +48,8 @@ def play_chunk(
 ) -> tuple[ActorState, Sequence, Float[Array, "T E"], PlayStatistics]:
     """Play `chunk` moves in every environment.
 
-    Args:
-        model: plans the moves.
-        key: random key.
-        game: the rules.
-        actor: the games before the chunk.
-        config: config of the learner.
-        rows: how the environments are cut among the devices.
-        share: share of the training that is made.
-
-    Returns:
-        The games after the chunk; the moves [T, E, ...] with finished value targets; the errors of the search (its
-        value - target, in points); and statistics.
+    Returns the games after the chunk; the moves [T, E, ...] with finished value targets; the errors of the search (its
+    value - target, in points); and statistics. `share` is the share of the training that is made.
     """
     starts = make_starts(game, config.start)
 
@@ -111,18 +101,7 @@ def search_by_device(
 ) -> tuple[Root, Plan]:
     """Plan one move on each board; each device searches its own boards.
 
-    Args:
-        model: the networks.
-        game: the rules.
-        board: positions to plan from.
-        seeds: seeds of the chance rules that draw.
-        key: random key of the noise of self-play; None: no noise.
-        config: config of the learner.
-        rows: how the boards are cut among the devices.
-        share: share of the training that is made; the noise can depend on it.
-
-    Returns:
-        The evaluated roots and the plans.
+    Noise of self-play is drawn from `key`; None: no noise.
     """
     graphdef, params = nnx.split(model)
 

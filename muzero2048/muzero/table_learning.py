@@ -51,15 +51,7 @@ def learn_tables(
 ) -> Tables | None:
     """Move the value tables by their errors at the true first afterstates of the batch.
 
-    Args:
-        model: the networks before the update.
-        tables: the value tables; None: the model has none.
-        batch: samples and targets.
-        allowed: False leaves the tables as they are.
-        config: gives the learning rate.
-
-    Returns:
-        The new tables.
+    `allowed` = False leaves the tables as they are.
     """
     if tables is None or model.value_tables is None:
         return None

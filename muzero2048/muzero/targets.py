@@ -45,14 +45,6 @@ def make_batch(game: Game2048, sequence: Sequence, discount: float) -> Batch:
 
     The boards after the first one are computed by the rules from actions and spawns. Positions that belong to the next
     game become absorbing states.
-
-    Args:
-        game: the rules.
-        sequence: moves [B, K+1, ...].
-        discount: gamma.
-
-    Returns:
-        The batch, with weight 1 for every sample.
     """
     alive = jnp.cumsum(jnp.pad(sequence.done[:, :-1], ((0, 0), (1, 0))), axis=1) == 0
     board = game.from_cells(sequence.cells[:, 0].reshape(-1, game.rows, game.columns))
@@ -80,16 +72,7 @@ def make_batch(game: Game2048, sequence: Sequence, discount: float) -> Batch:
 
 
 def view_sequence(views: Symmetries, view: Int[Array, "B"], sequence: Sequence) -> Sequence:
-    """Transform each sequence into its own view of the board: cells, actions, policies and spawns.
-
-    Args:
-        views: all views of the board.
-        view: number of the view of each sequence.
-        sequence: moves [B, K+1, ...].
-
-    Returns:
-        The transformed sequences.
-    """
+    """Transform each sequence into its own view of the board: cells, actions, policies and spawns."""
     action = sequence.action.astype(jnp.int32)
     return sequence._replace(
         cells=view_cells(views, view[:, None], sequence.cells),

@@ -81,12 +81,7 @@ class Learner(NamedTuple):
 def make_learner(config: MuZeroConfig, devices: Devices | None = None) -> Learner:
     """Bind the config.
 
-    Args:
-        config: what to learn and how.
-        devices: the devices that train together; None: all devices of all processes.
-
-    Returns:
-        The learner; its programs are compiled when they are first called.
+    `devices` train together; None: all devices of all processes. Programs are compiled when they are first called.
 
     Raises:
         ValueError: if environments or batch cannot be divided evenly among the devices.

@@ -33,16 +33,7 @@ def places_in_lines(rows: int, columns: int) -> np.ndarray:
 def to_lines(
     state: Float[Array, "B N D"], action: Int[Array, "B"], board_shape: tuple[int, int]
 ) -> Float[Array, "B L L D"]:
-    """Arrange the cells in the lines along which each board's action slides, wall first; missing cells are 0.
-
-    Args:
-        state: one vector per cell.
-        action: an action for each board.
-        board_shape: H, W.
-
-    Returns:
-        The vectors of L lines of L cells.
-    """
+    """Arrange the cells in the lines along which each board's action slides, wall first; missing cells are 0."""
     size = max(board_shape)
     padded = jnp.pad(state, ((0, 0), (0, 1), (0, 0)))
     cells = jnp.asarray(move_lines(*board_shape).reshape(4, -1))[action]
@@ -53,16 +44,7 @@ def to_lines(
 def from_lines(
     lines: Float[Array, "B L L D"], action: Int[Array, "B"], board_shape: tuple[int, int]
 ) -> Float[Array, "B N D"]:
-    """Put the cells of lines back into the order of the board: the inverse of `to_lines`.
-
-    Args:
-        lines: the vectors of the cells of the lines.
-        action: the action that arranged each board's lines.
-        board_shape: H, W.
-
-    Returns:
-        One vector per cell.
-    """
+    """Put the cells of lines back into the order of the board: the inverse of `to_lines`."""
     places = jnp.asarray(places_in_lines(*board_shape))[action]
     flat = lines.reshape(len(lines), -1, lines.shape[-1])
     return jnp.take_along_axis(flat, places[..., None], axis=1)

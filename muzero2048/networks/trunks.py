@@ -26,14 +26,7 @@ from muzero2048.networks.value_codec import ScalarCodec, ValueCodec
 def make_norm(features: int, network: NetworkConfig, rngs: nnx.Rngs, dtype: Any = None) -> nnx.LayerNorm | nnx.RMSNorm:
     """Make the normalisation that `network.norm` names, over the last axis.
 
-    Args:
-        features: size of the last axis.
-        network: the config.
-        rngs: random streams of the parameters.
-        dtype: type of the arithmetic; None: that of input and parameters.
-
-    Returns:
-        The layer.
+    `dtype` is the type of the arithmetic; None: that of input and parameters.
     """
     kind = nnx.LayerNorm if network.norm == "layer" else nnx.RMSNorm
     return kind(features, dtype=dtype, rngs=rngs)
@@ -154,13 +147,7 @@ class ConvolutionalTrunk(nnx.Module):
 def make_trunk(network: NetworkConfig, board_shape: tuple[int, int], rngs: nnx.Rngs) -> nnx.Module:
     """Make the trunk that `network.trunk` names.
 
-    Args:
-        network: the config.
-        board_shape: H, W.
-        rngs: random streams of the parameters.
-
-    Returns:
-        A network from tiles [B, N] to features [B, width], or [B, H, W, width] for se_resnet.
+    It computes features [B, width] of tiles [B, N], or [B, H, W, width] for se_resnet.
     """
     if network.trunk == "tuples":
         return TupleTrunk(network, board_shape, rngs)
@@ -176,13 +163,8 @@ def value_initializers(codec: ValueCodec | ScalarCodec, value: float, outputs: i
     in units of h. Bootstrapped targets reduce this error only by a factor of gamma per move: after 10^6 moves the
     values of a latent model were still 40 times as large as the returns.
 
-    Args:
-        codec: decodes the logits.
-        value: the initial value in points; 0: the least value of the codec, which is close to 0.
-        outputs: number of values of the head.
-
-    Returns:
-        Keyword arguments of `nnx.Linear`.
+    `value` is in points; 0: the least value of the codec, which is close to 0. The last layer has `outputs` values.
+    Returns keyword arguments of `nnx.Linear`.
     """
 
     def bias(key: PRNGKeyArray, shape: tuple[int, ...], dtype: Any) -> Array:

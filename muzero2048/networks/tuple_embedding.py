@@ -51,13 +51,7 @@ def table_entries(tiles: Tiles, placements: Placements, bits: int) -> Int[Array,
     board with powers of 16. They are below 2^24 and therefore exact in float32, and the product is many times faster
     than a gather of the cells of 32 tuples.
 
-    Args:
-        tiles: boards of N cells.
-        placements: from `tuple_placements`.
-        bits: log2 of the entries of a table.
-
-    Returns:
-        Entries in the concatenation of all tables.
+    Returns entries in the concatenation of all tables, of 2^bits entries each.
     """
     levels = jnp.minimum(tiles, LEVELS - 1).astype(jnp.float32)
     entries = []
@@ -81,12 +75,8 @@ def num_tables(shapes: tuple[str, ...], board_shape: tuple[int, int]) -> int:
 def tuple_placements(shapes: tuple[str, ...], board_shape: tuple[int, int]) -> Placements:
     """Find the placements of shapes on a board.
 
-    Args:
-        shapes: names of shapes.
-        board_shape: H, W.
-
-    Returns:
-        For each shape its table numbers int[P] and cells int[P, n]; cell N stands for the missing cells of short lines.
+    Returns for each shape its table numbers int[P] and cells int[P, n]; cell N stands for the missing cells of short
+    lines.
 
     Raises:
         ValueError: no tuple of these shapes fits the board.

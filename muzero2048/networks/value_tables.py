@@ -71,15 +71,8 @@ def learn(
 ) -> tuple[Float[Array, "entries"], Coherence]:
     """Update the tables by TC on one batch.
 
-    Args:
-        weights: w.
-        coherence: E and A.
-        entries: of each sample (`ValueTables.entries`).
-        delta: errors in units of c; 0 for samples to ignore.
-        learning_rate: alpha.
-
-    Returns:
-        The new w, and the new E and A.
+    `entries` are those of each sample (`ValueTables.entries`), `delta` the errors in units of c, 0 for samples to
+    ignore.
     """
     mean = delta[:, None] / occurrences(entries)
     error = coherence.error.at[entries].add(mean)

@@ -38,13 +38,8 @@ Analyse = Callable[[Any, np.ndarray, np.ndarray], Analysis]
 def make_analyse(game: Game2048, judge: Callable[[Any], Judge], lanes: int) -> Analyse:
     """Return the function that analyses boards.
 
-    Args:
-        game: the rules.
-        judge: parameters -> the function that values moves and chooses.
-        lanes: boards processed at a time, at most; the memory of a search is proportional to it.
-
-    Returns:
-        (parameters, boards, seeds) -> analysis; it raises the errors of `check_boards`.
+    At most `lanes` boards are processed at a time; the memory of a search is proportional to it. The function raises
+    the errors of `check_boards`.
     """
 
     @jax.jit

@@ -52,13 +52,7 @@ class ExpectimaxSetting(Setting):
 def make_expectimax_player(world: SearchSetting, params: Params, config: NetworkExpectimaxConfig) -> SearchPlayer:
     """Return the player.
 
-    Args:
-        world: a tree search with the same values; its dynamics are used, in the model that `config` names.
-        params: parameters of these dynamics.
-        config: the search.
-
-    Returns:
-        The player; it keeps `params`.
+    `world` is a tree search with the same values; its dynamics are used, in the model that `config` names.
     """
     world = replace(world, search=replace(world.search, model=config.model))
     return SearchPlayer(ExpectimaxSetting(world.game, world, config), params)

@@ -40,14 +40,7 @@ class Lanes(NamedTuple):
 def open_lanes(game: Game2048, num_lanes: int, num_games: int, seed: UInt32[Array, ""]) -> Lanes:
     """Start the first games, one in each lane.
 
-    Args:
-        game: the rules.
-        num_lanes: L, at most G.
-        num_games: G.
-        seed: seed of all games.
-
-    Returns:
-        The lanes before the first move.
+    There are at most as many lanes as games.
     """
     zeros, blank = jnp.zeros((num_lanes,), jnp.int32), jnp.zeros((num_games,), jnp.int32)
     results = Results(blank, blank, blank)
@@ -56,17 +49,7 @@ def open_lanes(game: Game2048, num_lanes: int, num_games: int, seed: UInt32[Arra
 
 
 def play_lanes(game: Game2048, policy: Policy, lanes: Lanes, seed: UInt32[Array, ""]) -> Lanes:
-    """Make MOVES_A_CALL moves in every lane.
-
-    Args:
-        game: the rules.
-        policy: chooses the moves.
-        lanes: the lanes before the moves.
-        seed: seed of all games.
-
-    Returns:
-        The lanes after the moves.
-    """
+    """Make MOVES_A_CALL moves in every lane."""
     return jax.lax.fori_loop(0, MOVES_A_CALL, lambda _, lanes: _move(game, policy, lanes, seed), lanes)
 
 

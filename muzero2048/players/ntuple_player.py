@@ -54,15 +54,6 @@ def afterstate_values(
     There is one array for each of the S M entries, not one stacked array with a sum over its last axis: no stacked form
     was reliably faster on a CPU, and stacked forms take up to three times as long to compile. The time is that of cache
     misses: 3 to 4 million boards/s of 4x6 on two busy cores, about the speed of one numba thread there.
-
-    Args:
-        game: the rules.
-        patterns: the tuples of cells.
-        weights: all tables.
-        board: afterstates.
-
-    Returns:
-        V(as).
     """
     cells = _clamped_cells(game, board)
     views = symmetries(game.rows, game.columns).cell_from
@@ -93,14 +84,6 @@ def _index(cells: list[Int[Array, "*B"]], levels: int) -> Int[Array, "*B"]:
 
 def load_player(folder: Path, config: NTupleConfig, search: SearchConfig) -> SearchPlayer:
     """Load the player of an n-tuple checkpoint that plays by tree search; only the weights are read.
-
-    Args:
-        folder: folder of the checkpoint.
-        config: config of the saved learner.
-        search: search to play with.
-
-    Returns:
-        The player.
 
     Raises:
         ValueError: the weights are missing, damaged, too many, or of another board or network than the config's; or

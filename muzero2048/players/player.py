@@ -190,14 +190,7 @@ def _make_play(setting: Setting) -> Callable[[int, Params], Program]:
 def compile_play(setting: Setting, num_games: int, params: Params, num_lanes: int) -> Program:
     """Compile the play of games.
 
-    Args:
-        setting: how the player chooses.
-        num_games: number of games.
-        params: parameters of the player; only their shapes are used.
-        num_lanes: number of games that are played at a time.
-
-    Returns:
-        The program.
+    Of `params` only the shapes are used.
     """
 
     def play(lanes: Lanes, params: Params, seed: UInt32[Array, ""]) -> Lanes:

@@ -52,17 +52,6 @@ def select_puct(
     of the node. With `puct.unvisited` = zero, the normalised q of unvisited actions is 0, the least of the range,
     instead (Stochastic MuZero, appendix I, ucb_score). N counts the visits of all actions and the node's own
     evaluation.
-
-    Args:
-        q_values: Q in points; not read where unvisited.
-        visits: N(a).
-        prior_logits: of P.
-        node_value: the backed-up value of the node, in points.
-        bounds: least and greatest Q of the tree.
-        config: the search.
-
-    Returns:
-        The action.
     """
     q = jnp.where(visits > 0, q_values, node_value[..., None])
     low, high = jnp.minimum(q.min(axis=-1), node_value), jnp.maximum(q.max(axis=-1), node_value)
@@ -86,17 +75,6 @@ def select_gumbel(
     """Select an action by the interior rule of Gumbel MuZero (sec. 5).
 
     argmax_a pi'(a) - N(a) / (1 + sum_b N(b)),   pi' = softmax(logits + sigma(completed q))
-
-    Args:
-        q_values: Q in points; not read where unvisited.
-        visits: N(a).
-        prior_logits: of the policy.
-        raw_value: the model's value of the node, in points.
-        bounds: least and greatest Q of the tree.
-        config: the search.
-
-    Returns:
-        The action.
     """
     completed = complete_q(q_values, visits, prior_logits, raw_value, config)
     improved = jax.nn.softmax(prior_logits + scale_q(completed, visits, bounds, config))
@@ -116,17 +94,7 @@ def select_code(
     seed: UInt32[Array, "*B"],
     config: SearchConfig,
 ) -> Int[Array, "*B"]:
-    """Select the chance code of the next visit by the rule that `search.chance` names.
-
-    Args:
-        probabilities: of the codes.
-        visits: earlier visits of each code.
-        seed: of the node.
-        config: the search.
-
-    Returns:
-        The code.
-    """
+    """Select the chance code of the next visit by the rule that `search.chance` names."""
     return CHANCE_RULES[config.chance].select(probabilities, visits, seed)
 
 

@@ -14,16 +14,7 @@ from muzero2048.search.config import SearchConfig
 
 
 def make_dynamics(model: Model, game: Game2048, config: SearchConfig) -> Dynamics:
-    """Make the dynamics that `search.model` names.
-
-    Args:
-        model: evaluates all nodes; with `learned` it also predicts moves and chance events.
-        game: the rules.
-        config: the search.
-
-    Returns:
-        The learned dynamics, or the simulator with the model's values and policy.
-    """
+    """Make the dynamics that `search.model` names."""
     if config.model == "simulator":
         return SimulatorDynamics(game, NetworkEvaluator(model, game))
     return LearnedDynamics(model, game)
@@ -71,16 +62,7 @@ class Evaluator(Protocol):
         """Return values in points and policy logits; the caller masks illegal actions and finished games."""
 
     def afterstates(self, board: Board, action: Int[Array, "B"], afterstate: Board) -> Float[Array, "B"]:
-        """Return values of afterstates.
-
-        Args:
-            board: boards before the move.
-            action: the moves.
-            afterstate: boards after the move.
-
-        Returns:
-            V(as) in points, without the reward of the move.
-        """
+        """Return V(as) in points, without the reward of the move that leads from `board` to `afterstate`."""
 
 
 class SimulatorDynamics:

@@ -47,17 +47,7 @@ class Blocks(NamedTuple):
 
 
 def expand(dynamics: Dynamics, tree: Tree, path: Path, new: Int[Array, ""]) -> tuple[Tree, Path]:
-    """Add the child of the unvisited slot at the end of every path.
-
-    Args:
-        dynamics: evaluates the new nodes.
-        tree: the trees.
-        path: the paths to the unvisited slots.
-        new: number of the new nodes.
-
-    Returns:
-        The trees with the new nodes, and the paths that end at them.
-    """
+    """Add the child of the unvisited slot at the end of every path."""
 
     def in_blocks(tree: Tree, path: Path) -> tuple[Tree, Path]:
         blocks = sort_into_blocks(path.end % 2 == 0)
@@ -83,16 +73,8 @@ def add_nodes(
 ) -> tuple[Tree, Path]:
     """Add one new node in every row.
 
-    Args:
-        tree: the trees.
-        path: the paths to the unvisited slots.
-        new: number of the new nodes.
-        rows: row numbers in the order of evaluation; entries of B (no row) are ignored.
-        is_chance: whether the new node is a chance node, that is, follows a move.
-        evaluate: (states of the parents, slots) -> the children.
-
-    Returns:
-        The trees with the new nodes, and the paths that end at them.
+    `rows` gives the row numbers in the order of evaluation; entries of B (no row) are ignored. `evaluate` maps the
+    states of the parents and the slots to the children.
     """
     end = path.end[rows]
     parent, slot = path.nodes[end, rows], path.slots[end, rows]
@@ -140,14 +122,7 @@ def sort_into_blocks(is_move: Bool[Array, "B"]) -> Blocks:
 def evaluate_blocks(dynamics: Dynamics, blocks: Blocks, states: State, slot: Int[Array, "P"]) -> Leaf:
     """Evaluate the children block by block, with one network per row.
 
-    Args:
-        dynamics: evaluates the new nodes.
-        blocks: kinds of the rows.
-        states: states of the parents, in the order of the blocks.
-        slot: slots of the parents.
-
-    Returns:
-        The children, in the order of the blocks.
+    States of the parents and slots are in the order of the blocks, and so are the children.
     """
 
     def block(i: Int[Array, ""], leaf: Leaf) -> Leaf:
@@ -164,17 +139,7 @@ def evaluate_blocks(dynamics: Dynamics, blocks: Blocks, states: State, slot: Int
 
 
 def evaluate_both(dynamics: Dynamics, is_move: Bool[Array, "B"], states: State, slot: Int[Array, "B"]) -> Leaf:
-    """Evaluate the children with both networks on every row, and keep the one of the row's kind.
-
-    Args:
-        dynamics: evaluates the new nodes.
-        is_move: whether the child follows a move.
-        states: states of the parents.
-        slot: slots of the parents.
-
-    Returns:
-        The children.
-    """
+    """Evaluate the children with both networks on every row, and keep the one of the row's kind."""
 
     def choose(x: Array, y: Array) -> Array:
         return jnp.where(is_move.reshape(-1, *[1] * (x.ndim - 1)), x, y)
@@ -183,31 +148,13 @@ def evaluate_both(dynamics: Dynamics, is_move: Bool[Array, "B"], states: State, 
 
 
 def after_move(dynamics: Dynamics, states: State, slot: Int[Array, "P"]) -> Leaf:
-    """Compute the afterstates of moves.
-
-    Args:
-        dynamics: evaluates the new nodes.
-        states: states before the moves.
-        slot: the actions.
-
-    Returns:
-        The children; their prior is the probabilities of the chance codes.
-    """
+    """Compute the afterstates of moves; their prior is the probabilities of the chance codes."""
     found = dynamics.move(states, jnp.minimum(slot, NUM_ACTIONS - 1))
     return Leaf(found.state, found.value, found.reward, _pad(found.probabilities, _slots(dynamics)))
 
 
 def after_chance(dynamics: Dynamics, states: State, slot: Int[Array, "P"]) -> Leaf:
-    """Compute the states after chance events.
-
-    Args:
-        dynamics: evaluates the new nodes.
-        states: afterstates.
-        slot: the chance codes.
-
-    Returns:
-        The children; their prior is the policy logits.
-    """
+    """Compute the states after chance events; their prior is the policy logits."""
     found = dynamics.spawn(states, jnp.minimum(slot, dynamics.codes - 1))
     return Leaf(found.state, found.value, jnp.zeros_like(found.value), _pad(found.policy_logits, _slots(dynamics)))
 

@@ -29,15 +29,7 @@ def search_plies(
 ) -> Float[Array, "B A"]:
     """Search states.
 
-    Args:
-        dynamics: what the search plans in.
-        considered: the moves of a state below the root that its maximum is over.
-        state: the states at the root.
-        plies: d.
-        discount: gamma.
-
-    Returns:
-        Q of all four moves, in points.
+    Returns Q of all four moves, in points. `considered` gives the moves of a state below the root.
     """
     after = move_all(dynamics, state)
     value = after.value if plies == 1 else _expectation(dynamics, considered, after, plies - 1, discount)

@@ -46,18 +46,7 @@ class Extra(NamedTuple):
 def search_with_mctx(
     dynamics: Dynamics, root: Root, rule: RootRule, config: SearchConfig, discount: float
 ) -> Statistics:
-    """Run `config.simulations` simulations, each of which expands one node.
-
-    Args:
-        dynamics: what the search plans in.
-        root: positions to plan from.
-        rule: selects the actions of the root.
-        config: the search.
-        discount: gamma.
-
-    Returns:
-        Statistics of the root's actions; the bounds of the tree are not computed.
-    """
+    """Run `config.simulations` simulations, each of which expands one node."""
     batch = len(root.value)
     blank = jnp.full((batch, dynamics.codes), ILLEGAL)
     tree = mctx.search(

@@ -36,13 +36,7 @@ def read_outlook(tree: Tree, action: Int[Array, "B"], codes: int) -> Outlook:
     The line follows the most visited chance code and the most visited action, until an action was not visited or the
     game is over.
 
-    Args:
-        tree: the trees after all simulations.
-        action: the chosen actions.
-        codes: C, the number of chance codes.
-
-    Returns:
-        The outlook. An action that was not visited has no outcomes: probabilities and visits 0.
+    An action that was not visited has no outcomes: probabilities and visits 0.
     """
     rows = row_numbers(action)
     chance = tree.children[0, rows, action].astype(jnp.int32)

@@ -34,17 +34,7 @@ def make_root(
 ) -> Root:
     """Evaluate the boards, mask illegal actions and add the noise of self-play.
 
-    Args:
-        dynamics: what the search plans in.
-        game: the rules.
-        board: boards to plan from.
-        seeds: of the chance rules that draw.
-        key: key of the noise; None: no noise.
-        config: the search.
-        share: share of the training that is made; the noise can depend on it.
-
-    Returns:
-        The roots.
+    Noise is drawn from `key`; None: no noise. It can depend on `share`, the share of the training that is made.
     """
     found = dynamics.root(board)
     legal = game.legal_actions(board)
@@ -54,51 +44,19 @@ def make_root(
 
 
 def plan(dynamics: Dynamics, root: Root, config: SearchConfig, discount: float) -> Plan:
-    """Search from the root with the rule that `search.root` names.
-
-    Args:
-        dynamics: what the search plans in.
-        root: positions to plan from.
-        config: the search.
-        discount: gamma.
-
-    Returns:
-        Move, policy target, Q-values and value of each position.
-    """
+    """Search from the root with the rule that `search.root` names."""
     return plan_by_rule(dynamics, root, ROOT_RULES[config.root], config, discount)
 
 
 def plan_by_rule(dynamics: Dynamics, root: Root, rule: RootRule, config: SearchConfig, discount: float) -> Plan:
-    """Search from the root with any rule at the root.
-
-    Args:
-        dynamics: what the search plans in.
-        root: positions to plan from.
-        rule: the rule at the root.
-        config: the search; its field `root` is not read.
-        discount: gamma.
-
-    Returns:
-        Move, policy target, Q-values and value of each position.
-    """
+    """Search from the root with any rule at the root."""
     return plan_with_tree(dynamics, root, rule, config, discount)[0]
 
 
 def plan_with_tree(
     dynamics: Dynamics, root: Root, rule: RootRule, config: SearchConfig, discount: float
 ) -> tuple[Plan, Tree | None]:
-    """Search as `plan_by_rule` does, and return the tree too.
-
-    Args:
-        dynamics: what the search plans in.
-        root: positions to plan from.
-        rule: the rule at the root.
-        config: the search; its field `root` is not read.
-        discount: gamma.
-
-    Returns:
-        The plan and the tree; None if the search is one batch, or mctx keeps the tree.
-    """
+    """Search as `plan_by_rule` does, and return the tree too."""
     if rule.is_one_batch(config):
         return plan_one_step(dynamics, root, rule, config, discount), None
     if config.engine == "mctx":
@@ -108,18 +66,7 @@ def plan_with_tree(
 
 
 def plan_one_step(dynamics: Dynamics, root: Root, rule: RootRule, config: SearchConfig, discount: float) -> Plan:
-    """Search to depth 1: evaluate the afterstates of the n actions of largest g + logits in one batch.
-
-    Args:
-        dynamics: what the search plans in.
-        root: positions to plan from.
-        rule: reads out move and policy target.
-        config: the search, with n simulations.
-        discount: gamma.
-
-    Returns:
-        The same as `plan`.
-    """
+    """Search to depth 1: evaluate the afterstates of the n actions of largest g + logits in one batch."""
     count = min(config.simulations, NUM_ACTIONS)
     scores = jnp.where(root.legal, root.gumbel + root.policy_logits, -jnp.inf)
     order = jnp.argsort(-scores, axis=-1)
@@ -144,15 +91,6 @@ def move_all(dynamics: Dynamics, state: State) -> Afterstate:
 
 
 def move_each(dynamics: Dynamics, state: State, actions: Int[Array, "B n"]) -> Afterstate:
-    """Compute the afterstates of n actions for each state.
-
-    Args:
-        dynamics: what the search plans in.
-        state: B states.
-        actions: n actions for each of them.
-
-    Returns:
-        B * n afterstates, those of a state next to each other.
-    """
+    """Compute the afterstates of n actions for each state."""
     states = jax.tree.map(lambda x: jnp.repeat(x, actions.shape[1], axis=0), state)
     return dynamics.move(states, actions.ravel())

@@ -15,14 +15,7 @@ from muzero2048.search.tree import UNVISITED, Tree, expected_value
 def read_out(root: Root, found: Statistics, rule: RootRule, config: SearchConfig) -> Plan:
     """Compute the plan from the statistics of the root.
 
-    Args:
-        root: the positions.
-        found: statistics of the root's actions.
-        rule: chooses the move and the policy target.
-        config: the search.
-
-    Returns:
-        The plan, with completed Q-values; its value is the best visited Q, 0 if the game is over.
+    Its Q-values are completed; its value is the best visited Q, 0 if the game is over.
     """
     action, target = rule.read_out(root, found, config)
     completed = complete_q(found.q_values, found.visits, root.policy_logits, root.value, config)
@@ -40,13 +33,7 @@ def bootstrap_value(root: Root, found: Plan, rule: str) -> Float[Array, "B"]:
     visit_mean:       sum_a N(a) Q(a) / sum_a N(a)
     network:          V(s), without the search
 
-    Args:
-        root: the positions.
-        found: the plan of the search from them.
-        rule: one of the names above.
-
-    Returns:
-        The value in points; 0 if the game is over.
+    The value is in points; 0 if the game is over.
     """
     visits = jnp.maximum(found.visits.sum(axis=-1), 1)
     value = {
@@ -60,16 +47,7 @@ def bootstrap_value(root: Root, found: Plan, rule: str) -> Float[Array, "B"]:
 
 
 def root_statistics(tree: Tree, config: SearchConfig, discount: float) -> Statistics:
-    """Collect the statistics of the root's actions.
-
-    Args:
-        tree: the tree after all simulations.
-        config: the search; `read_out` selects how Q is computed.
-        discount: gamma.
-
-    Returns:
-        Q, visits and bounds.
-    """
+    """Collect the statistics of the root's actions."""
     found = tree.root_statistics()
     if config.read_out == "expectimax":
         # If the game is over at the root, its actions are visited but have no children: their q, 0, is kept.

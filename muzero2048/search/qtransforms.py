@@ -21,16 +21,6 @@ def complete_q(
     mixed:  v_mix = (v + N / sum_visited pi * sum_visited pi q) / (1 + N), with N the number of visits of all actions
             (Gumbel MuZero, eq. 33, appendix D)
     value:  v (Guei 2023, sec. 4.4.3)
-
-    Args:
-        q_values: Q in points; not read where unvisited.
-        visits: visits of each action.
-        prior_logits: of pi.
-        value: v, the model's value of the node.
-        config: the search; `gumbel.completion` is the rule.
-
-    Returns:
-        The completed Q-values.
     """
     visited = visits > 0
     if config.gumbel.completion == "value":
@@ -50,17 +40,7 @@ def complete_q(
 def scale_q(
     completed: Float[Array, "*B A"], visits: Int[Array, "*B A"], bounds: Bounds, config: SearchConfig
 ) -> Float[Array, "*B A"]:
-    """Compute sigma(q) = (c_visit + max_b N(b)) c_scale q of the normalised Q-values (Gumbel MuZero, eq. 8).
-
-    Args:
-        completed: completed Q-values in points.
-        visits: visits of each action.
-        bounds: least and greatest Q of the tree.
-        config: the search.
-
-    Returns:
-        sigma, in the unit of logits.
-    """
+    """Compute sigma(q) = (c_visit + max_b N(b)) c_scale q of the normalised Q-values (Gumbel MuZero, eq. 8)."""
     low, high = completed.min(axis=-1), completed.max(axis=-1)
     return (
         (config.gumbel.c_visit + visits.max(axis=-1, keepdims=True))
@@ -84,15 +64,7 @@ def normalize(
 
     A range below `range_floor` points is replaced by `range_floor`.
 
-    Args:
-        q: Q in points.
-        low: least Q of the node.
-        high: greatest Q of the node.
-        bounds: least and greatest Q of the tree.
-        config: the search.
-
-    Returns:
-        The normalised Q.
+    `low` and `high` are the least and the greatest Q of the node.
     """
     if config.normalization == "fixed":
         span = jnp.full_like(low, config.value_scale)
@@ -106,13 +78,7 @@ def normalize(
 def widen(bounds: Bounds, q: Float[Array, "*B"], seen: Bool[Array, "*B"]) -> Bounds:
     """Extend the bounds to further Q-values.
 
-    Args:
-        bounds: least and greatest Q so far.
-        q: a new Q for each row.
-        seen: rows in which the new Q counts.
-
-    Returns:
-        The new bounds.
+    Rows that are not `seen` keep their bounds.
     """
     low, high = bounds[..., 0], bounds[..., 1]
     return jnp.stack([jnp.where(seen, jnp.minimum(low, q), low), jnp.where(seen, jnp.maximum(high, q), high)], axis=-1)

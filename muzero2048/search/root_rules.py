@@ -74,17 +74,7 @@ def _select_gumbel_root(
 
 
 def best_of_considered(root: Root, found: Statistics, visits: Int[Array, "B"], config: SearchConfig) -> Int[Array, "B"]:
-    """Select argmax g + logits + sigma(completed q) among the legal actions with a given visit count.
-
-    Args:
-        root: the positions, with the Gumbel noise g.
-        found: statistics of the root.
-        visits: the visit count of the actions to choose from.
-        config: the search.
-
-    Returns:
-        An action for each board (Gumbel MuZero, sec. 3).
-    """
+    """Select argmax g + logits + sigma(completed q) among the legal actions with `visits` (Gumbel MuZero, sec. 3)."""
     completed = complete_q(found.q_values, found.visits, root.policy_logits, root.value, config)
     sigma = scale_q(completed, found.visits, found.bounds, config)
     considered = root.legal & (found.visits == visits[:, None])
@@ -161,13 +151,7 @@ def visit_temperature(share: Share, config: SearchConfig) -> Float[Array, ""]:
 def add_dirichlet_noise(key: PRNGKeyArray, logits: Float[Array, "B A"], config: SearchConfig) -> Float[Array, "B A"]:
     """Mix Dirichlet noise into a policy (AlphaZero, 2018, methods).
 
-    Args:
-        key: key of the noise.
-        logits: of the policy P; ILLEGAL on illegal actions.
-        config: fraction f and alpha.
-
-    Returns:
-        log((1 - f) P + f eta) with eta ~ Dirichlet(alpha) over the legal actions, ILLEGAL on the others.
+    log((1 - f) P + f eta),   eta ~ Dirichlet(alpha) over the legal actions,   ILLEGAL on the others
     """
     allowed = possible(logits)
     # Normalised gamma variates are Dirichlet distributed; their logarithms do not underflow at small alpha.

@@ -49,16 +49,7 @@ class Path(NamedTuple):
 
 
 def plant(root: Root, simulations: int, codes: int) -> Tree:
-    """Make a tree that contains the root only, with room for one node per simulation.
-
-    Args:
-        root: the evaluated roots.
-        simulations: N.
-        codes: C, the number of chance codes.
-
-    Returns:
-        The tree.
-    """
+    """Make a tree that contains the root only, with room for one node per simulation."""
     batch, nodes, slots = len(root.value), simulations + 1, max(NUM_ACTIONS, codes)
     # Half the bytes where they suffice: on a CPU the loop is bound by the cache.
     count = jnp.int16 if simulations < 2**15 else jnp.int32
@@ -101,14 +92,7 @@ def expected_value(
     An outcome that was not visited counts with V(as). If it were left out, the outcomes visited first would count for
     all, and an afterstate would be worth what its luckiest or unluckiest spawn is.
 
-    Args:
-        values: of all nodes.
-        children: of the chance node.
-        probabilities: of its codes.
-        own_value: V(as).
-
-    Returns:
-        The value of the chance node; V(as) where no outcome was visited.
+    Where no outcome was visited, this is V(as).
     """
     seen = children != UNVISITED
     mass = jnp.where(seen, probabilities, 0.0)

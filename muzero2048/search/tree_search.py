@@ -34,18 +34,7 @@ class Walk(NamedTuple):
 
 
 def grow_tree(dynamics: Dynamics, root: Root, rule: RootRule, config: SearchConfig, discount: float) -> Tree:
-    """Run all simulations.
-
-    Args:
-        dynamics: what the search plans in.
-        root: positions to plan from.
-        rule: selects the actions of the root.
-        config: the search.
-        discount: gamma.
-
-    Returns:
-        The trees.
-    """
+    """Run all simulations."""
 
     def simulation(i: Int[Array, ""], tree: Tree) -> Tree:
         path = simulate(tree, root, rule, i, config)
@@ -56,18 +45,7 @@ def grow_tree(dynamics: Dynamics, root: Root, rule: RootRule, config: SearchConf
 
 
 def simulate(tree: Tree, root: Root, rule: RootRule, simulation: Int[Array, ""], config: SearchConfig) -> Path:
-    """Follow the rules until every board has reached an unvisited slot.
-
-    Args:
-        tree: the trees so far.
-        root: the positions at their roots.
-        rule: selects the actions of the root.
-        simulation: number of the simulation.
-        config: the search.
-
-    Returns:
-        The paths to the unvisited slots.
-    """
+    """Follow the rules until every board has reached an unvisited slot."""
     nodes, batch = tree.values.shape
     blank, zeros = jnp.zeros((nodes + 1, batch), jnp.int32), jnp.zeros((batch,), jnp.int32)
 
@@ -111,15 +89,6 @@ def back_up(tree: Tree, path: Path, config: SearchConfig, discount: float) -> Tr
     The value of a node is the mean of its own evaluation and of the values of its visits. With a chance rule that backs
     up the expectation (`weighted`), the value of a chance node is the expectation over the outcomes, and this value is
     passed on to its parent (`expected_value`).
-
-    Args:
-        tree: the trees with the new nodes.
-        path: the paths that end at the new nodes.
-        config: the search.
-        discount: gamma.
-
-    Returns:
-        The updated trees.
     """
 
     def ply(carry: tuple[Int[Array, ""], Float[Array, "B"], Tree]) -> tuple[Int[Array, ""], Float[Array, "B"], Tree]:

@@ -31,15 +31,7 @@ def plan_views(
     policy = mean over the views;  Q(a) = mean over the views that visited a;  visits and value = sum and mean
     action = argmax of the policy over the actions that some view visited
 
-    Args:
-        game: the rules.
-        count: number of views; more than there are counts as all.
-        search: (boards, seeds) -> plans without noise.
-        board: the boards.
-        seeds: of the chance rules that draw; each view gets another one.
-
-    Returns:
-        One plan for each board.
+    More views than there are count as all. `search` plans without noise; each view gets a seed of its own.
     """
     views = _number(game, count)
     several = jnp.tile(jnp.arange(views), len(seeds))

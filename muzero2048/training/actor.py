@@ -43,14 +43,6 @@ def init_actor(game: Game2048, key: PRNGKeyArray, config: TrainingConfig) -> Act
     """Start a game in every environment.
 
     The rule of starts is applied as if a game of one move had just ended in each environment.
-
-    Args:
-        game: the rules.
-        key: random key.
-        config: gives the number of environments and the rule of starts.
-
-    Returns:
-        The state before the first move.
     """
     num_envs = config.num_envs
     starts = make_starts(game, config.start)
@@ -81,17 +73,8 @@ def step_actor(
 ) -> tuple[ActorState, Transition, Outcome]:
     """Make one move in every environment and replace finished games.
 
-    Args:
-        game: the rules.
-        starts: the rule that chooses where new games begin.
-        bits: `draws(starts)` random draws for each environment.
-        actor: the games before the move.
-        action: the moves.
-        value: V of the positions before the moves; calibration.py compares it with the returns.
-        discount: gamma.
-
-    Returns:
-        The games after the move; the transitions; and the outcome, in which finished games are still present.
+    Finished games are still present in the outcome. `value` is V of the positions before the moves; calibration.py
+    compares it with the returns.
     """
     board, transition = game.step_from_bits(bits[:STEP_DRAWS], actor.board, action)
     score, moves = actor.score + transition.reward, actor.moves + 1

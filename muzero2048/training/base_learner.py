@@ -22,13 +22,7 @@ def state_memory(config: TrainingConfig, state: Any, devices: int = 1) -> dict[s
 
     The temporary memory of the compiled programs is not included.
 
-    Args:
-        config: config of the learner.
-        state: the training state, or its shapes.
-        devices: number of devices among which games and replay are divided.
-
-    Returns:
-        Bytes by part; a key describes its part.
+    Games and replay are divided among the devices. A key of the result describes its part.
     """
     parts = {
         name: sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(part)) for name, part in state._asdict().items()
@@ -81,14 +75,9 @@ class DeviceLearner:
         The first call makes one round. Each further call makes at most twice the rounds of the call before it. Several
         processes must make the same calls although their clocks differ, so they make all rounds in one call.
 
-        Args:
-            rounds: number of rounds to make.
-            call: (state, report, number of rounds) -> state and report after these rounds.
-            report: the report of no rounds.
-            tick: called between two calls with the number of rounds made; True ends the rounds.
-
-        Returns:
-            The number of rounds made, and their report.
+        `call` maps state, report and a number of rounds to state and report after these rounds; `tick` is called
+        between two calls with the number of rounds made, and True ends the rounds. Returns the number of rounds made,
+        and their report.
         """
         made = 0
         while made < rounds:

@@ -55,16 +55,7 @@ def follow(
 ) -> Mark:
     """Update the marks by one more move of each game.
 
-    Args:
-        mark: the marks before the move.
-        bits: one random draw for each game.
-        number: t, the number of the move in its game, counted from 1.
-        value: V of the position before the move.
-        reward: reward of the move, in points.
-        discount: gamma.
-
-    Returns:
-        The marks after the move.
+    `number` is t, the number of the move in its game, counted from 1; `value` is V of the position before the move.
     """
     moves_here = bits <= LAST_WORD // number.astype(jnp.uint32)  # probability 1 / t, exact to t / 2^32
     weight = jnp.where(moves_here, 1.0, mark.weight)

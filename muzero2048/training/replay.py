@@ -109,14 +109,7 @@ def init(sizes: ReplaySizes, example: Chunk) -> ReplayState:
 def add(sizes: ReplaySizes, state: ReplayState, moves: Chunk, error: Float[Array, "T E"]) -> ReplayState:
     """Write a chunk over the oldest columns.
 
-    Args:
-        sizes: sizes of the buffer.
-        state: the buffer before the chunk.
-        moves: the chunk.
-        error: error of the value of each move, in points; not read where sampling is uniform.
-
-    Returns:
-        The buffer with the chunk.
+    `error` is that of the value of each move, in points; it is not read where sampling is uniform.
     """
 
     def write(stored: Array, new: Array) -> Array:
@@ -133,13 +126,7 @@ def add(sizes: ReplaySizes, state: ReplayState, moves: Chunk, error: Float[Array
 def sample(sizes: ReplaySizes, key: PRNGKeyArray, state: ReplayState) -> Sample:
     """Draw a batch of sequences.
 
-    Args:
-        sizes: sizes of the buffer.
-        key: random key.
-        state: the buffer; at least `sequence` columns are filled.
-
-    Returns:
-        The batch, in the order of the strata.
+    At least `sequence` columns are filled. The batch is in the order of the strata.
     """
     choose = _choose_uniformly if state.priority is None else _choose_by_priority
     start, row, weight = choose(sizes, key, state)
@@ -158,14 +145,7 @@ def sample(sizes: ReplaySizes, key: PRNGKeyArray, state: ReplayState) -> Sample:
 def prioritize(sizes: ReplaySizes, state: ReplayState, place: Place, error: Float[Array, "B"]) -> ReplayState:
     """Replace the priorities of sampled moves; without effect where sampling is uniform.
 
-    Args:
-        sizes: sizes of the buffer.
-        state: the buffer before the change.
-        place: where the sequences of the batch begin.
-        error: new errors of their first moves, in points.
-
-    Returns:
-        The buffer with the new priorities.
+    `error` is the new error of the first move of each sampled sequence, in points.
     """
     if state.priority is None:
         return state
@@ -213,14 +193,9 @@ def draw_by_priority(
 ) -> tuple[Int[Array, "n"], Int[Array, "n"], Float[Array, "n"]]:
     """Draw moves of one stratum in proportion to their priorities: first the column, then the row.
 
-    Args:
-        uniform: random numbers in [0, 1): the first row draws columns, the second rows.
-        priority: p^alpha.
-        oldest: the oldest column.
-        starts: number of columns, from the oldest on, that may be drawn.
-
-    Returns:
-        Columns, counted from the oldest; rows; and N P, the priorities in units of their mean.
+    The first row of `uniform`, in [0, 1), draws columns, the second rows; only the first `starts` columns from the
+    oldest on may be drawn. Returns columns, counted from the oldest; rows; and N P, the priorities in units of their
+    mean.
     """
     rows, capacity = priority.shape
     order = jnp.arange(capacity)

@@ -25,16 +25,8 @@ def lambda_returns(
     lambda = 1 gives the n-step return; lambda = 0 or n = 1 gives the one-step target (Sutton & Barto 2018, sec. 12.3).
     At the end of the chunk, V of the last state replaces G.
 
-    Args:
-        reward: rewards of the moves, in points.
-        done: moves that ended a game.
-        value: values of the T states before the moves and of the state after the last move.
-        discount: gamma.
-        td_lambda: lambda, one number or one for each move.
-        td_steps: n.
-
-    Returns:
-        G_t^(n) of every move.
+    `value` holds V of the T states before the moves and of the state after the last one; lambda may be one number or
+    one for each move.
     """
     continuation = discount * (1.0 - done.astype(jnp.float32))
     one_step = reward + continuation * (1.0 - td_lambda) * value[1:]

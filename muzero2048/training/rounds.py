@@ -25,15 +25,7 @@ def run_rounds(
 ) -> tuple[State, Report]:
     """Make `count` rounds.
 
-    Args:
-        one_round: state -> next state and the report of the round.
-        add: adds two reports.
-        state: the state before the rounds.
-        report: sum of the reports of earlier rounds.
-        count: number of rounds.
-
-    Returns:
-        The state after the rounds, and `report` with their reports added.
+    `report` is the sum of the reports of earlier rounds; theirs are added to it.
     """
 
     def body(_: Array, carry: tuple[State, Report]) -> tuple[State, Report]:

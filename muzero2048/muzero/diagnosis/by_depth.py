@@ -28,15 +28,8 @@ def errors_of_checkpoint(
 ) -> dict[str, np.ndarray]:
     """Measure the model of a checkpoint on boards of its own play.
 
-    Args:
-        folder: of the checkpoint.
-        config: of the saved learner; its search plays the games.
-        boards: number of boards.
-        depth: the last depth.
-        seed: of the games and of the spawns of the unroll.
-
-    Returns:
-        For each name of launch/train/depth_numbers.py the numbers at depths 0 ... `depth`.
+    Returns for each name of launch/train/depth_numbers.py the numbers at depths 0 ... `depth`. The search of `config`
+    plays the games; `seed` is that of the games and of the spawns of the unroll.
 
     Raises:
         ValueError: the parameters are damaged or belong to another network.
@@ -54,14 +47,7 @@ def played_boards(setting: SearchSetting, params: Params, boards: int, seed: int
 
     The games are played until as many have ended as are played at a time.
 
-    Args:
-        setting: how the player chooses.
-        params: parameters of the player.
-        boards: number of boards.
-        seed: of the games.
-
-    Returns:
-        The boards; on each a move is legal.
+    The games are played until as many have ended as are played at a time. On each board a move is legal.
     """
     lanes = min(LANES, boards)
     program = compile_play(setting, lanes, params, lanes)
@@ -79,14 +65,7 @@ def errors_in_training(
 ) -> dict[str, float]:
     """Measure the model on boards from the whole replay buffer.
 
-    Args:
-        config: of the learner.
-        graphdef: structure of the model.
-        params: parameters of the model.
-        replay: the buffer.
-
-    Returns:
-        Metrics depth<k>/<name> at the depths REPORTED.
+    Returns the metrics depth<k>/<name> at the depths REPORTED.
     """
     game = Game2048(config.rows, config.columns)
     cells = buffer_boards(replay, REPORTED_BOARDS)[0][:REPORTED_BOARDS]

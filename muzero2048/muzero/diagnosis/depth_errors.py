@@ -47,17 +47,8 @@ def depth_errors(
 ) -> Errors:
     """Measure the model at depths 0 ... `depth`.
 
-    Args:
-        model: the networks.
-        game: the rules.
-        discount: gamma.
-        board: B boards with legal moves.
-        key: random key of the spawns.
-        depth: the last depth.
-        spawn_boards: number of boards whose afterstates are tried with all their spawns: chance and spawn_*.
-
-    Returns:
-        The numbers of launch/train/depth_numbers.py.
+    The boards have legal moves. The afterstates of the first `spawn_boards` boards are tried with all their spawns
+    (chance and spawn_*). Returns the numbers of launch/train/depth_numbers.py.
     """
     start = Unrolled(model.representation(game.flat_cells(board)), board, ~game.is_over(board))
 
@@ -163,20 +154,7 @@ def code_of(
     following: Board,
     spawn_code: Int[Array, "B"],
 ) -> Float[Array, "B C"]:
-    """Return the one-hot chance code of transitions: that of the encoder, or the true spawn of oracle codes.
-
-    Args:
-        model: the networks.
-        game: the rules.
-        board: boards before the moves.
-        action: the moves.
-        afterstate: boards after the moves.
-        following: boards after the spawns.
-        spawn_code: the spawns.
-
-    Returns:
-        The codes.
-    """
+    """Return the one-hot chance code of transitions: that of the encoder, or the true spawn of oracle codes."""
     if model.oracle:
         return jax.nn.one_hot(spawn_code, model.codes)
     cells, after_cells, next_cells = (game.flat_cells(words) for words in (board, afterstate, following))

@@ -46,16 +46,9 @@ def diagnose(
 ) -> dict[str, Mean]:
     """Compute metrics of the model over the legal moves of boards.
 
-    Args:
-        model: the networks.
-        game: the rules.
-        config: config of the learner.
-        cells: the boards.
-        played: the action that was played on each board.
-
-    Returns:
-        `model/reward_error_all` and `swap/*` of every model, `model/afterstate_accuracy_*` of a grounded model,
-        `model/chance_distance` of a model with oracle codes. launch/train/metrics.py explains the names.
+    Returns `model/reward_error_all` and `swap/*` of every model, `model/afterstate_accuracy_*` of a grounded model, and
+    `model/chance_distance` of a model with oracle codes (launch/train/metrics.py explains the names). `played` is the
+    action that was played on each board.
     """
     board = game.from_cells(cells.reshape(-1, game.rows, game.columns))
     legal = game.legal_actions(board)
@@ -92,14 +85,7 @@ def measure(
 ) -> dict[str, float]:
     """Run `diagnose` on boards from the whole buffer.
 
-    Args:
-        config: config of the learner.
-        graphdef: structure of the model.
-        params: parameters of the model, with its value tables.
-        replay: the buffer.
-
-    Returns:
-        The metrics as numbers, without those whose mean has no term.
+    Returns the metrics as numbers, without those whose mean has no term.
     """
     means = jax.device_get(_measure(config, graphdef, params, replay))
     return {name: float(mean.total / mean.counted) for name, mean in means.items() if mean.counted}
