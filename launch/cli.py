@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from launch.commands import (
@@ -33,34 +33,26 @@ from launch.errors import LaunchError, UserError
 from launch.train.signals import INTERRUPTED
 
 COMMANDS = (
-    train,
-    submit,
-    follow,
-    config,
-    evaluate,
-    moves,
-    serve,
-    play,
-    replay,
-    diagnose,
-    compare,
-    reproduce,
-    tables,
-    leaderboard,
-    bench,
-    network,
-    solve,
-    judge,
-    wandb,
-)  # as --help lists them
+    train, submit, follow, config, evaluate, moves, serve, play, replay, diagnose, compare, reproduce, tables,
+    leaderboard, bench, network, solve, judge, wandb,
+)  # fmt: skip  # as --help lists them
 CLOSED_PIPE = 141  # exit code of a command whose output nobody reads, as in shells
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code: 0 done, 2 the user's mistake, 75 stopped after saving."""
-    try:
+
+    def run() -> int:
         arguments = parse(argv)
-        return arguments.run(arguments)
+        return arguments.run(arguments) or 0
+
+    return exit_code_of(run)
+
+
+def exit_code_of(run: Callable[[], int]) -> int:
+    """Return the exit code of a command; an error becomes one line on stderr."""
+    try:
+        return run()
     except LaunchError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -79,20 +71,15 @@ def make_parser() -> Parser:
     parser = Parser(prog="muzero2048", description="MuZero and n-tuple networks learn 2048.")
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and stop")
     parser.set_defaults(overrides=None)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
     for command in COMMANDS:
-        command.add(commands)
+        command.add(parser)
     return parser
 
 
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """Read the words of one command; UserError if it cannot be.
+    """Read the words after `muzero2048`, or those of the process; UserError if they are no command.
 
-    Args:
-        argv: the words after `muzero2048`; None: those of the process.
-
-    Returns:
-        The arguments: `run` is the function of the command, `overrides` its key=value words.
+    Of the returned arguments, `run` is the function of the command and `overrides` its key=value words.
     """
     parser = make_parser()
     completion.complete(parser)

@@ -1,10 +1,12 @@
 """Checks the command lines of the pages: the real parser reads each, and each config with its overrides is loaded.
 
 Checked are the lines of code blocks that call muzero2048, and inline code that begins with it. `python -m launch` is
-the same command. Inline code may leave out the arguments of a command. The targets of `make` must be in the Makefile.
+the same command; the scripts `python -m benchmarks.NAME` read their own lines. Inline code may leave out the arguments
+of a command. The targets of `make` must be in the Makefile.
 """
 
 import functools
+import importlib
 import re
 import shlex
 from collections.abc import Iterator
@@ -19,7 +21,7 @@ from ntuple.core.settings import keys_of
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
 _LANGUAGES = ("", "sh", "bash", "console")
-_PROGRAM = r"(?:\S*/)?(muzero2048|python3? -m launch|make)"
+_PROGRAM = r"(?:\S*/)?(muzero2048|python3? -m (?:launch|benchmarks\.\w+)|make)"
 _COMMAND = re.compile(rf"(?:^|[\s(]){_PROGRAM} ((?:[a-z]|--version).*)")
 _INLINE = re.compile(rf"`{_PROGRAM}\s+([a-zA-Z-][^`]*)`")
 _TARGET = re.compile(r"^([a-z][\w-]*):(?!=)", re.M)
@@ -37,7 +39,7 @@ class Line(NamedTuple):
     number: int  # of the line in the page
     words: tuple[str, ...]  # after the name of the program
     is_inline: bool = False
-    program: str = "muzero2048"  # or make
+    program: str = "muzero2048"  # or make, or benchmarks.NAME
 
 
 def lines_of(page: str, text: str) -> Iterator[Line]:
@@ -64,7 +66,8 @@ def lines_of(page: str, text: str) -> Iterator[Line]:
 
 
 def _program(name: str) -> str:
-    return "make" if name == "make" else "muzero2048"
+    word = name.split()[-1]
+    return "muzero2048" if word == "launch" else word
 
 
 def _words(command: str) -> Iterator[str]:
@@ -83,6 +86,8 @@ def mistake_of(line: Line) -> str:
     if line.program == "make":
         unknown = [word for word in line.words if "=" not in word and word[0] != "-" and word not in _targets()]
         return f"the Makefile has no target {' '.join(unknown)}" if unknown else ""
+    if line.program.startswith("benchmarks."):
+        return _mistake_of_script(line)
     try:
         arguments = parse(line.words)
         if line.words[0] in _LOADS_CONFIG and (ROOT / line.words[1]).is_file():
@@ -90,6 +95,17 @@ def mistake_of(line: Line) -> str:
         _check_search_keys(arguments.overrides)
     except UserError as error:
         return "" if line.is_inline and _REQUIRED in str(error) else str(error)
+    return ""
+
+
+def _mistake_of_script(line: Line) -> str:
+    try:
+        script = importlib.import_module(line.program)
+        arguments = script.parse(line.words)
+    except (ImportError, UserError) as error:
+        return str(error)
+    if (config := getattr(arguments, "config", None)) and (ROOT / config).is_file():
+        load_experiment(ROOT / config, arguments.overrides)
     return ""
 
 

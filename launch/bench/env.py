@@ -18,7 +18,7 @@ class Environment(NamedTuple):
     steps_a_call: int = 1  # moves of each environment in one call of `step`
 
 
-def bench_env(batches: tuple[int, ...] = (64, 1024, 16384)) -> list[Row]:
+def bench(batches: tuple[int, ...] = (64, 1024, 16384)) -> list[Row]:
     """Measure steps per second of the JAX environment, pgx and jumanji.
 
     Raises:

@@ -19,7 +19,7 @@ GAMES = {2: 30, 3: 2}  # games of a repeat, by plies; a repeat takes about a sec
 SEED = 1
 
 
-def bench_expectimax(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) -> list[Row]:
+def bench(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) -> list[Row]:
     """Measure moves per second of each network and depth, best of five, interleaved with the peer.
 
     Raises:

@@ -55,7 +55,7 @@ class Speed(NamedTuple):
     seconds: Mapping[str, float]
 
 
-def bench_learner(file: Path | None, overrides: Sequence[str]) -> list[Row]:
+def bench(file: Path | None, overrides: Sequence[str]) -> list[Row]:
     """Measure one config, or four configs; a CPU does not run the two large ones.
 
     Raises:

@@ -32,7 +32,7 @@ SEARCHES = {
 }
 
 
-def bench_mcts(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) -> list[Row]:
+def bench(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) -> list[Row]:
     """Measure searches of whole trees: moves per second, and the time for each board as a multiple of that of 2 plies.
 
     Returns:

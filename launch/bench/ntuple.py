@@ -68,7 +68,7 @@ class Cell(NamedTuple):
     theirs: Measure | None  # None: no peer is given
 
 
-def bench_ntuple(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) -> list[Row]:
+def bench(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) -> list[Row]:
     """Measure loads from memory, lines of a move, compile times, moves per second and lost updates.
 
     Moves per second are measured for each network, method and number of threads, best of five.

@@ -1,8 +1,12 @@
 """Rows of a benchmark, and timing: runs are interleaved, the best of several repeats counts, ratios are to peers."""
 
+import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
+
+from rich.console import Console
+from rich.table import Table
 
 REPEATS = 5  # the best repeat counts, since other load on the machine can only slow a run down
 
@@ -19,6 +23,18 @@ class Row(NamedTuple):
     def text(self) -> str:
         """Return the value as text: no decimals from 100 on, three significant digits below."""
         return f"{self.value:,.0f}" if abs(self.value) >= 100 else f"{self.value:.3g}"
+
+
+def show(rows: Sequence[Row], as_json: bool) -> None:
+    """Print a table of the rows, and with `as_json` one JSON object in the last line."""
+    peers = list(dict.fromkeys(peer for row in rows for peer in row.ratio))
+    table = Table("", "value", "unit", *(f"x {peer}" for peer in peers))
+    for row in rows:
+        ratios = (f"{row.ratio[peer]:.1f}" if peer in row.ratio else "" for peer in peers)
+        table.add_row(row.name, row.text, row.unit, *ratios)
+    Console().print(table)
+    if as_json:
+        print(json.dumps({"rows": [row._asdict() for row in rows]}))
 
 
 def best_seconds(runs: Mapping[str, Callable[[], object]], repeats: int = REPEATS) -> dict[str, float]:

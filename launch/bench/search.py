@@ -49,7 +49,7 @@ class Parameters(NamedTuple):
     spawn_head: Array  # value, logits of the policy
 
 
-def bench_search(simulations: tuple[int, ...] = (4, 16, 50)) -> list[Row]:
+def bench(simulations: tuple[int, ...] = (4, 16, 50)) -> list[Row]:
     """Measure moves per second, the network's share of the time, and the memory of a tree."""
     key = jax.random.key(0)
     parameters, states = make_parameters(key), jax.random.normal(key, (BATCH, WIDTH))

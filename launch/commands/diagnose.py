@@ -2,19 +2,16 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from launch.commands.parser import add_json
-
-if TYPE_CHECKING:
-    from launch.commands.parser import Commands
+from launch.commands.parser import Parser, add_json
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Parser) -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = commands.add_command(
         "diagnose",
-        help="errors of a learned model by depth: values, rewards, moves and spawns against the true board",
+        _run,
+        "errors of a learned model by depth: values, rewards, moves and spawns against the true board",
         epilog="launch/train/depth_numbers.py defines the columns, docs/diagnostics.md explains them",
     )
     parser.add_argument("path", type=Path, metavar="PATH", help="a run folder or a checkpoint with a learned model")
@@ -22,11 +19,9 @@ def add(commands: "Commands") -> None:
     parser.add_argument("--depth", type=int, default=8, metavar="K", help="the last depth (default: 8)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the boards (default: 1)")
     add_json(parser)
-    parser.set_defaults(run=_run)
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> None:
     from launch.evaluation.diagnose import diagnose_path
 
     diagnose_path(arguments.path, arguments.boards, arguments.depth, arguments.seed, arguments.json)
-    return 0

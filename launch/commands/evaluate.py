@@ -2,20 +2,25 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from launch.commands.parser import add_json, add_player, add_search, baselines, paths_and_overrides, search_options
+from launch.commands.parser import (
+    Parser,
+    add_json,
+    add_player,
+    add_search,
+    baselines,
+    paths_and_overrides,
+    search_options,
+)
 from launch.errors import UserError
 
-if TYPE_CHECKING:
-    from launch.commands.parser import Commands
 
-
-def add(commands: "Commands") -> None:
+def add(commands: Parser) -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = commands.add_command(
         "evaluate",
-        help="play games with checkpoints and report the scores",
+        _run,
+        "play games with checkpoints and report the scores",
         usage="muzero2048 evaluate [-h] PATH [PATH ...] [options] [search.key=value ...]",
         epilog="docs/evaluate.md explains the searches and their fields",
     )
@@ -40,7 +45,6 @@ def add(commands: "Commands") -> None:
         "--snapshots", action="store_true", help="evaluate every kept checkpoint of a run, each on games of its own"
     )
     add_json(parser)
-    parser.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -2,22 +2,17 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from launch.commands.parser import add_json
-
-if TYPE_CHECKING:
-    from launch.commands.parser import Commands
+from launch.commands.parser import Parser, add_json
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Parser) -> None:
     """Add the command."""
-    parser = commands.add_parser("judge", help="replay game records by the rules; exit code 2 if one is wrong")
+    parser = commands.add_command("judge", _run, "replay game records by the rules; exit code 2 if one is wrong")
     parser.add_argument("file", type=Path, metavar="FILE", help="one game a line, in the notation of docs/records.md")
     parser.add_argument("--board", help="rows x columns (default: that of the file's header, or 4x4)")
     parser.add_argument("--whole", action="store_true", help="a game that stops before it is over is wrong")
     add_json(parser)
-    parser.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:

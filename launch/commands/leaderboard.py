@@ -2,16 +2,14 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from launch.commands.parser import Commands
+from launch.commands.parser import Parser
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Parser) -> None:
     """Add the command."""
-    parser = commands.add_parser(
-        "leaderboard", help="write the best results on each board, and those of papers, as a page"
+    parser = commands.add_command(
+        "leaderboard", _run, "write the best results on each board, and those of papers, as a page"
     )
     parser.add_argument(
         "paths",
@@ -22,7 +20,6 @@ def add(commands: "Commands") -> None:
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="the Markdown file (default: docs/leaderboard.md)")
     parser.add_argument("--check", action="store_true", help="change nothing; exit code 2 if the file differs")
-    parser.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:

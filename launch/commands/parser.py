@@ -12,7 +12,7 @@ from launch.evaluation.search_words import MODELS, SEARCHES, VALUES
 if TYPE_CHECKING:
     from launch.evaluation.search_options import Options
 
-    Commands = argparse._SubParsersAction["Parser"]
+Run = Callable[[argparse.Namespace], int | None]  # does a command; None: exit code 0
 
 
 class Parser(argparse.ArgumentParser):
@@ -20,6 +20,25 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **options})
+        self._commands: Any = None
+
+    def add_command(self, name: str, run: Run | None, text: str, **options: Any) -> "Parser":
+        """Add a command, or a tool of a command.
+
+        Args:
+            name: of the command.
+            run: does it, with the arguments; None: it has tools.
+            text: of --help.
+            options: of argparse, such as usage and epilog.
+
+        Returns:
+            The parser of the command.
+        """
+        if self._commands is None:
+            self._commands = self.add_subparsers(required=True, metavar="TOOL" if " " in self.prog else "COMMAND")
+        parser: Parser = self._commands.add_parser(name, help=text, **options)
+        parser.set_defaults(run=run)
+        return parser
 
     def error(self, message: str) -> NoReturn:
         """Raise a UserError in place of printing the usage."""
@@ -31,14 +50,20 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object in the last line")
 
 
-def add_overrides(parser: argparse.ArgumentParser, text: str, completer: Callable[..., list[str]]) -> None:
-    """Add key=value words, as many as the user gives.
+def add_runs_folder(parser: argparse.ArgumentParser, **options: Any) -> None:
+    """Add --runs-folder."""
+    text = "folder of runs (default: runs)"
+    parser.add_argument("--runs-folder", **{"type": Path, "default": Path("runs"), "help": text} | options)
 
-    Args:
-        parser: of the command.
-        text: what the words change.
-        completer: offers words to the shell, see launch/commands/completion.py.
-    """
+
+def add_selection(parser: argparse.ArgumentParser) -> None:
+    """Add the runs that are read together, as many as the user gives."""
+    text = "run folders, folders of runs, patterns in quotes, or groups (default: all of --runs-folder)"
+    parser.add_argument("runs", nargs="*", metavar="RUN|GROUP|GLOB", help=text)
+
+
+def add_overrides(parser: argparse.ArgumentParser, text: str, completer: Callable[..., list[str]]) -> None:
+    """Add key=value words, as many as the user gives; `completer` offers words to the shell."""
     overrides: Any = parser.add_argument("overrides", nargs="*", default=[], metavar="key=value", help=text)
     overrides.completer = completer
 
@@ -97,6 +122,15 @@ def paths_and_overrides(arguments: argparse.Namespace) -> tuple[list[str], list[
 
     words = arguments.overrides
     return [arguments.path, *filter(is_path, words)], [word for word in words if not is_path(word)]
+
+
+def config_and_overrides(arguments: argparse.Namespace) -> tuple[Path | None, list[str]]:
+    """Return CONFIG, which may be left out or come after an option, and the key=value words, which need one."""
+    words = arguments.overrides if arguments.config is None else [str(arguments.config), *arguments.overrides]
+    config = Path(words.pop(0)) if words and "=" not in words[0] else None
+    if words and not config:
+        raise UserError(f"there is no config for {' '.join(words)} to change; give one before it")
+    return config, words
 
 
 def add_player(parser: argparse.ArgumentParser) -> None:

@@ -3,20 +3,17 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from launch.commands.parser import add_search, search_of_a_path
+from launch.commands.parser import Parser, add_search, search_of_a_path
 from launch.evaluation.search_words import SEARCHES
 
-if TYPE_CHECKING:
-    from launch.commands.parser import Commands
 
-
-def add(commands: "Commands") -> None:
+def add(commands: Parser) -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = commands.add_command(
         "replay",
-        help="make one HTML page of recorded games: boards, values, the worst moves first",
+        _run,
+        "make one HTML page of recorded games: boards, values, the worst moves first",
         usage="muzero2048 replay [-h] RUN|FILE [options] [search.key=value ...]",
         epilog="docs/replay.md explains the page and the judge",
     )
@@ -42,7 +39,6 @@ def add(commands: "Commands") -> None:
     judge.add_argument("--judge-plies", type=int, metavar="N", help="its --plies")
     judge.add_argument("--judge-simulations", type=int, metavar="N", help="its --simulations")
     judge.add_argument("--judge-every", type=int, default=1, metavar="N", help="judge every Nth move (default: 1)")
-    parser.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:

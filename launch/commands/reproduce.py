@@ -2,17 +2,16 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from launch.commands.parser import Commands
+from launch.commands.parser import Parser
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Parser) -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = commands.add_command(
         "reproduce",
-        help="train and evaluate the rows of a paper's table, and print them beside the paper's",
+        _run,
+        "train and evaluate the rows of a paper's table, and print them beside the paper's",
         epilog="docs/papers.md explains tables, budgets and caveats",
     )
     parser.add_argument(
@@ -27,7 +26,6 @@ def add(commands: "Commands") -> None:
     parser.add_argument("--games", type=int, metavar="N", help="most games of an evaluation (default: the paper's)")
     parser.add_argument("--on", metavar="FILE", help="a cluster file, local or slurm (default: in this process)")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table here (default: in runs/)")
-    parser.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -2,19 +2,16 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from launch.commands.parser import add_json
-
-if TYPE_CHECKING:
-    from launch.commands.parser import Commands
+from launch.commands.parser import Parser, add_json
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Parser) -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = commands.add_command(
         "solve",
-        help="solve a small board exactly, save the solution, look up positions",
+        _run,
+        "solve a small board exactly, save the solution, look up positions",
         epilog='a position is rows of tiles, "2 4 0 / 0 8 2", or the word of a bitboard, 0x130021; see docs/solve.md',
     )
     parser.add_argument("--board", help="rows x columns, e.g. 2x3: to its end up to nine cells")
@@ -24,12 +21,10 @@ def add(commands: "Commands") -> None:
     parser.add_argument("--solution", type=Path, metavar="FILE", help="look up a saved solution in place of solving")
     parser.add_argument("--position", help="print the kind of this position and its value")
     add_json(parser)
-    parser.set_defaults(run=_run)
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> None:
     from launch.evaluation.boards.solve import Request, run_solve
 
     game = (arguments.board, arguments.until, arguments.tile, arguments.out)
     run_solve(Request(*game, arguments.solution, arguments.position, arguments.json))
-    return 0

@@ -3,27 +3,24 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from launch.commands import completion
-from launch.commands.parser import add_search_options, search_options
+from launch.commands.parser import Parser, add_search_options, search_options
 from launch.errors import UserError
-
-if TYPE_CHECKING:
-    from launch.commands.parser import Commands
-    from launch.jobs.evaluations import EvaluationRequest
 
 EVALUATE = "evaluate"
 OF_SEARCH = "search."  # begins the keys of a search's fields
 TRAINING = ("seeds", "group", "rows", "then_evaluate")  # options of one of the two uses
-EVALUATION = ("games", "seed", "parts", "search", "plies", "simulations", "model", "value")
+EVALUATION = ("games", "seed", "parts", "search", "plies", "simulations", "strength", "model", "value")
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Parser) -> None:
     """Add the command."""
-    parser = commands.add_parser(
+    parser = commands.add_command(
         "submit",
-        help="train or evaluate a set of runs, here or on a cluster",
+        _run,
+        "train or evaluate a set of runs, here or on a cluster",
         usage="muzero2048 submit [-h] CONFIG [CONFIG ...] [key=value ...] [key=a,b,c ...] [options]\n"
         "       muzero2048 submit [-h] evaluate PATH [PATH ...] [search.key=value ...] [options]",
         epilog="docs/launch.md explains lists, names of runs and cluster files",
@@ -49,10 +46,11 @@ def add(commands: "Commands") -> None:
     evaluation.add_argument("--seed", type=int, help="seed of the games (default: that of the evaluation of a run)")
     evaluation.add_argument("--parts", type=int, metavar="N", help="processes that share the games (default: 1)")
     add_search_options(evaluation)
-    parser.set_defaults(run=_run, overrides=[])
+    parser.set_defaults(overrides=[])
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from launch.jobs.evaluations import EvaluationRequest
     from launch.jobs.plan import Request
     from launch.jobs.submit import submit
     from launch.jobs.submit_evaluations import submit_evaluations
@@ -63,33 +61,25 @@ def _run(arguments: argparse.Namespace) -> int:
     # Names of runs in a grid have "=" too.
     paths = [word for word in words if "=" not in word or (is_evaluation and ("/" in word or Path(word).exists()))]
     keys = [word for word in words if word not in (*of_search, *paths)]
+    games = 1000 if arguments.games is None else arguments.games
+    parts = 1 if arguments.parts is None else arguments.parts
+    evaluation = EvaluationRequest(games, arguments.seed, parts, search_options(arguments, of_search))
     if is_evaluation:
         if given := [*_given(arguments, TRAINING), *keys]:
             raise UserError(f"{given[0]} is of a training, and submit evaluate trains nothing: leave it out")
         if not paths[1:]:
             raise UserError("submit evaluate needs a run or a checkpoint, such as runs/quick-ntuple")
-        return submit_evaluations(
-            [Path(path) for path in paths[1:]], _evaluation(arguments, of_search), arguments.on, arguments.dry_run
-        )
+        return submit_evaluations([Path(path) for path in paths[1:]], evaluation, arguments.on, arguments.dry_run)
     if not paths:
         raise UserError("submit needs a config, such as configs/quick/ntuple.yaml")
-    then = _evaluation(arguments, of_search) if arguments.then_evaluate else None
-    if not then and (given := [*_given(arguments, EVALUATION), *of_search]):
+    if not arguments.then_evaluate and (given := [*_given(arguments, EVALUATION), *of_search]):
         hint = "; seeds of runs are --seeds" if given[0] == "--seed" else ""
         raise UserError(f"{given[0]} is of an evaluation: add --then-evaluate, or leave it out{hint}")
     request = Request(tuple(map(Path, paths)), tuple(keys), arguments.seeds, arguments.group, arguments.rows)
-    return submit(request, then, arguments.on, arguments.dry_run)
+    return submit(request, evaluation if arguments.then_evaluate else None, arguments.on, arguments.dry_run)
 
 
 def _given(arguments: argparse.Namespace, names: Sequence[str]) -> list[str]:
     """Return the options among these that the user gave."""
     given = [name for name in names if getattr(arguments, name) not in (None, "", False)]
     return [f"--{name.replace('_', '-')}" for name in given]
-
-
-def _evaluation(arguments: argparse.Namespace, of_search: Sequence[str]) -> "EvaluationRequest":
-    from launch.jobs.evaluations import EvaluationRequest
-
-    games = 1000 if arguments.games is None else arguments.games
-    parts = 1 if arguments.parts is None else arguments.parts
-    return EvaluationRequest(games, arguments.seed, parts, search_options(arguments, of_search))

@@ -2,15 +2,13 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from launch.commands.parser import Commands
+from launch.commands.parser import Parser
 
 
-def add(commands: "Commands") -> None:
+def add(commands: Parser) -> None:
     """Add the command."""
-    parser = commands.add_parser("tables", help="write the result tables of Markdown files from evaluation files")
+    parser = commands.add_command("tables", _run, "write the result tables of Markdown files from evaluation files")
     parser.add_argument(
         "files",
         nargs="+",
@@ -19,7 +17,6 @@ def add(commands: "Commands") -> None:
         help="a Markdown file; launch/report/published/markdown_tables.py has the form",
     )
     parser.add_argument("--check", action="store_true", help="change nothing; exit code 2 if a table differs")
-    parser.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -1,33 +1,18 @@
-"""Small benchmarks: the rows that they print, and the accuracy of the search where exact values are known."""
+"""Small benchmarks, and the rows that they print."""
 
 import json
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
-from reference import exact as reference
 from reference import rules as game
 
-from launch import bench
-from launch.bench import expectimax, host, learner, mcts, ntuple, rows, search
-from launch.bench.accuracy import (
-    ROOTS,
-    Roots,
-    bench_accuracy,
-    board_number,
-    errors,
-    exact_q,
-    late_board,
-    mcts_errors,
-    tabulate,
-)
+from launch.bench import env, expectimax, host, learner, mcts, ntuple, rows, search
 from launch.bench.rows import Row
 from launch.cli import main
 from launch.errors import UserError
 from launch.experiment.experiment import load_experiment
 from muzero2048.muzero.config import MuZeroConfig
-from muzero2048.search.config import SearchConfig
 from ntuple import MCTSConfig, make_rules
 from ntuple.game.bitboard import encode
 from ntuple.players.memory_use import chase
@@ -37,9 +22,9 @@ from ntuple.tables.network import make_network
 def test_rows_are_printed_and_given_as_json(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = [Row("fast", 12345.6, "steps/s", {"peer": 2.04}), Row("small", 0.1234, "points", {})]
-    monkeypatch.setattr(bench, "_measure", lambda *asked: found)
-    assert bench.run_bench("env", None, [], 1, as_json=True) == 0
+    fast = [Row("fast", 12345.6, "steps/s", {"peer": 2.04}), Row("small", 0.1234, "points", {})]
+    monkeypatch.setattr(env, "bench", lambda: fast)
+    assert main(["bench", "env", "--json"]) == 0
     *table, last = capsys.readouterr().out.splitlines()
     text = "\n".join(table)
     assert all(word in text for word in ("fast", "12,346", "steps/s", "x peer", "2.0", "small", "0.123"))
@@ -51,25 +36,26 @@ def test_rows_are_printed_and_given_as_json(
     }
 
 
-def test_a_config_is_for_the_benchmarks_of_the_learner() -> None:
-    with pytest.raises(UserError, match=r"bench env takes no config, bench learner and gpu do: leave out my\.yaml"):
-        bench.run_bench("env", Path("my.yaml"), [], 1, as_json=False)
-    with pytest.raises(UserError, match=r"there is no config for muzero\.chunk=4 to change"):
-        bench.run_bench("learner", None, ["muzero.chunk=4"], 1, as_json=False)
-
-
 @pytest.mark.parametrize(
-    "words", [("my.yaml", "a=1", "--json"), ("--json", "my.yaml", "a=1"), ("my.yaml", "--json", "a=1")], ids=" ".join
+    ("words", "line"),
+    [
+        ("env my.yaml", "bench env takes no config, bench learner does: leave out my.yaml"),
+        ("learner muzero.chunk=4", "there is no config for muzero.chunk=4 to change; give one before it"),
+    ],
 )
-def test_a_config_may_stand_on_either_side_of_an_option(
-    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+def test_a_config_is_for_the_benchmark_of_the_learner(
+    words: str, line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    assert main(["bench", *words.split()]) == 2
+    assert capsys.readouterr().err == f"error: {line}\n"
+
+
+@pytest.mark.parametrize("words", ["my.yaml a=1 --json", "--json my.yaml a=1", "my.yaml --json a=1"])
+def test_a_config_may_stand_on_either_side_of_an_option(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    monkeypatch.setattr(bench, "_measure", lambda *what: asked.append(what) or [])
-    assert main(["bench", "gpu", *words]) == 0
-    assert asked == [("gpu", Path("my.yaml"), ["a=1"], 1)]
-    assert main(["bench", "gpu", "a=1"]) == 2
-    assert main(["bench", "gpu", "--gpus", "0"]) == 2
+    monkeypatch.setattr(learner, "bench", lambda *what: asked.append(what) or [])
+    assert main(["bench", "learner", *words.split()]) == 0
+    assert asked == [(Path("my.yaml"), ["a=1"])]
 
 
 def test_the_best_of_interleaved_runs_counts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,75 +67,11 @@ def test_the_best_of_interleaved_runs_counts(monkeypatch: pytest.MonkeyPatch) ->
     assert order == ["a", "b", "a", "b"]
 
 
-def test_late_roots_and_their_exact_values() -> None:
-    exact = tabulate(2, 2)
-    board = late_board(exact, ROOTS[0])
-    cells = exact.game.to_cells(board).reshape(-1, 4).astype(int)
-    assert len(cells) == 68
-    assert (sum(2 ** cells[:, i] * (cells[:, i] > 0) for i in range(4)) >= 44).all()
-    numbers = jax.jit(board_number, static_argnums=0)(exact.game, board)
-    assert exact_q(exact, board).max(axis=1) == pytest.approx(exact.states[np.array(numbers)])
-
-
-@pytest.mark.parametrize("size", [(2, 2), (2, 3)])
-def test_tables_of_exact_values_equal_the_reference(size: tuple[int, int]) -> None:
-    found, truth = tabulate(*size), reference.solve(*size)
-    np.testing.assert_array_equal(found.reachable, np.flatnonzero(truth.reachable))
-    np.testing.assert_allclose(found.states, np.where(truth.reachable, truth.states, 0), rtol=1e-12)
-    moves = reference.moves(truth.boards(found.reachable).reshape(len(found.reachable), -1), *size)
-    afters = np.unique(np.concatenate([after[legal] for after, _, legal in moves]))
-    np.testing.assert_allclose(found.afterstates[afters], truth.afterstates[afters], rtol=1e-12)
-    assert np.count_nonzero(found.afterstates) == np.count_nonzero(truth.afterstates[afters])
-
-
-def test_a_board_too_large_for_tables_is_refused() -> None:
-    with pytest.raises(ValueError, match="board 3x3: exact values are tabled for up to 6 cells"):
-        tabulate(3, 3)
-
-
-def test_the_search_comes_near_the_exact_values() -> None:
-    exact = tabulate(2, 2)
-    board = late_board(exact, ROOTS[0])
-    few = errors(exact, board, SearchConfig(simulations=64))
-    many = errors(exact, board, SearchConfig(simulations=1024))
-    assert many["zero", "expectimax"] < 0.05
-    assert many["exact", "expectimax"] < 0.02
-    assert all(many[key] < 0.5 * few[key] for key in few)
-
-
-@pytest.mark.parametrize("backup", ["mean", "expectimax"])
-def test_mcts_comes_near_the_exact_values(backup: str) -> None:
-    exact = tabulate(2, 2)
-    board = late_board(exact, ROOTS[0])
-    few, many = (mcts_errors(exact, board, n, backup) for n in (64, 4096))
-    assert max(many.values()) < 0.2
-    assert all(many[leaves] < 0.2 * few[leaves] for leaves in few)
-    one = mcts_errors(exact, board, 1, backup)  # the values of the network, which are exact
-    assert one["exact"] < 1e-5
-    assert one["zero"] > 3
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("chance", ["ratio", "deficit", "quasi_random"])
-def test_4096_simulations_with_zero_leaves(chance: str) -> None:
-    exact = tabulate(2, 2)
-    found = errors(exact, late_board(exact, ROOTS[0]), SearchConfig(simulations=4096, chance=chance))
-    assert found["zero", "mean"] < 0.2
-    assert found["zero", "expectimax"] < 0.05
-
-
-def test_rows_of_the_accuracy_benchmark() -> None:
-    found = bench_accuracy((Roots(2, 2, least_sum=50, most=8),), simulations=(5,), chance_rules=("ratio",))
-    assert len(found) == 2 * 2 + 2 * 2
-    assert found[0].name == "2x2, zero leaves, ratio, mean, N = 5"
-    assert all(row.unit == "points" and row.value >= 0 for row in found)
-
-
 @pytest.mark.slow
 def test_rows_of_the_search_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "BATCH", 3)
     monkeypatch.setattr(search, "SEARCHES", 2)
-    found = {row.name: row for row in search.bench_search(simulations=(5,))}
+    found = {row.name: row for row in search.bench(simulations=(5,))}
     assert set(found["N = 5, gumbel"].ratio) == {"mctx stochastic", "engine mctx"}
     assert set(found) == {
         *(f"N = 5, {root}{what}" for root in ("gumbel", "puct") for what in ("", ": network")), "N = 5: a tree"
@@ -216,7 +138,7 @@ def test_long_chunks_are_shortened_and_sizes_scaled() -> None:
 def test_the_learner_benchmark_is_of_muzero(toy_yaml: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learner.jax.config, "update", lambda *setting: None)  # keep the cache of the other tests
     with pytest.raises(UserError, match=r"toy\.yaml is for the learner 'toy'; this benchmark measures muzero"):
-        learner.bench_learner(toy_yaml, [])
+        learner.bench(toy_yaml, [])
 
 
 PEER = """#!/bin/sh
@@ -236,7 +158,7 @@ def test_rows_of_the_ntuple_benchmark(tmp_path: Path, monkeypatch: pytest.Monkey
         monkeypatch.setattr(ntuple, name, value)
     monkeypatch.setattr(ntuple, "_compile_times", list)
     monkeypatch.setattr(ntuple, "load_rows", lambda: host.load_rows(lines=1 << 10, loads=1000))
-    found = {row.name: row for row in ntuple.bench_ntuple(("0123",), warm_moves=20_000)}
+    found = {row.name: row for row in ntuple.bench(("0123",), warm_moves=20_000)}
     timed = [f"train 0123, {rule}, {n}" for rule in ("TD(0)", "OTD(0)", "TC") for n in ("1 thread", "2 threads")]
     timed += ["play 1-ply 0123, 1 thread", "play 1-ply 0123, 2 threads"]
     for name in timed:
@@ -275,12 +197,12 @@ def test_lines_of_tables_that_fit_in_one_are_counted() -> None:
 def test_a_peer_that_is_no_program_or_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TDL2048", str(tmp_path))
     with pytest.raises(UserError, match="is not a program"):
-        ntuple.bench_ntuple(())
+        ntuple.bench(())
     monkeypatch.setattr(ntuple, "_compile_times", list)
     monkeypatch.setattr(ntuple, "load_rows", list)
     monkeypatch.setenv("TDL2048", "/bin/false")
     with pytest.raises(UserError, match="failed"):
-        ntuple.bench_ntuple(("0123",), warm_moves=1000)
+        ntuple.bench(("0123",), warm_moves=1000)
 
 
 def test_expectimax_is_measured_with_the_peer_on_one_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,7 +216,7 @@ def test_expectimax_is_measured_with_the_peer_on_one_network(tmp_path: Path, mon
     monkeypatch.setenv("TDL2048", str(peer))
     monkeypatch.setattr(expectimax, "GAMES", {2: 1, 3: 1})
     monkeypatch.setattr(ntuple, "REPEATS", 1)
-    two, three = expectimax.bench_expectimax(networks=("2x4",), warm_moves=20_000)
+    two, three = expectimax.bench(networks=("2x4",), warm_moves=20_000)
     assert two.name == "play 2-ply 2x4, 1 thread"
     assert two.ratio["TDL2048+"] == pytest.approx(two.value / 100)
     assert three.ratio["TDL2048+"] == pytest.approx(three.value / 10)
@@ -305,7 +227,7 @@ def test_mcts_is_compared_by_the_boards_that_are_valued(monkeypatch: pytest.Monk
     monkeypatch.setattr(mcts, "POSITIONS", 40)
     monkeypatch.setattr(mcts, "COUNTED", 10)
     monkeypatch.setattr(mcts, "SEARCHES", {"N = 20": MCTSConfig(simulations=20)})
-    plies, found, boards, memory = mcts.bench_mcts(networks=("2x4",), warm_moves=20_000)
+    plies, found, boards, memory = mcts.bench(networks=("2x4",), warm_moves=20_000)
     assert min(found.value, plies.value) > 0
     # 20 simulations make at most 20 states of at most four moves each.
     assert 20 < boards.value < 80

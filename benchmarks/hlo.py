@@ -50,19 +50,14 @@ class Operation(NamedTuple):
 
 
 def count_launches(text: str) -> Launches:
-    """Count the launches of a program; of the branches of a conditional, the one with the largest counts.
+    """Count the launches of a program, from the text of its optimised module (`jax.stages.Compiled.as_text`).
 
-    Args:
-        text: text of the optimised module, from `jax.stages.Compiled.as_text`.
-
-    Returns:
-        The counts.
+    Of the branches of a conditional, the one with the largest counts.
 
     Raises:
         ValueError: a line is not an operation of an HLO module.
     """
-    computations = dict(_computations(text))
-    return _of_computation("ENTRY", computations)
+    return _of_computation("ENTRY", dict(_computations(text)))
 
 
 def _computations(text: str) -> Iterator[tuple[str, list[Operation]]]:
@@ -77,10 +72,10 @@ def _computations(text: str) -> Iterator[tuple[str, list[Operation]]]:
 def _operation(line: str) -> Operation:
     name, _, rest = line.strip().removeprefix("ROOT ").partition(" = ")
     # The type may be a nested tuple with comments. The kind is the first word after it that precedes a parenthesis.
-    found = re.match(r"(.*?[\])}]) ([\w-]+)\(([^)]*)\)(.*)", rest)
-    if found is None:
+    parts = re.match(r"(.*?[\])}]) ([\w-]+)\(([^)]*)\)(.*)", rest)
+    if parts is None:
         raise ValueError(f"no operation of an HLO module: {line}")
-    type_text, kind, operands, attributes = found.groups()
+    type_text, kind, operands, attributes = parts.groups()
     return Operation(name.lstrip("%"), type_text, kind, re.findall(r"%([\w.-]+)", operands), attributes)
 
 
@@ -113,10 +108,10 @@ def _of_operation(operation: Operation, sizes: dict[str, int], computations: dic
 
 
 def _named(attributes: str, what: str) -> str:
-    found = re.search(rf"{what}=%?([\w.-]+)", attributes)
-    if found is None:
+    name = re.search(rf"{what}=%?([\w.-]+)", attributes)
+    if name is None:
         raise ValueError(f"an operation names no {what}: {attributes}")
-    return found[1]
+    return name[1]
 
 
 def _size(type_text: str) -> int:

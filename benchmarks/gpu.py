@@ -1,10 +1,14 @@
 """Launches, waits and memory of the MuZero learner's programs on a GPU, from compiling them without one.
 
-The benchmark needs JAX's CUDA plugin, `pip install -e '.[gpu]'`, but no GPU and no driver. On a machine with a GPU, XLA
+python -m benchmarks.gpu [CONFIG [KEY=VALUE ...]] [--gpus N] [--json]
+
+It needs JAX's CUDA plugin, `pip install -e '.[gpu]'`, but no GPU and no driver. On a machine with a GPU, XLA
 selects kernels by timing them, so its programs may differ a little from these.
 """
 
+import argparse
 import os
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,14 +16,17 @@ from pathlib import Path
 import jax
 from jax.experimental import topologies
 
-from launch.bench.hlo import count_launches
+from benchmarks.hlo import count_launches
 from launch.bench.learner import experiments, trace
-from launch.bench.rows import Row
+from launch.bench.rows import Row, show
+from launch.cli import exit_code_of
+from launch.commands.parser import Parser, add_json, config_and_overrides
 from launch.errors import UserError
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.train_step import make_learner
 from muzero2048.training.devices import Devices
 
+MOST_GPUS = 4096  # limit of --gpus: XLA keeps a record of each device
 # Description of an H200 for XLA (stream_executor.GpuTargetConfigProto).
 H200 = """
 platform_name: "CUDA"
@@ -37,16 +44,32 @@ gpu_device_info {
 """
 
 
-def bench_gpu(file: Path | None, overrides: Sequence[str], count: int) -> list[Row]:
-    """Compile the programs of one config, or of four configs.
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the rows; return the exit code."""
 
-    Args:
-        file: a config file; None: the four configs of `experiments`.
-        overrides: "key=value" that change the config.
-        count: number of GPUs of one machine.
+    def run() -> int:
+        arguments = parse(argv)
+        config, overrides = config_and_overrides(arguments)
+        if not 1 <= arguments.gpus <= MOST_GPUS:
+            raise UserError(f"--gpus is {arguments.gpus}; give 1 to {MOST_GPUS}")
+        show(bench(config, overrides, arguments.gpus), arguments.json)
+        return 0
 
-    Returns:
-        The rows of all configs.
+    return exit_code_of(run)
+
+
+def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the words of the command line."""
+    parser = Parser(prog="python -m benchmarks.gpu", description="Compile the learner's programs for GPUs.")
+    parser.add_argument("config", nargs="?", type=Path, metavar="CONFIG", help="a MuZero experiment (default: four)")
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="changes a key of the config")
+    parser.add_argument("--gpus", type=int, default=1, metavar="N", help="GPUs of one machine (default: 1)")
+    add_json(parser)
+    return parser.parse_intermixed_args(argv)
+
+
+def bench(file: Path | None, overrides: Sequence[str], count: int) -> list[Row]:
+    """Compile the programs of one config, or of the four configs of `experiments`, for a number of GPUs.
 
     Raises:
         UserError: the plugin is not installed, or the config is missing, wrong, of another learner, or cannot be split
@@ -67,22 +90,16 @@ def absent_devices(count: int) -> Devices:
     jax.config.update("jax_enable_compilation_cache", False)  # since compiling is timed
     os.environ["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"] = "1"  # otherwise the plugin looks for a driver
     try:
-        found = topologies.get_topology_desc("H200", "cuda", target_config=H200, topology=f"1x1x{count}").devices
+        topology = topologies.get_topology_desc("H200", "cuda", target_config=H200, topology=f"1x1x{count}")
     except NotImplementedError as error:
-        raise UserError("bench gpu compiles with JAX's CUDA plugin: pip install -e '.[gpu]'") from error
-    return tuple(found)
+        raise UserError("this benchmark compiles with JAX's CUDA plugin: pip install -e '.[gpu]'") from error
+    return tuple(topology.devices)
 
 
 def program_rows(name: str, config: MuZeroConfig, devices: Devices) -> list[Row]:
     """Compile the programs `play` and `learn` of a config.
 
-    Args:
-        name: name of the config, for the rows.
-        config: the config.
-        devices: the devices to compile for.
-
-    Returns:
-        The cost on each device of a move of all games and of an update, and memory and compile time of each program.
+    The rows have the cost on each device of a move of all games and of an update, and memory and compile time.
     """
     learner = make_learner(config, devices)
     size = f"{config.num_envs} games, batch {config.replay.batch_size}"
@@ -93,14 +110,18 @@ def program_rows(name: str, config: MuZeroConfig, devices: Devices) -> list[Row]
         began = time.perf_counter()
         program = traced.lower().compile()
         seconds, memory = time.perf_counter() - began, program.memory_analysis()
-        found, label = count_launches(program.as_text()), f"{name}, {size}: {kind}"
+        launches, label = count_launches(program.as_text()), f"{name}, {size}: {kind}"
         rows += [
-            Row(f"{label}, {what}", found.kernels / steps, "launches", {}),
-            Row(f"{label}, {what}", found.waits / steps, "waits of the host, at least", {}),
-            Row(f"{label}, {what}", found.bytes / steps / 1e9, "GB read and written, at most", {}),
-            Row(f"{label}, {what}", found.sent / steps / 1e6, "MB sent to the other devices", {}),
+            Row(f"{label}, {what}", launches.kernels / steps, "launches", {}),
+            Row(f"{label}, {what}", launches.waits / steps, "waits of the host, at least", {}),
+            Row(f"{label}, {what}", launches.bytes / steps / 1e9, "GB read and written, at most", {}),
+            Row(f"{label}, {what}", launches.sent / steps / 1e6, "MB sent to the other devices", {}),
             Row(f"{label}, temporary memory", memory.temp_size_in_bytes / 1e6, "MB", {}),
             Row(f"{label}, state", memory.argument_size_in_bytes / 1e6, "MB", {}),
             Row(f"{label}, compiling", seconds, "s", {}),
         ]
     return rows
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,12 +1,14 @@
 """Counts from the text of a compiled program: one program written by hand, and programs that XLA writes."""
 
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import pytest
 
-from launch.bench import gpu
-from launch.bench.gpu import program_rows
-from launch.bench.hlo import Launches, count_launches
+from benchmarks import gpu
+from benchmarks.gpu import program_rows
+from benchmarks.hlo import Launches, count_launches
 from launch.bench.learner import CONFIGS
 from launch.errors import UserError
 from launch.experiment.experiment import load_experiment
@@ -120,5 +122,15 @@ def test_without_the_plugin_there_is_a_line(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(gpu.topologies, "get_topology_desc", absent)
     monkeypatch.setattr(gpu.jax.config, "update", lambda *setting: None)  # keep the cache of the other tests
-    with pytest.raises(UserError, match=r"bench gpu compiles with JAX's CUDA plugin: pip install -e '\.\[gpu\]'"):
-        gpu.bench_gpu(None, [], 1)
+    with pytest.raises(UserError, match=r"compiles with JAX's CUDA plugin: pip install -e '\.\[gpu\]'"):
+        gpu.bench(None, [], 1)
+
+
+@pytest.mark.parametrize("words", ["my.yaml a=1 --gpus 2", "--gpus 2 my.yaml a=1", "my.yaml --gpus 2 a=1"])
+def test_a_config_with_overrides_and_a_number_of_gpus(words: str, monkeypatch: pytest.MonkeyPatch):
+    asked = []
+    monkeypatch.setattr(gpu, "bench", lambda *what: asked.append(what) or [])
+    assert gpu.main(words.split()) == 0
+    assert asked == [(Path("my.yaml"), ["a=1"], 2)]
+    assert gpu.main(["a=1"]) == 2
+    assert gpu.main(["--gpus", "0"]) == 2

@@ -1,4 +1,6 @@
-"""Error of both tree searches where exact values are known, by simulations, rules and leaf values.
+"""Error of both tree searches where exact values are known, by simulations, rules and leaf values: in ten minutes.
+
+python -m benchmarks.accuracy [--json]
 
 The search in JAX is measured with each chance rule and read-out, that of ntuple/mcts with each back-up. A search plans
 in the simulator, from positions late in the game. Its error is Q of the action that it chooses less the exact Q of that
@@ -9,15 +11,20 @@ action, in points. There are two kinds of leaf values:
   that were not drawn in proportion to their probabilities.
 """
 
+import argparse
 import dataclasses
 import functools
+import sys
+from collections.abc import Sequence
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from launch.bench.rows import Row
+from launch.bench.rows import Row, show
+from launch.cli import exit_code_of
+from launch.commands.parser import Parser, add_json
 from muzero2048.game.env import NUM_ACTIONS, Board, Game2048
 from muzero2048.search.base import Plan
 from muzero2048.search.config import SearchConfig
@@ -82,33 +89,36 @@ class TableEvaluator:
         return self._tables.states[board_number(self._game, board)], jnp.zeros(legal.shape)
 
     def afterstates(self, board: Board, action: Array, afterstate: Board) -> Array:
-        """Return V(as).
-
-        Args:
-            board: the boards before the move; not needed.
-            action: the moves; not needed.
-            afterstate: the boards after the move.
-
-        Returns:
-            float32[*B] in points.
-        """
+        """Return V(as), float32[*B] in points."""
         return self._tables.afterstates[board_number(self._game, afterstate)]
 
 
-def bench_accuracy(
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the rows; return the exit code."""
+
+    def run() -> int:
+        arguments = parse(argv)
+        show(bench(), arguments.json)
+        return 0
+
+    return exit_code_of(run)
+
+
+def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the words of the command line."""
+    parser = Parser(prog="python -m benchmarks.accuracy", description="Compare searches with exact values.")
+    add_json(parser)
+    return parser.parse_args(argv)
+
+
+def bench(
     roots: tuple[Roots, ...] = ROOTS,
     simulations: tuple[int, ...] = (16, 64, 256, 1024, 4096),
     chance_rules: tuple[Any, ...] = CHANCE_RULES,
 ) -> list[Row]:
     """Measure the root mean square error of every combination, with a Gumbel root and PUCT at inner nodes.
 
-    Args:
-        roots: positions of one board each.
-        simulations: numbers of simulations of a search.
-        chance_rules: values of `SearchConfig.chance`.
-
-    Returns:
-        One row for each board, leaf values, chance rule and read-out or back-up, and number of simulations.
+    There is a row for each board, leaf values, chance rule and read-out or back-up, and number of simulations.
     """
     rows = []
     for at in roots:
@@ -193,53 +203,34 @@ def _cells(game: Game2048, numbers: np.ndarray) -> np.ndarray:
 
 
 def errors(exact: Exact, board: Board, config: SearchConfig) -> dict[tuple[str, str], float]:
-    """Return the root mean square error in points by (leaf values, read-out).
-
-    Args:
-        exact: the exact values.
-        board: the positions to search from, B boards.
-        config: the search; its `read_out` does not matter.
-
-    Returns:
-        Errors for the leaf values "zero" and "exact" and each read-out.
-    """
+    """Return the root mean square error in points by (leaf values, read-out); `config.read_out` does not matter."""
     truth = exact_q(exact, board)
     known = Tables(*(jnp.asarray(x, jnp.float32) for x in (exact.states, exact.afterstates)))
-    found = {}
+    by_leaves = {}
     for leaves, tables in (("zero", jax.tree.map(jnp.zeros_like, known)), ("exact", known)):
         plans = _search(exact.game, board, tables, config)
         for name in READ_OUTS:
             plan = plans[name]
             chosen = np.arange(len(truth)), np.array(plan.action)
             error = np.array(plan.q_values)[chosen] - truth[chosen]
-            found[leaves, name] = float(np.sqrt(np.mean(error**2)))
-    return found
+            by_leaves[leaves, name] = float(np.sqrt(np.mean(error**2)))
+    return by_leaves
 
 
 def mcts_errors(exact: Exact, board: Board, simulations: int, backup: Any) -> dict[str, float]:
-    """Return the root mean square error in points of ntuple/mcts by leaf values.
-
-    Args:
-        exact: the exact values.
-        board: the positions to search from, B boards.
-        simulations: N.
-        backup: value of `MCTSConfig.backup`.
-
-    Returns:
-        Errors for the leaf values "zero" and "exact".
-    """
+    """Return the root mean square error in points of ntuple/mcts by leaf values: "zero" and "exact"."""
     truth, cells = exact_q(exact, board), np.array(exact.game.to_cells(board)).astype(np.uint8)
     config = MCTSConfig(simulations, EXPLORATION, v_norm=float(truth.max(axis=1).mean()), backup=backup)
     every_cell = "".join(f"{cell:x}" for cell in range(exact.game.num_cells))
     network = NTupleConfig(rows=exact.game.rows, columns=exact.game.columns, network=(every_cell,), symmetry=False)
-    found = {}
+    by_leaves = {}
     for leaves, values in (("zero", np.zeros_like(exact.afterstates)), ("exact", exact.afterstates)):
         filled = filled_network(network, values.astype(np.float32))
         player = MCTSPlayer(exact.solution.rules, filled, config, threads=1)
         analysis = player.analyse(cells, np.arange(len(cells), dtype=np.uint32))
         chosen = np.arange(len(truth)), analysis.action
-        found[leaves] = float(np.sqrt(np.mean((analysis.value[chosen] - truth[chosen]) ** 2)))
-    return found
+        by_leaves[leaves] = float(np.sqrt(np.mean((analysis.value[chosen] - truth[chosen]) ** 2)))
+    return by_leaves
 
 
 def exact_q(exact: Exact, board: Board) -> np.ndarray:
@@ -262,3 +253,7 @@ def _search(game: Game2048, board: Board, tables: Tables, config: SearchConfig) 
     tree = grow_tree(dynamics, root, rule, config, discount=1.0)
     configs = [dataclasses.replace(config, read_out=name) for name in READ_OUTS]
     return {c.read_out: read_out(root, root_statistics(tree, c, discount=1.0), rule, c) for c in configs}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Experiments about accuracy and cost, run from a checkout: `python -m benchmarks.NAME`. The wheel has none of them."""
