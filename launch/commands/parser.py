@@ -52,8 +52,8 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def add_runs_folder(parser: argparse.ArgumentParser, **options: Any) -> None:
     """Add --runs-folder."""
-    text = "folder of runs (default: runs)"
-    parser.add_argument("--runs-folder", **{"type": Path, "default": Path("runs"), "help": text} | options)
+    defaults: dict[str, Any] = {"type": Path, "default": Path("runs"), "help": "folder of runs (default: runs)"}
+    parser.add_argument("--runs-folder", **defaults | options)
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
