@@ -3,8 +3,8 @@
 numba's own cache key is the time stamp of the kernel's file and the kernel's line number. It has two faults: it misses
 an edit in another file, such as in a function that the kernel calls, and a changed comment discards the kernel.
 
-Here the key is a digest of the names and the bytecode of the kernel's module and of all modules of this source tree
-that it imports, directly or indirectly. Only these can change the machine code. Comments, docstrings, line numbers and
+Here the key is a digest of the names and the bytecode of the kernel's module and of all modules of PACKAGES that it
+imports, directly or indirectly. Only these can change the machine code. Comments, docstrings, line numbers and
 files that no kernel imports do not change the key. Several clones of the same code share the compiled kernels. The
 optimisation level (NUMBA_OPT) is part of the key, because the tests compile at a lower level than a training run.
 """
@@ -28,7 +28,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 # share, and costs a fifth of the speed. Therefore kernels allocate nothing; all arrays are passed in.
 OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy", "_nrt": False}
 
-SOURCE_ROOT = Path(__file__).parents[2]  # the folder of the package ntuple and, in a checkout, of tests/
+SOURCE_ROOT = Path(__file__).parents[2]  # the folder of PACKAGES: a checkout, or site-packages beside other packages
+PACKAGES = ("launch", "muzero2048", "ntuple", "tests")
 
 numba_config: Any = numba.config
 
@@ -85,7 +86,7 @@ class KernelLocator(_CacheLocator):
 
 @functools.cache
 def source_digest(file: Path) -> str:
-    """Compute the digest of a module's bytecode and of all modules in SOURCE_ROOT that it imports, also indirectly."""
+    """Compute the digest of a module's bytecode and of all modules of PACKAGES that it imports, also indirectly."""
     found, pending = {file}, [file]
     while pending:
         new = _module(pending.pop())[1] - found
@@ -105,7 +106,7 @@ def _name_of(file: Path) -> str:
 
 @functools.cache
 def _module(file: Path) -> tuple[bytes, frozenset[Path]]:
-    """Return the digest of one module's bytecode, and the files of this source tree that it imports."""
+    """Return the digest of one module's bytecode, and the files of PACKAGES that it imports."""
     tree = ast.parse(file.read_bytes())
     imported = frozenset(path for name in _imported_names(tree) if (path := _file_of(name)))
     _drop_docstrings(tree)
@@ -115,7 +116,7 @@ def _module(file: Path) -> tuple[bytes, frozenset[Path]]:
 
 def _drop_docstrings(block: Any) -> None:
     """Remove the docstrings of a module, class or function and of all its definitions: they add bytecode."""
-    if isinstance(block.body[0], ast.Expr) and isinstance(block.body[0].value, ast.Constant):
+    if block.body and isinstance(block.body[0], ast.Expr) and isinstance(block.body[0].value, ast.Constant):
         block.body = block.body[1:] or [ast.Pass(lineno=1, col_offset=0)]
     for statement in block.body:
         if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -133,12 +134,10 @@ def _imported_names(tree: ast.Module) -> Iterator[str]:
 
 
 def _file_of(module: str) -> Path | None:
-    """Return the file of a module in SOURCE_ROOT, or None."""
+    """Return the file of a module of PACKAGES; None for other packages."""
     path = SOURCE_ROOT.joinpath(*module.split("."))
-    for file in (path.with_suffix(".py"), path / "__init__.py"):
-        if file.is_file():
-            return file
-    return None
+    files = (path.with_suffix(".py"), path / "__init__.py") if module.split(".")[0] in PACKAGES else ()
+    return next((file for file in files if file.is_file()), None)
 
 
 def _fingerprint(code: CodeType) -> tuple[Any, ...]:

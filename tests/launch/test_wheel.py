@@ -1,16 +1,17 @@
-"""A wheel contains all files that its commands need: they run in another folder, without the checkout."""
+"""The wheel, installed beside numba, contains all files that its commands need and runs in another folder."""
 
 import json
-import os
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
+import numba
 import pytest
+from small_runs import write_small_runs
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = (".py", ".css", ".js", ".html", ".svg")
+BESIDE = ("numba", "llvmlite", "numpy", "numpy.libs")  # packages that lie in the folder of the installed ones
 CONFIG = """\
 learner: ntuple
 run: {name: one, group: wheel, final_games: 20}
@@ -20,23 +21,34 @@ ntuple: {rows: 2, columns: 3, network: "012,345", env_steps: 2000, report_env_st
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the content of the wheel, as pip would install it."""
+    """Install the wheel into a fresh environment and return its site-packages.
+
+    Other packages come from the environment of the tests. Some are links beside the installed ones, as after a usual
+    installation.
+    """
     folder = tmp_path_factory.mktemp("wheel")
-    words = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(words, cwd=ROOT, check=True, capture_output=True, timeout=120)
-    (wheel,) = folder.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder / "site")
-    return folder / "site"
+    _run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder), cwd=ROOT)
+    _run(sys.executable, "-m", "venv", "--without-pip", str(folder / "venv"))
+    (wheel,), (site,) = folder.glob("*.whl"), folder.glob("venv/lib/*/site-packages")
+    python = str(folder / "venv" / "bin" / "python")
+    _run(sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps", "--no-index", str(wheel))
+    packages = Path(numba.__file__).parents[1]
+    (site / "packages.pth").write_text(f"{packages}\n")
+    for name in BESIDE:
+        if (packages / name).exists():
+            (site / name).symlink_to(packages / name)
+    return site
 
 
-def _python(site: Path, *words: str) -> str:
-    environment = os.environ | {"PYTHONPATH": str(site)}
-    done = subprocess.run(
-        [sys.executable, *words], env=environment, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stderr
+def _run(*words: str, cwd: Path | None = None) -> str:
+    done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def _installed(site: Path, *words: str, program: str = "muzero2048", cwd: Path | None = None) -> str:
+    """Run a program of the environment and return what it prints."""
+    return _run(str(site.parents[2] / "bin" / program), *words, cwd=cwd)
 
 
 def test_a_wheel_has_all_files_of_the_packages_and_all_configs(site: Path):
@@ -49,23 +61,33 @@ def test_a_wheel_has_all_files_of_the_packages_and_all_configs(site: Path):
     assert all((site / "launch" / "example_configs" / file.relative_to(ROOT / "configs")).is_file() for file in configs)
 
 
+def test_both_learners_train_from_a_wheel_in_a_read_only_folder(site: Path, tmp_path: Path):
+    write_small_runs(ntuple=(2000, 1000), muzero=(2048, 1024), muzero_save_minutes=0)
+    empty, runs = tmp_path / "empty", f"run.runs_folder={tmp_path / 'runs'}"
+    empty.mkdir(mode=0o555)
+    assert '"games": 10' in _installed(site, "evaluate", "random", "--games", "10", "--json", cwd=empty)
+    for name in ("tuples", "net"):
+        _installed(site, "train", str(tmp_path / f"{name}.yaml"), runs, "run.final_games=20", cwd=empty)
+        assert len((tmp_path / "runs" / name / "metrics.jsonl").read_text().splitlines()) > 1
+    assert not list(empty.iterdir())
+
+
 @pytest.mark.slow
 def test_the_commands_of_a_wheel_run_in_another_folder(site: Path):
     Path("one.yaml").write_text(CONFIG)
-    run = ["-m", "launch"]
-    assert str(site) in _python(site, *run, "train", "--help").replace("\n", "")  # the folder of the example configs
-    _python(site, *run, "train", "one.yaml")
+    assert str(site) in _installed(site, "train", "--help").replace("\n", "")  # the folder of the example configs
+    _installed(site, "train", "one.yaml")
     assert [entry["git"] for entry in json.loads(Path("runs/one/environment.json").read_text())] == [None]
-    _python(site, *run, "compare", "runs/one")
+    _installed(site, "compare", "runs/one")
     assert "<style>" in Path("comparison/index.html").read_text()
-    _python(site, *run, "network", "inspect", "runs/one")
-    assert "<- plays this" in _python(site, *run, "moves", "runs/one", "--position", "2 2 0 / 0 0 0")
-    _python(site, *run, "evaluate", "runs/one", "--games", "4", "--records", "games.txt")
-    _python(site, *run, "judge", "games.txt")
+    _installed(site, "network", "inspect", "runs/one")
+    assert "<- plays this" in _installed(site, "moves", "runs/one", "--position", "2 2 0 / 0 0 0")
+    _installed(site, "evaluate", "runs/one", "--games", "4", "--records", "games.txt")
+    _installed(site, "judge", "games.txt")
     code = "import muzero2048; print(muzero2048.load('runs/one').advise('2 2 0 / 0 0 0').moves['left'].reward)"
-    assert _python(site, "-c", code).split()[-1] == "4"
+    assert _installed(site, "-c", code, program="python").split()[-1] == "4"
     code = "import gymnasium; print(gymnasium.make('muzero2048.environments:muzero2048/Game2048-v0', rows=2).spec.id)"
-    assert _python(site, "-c", code).split() == ["muzero2048/Game2048-v0"]
-    assert "expected 66.96" in _python(site, *run, "solve", "--board", "2x2")
+    assert _installed(site, "-c", code, program="python").split() == ["muzero2048/Game2048-v0"]
+    assert "expected 66.96" in _installed(site, "solve", "--board", "2x2")
     code = "from launch.bench.learner import experiments; print(*(name for name, _ in experiments(None, ())))"
-    assert _python(site, "-c", code).split() == ["grounded", "latent", "dissertation", "deepmind"]
+    assert _installed(site, "-c", code, program="python").split() == ["grounded", "latent", "dissertation", "deepmind"]

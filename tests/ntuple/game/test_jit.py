@@ -35,6 +35,7 @@ def digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]
     for file, text in (("caller", CALLER), ("inner/callee", CALLEE), ("other", "X = 1\n")):
         (tmp_path / "pkg" / f"{file}.py").write_text(text)
     monkeypatch.setattr(jit, "SOURCE_ROOT", tmp_path)
+    monkeypatch.setattr(jit, "PACKAGES", ("pkg",))
 
     def digest_now() -> str:
         jit.source_digest.cache_clear()
@@ -64,6 +65,18 @@ def test_digest_follows_the_code_alone(tmp_path, digest, file, old, new, changes
     assert (digest() != before) is changes
 
 
+def test_digest_ends_at_other_packages(tmp_path, digest):
+    """In site-packages other packages lie beside this one, some with an empty module."""
+    caller, other = tmp_path / "pkg" / "caller.py", tmp_path / "numba" / "__init__.py"
+    caller.write_text("import numba\n" + CALLER)
+    other.parent.mkdir()
+    other.write_text("")
+    (tmp_path / "pkg" / "__init__.py").write_text("")
+    first = digest()
+    other.write_text("X = 1\n")
+    assert digest() == first
+
+
 def test_digest_follows_the_name_of_a_module(tmp_path, digest):
     """numba pickles the types of arguments by the name of their module."""
     before = digest()
@@ -84,7 +97,8 @@ def test_a_comment_compiles_nothing_but_an_edit_of_a_callee_and_another_level_do
     (tmp_path / "pkg" / "inner").mkdir(parents=True)
     caller, callee = tmp_path / "pkg" / "caller.py", tmp_path / "pkg" / "inner" / "callee.py"
     program = (
-        "from pathlib import Path; from ntuple.game import jit; jit.SOURCE_ROOT = Path.cwd()\n"
+        "from pathlib import Path; from ntuple.game import jit\n"
+        "jit.SOURCE_ROOT, jit.PACKAGES = Path.cwd(), ('pkg',)\n"
         "from pkg.caller import run\n"
         "print(run(1), sum(run.stats.cache_hits.values()))"
     )
