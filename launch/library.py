@@ -55,10 +55,10 @@ def load(
         UserError: there is no good checkpoint, it cannot serve the search, or a value is out of range.
     """
     from launch.evaluation.loading import load_player
-    from launch.evaluation.search_options import Options
+    from launch.evaluation.search_options import SearchOptions
 
     overrides = tuple(f"search.{key}={_value_text(key, value)}" for key, value in (settings or {}).items())
-    options = Options(search, simulations, model, value, overrides, plies, strength)
+    options = SearchOptions(search, simulations, model, value, overrides, plies, strength)
     return load_player(path, options, board)
 
 

@@ -10,6 +10,7 @@ import pytest
 from launch.experiment.registry import LEARNERS
 
 ROOT = Path(__file__).parent.parent
+PACKAGES = ("launch", "muzero2048", "ntuple")
 CORE_MODULES = sorted(f"ntuple.core.{file.stem}" for file in (ROOT / "ntuple" / "core").glob("[!_]*.py"))
 
 
@@ -37,7 +38,11 @@ def test_a_learner_imports_nothing_from_above_it(package, forbidden, exceptions)
     users = {file.relative_to(ROOT).as_posix() for file in files if imported_packages(file) & forbidden}
     assert users == exceptions
     for user in users:
-        assert not any(file.is_relative_to(ROOT / name) for file in imported_files(ROOT / user) for name in forbidden)
+        assert not any(
+            file.is_relative_to(ROOT / name)
+            for file in imported_files(ROOT / user, with_types=False)
+            for name in forbidden
+        )
 
 
 @pytest.mark.parametrize(
@@ -76,8 +81,8 @@ def test_two_files_of_muzero_import_the_rules_and_networks_of_ntuple():
 
 
 def test_files_import_each_other_in_no_circle():
-    """Imports inside functions count as well; imports under TYPE_CHECKING do not."""
-    files = {file for package in ("launch", "muzero2048", "ntuple") for file in (ROOT / package).rglob("*.py")}
+    """Late imports count as well: in functions, by `import_module`, and under TYPE_CHECKING."""
+    files = {file for package in PACKAGES for file in (ROOT / package).rglob("*.py")}
     graph = {file: imported_files(file) & files - {file} for file in files}
     while graph:
         leaves = {file for file, imported in graph.items() if not imported & graph.keys()}
@@ -85,19 +90,44 @@ def test_files_import_each_other_in_no_circle():
         graph = {file: imported for file, imported in graph.items() if file not in leaves}
 
 
-def imported_files(file: Path) -> set[Path]:
-    """Return the files that a file imports, with the submodules in `from package import module`."""
+@pytest.mark.parametrize(
+    ("line", "imported"),
+    [
+        ("def late():\n    from launch.jobs import slurm", "launch/jobs/slurm.py"),
+        ("if TYPE_CHECKING:\n    from launch.errors import UserError", "launch/errors.py"),
+        ('def late():\n    return import_module("ntuple.td.kernel")', "ntuple/td/kernel.py"),
+        ("from ntuple import make_rules", "ntuple/__init__.py"),
+        ("import ntuple.td.kernel", "ntuple/td/kernel.py"),
+    ],
+)
+def test_the_search_for_circles_sees_every_import(line: str, imported: str, tmp_path: Path):
+    file = tmp_path / "late.py"
+    file.write_text(line)
+    assert imported_files(file) == {ROOT / imported}
+
+
+def imported_files(file: Path, with_types: bool = True) -> set[Path]:
+    """Return the files of the house that a file imports, with those that it imports for types alone or without."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" and not with_types:
             node.body = []
-    names = set()
+    files = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
+            files |= {file_of(alias.name) for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return {ROOT.joinpath(*name.split(".")).with_suffix(".py") for name in names}
+            files |= {file_of(f"{node.module}.{alias.name}") or file_of(node.module) for alias in node.names}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            files |= {file_of(argument.value) for argument in node.args if isinstance(argument, ast.Constant)}
+    return {file for file in files if file}
+
+
+def file_of(module: str) -> Path | None:
+    """Return the file of a module or package of the house; None for other names."""
+    path = ROOT.joinpath(*module.split("."))
+    files = (path.with_suffix(".py"), path / "__init__.py") if module.split(".")[0] in PACKAGES else ()
+    return next((file for file in files if file.is_file()), None)
 
 
 @pytest.mark.parametrize("module", [*CORE_MODULES, "muzero2048.muzero.config", "launch.experiment.experiment"])
@@ -125,7 +155,7 @@ def test_jax_is_not_loaded_where_it_is_not_needed(module):
 
 def test_no_file_that_is_shipped_can_run_code_from_a_file_that_is_read():
     """No package uses pickle or a similar format, which runs code while a file is loaded."""
-    for package in ("launch", "muzero2048", "ntuple"):
+    for package in PACKAGES:
         for file in (ROOT / package).rglob("*.py"):
             assert not imported_packages(file) & {"pickle", "joblib", "dill", "cloudpickle", "marshal"}, file
             assert "allow_pickle=True" not in file.read_text(encoding="utf-8"), file

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from launch.commands import completion
 from launch.errors import UserError
-from launch.evaluation.search_words import MODELS, SEARCHES, VALUES
+from launch.evaluation.search_options import MODELS, SEARCHES, VALUES
 
 if TYPE_CHECKING:
-    from launch.evaluation.search_options import Options
+    from launch.evaluation.search_options import SearchOptions
 
 Run = Callable[[argparse.Namespace], int | None]  # does a command; None: exit code 0
 
@@ -95,15 +95,15 @@ def add_search_options(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--value", choices=VALUES, help="what evaluates the positions of a tree search")
 
 
-def search_options(arguments: argparse.Namespace, overrides: Sequence[str]) -> "Options":
+def search_options(arguments: argparse.Namespace, overrides: Sequence[str]) -> "SearchOptions":
     """Return the search that the options and the search.key=value words ask for."""
-    from launch.evaluation.search_options import Options
+    from launch.evaluation.search_options import SearchOptions
 
     named = (arguments.search, arguments.simulations, arguments.model, arguments.value)
-    return Options(*named, tuple(overrides), arguments.plies, arguments.strength)
+    return SearchOptions(*named, tuple(overrides), arguments.plies, arguments.strength)
 
 
-def search_of_a_path(arguments: argparse.Namespace) -> "Options":
+def search_of_a_path(arguments: argparse.Namespace) -> "SearchOptions":
     """Return the search of a command with one PATH; UserError if a second one is given."""
     if paths := [word for word in arguments.overrides if "=" not in word]:
         raise UserError(f"one PATH at a time: {arguments.path} is one, leave out {' '.join(paths)}")

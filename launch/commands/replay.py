@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from launch.commands.parser import Parser, add_search, search_of_a_path
-from launch.evaluation.search_words import SEARCHES
+from launch.evaluation.search_options import SEARCHES
 
 
 def add(commands: Parser) -> None:
@@ -42,7 +42,7 @@ def add(commands: Parser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from launch.evaluation.search_options import Options
+    from launch.evaluation.search_options import SearchOptions
     from launch.train.signals import INTERRUPTED
     from launch.viewing.replay.replay import Request, replay
 
@@ -55,7 +55,7 @@ def _run(arguments: argparse.Namespace) -> int:
         game=arguments.game,
         options=search_of_a_path(arguments),
         judge=arguments.judge,
-        judge_options=Options(
+        judge_options=SearchOptions(
             search=arguments.judge_search, plies=arguments.judge_plies, simulations=arguments.judge_simulations
         ),
         judge_every=arguments.judge_every,

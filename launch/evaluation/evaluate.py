@@ -20,7 +20,8 @@ from launch.evaluation.result import (
     save_result,
     write_outputs,
 )
-from launch.evaluation.search_options import Options, Search, resolve
+from launch.evaluation.search_options import SearchChoice, SearchOptions
+from launch.evaluation.searches import resolve
 from launch.evaluation.seeds import BASELINE_SEED, check_seed, final_evaluation_seed
 from launch.experiment import checkpoints, registry
 from launch.experiment.checkpoints import State
@@ -38,7 +39,7 @@ class CheckpointEvaluation(NamedTuple):
     experiment: Experiment
     state: State
     evaluation: Evaluation
-    search: Search
+    search: SearchChoice
     outputs: OutputOptions
     solution: "Solution | None"
 
@@ -88,7 +89,7 @@ class BaselineEvaluation(NamedTuple):
     path: str  # its name: random, greedy or heuristic
     board: str  # "HxW"
     player: Any
-    search: Search | None  # of the heuristic player
+    search: SearchChoice | None  # of the heuristic player
     evaluation: Evaluation
     outputs: OutputOptions
     solution: "Solution | None"
@@ -113,7 +114,7 @@ class BaselineEvaluation(NamedTuple):
 
 
 def prepare_path(
-    path: str, games: int, seed: int | None, options: Options, outputs: OutputOptions
+    path: str, games: int, seed: int | None, options: SearchOptions, outputs: OutputOptions
 ) -> CheckpointEvaluation:
     """Check the evaluation of a checkpoint, or of a run's newest one, before games are played.
 
@@ -127,7 +128,7 @@ def prepare_path(
 
 
 def prepare_checkpoint(
-    path: str, checkpoint: Path, games: int, seed: int | None, options: Options, outputs: OutputOptions
+    path: str, checkpoint: Path, games: int, seed: int | None, options: SearchOptions, outputs: OutputOptions
 ) -> CheckpointEvaluation:
     """Check the evaluation of a checkpoint whose files are whole, with checked numbers; see `prepare_path`."""
     experiment, state = checkpoints.read_checkpoint(checkpoint)
@@ -138,7 +139,7 @@ def prepare_checkpoint(
 
 
 def prepare_baseline(
-    name: str, board: str, games: int, seed: int | None, options: Options, outputs: OutputOptions
+    name: str, board: str, games: int, seed: int | None, options: SearchOptions, outputs: OutputOptions
 ) -> BaselineEvaluation:
     """Check the evaluation of a player that needs no training; the seed None is BASELINE_SEED."""
     check_numbers(games, seed, outputs)

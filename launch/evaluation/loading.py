@@ -16,7 +16,8 @@ from launch.arguments import checked
 from launch.errors import Option, OptionError, UserError
 from launch.evaluation.boards.analyse import Advice, advices_of
 from launch.evaluation.boards.notation import parse_board, parse_position
-from launch.evaluation.search_options import Options, Search, expectimax, resolve
+from launch.evaluation.search_options import SearchChoice, SearchOptions
+from launch.evaluation.searches import expectimax, resolve
 from launch.evaluation.seeds import check_seed
 from launch.experiment import checkpoints, registry
 from launch.experiment.interfaces import Player
@@ -129,7 +130,7 @@ class LoadedPlayer:
         return levels
 
 
-def load_player(path: str | Path, options: Options, board: str | None = None) -> LoadedPlayer:
+def load_player(path: str | Path, options: SearchOptions, board: str | None = None) -> LoadedPlayer:
     """Load a player from a checkpoint or a run's newest one, or by its name one that needs no training.
 
     Raises:
@@ -147,7 +148,7 @@ def load_player(path: str | Path, options: Options, board: str | None = None) ->
     return LoadedPlayer(player, f"{experiment.run.name}, {search.name}", settings.rows, settings.columns)
 
 
-def load_baseline(name: str, board: str, options: Options) -> tuple[Any, Search | None]:
+def load_baseline(name: str, board: str, options: SearchOptions) -> tuple[Any, SearchChoice | None]:
     """Make a player that needs no training: random, greedy or heuristic, which alone has a search."""
     ntuple = import_module("ntuple")  # imported here: it needs numba, and MuZero's evaluation does without
     rows, columns = parse_board(board)
@@ -157,7 +158,7 @@ def load_baseline(name: str, board: str, options: Options) -> tuple[Any, Search 
             raise OptionError(f"{HEURISTIC} searches by expectimax alone; leave out ", given)
         search = expectimax(replace(options, search=EXPECTIMAX), HEURISTIC)
         return ntuple.make_heuristic_player(rows, columns, search.config), search
-    if options.words():
+    if options.arguments():
         raise OptionError(f"{name} does not search; leave out ", *options.in_message())
     return getattr(ntuple, BASELINES[name])(ntuple.make_rules(rows, columns), threads=ntuple.available_cores()), None
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from launch.errors import UserError
 from launch.evaluation.result_checks import wrong_entries
+from launch.evaluation.search_options import SearchChoice
 from launch.evaluation.summary import Summary, histograms, statistics_block, summarize, summary_line
 from launch.experiment import registry
 from launch.experiment.checkpoints import State
@@ -20,7 +21,6 @@ from ntuple.core.interfaces import Games
 
 if TYPE_CHECKING:
     from launch.evaluation.records.game_log import LoggedGame
-    from launch.evaluation.search_options import Search
     from ntuple.exact.solution import Solution
 
 FOLDER = "evaluations"
@@ -115,7 +115,7 @@ def write_outputs(
 
 
 def report(
-    games: Games, experiment: Experiment, state: State, evaluation: Evaluation, search: "Search"
+    games: Games, experiment: Experiment, state: State, evaluation: Evaluation, search: SearchChoice
 ) -> tuple[Summary, dict[str, Any]]:
     """Print the report of an evaluated checkpoint; return its summary, and the result that `save_result` writes."""
     settings = experiment.settings

@@ -12,7 +12,7 @@ from typing import Any
 from launch.errors import UserError
 from launch.evaluation.evaluate import CheckpointEvaluation, check_numbers, prepare_checkpoint
 from launch.evaluation.result import OutputOptions, read_result
-from launch.evaluation.search_options import Options
+from launch.evaluation.search_options import SearchOptions
 from launch.evaluation.seeds import snapshot_evaluation_seed
 from launch.evaluation.several import check_csv, refuse_outputs_of_one, write_csv
 from launch.evaluation.summary import Summary, aligned
@@ -29,7 +29,7 @@ def evaluate_snapshots(
     run_folder: Path,
     games: int,
     seed: int | None,
-    options: Options,
+    options: SearchOptions,
     outputs: OutputOptions,
     csv_file: Path | None,
 ) -> int:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from launch.errors import UserError
 from launch.evaluation.parts import WHOLE, Part, files_of, has_games
 from launch.evaluation.result import FOLDER, Evaluation, prepare_folder, result_names
-from launch.evaluation.search_options import Options, resolve
+from launch.evaluation.search_options import SearchOptions
+from launch.evaluation.searches import resolve
 from launch.evaluation.seeds import check_seed, final_evaluation_seed
 from launch.experiment import checkpoints
 from launch.experiment.experiment import MOST_GAMES, Experiment
@@ -24,7 +25,7 @@ class EvaluationRequest(NamedTuple):
     games: int
     seed: int | None  # None: that of the evaluation that ends the run
     parts: int
-    options: Options  # of the search
+    options: SearchOptions  # of the search
 
     def check(self) -> None:
         """Refuse numbers that `evaluate` would refuse; UserError has the remedy."""
@@ -117,7 +118,7 @@ class EvaluationTask(NamedTuple):
         seed = [] if request.seed is None else ["--seed", str(request.seed)]
         part = [] if self.part == WHOLE else ["--part", f"{self.part.number}/{self.part.of}"]
         games = ["--games", str(request.games), *seed]
-        return ["evaluate", str(self.planned.path), *games, *request.options.words(), "--keep", *part]
+        return ["evaluate", str(self.planned.path), *games, *request.options.arguments(), "--keep", *part]
 
     @property
     def output(self) -> Path:

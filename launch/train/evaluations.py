@@ -1,7 +1,8 @@
 """The evaluations that a training plays: which games, with which search, and the metrics of its probes."""
 
 from launch.evaluation.result import Evaluation
-from launch.evaluation.search_options import Options, Search, resolve
+from launch.evaluation.search_options import SearchChoice, SearchOptions
+from launch.evaluation.searches import resolve
 from launch.evaluation.seeds import final_evaluation_seed, training_evaluation_seed
 from launch.evaluation.summary import probe_metrics
 from launch.experiment.experiment import Experiment
@@ -20,9 +21,9 @@ def final_evaluation(experiment: Experiment) -> Evaluation:
     return Evaluation(experiment.run.final_games, final_evaluation_seed(experiment.run.seed))
 
 
-def own_search(experiment: Experiment) -> Search:
+def own_search(experiment: Experiment) -> SearchChoice:
     """Return the search that the learner's own player plays with, in training and after it."""
-    return resolve(experiment, Options(), experiment.run.folder)
+    return resolve(experiment, SearchOptions(), experiment.run.folder)
 
 
 def play_with_probes(learner: Learner, evaluation: Evaluation, probe_games: int) -> tuple[Games, Row]:

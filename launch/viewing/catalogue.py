@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from launch.errors import UserError
 from launch.evaluation.boards.notation import board_order
 from launch.evaluation.loading import BASELINES, HEURISTIC, UNTRAINED, LoadedPlayer, load_player
-from launch.evaluation.search_options import Options, resolve
+from launch.evaluation.search_options import SearchOptions
+from launch.evaluation.searches import resolve
 from launch.experiment import registry
 from launch.experiment.checkpoints import is_checkpoint, newest_checkpoint
 from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experiment
@@ -17,7 +18,7 @@ from ntuple.core.learner_spec import EXPECTIMAX, MCTS, ONE_PLY, TREE
 
 ROOT_RULES = ("gumbel", "puct")
 BOARDS = ("4x4", "3x4", "3x3", "2x3", "2x2")  # offered for the players without training, with the boards of the runs
-SIMULATIONS, PLIES = "simulations", "plies"  # what the number of a search counts: fields of Options
+SIMULATIONS, PLIES = "simulations", "plies"  # what the number of a search counts: fields of SearchOptions
 COUNTED = {EXPECTIMAX: PLIES, MCTS: SIMULATIONS} | dict.fromkeys(ROOT_RULES, SIMULATIONS)
 MOST = {SIMULATIONS: 10**6, PLIES: 100}  # of a request
 CHECKS_KEPT = 256  # choices whose options are known to be good
@@ -32,7 +33,7 @@ class Choice(NamedTuple):
 
     place: str  # folder of a run or checkpoint, or the name of a player without training
     board: str  # "HxW"
-    options: Options
+    options: SearchOptions
 
     def load(self) -> LoadedPlayer:
         """Load the player; UserError if it cannot be loaded or does not have the options."""
@@ -69,7 +70,7 @@ class Catalogue:
         untrained.insert(0, {"id": HEURISTIC, "board": None} | heuristic)
         return {"agents": [*agents, *untrained], "boards": boards}
 
-    def choose(self, name: str, board: str, options: Options) -> Choice:
+    def choose(self, name: str, board: str, options: SearchOptions) -> Choice:
         """Return a player with its search.
 
         Args:
@@ -146,7 +147,7 @@ def _board_of(experiment: Experiment) -> str:
 
 
 @functools.lru_cache(CHECKS_KEPT)
-def _check_search(folder: Path, options: Options) -> None:
+def _check_search(folder: Path, options: SearchOptions) -> None:
     resolve(_experiment(folder), options, folder)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from launch.errors import UserError
-from launch.evaluation.search_options import Options
+from launch.evaluation.search_options import SearchOptions
 from launch.experiment.examples import examples_folder
 from launch.experiment.experiment import MISTAKES, mistake_text
 from launch.experiment.typed_values import load_plain, typed
@@ -41,9 +41,9 @@ class Play:
             (*other.overrides, *self.overrides),
         )
 
-    def options(self) -> Options:
+    def options(self) -> SearchOptions:
         """Return the options as the evaluation takes them."""
-        return Options(
+        return SearchOptions(
             self.search, self.simulations, overrides=self.overrides, plies=self.plies, strength=self.strength
         )
 

@@ -14,7 +14,8 @@ from launch.errors import UserError
 from launch.evaluation.boards.notation import parse_board
 from launch.evaluation.loading import BASELINES, UNTRAINED, LoadedPlayer, load_baseline, load_player
 from launch.evaluation.records.regret import load_solution
-from launch.evaluation.search_options import Options, resolve
+from launch.evaluation.search_options import SearchOptions
+from launch.evaluation.searches import resolve
 from launch.evaluation.seeds import check_seed
 from launch.experiment.checkpoints import find_checkpoint, read_checkpoint
 from launch.experiment.experiment import MOST_GAMES
@@ -41,9 +42,9 @@ class Request(NamedTuple):
     games: int | None
     seed: int | None
     game: str  # number of the game that opens first; best, worst, median
-    options: Options  # search of the player
+    options: SearchOptions  # search of the player
     judge: str | None  # a solution or a player
-    judge_options: Options
+    judge_options: SearchOptions
     judge_every: int
     out: Path
 
@@ -105,7 +106,7 @@ def _check(request: Request) -> None:
         raise UserError(f"--games is {request.games}; give 1 to {MOST_GAMES}")
     if request.judge_every < 1:
         raise UserError(f"--judge-every is {request.judge_every}; give 1 or more")
-    if request.judge is None and (request.judge_options.words() or request.judge_every > 1):
+    if request.judge is None and (request.judge_options.arguments() or request.judge_every > 1):
         raise UserError("the options of a judge need one; add --judge PATH")
     if request.out.suffix not in PAGES:
         raise UserError(f"--out is {request.out}; give a name that ends with .html")
@@ -117,8 +118,8 @@ def _read(request: Request) -> _Source:
     """Read the games of a file."""
     if request.seed is not None:
         raise UserError(f"--seed is for games that are played; {request.path} holds games, leave it out")
-    if request.player is None and request.options.words():
-        words = " ".join(request.options.words())
+    if request.player is None and request.options.arguments():
+        words = " ".join(request.options.arguments())
         raise UserError(f"{words} is the search of a player; add --player PATH, whose values are shown")
     found = read_games(Path(request.path), request.board, request.games)
     rows, columns = parse_board(found.board)
@@ -185,7 +186,7 @@ def _prepare_judge(request: Request, rows: int, columns: int) -> Solution | None
         return None
     path, options = Path(request.judge), request.judge_options
     if _is_file(request.judge):
-        if words := options.words():
+        if words := options.arguments():
             raise UserError(f"{_for_judge(' '.join(words))}: {path} is a solution and does not search; leave it out")
         if rows * columns > MOST_CELLS:
             mend = "give a player that searches: --judge PATH --judge-search expectimax"

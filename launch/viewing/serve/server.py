@@ -36,7 +36,7 @@ from starlette.routing import Route
 from launch.errors import UserError, warn
 from launch.evaluation.boards.analyse import NAMES
 from launch.evaluation.boards.notation import parse_board, parse_position
-from launch.evaluation.search_options import Options
+from launch.evaluation.search_options import SearchOptions
 from launch.viewing import BOARD_SCRIPT, BOARD_STYLE, game
 from launch.viewing.agent_process import SEEDS
 from launch.viewing.agents import Agents, BusyError, Ticket, read_error
@@ -167,7 +167,7 @@ class Site:
     async def _ask(self, request: Request, fields: Fields) -> Response:
         text, rows, columns = _position(fields)
         name = fields.text("agent", MOST_WORD)
-        options = Options(
+        options = SearchOptions(
             search=fields.text("search", MOST_WORD, "") or None,
             simulations=fields.optional_number(SIMULATIONS, 1, MOST[SIMULATIONS]),
             plies=fields.optional_number(PLIES, 1, MOST[PLIES]),

@@ -11,7 +11,8 @@ from pathlib import Path
 from launch.errors import UserError
 from launch.evaluation.boards.notation import parse_board
 from launch.evaluation.loading import BOARD, UNTRAINED, check_has_board, load_player
-from launch.evaluation.search_options import Options, resolve
+from launch.evaluation.search_options import SearchOptions
+from launch.evaluation.searches import resolve
 from launch.evaluation.seeds import check_seed
 from launch.experiment import checkpoints
 from launch.viewing.agents import Agent
@@ -22,7 +23,7 @@ from launch.viewing.terminal.text import moves_text
 SHORT_SEEDS = 10**6  # a seed that is drawn is short enough to type
 
 
-def choose(path: str, board: str | None, options: Options) -> Choice:
+def choose(path: str, board: str | None, options: SearchOptions) -> Choice:
     """Return the player of a command line.
 
     Args:
@@ -46,7 +47,7 @@ def choose(path: str, board: str | None, options: Options) -> Choice:
     return Choice(str(checkpoint), f"{experiment.settings.rows}x{experiment.settings.columns}", options)
 
 
-def play(path: str | None, board: str | None, seed: int | None, options: Options) -> None:
+def play(path: str | None, board: str | None, seed: int | None, options: SearchOptions) -> None:
     """Play a game in the terminal; at its end, print the score and the command of the same game.
 
     Args:
@@ -61,8 +62,8 @@ def play(path: str | None, board: str | None, seed: int | None, options: Options
     if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()) or os.environ.get("TERM") == "dumb":
         raise UserError("play needs a terminal: do not redirect its input or output (over ssh: ssh -t)")
     check_seed(seed)
-    if path is None and options.words():
-        raise UserError(f"a search needs a player: give a RUN or leave out {' '.join(options.words())}")
+    if path is None and options.arguments():
+        raise UserError(f"a search needs a player: give a RUN or leave out {' '.join(options.arguments())}")
     choice = None if path is None else choose(path, board, options)
     shape = choice.board if choice else board or BOARD
     game = PlayedGame(*parse_board(shape), random.randrange(SHORT_SEEDS) if seed is None else seed)

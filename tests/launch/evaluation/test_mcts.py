@@ -9,7 +9,8 @@ import pytest
 
 from launch.cli import main
 from launch.errors import UserError
-from launch.evaluation.search_options import Options, resolve
+from launch.evaluation.search_options import SearchOptions
+from launch.evaluation.searches import resolve
 from launch.evaluation.seeds import final_evaluation_seed
 from launch.experiment import checkpoints, registry
 from ntuple import MCTSConfig
@@ -70,9 +71,9 @@ def test_moves_have_visits_and_a_line(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_a_time_limit_searches_up_to_the_most() -> None:
     experiment, _ = checkpoints.read_checkpoint(checkpoint())
-    search = resolve(experiment, Options("mcts", overrides=("search.seconds=0.01",)), checkpoint())
+    search = resolve(experiment, SearchOptions("mcts", overrides=("search.seconds=0.01",)), checkpoint())
     assert search.config == MCTSConfig(simulations=MCTSConfig.MOST_SIMULATIONS, seconds=0.01)
-    given = resolve(experiment, Options("mcts", 70, overrides=("search.seconds=0.01",)), checkpoint())
+    given = resolve(experiment, SearchOptions("mcts", 70, overrides=("search.seconds=0.01",)), checkpoint())
     assert given.config.simulations == 70
 
 

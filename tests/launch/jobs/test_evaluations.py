@@ -11,7 +11,7 @@ import pytest
 from launch.cli import main
 from launch.evaluation.parts import Part
 from launch.evaluation.records.game_log import GameLog
-from launch.evaluation.search_options import Options
+from launch.evaluation.search_options import SearchOptions
 from launch.jobs.evaluations import EvaluationRequest, EvaluationTask, plan_evaluations
 from launch.jobs.following import stop
 
@@ -32,7 +32,7 @@ def _run() -> None:
 
 
 def _tasks(games: int = 8, parts: int = 2, **options: object) -> list[EvaluationTask]:
-    request = EvaluationRequest(games, 5, parts, Options(**options))  # type: ignore[arg-type]
+    request = EvaluationRequest(games, 5, parts, SearchOptions(**options))  # type: ignore[arg-type]
     (planned,) = plan_evaluations([RUN], request)
     return planned.tasks
 
@@ -59,7 +59,7 @@ def test_the_words_of_the_tasks_play_each_game_once(options: dict, capsys):
     assert (result["games"], result["score_mean"]) == (8, pytest.approx(sum(scores) / 8))
     # One process, in another folder, plays the same games.
     alone = ["evaluate", str(RUN / "checkpoints" / "20000"), "--games", "8", "--seed", "5", "--keep", "alone.jsonl"]
-    assert main([*alone, *Options(**options).words()]) == 0
+    assert main([*alone, *SearchOptions(**options).arguments()]) == 0
     lines = [json.loads(line) for line in Path("alone.jsonl").read_text().splitlines()[1:]]
     assert sorted(scores) == sorted(game["score"] for game in lines)
 

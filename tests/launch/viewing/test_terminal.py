@@ -23,7 +23,7 @@ from launch.cli import main
 from launch.errors import UserError
 from launch.evaluation.boards.analyse import NAMES
 from launch.evaluation.loading import LoadedPlayer, load_player
-from launch.evaluation.search_options import Options
+from launch.evaluation.search_options import SearchOptions
 from launch.viewing import agent_process
 from launch.viewing.agent_process import answer, run_agent
 from launch.viewing.agents import Agent, Ticket
@@ -41,8 +41,8 @@ class Here(Agent):
     """An agent without a process: it answers at once, or when `gate` is open."""
 
     def __init__(self, player: LoadedPlayer | None = None) -> None:
-        super().__init__(Choice("greedy", "2x2", Options()))
-        self.player, self.gate = player or load_player("greedy", Options(), "2x2"), asyncio.Event()
+        super().__init__(Choice("greedy", "2x2", SearchOptions()))
+        self.player, self.gate = player or load_player("greedy", SearchOptions(), "2x2"), asyncio.Event()
         self.gate.set()
         self.state, self.given_up = "searching", 0
 
@@ -153,7 +153,7 @@ def test_the_advice_is_that_of_moves(capsys: pytest.CaptureFixture[str]):
         await pilot.press("v")
         assert shown(app, "advice") == ""
 
-    drive(keys, PlayedGame(2, 3, 5), lambda: Here(load_player("heuristic", Options(plies=2), "2x3")))
+    drive(keys, PlayedGame(2, 3, 5), lambda: Here(load_player("heuristic", SearchOptions(plies=2), "2x3")))
     for position, advice, text in seen:
         words = ["--board", "2x3", "--plies", "2", "--position", position]
         assert main(["moves", "heuristic", *words, "--json"]) == 0
@@ -216,7 +216,7 @@ def test_advice_is_about_the_board_that_is_shown():
         await check(asked)
         await check("u")
 
-    drive(keys, PlayedGame(4, 4, 3), lambda: Here(load_player("greedy", Options())))
+    drive(keys, PlayedGame(4, 4, 3), lambda: Here(load_player("greedy", SearchOptions())))
 
 
 def test_a_slow_search_stops_neither_the_screen_nor_moves_nor_the_end():
@@ -240,7 +240,7 @@ def test_a_slow_search_stops_neither_the_screen_nor_moves_nor_the_end():
         assert (app.is_playing, shown(app, "advice")) == (False, "")
 
     def slow() -> Here:
-        agent = Here(load_player("greedy", Options()))
+        agent = Here(load_player("greedy", SearchOptions()))
         agent.gate.clear()
         return agent
 
@@ -309,7 +309,7 @@ def test_the_board_and_the_advice_fit_an_ordinary_terminal():
         assert app.query_one("#board").region.height == 17
         assert app.query_one("#state").region.bottom <= app.query_one("#keys").region.y
 
-    drive(keys, PlayedGame(4, 4, 3), lambda: Here(load_player("greedy", Options())))
+    drive(keys, PlayedGame(4, 4, 3), lambda: Here(load_player("greedy", SearchOptions())))
 
 
 def test_the_layout_is_that_of_the_new_size():
@@ -325,7 +325,7 @@ def test_the_layout_is_that_of_the_new_size():
             assert (is_beside, board.width) == (width >= 80, 49 if height == 40 else 33), (width, height)
             assert max(board.right, advice.right) <= width
 
-    drive(keys, PlayedGame(4, 4, 3), lambda: Here(load_player("greedy", Options())))
+    drive(keys, PlayedGame(4, 4, 3), lambda: Here(load_player("greedy", SearchOptions())))
 
 
 def test_in_a_narrow_terminal_each_line_of_the_advice_is_one_line():
@@ -338,7 +338,7 @@ def test_in_a_narrow_terminal_each_line_of_the_advice_is_one_line():
         assert max(map(len, lines[:9])) == 48
         assert app.query_one("#advice").region.height == len(lines)
 
-    drive(keys, PlayedGame(4, 4, 3), lambda: Here(load_player("greedy", Options())), size=(50, 24))
+    drive(keys, PlayedGame(4, 4, 3), lambda: Here(load_player("greedy", SearchOptions())), size=(50, 24))
 
 
 def test_numbers_tell_values_apart_and_have_no_sign_of_zero():
@@ -381,15 +381,15 @@ def test_a_player_is_chosen_as_moves_chooses_it(tmp_path: Path):
         'ntuple: {rows: 2, columns: 3, network: "0134,1245", env_steps: 2000, report_env_steps: 1000, threads: 1}\n'
     )
     assert main(["train", str(config)]) == 0
-    choice = choose("runs/tiny", None, Options("expectimax", plies=2))
+    choice = choose("runs/tiny", None, SearchOptions("expectimax", plies=2))
     player = choice.load()
     assert (choice.board, player.name) == ("2x3", "tiny, expectimax-p2")
     with pytest.raises(UserError, match="--board is for"):
-        choose("runs/tiny", "4x4", Options())
+        choose("runs/tiny", "4x4", SearchOptions())
     with pytest.raises(UserError, match="--plies 2 is of expectimax"):
-        choose("runs/tiny", None, Options(plies=2))
+        choose("runs/tiny", None, SearchOptions(plies=2))
     with pytest.raises(UserError, match="random does not search"):
-        choose("random", None, Options(plies=2))
+        choose("random", None, SearchOptions(plies=2))
 
 
 @pytest.mark.parametrize("words", [[], ["greedy"], ["search.plies=3"]])
@@ -461,14 +461,14 @@ def test_a_player_is_compiled_before_it_is_loaded(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(agent_process, "_send", lambda connection, message: happened.append(message))
     ours, theirs = multiprocessing.Pipe()
     ours.close()  # no question comes
-    run_agent(theirs, Choice("heuristic", "2x3", Options(plies=4)))
+    run_agent(theirs, Choice("heuristic", "2x3", SearchOptions(plies=4)))
     assert happened == [[[0, 0, 0], [0, 0, 0]], {"name": "heuristic, expectimax-p4"}]
     theirs.close()
 
 
 @pytest.mark.parametrize("search", ["expectimax", "mcts"])
 def test_compiling_does_not_search_until_a_time_limit(search: str, runs: Path):
-    player = load_player(runs / "tiny", Options(search, overrides=("search.seconds=60",)))
+    player = load_player(runs / "tiny", SearchOptions(search, overrides=("search.seconds=60",)))
     began = time.monotonic()
     agent_process._compile(player)
     assert time.monotonic() - began < 60
@@ -486,7 +486,7 @@ def test_what_a_process_prints_goes_to_the_log(tmp_path: Path):
     ours, theirs = multiprocessing.Pipe()
     saved = [os.dup(descriptor) for descriptor in (1, 2)]
     try:
-        run_agent(theirs, Loud("greedy", "2x2", Options()), tmp_path / "log")
+        run_agent(theirs, Loud("greedy", "2x2", SearchOptions()), tmp_path / "log")
     finally:
         for descriptor, old in zip((1, 2), saved, strict=True):
             os.dup2(old, descriptor)

@@ -183,7 +183,7 @@ def test_the_budget_scales_moves_and_games_are_cut():
 def test_a_column_adds_to_the_play_of_its_row():
     row = Play("mcts", simulations=10, overrides=("search.c=0.1",))
     assert Play(simulations=50).over(row) == Play("mcts", simulations=50, overrides=("search.c=0.1",))
-    assert Play("expectimax", plies=2, overrides=("a=b",)).over(Play()).options().words() == [
+    assert Play("expectimax", plies=2, overrides=("a=b",)).over(Play()).options().arguments() == [
         "--search", "expectimax", "--plies", "2", "a=b",
     ]  # fmt: skip
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from launch.evaluation.search_options import resolve
+from launch.evaluation.searches import resolve
 from launch.experiment.experiment import load_experiment, warn_without_effect
 from launch.report.papers.estimate import network_of, network_of_row
 from launch.report.papers.plan import Scale, base_of, first_row, overrides_of, run_name, trained_row, why_not

@@ -13,7 +13,8 @@ from toy import ToyConfig
 
 from launch.cli import main
 from launch.errors import UserError
-from launch.evaluation.search_options import NOISE, Options, Search, resolve
+from launch.evaluation.search_options import SearchChoice, SearchOptions
+from launch.evaluation.searches import NOISE, resolve
 from launch.evaluation.seeds import final_evaluation_seed
 from launch.experiment.checkpoints import State, save_checkpoint
 from launch.experiment.experiment import CONFIG_FILE, Experiment, RunConfig, load_experiment
@@ -49,78 +50,86 @@ TREE = configured(
 @pytest.mark.parametrize(
     ("experiment", "options", "search"),
     [
-        (NTUPLE, Options(), Search("1ply", None, "1ply")),
-        (NTUPLE, Options("1ply"), Search("1ply", None, "1ply")),
-        (NTUPLE, Options("gumbel"), Search("gumbel-n16-simulator-ntuple", TREE)),
+        (NTUPLE, SearchOptions(), SearchChoice("1ply", None, "1ply")),
+        (NTUPLE, SearchOptions("1ply"), SearchChoice("1ply", None, "1ply")),
+        (NTUPLE, SearchOptions("gumbel"), SearchChoice("gumbel-n16-simulator-ntuple", TREE)),
         # With 4 simulations each move is evaluated once, whether an option or an override sets them; an explicit
         # considered_actions is kept.
         *(
-            (NTUPLE, options, Search(f"gumbel-n4-simulator-ntuple{rest}", configured(TREE, simulations=4, **change)))
+            (
+                NTUPLE,
+                options,
+                SearchChoice(f"gumbel-n4-simulator-ntuple{rest}", configured(TREE, simulations=4, **change)),
+            )
             for options, rest, change in (
-                (Options("gumbel", 4), "-considered_actions=4", {"considered_actions": 4}),
+                (SearchOptions("gumbel", 4), "-considered_actions=4", {"considered_actions": 4}),
                 (
-                    Options("gumbel", overrides=("search.simulations=4",)),
+                    SearchOptions("gumbel", overrides=("search.simulations=4",)),
                     "-considered_actions=4",
                     {"considered_actions": 4},
                 ),
-                (Options("gumbel", 4, overrides=("search.considered_actions=2",)), "", {}),
+                (SearchOptions("gumbel", 4, overrides=("search.considered_actions=2",)), "", {}),
             )
         ),
         (
             NTUPLE,
-            Options("puct", 50, "simulator", "ntuple"),
-            Search("puct-n50-simulator-ntuple", replace(TREE, root="puct", simulations=50)),
+            SearchOptions("puct", 50, "simulator", "ntuple"),
+            SearchChoice("puct-n50-simulator-ntuple", replace(TREE, root="puct", simulations=50)),
         ),
         (
             NTUPLE,
-            Options("gumbel", overrides=("search.read_out=mean", "search.chance=deficit")),
-            Search(
+            SearchOptions("gumbel", overrides=("search.read_out=mean", "search.chance=deficit")),
+            SearchChoice(
                 "gumbel-n16-simulator-ntuple-chance=deficit-read_out=mean",
                 replace(TREE, chance="deficit", read_out="mean"),
             ),
         ),
-        (MUZERO, Options(), Search("gumbel-n8-c_scale=1.0", OWN)),
-        (MUZERO, Options("puct", value="network"), Search("puct-n8-c_scale=1.0", replace(OWN, root="puct"))),
+        (MUZERO, SearchOptions(), SearchChoice("gumbel-n8-c_scale=1.0", OWN)),
         (
             MUZERO,
-            Options(simulations=100, model="simulator"),
-            Search("gumbel-n100-simulator-c_scale=1.0", replace(OWN, simulations=100, model="simulator")),
+            SearchOptions("puct", value="network"),
+            SearchChoice("puct-n8-c_scale=1.0", replace(OWN, root="puct")),
         ),
         (
             MUZERO,
-            Options(overrides=("search.c_scale=1e-1", "search.simulations=2_0", "search.gumbel_scale=0")),
-            Search("gumbel-n20", configured(OWN, c_scale=0.1, simulations=20, gumbel_scale=0.0)),
-        ),
-        (MUZERO, Options("expectimax"), Search("expectimax-p2", NetworkExpectimaxConfig(), "expectimax")),
-        (
-            MUZERO,
-            Options("expectimax", plies=1, model="simulator", value="network"),
-            Search("expectimax-p1-simulator", NetworkExpectimaxConfig(1, "simulator"), "expectimax"),
+            SearchOptions(simulations=100, model="simulator"),
+            SearchChoice("gumbel-n100-simulator-c_scale=1.0", replace(OWN, simulations=100, model="simulator")),
         ),
         (
             MUZERO,
-            Options("expectimax", overrides=("search.least_prior=0.05", "search.plies=3")),
-            Search("expectimax-p3-least_prior=0.05", NetworkExpectimaxConfig(3, least_prior=0.05), "expectimax"),
+            SearchOptions(overrides=("search.c_scale=1e-1", "search.simulations=2_0", "search.gumbel_scale=0")),
+            SearchChoice("gumbel-n20", configured(OWN, c_scale=0.1, simulations=20, gumbel_scale=0.0)),
+        ),
+        (MUZERO, SearchOptions("expectimax"), SearchChoice("expectimax-p2", NetworkExpectimaxConfig(), "expectimax")),
+        (
+            MUZERO,
+            SearchOptions("expectimax", plies=1, model="simulator", value="network"),
+            SearchChoice("expectimax-p1-simulator", NetworkExpectimaxConfig(1, "simulator"), "expectimax"),
+        ),
+        (
+            MUZERO,
+            SearchOptions("expectimax", overrides=("search.least_prior=0.05", "search.plies=3")),
+            SearchChoice("expectimax-p3-least_prior=0.05", NetworkExpectimaxConfig(3, least_prior=0.05), "expectimax"),
         ),
         (
             DEEP_TD,
-            Options("expectimax"),
-            Search("expectimax-p2-simulator", NetworkExpectimaxConfig(model="simulator"), "expectimax"),
+            SearchOptions("expectimax"),
+            SearchChoice("expectimax-p2-simulator", NetworkExpectimaxConfig(model="simulator"), "expectimax"),
         ),
-        (DEEP_TD, Options(), Search("1ply", None, "1ply")),
-        (DEEP_TD, Options("gumbel"), Search("gumbel-n16-simulator", TREE)),
+        (DEEP_TD, SearchOptions(), SearchChoice("1ply", None, "1ply")),
+        (DEEP_TD, SearchOptions("gumbel"), SearchChoice("gumbel-n16-simulator", TREE)),
         (
             DEEP_TD,
-            Options("puct", 4, "simulator", "network"),
-            Search(
+            SearchOptions("puct", 4, "simulator", "network"),
+            SearchChoice(
                 "puct-n4-simulator-considered_actions=4",
                 configured(TREE, root="puct", simulations=4, considered_actions=4),
             ),
         ),
-        (TOY, Options(), Search("1ply", None, "1ply")),
+        (TOY, SearchOptions(), SearchChoice("1ply", None, "1ply")),
     ],
 )
-def test_what_is_asked_for(experiment: Experiment, options: Options, search: Search):
+def test_what_is_asked_for(experiment: Experiment, options: SearchOptions, search: SearchChoice):
     found = resolve(experiment, options, HERE)
     assert found == search
     assert re.fullmatch(r"\w[\w.=-]*", found.name)
@@ -140,11 +149,11 @@ def test_other_settings_have_other_names():
     }
     words = tuple(f"search.{name}={value}" for name, value in changes.items())
     base = Experiment("muzero", RUN, replace(MUZERO.settings, search=plain))
-    names = [resolve(base, Options(overrides=(word,)), HERE).name for word in words]
-    assert len({*names, resolve(base, Options(), HERE).name}) == len(changes) + 1
+    names = [resolve(base, SearchOptions(overrides=(word,)), HERE).name for word in words]
+    assert len({*names, resolve(base, SearchOptions(), HERE).name}) == len(changes) + 1
     # Names are parts of file names. Long names are cut, but still differ.
     long = [word for word in words if not word.startswith(("search.engine", "search.pb_c_base"))]
-    names = [resolve(base, Options(overrides=(*long, f"search.pb_c_base={c}")), HERE).name for c in (5, 6)]
+    names = [resolve(base, SearchOptions(overrides=(*long, f"search.pb_c_base={c}")), HERE).name for c in (5, 6)]
     assert len({*names}) == 2
     assert max(len(name) for name in names) <= 160
 
@@ -154,49 +163,49 @@ def test_other_settings_have_other_names():
     [
         (
             NTUPLE,
-            Options("gumbel", model="learned"),
+            SearchOptions("gumbel", model="learned"),
             "here: the checkpoint holds an n-tuple network, not a learned model; give --model simulator",
         ),
         (
             NTUPLE,
-            Options("gumbel", overrides=("search.model=learned",)),
+            SearchOptions("gumbel", overrides=("search.model=learned",)),
             "here: the checkpoint holds an n-tuple network, not a learned model; give --model simulator",
         ),
         (
             NTUPLE,
-            Options(value="network"),
+            SearchOptions(value="network"),
             "here: the checkpoint holds an n-tuple network, not a value network; give --value ntuple",
         ),
         (
             MUZERO,
-            Options(value="ntuple"),
+            SearchOptions(value="ntuple"),
             "here: the checkpoint holds a value network, not an n-tuple network; give --value network",
         ),
-        (MUZERO, Options("1ply"), "here: muzero has no 1ply; give --search expectimax --plies 1"),
+        (MUZERO, SearchOptions("1ply"), "here: muzero has no 1ply; give --search expectimax --plies 1"),
         (
             MUZERO,
-            Options("expectimax", simulations=5),
+            SearchOptions("expectimax", simulations=5),
             "here: --simulations 5 is of a tree search; leave it out",
         ),
         (
             MUZERO,
-            Options("expectimax", plies=5),
+            SearchOptions("expectimax", plies=5),
             "override search.plies=5: search.plies is 5; give 1 to 4",
         ),
         (
             DEEP_TD,
-            Options("expectimax", overrides=("search.model=learned",)),
+            SearchOptions("expectimax", overrides=("search.model=learned",)),
             "here: the checkpoint holds a value network, not a learned model; give --model simulator",
         ),
-        (TOY, Options("expectimax"), "here: toy has no expectimax; give --search gumbel or puct"),
+        (TOY, SearchOptions("expectimax"), "here: toy has no expectimax; give --search gumbel or puct"),
         (
             NTUPLE,
-            Options(simulations=9),
+            SearchOptions(simulations=9),
             "here: 1ply has no settings; leave out --simulations 9 or give --search mcts, gumbel or puct",
         ),
         (
             NTUPLE,
-            Options("1ply", value="ntuple", overrides=("search.chance=ratio",)),
+            SearchOptions("1ply", value="ntuple", overrides=("search.chance=ratio",)),
             (
                 "here: 1ply has no settings; leave out --value ntuple search.chance=ratio or give --search mcts, "
                 "gumbel or puct"
@@ -204,59 +213,59 @@ def test_other_settings_have_other_names():
         ),
         (
             DEEP_TD,
-            Options("gumbel", model="learned"),
+            SearchOptions("gumbel", model="learned"),
             "here: the checkpoint holds a value network, not a learned model; give --model simulator",
         ),
-        (TOY, Options("puct"), "here: toy has no tree search; leave out --search puct"),
-        (TOY, Options(value="network"), "here: 1ply has no settings; leave out --value network"),
+        (TOY, SearchOptions("puct"), "here: toy has no tree search; leave out --search puct"),
+        (TOY, SearchOptions(value="network"), "here: 1ply has no settings; leave out --value network"),
         (
             MUZERO,
-            Options(overrides=("search.chanse=ratio",)),
+            SearchOptions(overrides=("search.chanse=ratio",)),
             "override search.chanse=ratio: search.chanse: Key 'chanse' not in 'SearchConfig'. Did you mean: 'chance'?",
         ),
         (
             MUZERO,
-            Options(overrides=("search.root=ucb",)),
+            SearchOptions(overrides=("search.root=ucb",)),
             "override search.root=ucb: search.root: Invalid value 'ucb', expected one of ['gumbel', 'puct']",
         ),
         (
             MUZERO,
-            Options(overrides=("run.seed=1",)),
+            SearchOptions(overrides=("run.seed=1",)),
             "override run.seed=1: only the keys search.key=value can be set here",
         ),
         (
             MUZERO,
-            Options(overrides=("more",)),
+            SearchOptions(overrides=("more",)),
             "cannot read the override 'more'; give key=value, e.g. search.key=value",
         ),
         (
             MUZERO,
-            Options(simulations=5, overrides=("search.simulations=6",)),
+            SearchOptions(simulations=5, overrides=("search.simulations=6",)),
             "search.simulations=6: search.simulations is set to 5 by an option too; leave out one of the two",
         ),
         (
             MUZERO,
-            Options(overrides=("search.dirichlet_fraction=2",)),
+            SearchOptions(overrides=("search.dirichlet_fraction=2",)),
             "override search.dirichlet_fraction=2: search.puct.dirichlet_fraction is 2.0; give a number in [0, 1]",
         ),
         (
             MUZERO,
-            Options(simulations=2_000_000_000),
+            SearchOptions(simulations=2_000_000_000),
             "override search.simulations=2000000000: search.simulations is 2000000000; give 1 to 65536",
         ),
         (
             MUZERO,
-            Options(overrides=("search.c_scale=nan",)),
+            SearchOptions(overrides=("search.c_scale=nan",)),
             "override search.c_scale=nan: search.gumbel.c_scale is nan; give a number in [0, 1e+09]",
         ),
         (
             MUZERO,
-            Options(overrides=(MCTX, WEIGHTED)),
+            SearchOptions(overrides=(MCTX, WEIGHTED)),
             f"overrides {MCTX} {WEIGHTED}: search.chance is 'weighted'; give another value, or set search.engine=own",
         ),
     ],
 )
-def test_a_search_that_cannot_be_is_one_line(experiment: Experiment, options: Options, line: str):
+def test_a_search_that_cannot_be_is_one_line(experiment: Experiment, options: SearchOptions, line: str):
     with pytest.raises(UserError) as error:
         resolve(experiment, options, HERE)
     assert str(error.value) == line
@@ -264,12 +273,17 @@ def test_a_search_that_cannot_be_is_one_line(experiment: Experiment, options: Op
 
 def test_an_option_without_effect_is_named(capsys):
     words = ("search.value_scale=5", "search.simulations=3")
-    assert resolve(MUZERO, Options(overrides=words), HERE).config.value_scale == 5
+    assert resolve(MUZERO, SearchOptions(overrides=words), HERE).config.value_scale == 5
     assert capsys.readouterr().err == (
         "warning: search.value_scale = 5.0 has no effect: it needs search.normalization=fixed\n"
     )
-    resolve(MUZERO, Options(overrides=(*words, "search.normalization=fixed")), HERE)
+    resolve(MUZERO, SearchOptions(overrides=(*words, "search.normalization=fixed")), HERE)
     assert capsys.readouterr().err == ""
+    for experiment in (NTUPLE, DEEP_TD):
+        resolve(experiment, SearchOptions("gumbel", overrides=("search.value_scale=50",)), HERE)
+        assert capsys.readouterr().err == (
+            "warning: search.value_scale = 50.0 has no effect: it needs search.normalization=fixed\n"
+        )
 
 
 def _in_json(config: SearchConfig) -> dict:
