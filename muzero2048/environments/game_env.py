@@ -1,4 +1,4 @@
-"""One game of 2048 as a gymnasium environment, on the bitboards of ntuple: it does not load JAX.
+"""One game of 2048 as a gymnasium environment in plain Python: it loads neither JAX nor numba.
 
 | part | what it is |
 |---|---|
@@ -26,9 +26,7 @@ from numpy.typing import NDArray
 from muzero2048.environments.board_space import board_space
 from muzero2048.environments.checks import NUM_ACTIONS, board_sides, one_action
 from muzero2048.environments.drawing import board_picture, board_text
-from ntuple.game.bitboard import make_rules
-from ntuple.game.episode import COLUMNS, begin_game
-from ntuple.game.rollout import boards_of, find_legal_moves, make_moves
+from ntuple.core.rules import Board, afterstate, begin_game, spawn
 
 Levels = NDArray[np.uint8]  # [H, W]
 
@@ -56,8 +54,8 @@ class Game2048Env(gymnasium.Env[Levels, np.int64]):
         self.observation_space = board_space(rows, columns)
         self.action_space = spaces.Discrete(NUM_ACTIONS)
         self.render_mode = render_mode
-        self._rules = make_rules(rows, columns)
-        self._games = np.zeros((1, COLUMNS), np.uint64)
+        self._sides = (rows, columns)
+        self._set_board(((0,) * columns,) * rows, stream=0)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Levels, dict[str, Any]]:
         """Start a game.
@@ -70,7 +68,7 @@ class Game2048Env(gymnasium.Env[Levels, np.int64]):
             The board uint8[H, W], and info.
         """
         super().reset(seed=seed, options=options)
-        begin_game(self._rules, self._games[0], self.np_random.integers(2**64, dtype=np.uint64))
+        self._set_board(*begin_game(*self._sides, int(self.np_random.integers(2**64, dtype=np.uint64))))
         self._show()
         return self._levels(), {"action_mask": self._mask()}
 
@@ -87,12 +85,12 @@ class Game2048Env(gymnasium.Env[Levels, np.int64]):
             ValueError: the action is no whole number of 0..3.
         """
         action = one_action(action)
-        points = np.zeros(1, np.int64)
-        if self._mask()[action]:
-            make_moves(self._rules, self._games, np.array([action], np.int8), np.zeros(1, np.int64), points)
-        mask = self._mask()
+        after, points = self._moves[action]
+        if after != self._board:
+            self._set_board(*spawn(after, self._stream))
         self._show()
-        return self._levels(), float(points[0]), not mask.any(), False, {"action_mask": mask}
+        mask = self._mask()
+        return self._levels(), float(points), not mask.any(), False, {"action_mask": mask}
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return which moves are legal, bool[4], by the name that sb3-contrib looks for."""
@@ -105,12 +103,15 @@ class Game2048Env(gymnasium.Env[Levels, np.int64]):
         return board_picture(self._levels()) if self.render_mode == "rgb_array" else None
 
     def _levels(self) -> Levels:
-        return boards_of(self._rules, self._games)[0]
+        return np.array(self._board, np.uint8)
 
     def _mask(self) -> NDArray[np.int8]:
-        legal = np.zeros((1, NUM_ACTIONS), np.int8)
-        find_legal_moves(self._rules, self._games, legal)
-        return legal[0]
+        return np.array([after != self._board for after, _ in self._moves], np.int8)
+
+    def _set_board(self, board: Board, stream: int) -> None:
+        """Go on with a board and a state of the random stream."""
+        self._board, self._stream = board, stream
+        self._moves = [afterstate(board, action) for action in range(NUM_ACTIONS)]
 
     def _show(self) -> None:
         if self.render_mode == "human":

@@ -14,6 +14,7 @@ import functools
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import NamedTuple
 
 import jax
@@ -22,14 +23,15 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8, UInt32
 
 from muzero2048.game.words import UNIT_BITS, mirror, nth_set_bit, occupied, scale_draw, slide, transpose
+from ntuple.core.rules import FOUR_SHARE
 
 NUM_ACTIONS = 4
-FOUR_PROBABILITY = 0.1
 STEP_DRAWS = 2  # random draws per board in one step: the spawn, and the start of the next game
 
 Board = tuple[UInt32[Array, "*B"], ...]
 
-_FOUR_THRESHOLD = np.uint32(round(FOUR_PROBABILITY * 2**UNIT_BITS))
+_FOUR_THRESHOLD = np.uint32(round(FOUR_SHARE * 2**UNIT_BITS))
+_FOUR_RATIO = Fraction(FOUR_SHARE).limit_denominator(16)  # of openings; 16^2 units of UNIT_BITS fit in 32 bits
 
 
 class Transition(NamedTuple):
@@ -134,11 +136,11 @@ class Game2048:
     def chance_probabilities(self, afterstate: Board) -> Float[Array, "*B S"]:
         """Return the probability of each spawn code; all are 0 if the board is full.
 
-        The cell is uniform over the empty cells; the tile is a 2 with probability 0.9 and a 4 with 0.1.
+        The cell is uniform over the empty cells; the tile is a 4 with probability FOUR_SHARE, else a 2.
         """
         empty = (self.flat_cells(afterstate) == 0).astype(jnp.float32)
         uniform = empty / jnp.maximum(empty.sum(-1, keepdims=True), 1.0)
-        tiles = jnp.array([1.0 - FOUR_PROBABILITY, FOUR_PROBABILITY], jnp.float32)
+        tiles = jnp.array([1.0 - FOUR_SHARE, FOUR_SHARE], jnp.float32)
         return jnp.multiply.outer(uniform, tiles).reshape(*uniform.shape[:-1], self.num_spawn_codes)
 
     def spawn(self, key: PRNGKeyArray, afterstate: Board) -> tuple[Board, Int[Array, "*B"]]:
@@ -168,10 +170,11 @@ class Game2048:
         pair, fraction = scale_draw(bits, np.uint32(self.num_cells * (self.num_cells - 1)))
         first, second = pair // (self.num_cells - 1), pair % (self.num_cells - 1)
         second = second + (second >= first)
-        tens, ones = jnp.divmod((fraction * np.uint32(100)) >> np.uint32(UNIT_BITS), np.uint32(10))
+        fours, base = (np.uint32(number) for number in _FOUR_RATIO.as_integer_ratio())
+        digits = jnp.divmod((fraction * base**2) >> np.uint32(UNIT_BITS), base)
         board = self.empty(bits.shape)
-        for cell, digit in ((first, tens), (second, ones)):
-            tile = (digit == 0).astype(jnp.uint32) + 1  # one digit of ten: a 4 with probability 0.1
+        for cell, digit in zip((first, second), digits, strict=True):
+            tile = (digit < fours).astype(jnp.uint32) + 1
             board = _add_tile(board, cell // self.columns, cell % self.columns, tile)
         return board
 

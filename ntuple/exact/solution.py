@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core.rules import FOUR_SHARE
 from ntuple.exact.solution_file import Settings, read_solution, write_solution
 from ntuple.exact.solver import (
     LEVELS,
@@ -24,7 +25,6 @@ from ntuple.exact.solver import (
     value_afters,
 )
 from ntuple.game.bitboard import (
-    FOUR_SHARE,
     ONE,
     U15,
     ZERO,
@@ -49,12 +49,12 @@ NOWHERE = np.int64(-1)
 
 
 class Worth(NamedTuple):
-    """The values of a position, each under the play that is optimal for it."""
+    """The values of a position (ntuple.exact.solver)."""
 
     expected: float  # mean of the future points
     best: int  # future points with the luckiest spawns
     worst: int  # future points with the unluckiest spawns
-    reach: float  # probability of the tile; 0 if the game was solved without one
+    reach: float  # largest probability of the tile; 0 if the game was solved without one
 
 
 class Answer(NamedTuple):

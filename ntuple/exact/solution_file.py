@@ -19,8 +19,7 @@ from ntuple.exact.solver import LEVELS, Solved, Values
 from ntuple.files.tensor_file import check_finite, map_safetensors, write_safetensors
 from ntuple.game.bitboard import make_rules
 
-FORMAT = "muzero2048 solution 2"
-OLD_FORMAT = "muzero2048 solution 1"  # without a SHA-256
+KIND, FORMAT = "muzero2048 solution", "muzero2048 solution 3"
 TYPES: dict[str, Any] = {  # types of the arrays in a file; `reach` is present only if the game was solved for a tile
     "states": np.uint64,
     "state_starts": np.int64,
@@ -73,10 +72,10 @@ def read_solution(path: Path) -> tuple[Settings, Solved]:
     """
     try:
         mapped, header = map_safetensors(path)
-        if header.get("format") == OLD_FORMAT:
-            raise ForeignFileError(f"{path}: saved by an older version, without a digest: solve the game again")
-        if header.get("format") != FORMAT:
+        if not header.get("format", "").startswith(KIND):
             raise ForeignFileError(f"{path}: not a solved game: name a file that `muzero2048 solve --out` wrote")
+        if header["format"] != FORMAT:
+            raise ForeignFileError(f"{path}: saved by another version: solve the game again")
         settings = Settings(**json.loads(header["settings"]))
         if not all(type(value) is int for value in settings):
             raise ValueError(f"the settings are {settings}")

@@ -3,12 +3,16 @@
     V(s)  = max over legal a of r + V(as),  0 if the game is over
     V(as) = sum over spawns of p V(s')      (Guei 2023, eq. 20-22, to the end of the game)
 
-There are four values, each under the play that is optimal for it:
+There are four values:
 
     expected  V
-    best      the maximum over spawns in place of the sum, the luckiest game
-    worst     the minimum over spawns in place of the sum, the unluckiest game
-    reach     probability of reaching a tile: 1 for a state with the tile, without points (Guei 2023, sec. 5.4.3)
+    best      points of the luckiest game of the play that is optimal for V: the maximum over spawns (Guei 2023,
+              sec. 5.4.3 and table 28)
+    worst     points of the unluckiest game of this play: the minimum over spawns
+    reach     largest probability of reaching a tile, by the play that is optimal for it: 1 for a state with the tile,
+              without points
+
+Of moves with equal V the first in the order of the actions counts for best and worst.
 
 Positions that a symmetry turns into each other are stored once. Their code is the smallest word of their views. A move
 keeps the sum of the tiles and a spawn adds 2 or 4. Positions are therefore found layer by layer in rising order of the
@@ -24,8 +28,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core.rules import FOUR_SHARE
 from ntuple.game.bitboard import (
-    FOUR_SHARE,
     ONE,
     U2,
     ZERO,
@@ -216,9 +220,10 @@ def value_states(
                 if is_same(after, board):
                     continue
                 place, points = find(afters, canonical(rules, after)), np.int32(reward)
-                out.expected[i] = max(out.expected[i], points + of_afters.expected[place])
-                out.best[i] = max(out.best[i], points + of_afters.best[place])
-                out.worst[i] = max(out.worst[i], points + of_afters.worst[place])
+                expected = points + of_afters.expected[place]
+                if expected > out.expected[i]:
+                    out.expected[i] = expected
+                    out.best[i], out.worst[i] = points + of_afters.best[place], points + of_afters.worst[place]
                 out.reach[i] = max(out.reach[i], of_afters.reach[place])
         if largest >= tile:
             out.reach[i] = 1.0

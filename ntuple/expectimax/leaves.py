@@ -7,19 +7,15 @@ of the previous spawn are evaluated.
 
 import numpy as np
 
+from ntuple.core.rules import DOWN, FOUR_SHARE, LEFT, RIGHT, UP
 from ntuple.expectimax.heuristic import Heuristic, heuristic_value
 from ntuple.expectimax.memory import FRAME, MOVED, POINTS, REMEMBERED, Memory, Search, slot_of
 from ntuple.game.bitboard import (
-    DOWN,
-    FOUR_SHARE,
-    LEFT,
     ONE,
-    RIGHT,
     ROW,
     U2,
     U4,
     U16,
-    UP,
     ZERO,
     Board,
     Rules,

@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core.rules import DOWN, LEFT, RIGHT, UP
 from ntuple.expectimax.config import ExpectimaxConfig
-from ntuple.game.bitboard import DOWN, LEFT, RIGHT, U32, UP, ZERO, Board, Rules, flip, mirror, transposed
+from ntuple.game.bitboard import U32, ZERO, Board, Rules, flip, mirror, transposed
 from ntuple.game.jit import inline
 from ntuple.game.rng import GAMMA
 from ntuple.tables.entries import Lookup, make_lookup

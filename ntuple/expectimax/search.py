@@ -13,11 +13,11 @@ This file is plain recursion down to the last layer, which is in ntuple/expectim
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core.rules import FOUR_SHARE
 from ntuple.expectimax.heuristic import Heuristic
 from ntuple.expectimax.leaves import above_leaves, leaf_value, of_state
 from ntuple.expectimax.memory import Memory, Search, slot_of
 from ntuple.game.bitboard import (
-    FOUR_SHARE,
     ONE,
     U4,
     U15,

@@ -13,18 +13,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core import rules as shared
+from ntuple.core.rules import DOWN, LEFT, RIGHT, UP, check_sides
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import bounded
-
-UP, RIGHT, DOWN, LEFT = range(4)
 
 ZERO, ONE, U2, U3, U4, U8 = (np.uint64(n) for n in (0, 1, 2, 3, 4, 8))
 U12, U15, U16, U24, U30, U32, U48, U56 = (np.uint64(n) for n in (12, 15, 16, 24, 30, 32, 48, 56))
 NIBBLE_BITS = np.uint64(0x1111111111111111)  # bit 0 of each cell
 ROW = np.uint64(0xFFFF)
 LOW_32 = np.uint64(0xFFFFFFFF)
-FOUR_SHARE = 0.1  # probability that a spawn is a 4; else it is a 2
-FOUR_BELOW = np.uint64(round(FOUR_SHARE * 2**32))  # a 4 spawns if 32 random bits are below this
+FOUR_BELOW = np.uint64(shared.FOUR_BELOW)
 
 
 class Board(NamedTuple):
@@ -232,7 +231,7 @@ def kth_cell(cells: np.uint64, k: np.uint64) -> np.uint64:
 
 @inline
 def spawn(rules: Rules, board: Board, bits: np.uint64) -> Board:
-    """Place a 2 (probability 0.9) or a 4 in a uniformly drawn empty cell.
+    """Place a 2 or, with probability FOUR_SHARE, a 4 in a uniformly drawn empty cell.
 
     Args:
         rules: the game.
@@ -288,13 +287,8 @@ def _fill_slide_table(table: NDArray[np.uint32]) -> None:
 
 
 def make_rules(rows: int, columns: int) -> Rules:
-    """Make the rules of 2048 on a board of `rows` x `columns`.
-
-    Raises:
-        ValueError: a side is outside 1..4, or the board has one cell only.
-    """
-    if not (1 <= rows <= 4 and 1 <= columns <= 4 and rows * columns > 1):
-        raise ValueError(f"a board of {rows}x{columns} cells: take rows and columns from 1..4, at least two cells")
+    """Make the rules of 2048 on a board of `rows` x `columns`; see `check_sides` for the errors."""
+    check_sides(rows, columns)
     cells = sum(1 << 4 * (4 * r + c) for r in range(rows) for c in range(columns))
     slide = np.empty(65536, np.uint32)
     _fill_slide_table(slide)

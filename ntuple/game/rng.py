@@ -7,11 +7,10 @@ Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators",
 
 import numpy as np
 
+from ntuple.core import rules
 from ntuple.game.jit import inline, kernel
 
-GAMMA = np.uint64(0x9E3779B97F4A7C15)
-MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-MIX_2 = np.uint64(0x94D049BB133111EB)
+GAMMA, MIX_1, MIX_2 = np.uint64(rules.GAMMA), np.uint64(rules.MIX_1), np.uint64(rules.MIX_2)
 LOW_32 = np.uint64(0xFFFFFFFF)
 U27, U30, U31, U32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from ntuple.core.rules import check_sides
 from ntuple.core.settings import Settings, group, setting
-from ntuple.game.bitboard import make_rules
 from ntuple.mcts.config import MCTSConfig
 from ntuple.tables.patterns import parse_network, table_sizes
 from ntuple.tables.placement import available_cores
@@ -109,7 +109,10 @@ class AutostepConfig(Settings, prefix="step_size.autostep"):
     mu: float = setting(0.1, "Meta step size.", above=0, at_most=1)
     tau: float = setting(1e-4, "Rate at which the normalisers decay.", above=0, at_most=1)
     first: float = setting(
-        1.0, "Step size of the whole board at the start; a weight begins with first / (S M).", above=0, at_most=1
+        1.0,
+        "Step size of the whole board at the start; a weight begins with first / (S M), so S M gives it 1.",
+        above=0,
+        at_most=1000,
     )
 
 
@@ -299,7 +302,7 @@ class NTupleConfig(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        make_rules(self.rows, self.columns)
+        check_sides(self.rows, self.columns)
         stages = count_stages(self.stages)
         if self.frozen_stages >= stages:
             self.refuse("frozen_stages", f"a number below the {stages} of stages")

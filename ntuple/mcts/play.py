@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.bitboard import FOUR_SHARE, Board, Rules, afterstate, count_cells, empty_cells, kth_cell
+from ntuple.core.rules import FOUR_SHARE
+from ntuple.game.bitboard import Board, Rules, afterstate, count_cells, empty_cells, kth_cell
 from ntuple.game.clock import seconds
 from ntuple.game.episode import Row, board_of, spawn_code
 from ntuple.game.jit import inline, kernel

@@ -23,19 +23,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ntuple.core.rules import FOUR_SHARE
 from ntuple.expectimax.memory import slot_of
-from ntuple.game.bitboard import (
-    FOUR_BELOW,
-    FOUR_SHARE,
-    LOW_32,
-    ZERO,
-    Board,
-    Rules,
-    count_cells,
-    empty_cells,
-    is_same,
-    kth_cell,
-)
+from ntuple.game.bitboard import FOUR_BELOW, LOW_32, ZERO, Board, Rules, count_cells, empty_cells, is_same, kth_cell
 from ntuple.game.clock import seconds
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import bounded, mix, step

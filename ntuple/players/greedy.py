@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core.rules import FOUR_SHARE
 from ntuple.game.bitboard import (
-    FOUR_SHARE,
     ONE,
     Board,
     Rules,

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.bitboard import ONE, U2, U3, U8, ZERO, Board, Rules, flip, index_word, mirror, transpose
-from ntuple.game.jit import inline
+from ntuple.game.bitboard import ONE, U2, U3, U8, ZERO, Board, Rules, flip, index_word, level_at, mirror, transpose
+from ntuple.game.jit import inline, kernel
 from ntuple.tables import simd
 from ntuple.tables.layout import place_of_index
 from ntuple.tables.network import VIEWS, Network
-from ntuple.tables.stages import stage_of
+from ntuple.tables.stages import Stages
 
 U16, U16_MASK = np.uint32(16), np.uint32(0xFFFF)
 
@@ -133,3 +133,19 @@ def prefetch_memory(network: Network, lookup: Lookup, row: int) -> None:
         for view in range(len(network.symmetries)):
             place = np.uint64(lookup.entries[first + np.uint64(VIEWS * m + view)]) << network.memory_bits
             simd.prefetch(network.memory, table, place)
+
+
+@kernel
+def stage_of(stages: Stages, board: Board) -> np.uint64:
+    """Return the stage of a board, counted from 0."""
+    number = ZERO
+    for cell in range(16):
+        size = (ONE << level_at(board, cell)) & ~ONE  # 0 for an empty cell
+        if stages.counts_all:
+            number += size
+        else:
+            number |= size
+    stage = ZERO
+    for k in range(stages.thresholds.size):
+        stage += np.uint64(number >= stages.thresholds[k])
+    return stage

@@ -6,8 +6,8 @@ and the lists of TDL2048+. Two equal large tiles set only one bit. So the board 
 moves, until they merge, as in the papers.
 
 Matsuzaki's TURN schemes count moves. Here they are thresholds of the sum of all tiles, so that the stage follows from
-the board alone. A move adds 2.2 to this sum on average; after n moves its spread is 0.6 sqrt(n), which is 54 at
-n = 8192.
+the board alone. A move adds MEAN_SPAWN, 2.2, to this sum on average; after n moves its spread is 0.6 sqrt(n), which is
+54 at n = 8192.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.bitboard import ONE, ZERO, Board, level_at
-from ntuple.game.jit import kernel
+from ntuple.core.rules import MEAN_SPAWN
 
-SUM_OF_A_MOVE = 2.2  # mean tile of a spawn: 0.9 * 2 + 0.1 * 4
 K = 1024
 TURNS = {"turn4": 8192, "turn8": 4096}  # number of moves of each stage
 SCHEMES = {
@@ -54,7 +52,7 @@ def make_stages(stages: str | Sequence[int | str]) -> Stages:
     text = stages if isinstance(stages, str) else ",".join(map(str, stages))
     if text in TURNS:
         count = int(text.removeprefix("turn"))
-        sums = [round(SUM_OF_A_MOVE * TURNS[text] * k) for k in range(1, count)]
+        sums = [round(MEAN_SPAWN * TURNS[text] * k) for k in range(1, count)]
         return Stages(np.array(sums, np.uint64), True)
     return Stages(np.array(_thresholds(text), np.uint64), False)
 
@@ -84,19 +82,3 @@ def _thresholds(text: str) -> tuple[int, ...]:
             f"or one of: {names}"
         )
     return tuple(numbers)
-
-
-@kernel
-def stage_of(stages: Stages, board: Board) -> np.uint64:
-    """Return the stage of a board, counted from 0."""
-    number = ZERO
-    for cell in range(16):
-        size = (ONE << level_at(board, cell)) & ~ONE  # 0 for an empty cell
-        if stages.counts_all:
-            number += size
-        else:
-            number |= size
-    stage = ZERO
-    for k in range(stages.thresholds.size):
-        stage += np.uint64(number >= stages.thresholds[k])
-    return stage

@@ -32,7 +32,8 @@ from ntuple.game.episode import (
 )
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import bounded, mix, step
-from ntuple.tables.stages import Stages, stage_of
+from ntuple.tables.entries import stage_of
+from ntuple.tables.stages import Stages
 from ntuple.td.history import History
 
 NORMAL, RESTART, CAROUSEL_OF_STAGES, JUMP = range(4)

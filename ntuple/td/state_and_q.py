@@ -14,7 +14,8 @@ These networks are compared in points, not in speed: games are not interleaved a
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.bitboard import FOUR_SHARE, ONE, Board, Rules, afterstate, count_cells, empty_cells, is_same, kth_cell
+from ntuple.core.rules import FOUR_SHARE
+from ntuple.game.bitboard import ONE, Board, Rules, afterstate, count_cells, empty_cells, is_same, kth_cell
 from ntuple.game.episode import BROKEN, RNG, Results, Row, begin_game, board_of, go_on, write_result
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import stream

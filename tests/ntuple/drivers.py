@@ -5,19 +5,8 @@ from typing import Any
 import numpy as np
 from reference import rules as reference
 
-from ntuple.game.bitboard import (
-    FOUR_SHARE,
-    ONE,
-    Board,
-    Rules,
-    afterstate,
-    count_cells,
-    decode,
-    empty_cells,
-    encode,
-    is_same,
-    spawn,
-)
+from ntuple.core.rules import FOUR_SHARE
+from ntuple.game.bitboard import ONE, Board, Rules, afterstate, count_cells, decode, empty_cells, encode, is_same, spawn
 from ntuple.game.jit import kernel
 from ntuple.game.rng import mix, step
 from ntuple.tables.entries import Lookup, _find_plainly, find_entries, make_lookup

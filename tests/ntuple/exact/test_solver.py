@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from reference import exact, rules
 
+from ntuple.exact.solution import Solution
 from ntuple.exact.solver import LEVELS, Solved, canonize, first_boards, layer, solve
 from ntuple.game.bitboard import Board, decode, make_rules
 
@@ -37,7 +38,8 @@ def recursion(until: int, tile: int):
         if largest < until:
             found = [rules.afterstate(board, action) for action in rules.ACTIONS]
             moves = [(reward, after_state(after)) for after, reward in found if after != board]
-        expected, best, worst = (max((r + value[i] for r, value in moves), default=0) for i in range(3))
+        optimal = max(moves, key=lambda move: move[0] + move[1][0], default=(0, (0.0, 0, 0, 0.0)))
+        expected, best, worst = (optimal[0] + optimal[1][i] for i in range(3))
         reach = max((value[3] for _, value in moves), default=0.0)
         return expected, best, worst, 1.0 if largest >= tile else reach
 
@@ -71,6 +73,18 @@ def test_every_state_has_the_values_of_plain_recursion(shape: tuple[int, int], u
             board = tuple(tuple(row) for row in decode(game, Board(word, np.uint64(0))).tolist())
             assert [values[i] for values in of_states] == pytest.approx(state(board), rel=1e-12)
     assert solved.states.size > 20
+
+
+@pytest.mark.parametrize(("tiles", "worst"), [(((2, 4, 0), (0, 8, 2)), 36), (((2, 8, 0), (0, 0, 0)), 32)])
+def test_best_and_worst_follow_the_play_that_is_optimal_for_the_expected_value(tiles: rules.Board, worst: int) -> None:
+    """Guei 2023, sec. 5.4.3. Play that maximised the worst value itself would have 4 points more."""
+    solution = Solution(2, 3, NO_TILE, NO_TILE, solve(2, 3))
+    levels = np.array([[tile.bit_length() - 1 if tile else 0 for tile in row] for row in tiles])
+    state = solution.look_up(levels).state
+    assert state is not None
+    assert state.worst == worst
+    start = solution.start()
+    assert (round(start.expected, 6), start.best, start.worst) == (480.258272, 1260, 40)
 
 
 def test_the_dense_solver_agrees() -> None:

@@ -5,7 +5,8 @@ import pytest
 from reference import rules as reference
 from scipy import stats
 
-from ntuple.game.bitboard import LEFT, RIGHT, Board, afterstate, decode, make_rules
+from ntuple.core.rules import LEFT, RIGHT
+from ntuple.game.bitboard import Board, afterstate, decode, make_rules
 from ntuple.game.rng import stream
 from tests.ntuple.drivers import afterstates, spawns, to_board, to_reference
 
