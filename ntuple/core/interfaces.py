@@ -40,12 +40,6 @@ class Analysis(NamedTuple):
 def check_boards(rows: int, columns: int, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> None:
     """Check the arguments of a player's `analyse`.
 
-    Args:
-        rows: H, height of the board.
-        columns: W, width of the board.
-        boards: [B, H, W]; a cell holds log2 of its tile, 0 = empty.
-        seeds: [B], seed of the random numbers of each board.
-
     Raises:
         ValueError: `boards` is not [B, H, W] with integers 0..17, or `seeds` is not [B] with integers 0..2^32 - 1.
     """

@@ -83,17 +83,7 @@ def half_sum(word: np.uint64) -> np.int64:
 
 @inline
 def place_of(codes: Codes, starts: NDArray[np.int64], k: np.int64, code: np.uint64) -> np.int64:
-    """Return the index of a code whose tiles have the sum 2k; -1 if it is not among the codes.
-
-    Args:
-        codes: codes of all layers.
-        starts: [K + 1] starts of the layers.
-        k: the layer of the code.
-        code: the code.
-
-    Returns:
-        The index in `codes`.
-    """
+    """Return the index of a code whose tiles have the sum 2k; -1 if it is not among the codes."""
     if k >= starts.size - 1:
         return NOWHERE
     part = codes[starts[k] : starts[k + 1]]
@@ -107,19 +97,7 @@ def place_of(codes: Codes, starts: NDArray[np.int64], k: np.int64, code: np.uint
 def expected_of_after(
     rules: Rules, states: Codes, starts: NDArray[np.int64], expected: NDArray[np.float64], k: np.int64, word: np.uint64
 ) -> float:
-    """Return V(as) of an afterstate; NaN if a state after it is not among the states.
-
-    Args:
-        rules: the game.
-        states: codes of all states.
-        starts: [K + 1] starts of their layers.
-        expected: their values.
-        k: half the sum of the tiles of the afterstate.
-        word: the code of the afterstate.
-
-    Returns:
-        The value in points.
-    """
+    """Return V(as) of an afterstate; NaN if a state after it is not among the states."""
     empty = empty_cells(rules, Board(word, ZERO))
     count = count_cells(empty)
     total = 0.0
@@ -154,13 +132,6 @@ def value_moves(
     """Compute r + V(as) of the moves of boards.
 
     Args:
-        rules: the game.
-        states: codes of all states.
-        starts: [K + 1] starts of their layers.
-        expected: their values.
-        until: the game is over on a board with a tile 2^until.
-        words: [N] boards.
-        order: indices of the boards to compute.
         out: [N, 4] receives their rows: -inf if a move is illegal, NaN if play cannot reach the board.
     """
     for i in order:
@@ -221,9 +192,6 @@ class Solution:
         Args:
             levels: int[H, W], any view of the position.
 
-        Returns:
-            The values as a state and as an afterstate.
-
         Raises:
             ValueError: the position has another shape.
         """
@@ -279,10 +247,6 @@ class Solution:
 
     def losses(self, words: NDArray[np.uint64], actions: NDArray[np.integer]) -> NDArray[np.float64]:
         """Return the regret of moves: max over a of r + V(as), minus r + V(as) of the chosen action.
-
-        Args:
-            words: uint64[N], see `move_values`.
-            actions: int[N], 0..3 = up, right, down, left.
 
         Returns:
             float64[N] >= 0 in points.

@@ -48,11 +48,6 @@ class ForeignFileError(ValueError):
 def write_solution(path: Path, settings: Settings, solved: Solved) -> None:
     """Write a solved game.
 
-    Args:
-        path: the file; an older one is replaced.
-        settings: the settings of the game.
-        solved: its positions and values.
-
     Raises:
         OSError: the file cannot be written.
     """

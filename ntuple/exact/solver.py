@@ -103,17 +103,7 @@ def canonize(rules: Rules, words: NDArray[np.uint64]) -> None:
 
 @kernel
 def emit_afters(rules: Rules, states: Codes, until: int, out: Codes) -> int:
-    """Write the codes of the afterstates of states, at most 4 each.
-
-    Args:
-        rules: the game.
-        states: the states.
-        until: the game is over on a board with a tile 2^until.
-        out: receives the codes.
-
-    Returns:
-        The number of codes.
-    """
+    """Write the codes of the afterstates of states, at most 4 each."""
     count = 0
     for i in range(states.size):
         board = Board(states[i], ZERO)
@@ -129,17 +119,7 @@ def emit_afters(rules: Rules, states: Codes, until: int, out: Codes) -> int:
 
 @kernel
 def emit_states(rules: Rules, afters: Codes, level: int, out: Codes) -> int:
-    """Write the codes of the states after the spawn of a tile 2^level, one for each empty cell.
-
-    Args:
-        rules: the game.
-        afters: the afterstates.
-        level: 1 or 2.
-        out: receives the codes.
-
-    Returns:
-        The number of codes.
-    """
+    """Write the codes of the states after the spawn of a tile 2^level, one for each empty cell."""
     count = 0
     for i in range(afters.size):
         board = Board(afters[i], ZERO)
@@ -170,13 +150,8 @@ def value_afters(
     """Compute the values of afterstates from the states after their spawns.
 
     Args:
-        rules: the game.
-        afters: [N] the afterstates of a layer.
         twos: the states of the layer with 2 more.
-        of_twos: their values.
         fours: the states of the layer with 4 more.
-        of_fours: their values.
-        out: [N] receives the values.
     """
     for i in range(afters.size):
         board = Board(afters[i], ZERO)
@@ -203,12 +178,6 @@ def value_states(
     """Compute the values of states from the afterstates of their moves.
 
     Args:
-        rules: the game.
-        states: [N] the states of a layer.
-        until: the game is over on a board with a tile 2^until.
-        tile: log2 of the tile whose probability is computed.
-        afters: the afterstates of the same layer.
-        of_afters: their values.
         out: [N] receives the values; zeros before.
     """
     for i in range(states.size):
@@ -235,14 +204,8 @@ def solve(
     """Find all positions of a game and compute their values.
 
     Args:
-        rows: H of the board.
-        columns: W of the board.
         until: log2 of the tile that ends the game; more than 15: none, possible on boards of up to nine cells.
         tile: log2 of the tile whose probability is computed; more than 15: none.
-        most_bytes: limit of the memory.
-
-    Returns:
-        The positions and their values.
 
     Raises:
         ValueError: the board has more than nine cells and no tile ends the game.

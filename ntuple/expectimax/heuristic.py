@@ -32,31 +32,13 @@ class Heuristic(NamedTuple):
 
 
 def make_heuristic(config: HeuristicConfig, rows: int, columns: int) -> Heuristic:
-    """Return the tables of the lines of an H x W board; nibbles beyond the end of a line have no effect.
-
-    Args:
-        config: the coefficients e, m, d, s and the powers p, q.
-        rows: H.
-        columns: W.
-
-    Returns:
-        The tables.
-    """
+    """Return the tables of the lines of an H x W board; nibbles beyond the end of a line have no effect."""
     return Heuristic(_line_values(config, columns), _line_values(config, rows))
 
 
 @inline
 def heuristic_value(rules: Rules, heuristic: Heuristic, board: Board) -> np.float32:
-    """Return V of a board; tiles above 32768 count as 32768.
-
-    Args:
-        rules: the game.
-        heuristic: the tables.
-        board: the board.
-
-    Returns:
-        The value in points.
-    """
+    """Return V of a board; tiles above 32768 count as 32768."""
     word = index_word(board)
     turned = transpose(word)
     total = np.float32(0)

@@ -160,19 +160,7 @@ def of_state(search: Search, best: np.float32) -> np.float32:
 def leaf_value(
     rules: Rules, network: Network | None, heuristic: Heuristic | None, search: Search, memory: Memory, after: Board
 ) -> np.float32:
-    """Return V of an afterstate at which the search ends above its last layer.
-
-    Args:
-        rules: the game.
-        network: values of leaves; None: those of `heuristic`.
-        heuristic: values of leaves, or None.
-        search: the settings.
-        memory: memory of this thread.
-        after: the afterstate.
-
-    Returns:
-        The value in points, rectified if the search is.
-    """
+    """Return V of an afterstate at which the search ends above its last layer."""
     if network is not None:
         find_entries(rules, network, after, memory.lookup, 0)
     return _rectified(search, _value_of_row(rules, network, heuristic, memory, after, 0))
@@ -182,19 +170,7 @@ def leaf_value(
 def above_leaves(
     rules: Rules, network: Network | None, heuristic: Heuristic | None, search: Search, memory: Memory, after: Board
 ) -> np.float32:
-    """Return Vchance(after, 1).
-
-    Args:
-        rules: the game.
-        network: values of leaves; None: those of `heuristic`.
-        heuristic: values of leaves, or None.
-        search: the settings.
-        memory: memory of this thread.
-        after: the afterstate.
-
-    Returns:
-        The value in points.
-    """
+    """Return Vchance(after, 1)."""
     empty = empty_cells(rules, after)
     count = ZERO
     for cell in range(16):

@@ -76,17 +76,7 @@ def make_search(config: ExpectimaxConfig) -> Search:
 
 
 def make_memory(rules: Rules, network: Network | None, leaf_bits: int, node_bits: int) -> Memory:
-    """Return the memory of one thread with empty tables.
-
-    Args:
-        rules: the game.
-        network: values of leaves; None for a heuristic.
-        leaf_bits: n of the 2^n leaves, 12 bytes each.
-        node_bits: m of the 2^m chance nodes, 13 bytes each.
-
-    Returns:
-        The memory.
-    """
+    """Return the memory of one thread with empty tables."""
     return Memory(
         lookup=make_lookup(network, 8) if network is not None else NO_LOOKUP,
         afters=np.zeros((2, 4, 2), np.uint64),

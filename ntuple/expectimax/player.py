@@ -31,10 +31,7 @@ class ExpectimaxPlayer(OneByOnePlayer):
         """Make a player.
 
         Args:
-            rules: the game.
             values: of afterstates; the weights of a network must not change while the player exists.
-            config: the settings of the search.
-            threads: games played at a time.
         """
         is_quick = config.plies <= QUICK_PLIES and not config.seconds
         super().__init__(rules, QUICK_MOVES if is_quick else 1, threads)
@@ -76,14 +73,6 @@ class ExpectimaxPlayer(OneByOnePlayer):
 def load_expectimax_player(folder: Path, config: NTupleConfig, search: ExpectimaxConfig) -> ExpectimaxPlayer:
     """Load the player of a checkpoint folder, on all cores; only the weights are read.
 
-    Args:
-        folder: the checkpoint.
-        config: the configuration of its training.
-        search: the settings of the search.
-
-    Returns:
-        The player.
-
     Raises:
         ValueError: see `load_afterstate_values`.
     """
@@ -91,15 +80,6 @@ def load_expectimax_player(folder: Path, config: NTupleConfig, search: Expectima
 
 
 def make_heuristic_player(rows: int, columns: int, search: ExpectimaxConfig) -> ExpectimaxPlayer:
-    """Return the player with the heuristic, on all cores.
-
-    Args:
-        rows: H.
-        columns: W.
-        search: the settings of the search and of the heuristic.
-
-    Returns:
-        The player.
-    """
+    """Return the player with the heuristic, on all cores."""
     heuristic = make_heuristic(search.heuristic, rows, columns)
     return ExpectimaxPlayer(make_rules(rows, columns), heuristic, search, available_cores())

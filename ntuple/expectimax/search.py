@@ -53,17 +53,8 @@ def chance_value(
     """Return Vchance(after, plies); after the deadline the value has no meaning.
 
     Args:
-        rules: the game.
-        network: values of leaves; None: those of `heuristic`.
-        heuristic: values of leaves, or None.
-        search: the settings.
-        memory: memory of this thread.
-        after: the afterstate.
         plies: layers of afterstates below this one.
         probability: product of the probabilities of the spawns since the root.
-
-    Returns:
-        The value in points.
     """
     empty = empty_cells(rules, after)
     count = count_cells(empty)
@@ -147,11 +138,6 @@ def search_moves(
     """Compute the values of the moves of a board.
 
     Args:
-        rules: the game.
-        network: values of leaves; None: those of `heuristic`.
-        heuristic: values of leaves, or None.
-        search: the settings.
-        memory: memory of this thread, which served no other network or heuristic.
         board: the board before the move; with tile-downgrading the downgraded board is searched instead.
         values: float32[4], receives r + Vchance(as, plies - 1), -inf if the move is illegal.
 
@@ -204,15 +190,6 @@ def play_on(
 ) -> int:
     """Continue a game until `trace` is full or the game is over.
 
-    Args:
-        rules: the game.
-        network: see `search_moves`.
-        heuristic: see `search_moves`.
-        search: see `search_moves`.
-        memory: see `search_moves`.
-        row: the game; updated.
-        trace: receives a row for each move.
-
     Returns:
         The number of moves made. It is less than T if the game is over, or if all values of the legal moves are NaN or
         -inf.
@@ -242,13 +219,6 @@ def analyse_boards(
     """Compute the values of the moves of boards.
 
     Args:
-        rules: the game.
-        network: see `search_moves`.
-        heuristic: see `search_moves`.
-        search: see `search_moves`.
-        memory: see `search_moves`.
-        words: [B, 2] boards.
-        rewards: [B, 4] receives the points of each move, -1 if it is illegal.
         values: [B, 4] receives what `search_moves` computes.
         plies: [B] receives the depth of the search.
     """

@@ -40,11 +40,6 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[
 def save_tensors(path: Path, tensors: Mapping[str, Array | Parts], config: NTupleConfig) -> None:
     """Write the tensors of a learner or a network.
 
-    Args:
-        path: the file; an older one is replaced.
-        tensors: arrays by name.
-        config: written into the header.
-
     Raises:
         OSError: see `write_safetensors`.
     """
@@ -81,16 +76,6 @@ def saved_promotion(path: Path) -> Any:
 def take(tensors: Tensors, name: str, shape: tuple[int, ...], dtype: DTypeLike, path: Path) -> NDArray[np.generic]:
     """Return the tensor of a name.
 
-    Args:
-        tensors: arrays by name.
-        name: the name.
-        shape: the shape that it must have.
-        dtype: the type that it must have.
-        path: the file, used in the message.
-
-    Returns:
-        The tensor.
-
     Raises:
         ValueError: the tensor is missing or differs in shape or type.
     """
@@ -103,12 +88,6 @@ def take(tensors: Tensors, name: str, shape: tuple[int, ...], dtype: DTypeLike, 
 
 def fill(array: NDArray[np.generic], tensors: Tensors, name: str, path: Path) -> None:
     """Copy a tensor into an array of the same shape and type.
-
-    Args:
-        array: receives the numbers.
-        tensors: arrays by name.
-        name: the name of the tensor.
-        path: the file, used in the message.
 
     Raises:
         ValueError: see `take`.

@@ -103,12 +103,7 @@ def load_stored(folder: Path, config: NTupleConfig, with_memory: bool = False) -
     `promotion` is read from the weights file: it is "none" for a mean of networks, whatever it was in training.
 
     Args:
-        folder: the checkpoint.
-        config: the configuration of its training.
         with_memory: also load the state of the adaptive rule, if the rule had begun.
-
-    Returns:
-        The network.
 
     Raises:
         ValueError: the files are missing or damaged, or the board, network or stages differ from those of the config.
@@ -124,11 +119,6 @@ def load_stored(folder: Path, config: NTupleConfig, with_memory: bool = False) -
 def read_memory(training: Tensors, config: NTupleConfig, path: Path) -> dict[str, Weights]:
     """Return the state of the adaptive rule from the tensors of TRAINING_FILE.
 
-    Args:
-        training: the tensors.
-        config: the configuration of the training.
-        path: the file, used in the message.
-
     Returns:
         Arrays by MEMORY_FIELDS; empty if the rule had not begun, or for an old file with UNDIVIDED_RATE.
 
@@ -142,15 +132,6 @@ def read_memory(training: Tensors, config: NTupleConfig, path: Path) -> dict[str
 
 def read_weights(tensors: Tensors, name: str, config: NTupleConfig, path: Path) -> Weights:
     """Return a tensor with one number for each weight, stored in single or half precision, as float32.
-
-    Args:
-        tensors: arrays by name.
-        name: the name of the tensor.
-        config: the configuration of the network.
-        path: the file, used in the message.
-
-    Returns:
-        The numbers.
 
     Raises:
         ValueError: the tensor does not fit the config.
@@ -181,11 +162,6 @@ def in_half(weights: Weights) -> NDArray[np.float16]:
 def save_stored(stored: StoredNetwork, folder: Path, half: bool = False) -> None:
     """Write a network for play into a folder.
 
-    Args:
-        stored: the network.
-        folder: receives WEIGHTS_FILE.
-        half: write half precision, which halves the file.
-
     Raises:
         ValueError: see `in_half`.
     """
@@ -211,16 +187,7 @@ def new_network(config: NTupleConfig, memory_bits: int | None = None) -> Network
 
 
 def filled_network(config: NTupleConfig, weights: Weights, memory_bits: int | None = None) -> Network:
-    """Return the network of a config for kernels, filled with weights.
-
-    Args:
-        config: the configuration.
-        weights: in the order of files.
-        memory_bits: see `make_network`.
-
-    Returns:
-        The network.
-    """
+    """Return the network of a config for kernels, filled with weights."""
     network = new_network(replace(config, v_init=0.0), memory_bits)  # zeros: no page is touched before it is filled
     write_field(network, weights)
     return network._replace(initial=initial_weight(config.v_init, len(network.symmetries), len(network.tables)))

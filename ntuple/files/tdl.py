@@ -77,14 +77,6 @@ def stage_and_pattern(table: Table) -> tuple[int, Pattern]:
 def make_name(pattern: Pattern, stage: int, num_stages: int) -> bytes:
     """Return the name of a tuple's table, 8 bytes.
 
-    Args:
-        pattern: the cells of the tuple.
-        stage: number of the stage, from 0.
-        num_stages: stages of the network.
-
-    Returns:
-        The name.
-
     Raises:
         ValueError: the digits of the stage and of the cells are more than 8.
     """

@@ -26,13 +26,6 @@ def to_w(stored: StoredNetwork, half: bool = False) -> WeightFile:
     The format has no promotion, so promoted weights are written into the entries. E and A are included if the network
     has them and `half` is False: TDL2048+ reads all blocks of a file in one precision.
 
-    Args:
-        stored: the network.
-        half: write half precision.
-
-    Returns:
-        The content of the file.
-
     Raises:
         ValueError: TDL2048+ does not have this board or kind of network, or a weight is too large for half precision.
     """
@@ -62,12 +55,7 @@ def from_w(file: WeightFile, config: NTupleConfig, stages: str | Sequence[int | 
     """Return the network of a file of TDL2048+, its E and A multiplied by S M.
 
     Args:
-        file: the content of the file.
-        config: the other settings of the network.
         stages: the thresholds of the stages, which the file does not contain.
-
-    Returns:
-        The network.
 
     Raises:
         ValueError: a table does not belong to a tuple of cells, the stages have different tuples, or their number is

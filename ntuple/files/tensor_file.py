@@ -49,11 +49,6 @@ class Parts(NamedTuple):
 def write_safetensors(path: Path, tensors: Mapping[str, Array | Parts], header: dict[str, str]) -> None:
     """Write a safetensors file. Blocks of zeros take no room on file systems that can leave holes in files.
 
-    Args:
-        path: the file; an older one is replaced.
-        tensors: arrays by name.
-        header: the metadata of the file.
-
     Raises:
         OSError: the file cannot be written; no partial file remains.
         ValueError: a tensor in parts has another size than it says.
@@ -113,7 +108,6 @@ def check_finite(values: NDArray[np.generic], place: str, remedy: str) -> None:
     Training produces finite numbers only, and players read -inf as "this move is not legal".
 
     Args:
-        values: an array of any type; integers are always finite.
         place: the file and the name of the array, used in the message.
         remedy: what the user can do, used in the message.
 

@@ -14,9 +14,7 @@ def draw_move(rules: Rules, greedy: bool, row: Row) -> tuple[np.uint64, Board, n
     """Draw a move of a game uniformly.
 
     Args:
-        rules: the game.
         greedy: draw only among the moves with the largest reward.
-        row: a game in progress; its random stream advances.
 
     Returns:
         The number of moves that it was drawn from (0: no move is legal), the afterstate and the reward. The action is
@@ -42,16 +40,7 @@ def draw_move(rules: Rules, greedy: bool, row: Row) -> tuple[np.uint64, Board, n
 def play_at_random(
     rules: Rules, greedy: bool, games: NDArray[np.uint64], seed: np.uint64, start: int, results: Results
 ) -> None:
-    """Play games with the moves of `draw_move`.
-
-    Args:
-        rules: the game.
-        greedy: see `draw_move`.
-        games: uint64[1 or more, 16], memory of which the first row is used.
-        seed: seed of the random streams.
-        start: number of the first game; game i depends on (seed, i) alone.
-        results: int64[G, 3], filled with the results of games start .. start + G - 1.
-    """
+    """Play games with the moves of `draw_move`."""
     row = games[0]
     for game in range(results.shape[0]):
         begin_game(rules, row, stream(seed, np.uint64(start + game)))

@@ -149,16 +149,7 @@ def transposed(board: Board) -> Board:
 
 @kernel
 def afterstate(rules: Rules, board: Board, action: int) -> tuple[Board, np.uint64]:
-    """Compute the afterstate of an action: the board after the move and before the spawn.
-
-    Args:
-        rules: the game.
-        board: the board to move on.
-        action: up, right, down, left = 0..3.
-
-    Returns:
-        The afterstate and the reward; the same board if the move is not legal.
-    """
+    """Compute the afterstate of an action: the board after the move and before the spawn."""
     if action == LEFT:
         return move_left(rules, board)
     if action == RIGHT:
@@ -177,11 +168,6 @@ def turned_afterstate(rules: Rules, board: Board, action: int) -> tuple[Board, B
 
     To turn the afterstate back would cost as much as the first turn. Spawns do not need it, nor does a value function
     V that has all symmetries.
-
-    Args:
-        rules: the game.
-        board: the board to move on.
-        action: up, right, down, left = 0..3.
 
     Returns:
         The board and its afterstate, both turned in the same way, and the reward. The move is legal if the two boards
@@ -231,16 +217,7 @@ def kth_cell(cells: np.uint64, k: np.uint64) -> np.uint64:
 
 @inline
 def spawn(rules: Rules, board: Board, bits: np.uint64) -> Board:
-    """Place a 2 or, with probability FOUR_SHARE, a 4 in a uniformly drawn empty cell.
-
-    Args:
-        rules: the game.
-        board: a board with at least one empty cell.
-        bits: 64 random bits.
-
-    Returns:
-        The board after the spawn.
-    """
+    """Place a 2 or, with probability FOUR_SHARE, a 4 in a uniformly drawn empty cell."""
     empty = empty_cells(rules, board)
     cell = kth_cell(empty, bounded(bits, count_cells(empty)))
     is_four = np.uint64((bits & LOW_32) < FOUR_BELOW)

@@ -29,13 +29,7 @@ Results = NDArray[np.int64]  # [G, 3] score, largest tile and moves of finished 
 
 @inline
 def begin_game(rules: Rules, row: Row, rng: np.uint64) -> None:
-    """Start a game: the empty board after two spawns.
-
-    Args:
-        rules: the game.
-        row: the row to overwrite.
-        rng: state of the random stream.
-    """
+    """Start a game: the empty board after two spawns."""
     first = step(rng)
     second = step(first)
     board = spawn(rules, spawn(rules, Board(ZERO, ZERO), mix(first)), mix(second))
@@ -47,14 +41,7 @@ def begin_game(rules: Rules, row: Row, rng: np.uint64) -> None:
 
 @inline
 def go_on(rules: Rules, row: Row, after: Board, reward: np.uint64) -> None:
-    """Make a move and spawn a tile.
-
-    Args:
-        rules: the game.
-        row: the game in progress, which is changed.
-        after: afterstate of the move.
-        reward: points of the move.
-    """
+    """Make a move and spawn a tile."""
     row[AFTER_LO], row[AFTER_HI] = after.lo, after.hi
     row[SCORE] += reward
     row[MOVES] += ONE
@@ -84,11 +71,6 @@ def last_afterstate(row: Row) -> Board:
 def spawn_code(rules: Rules, before: Board, after: Board) -> int:
     """Return the code of the spawn between two boards.
 
-    Args:
-        rules: the game.
-        before: the board before the spawn.
-        after: the board after it.
-
     Returns:
         2 * cell + (1 if the tile is a 4 else 0); cells are numbered row by row.
     """
@@ -102,16 +84,7 @@ def spawn_code(rules: Rules, before: Board, after: Board) -> int:
 
 @inline
 def place_spawn(rules: Rules, board: Board, code: int) -> Board:
-    """Return the board with a spawned tile added; the inverse of `spawn_code`.
-
-    Args:
-        rules: the game.
-        board: a board whose cell of the spawn is empty.
-        code: code of the spawn.
-
-    Returns:
-        The board after the spawn.
-    """
+    """Return the board with a spawned tile added; the inverse of `spawn_code`."""
     return Board(board.lo | ONE << (spawn_place(rules, code) + np.uint64(code & 1)), board.hi)
 
 

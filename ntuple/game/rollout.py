@@ -56,12 +56,6 @@ Choose = Callable[[NDArray[np.uint8], NDArray[np.uint32]], NDArray[np.int8]]
 def open_game(rules: Rules, seed: int, number: int, row: Row) -> tuple[int, int]:
     """Begin a game.
 
-    Args:
-        rules: the game.
-        seed: seed of the random streams.
-        number: number of the game, which selects its stream.
-        row: uint64[16], overwritten with the game.
-
     Returns:
         Codes of its two spawns, in the order of cells.
     """
@@ -72,18 +66,7 @@ def open_game(rules: Rules, seed: int, number: int, row: Row) -> tuple[int, int]
 
 
 def close_game(rules: Rules, row: Row, number: int, opening: tuple[int, int], trace: Trace) -> PlayedGame:
-    """Return the record of a finished game.
-
-    Args:
-        rules: the game.
-        row: uint64[16], the game.
-        number: number of the game.
-        opening: codes of the first two spawns.
-        trace: its moves.
-
-    Returns:
-        The record.
-    """
+    """Return the record of a finished game."""
     action, spawn, reward, milliseconds = np.ascontiguousarray(trace.T)
     max_tile = 2 ** int(decode(rules, board_of(row)).max())
     kept = (action.astype(np.int8), spawn.astype(np.int16), reward.astype(np.int64), milliseconds)
@@ -95,11 +78,7 @@ def play_move(rules: Rules, row: Row, action: int, began: float, record: NDArray
     """Make a move in a game and write it to a row of the trace.
 
     Args:
-        rules: the game.
-        row: the game; updated.
-        action: a legal move.
         began: time of the clock at which the search began, seconds.
-        record: float64[4], receives action, spawn code, points and milliseconds.
     """
     after, reward = afterstate(rules, board_of(row), action)
     go_on(rules, row, after, reward)
@@ -119,9 +98,6 @@ def make_moves(
     """Make one legal move in each game.
 
     Args:
-        rules: the game.
-        rows: uint64[B, 16], the games, which are changed.
-        actions: int8[B], legal moves.
         spawns: int64[B], filled with the codes of the spawns after the moves.
         points: int64[B], filled with the rewards.
     """
@@ -136,8 +112,6 @@ def find_legal_moves(rules: Rules, rows: NDArray[np.uint64], legal: NDArray[np.i
     """Find which moves of each game are legal.
 
     Args:
-        rules: the game.
-        rows: uint64[B, 16], the games.
         legal: int8[B, 4], filled with 1 for a legal move and 0 for the others.
     """
     for i in range(rows.shape[0]):
@@ -150,10 +124,7 @@ def play_by_analysis(rules: Rules, choose: Choose, numbers: Iterable[int], seed:
     """Play games in parallel and yield each one when it ends.
 
     Args:
-        rules: the game.
-        choose: the player.
         numbers: numbers of the games. The random numbers of a game depend on (seed, number) alone.
-        seed: seed of the random streams.
 
     Yields:
         Finished games, in the order in which they end.
@@ -214,12 +185,6 @@ def states_of(
     rules: Rules, opening: tuple[int, int], actions: NDArray[np.int8], spawns: NDArray[np.int16]
 ) -> NDArray[np.uint64]:
     """Return the board before each move of a recorded game.
-
-    Args:
-        rules: the game.
-        opening: codes of the first two spawns.
-        actions: int8[T].
-        spawns: int16[T], codes of the spawns after the moves.
 
     Returns:
         uint64[T, 2], the words `lo` and `hi` of the boards.

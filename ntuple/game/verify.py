@@ -37,9 +37,6 @@ def replay(
     """Replay a game up to its first fault.
 
     Args:
-        rules: the game.
-        opening: int16[0..2], codes of the first spawns.
-        actions: int8[T].
         spawns: int16[T], codes of the spawns after the moves; int16[T - 1] if the record ends after a move.
         rewards: int64[T], points that the record claims for the moves; int64[0] if it claims none.
         findings: int64[7], filled: score, largest tile and moves before the first fault, whether the game is over, the

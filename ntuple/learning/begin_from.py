@@ -13,7 +13,6 @@ def begin_from(learner: NTupleLearner, path: Path, config: NTupleConfig | None) 
     """Replace the new network of a learner by a stored one.
 
     Args:
-        learner: at the start of its training.
         path: folder of a checkpoint, or a .w file of one stage or of all stages of the learner's config.
         config: that the checkpoint was trained with; None for a .w file.
 

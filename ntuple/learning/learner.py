@@ -42,8 +42,6 @@ class NTupleLearner:
         """Start a training.
 
         Args:
-            config: the training.
-            seed: seed of the games.
             network: network to continue with; None: a new one.
         """
         self.config = config

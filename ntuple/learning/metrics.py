@@ -21,13 +21,6 @@ def report_metrics(
 ) -> dict[str, float]:
     """Return the metrics of a report.
 
-    Args:
-        counts: float64[T, 16] of all threads, see ntuple.td.kernel.
-        num_moves: moves since the last report.
-        seconds: wall time of these moves.
-        learning_rate: alpha of the updates.
-        is_adaptive: whether the adaptive rule has begun.
-
     Returns:
         Values by the name of the metric. Scores and tiles are those of finished games that began with two tiles; they
         are left out if there is none. The mean error is not finite if the network diverged.

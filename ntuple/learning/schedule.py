@@ -47,16 +47,7 @@ def make_target(config: NTupleConfig) -> Target:
 
 
 def method_at(config: NTupleConfig, env_steps: int, is_adaptive: bool) -> Method:
-    """Return the learning rule of the stretch that begins with a move.
-
-    Args:
-        config: the training.
-        env_steps: first move of a stretch.
-        is_adaptive: whether the adaptive rule has begun.
-
-    Returns:
-        Target and step size.
-    """
+    """Return the learning rule of the stretch that begins with a move."""
     size = config.step_size
     step_size = StepSize(
         RULES[size.adaptive] if is_adaptive else TD,
@@ -71,11 +62,6 @@ def method_at(config: NTupleConfig, env_steps: int, is_adaptive: bool) -> Method
 
 def learning_rate_at(config: NTupleConfig, env_steps: int, is_adaptive: bool) -> float:
     """Return the learning rate alpha of a board at move `env_steps`.
-
-    Args:
-        config: the training.
-        env_steps: number of a move.
-        is_adaptive: whether the adaptive rule has begun.
 
     Returns:
         alpha, before it is divided by the number of entries and multiplied by the coherence of TC.

@@ -58,16 +58,7 @@ class Task(NamedTuple):
 
 
 def make_thread_games(config: NTupleConfig, rules: Rules, seed: int) -> ThreadGames:
-    """Start the games of all threads.
-
-    Args:
-        config: the training.
-        rules: the game.
-        seed: seed of all random streams.
-
-    Returns:
-        Games with two tiles on the board, empty histories, and starts that have seen no board.
-    """
+    """Start the games of all threads."""
     threads, kind = config.num_threads, config.start.kind
     rows = np.zeros((threads, GAMES_A_THREAD, COLUMNS), np.uint64)
     start_games(rules, np.uint64(seed), rows.reshape(-1, COLUMNS))
@@ -100,9 +91,6 @@ def run_threads(
     """Learn for a number of moves, shared equally among the threads.
 
     Args:
-        task: what the threads do. The weights of its network change in place.
-        games: games of the threads, which change in place.
-        num_moves: moves of all threads together.
         tick: called every TICK_SECONDS with the moves made so far. If it returns True, each thread stops at the end of
             its slice.
 

@@ -74,11 +74,6 @@ def begin_from(state: TrainingState, config: NTupleConfig, stored: StoredNetwork
     - If its untouched weights would have other values in this training, its promoted weights are written out.
     - What its adaptive rule keeps is taken over if this training has the same rule from the first move on.
 
-    Args:
-        state: the state at the start of the training.
-        config: the training.
-        stored: the network to begin with.
-
     Raises:
         ValueError: see `check_beginning`.
     """
@@ -121,13 +116,7 @@ def adaptive_fields(config: NTupleConfig) -> dict[str, int]:
 
 
 def save_state(state: TrainingState, config: NTupleConfig, folder: Path) -> None:
-    """Write a checkpoint.
-
-    Args:
-        state: what to write.
-        config: the training.
-        folder: an existing folder.
-    """
+    """Write a checkpoint."""
     played = state.played_network
     promotion = config.promotion if played.promotion else "none"
     weights_config = dataclasses.replace(config, promotion=promotion)
@@ -149,11 +138,6 @@ def _by_stage(network: Network, field: int = WEIGHT) -> Parts:
 
 def restore_state(state: TrainingState, config: NTupleConfig, folder: Path) -> None:
     """Read a checkpoint into the state of a new training.
-
-    Args:
-        state: the state to overwrite.
-        config: the training.
-        folder: what `save_state` wrote.
 
     Raises:
         ValueError: a file is missing or damaged, or of another board, network or number of threads, or an older

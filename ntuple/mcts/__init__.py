@@ -1,1 +1,1 @@
-"""Monte Carlo tree search over n-tuple values (Guei 2023, sec. 4.3)."""
+"""Monte Carlo tree search on n-tuple values. `search` has the settings, `tree` is the memory of one game, changed."""

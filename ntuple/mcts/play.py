@@ -72,14 +72,6 @@ def _weight(search: Search, tree: Tree, action: int, most: int) -> float:
 def play_on(rules: Rules, network: Network, search: Search, tree: Tree, row: Row, trace: Trace) -> int:
     """Continue a game until `trace` is full or the game is over.
 
-    Args:
-        rules: the game.
-        network: values of afterstates.
-        search: the settings.
-        tree: the memory of this game.
-        row: the game; updated.
-        trace: receives a row for each move.
-
     Returns:
         The number of moves made. It is less than T if the game is over, or if all values of the legal moves are NaN or
         -inf.
@@ -116,16 +108,7 @@ def analyse_boards(
     """Search boards to the end.
 
     Args:
-        rules: the game.
-        network: values of afterstates.
-        search: the settings.
-        tree: the memory; overwritten.
-        words: [B, 2] boards.
         streams: [B] states of the random streams of the searches.
-        action: [B] receives the move, -1 if no move is legal.
-        rewards: [B, 4] receives the points of each move, -1 if it is illegal.
-        values: [B, 4] receives Q, -inf if a move is illegal.
-        visits: [B, 4] receives N(s, a), 0 if a move is illegal.
         variation: [B, D, 2], filled with -1; receives the best moves, each with the most visited spawn after it.
         outcomes: [B, C, 3], filled with 0; receives probability, visits and max_a Q (nan: not visited) of the spawns
             after the move.

@@ -29,14 +29,6 @@ class MCTSPlayer(OneByOnePlayer):
     effort_unit = "visits"
 
     def __init__(self, rules: Rules, network: Network, config: MCTSConfig, threads: int) -> None:
-        """Make a player.
-
-        Args:
-            rules: the game.
-            network: values of afterstates; the weights must not change while the player exists.
-            config: the settings of the search.
-            threads: games played at a time.
-        """
         super().__init__(rules, 1 if config.seconds else 1 + SIMULATIONS_A_CALL // config.simulations, threads)
         self._network, self._config, self._search = network, config, make_search(config)
 
@@ -79,14 +71,6 @@ def _stream(seed: int, number: int) -> np.uint64:
 
 def load_mcts_player(folder: Path, config: NTupleConfig, search: MCTSConfig) -> MCTSPlayer:
     """Load the player of a checkpoint folder, on all cores; only the weights are read.
-
-    Args:
-        folder: the checkpoint.
-        config: the configuration of its training.
-        search: the settings of the search.
-
-    Returns:
-        The player.
 
     Raises:
         ValueError: see `load_afterstate_values`.

@@ -88,11 +88,7 @@ def search_tree(rules: Rules, network: Network, search: Search, tree: Tree, boar
     """Search a board.
 
     Args:
-        rules: the game.
-        network: values of afterstates.
-        search: the settings.
         tree: the memory. A tree whose root is `board` grows, and its visits count as simulations; else it is made new.
-        board: the board before the move.
         stops_early: end when no further simulation can change the move: it is the only one, or with `mean` none can
             reach its visits.
 

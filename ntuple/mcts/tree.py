@@ -111,14 +111,7 @@ def add_state(tree: Tree, board: Board) -> int:
 
 @inline
 def add_block(rules: Rules, tree: Tree, node: int, action: int) -> None:
-    """Make the block of a move: its afterstate, and an empty slot for each spawn.
-
-    Args:
-        rules: the game.
-        tree: the tree.
-        node: the state.
-        action: a legal move of it.
-    """
+    """Make the block of a move: its afterstate, and an empty slot for each spawn."""
     after, _ = afterstate(rules, state_of(tree, node), action)
     tree.afters[node, action, 0], tree.afters[node, action, 1] = after.lo, after.hi
     first = tree.used[SLOTS]
@@ -147,9 +140,7 @@ def keep(rules: Rules, tree: Tree, row: Row) -> bool:
     Nodes keep their order, in which a state comes before those below it. So each moves to its new row or stays.
 
     Args:
-        rules: the game.
         tree: the tree of the board before the last move of the game.
-        row: the game.
 
     Returns:
         Whether the tree had the board; if not, the tree is empty now.

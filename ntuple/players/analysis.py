@@ -21,14 +21,6 @@ Words = NDArray[np.uint64]  # [B, 2] `lo` and `hi` of boards
 def words_of(rules: Rules, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Words:
     """Return boards in the form that kernels read.
 
-    Args:
-        rules: the game.
-        boards: [B, H, W] log2 of tiles, 0 = empty.
-        seeds: [B], checked like the boards.
-
-    Returns:
-        The words of the B boards.
-
     Raises:
         ValueError: see `check_boards`.
     """
@@ -48,17 +40,7 @@ def analyse_afterstates(
     reward: NDArray[np.int64],
     value: NDArray[np.float64],
 ) -> None:
-    """Analyse boards as `play_network` plays them.
-
-    Args:
-        rules: the game.
-        network: values of afterstates.
-        scratch: memory of this thread.
-        words: [B, 2] boards.
-        action: [B] receives the chosen move, -1 if no move is legal.
-        reward: [B, 4] receives the points of each move, -1 if it is illegal.
-        value: [B, 4] receives r + V(as), -inf if the move is illegal.
-    """
+    """Analyse boards as `play_network` plays them."""
     for i in range(words.shape[0]):
         look_ahead(rules, network, Board(words[i, 0], words[i, 1]), scratch, 0)
         action[i] = best_move(network, scratch, 0).action
@@ -77,18 +59,7 @@ def analyse_values(
     reward: NDArray[np.int64],
     value: NDArray[np.float64],
 ) -> None:
-    """Analyse boards as `play_values` plays them.
-
-    Args:
-        rules: the game.
-        network: values of states or of actions.
-        kind: STATES or ACTIONS, see ntuple/td/state_and_q.py.
-        scratch: memory of this thread.
-        words: [B, 2] boards.
-        action: see `analyse_afterstates`.
-        reward: see `analyse_afterstates`.
-        value: see `analyse_afterstates`.
-    """
+    """Analyse boards as `play_values` plays them."""
     for i in range(words.shape[0]):
         look(rules, network, kind, Board(words[i, 0], words[i, 1]), scratch, 0)
         action[i] = highest_move(scratch, 0).action
@@ -106,17 +77,7 @@ def draw_moves(
     action: NDArray[np.int8],
     reward: NDArray[np.int64],
 ) -> None:
-    """Choose moves as `play_at_random` does.
-
-    Args:
-        rules: the game.
-        greedy: draw among the moves of the largest reward only.
-        row: memory of one game; overwritten.
-        seeds: [B] seeds of the random numbers, one for each board.
-        words: [B, 2] boards.
-        action: see `analyse_afterstates`.
-        reward: see `analyse_afterstates`.
-    """
+    """Choose moves as `play_at_random` does."""
     for i in range(words.shape[0]):
         board = Board(words[i, 0], words[i, 1])
         set_board(row, board)
@@ -136,15 +97,6 @@ def draw_moves(
 def analyse_by_network(rules: Rules, network: Network, kind: int, words: Words) -> Analysis:
     """Choose the best of the four moves of each board.
 
-    Args:
-        rules: the game.
-        network: the values.
-        kind: AFTERSTATES, STATES or ACTIONS: what the network values.
-        words: [B, 2] boards.
-
-    Returns:
-        The analysis of the B boards.
-
     Raises:
         ValueError: a board has legal moves but all their values are NaN or -inf.
     """
@@ -160,17 +112,7 @@ def analyse_by_network(rules: Rules, network: Network, kind: int, words: Words) 
 
 
 def analyse_at_random(rules: Rules, greedy: bool, words: Words, seeds: NDArray[np.uint32]) -> Analysis:
-    """Draw a legal move for each board; the values are NaN, since none are known.
-
-    Args:
-        rules: the game.
-        greedy: draw among the moves of the largest reward only.
-        words: [B, 2] boards.
-        seeds: [B] seeds of the random numbers, one for each board.
-
-    Returns:
-        The analysis of the B boards.
-    """
+    """Draw a legal move for each board; the values are NaN, since none are known."""
     analysis = _blank(len(words))
     draw_moves(rules, greedy, np.zeros(COLUMNS, np.uint64), seeds, words, analysis.action, analysis.reward)
     return analysis._replace(value=np.where(analysis.reward >= 0, np.nan, -np.inf))

@@ -69,10 +69,7 @@ def valued_afterstate(
     removes the other branch.
 
     Args:
-        rules: the game.
         network: values the afterstate; None: the heuristic, which is symmetric.
-        board: the board before the move.
-        action: 0..3.
 
     Returns:
         The board and the afterstate, both turned in the same way, and the reward. The move is legal if they differ.
@@ -86,15 +83,7 @@ def valued_afterstate(
 
 @inline
 def look_ahead(rules: Rules, network: Network, board: Board, scratch: Scratch, game: int) -> None:
-    """Find the four afterstates of a board and begin to load their entries.
-
-    Args:
-        rules: the game.
-        network: the values.
-        board: the board before the move.
-        scratch: receives afterstates and rewards.
-        game: index of the game in `scratch`.
-    """
+    """Find the four afterstates of a board and begin to load their entries."""
     for action in range(4):
         source, after, reward = valued_afterstate(rules, network, board, action)
         scratch.afters[game, action, 0], scratch.afters[game, action, 1] = after.lo, after.hi
@@ -108,17 +97,7 @@ def look_ahead(rules: Rules, network: Network, board: Board, scratch: Scratch, g
 
 @inline
 def value_of_move(network: Network, scratch: Scratch, game: int, action: int) -> np.float32:
-    """Return the value of an action after `look_ahead`: r + V(afterstate), -inf if it is illegal.
-
-    Args:
-        network: the values.
-        scratch: as filled by `look_ahead`.
-        game: index of the game in `scratch`.
-        action: 0..3.
-
-    Returns:
-        The value in points.
-    """
+    """Return the value of an action after `look_ahead`: r + V(afterstate), -inf if it is illegal."""
     reward = scratch.rewards[game, action]
     if reward < 0:
         return np.float32(-np.inf)
@@ -136,17 +115,7 @@ def has_legal_move(scratch: Scratch, game: int) -> bool:
 
 @inline
 def make_move(scratch: Scratch, game: int, action: int, value: np.float32) -> Move:
-    """Return an action as a move, after `look_ahead`.
-
-    Args:
-        scratch: as filled by `look_ahead`.
-        game: index of the game in `scratch`.
-        action: 0..3.
-        value: r + V(afterstate) of the action.
-
-    Returns:
-        The move.
-    """
+    """Return an action as a move, after `look_ahead`."""
     after = Board(scratch.afters[game, action, 0], scratch.afters[game, action, 1])
     return Move(action, after, scratch.rewards[game, action], value)
 
@@ -157,14 +126,6 @@ def best_move(network: Network, scratch: Scratch, game: int) -> Move:
 
     All values are computed before the first comparison. A mispredicted branch on a value that is still being loaded
     would delay the loads after it.
-
-    Args:
-        network: the values.
-        scratch: as filled by `look_ahead`; receives the values.
-        game: index of the game in `scratch`.
-
-    Returns:
-        The move.
     """
     for action in range(4):
         scratch.values[game, action] = value_of_move(network, scratch, game, action)
@@ -186,13 +147,7 @@ def expected_return(rules: Rules, network: Network, scratch: Scratch, after: Boa
     """Return the mean over the spawns of the best r + V after an afterstate; a finished game counts 0.
 
     Args:
-        rules: the game.
-        network: the values.
         scratch: its last game is overwritten.
-        after: the afterstate.
-
-    Returns:
-        The mean in points.
     """
     empty = empty_cells(rules, after)
     count = count_cells(empty)

@@ -35,10 +35,6 @@ def touch(rules: Rules, network: Network, scratch: Scratch, row: Row, entries: N
     """Play games and write the entries of the four afterstates of each board, -1 for those of illegal moves.
 
     Args:
-        rules: the game.
-        network: the values.
-        scratch: memory.
-        row: memory of the game.
         entries: int64[moves, 4 * 8 M], filled with the numbers of weights.
     """
     lookup, views = scratch.lookup, len(network.symmetries)

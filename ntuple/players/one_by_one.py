@@ -31,9 +31,7 @@ class OneByOnePlayer(ABC):
         """Make a player.
 
         Args:
-            rules: the game.
             moves_a_call: moves made by one call of the kernel; a game can be stopped between calls.
-            threads: games played at a time.
         """
         self._rules, self._moves_a_call, self._threads = rules, moves_a_call, threads
 
@@ -104,14 +102,6 @@ class OneByOnePlayer(ABC):
 
 def load_afterstate_values(folder: Path, config: NTupleConfig, search: str) -> tuple[Rules, Network]:
     """Load the values that a search works with; of the checkpoint only the weights are read.
-
-    Args:
-        folder: the checkpoint.
-        config: the configuration of its training.
-        search: name of the search, for the message.
-
-    Returns:
-        The game and the network.
 
     Raises:
         ValueError: see `load_weights`; or the network does not value afterstates.

@@ -39,15 +39,6 @@ def play_network(
 
     G games are played in turn; when one ends, the next begins in its row. If a board has a legal move but no best one,
     because values are NaN or -inf, the result of the game is BROKEN and the function returns.
-
-    Args:
-        rules: the game.
-        network: values of afterstates.
-        scratch: memory of this thread.
-        games: uint64[G, 16], memory of G games.
-        seed: of the games; game i draws from the random stream (seed, i).
-        start: number of the first game.
-        results: [N, 3] receives a row for each game.
     """
     begun = 0
     playing = 0
@@ -85,12 +76,7 @@ def _play(num_games: int, threads: int, play_some: Callable[[int, Results], None
     """Play games on a pool of threads.
 
     Args:
-        num_games: number of games, numbered from 0.
-        threads: size of the pool.
         play_some: play_some(start, results) fills the results of the games from `start` on.
-
-    Returns:
-        The games.
 
     Raises:
         ValueError: a game is BROKEN.
@@ -114,14 +100,6 @@ class NTuplePlayer:
     plays_one_by_one = False
 
     def __init__(self, rules: Rules, network: Network, threads: int, kind: int = AFTERSTATES) -> None:
-        """Make a player.
-
-        Args:
-            rules: the game.
-            network: the values.
-            threads: threads that play games.
-            kind: AFTERSTATES, STATES or ACTIONS: what the network values.
-        """
         self._rules, self._network, self._threads, self._kind = rules, network, threads, kind
 
     def play(self, num_games: int, seed: int) -> Games:

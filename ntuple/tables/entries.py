@@ -50,12 +50,7 @@ def place_of(network: Network, nibbles: np.uint32, m: int) -> np.uint32:
     """Return the place of an index in its table (ntuple.tables.layout); in base R on a board below 4x4.
 
     Args:
-        network: the network.
         nibbles: the index, one nibble for each cell in line order.
-        m: number of the tuple.
-
-    Returns:
-        The place.
     """
     if network.digits.size == 0:
         return place_of_index(nibbles, network.paired[m], network.salts[m])
@@ -94,15 +89,7 @@ _find = _find_by_vectors if simd.AVAILABLE else _find_plainly
 
 @inline
 def find_entries(rules: Rules, network: Network, board: Board, lookup: Lookup, row: int) -> None:
-    """Find the S M entries of a board.
-
-    Args:
-        rules: the game.
-        network: the network.
-        board: the board.
-        lookup: memory for the result.
-        row: the row of `lookup` to overwrite.
-    """
+    """Find the S M entries of a board."""
     _find(rules, network, board, lookup.entries, np.uint64(row) * lookup.row_size)
     stage = stage_of(network.stages, board) if network.stages.thresholds.size else ZERO
     lookup.bases[row] = stage * network.stage_size
@@ -110,13 +97,7 @@ def find_entries(rules: Rules, network: Network, board: Board, lookup: Lookup, r
 
 @inline
 def prefetch_entries(network: Network, lookup: Lookup, row: int) -> None:
-    """Begin to load the weights of a board.
-
-    Args:
-        network: the network.
-        lookup: entries of the board.
-        row: row of the board in `lookup`.
-    """
+    """Begin to load the weights of a board."""
     first = np.uint64(row) * lookup.row_size
     for m in range(network.tables.size):
         table = lookup.bases[row] + network.tables[m]

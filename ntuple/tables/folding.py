@@ -19,11 +19,6 @@ def containing(
 ) -> tuple[int, Pattern] | None:
     """Find the first larger pattern that contains all cells of `pattern` in some view.
 
-    Args:
-        pattern: the small tuple.
-        others: tuples to choose from.
-        views: symmetries of the network (`view_cells`): view v has the board's cell v[c] at cell c.
-
     Returns:
         The number of the larger tuple, and for each cell of the small tuple its position in the larger one; None if no
         pattern contains it.
@@ -43,10 +38,7 @@ def fold(
     """Fold every tuple that a larger one contains, the smallest first.
 
     Args:
-        patterns: [M] the tuples.
         tables: [M] their weights float32[stages, R^n], in the order of files.
-        views: see `containing`.
-        levels: R, the base of an index.
 
     Returns:
         The remaining tuples, in their order, and their new tables. V of every board is the same except for rounding.

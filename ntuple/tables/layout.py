@@ -54,11 +54,7 @@ def pair(index: np.uint32, paired: np.uint32) -> np.uint32:
     """Exchange the high bits of the first cell with the low bits of the second one; its own inverse.
 
     Args:
-        index: one nibble for each cell.
         paired: PAIRED, or 0 for a tuple of one cell.
-
-    Returns:
-        The index with the exchanged bits.
     """
     moved = (index ^ index >> PAIR) & paired
     return index ^ moved ^ moved << PAIR
@@ -155,7 +151,6 @@ def read_table(array: NDArray[np.float32], table: Table, out: NDArray[np.float32
 
     Args:
         array: float32[N], one number for each entry of all tables; it may be a view with steps.
-        table: the table.
         out: float32[16^n], filled.
     """
     for index in range(out.size):
@@ -164,12 +159,6 @@ def read_table(array: NDArray[np.float32], table: Table, out: NDArray[np.float32
 
 @kernel
 def write_table(array: NDArray[np.float32], table: Table, values: NDArray[np.float32]) -> None:
-    """Write a table, the inverse of `read_table`.
-
-    Args:
-        array: float32[N], changed in place.
-        table: the table.
-        values: float32[16^n], in the plain order.
-    """
+    """Write a table, the inverse of `read_table`."""
     for index in range(values.size):
         array[_number_of(table, index)] = values[index]

@@ -84,12 +84,7 @@ def make_network(
     Source: optimistic initialisation, Guei et al. 2022, eq. 12, here divided by the number of symmetries too.
 
     Args:
-        network: name or patterns, see `parse_network`.
-        rows: H of the board.
-        columns: W of the board.
-        v_init: value of every board.
         memory_bits: log2 of the floats that the step size rule keeps for a weight; None: it keeps nothing.
-        stages: see `make_stages`.
         promotion: weight of an entry before its first update (`ntuple.tables.promotion.weight_of`): "none" v_init /
             (S M); "inter" the weight of the same entry in the previous stage; "intra" the weight of the entry with all
             tiles halved; "both" like "intra" if that entry has been updated, else like "inter".
@@ -97,9 +92,6 @@ def make_network(
         values: what the network values; with "action" every tuple has one table for each action.
         frozen_stages: number of the first stages that do not learn.
         frozen_tuples: number of the first tuples that do not learn; the other tuples share each update of V.
-
-    Returns:
-        The network.
 
     Raises:
         ValueError: see `parse_network` and `make_stages`.
@@ -126,16 +118,7 @@ def make_network(
 
 
 def initial_weight(v_init: float, symmetries: int, tuples: int) -> np.float32:
-    """Return the weight of an entry before its first update, v_init / (S M).
-
-    Args:
-        v_init: value of every board.
-        symmetries: S.
-        tuples: M.
-
-    Returns:
-        The weight.
-    """
+    """Return the weight of an entry before its first update, v_init / (S M)."""
     return np.float32(v_init / (symmetries * tuples))
 
 
@@ -143,13 +126,6 @@ def index_parts(
     network: str | Sequence[str], rows: int, columns: int, symmetry: bool = True, values: str = "afterstate"
 ) -> dict[str, Any]:
     """Return the fields of Network that determine the entries of a board.
-
-    Args:
-        network: name or patterns, see `parse_network`.
-        rows: H of the board.
-        columns: W of the board.
-        symmetry: whether all views of a board share the table of a tuple.
-        values: what the network values: "afterstate", "state" or "action".
 
     Returns:
         Arrays and numbers by the name of the field, from `tables` on.
@@ -184,9 +160,7 @@ def _action_places(sizes: list[int], images: list[tuple[int, ...]], actions: int
     """Return Network.action_places: for each entry the offset of the table of the action's image on the entry's view.
 
     Args:
-        sizes: [M] weights of one table of each tuple.
         images: [S] image of each action on each view, see `view_actions`.
-        actions: A.
     """
     places = np.zeros((actions, len(sizes), VIEWS), np.uint32)
     for action in range(1 if actions == 1 else 0, actions):

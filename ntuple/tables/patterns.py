@@ -60,11 +60,6 @@ def parse_network(network: str | Sequence[str], rows: int, columns: int) -> tupl
     Args:
         network: a key of NETWORKS (4 x 4 boards), such as ("4x6",), or hex patterns, such as ("0123", "4567"); as one
             text "4x6" or "0123,4567".
-        rows: H of the board.
-        columns: W of the board.
-
-    Returns:
-        [M] patterns, each a tuple of 1 to 8 cells.
 
     Raises:
         ValueError: an unknown name, or a pattern with a cell twice, none, more than 8, or one off the board.
@@ -109,8 +104,6 @@ def view_cells(rows: int, columns: int, symmetry: bool = True) -> list[tuple[int
     exchanged follow.
 
     Args:
-        rows: H of the board.
-        columns: W of the board.
         symmetry: False: the first view alone.
 
     Returns:
@@ -129,8 +122,6 @@ def view_actions(rows: int, columns: int, symmetry: bool = True) -> list[tuple[i
     """Return the image of each action on each view of `view_cells`.
 
     Args:
-        rows: H of the board.
-        columns: W of the board.
         symmetry: False: the first view alone.
 
     Returns:
@@ -159,17 +150,7 @@ def count_actions(values: str) -> int:
 
 
 def table_sizes(patterns: Iterable[Pattern], rows: int, columns: int, values: str = "afterstate") -> list[int]:
-    """Return the number of weights of each tuple in one stage, A R^n.
-
-    Args:
-        patterns: [M] the tuples.
-        rows: H of the board.
-        columns: W of the board.
-        values: what the network values: "afterstate", "state" or "action".
-
-    Returns:
-        [M] sizes.
-    """
+    """Return the number of weights of each tuple in one stage, A R^n."""
     return [count_actions(values) * count_levels(rows, columns) ** len(pattern) for pattern in patterns]
 
 

@@ -36,10 +36,6 @@ def pin(thread: int, threads: int) -> None:
 
     With fewer threads the operating system places them. Otherwise two processes would put their first threads on the
     same core.
-
-    Args:
-        thread: number of this thread, from 0.
-        threads: number of threads that run together.
     """
     if not hasattr(os, "sched_setaffinity"):
         return

@@ -36,13 +36,7 @@ def weight_of(network: Network, base: np.uint64, m: int, place: np.uint32) -> np
     would end at the entry of empty cells, which always has an update, and "both" would never reach the previous stage.
 
     Args:
-        network: its `promotion` selects which of these rules apply.
         base: the first entry of the entry's stage.
-        m: number of the tuple.
-        place: place of the entry in its table.
-
-    Returns:
-        P_k[i].
     """
     weight = _raw_weight(network, base, m, place)
     if weight != network.initial:
@@ -61,16 +55,7 @@ def weight_of(network: Network, base: np.uint64, m: int, place: np.uint32) -> np
 
 @kernel
 def smaller_place(network: Network, place: np.uint32, m: int) -> np.uint32:
-    """Return the place of the entry with all tiles halved.
-
-    Args:
-        network: the network.
-        place: place of an entry in its table.
-        m: number of the tuple.
-
-    Returns:
-        half(i) of `weight_of`.
-    """
+    """Return the place of the entry with all tiles halved."""
     if network.digits.size == 0:
         paired, salt = network.paired[m], network.salts[m]
         return place_of_index(smaller_index(index_at_place(place, paired, salt)), paired, salt)

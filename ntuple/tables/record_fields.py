@@ -22,7 +22,6 @@ def read_field(network: Network, field: int = WEIGHT, stage: int | None = None) 
     """Return the weights, or a field of what the step size rule keeps, in the order of files.
 
     Args:
-        network: its arrays are read.
         field: WEIGHT, or the number of the field.
         stage: the stage that is read; None: all.
 
@@ -47,8 +46,6 @@ def write_field(network: Network, values: NDArray[np.float32], field: int = WEIG
     """Write the weights of some tables, or a field of what the step size rule keeps.
 
     Args:
-        network: its arrays are changed in place.
-        values: the numbers of whole tables, in the order of files.
         field: WEIGHT, or the number of the field.
         start: the first entry of the first of these tables.
     """

@@ -14,11 +14,6 @@ from ntuple.tables.promotion import weight_of
 def value_at(network: Network, lookup: Lookup, row: int) -> np.float32:
     """Compute V of a board in four independent sums, so that no addition waits for the previous one.
 
-    Args:
-        network: the network.
-        lookup: entries of the board.
-        row: row of the board in `lookup`.
-
     Returns:
         V. With promotion, entries without an update count as in `weight_of`.
     """

@@ -45,13 +45,6 @@ def explore(scratch: Scratch, game: int, row: Row, exploration: Exploration, bes
 
     Args:
         scratch: memory of the thread, with the values that `best_move` has computed.
-        game: number of the game in `scratch`.
-        row: the game; its random stream advances.
-        exploration: parameters.
-        best: the move that `best_move` has returned.
-
-    Returns:
-        The move to make.
     """
     is_random = bool(_uniform(row) < exploration.epsilon)
     if not is_random and exploration.temperature == 0:

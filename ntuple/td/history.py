@@ -28,15 +28,7 @@ def make_history(games: int, length: int) -> History:
 
 @inline
 def remember(history: History, game: int, move: int, after: Board, reward: np.float32) -> None:
-    """Store a move.
-
-    Args:
-        history: changed in place.
-        game: number of the game in `history`.
-        move: number of the move in the game.
-        after: the afterstate that the move led to.
-        reward: points of the move.
-    """
+    """Store a move."""
     at = move & history.mask
     history.boards[game, at, 0], history.boards[game, at, 1] = after.lo, after.hi
     history.rewards[game, at] = reward
@@ -44,15 +36,6 @@ def remember(history: History, game: int, move: int, after: Board, reward: np.fl
 
 @inline
 def afterstate_at(history: History, game: int, move: int) -> Board:
-    """Return a stored afterstate.
-
-    Args:
-        history: moves that `remember` has stored.
-        game: number of the game in `history`.
-        move: number of the move in the game.
-
-    Returns:
-        The afterstate that the move led to.
-    """
+    """Return a stored afterstate."""
     at = move & history.mask
     return Board(history.boards[game, at, 0], history.boards[game, at, 1])

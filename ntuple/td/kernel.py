@@ -50,13 +50,7 @@ class Method(NamedTuple):
 
 @kernel
 def start_games(rules: Rules, seed: np.uint64, games: NDArray[np.uint64]) -> None:
-    """Start the games of all threads.
-
-    Args:
-        rules: the game.
-        seed: seed of the random streams.
-        games: uint64[G, 16], filled; game g has stream g.
-    """
+    """Start the games of all threads."""
     for game in range(games.shape[0]):
         begin_game(rules, games[game], stream(seed, np.uint64(game)))
 

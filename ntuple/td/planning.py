@@ -33,16 +33,7 @@ class Planning(NamedTuple):
 
 
 def make_planning(network: Network, config: MCTSConfig, plays: bool) -> Planning:
-    """Return the search of one thread with its memory.
-
-    Args:
-        network: the network in training.
-        config: the search.
-        plays: whether training games make its move.
-
-    Returns:
-        The search.
-    """
+    """Return the search of one thread with its memory."""
     return Planning(make_search(config, remembers=False), make_tree(network, config.simulations), plays)
 
 
@@ -51,14 +42,6 @@ def planned_move(rules: Rules, network: Network, planning: Planning, row: Row, s
     """Search the board of a game that is not over.
 
     The random numbers of the search are a function of those of the game, so that a resumed training goes on as before.
-
-    Args:
-        rules: the game.
-        network: the network in training.
-        planning: the search.
-        row: the game.
-        scratch: as filled by `look_ahead`.
-        game: index of the game in `scratch`.
 
     Returns:
         The best move of the search, with Q as its value; action -1 if values are NaN.

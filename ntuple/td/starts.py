@@ -65,9 +65,6 @@ def make_starts(
         kept: afterstates kept for each stage of the carousel.
         jump_fraction: share of the games that begin on a made-up board.
         jump_tiles: log2 of the tiles of a made-up board.
-
-    Returns:
-        The starts.
     """
     count = stages.thresholds.size + 1 if kind == "carousel" else 1
     return Starts(
@@ -83,13 +80,7 @@ def make_starts(
 
 @inline
 def watch(starts: Starts, before: Board, after: Board) -> None:
-    """Keep an afterstate for the carousel if it enters the next stage.
-
-    Args:
-        starts: changed in place.
-        before: the previous afterstate of the game.
-        after: the afterstate.
-    """
+    """Keep an afterstate for the carousel if it enters the next stage."""
     if starts.kind == CAROUSEL_OF_STAGES:
         stage = stage_of(starts.stages, after)
         if stage == stage_of(starts.stages, before) + np.uint64(1):
@@ -103,10 +94,7 @@ def begin_next(rules: Rules, starts: Starts, history: History | None, game: int,
     """Begin the next episode of a game that is over.
 
     Args:
-        rules: the game.
-        starts: how games begin.
         history: moves of the games; `restart` needs whole games.
-        game: number of the game in `history`.
         row: the game, overwritten. Column FIRST is the number of the first move of the episode.
     """
     if history is not None and starts.kind == RESTART:

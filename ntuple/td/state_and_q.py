@@ -43,18 +43,7 @@ def is_stuck(rules: Rules, board: Board) -> bool:
 
 @kernel
 def state_value(rules: Rules, network: Network, board: Board, lookup: Lookup, row: int) -> np.float32:
-    """Compute V(s), 0 if the game is over.
-
-    Args:
-        rules: the game.
-        network: a network of states.
-        board: s.
-        lookup: memory for entries.
-        row: the row of `lookup` to overwrite.
-
-    Returns:
-        V(s).
-    """
+    """Compute V(s), 0 if the game is over."""
     if is_stuck(rules, board):
         return np.float32(0)
     find_entries(rules, network, board, lookup, row)
@@ -63,18 +52,7 @@ def state_value(rules: Rules, network: Network, board: Board, lookup: Lookup, ro
 
 @kernel
 def expected_value(rules: Rules, network: Network, after: Board, lookup: Lookup, row: int) -> np.float32:
-    """Compute the mean of V over the spawns after an afterstate.
-
-    Args:
-        rules: the game.
-        network: a network of states.
-        after: the afterstate.
-        lookup: memory for entries.
-        row: the row of `lookup` to overwrite.
-
-    Returns:
-        The sum over spawns of p V(s'').
-    """
+    """Compute the mean of V over the spawns after an afterstate."""
     empty = empty_cells(rules, after)
     count = count_cells(empty)
     total = np.float32(0)
@@ -91,11 +69,8 @@ def find_action_entries(network: Network, lookup: Lookup, source: int, target: i
     """Find the entries of an action from those of the board.
 
     Args:
-        network: a network of actions.
-        lookup: entries of boards, changed in place.
         source: row with the entries of the board.
         target: row to overwrite with the entries of the action.
-        action: 0..3.
     """
     first, at = np.uint64(source) * lookup.row_size, np.uint64(target) * lookup.row_size
     for i in range(lookup.row_size):
@@ -105,16 +80,7 @@ def find_action_entries(network: Network, lookup: Lookup, source: int, target: i
 
 @kernel
 def look(rules: Rules, network: Network, kind: int, board: Board, scratch: Scratch, game: int) -> None:
-    """Compute afterstates, rewards and values of the four moves of a board.
-
-    Args:
-        rules: the game.
-        network: the network.
-        kind: STATES or ACTIONS.
-        board: the board to move on.
-        scratch: memory of the thread, filled.
-        game: number of the game in `scratch`.
-    """
+    """Compute afterstates, rewards and values of the four moves of a board."""
     state, row = ROWS * game, ROWS * game + LEARN
     if kind == ACTIONS:
         find_entries(rules, network, board, scratch.lookup, state)
@@ -137,18 +103,7 @@ def look(rules: Rules, network: Network, kind: int, board: Board, scratch: Scrat
 def learn_move(
     rules: Rules, learning: Learning, kind: int, scratch: Scratch, game: int, board: Board, move: Move, spawned: Board
 ) -> None:
-    """Learn from a move and the spawn after it.
-
-    Args:
-        rules: the game.
-        learning: the network and the learning rule.
-        kind: STATES or ACTIONS.
-        scratch: memory of the thread, overwritten.
-        game: number of the game in `scratch`.
-        board: s, the board before the move.
-        move: the move.
-        spawned: s'', the board after the spawn.
-    """
+    """Learn from a move and the spawn after it."""
     network, lookup, row = learning.network, learning.lookup, learning.row
     if kind == ACTIONS:
         look(rules, network, kind, spawned, scratch, game)
@@ -176,19 +131,7 @@ def train_values(
     scratch: Scratch,
     counts: NDArray[np.float64],
 ) -> None:
-    """Play and learn for `num_moves` moves of one thread; the counterpart of `ntuple.td.kernel.train`.
-
-    Args:
-        rules: the game.
-        network: its records are updated in place.
-        kind: STATES or ACTIONS.
-        method: the learning rule; its target is one step, forward.
-        num_moves: number of moves to make.
-        games: uint64[G, 16], the games of the thread, changed in place.
-        exploration: parameters of exploration; None: greedy play.
-        scratch: memory of the thread.
-        counts: float64[16], see `train`.
-    """
+    """Play and learn for `num_moves` moves of one thread; the counterpart of `ntuple.td.kernel.train`."""
     made = 0
     while made < num_moves:
         for game in range(games.shape[0]):
@@ -217,19 +160,7 @@ def train_values(
 def play_values(
     rules: Rules, network: Network, kind: int, scratch: Scratch, row: Row, seed: np.uint64, start: int, results: Results
 ) -> None:
-    """Play games with the best of the four moves; the counterpart of `ntuple.players.player.play_network`.
-
-    Args:
-        rules: the game.
-        network: the network.
-        kind: STATES or ACTIONS.
-        scratch: memory of the thread.
-        row: uint64[16], memory for a game.
-        seed: seed of the random streams.
-        start: number of the first game; game i depends on (seed, i) alone.
-        results: int64[G, 3], filled with the results of games start .. start + G - 1. If values are NaN, the result is
-            BROKEN and play stops.
-    """
+    """Play games with the best of the four moves; the counterpart of `ntuple.players.player.play_network`."""
     for game in range(results.shape[0]):
         begin_game(rules, row, stream(seed, np.uint64(start + game)))
         while True:

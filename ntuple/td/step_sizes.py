@@ -65,12 +65,7 @@ def update(network: Network, lookup: Lookup, row: int, delta: np.float32, decay:
     """Update the weights of a board by an error.
 
     Args:
-        network: its weights and its memory are updated in place.
-        lookup: entries of the board.
-        row: row of the board in `lookup`.
-        delta: error of V.
         decay: lambda^k for an error of k moves later, else 1.
-        size: the step size rule.
     """
     if size.rule == TD:
         _td(network, lookup, row, delta * decay, size)

@@ -94,16 +94,7 @@ def rectify(target: Target, value: np.float32) -> np.float32:
 
 @inline
 def value_of(rules: Rules, learning: Learning, after: Board) -> np.float32:
-    """Compute V of an afterstate; its entries are then in the row of `learning`.
-
-    Args:
-        rules: the game.
-        learning: the network and the learning rule.
-        after: the afterstate.
-
-    Returns:
-        V.
-    """
+    """Compute V of an afterstate; its entries are then in the row of `learning`."""
     find_entries(rules, learning.network, after, learning.lookup, learning.row)
     return value_at(learning.network, learning.lookup, learning.row)
 
@@ -113,9 +104,6 @@ def learn(learning: Learning, value: np.float32, delta: np.float32, decay: np.fl
     """Update the afterstate in the row of `learning` by an error, unless it is in a frozen stage or RELU excludes it.
 
     Args:
-        learning: the network and the learning rule.
-        value: V of the afterstate.
-        delta: the error.
         decay: lambda^k for an error of k moves later, else 1.
     """
     if learning.target.rectified == RELU and value < 0:
@@ -155,12 +143,6 @@ def learn_forward(
     """Learn during the game from the move after afterstate `last`.
 
     Args:
-        rules: the game.
-        learning: the network and the learning rule.
-        history: moves of the games.
-        game: number of the game in `history`.
-        first: number of the first move of the episode.
-        last: number of the last move.
         returned: r_{last + 1} + V(as_{last + 1}), or 0 at the end of the game; its mean if the target is EXPECTED.
     """
     target = learning.target
@@ -203,16 +185,8 @@ def _return_of_steps(
         G_{k-1} = r_k + (1 - lambda) V(as_k) + lambda G_k    for k = last .. move + 1   (lambda_return)
 
     Args:
-        rules: the game.
-        learning: the network and the learning rule.
-        history: moves of the games.
-        game: number of the game in `history`.
-        move: number of the move whose afterstate is updated.
         last: number of the last move that counts: n - 1 moves later, or the last of the game.
         rest: return of as_last: r_{last + 1} + V(as_{last + 1}), or 0 at the end of the game.
-
-    Returns:
-        G_move.
     """
     target, returned = learning.target, rest
     for k in range(last, move, -1):
@@ -237,17 +211,7 @@ def _learn_delayed(rules: Rules, learning: Learning, history: History, game: int
 def learn_end(
     rules: Rules, learning: Learning, history: History, game: int, first: int, last: int, returned: np.float32
 ) -> None:
-    """Make the remaining updates of a game that is over.
-
-    Args:
-        rules: the game.
-        learning: the network and the learning rule.
-        history: moves of the games.
-        game: number of the game in `history`.
-        first: number of the first move of the episode.
-        last: number of the last move.
-        returned: return of the last afterstate, see `learn_forward`.
-    """
+    """Make the remaining updates of a game that is over."""
     target = learning.target
     nothing = np.float32(0)
     if target.is_backward:
