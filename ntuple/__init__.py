@@ -10,12 +10,12 @@ What arguments of these names are, unless a docstring says otherwise; "changed" 
 | board, after, before | a `Board`: a state before a move, an afterstate before a spawn |
 | words | uint64[B, 2], `lo` and `hi` of B boards; `word` is one number; `levels` are log2 of tiles, 0 = empty |
 | action, reward, value | up, right, down, left = 0..3; points of the move, -1 if illegal; r + V(as), -inf if illegal |
-| code, spawns, opening | 2 * cell + (1 if the tile is a 4 else 0); those after the moves; those of the first two tiles |
+| code, spawns, opening | 2 * cell + (1 if the tile is a 4 else 0); after the moves; of the first two tiles |
 | row, games | one game in progress, uint64[16] (ntuple.game.episode), changed; G of them |
 | seed, number, start | game i draws from the random stream (seed, i); `start` is the first i |
 | results, trace | a row of each finished game; of each move, filled until the trace is full or the game is over |
 | network | values of afterstates, of `kind` STATES or ACTIONS where a function says so |
-| scratch, lookup | memory of one thread: `game` is a game's index in it, `row` a board's row of the lookup, overwritten |
+| scratch, lookup | memory of one thread; `game` is the index of a game, `row` that of a board, overwritten |
 | learning | network, memory and learning rule of an update |
 | history | the last moves of the games; `first`, `last`, `move` are numbers of moves of one game |
 | config | settings of a training; of a player the settings of its search |
