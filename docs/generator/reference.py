@@ -13,7 +13,7 @@ from docs.generator.tables import code, plain
 from launch.cli import make_parser
 from launch.experiment import registry
 from launch.experiment.describe import learner_keys
-from launch.files import markdown_table
+from launch.tables import fields, render
 from launch.train import metrics
 from ntuple.core.settings import Key, full_condition, keys_of
 
@@ -87,9 +87,10 @@ def _keys(keys: list[Key], search: str = "") -> str:
         if not key.meaning:
             raise UndocumentedError(f"the key {key.name} has no meaning")
         groups[key.name.rpartition(".")[0]].append(key)
-    head = ("key", "default", "values", "meaning")
+    columns = fields("key", "default", "values", "meaning")
     return "\n".join(
-        f"### {group}\n\n{markdown_table(head, [_key(key, search) for key in of])}\n" for group, of in groups.items()
+        f"### {group}\n\n{render([_key(key, search) for key in of], columns, 'markdown')}\n"
+        for group, of in groups.items()
     )
 
 
@@ -115,7 +116,7 @@ def metrics_page() -> str:
             if not (metric.unit and metric.meaning):
                 raise UndocumentedError(f"the metric {metric.name} has no unit or no meaning")
         rows = [(code(metric.name), metric.unit, plain(metric.meaning)) for metric in group]
-        parts.append(f"## {title}\n\n{markdown_table(('metric', 'unit', 'meaning'), rows)}\n")
+        parts.append(f"## {title}\n\n{render(rows, fields('metric', 'unit', 'meaning'), 'markdown')}\n")
     if left_out := metrics.REGISTRY.keys() - {metric.name for group in METRICS.values() for metric in group}:
         raise UndocumentedError(f"the page of metrics leaves out {', '.join(sorted(left_out))}")
     head = "Each row of a run's metrics.jsonl has some of these names. `muzero2048 compare` draws any of them.\n\n"
@@ -143,7 +144,7 @@ def _commands(parser: argparse.ArgumentParser, help_text: str, level: int) -> It
         epilog = f"\n{_PAGE.sub(_link, plain(about))}.\n" if about else ""
         yield text + epilog
     if rows:
-        yield markdown_table(("word", "meaning"), rows) + "\n"
+        yield render(rows, fields("word", "meaning"), "markdown") + "\n"
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             helps = {choice.dest: choice.help for choice in action._choices_actions}

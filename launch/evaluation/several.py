@@ -9,17 +9,23 @@ from launch.errors import UserError
 from launch.evaluation.boards.notation import board_order
 from launch.evaluation.evaluate import BaselineEvaluation, CheckpointEvaluation
 from launch.evaluation.result import OutputOptions, check_new_file
-from launch.evaluation.summary import Summary, aligned, short_number
-from launch.files import csv_text, write_text
+from launch.evaluation.result_columns import GAMES, INTERVAL, MAX, MEDIAN, rates, reached_tiles, speed
+from launch.evaluation.summary import Summary
+from launch.files import write_text
+from launch.tables import entry, render
 from launch.train.metrics import TILES
 from launch.train.signals import STOPPED
 
 PlayerEvaluation = CheckpointEvaluation | BaselineEvaluation
 
-# Columns of the CSV file. `reach` of a result becomes one column for each tile. Baselines lack the entries of a run.
-CSV_BEFORE = ("path", "run", "group", "learner", "training_seed", "env_steps", "training_games", "updates",
-              "wall_hours", "training_start", "board", "search", "seed")  # fmt: skip
-CSV_AFTER = ("version", "machine", "command", "time")
+# Of the CSV file. Baselines lack the entries of a run.
+CSV_COLUMNS = [
+    *map(entry, ("path", "run", "group", "learner", "training_seed", "env_steps", "training_games", "updates",
+                 "wall_hours", "training_start", "board", "search", "seed")),
+    *(entry(name) for name in Summary._fields if name != "reach"),
+    *rates(TILES, "reach_"),
+    *map(entry, ("version", "machine", "command", "time")),
+]  # fmt: skip
 
 
 def evaluate_players(players: Sequence[PlayerEvaluation], csv_file: Path | None, as_json: bool) -> int:
@@ -63,14 +69,8 @@ def check_csv(file: Path | None) -> None:
 
 def write_csv(results: Sequence[dict[str, Any]], file: Path) -> None:
     """Write one row for each result, which has its `path`, in the order of `results`."""
-    scalars = [name for name in Summary._fields if name != "reach"]
-    rows = []
-    for result in results:
-        rates = [result["reach"][str(tile)] for tile in TILES]
-        before, middle, after = ([result.get(key, "") for key in keys] for keys in (CSV_BEFORE, scalars, CSV_AFTER))
-        rows.append([*before, *middle, *rates, *after])
     try:
-        write_text(file, csv_text([*CSV_BEFORE, *scalars, *(f"reach_{tile}" for tile in TILES), *CSV_AFTER], rows))
+        write_text(file, render(results, CSV_COLUMNS, "csv"))
     except OSError as error:
         raise UserError(f"cannot write {file}: {error.strerror}; give another --csv") from error
 
@@ -86,21 +86,6 @@ def _check_different(players: Sequence[PlayerEvaluation]) -> None:
 def _table(results: Sequence[dict[str, Any]]) -> str:
     """Return the table of several players: the largest board first, and the highest mean score of each board first."""
     ordered = sorted(results, key=lambda result: (board_order(result["board"]), -result["score_mean"]))
-    tiles = [str(tile) for tile in TILES if any(result["reach"][str(tile)] > 0 for result in results)]
-    head = ("player", "board", "search", "games", "mean", "95% interval", "median", "max", *tiles, "moves/s")
-    return aligned([head, *(_row(result, tiles) for result in ordered)])
-
-
-def _row(result: dict[str, Any], tiles: Sequence[str]) -> list[str]:
-    return [
-        result["path"],
-        result["board"],
-        result["search"],
-        f"{result['games']:,}",
-        f"{result['score_mean']:,.0f}",
-        f"{result['score_low']:,.0f} to {result['score_high']:,.0f}",
-        f"{result['score_median']:,.0f}",
-        f"{result['score_max']:,}",
-        *(f"{result['reach'][tile]:.1%}" for tile in tiles),
-        short_number(result["moves_per_second"]),
-    ]
+    names = (entry("player", "path"), entry("board"), entry("search"))
+    scores = (GAMES, entry("mean", "score_mean", ",.0f"), INTERVAL, MEDIAN, MAX)
+    return render(ordered, [*names, *scores, *rates(reached_tiles(results)), speed("moves/s")], "text")

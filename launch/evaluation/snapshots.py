@@ -12,17 +12,32 @@ from typing import Any
 from launch.errors import UserError
 from launch.evaluation.evaluate import CheckpointEvaluation, check_numbers, prepare_checkpoint
 from launch.evaluation.result import OutputOptions, read_result
+from launch.evaluation.result_columns import GAMES, INTERVAL
 from launch.evaluation.search_options import SearchOptions
 from launch.evaluation.seeds import snapshot_evaluation_seed
 from launch.evaluation.several import check_csv, refuse_outputs_of_one, write_csv
-from launch.evaluation.summary import Summary, aligned
+from launch.evaluation.summary import Summary
 from launch.experiment import checkpoints
 from launch.experiment.experiment import CONFIG_FILE, load_experiment
+from launch.tables import Column, entry, render
 from launch.train.metrics import Row
 from launch.train.signals import STOPPED
 from launch.train.tracking import METRICS_FILE, read_metrics
 
 RESULT_KEYS = ("env_steps", "training_games", "updates", "wall_hours", "board", "search", *Summary._fields)
+
+
+def _seen(name: str, key: str) -> Column:
+    """Return the column of an entry of the evaluation that the training made."""
+
+    def text(result: dict[str, Any]) -> str:
+        return f"{result['training'][key]:,.0f}" if result["training"] else "-"
+
+    return Column(name, text, text)
+
+
+COLUMNS = [entry("env_steps", form=","), _seen("in training", "score_mean"), _seen("at env_steps", "env_steps"),
+           entry("fresh", "score_mean", ",.0f"), INTERVAL, GAMES, entry("seed")]  # fmt: skip
 
 
 def evaluate_snapshots(
@@ -60,7 +75,7 @@ def evaluate_snapshots(
         results.append({"path": one.path, **result, "training": _in_training(rows, result["env_steps"])})
     if csv_file is not None:
         write_csv(results, csv_file)
-    print(_table(results), flush=True)
+    print(render(results, COLUMNS, "text"), flush=True)
     if outputs.as_json:
         print(json.dumps({"rows": results}))
     return 0
@@ -91,21 +106,3 @@ def _in_training(rows: Sequence[Row], env_steps: int) -> dict[str, Any] | None:
     """Return the last evaluation of the training at or before these moves; None if there is none."""
     before = [row for row in rows if row["env_steps"] <= env_steps]
     return {"env_steps": before[-1]["env_steps"], "score_mean": before[-1]["eval/score_mean"]} if before else None
-
-
-def _table(results: Sequence[dict[str, Any]]) -> str:
-    head = ("env_steps", "in training", "at env_steps", "fresh", "95% interval", "games", "seed")
-    return aligned([head, *map(_row, results)])
-
-
-def _row(result: dict[str, Any]) -> list[str]:
-    seen = result["training"]
-    return [
-        f"{result['env_steps']:,}",
-        f"{seen['score_mean']:,.0f}" if seen else "-",
-        f"{seen['env_steps']:,}" if seen else "-",
-        f"{result['score_mean']:,.0f}",
-        f"{result['score_low']:,.0f} to {result['score_high']:,.0f}",
-        f"{result['games']:,}",
-        str(result["seed"]),
-    ]

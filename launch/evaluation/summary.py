@@ -3,7 +3,6 @@
 Shapes: `G` games.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -127,23 +126,3 @@ def summary_line(summary: Summary) -> str:
         f"mean {summary.score_mean:,.0f} ({interval}), median {summary.score_median:,.0f},"
         f" {summary.games:,} games, {summary.moves_per_second:,.0f} moves/s"
     )
-
-
-def short_number(number: int | float) -> str:
-    """Format a count or a speed with three digits and k, M or G, such as 6.26M."""
-    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= size:
-            return f"{number / size:.3g}{unit}"
-    return f"{number:.0f}"
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> str:
-    """Return lines of text with the cells of `rows` in columns: the first to the left, all others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(
-            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-        )
-        for row in rows
-    ]
-    return "\n".join(lines)

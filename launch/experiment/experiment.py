@@ -19,7 +19,7 @@ from yaml import YAMLError
 from launch.errors import UserError, warn
 from launch.experiment import registry
 from launch.experiment.interfaces import LearnerConfig
-from launch.words import plural
+from launch.quantities import plural
 from ntuple.core.plain_values import in_present_form
 from ntuple.core.settings import Settings, required, setting, without_effect
 

@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 from launch.errors import UserError, warn
 from launch.experiment.examples import examples_folder
 from launch.experiment.experiment import MISTAKES, mistake_text
-from launch.words import counted
+from launch.quantities import counted
 from ntuple.core.settings import Settings, setting, without_effect
 
 LOCAL, SLURM = "local", "slurm"

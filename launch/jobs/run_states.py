@@ -1,23 +1,21 @@
 """Where a run stands, read from its folder: nothing else is kept of it, and runs started by hand are read alike."""
 
-import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from launch.errors import UserError
 from launch.experiment.checkpoints import newest_checkpoint
 from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experiment
 from launch.jobs.plan import OUTPUT_FILE
 from launch.jobs.slurm import QueuedTask, read_queue
+from launch.train.metrics import Row
 from launch.train.resume import in_folder, is_finished
 from launch.train.run_process import RunProcess, has_begun, is_locked, read_process
-from launch.train.tracking import METRICS_FILE
+from launch.train.tracking import read_last_rows
 
 State = Literal["new", "queued", "running", "stopped", "requeued", "finished", "failed"]
 
-TAIL_BYTES = 200_000  # of metrics.jsonl that are read: some 100 rows of the longest kind
 SPEED_ROWS = 10  # reports over which the speed is measured
 
 
@@ -73,7 +71,7 @@ def read_state(folder: Path, queued: QueuedTask | None = None) -> RunState:
     """Read the state of one run; `queued` is its place in SLURM's queue."""
     experiment = in_folder(load_experiment(folder), folder, ())
     process = read_process(folder)
-    rows = _last_rows(folder / METRICS_FILE)
+    rows = read_last_rows(folder)
     env_steps = int(rows[-1]["env_steps"]) if rows else 0
     total = experiment.settings.env_steps
     state, line = _state(experiment, process, queued)
@@ -97,7 +95,7 @@ def read_state(folder: Path, queued: QueuedTask | None = None) -> RunState:
 
 def read_speed(folder: Path) -> float | None:
     """Return `RunState.moves_per_second` of a run from its metrics alone."""
-    return _speed(_last_rows(folder / METRICS_FILE))
+    return _speed(read_last_rows(folder))
 
 
 def _state(experiment: Experiment, process: RunProcess | None, queued: QueuedTask | None) -> tuple[State, str]:
@@ -131,26 +129,7 @@ def _place(process: RunProcess | None, queued: QueuedTask | None) -> str:
     return f"{process.host}, {job}{gpus}"
 
 
-def _last_rows(file: Path) -> list[dict[str, Any]]:
-    """Return the last whole rows of metrics.jsonl in order; none if there is no such file."""
-    try:
-        with file.open("rb") as stream:
-            length = stream.seek(0, os.SEEK_END)
-            start = max(0, length - TAIL_BYTES)
-            stream.seek(start)
-            lines = stream.read().split(b"\n")[1 if start else 0 : -1]
-    except OSError:
-        return []
-    rows = []
-    for line in lines:
-        try:
-            rows.append(json.loads(line))
-        except ValueError as error:
-            raise UserError(f"{file} has a line that is no row of metrics: {error}") from error
-    return rows
-
-
-def _speed(rows: Sequence[dict[str, Any]]) -> float | None:
+def _speed(rows: Sequence[Row]) -> float | None:
     """Return moves per second of training over the last reports; None for fewer than two."""
     recent = [row for row in rows if "eval/score_mean" not in row][-SPEED_ROWS - 1 :]
     if len(recent) < 2:
@@ -160,5 +139,5 @@ def _speed(rows: Sequence[dict[str, Any]]) -> float | None:
     return float(moves / (3600 * hours)) if hours > 0 and moves > 0 else None
 
 
-def _last(rows: Sequence[dict[str, Any]], name: str) -> float | None:
+def _last(rows: Sequence[Row], name: str) -> float | None:
     return next((float(row[name]) for row in reversed(rows) if name in row), None)

@@ -1,5 +1,6 @@
-"""Equal budgets: who leads after the same moves, games or hours, and what each score cost."""
+"""Equal budgets: who leads after the same moves, games or hours of training, or at the same time of a move."""
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -7,10 +8,16 @@ import numpy as np
 
 from launch.evaluation.intervals import Interval
 from launch.report.curves import Curve, Series, first_reach, value_at
+from launch.report.figures import THEME, PlotLine
+from launch.report.finals import Result
 from launch.report.runs import X_AXES
 
 LEVELS = 6  # most scores of the second table
 STEPS = (1.0, 2.0, 5.0, 10.0)  # between these scores, times a power of 10
+EFFORT = re.compile(r"-[np]\d+")  # simulations or plies in the name of a search, such as mcts-n140-c=0.5
+LEAST_POINTS = 3  # of a curve of searches
+MOST_CURVES = len(THEME.lines)  # each has a colour of its own
+MICROSECONDS = 1e6
 
 
 class Standing(NamedTuple):
@@ -71,3 +78,36 @@ def round_levels(low: float, high: float) -> list[float]:
     step = next(step * power for step in STEPS if (high - low) / (step * power) <= LEVELS)
     first = int(np.floor(low / step)) + 1
     return [step * number for number in range(first, int(np.floor(high / step)) + 1)][-LEVELS:]
+
+
+def search_curves(results: Sequence[Result]) -> list[PlotLine]:
+    """Return curves of the mean score against the microseconds of a move.
+
+    The points of a curve are final evaluations of one run that differ only in the simulations or plies of the search.
+    The time of a move is that of the evaluation, so the machine should have no other work meanwhile.
+
+    Args:
+        results: final evaluations.
+
+    Returns:
+        The curves of at least LEAST_POINTS points, the highest score first, at most MOST_CURVES.
+    """
+    families: dict[tuple[str, str], list[Result]] = {}
+    for result in results:
+        if EFFORT.search(result["search"]):
+            families.setdefault((result["run"], EFFORT.sub("", result["search"], count=1)), []).append(result)
+    runs = {result["run"] for result in results}
+    curves = [
+        _curve(f"{run}, {search}" if len(runs) > 1 else search, family)
+        for (run, search), family in families.items()
+        if len(family) >= LEAST_POINTS
+    ]
+    return sorted(curves, key=lambda curve: -curve.y.max())[:MOST_CURVES]
+
+
+def _curve(label: str, results: list[Result]) -> PlotLine:
+    ordered = sorted(results, key=lambda result: -result["moves_per_second"])
+    fields = ("score_mean", "score_low", "score_high")
+    y, low, high = (np.array([result[field] for result in ordered], np.float64) for field in fields)
+    x = np.array([MICROSECONDS / result["moves_per_second"] for result in ordered])
+    return PlotLine(label, x, y, low, high)

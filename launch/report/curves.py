@@ -16,13 +16,16 @@ from scipy.stats import trim_mean
 
 from launch.evaluation.intervals import student_band, student_band_of_rates, wilson_band
 from launch.experiment.value_text import value_text
+from launch.quantities import counted
 from launch.report.runs import X_AXES, Run
-from launch.words import counted
 
 SCORE, LOW, HIGH, GAMES = "eval/score_mean", "eval/score_low", "eval/score_high", "eval/games"
 REACH = "eval/reach_"
 BAND_OF_GAMES = (LOW, HIGH)  # metrics that are the band of SCORE, not curves
 RESAMPLES = 400  # of the seeds, for a band of the interquartile mean
+
+NAMING_KEYS = ("run.name", "run.group", "run.seed", "run.runs_folder")  # keys that name a run
+MISSING = "-"
 
 Points = Float64[np.ndarray, " P"]
 Seeds = Float64[np.ndarray, "K P"]
@@ -100,7 +103,7 @@ def values_of(run: Run, keys: Sequence[str]) -> tuple[Any, ...]:
     return tuple(run.config.get(key) for key in keys)
 
 
-def words_of(key: str, value: object) -> str:
+def key_label(key: str, value: object) -> str:
     """Return how a value of a key is named in labels: the last part of the key with the value; a group by its name."""
     words = value_text(value)
     return words if key == "run.group" else f"{key.rpartition('.')[2]}={words}"
@@ -108,7 +111,7 @@ def words_of(key: str, value: object) -> str:
 
 def _curve(runs: list[Run], keys: Sequence[str], name: str, points: int, names_board: bool) -> Curve:
     values = values_of(runs[0], keys)
-    words = name or ", ".join(words_of(key, value) for key, value in zip(keys, values, strict=True))
+    words = name or ", ".join(key_label(key, value) for key, value in zip(keys, values, strict=True))
     words += f", {runs[0].board}" if names_board else ""
     label = f"{words} ({runs[0].learner}), {counted(len(runs), 'seed')}"
     names = [name for name in runs[0].columns if name not in (*X_AXES, *BAND_OF_GAMES)]
@@ -235,3 +238,22 @@ def first_reach(series: Series, axis: str, level: float) -> float | None:
         return float(x[0])
     share = (level - y[i - 1]) / (y[i] - y[i - 1])
     return float(x[i - 1] + share * (x[i] - x[i - 1]))
+
+
+def differing_keys(curves: Sequence[Curve]) -> dict[str, list[str]]:
+    """Return the values of each key that has several, one for each curve.
+
+    Args:
+        curves: the compared curves.
+
+    Returns:
+        Texts by key, as the command line takes them. Values that differ among the seeds of a curve are separated by
+        " | "; "-" stands for a config without the key.
+    """
+    keys = sorted({key for curve in curves for run in curve.runs for key in run.config} - set(NAMING_KEYS))
+    table = {key: [_text(key, curve.runs) for curve in curves] for key in keys}
+    return {key: texts for key, texts in table.items() if len({*texts}) > 1 or " | " in texts[0]}
+
+
+def _text(key: str, runs: Sequence[Run]) -> str:
+    return " | ".join(dict.fromkeys(value_text(run.config[key]) if key in run.config else MISSING for run in runs))

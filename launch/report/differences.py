@@ -1,4 +1,4 @@
-"""Tests of the differences of groups: Welch's t-test and the probability of improvement, as numbers and as texts."""
+"""Tests of the differences of groups: Welch's t-test and the probability of improvement; their table."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -9,8 +9,8 @@ from scipy import stats
 
 from launch.evaluation.intervals import Interval
 from launch.report.finals import Group, Result
+from launch.tables import Column, markup
 
-COLUMNS = ("first minus second", "difference", "p", "probability of improvement", "compared")
 MOST_COMPARED = 30  # groups of which each pair is tested
 RESAMPLES = 2_000
 
@@ -37,17 +37,44 @@ class Difference(NamedTuple):
         )
 
 
-class DifferenceTexts(NamedTuple):
-    """A test as texts. What belongs in a second, smaller line of a cell is a field of its own."""
+def _difference_texts(pair: Difference) -> tuple[str, str]:
+    value, low, high = pair.difference
+    return f"{value:+,.0f}", f"{low:+,.0f} to {high:+,.0f}"
 
-    first: str
-    second: str
-    difference: str
-    interval: str
-    p: str
-    improvement: str  # "" if the games are compared in place of seeds; so is its interval
-    improvement_interval: str
-    scope: str
+
+def _improvement_texts(pair: Difference) -> tuple[str, str] | None:
+    if pair.improvement is None:
+        return None
+    value, low, high = pair.improvement
+    return f"{value:.0%}", f"{low:.0%} to {high:.0%}"
+
+
+def _joined(texts: tuple[str, str] | None) -> str:
+    return "{} ({})".format(*texts) if texts else ""
+
+
+COLUMNS = [
+    Column(
+        "first minus second",
+        lambda pair: pair.second,
+        lambda pair: f"{pair.first} minus {pair.second}",
+        lambda pair: markup(pair.first, f"minus {pair.second}"),
+    ),
+    Column(
+        "difference",
+        lambda pair: pair.difference.value,
+        lambda pair: _joined(_difference_texts(pair)),
+        lambda pair: markup(*_difference_texts(pair), is_strong=True),
+    ),
+    Column("p", lambda pair: pair.p, lambda pair: f"{pair.p:.2g}"),
+    Column(
+        "probability of improvement",
+        lambda pair: pair.improvement.value if pair.improvement else -1,
+        lambda pair: _joined(_improvement_texts(pair)),
+        lambda pair: markup(*(_improvement_texts(pair) or [""])),
+    ),
+    Column("compared", lambda pair: pair.scope, lambda pair: pair.scope),
+]
 
 
 def differences(groups: Sequence[Group]) -> list[Difference]:
@@ -60,21 +87,6 @@ def differences(groups: Sequence[Group]) -> list[Difference]:
     """
     pairs = combinations(groups[:MOST_COMPARED], 2)
     return [_difference(one, other) for one, other in pairs if one.board == other.board]
-
-
-def difference_texts(pair: Difference) -> DifferenceTexts:
-    """Return the texts of a test, for the page and for wandb's reports; p has two digits, however small it is."""
-    share, share_interval = _share_texts(pair.improvement)
-    return DifferenceTexts(
-        first=pair.first,
-        second=pair.second,
-        difference=f"{pair.difference.value:+,.0f}",
-        interval=f"{pair.difference.low:+,.0f} to {pair.difference.high:+,.0f}",
-        p=f"{pair.p:.2g}",
-        improvement=share,
-        improvement_interval=share_interval,
-        scope=pair.scope,
-    )
 
 
 def _difference(one: Group, other: Group) -> Difference:
@@ -114,12 +126,8 @@ def _improvement(first: np.ndarray, second: np.ndarray) -> Interval:
         return np.asarray(np.mean(np.sign(one[..., :, None] - other[..., None, :]) / 2 + 0.5, axis=(-2, -1)))
 
     rng = np.random.default_rng(0)
-    found = stats.bootstrap(
+    interval = stats.bootstrap(
         (first, second), share, n_resamples=RESAMPLES, vectorized=True, method="percentile", rng=rng
-    )
+    ).confidence_interval
     value = float(share(first, second, -1))
-    return Interval(value, float(found.confidence_interval.low), float(found.confidence_interval.high))
-
-
-def _share_texts(share: Interval | None) -> tuple[str, str]:
-    return ("", "") if share is None else (f"{share.value:.0%}", f"{share.low:.0%} to {share.high:.0%}")
+    return Interval(value, float(interval.low), float(interval.high))

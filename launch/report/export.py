@@ -5,96 +5,73 @@ from typing import Any
 
 import numpy as np
 
-from launch.files import csv_text
-from launch.report.content import Content
-from launch.report.finals import Group
-from launch.report.papers.table_file import CSV_COLUMNS, csv_rows
+from launch.evaluation.result_columns import rates
+from launch.report.comparison import Comparison
+from launch.report.page.tables import config_columns
+from launch.report.papers.comparison import tables_csv
 from launch.report.runs import X_AXES
+from launch.tables import Column, entry, fields, render
 from launch.train.metrics import TILES
 
-EVALUATION_COLUMNS = ("run", "group", "learner", "training_seed", "board", "search", "env_steps", "training_games",
-                      "wall_hours", "games", "score_mean", "score_low", "score_high", "score_median", "score_max",
-                      "moves_mean", "moves_per_second")  # fmt: skip
+RATES = rates(TILES, "reach_")
+EVALUATIONS = ("run", "group", "learner", "training_seed", "board", "search", "env_steps", "training_games",
+               "wall_hours", "games", "score_mean", "score_low", "score_high", "score_median", "score_max",
+               "moves_mean", "moves_per_second")  # fmt: skip
+GROUPS = ("group", "learner", "search", "env_steps", "seeds", "games", "score_mean", "score_low", "score_high",
+          "training_games", "wall_hours", "device_hours", "device")  # fmt: skip
+MEDIAN_OF_SEEDS = entry("score_median_mean", "score_median")
+REFERENCES = ("paper", "table", "player", "search", "budget", "score_mean")
 
-GROUP_COLUMNS = ("group", "learner", "search", "env_steps", "seeds", "games", "score_mean", "score_low", "score_high",
-                 "training_games", "wall_hours", "device_hours", "device", "score_median_mean", "score_max",
-                 "moves_per_second")  # fmt: skip
 
-
-def csv_files(content: Content) -> dict[str, str]:
+def csv_files(comparison: Comparison) -> dict[str, str]:
     """Return the texts of all CSV files by name; that of papers only if a table of a paper belongs to the runs."""
-    papers = {"papers.csv": csv_text(CSV_COLUMNS, csv_rows(content.tables))} if content.tables else {}
-    return papers | {
-        "curves.csv": csv_text(
-            ("curve", "metric", *X_AXES, "value", "low", "high", "iqm", "iqm_low", "iqm_high"), _curve_rows(content)
+    group_columns = [*map(entry, GROUPS), MEDIAN_OF_SEEDS, entry("score_max"), entry("moves_per_second"), *RATES]
+    results = [result for group in comparison.groups for result in group.results]
+    tables: dict[str, tuple[Iterable[Any], Sequence[Column]]] = {
+        "curves": (
+            _curve_rows(comparison),
+            fields("curve", "metric", *X_AXES, "value", "low", "high", "iqm", "iqm_low", "iqm_high"),
         ),
-        "evaluations.csv": csv_text((*EVALUATION_COLUMNS, *(f"reach_{tile}" for tile in TILES)), _results(content)),
-        "groups.csv": csv_text(
-            (*GROUP_COLUMNS, *(f"reach_{tile}" for tile in TILES)), (_group_row(group) for group in content.groups)
-        ),
-        "differences.csv": csv_text(
-            (
-                "first",
-                "second",
-                "difference",
-                "low",
-                "high",
-                "p",
-                "improvement",
-                "improvement_low",
-                "improvement_high",
-                "compared",
-            ),
-            (
+        "evaluations": (results, [*map(entry, EVALUATIONS), *RATES]),
+        "groups": ([group.as_result() for group in comparison.groups], group_columns),
+        "differences": (
+            [
                 (pair.first, pair.second, *pair.difference, pair.p, *(pair.improvement or ("", "", "")), pair.scope)
-                for pair in content.differences
-            ),
+                for pair in comparison.differences
+            ],
+            fields("first", "second", "difference", "low", "high", "p", "improvement", "improvement_low",
+                   "improvement_high", "compared"),
         ),
-        "distributions.csv": csv_text(("group", "what", "from", "to", "share"), _distribution_rows(content)),
-        "searches.csv": csv_text(
-            ("curve", "microseconds", "score_mean", "score_low", "score_high"),
-            (
+        "distributions": (_distribution_rows(comparison), fields("group", "what", "from", "to", "share")),
+        "searches": (
+            [
                 (line.label, *values)
-                for line in content.searches
+                for line in comparison.searches
                 for values in zip(line.x, line.y, line.low, line.high, strict=True)
-            ),
+            ],
+            fields("curve", "microseconds", "score_mean", "score_low", "score_high"),
         ),
-        "references.csv": csv_text(
-            ("paper", "table", "player", "search", "budget", "score_mean", *(f"reach_{tile}" for tile in TILES)),
-            (
-                (
-                    paper.paper,
-                    paper.table,
-                    paper.player,
-                    paper.search,
-                    paper.budget,
-                    paper.score_mean,
-                    *(paper.reach.get(tile, "") for tile in TILES),
-                )
-                for paper in content.papers
-            ),
-        ),
-        "budgets.csv": csv_text(
-            ("axis", "at", "curve", "score_mean", "score_low", "score_high"),
-            (
+        "references": ([paper._asdict() for paper in comparison.papers], [*map(entry, REFERENCES), *RATES]),
+        "budgets": (
+            [
                 (standing.axis, standing.at, label, *score)
-                for standing in content.standings
+                for standing in comparison.standings
                 for label, score in standing.scores
-            ),
+            ],
+            fields("axis", "at", "curve", "score_mean", "score_low", "score_high"),
         ),
-        "costs.csv": csv_text(
-            ("score", "curve", *X_AXES),
-            ((cost.level, cost.label, *(cost.spent[axis] for axis in X_AXES)) for cost in content.costs),
+        "costs": (
+            [(cost.level, cost.label, *(cost.spent[axis] for axis in X_AXES)) for cost in comparison.costs],
+            fields("score", "curve", *X_AXES),
         ),
-        "config.csv": csv_text(
-            ("key", *(curve.label for curve in content.curves)),
-            ((key, *texts) for key, texts in content.differing.items()),
-        ),
-    }
+        "config": (comparison.differing.items(), config_columns(comparison.curves)),
+    }  # fmt: skip
+    files = {f"{name}.csv": render(rows, columns, "csv") for name, (rows, columns) in tables.items()}
+    return files | ({"papers.csv": tables_csv(comparison.tables)} if comparison.tables else {})
 
 
-def _curve_rows(content: Content) -> Iterable[Sequence[Any]]:
-    for curve in content.curves:
+def _curve_rows(comparison: Comparison) -> Iterable[Sequence[Any]]:
+    for curve in comparison.curves:
         for metric, series in curve.series.items():
             parts = [*(series.x[axis] for axis in X_AXES), *series.mean, *(series.iqm or (None, None, None))]
             columns = [[""] * len(series.mean.y) if part is None else part.astype(np.float32) for part in parts]
@@ -102,25 +79,9 @@ def _curve_rows(content: Content) -> Iterable[Sequence[Any]]:
                 yield (curve.label, metric, *values)
 
 
-def _group_row(group: Group) -> Sequence[Any]:
-    """Return a row of GROUP_COLUMNS and the rates; where a name has no other meaning, means over the seeds."""
-    return (
-        *(group.label, group.learner, group.search, group.env_steps, group.seeds, group.games, *group.score),
-        *(group.mean("training_games"), group.mean("wall_hours"), *(group.device_hours() or ("", ""))),
-        *(group.mean("score_median"), group.score_max, group.mean("moves_per_second")),
-        *(group.reach(tile) for tile in TILES),
-    )
-
-
-def _distribution_rows(content: Content) -> Iterable[Sequence[Any]]:
-    for found in content.distributions:
-        for low, high, share in zip(found.edges[:-1], found.edges[1:], found.shares, strict=True):
-            yield found.name, "score", low, high, share
-        for tile, rate in found.tiles.items():
-            yield found.name, "largest tile", tile, tile, rate
-
-
-def _results(content: Content) -> Iterable[Sequence[Any]]:
-    for group in content.groups:
-        for result in group.results:
-            yield (*(result[name] for name in EVALUATION_COLUMNS), *(result["reach"][str(tile)] for tile in TILES))
+def _distribution_rows(comparison: Comparison) -> Iterable[Sequence[Any]]:
+    for shares in comparison.distributions:
+        for low, high, share in zip(shares.edges[:-1], shares.edges[1:], shares.shares, strict=True):
+            yield shares.name, "score", low, high, share
+        for tile, rate in shares.tiles.items():
+            yield shares.name, "largest tile", tile, tile, rate

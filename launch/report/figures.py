@@ -27,7 +27,7 @@ STYLES = ("solid", "dashed", "dotted", "dashdot")
 WIDE = 10.0  # the x-axis of training is logarithmic if the curves' last x differ by more than this factor
 
 
-class Line(NamedTuple):
+class PlotLine(NamedTuple):
     """A line with its band."""
 
     label: str
@@ -37,10 +37,10 @@ class Line(NamedTuple):
     high: Points
 
 
-def line_of(label: str, series: Series, axis: str) -> Line:
+def line_of(label: str, series: Series, axis: str) -> PlotLine:
     """Return a series against an axis as a line; without an interval the band is the line."""
     y, low, high = series.mean
-    return Line(label, series.x[axis], y, y if low is None else low, y if high is None else high)
+    return PlotLine(label, series.x[axis], y, y if low is None else low, y if high is None else high)
 
 
 class Theme(NamedTuple):
@@ -61,7 +61,7 @@ THEME = Theme(
 SUFFIXES = ("png", "svg")
 
 
-def draw(curves: Sequence[Line], x: str, title: str, as_rate: bool, suffix: str) -> bytes:
+def draw(curves: Sequence[PlotLine], x: str, title: str, as_rate: bool, suffix: str) -> bytes:
     """Draw curves with their bands.
 
     Args:
@@ -158,7 +158,7 @@ def _dress(axes: Axes, theme: Theme) -> None:
     axes.xaxis.label.set_color(theme.ink)
 
 
-def _top(curves: Sequence[Line]) -> float:
+def _top(curves: Sequence[PlotLine]) -> float:
     """Return the upper limit of a score axis: 1.05 * min(top of the bands, 1.5 * top of the lines)."""
     lines, bands = (
         max(float(part.max()) for part in parts) for parts in zip(*((c.y, c.high) for c in curves), strict=True)
@@ -166,6 +166,6 @@ def _top(curves: Sequence[Line]) -> float:
     return 1.05 * min(bands, max(1.5 * lines, 1.0))
 
 
-def _differ_widely(curves: Sequence[Line]) -> bool:
+def _differ_widely(curves: Sequence[PlotLine]) -> bool:
     ends = [float(curve.x[-1]) for curve in curves]
     return max(ends) > WIDE * min(ends) and min(float(curve.x[0]) for curve in curves) > 0

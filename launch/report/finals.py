@@ -1,7 +1,8 @@
 """Final evaluations: those of each run after its most moves, grouped over seeds."""
 
+import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -11,11 +12,20 @@ from launch.errors import warn
 from launch.evaluation.intervals import Interval, student
 from launch.evaluation.result import last_of_each_search
 from launch.evaluation.summary import SCORE_BINS
-from launch.report.curves import words_of
-from launch.report.device_hours import devices_of
+from launch.experiment import registry
+from launch.experiment.environment import ENVIRONMENT_FILE, accelerators
+from launch.report.curves import key_label
 from launch.report.runs import Run
 
 Result = dict[str, Any]  # of a result file, with "folder" and "config" of the run, and its "devices" (`Devices`)
+MEANS = ("training_games", "wall_hours", "score_median", "moves_per_second")  # of a group: means over its seeds
+
+
+class Devices(NamedTuple):
+    """What a training ran on."""
+
+    unit: str  # core or GPU
+    number: int
 
 
 class Group(NamedTuple):
@@ -44,30 +54,6 @@ class Group(NamedTuple):
         return sum(result["games"] for result in self.results)
 
     @property
-    def score_max(self) -> int:
-        """The highest score of all games."""
-        return max(result["score_max"] for result in self.results)
-
-    def mean(self, key: str) -> float:
-        """Return the mean over the seeds of an entry of their results."""
-        return float(np.mean([result[key] for result in self.results]))
-
-    def reach(self, tile: int) -> float:
-        """Return the share of games that reached a tile: the mean over the seeds."""
-        return float(np.mean([result["reach"][str(tile)] for result in self.results]))
-
-    def device_hours(self) -> tuple[float, str] | None:
-        """Return the mean over the seeds of device-hours of training, and their unit: core or GPU.
-
-        None if a seed's devices are not known, or if the seeds have different units.
-        """
-        devices = [result["devices"] for result in self.results]
-        if None in devices or len({one.unit for one in devices}) > 1:
-            return None
-        hours = [one.number * result["wall_hours"] for one, result in zip(devices, self.results, strict=True)]
-        return float(np.mean(hours)), devices[0].unit
-
-    @property
     def name(self) -> str:
         """One line that names the group."""
         return f"{self.label} ({self.learner}), {self.search}"
@@ -76,6 +62,39 @@ class Group(NamedTuple):
     def scope(self) -> str:
         """What the interval of the score covers."""
         return f"over {self.seeds} seeds" if self.seeds > 1 else "of its games alone"
+
+    def as_result(self) -> Result:
+        """Return one result for all seeds: the best `score_max`, all games, and means of the other entries.
+
+        `device_hours` and `device`, their unit, are None if a seed's devices are not known, or units differ.
+        """
+
+        def mean(values: Iterable[float]) -> float:
+            return float(np.mean(list(values)))
+
+        results = self.results
+        units = {result["devices"] and result["devices"].unit for result in results}
+        device = units.pop() if len(units) == 1 else None
+        return {
+            "name": self.name,
+            "group": self.label,
+            "learner": self.learner,
+            "search": self.search,
+            "env_steps": self.env_steps,
+            "seeds": self.seeds,
+            "games": self.games,
+            "score_mean": self.score.value,
+            "score_low": self.score.low,
+            "score_high": self.score.high,
+            "scope": self.scope,
+            "score_max": max(result["score_max"] for result in results),
+            "reach": {tile: mean(result["reach"][tile] for result in results) for tile in results[0]["reach"]},
+            "device": device,
+            "device_hours": mean(result["devices"].number * result["wall_hours"] for result in results)
+            if device
+            else None,
+            **{key: mean(result[key] for result in results) for key in MEANS},
+        }
 
 
 class Distribution(NamedTuple):
@@ -108,26 +127,36 @@ def _distribution(group: Group) -> Distribution:
 
 def final_evaluations(runs: Sequence[Run]) -> list[Result]:
     """Return the last evaluation of each run and search (`last_of_each_search`), the highest mean score first."""
-    found = [
+    results = [
         {**result, "folder": str(run.folder), "config": run.config, "devices": devices_of(run)}
         for run in runs
         for result in last_of_each_search(run.evaluations)
     ]
-    return sorted(found, key=lambda result: -result["score_mean"])
+    return sorted(results, key=lambda result: -result["score_mean"])
+
+
+def devices_of(run: Run) -> Devices | None:
+    """Return the accelerators of JAX, or the cores, that a run was trained on at last; None if they are not known.
+
+    They are in its config and environment.json. A learner without a setting for threads counts with all cores.
+    """
+    try:
+        last = json.loads((run.folder / ENVIRONMENT_FILE).read_text(encoding="utf-8"))[-1]
+        devices, cores = list(last["devices"]), int(last["cpu_count"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    if gpus := accelerators(devices):
+        return Devices("GPU", len(gpus))
+    key = registry.spec_of(run.learner).threads_key if run.learner in registry.LEARNERS else ""
+    threads = run.config.get(f"{run.learner}.{key}", 0)
+    return Devices("core", min(threads if isinstance(threads, int) and threads else cores, cores))
 
 
 def make_groups(results: Sequence[Result], keys: Sequence[str]) -> list[Group]:
-    """Group final evaluations; the best group comes first.
+    """Group final evaluations, the best group first: runs of one learner and board with equal values of `keys`.
 
-    Seeds of a group that were evaluated on the same games cause a warning: see `student`.
-
-    Args:
-        results: see `final_evaluations`.
-        keys: dotted keys of configs; runs of one learner and board with equal values are seeds of one group. The labels
-            name the board if there are several.
-
-    Returns:
-        The groups.
+    Labels name the board if there are several. Seeds that were evaluated on the same games cause a warning: see
+    `student`.
     """
 
     def place(result: Result) -> tuple[str, ...]:
@@ -142,8 +171,8 @@ def make_groups(results: Sequence[Result], keys: Sequence[str]) -> list[Group]:
 def _group(results: list[Result], keys: Sequence[str], names_board: bool) -> Group:
     results = sorted(results, key=lambda result: -result["score_mean"])
     first = results[0]
-    words = [words_of(key, first["config"].get(key)) for key in keys]
-    label = ", ".join([*words, first["board"]] if names_board else words)
+    parts = [key_label(key, first["config"].get(key)) for key in keys]
+    label = ", ".join([*parts, first["board"]] if names_board else parts)
     if len(results) == 1:
         score = Interval(first["score_mean"], first["score_low"], first["score_high"])
     else:

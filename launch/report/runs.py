@@ -1,7 +1,5 @@
 """Run folders as a comparison reads them: the config by dotted keys, the metrics as columns, and the evaluations."""
 
-from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,8 +11,7 @@ from launch.errors import UserError, warn
 from launch.evaluation.result import FOLDER, read_result
 from launch.evaluation.summary import Summary
 from launch.experiment.experiment import CONFIG_FILE
-from launch.train.metrics import REGISTRY, Row
-from launch.train.tracking import read_metrics
+from launch.train.tracking import read_columns
 
 RESULT_KEYS = ("board", "run", "group", "learner", "training_seed", "seed", "env_steps", "training_games", "wall_hours",
                "search", *Summary._fields)  # fmt: skip
@@ -89,23 +86,9 @@ def read_run(folder: Path, config: dict[str, Any]) -> Run:
     Raises:
         UserError: a file is damaged.
     """
-    columns = _columns(read_metrics(folder))
+    columns = read_columns(folder)
     evaluations = [read_result(file, RESULT_KEYS) for file in sorted((folder / FOLDER).glob("*.json"))]
     return Run(folder, config, columns, evaluations)
-
-
-def _columns(rows: Sequence[Row]) -> dict[str, np.ndarray]:
-    """Return the metrics of rows as columns, one value for each row."""
-    places = dict[tuple[str, ...], list[int]]()  # by the names in a row: rows of a run have few sets of names
-    for place, row in enumerate(rows):
-        places.setdefault(tuple(row), []).append(place)
-    columns = {name: np.full(len(rows), np.nan) for name in REGISTRY if any(name in names for names in places)}
-    for names, here in places.items():
-        values = np.fromiter(chain.from_iterable(rows[place].values() for place in here), np.float64)
-        for name, column in zip(names, values.reshape(len(here), len(names)).T, strict=True):
-            if name in columns:
-                columns[name][here] = column
-    return columns
 
 
 def read_runs(configs: dict[Path, dict[str, Any]]) -> list[Run]:

@@ -1,12 +1,15 @@
 """metrics.jsonl of a run. It is authoritative; wandb holds a copy (launch/report/wandb)."""
 
 import json
+import os
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
+from jaxtyping import Float64
 
 from launch.errors import UserError
 from launch.files import write_text
@@ -15,6 +18,7 @@ from launch.train.metrics import Row
 
 METRICS_FILE = "metrics.jsonl"
 NUMBERS = {int, float}
+TAIL_BYTES = 200_000  # that `read_last_rows` reads: some 100 rows of the longest kind
 
 
 class MetricsFile:
@@ -60,6 +64,37 @@ def read_metrics(folder: Path) -> list[Row]:
         rows.append(row)
     _check_numbers(file, rows)
     return rows
+
+
+def read_columns(folder: Path) -> dict[str, Float64[np.ndarray, " R"]]:
+    """Return the metrics of a run as columns, one value for each row; NaN where a row lacks the metric."""
+    rows = read_metrics(folder)
+    places = dict[tuple[str, ...], list[int]]()  # by the names in a row: rows of a run have few sets of names
+    for place, row in enumerate(rows):
+        places.setdefault(tuple(row), []).append(place)
+    columns = {name: np.full(len(rows), np.nan) for name in metrics.REGISTRY if any(name in names for names in places)}
+    for names, here in places.items():
+        values = np.fromiter(chain.from_iterable(rows[place].values() for place in here), np.float64)
+        for name, column in zip(names, values.reshape(len(here), len(names)).T, strict=True):
+            if name in columns:
+                columns[name][here] = column
+    return columns
+
+
+def read_last_rows(folder: Path) -> list[Row]:
+    """Return the last rows of a run in order without the checks of `read_metrics`; none if there is no file."""
+    file = folder / METRICS_FILE
+    try:
+        with file.open("rb") as stream:
+            start = max(0, stream.seek(0, os.SEEK_END) - TAIL_BYTES)
+            stream.seek(start)
+            lines = stream.read().split(b"\n")[1 if start else 0 : -1]
+    except OSError:
+        return []
+    try:
+        return [orjson.loads(line) for line in lines]
+    except orjson.JSONDecodeError as error:
+        raise UserError(f"{file} has a line that is no row of metrics: {error}") from error
 
 
 def drop_rows_after(folder: Path, env_steps: int, evaluate_again: bool = False) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from launch.errors import UserError
-from launch.words import counted
+from launch.quantities import counted
 
 EMPTY = ("0", ".")
 TILES = {str(1 << level): level for level in range(1, 18)}  # up to 131072, the largest tile on 4x4 cells

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from launch.report.content import Content
-from launch.report.curves import REACH, SCORE, Band, Curve, Points, words_of
+from launch.report.comparison import Comparison
+from launch.report.curves import REACH, SCORE, Band, Curve, Points, key_label
 from launch.report.figures import AXIS_LABELS
 from launch.report.runs import X_AXES
 from launch.train.metrics import REGISTRY
@@ -32,20 +32,22 @@ class _Arrays:
         return self._numbers[data]
 
 
-def figure_data(content: Content) -> dict[str, Any]:
+def figure_data(comparison: Comparison) -> dict[str, Any]:
     """Return what page.js draws."""
     arrays = _Arrays()
 
     def band(part: Band | None) -> list[int | None] | None:
         return None if part is None else [arrays.number(values) for values in part]
 
-    firsts = list(dict.fromkeys(str(curve.values[0]) for curve in content.curves))
-    seconds = list(dict.fromkeys((curve.learner, curve.board, *map(str, curve.values[1:])) for curve in content.curves))
-    several = any(len(curve.values) > 1 for curve in content.curves)
+    firsts = list(dict.fromkeys(str(curve.values[0]) for curve in comparison.curves))
+    seconds = list(
+        dict.fromkeys((curve.learner, curve.board, *map(str, curve.values[1:])) for curve in comparison.curves)
+    )
+    several = any(len(curve.values) > 1 for curve in comparison.curves)
     curves = [
         {
             "label": curve.label,
-            "words": [words_of(key, value) for key, value in zip(content.keys, curve.values, strict=True)],
+            "words": [key_label(key, value) for key, value in zip(comparison.keys, curve.values, strict=True)],
             "colour": firsts.index(str(curve.values[0])) if several else number,
             "dash": seconds.index((curve.learner, curve.board, *map(str, curve.values[1:]))) if several else 0,
             "series": {
@@ -57,31 +59,31 @@ def figure_data(content: Content) -> dict[str, Any]:
                 for metric, series in curve.series.items()
             },
         }
-        for number, curve in enumerate(content.curves)
+        for number, curve in enumerate(comparison.curves)
     ]
-    owner = {str(run.folder): number for number, curve in enumerate(content.curves) for run in curve.runs}
-    metrics = [name for name in REGISTRY if any(name in curve.series for curve in content.curves)]
+    owner = {str(run.folder): number for number, curve in enumerate(comparison.curves) for run in curve.runs}
+    metrics = [name for name in REGISTRY if any(name in curve.series for curve in comparison.curves)]
     return {
-        "axis": X_AXES.index(content.axis),
-        "keys": list(content.keys),
+        "axis": X_AXES.index(comparison.axis),
+        "keys": list(comparison.keys),
         "axes": [AXIS_LABELS[axis] for axis in X_AXES],
         "metrics": [[name, REGISTRY[name].unit, REGISTRY[name].meaning] for name in metrics],
         "curves": curves,
-        "points": _points(content.curves, owner),
+        "points": _points(comparison.curves, owner),
         "searches": [
             {"label": line.label, "band": [arrays.number(part) for part in (line.x, line.y, line.low, line.high)]}
-            for line in content.searches
+            for line in comparison.searches
         ],
         "distributions": [
-            {"label": found.name, "scores": found.edges, "shares": found.shares, "tiles": found.tiles}
-            for found in content.distributions
+            {"label": games.name, "scores": games.edges, "shares": games.shares, "tiles": games.tiles}
+            for games in comparison.distributions
         ],
         "papers": [
             {
                 "label": f"{paper.paper}, {paper.table}: {paper.player}, {paper.search}, {paper.budget}",
                 "values": {SCORE: paper.score_mean, **{f"{REACH}{tile}": rate for tile, rate in paper.reach.items()}},
             }
-            for paper in content.papers
+            for paper in comparison.papers
         ],
         "arrays": arrays.texts,
     }

@@ -1,18 +1,14 @@
 """The HTML page of a comparison: one file that works from disk, with plotly.js inside it and no request to anywhere."""
 
 import json
-from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
 from plotly.offline import get_plotlyjs
 
-from launch.report.content import Content
-from launch.report.figures import Line
-from launch.report.finals import Group
+from launch.report.comparison import Comparison
+from launch.report.page import tables
 from launch.report.page.figure_data import figure_data
-from launch.report.page.html_tables import config_table, cost_table, difference_table, group_table, standing_table
-from launch.report.page.paper_tables import paper_tables
 
 HERE = Path(__file__)
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
@@ -26,17 +22,9 @@ evaluations after training, which by default have a seed of their own; a dotted 
 search."""
 
 
-def render(content: Content, out: Path) -> str:
-    """Return the text of the page.
-
-    Args:
-        content: what it shows.
-        out: folder of the page, from which it links to the configs of runs.
-
-    Returns:
-        The HTML text.
-    """
-    data = json.dumps(figure_data(content), allow_nan=False).replace("<", "\\u003c")
+def page_text(comparison: Comparison, out: Path) -> str:
+    """Return the text of the page; `out` is its folder, from which it links to the configs of runs."""
+    data = json.dumps(figure_data(comparison), allow_nan=False).replace("<", "\\u003c")
     title = "2048: learning curves"
     return f"""<!doctype html>
 <html lang="en">
@@ -46,21 +34,21 @@ def render(content: Content, out: Path) -> str:
 <title>{title}</title><style>{HERE.with_suffix(".css").read_text(encoding="utf-8")}</style></head>
 <body>
 <h1>{title}</h1>
-<p class="soft">{escape(content.subtitle)}</p>
+<p class="soft">{escape(comparison.subtitle)}</p>
 {_controls()}
-<div id="curves" class="figure" role="figure" aria-label="learning curves"></div>
-{_searches(content.searches)}
+{_figure("curves", "learning curves")}
+{_searches(comparison)}
 <h2>Final evaluations</h2>
-{group_table(content.groups, out)}
-{_distributions(content.groups)}
-{paper_tables(content.tables)}
+{tables.group_table(comparison.groups, out)}
+{_distributions(comparison)}
+{tables.paper_tables(comparison.tables)}
 <h2>Is a difference real?</h2>
-{difference_table(content.groups, content.differences)}
+{tables.difference_table(comparison.groups, comparison.differences)}
 <h2>Equal budgets</h2>
-{standing_table(content.curves, content.standings)}
-{cost_table(content.costs)}
+{tables.standing_table(comparison.curves, comparison.standings)}
+{tables.cost_table(comparison.costs)}
 <h2>What differs</h2>
-{config_table(content.curves, content.differing)}
+{tables.config_table(comparison.curves, comparison.differing)}
 <p><small>{NOTES}</small></p>
 <script type="application/json" id="data">{data}</script>
 <script>{get_plotlyjs()}</script>
@@ -84,16 +72,18 @@ def _controls() -> str:
 <p class="soft" id="meaning" aria-live="polite"></p>"""
 
 
-def _distributions(groups: Sequence[Group]) -> str:
-    if not any("score_bins" in result for group in groups for result in group.results):
-        return ""
-    figures = (("scores", "share of games by score"), ("tiles", "share of games by largest tile"))
-    parts = [f'<div id="{name}" class="figure" role="figure" aria-label="{text}"></div>' for name, text in figures]
-    return f'<h2>Scores and largest tiles of the games</h2>\n<div class="figures">{"".join(parts)}</div>'
+def _figure(name: str, label: str) -> str:
+    return f'<div id="{name}" class="figure" role="figure" aria-label="{label}"></div>'
 
 
-def _searches(searches: Sequence[Line]) -> str:
-    if not searches:
+def _distributions(comparison: Comparison) -> str:
+    if not comparison.distributions:
         return ""
-    figure = '<div id="searches" class="figure" role="figure" aria-label="mean score against the time of a move"></div>'
-    return f"<h2>Searches at equal time</h2>\n{figure}"
+    figures = _figure("scores", "share of games by score") + _figure("tiles", "share of games by largest tile")
+    return f'<h2>Scores and largest tiles of the games</h2>\n<div class="figures">{figures}</div>'
+
+
+def _searches(comparison: Comparison) -> str:
+    if not comparison.searches:
+        return ""
+    return f"<h2>Searches at equal time</h2>\n{_figure('searches', 'mean score against the time of a move')}"

@@ -11,7 +11,7 @@ from launch.errors import LaunchError
 from launch.experiment.experiment import CONFIG_FILE, MISTAKES, Experiment, load_experiment, plain_overrides
 from launch.jobs.run_states import read_speed
 from launch.report.papers.plan import Scale, Trained, base_of, run_name, settings_of, trained_row, why_not, with_firsts
-from launch.report.papers.table import Play, Row, Table
+from launch.report.papers.table import PaperRow, PaperTable, Play
 from ntuple.core.learner_spec import EXPECTIMAX, MCTS
 from ntuple.core.plain_values import in_present_form
 
@@ -51,7 +51,7 @@ def measured_speeds(runs_folder: Path) -> dict[Network, float]:
     return {network: statistics.median(speeds) for network, speeds in found.items()}
 
 
-def estimate(table: Table, rows: Sequence[Row], scale: Scale, speeds: Mapping[Network, float]) -> Estimate:
+def estimate(table: PaperTable, rows: Sequence[PaperRow], scale: Scale, speeds: Mapping[Network, float]) -> Estimate:
     """Return the hours that rows would take from nothing; finished runs count too.
 
     A run that several rows share counts once. The time of play assumes games of MOVES_OF_A_GAME moves, boards that are

@@ -9,7 +9,7 @@ from launch.errors import UserError
 from launch.experiment.experiment import load_experiment
 from launch.jobs.evaluations import EvaluationRequest, PlannedEvaluation, plan_evaluations
 from launch.jobs.plan import PlannedRun, check_existing, is_finished_run
-from launch.report.papers.table import SLASH, Column, Row, Table, load_table
+from launch.report.papers.table import SLASH, PaperColumn, PaperRow, PaperTable, load_table
 
 REPORTS = 100  # reports of a training
 LEAST_REPORT, MOST_REPORT = 1_000_000, 100_000_000  # moves between two reports
@@ -48,11 +48,11 @@ class Scale(NamedTuple):
 class Trained(NamedTuple):
     """A row whose network is trained, and the table that it is of."""
 
-    table: Table
-    row: Row
+    table: PaperTable
+    row: PaperRow
 
 
-def trained_row(table: Table, row: Row) -> Trained:
+def trained_row(table: PaperTable, row: PaperRow) -> Trained:
     """Return the row whose trained network a row evaluates: itself, or the one that `of` names.
 
     Raises:
@@ -66,7 +66,7 @@ def first_row(trained: Trained) -> Trained | None:
     return _named(trained.table, trained.row.begin_from) if trained.row.begin_from else None
 
 
-def why_not(table: Table, row: Row) -> str:
+def why_not(table: PaperTable, row: PaperRow) -> str:
     """Return why a row cannot be had here; "" if it can."""
     return row.why or (trained_row(table, row).row.why if row.of else "")
 
@@ -137,7 +137,7 @@ def plan_run(trained: Trained, scale: Scale, seed: int) -> PlannedRun:
     return run
 
 
-def plan_runs(table: Table, rows: Sequence[Row], scale: Scale) -> list[PlannedRun]:
+def plan_runs(table: PaperTable, rows: Sequence[PaperRow], scale: Scale) -> list[PlannedRun]:
     """Return the runs that the rows need, each once; a run that others begin from comes before them.
 
     Args:
@@ -161,7 +161,9 @@ def plan_runs(table: Table, rows: Sequence[Row], scale: Scale) -> list[PlannedRu
     return list(runs.values())
 
 
-def plan_evaluation(table: Table, row: Row, column: Column, run: PlannedRun, scale: Scale) -> PlannedEvaluation | None:
+def plan_evaluation(
+    table: PaperTable, row: PaperRow, column: PaperColumn, run: PlannedRun, scale: Scale
+) -> PlannedEvaluation | None:
     """Return the evaluation that gives one number of one run.
 
     Args:
@@ -191,7 +193,7 @@ def _learner_of(base: Path) -> str:
     return load_experiment(base).learner
 
 
-def _named(table: Table, reference: str) -> Trained:
+def _named(table: PaperTable, reference: str) -> Trained:
     """Return the row that ROW or TABLE/ROW names."""
     name, slash, row_name = reference.rpartition(SLASH)
     other = load_table(str(Path(table.folder) / f"{name}.yaml")) if slash else table

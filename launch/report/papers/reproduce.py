@@ -5,38 +5,36 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.table import Table as Grid
-
 from launch.errors import UserError
 from launch.evaluation.evaluate import prepare_path
 from launch.evaluation.result import OutputOptions
-from launch.files import csv_text, write_text
+from launch.files import write_text
 from launch.jobs import local, slurm
 from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster
 from launch.jobs.evaluations import PlannedEvaluation
 from launch.jobs.following import console
 from launch.jobs.plan import PlannedRun, check_memory, is_finished_run
 from launch.jobs.submit_evaluations import evaluate_here, evaluate_on_slurm
-from launch.report.papers.comparison import compare_with_paper
+from launch.report.papers.comparison import compare_with_paper, tables_csv, write_table_file
 from launch.report.papers.estimate import Estimate, estimate, measured_speeds
+from launch.report.papers.lines import line_columns, lines_of
 from launch.report.papers.plan import Scale, plan_evaluation, plan_run, plan_runs, trained_row, why_not
-from launch.report.papers.table import Row, Table, load_table, table_names
-from launch.report.papers.table_file import CSV_COLUMNS, csv_rows, table_data, write_table_file
-from launch.report.papers.table_text import text_table
+from launch.report.papers.table import PaperRow, PaperTable, load_table, table_names
+from launch.tables import fields, grid
 from launch.train.loop import train
 from launch.train.signals import STOPPED
 
 RUNS = Path("runs")  # the runs folder of the experiments in configs/
 
 
-class Part(NamedTuple):
+class TablePart(NamedTuple):
     """The part of a table that is trained and evaluated, by names."""
 
     rows: Sequence[str] = ()  # none: all
     columns: Sequence[str] = ()
 
 
-def reproduce(name: str, part: Part, scale: Scale, on: str | None, csv_file: Path | None) -> int:
+def reproduce(name: str, part: TablePart, scale: Scale, on: str | None, csv_file: Path | None) -> int:
     """Bring a part of a table to its end, and print the table. The same call again goes on and reuses what is done.
 
     Args:
@@ -47,10 +45,7 @@ def reproduce(name: str, part: Part, scale: Scale, on: str | None, csv_file: Pat
         csv_file: where to write the CSV; None: runs/<table>-b<budget>.csv.
 
     Returns:
-        The exit code: 0 done, 1 a job failed, 75 stopped.
-
-    Raises:
-        UserError: a mistake in the words, the table or the cluster file; nothing was started.
+        The exit code.
     """
     scale.check()
     if csv_file and not csv_file.absolute().parent.is_dir():
@@ -65,54 +60,37 @@ def reproduce(name: str, part: Part, scale: Scale, on: str | None, csv_file: Pat
     exit_code = _do_on(cluster, evaluated, rows, runs, scale) if cluster else _do_here(evaluated, rows, runs, scale)
     if exit_code == STOPPED:
         return exit_code
-    data = table_data(compare_with_paper(table, scale))
+    data = compare_with_paper(table, scale)
     RUNS.mkdir(exist_ok=True)
     page = RUNS / f"{table.name}-{scale.label}.json"
     write_table_file(data, page)
     file = csv_file or page.with_suffix(".csv")
     try:
-        write_text(file, csv_text(CSV_COLUMNS, csv_rows([data])))
+        write_text(file, tables_csv([data]))
     except OSError as error:
         raise UserError(f"--csv {file} cannot be written: {error.strerror}") from error
     print(f"\n{data.title} ({data.source})\nConditions: {data.conditions}")
-    console().print(text_table(data))
+    lines = [line for row in data.rows for line in lines_of(row)]
+    console().print(grid(lines, line_columns(data), left=range(3)))
     print("\n".join(f"Caveat: {line}" for line in data.caveats))
     print(f"{file}\n{page}")
     return exit_code
 
 
 def list_tables(scale: Scale) -> int:
-    """Print all tables with the hours that each would take on this machine.
-
-    Args:
-        scale: the budget, the seeds and the games.
-
-    Returns:
-        The exit code 0.
-
-    Raises:
-        UserError: a table cannot be read.
-    """
+    """Print all tables with the hours that each would take on this machine."""
     scale.check()
     speeds = measured_speeds(RUNS)
-    grid = Grid("table", "title", box=None)
-    for heading in ("rows", "not here", "hours of training", "hours of play"):
-        grid.add_column(heading, justify="right")
-    grid.add_column("speed")
+    rows = []
     for name in table_names():
         table = load_table(name)
-        found = estimate(table, table.rows, scale, speeds)
-        left_out = sum(bool(why_not(table, row)) for row in table.rows)
-        grid.add_row(
-            name,
-            table.title,
-            str(len(table.rows)),
-            str(left_out or ""),
-            f"{found.training:,.1f}",
-            f"{found.playing:,.1f}",
-            "measured" if found.is_measured else "rough",
-        )
-    console().print(grid)
+        hours = estimate(table, table.rows, scale, speeds)
+        left_out = sum(bool(why_not(table, row)) for row in table.rows) or ""
+        speed = "measured" if hours.is_measured else "rough"
+        numbers = (len(table.rows), left_out, f"{hours.training:,.1f}", f"{hours.playing:,.1f}")
+        rows.append((name, table.title, *numbers, speed))
+    columns = fields("table", "title", "rows", "not here", "hours of training", "hours of play", "speed")
+    console().print(grid(rows, columns, left=(0, 1, 6)))
     print(
         f"Hours are for {scale.budget:g} of the paper's moves and {len(scale.seeds)} of its training seeds, from"
         " nothing. measured: the training speed of runs of these networks in runs/; rough, as all of play:"
@@ -121,7 +99,7 @@ def list_tables(scale: Scale) -> int:
     return 0
 
 
-def _do_here(table: Table, rows: Sequence[Row], runs: Sequence[PlannedRun], scale: Scale) -> int:
+def _do_here(table: PaperTable, rows: Sequence[PaperRow], runs: Sequence[PlannedRun], scale: Scale) -> int:
     """Train and evaluate in this process, one after the other."""
     for run in runs:
         if is_finished_run(run):
@@ -138,7 +116,9 @@ def _do_here(table: Table, rows: Sequence[Row], runs: Sequence[PlannedRun], scal
     return 0
 
 
-def _do_on(cluster: ClusterConfig, table: Table, rows: Sequence[Row], runs: Sequence[PlannedRun], scale: Scale) -> int:
+def _do_on(
+    cluster: ClusterConfig, table: PaperTable, rows: Sequence[PaperRow], runs: Sequence[PlannedRun], scale: Scale
+) -> int:
     """Train and evaluate by a cluster file.
 
     On SLURM it submits what can begin now: trainings whose first network is finished, and evaluations of finished runs.
@@ -168,7 +148,7 @@ def _ready(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
     return [run for run, first in waits_for if not first or first in finished]
 
 
-def _evaluations(table: Table, rows: Sequence[Row], scale: Scale) -> list[PlannedEvaluation]:
+def _evaluations(table: PaperTable, rows: Sequence[PaperRow], scale: Scale) -> list[PlannedEvaluation]:
     """Return the evaluations of the finished runs, each once; columns of one evaluation share it."""
     found: dict[Path, PlannedEvaluation] = {}
     for row in rows:

@@ -49,7 +49,7 @@ class Play:
 
 
 @dataclass(frozen=True)
-class Column:
+class PaperColumn:
     """One column of numbers."""
 
     name: str = ""  # as in the paper
@@ -68,7 +68,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Row:
+class PaperRow:
     """One row."""
 
     name: str = ""  # part of names of runs
@@ -94,7 +94,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class PaperTable:
     """One table of a paper."""
 
     title: str = ""
@@ -108,34 +108,34 @@ class Table:
     seeds: int = 1  # trained networks of a number of the paper
     games: int = 0  # games of an evaluation of one network
     moves_per_second: float = 0.0  # rough speed of training on two cores, until this machine has measured its own
-    columns: list[Column] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
+    columns: list[PaperColumn] = field(default_factory=list)
+    rows: list[PaperRow] = field(default_factory=list)
     name: str = ""  # of the file
     folder: str = ""  # of the file
 
-    def row(self, name: str) -> Row:
+    def row(self, name: str) -> PaperRow:
         """Return the row of a name; UserError if there is none."""
         for row in self.rows:
             if row.name == name:
                 return row
         raise UserError(f"{self.name} has no row {name}; its rows are {', '.join(row.name for row in self.rows)}")
 
-    def with_columns(self, names: Sequence[str]) -> "Table":
+    def with_columns(self, names: Sequence[str]) -> "PaperTable":
         """Return the table with these columns alone, all if none is named; UserError if there is no such column."""
         known = [column.name for column in self.columns]
         if unknown := [name for name in names if name not in known]:
             raise UserError(f"{self.name} has no column {unknown[0]}; its columns are {', '.join(known)}")
         return replace(self, columns=[column for column in self.columns if not names or column.name in names])
 
-    def moves_of(self, row: Row) -> int:
+    def moves_of(self, row: PaperRow) -> int:
         """Return the budget of a row in moves."""
         return row.env_steps or self.env_steps
 
-    def games_of_training(self, row: Row) -> int:
+    def games_of_training(self, row: PaperRow) -> int:
         """Return the budget of a row in games; 0 if the paper gives it in moves."""
         return row.training_games or (0 if row.env_steps else self.training_games)
 
-    def games_of(self, row: Row, column: Column) -> int:
+    def games_of(self, row: PaperRow, column: PaperColumn) -> int:
         """Return the number of games of the evaluation that gives a number."""
         return column.games or row.games or self.games
 
@@ -168,7 +168,7 @@ def table_names() -> list[str]:
     return sorted((file.stem for file in papers_folder().glob("*.yaml")), key=key)
 
 
-def load_table(word: str) -> Table:
+def load_table(word: str) -> PaperTable:
     """Read a table.
 
     Args:
@@ -189,10 +189,10 @@ def load_table(word: str) -> Table:
 
 
 @functools.lru_cache(maxsize=64)  # more than there are tables
-def _read(file: Path, changed: int) -> Table:
+def _read(file: Path, changed: int) -> PaperTable:
     """Read a file; `changed` is its time of change, since rows of other tables read it again and again."""
     try:
-        table = typed(Table, load_plain(file.read_text(encoding="utf-8")))
+        table = typed(PaperTable, load_plain(file.read_text(encoding="utf-8")))
         table = replace(table, name=file.stem, folder=str(file.parent))
         table.check()
     except MISTAKES as error:

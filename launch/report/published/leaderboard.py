@@ -9,17 +9,17 @@ import re
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from launch.errors import UserError
 from launch.evaluation.boards.notation import board_order
 from launch.evaluation.result import FOLDER, last_of_each_search, read_result
-from launch.evaluation.summary import short_number
+from launch.evaluation.result_columns import rates, reached_tiles
 from launch.experiment.environment import project_version
-from launch.files import markdown_table, write_text
-from launch.report.published.markdown_tables import duration
+from launch.files import write_text
+from launch.quantities import duration, short_number
 from launch.report.published.papers import PaperResult, read_papers
-from launch.train.metrics import TILES
+from launch.tables import Column, entry, render
 
 PUBLISHED = Path("docs/evaluations")  # the evaluations of the published page
 PAGE = Path("docs/leaderboard.md")
@@ -30,8 +30,6 @@ HERE = "this project"
 VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})")
 RESULT_KEYS = ("run", "learner", "board", "search", "machine", "command", "env_steps", "wall_hours", "games",
                "score_mean", "score_high", "reach", "moves_per_second")  # fmt: skip
-COLUMNS = ("source", "player", "search", "games", "mean score")
-LAST_COLUMNS = ("moves/s", "training", "version", "machine", "command")
 INTRODUCTION = f"""\
 # Leaderboard
 
@@ -48,37 +46,16 @@ INTRODUCTION = f"""\
 """
 
 
-class Row(NamedTuple):
-    """One row of the leaderboard, of this project or of a paper. None is what a paper does not give."""
-
-    board: str
-    source: str
-    player: str
-    search: str
-    games: int | None
-    score_mean: float
-    score_margin: int | float | None  # half of the 95% interval
-    reach: dict[int, int | float]
-    moves_per_second: int | float | None
-    training: str
-    version: str
-    machine: str
-    command: str
-
-
 def write_leaderboard(paths: Sequence[Path], out: Path, check: bool) -> int:
     """Write the leaderboard, and print one line for each evaluation that it refuses.
 
     Args:
         paths: evaluation files, and run folders, which stand for their final evaluations; none: those of PUBLISHED.
         out: the Markdown file.
-        check: write nothing; only report whether the file differs.
+        check: write nothing; only report whether the file differs, UserError if it does.
 
     Returns:
-        The exit code 0.
-
-    Raises:
-        UserError: a file is no evaluation or cannot be used, or `check` found that the page differs.
+        The exit code.
     """
     version = project_version()
     rows = [paper_row(paper) for paper in read_papers()]
@@ -88,7 +65,7 @@ def write_leaderboard(paths: Sequence[Path], out: Path, check: bool) -> int:
             print(f"{file} is left out: {'; '.join(reasons)}")
         else:
             rows.append(result_row(result))
-    page = render(rows)
+    page = page_text(rows)
     try:
         old = out.read_text(encoding="utf-8") if out.exists() else ""
         if check and page != old:
@@ -102,27 +79,17 @@ def write_leaderboard(paths: Sequence[Path], out: Path, check: bool) -> int:
 
 
 def evaluation_files(paths: Sequence[Path]) -> list[Path]:
-    """Return the evaluation files that paths name, each once.
-
-    Args:
-        paths: evaluation files and run folders; none: the files of PUBLISHED.
-
-    Returns:
-        The files.
-
-    Raises:
-        UserError: a path does not exist, or a folder has no evaluations.
-    """
+    """Return the evaluation files that paths name, each once, see `write_leaderboard`."""
     if not paths:
         if not PUBLISHED.is_dir():
             raise UserError(f"there is no folder {PUBLISHED}; run the command in a checkout, or give files or runs")
         return sorted(PUBLISHED.glob("*.json"))
-    found: list[Path] = []
+    files: list[Path] = []
     for path in paths:
         if not path.exists():
             raise UserError(f"there is no {path}; give an evaluation file or a run folder")
-        found += _final_files(path) if path.is_dir() else [path]
-    return list(dict.fromkeys(found))
+        files += _final_files(path) if path.is_dir() else [path]
+    return list(dict.fromkeys(files))
 
 
 def _final_files(run_folder: Path) -> list[Path]:
@@ -143,104 +110,75 @@ def read_evaluation(file: Path) -> dict[str, Any]:
 
 
 def refusals(result: dict[str, Any], version: str) -> list[str]:
-    """Return why an evaluation is not in the leaderboard; none if it is.
+    """Return why an evaluation is not in the leaderboard, and what to do about it; none if it is.
 
-    Args:
-        result: as `read_evaluation` returns it.
-        version: version of this program; later ones are unknown to it.
-
-    Returns:
-        The reasons, each with what to do about it.
+    Later versions than `version`, that of this program, are unknown to it.
     """
     reasons = []
     if result["games"] < MIN_GAMES:
         reasons.append(f"it has {result['games']} games; evaluate with --games {MIN_GAMES} or more")
     if not _is_known(result.get("version"), version):
-        found = json.dumps(result.get("version"))
-        reasons.append(f"its version {found} is unknown to version {version}; evaluate again")
+        other = json.dumps(result.get("version"))
+        reasons.append(f"its version {other} is unknown to version {version}; evaluate again")
     # A learner whose results do not name the start has only normal starts.
     if (start := result.get("training_start", NORMAL)) != NORMAL:
         reasons.append(f"it was trained with start.kind={start}; train with start.kind={NORMAL}")
     return reasons
 
 
-def _is_known(found: Any, version: str) -> bool:
+def _is_known(other: Any, version: str) -> bool:
     """Return whether a version is N.N.N and at most that of this program."""
-    parts, own = VERSION.fullmatch(found) if isinstance(found, str) else None, VERSION.match(version)
+    parts, own = VERSION.fullmatch(other) if isinstance(other, str) else None, VERSION.match(version)
     if parts is None or own is None:
-        return found == version
+        return bool(other == version)
     return [int(part) for part in parts.groups()] <= [int(part) for part in own.groups()]
 
 
-def result_row(result: dict[str, Any]) -> Row:
+def result_row(result: dict[str, Any]) -> dict[str, Any]:
     """Return the row of an evaluation, as `read_evaluation` returns it."""
-    return Row(
-        board=result["board"],
-        source=HERE,
-        player=f"{result['run']} ({result['learner']})",
-        search=result["search"],
-        games=result["games"],
-        score_mean=float(result["score_mean"]),
-        score_margin=float(result["score_high"] - result["score_mean"]),
-        reach={tile: result["reach"][str(tile)] for tile in TILES},
-        moves_per_second=float(result["moves_per_second"]),
-        training=f"{short_number(result['env_steps'])} moves, {duration(result['wall_hours'])}",
-        version=result["version"],
-        machine=result["machine"],
-        command=f"`{result['command']}`",
-    )
+    return {
+        **result,
+        "source": HERE,
+        "player": f"{result['run']} ({result['learner']})",
+        "score_margin": result["score_high"] - result["score_mean"],
+        "training": f"{short_number(result['env_steps'])} moves, {duration(result['wall_hours'])}",
+        "command": f"`{result['command']}`",
+    }
 
 
-def paper_row(paper: PaperResult) -> Row:
+def paper_row(paper: PaperResult) -> dict[str, Any]:
     """Return the row of a paper's result, which its source marks."""
-    return Row(
-        board=paper.board,
-        source=f"paper: {paper.paper}, {paper.table}",
-        player=paper.player,
-        search=paper.search,
-        games=paper.games,
-        score_mean=paper.score_mean,
-        score_margin=paper.score_margin,
-        reach=paper.reach,
-        moves_per_second=paper.moves_per_second,
-        training=paper.budget,
-        version=UNKNOWN,
-        machine=UNKNOWN,
-        command=UNKNOWN,
-    )
+    about = {"source": f"paper: {paper.paper}, {paper.table}", "training": paper.budget}
+    return paper._asdict() | about | dict.fromkeys(("version", "machine", "command"), UNKNOWN)
 
 
-def render(rows: Sequence[Row]) -> str:
+def page_text(rows: Sequence[dict[str, Any]]) -> str:
     """Return the page: a table for each board, the largest board first, and the highest mean score first in each."""
-    ordered = sorted(rows, key=lambda row: (board_order(row.board), -row.score_mean))
+    ordered = sorted(rows, key=lambda row: (board_order(row["board"]), -row["score_mean"]))
     tables = [
-        f"\n## {board}\n\n{_table(list(group))}\n" for board, group in groupby(ordered, key=lambda row: row.board)
+        f"\n## {board}\n\n{_table(list(group))}\n" for board, group in groupby(ordered, key=lambda row: row["board"])
     ]
     return INTRODUCTION + "".join(tables)
 
 
-def _table(rows: Sequence[Row]) -> str:
-    tiles = [tile for tile in TILES if any(row.reach.get(tile, 0.0) > 0 for row in rows)]
-    head = (*COLUMNS, *map(str, tiles), *LAST_COLUMNS)
-    return markdown_table(head, [_cells(row, tiles) for row in rows])
+def _table(rows: Sequence[dict[str, Any]]) -> str:
+    columns = [
+        *map(entry, ("source", "player", "search")),
+        entry("games", form=lambda games: UNKNOWN if games is None else f"{games:,}"),
+        Column("mean score", lambda row: row["score_mean"], _score),
+        *rates(reached_tiles(rows)),
+        entry("moves/s", "moves_per_second", _speed),
+        *map(entry, ("training", "version", "machine", "command")),
+    ]
+    return render(rows, columns, "markdown")
 
 
-def _cells(row: Row, tiles: Sequence[int]) -> tuple[str, ...]:
-    margin = "" if row.score_margin is None else f" ± {row.score_margin:,.0f}"
-    return (
-        row.source,
-        row.player,
-        row.search,
-        UNKNOWN if row.games is None else f"{row.games:,}",
-        f"{row.score_mean:,.0f}{margin}",
-        *(f"{row.reach[tile]:.1%}" if tile in row.reach else UNKNOWN for tile in tiles),
-        UNKNOWN if row.moves_per_second is None else _speed(row.moves_per_second),
-        row.training,
-        row.version,
-        row.machine,
-        row.command,
-    )
+def _score(row: dict[str, Any]) -> str:
+    margin = "" if row["score_margin"] is None else f" ± {row['score_margin']:,.0f}"
+    return f"{row['score_mean']:,.0f}{margin}"
 
 
-def _speed(moves_per_second: int | float) -> str:
+def _speed(moves_per_second: float | None) -> str:
+    if moves_per_second is None:
+        return UNKNOWN
     return f"{moves_per_second:.2g}" if moves_per_second < 10 else short_number(moves_per_second)

@@ -14,15 +14,18 @@ Patterns are relative to the folder of the Markdown file. To publish a result, c
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from launch.errors import UserError
 from launch.evaluation.result import read_result
-from launch.evaluation.summary import short_number
-from launch.files import markdown_table, write_text
-from launch.report.papers.table_file import read_table_file
-from launch.report.published.paper_sections import paper_section
+from launch.evaluation.result_columns import COMMAND, GAMES, MAX, MEDIAN, SCORE, rates, reached_tiles, speed
+from launch.files import write_text
+from launch.quantities import duration, short_number
+from launch.report.papers.comparison import RowData, TableData, read_table_file
+from launch.report.papers.lines import line_columns, lines_of
+from launch.tables import Column, entry, render
 from launch.train.metrics import TILES
 
 EVALUATIONS, PAPERS = "evaluations", "papers"
@@ -32,34 +35,24 @@ BLOCK = re.compile(
     re.DOTALL,
 )
 OPENING, CLOSING = re.compile(r"<!-- (evaluations|papers) "), re.compile(r"<!-- end of (evaluations|papers) -->")
-COLUMNS = ("run", "player", "moves", "training", "games", "mean score", "median", "max")
-LAST_COLUMNS = ("moves/s in play", "machine", "command")
 RESULT_KEYS = ("run", "learner", "search", "env_steps", "wall_hours", "games", "score_mean", "score_high",
                "score_median", "score_max", "reach", "moves_per_second", "machine", "command")  # fmt: skip
 
 
 def write_tables(files: Sequence[Path], check: bool) -> int:
-    """Replace the tables of Markdown files.
-
-    Args:
-        files: files that are changed in place.
-        check: change no file; only report which files differ.
-
-    Returns:
-        The exit code 0.
-
-    Raises:
-        UserError: a file has no table, a result file cannot be read, or `check` found a file that differs.
-    """
+    """Replace the tables of Markdown files; with `check` only report which files differ, UserError if one does."""
     differ = []
     for file in files:
-        old = _read(file)
+        try:
+            old = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"cannot read {file}: {error}") from error
         new = rewritten(old, file)
         if new != old:
             differ.append(file)
             if not check:
                 write_text(file, new)
-        print(f"{file}: {_state(new != old, check)}")
+        print(f"{file}: {'up to date' if new == old else 'differs' if check else 'written'}")
     if check and differ:
         raise UserError(
             f"tables differ from their evaluations in {', '.join(map(str, differ))}; run it without --check"
@@ -68,11 +61,7 @@ def write_tables(files: Sequence[Path], check: bool) -> int:
 
 
 def rewritten(text: str, file: Path) -> str:
-    """Return the text of a Markdown file with its tables replaced.
-
-    Raises:
-        UserError: there is no table, or no result file for one.
-    """
+    """Return the text of a Markdown file with its tables replaced; UserError if it has none, or a file is missing."""
     if len(OPENING.findall(text)) != len(CLOSING.findall(text)) or not BLOCK.search(text):
         raise UserError(
             f"{file} has no table: begin one with <!-- {EVALUATIONS} PATTERN --> and end it with"
@@ -82,75 +71,60 @@ def rewritten(text: str, file: Path) -> str:
 
 
 def _content(block: re.Match[str], folder: Path) -> str:
-    """Return what stands between the marks of a block."""
-    files = _files(folder, block["patterns"].split())
+    """Return what stands between the marks of a block; files of a pattern are sorted by name."""
+    files: list[Path] = []
+    for pattern in block["patterns"].split():
+        matches = sorted(folder.glob(pattern))
+        if not matches:
+            raise UserError(f"no result file is named {folder / pattern}; copy it there from the folder of the runs")
+        files += matches
     if block["kind"] == PAPERS:
         return "\n\n".join(paper_section(read_table_file(file)) for file in files)
-    return make_table([read_result(file, RESULT_KEYS) for file in files])
+    return evaluation_table([read_result(file, RESULT_KEYS) for file in files])
 
 
-def make_table(evaluations: Sequence[dict[str, Any]]) -> str:
+def evaluation_table(results: Sequence[dict[str, Any]]) -> str:
     """Return a Markdown table with one row for each evaluation."""
-    tiles = reached_tiles(evaluations)
-    head = (*COLUMNS, *map(str, tiles), *LAST_COLUMNS)
-    return markdown_table(head, [_row(found, tiles) for found in evaluations])
-
-
-def reached_tiles(results: Sequence[dict[str, Any]]) -> list[int]:
-    """Return the tiles that get a column: 2048, and every larger tile that a game of the results reached."""
-    return [tile for tile in TILES if tile == TILES[0] or any(result["reach"][str(tile)] > 0 for result in results)]
-
-
-def shared_cells(result: dict[str, Any], tiles: Sequence[int]) -> list[str]:
-    """Return cells for tables in Markdown and HTML: median and maximum score, rates of `tiles`, moves per second."""
-    return [
-        f"{result['score_median']:,.0f}",
-        f"{result['score_max']:,}",
-        *(f"{result['reach'][str(tile)]:.1%}" for tile in tiles),
-        short_number(result["moves_per_second"]),
+    columns = [
+        entry("run"),
+        Column("player", lambda row: row["learner"], lambda row: f"{row['learner']}, {row['search']}"),
+        entry("moves", "env_steps", short_number),
+        entry("training", "wall_hours", duration),
+        GAMES,
+        SCORE,
+        MEDIAN,
+        MAX,
+        *rates(sorted({TILES[0], *reached_tiles(results)})),
+        speed("moves/s in play"),
+        entry("machine"),
+        COMMAND,
     ]
+    return render(results, columns, "markdown")
 
 
-def _row(found: dict[str, Any], tiles: Sequence[int]) -> tuple[str, ...]:
-    margin = found["score_high"] - found["score_mean"]
-    return (
-        found["run"],
-        f"{found['learner']}, {found['search']}",
-        short_number(found["env_steps"]),
-        duration(found["wall_hours"]),
-        f"{found['games']:,}",
-        f"{found['score_mean']:,.0f} ± {margin:,.0f}",
-        *shared_cells(found, tiles),
-        found["machine"],
-        f"`{found['command']}`",
-    )
+def paper_section(data: TableData) -> str:
+    """Return a table of a paper as a section: the paper's numbers and ours, one above the other.
+
+    Rows and columns without a number of ours are named below it.
+    """
+    trainable = [row for row in data.rows if not row.why]
+    done = [row for row in trainable if any(_has_number(row, name) for name in row.cells)]
+    open_rows = [row.name for row in trainable if row not in done]
+    computed = [column.name for column in data.columns if column.statistic]
+    open_columns = [name for name in computed if done and not any(_has_number(row, name) for row in done)]
+    never = [f"{row.name} ({row.why})" for row in data.rows if row.why]
+    notes = [
+        f"Not run here: {', '.join(open_rows)}." if open_rows else "",
+        f"Columns not run here: {', '.join(open_columns)}." if open_columns else "",
+        f"This project cannot train: {'; '.join(never)}." if never else "",
+        f"Caveats: {' '.join(data.caveats)}",
+        f"Command: `{data.command}`, version {data.version}, {data.machine}, {data.time.partition('T')[0]}.",
+    ]
+    columns = line_columns(replace(data, columns=[one for one in data.columns if one.name not in open_columns]))
+    table = render([line for row in done for line in lines_of(row)], columns, "markdown")
+    return f"### {data.table}: {data.title}\n\n{data.source}.\n\n{table}\n\n" + "\n".join(filter(None, notes))
 
 
-def duration(hours: float) -> str:
-    """Format the time of a training, such as 61 s, 12 min or 4.5 h."""
-    seconds = 3600 * hours
-    return f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min" if hours < 3 else f"{hours:.1f} h"
-
-
-def _files(folder: Path, patterns: Sequence[str]) -> list[Path]:
-    """Return the files of all patterns, each pattern's by name."""
-    found: list[Path] = []
-    for pattern in patterns:
-        files = sorted(folder.glob(pattern))
-        if not files:
-            raise UserError(f"no result file is named {folder / pattern}; copy it there from the folder of the runs")
-        found += files
-    return found
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read {file}: {error}") from error
-
-
-def _state(differs: bool, check: bool) -> str:
-    if not differs:
-        return "up to date"
-    return "differs" if check else "written"
+def _has_number(row: RowData, column: str) -> bool:
+    cell = row.cells.get(column)
+    return cell is not None and cell.here is not None

@@ -13,9 +13,9 @@ from launch.experiment.experiment import MISTAKES, mistake_text
 from launch.experiment.typed_values import load_plain, typed
 from launch.report.papers.comparison import REACH
 from launch.report.papers.estimate import TIME_LIMIT
+from launch.report.papers.lines import training_text
 from launch.report.papers.plan import trained_row, with_firsts
-from launch.report.papers.table import SLASH, Play, Row, Table, load_table
-from launch.report.papers.table_text import training_text
+from launch.report.papers.table import SLASH, PaperRow, PaperTable, Play, load_table
 from ntuple.core.learner_spec import EXPECTIMAX
 
 REFERENCES = Path(__file__).with_suffix(".yaml")
@@ -54,7 +54,7 @@ class PaperResult(NamedTuple):
     score_mean: float
     score_margin: float | None  # half of the 95% interval, as the paper gives it
     games: int | None  # of all networks; None: not known
-    reach: dict[int, float]  # share of the games that reached a tile, as far as the table has it
+    reach: dict[str, float]  # share of the games that reached a tile, as far as the table has it
     moves_per_second: float | None
 
 
@@ -110,7 +110,7 @@ def _result(reference: Reference) -> PaperResult:
         score_mean=mean,
         score_margin=margin[0] if margin else None,
         games=table.seeds * table.games_of(row, score) if reference.games_are_known else None,
-        reach={int(key.removeprefix(REACH)): rate for key, rate in same.items() if key.startswith(REACH)},
+        reach={key.removeprefix(REACH): rate for key, rate in same.items() if key.startswith(REACH)},
         moves_per_second=same.get(SPEED, reference.moves_per_second or None),
     )
 
@@ -131,7 +131,7 @@ def search_words(play: Play) -> str:
     return ", ".join(([EXPECTIMAX] if is_deep else [] if play.simulations else ["1 ply"]) + words)
 
 
-def _budget(table: Table, row: Row) -> str:
+def _budget(table: PaperTable, row: PaperRow) -> str:
     """Return the training of a row with all networks that it begins from, as the paper counts it."""
     trained = with_firsts(trained_row(table, row))
     games = [one.table.games_of_training(one.row) for one in trained]

@@ -4,16 +4,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from launch.evaluation.result_columns import GAMES, INTERVAL, rates, reached_tiles
 from launch.experiment.environment import project_version
-from launch.files import markdown_table
-from launch.report.differences import COLUMNS, Difference, difference_texts, differences
+from launch.report.differences import COLUMNS, Difference, differences
 from launch.report.finals import Group, final_evaluations, make_groups
-from launch.report.published.markdown_tables import reached_tiles
 from launch.report.runs import Run, read_runs
 from launch.report.selection import GROUP, select
 from launch.report.wandb import client
 from launch.report.wandb.panels import comparison_sections, diagnostic_sections
 from launch.report.wandb.workspace import line_plots
+from launch.tables import entry, render
+from launch.train.metrics import TILES
 
 LONGEST_TITLE = 128  # of wandb
 MOST_TESTED = 8  # of the groups with the highest scores, of which each pair is in the table of differences
@@ -91,37 +92,19 @@ def _evaluations(groups: Sequence[Group]) -> str:
     """Return the table of final evaluations in Markdown."""
     if not groups:
         return "No run of these groups has been evaluated after its training."
-    tiles = reached_tiles([result for group in groups for result in group.results])
-    head = ["group", "learner", "search", "moves", "mean score", "95% interval", "of", "games"]
-    rows = [
-        [
-            group.label,
-            group.learner,
-            group.search,
-            f"{group.env_steps:,}",
-            f"{group.score.value:,.0f}",
-            f"{group.score.low:,.0f} to {group.score.high:,.0f}",
-            group.scope,
-            f"{group.games:,}",
-            *(f"{group.reach(tile):.1%}" for tile in tiles),
-        ]
-        for group in groups
+    seeds = [result for group in groups for result in group.results]
+    columns = [
+        *map(entry, ("group", "learner", "search")),
+        entry("moves", "env_steps", ","),
+        entry("mean score", "score_mean", ",.0f"),
+        INTERVAL,
+        entry("of", "scope"),
+        GAMES,
+        *rates(sorted({TILES[0], *reached_tiles(seeds)}), "reach "),
     ]
-    return markdown_table([*head, *(f"reach {tile}" for tile in tiles)], rows)
+    return render([group.as_result() for group in groups], columns, "markdown")
 
 
 def differences_table(tests: Sequence[Difference]) -> str:
     """Return the table of differences of mean scores in Markdown."""
-    if not tests:
-        return "There are no two groups on one board."
-    rows = [
-        [
-            f"{texts.first} minus {texts.second}",
-            f"{texts.difference} ({texts.interval})",
-            texts.p,
-            f"{texts.improvement} ({texts.improvement_interval})" if texts.improvement else "",
-            texts.scope,
-        ]
-        for texts in map(difference_texts, tests)
-    ]
-    return markdown_table(COLUMNS, rows)
+    return render(tests, COLUMNS, "markdown") if tests else "There are no two groups on one board."

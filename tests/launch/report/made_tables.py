@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from launch.report.papers.table_file import CellData, ColumnData, RowData, TableData, write_table_file
+from launch.report.papers.comparison import CellData, ColumnData, RowData, TableData, write_table_file
 
 CELL = CellData(239075.0, 14781.0, 20123.4, 19000.5, 21246.3, 1, 1000, 100_000, "1ply")
 TABLE = TableData(

@@ -3,8 +3,7 @@ from pathlib import Path
 import pytest
 
 from launch.report.budgets import costs, round_levels, standings
-from launch.report.config_table import differing_keys
-from launch.report.curves import make_curves
+from launch.report.curves import differing_keys, make_curves
 from tests.launch.report.made_runs import read, write_run
 
 

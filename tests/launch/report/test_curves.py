@@ -11,9 +11,9 @@ from launch.report.curves import (
     first_reach,
     interquartile_band,
     kept_points,
+    key_label,
     make_curves,
     value_at,
-    words_of,
 )
 from tests.launch.report.made_runs import read, write_run
 
@@ -73,10 +73,10 @@ def test_runs_are_grouped_by_values_of_their_configs(tmp_path: Path):
 
 
 def test_a_value_is_named_with_the_last_part_of_its_key_and_a_group_without():
-    assert words_of("run.group", "a") == "a"
-    assert words_of("ntuple.step_size.alpha", 0.1) == "alpha=0.1"
-    assert words_of("ntuple.network", ["4x6", "5x6"]) == "network=4x6,5x6"
-    assert words_of("ntuple.network", None) == "network=null"
+    assert key_label("run.group", "a") == "a"
+    assert key_label("ntuple.step_size.alpha", 0.1) == "alpha=0.1"
+    assert key_label("ntuple.network", ["4x6", "5x6"]) == "network=4x6,5x6"
+    assert key_label("ntuple.network", None) == "network=null"
 
 
 def test_the_interquartile_mean_leaves_out_a_quarter_at_each_end():

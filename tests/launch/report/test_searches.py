@@ -1,6 +1,6 @@
 import numpy as np
 
-from launch.report.searches import search_curves
+from launch.report.budgets import search_curves
 
 
 def _evaluations(run: str, searches: dict[str, tuple[float, float]]):

@@ -9,8 +9,8 @@ import pytest
 
 from launch.cli import main
 from launch.errors import UserError
-from launch.report.page.paper_tables import paper_tables
-from launch.report.papers.table_file import read_table_file, tables_of_runs
+from launch.report.page.tables import paper_tables
+from launch.report.papers.comparison import read_table_file, tables_of_runs
 from tests.launch.report.made_runs import write_evaluation, write_run
 from tests.launch.report.made_tables import TABLE, write_table
 

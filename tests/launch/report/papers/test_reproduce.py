@@ -10,11 +10,10 @@ from launch.cli import main
 from launch.evaluation.seeds import final_evaluation_seed
 from launch.experiment.experiment import load_experiment
 from launch.report.papers import estimate as estimates
-from launch.report.papers.comparison import interval_of
+from launch.report.papers.comparison import interval_of, read_table_file
+from launch.report.papers.lines import number_text
 from launch.report.papers.plan import Scale, Trained, overrides_of
-from launch.report.papers.table import Column, Play, Row, Table, load_table
-from launch.report.papers.table_file import read_table_file
-from launch.report.papers.table_text import number_text
+from launch.report.papers.table import PaperColumn, PaperRow, PaperTable, Play, load_table
 
 TABLE = """\
 title: A table
@@ -167,10 +166,10 @@ def test_on_slurm_what_can_begin_is_submitted(table_yaml: str, monkeypatch, caps
 
 
 def test_the_budget_scales_moves_and_games_are_cut():
-    table = Table(name="t", folder="configs", base="ntuple/8x6-otc.yaml", env_steps=10**12, games=100_000)
-    row = Row(name="r", paper={"x": [1.0]}, scaled={"ntuple.average.env_steps": 10**10})
+    table = PaperTable(name="t", folder="configs", base="ntuple/8x6-otc.yaml", env_steps=10**12, games=100_000)
+    row = PaperRow(name="r", paper={"x": [1.0]}, scaled={"ntuple.average.env_steps": 10**10})
     root = Path(__file__).parents[4]
-    table = Table(**{**vars(table), "folder": str(root / "configs")})
+    table = PaperTable(**{**vars(table), "folder": str(root / "configs")})
     words = dict(word.split("=", 1) for word in overrides_of(Trained(table, row), Scale(0.001), 1))
     assert words["ntuple.env_steps"] == "1000000000"
     assert words["ntuple.report_env_steps"] == "10000000"
@@ -224,9 +223,13 @@ def test_numbers_as_texts(value: float, margin: float | None, text: str):
 
 def test_hours_by_hand(table_yaml: str):
     table = load_table(table_yaml)
-    columns = [Column("1"), Column("3", play=Play("expectimax", plies=3))]
-    rows = [Row("a", {"1": [1.0], "3": [1.0]}), Row("b", {"1": [1.0]}, of="a"), Row("c", {"1": [1.0]}, why="lost")]
-    table = Table(**{**vars(table), "columns": columns, "rows": rows, "env_steps": 720_000})
+    columns = [PaperColumn("1"), PaperColumn("3", play=Play("expectimax", plies=3))]
+    rows = [
+        PaperRow("a", {"1": [1.0], "3": [1.0]}),
+        PaperRow("b", {"1": [1.0]}, of="a"),
+        PaperRow("c", {"1": [1.0]}, why="lost"),
+    ]
+    table = PaperTable(**{**vars(table), "columns": columns, "rows": rows, "env_steps": 720_000})
     found = estimates.estimate(table, rows, Scale(0.5, (1, 2)), {})
     assert found.training == pytest.approx(2 * 360_000 / 100 / 3600)
     games_seconds = 4 * 10_000 / 100

@@ -21,8 +21,8 @@ RESULT = {
 }  # fmt: skip
 SMALL = {"board": "2x3", "score_mean": 120.4, "score_high": 131.0, "reach": dict.fromkeys(RESULT["reach"], 0.0)}
 PAPERS = [
-    PaperResult("Guei 2023", "table 7", "8x6", "3 plies", "4x4", "100M games", 475126.0, 6407.0, None, {16384: 0.9688},
-                None),
+    PaperResult("Guei 2023", "table 7", "8x6", "3 plies", "4x4", "100M games", 475126.0, 6407.0, None,
+                {"16384": 0.9688}, None),
     PaperResult("Other 2020", "table 1", "2x3", "1 ply", "2x3", "1 game", 99.6, None, 100, {}, 2.5),
 ]  # fmt: skip
 HEAD = "| source | player | search | games | mean score |"

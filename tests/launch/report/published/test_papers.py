@@ -16,11 +16,11 @@ def test_the_rows_of_the_project_are_those_of_the_papers():
     rows = {(row.paper, row.table, row.player.split(",")[0], row.search): row for row in read_papers()}
     assert len(rows) == 13
     best = rows["Guei 2023", "table 10", "8x6-tuple network", "expectimax, 6 plies, tile-downgrading"]
-    assert (best.score_mean, best.score_margin, best.games, best.reach) == (625_377, 40_936, None, {32768: 0.72})
+    assert (best.score_mean, best.score_margin, best.games, best.reach) == (625_377, 40_936, None, {"32768": 0.72})
     assert (best.budget, best.moves_per_second) == ("200M games", 2.5)  # two stages, 100M games each
     greedy = rows["Guei 2023", "table 7", "8x6-tuple network", "1 ply"]
     assert (greedy.score_mean, greedy.score_margin, greedy.games) == (370_194, 4366, 5_000_000)
-    assert greedy.reach == pytest.approx({8192: 0.9723, 16384: 0.853, 32768: 0.2218})
+    assert greedy.reach == pytest.approx({"8192": 0.9723, "16384": 0.853, "32768": 0.2218})
     fast = rows["Jaskowski 2017", "table 5", "42-33-22-4-3 network", "1 ply"]
     assert (fast.score_mean, fast.games, fast.moves_per_second, fast.budget) == (324_710, 1000, 258_371, "40G moves")
     assert ("Jaskowski 2017", "table 5", "42-33-22-4-3 network", "expectimax, 1000 ms a move") in rows

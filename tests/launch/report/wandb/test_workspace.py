@@ -93,7 +93,7 @@ def test_a_report_has_the_numbers_of_the_result_files(two_groups, wandb_server, 
         assert f"| {result['score_mean']:,.0f} | {result['score_low']:,.0f} to {result['score_high']:,.0f} |" in row
         assert f"{result['reach']['2048']:.1%}" in row
     head, _, line = tables[1].splitlines()
-    assert head == f"| {' | '.join(COLUMNS)} |"
+    assert head == f"| {' | '.join(column.name for column in COLUMNS)} |"
     scores = [two_groups[name.split()[0]]["score_mean"] for name in line.strip("| ").split(" minus ")]
     assert f" | {scores[0] - scores[1]:+,.0f} (" in line
     filters = [

@@ -1,4 +1,4 @@
-from launch.words import counted, plural
+from launch.quantities import counted, plural
 
 
 def test_the_form_of_a_word_follows_its_number():

@@ -1,0 +1,47 @@
+"""Columns of tables whose rows are results of evaluations."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from launch.quantities import short_number
+from launch.tables import Column, entry
+from launch.train.metrics import TILES
+
+GAMES = entry("games", form=",")
+MEDIAN, MAX = entry("median", "score_median", ",.0f"), entry("max", "score_max", ",")
+COMMAND = entry("command", form="`{}`".format)
+SCORE = Column(
+    "mean score",
+    lambda result: result["score_mean"],
+    lambda result: f"{result['score_mean']:,.0f} ± {result['score_high'] - result['score_mean']:,.0f}",
+)
+INTERVAL = Column(
+    "95% interval",
+    lambda result: (result["score_low"], result["score_high"]),
+    lambda result: f"{result['score_low']:,.0f} to {result['score_high']:,.0f}",
+)
+
+
+def speed(name: str) -> Column:
+    """Return the column of the moves per second of play."""
+    return entry(name, "moves_per_second", short_number)
+
+
+def rates(tiles: Iterable[int], prefix: str = "") -> list[Column]:
+    """Return the columns of the shares of games that reached tiles; `prefix` stands before each tile in the heading."""
+    return [_rate(f"{prefix}{tile}", str(tile)) for tile in tiles]
+
+
+def _rate(name: str, tile: str) -> Column:
+    """Return the column of one tile; a paper may give no number."""
+
+    def text(result: Mapping[str, Any]) -> str:
+        return f"{result['reach'][tile]:.1%}" if tile in result["reach"] else "-"
+
+    return Column(name, lambda result: result["reach"].get(tile, ""), text)
+
+
+def reached_tiles(results: Iterable[Mapping[str, Any]]) -> list[int]:
+    """Return the tiles that a game of the results reached."""
+    reaches = [result["reach"] for result in results]
+    return [tile for tile in TILES if any(reach.get(str(tile), 0.0) > 0 for reach in reaches)]

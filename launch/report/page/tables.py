@@ -1,0 +1,207 @@
+"""The tables of the page as HTML. A click on a heading sorts them (page.js)."""
+
+import os
+from collections.abc import Callable, Sequence
+from html import escape
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from launch.evaluation.result_columns import GAMES, MAX, MEDIAN, rates, reached_tiles, speed
+from launch.experiment.experiment import CONFIG_FILE
+from launch.quantities import counted, duration, short_number
+from launch.report.budgets import Cost, Standing
+from launch.report.curves import Curve
+from launch.report.differences import COLUMNS, Difference
+from launch.report.finals import Group, Result
+from launch.report.papers.comparison import TableData
+from launch.report.papers.lines import line_columns, lines_of
+from launch.tables import Column, entry, html_head, html_rows, html_table, markup, render
+from launch.train.metrics import TILES
+
+
+def group_table(groups: Sequence[Group], out: Path) -> str:
+    """Return the table of final evaluations: a row for each group, and below it one for each seed, folded."""
+    if not groups:
+        return '<p class="soft">No run has been evaluated at its end yet.</p>'
+    tiles = sorted({TILES[0], *reached_tiles(result for group in groups for result in group.results)})
+    columns = _result_columns(_group_name, _group_score, tiles)
+    of_seeds = _result_columns(lambda result: _seed_name(result, out), _score, tiles)
+    bodies = [
+        html_rows([group.as_result()], columns) + html_rows(group.results, of_seeds, ' class="seed" hidden', False)
+        for group in groups
+    ]
+    return html_table("groups", "\n".join([html_head(columns), *(f"<tbody>{body}</tbody>" for body in bodies)]))
+
+
+def _result_columns(
+    name: Callable[[Result], str], score: Callable[[Result], str], tiles: Sequence[int]
+) -> list[Column]:
+    """Return the columns of groups or of their seeds; `name` and `score` return HTML."""
+    return [
+        Column("experiment", lambda result: result.get("name"), name, name),
+        entry("learner"),
+        entry("moves of training", "env_steps", short_number),
+        entry("training games", "training_games", short_number),
+        entry("training time", "wall_hours", duration),
+        Column(
+            "core- or GPU-hours",
+            lambda result: -1 if result["device"] is None else result["device_hours"],
+            _device_hours,
+        ),
+        GAMES,
+        Column("mean score", lambda result: result["score_mean"], score, score),
+        MEDIAN,
+        MAX,
+        *rates(tiles),
+        speed("moves/s in play"),
+    ]
+
+
+def _group_name(result: Result) -> str:
+    button = f'<button type="button" class="fold" aria-expanded="false">{counted(result["seeds"], "seed")}</button>'
+    return f"<b>{escape(result['group'])}</b> {button}<small>{escape(result['search'])}</small>"
+
+
+def _seed_name(result: Result, out: Path) -> str:
+    """Return a link to the config of a seed, as seen from the folder of the page, and about its training."""
+    config = Path(os.path.relpath(Path(result["folder"], CONFIG_FILE).resolve(), out.resolve())).as_posix()
+    about = f"{result['board']}, seed {result['training_seed']}, {result.get('command', '')}"
+    return f'<a href="{escape(config)}">{escape(result["run"])}</a><small>{escape(about)}</small>'
+
+
+def _score(result: Result) -> str:
+    return f"{result['score_mean']:,.0f} ± {(result['score_high'] - result['score_low']) / 2:,.0f}"
+
+
+def _group_score(result: Result) -> str:
+    margin = (result["score_high"] - result["score_low"]) / 2
+    return f"<b>{result['score_mean']:,.0f}</b> ± {margin:,.0f}<small>{result['scope']}</small>"
+
+
+def _device_hours(result: Result) -> str:
+    hours = result.get("device_hours")
+    if hours is None:
+        return ""
+    return f"{hours:{'.2g' if hours < 10 else ',.0f'}} {result['device']}-h"
+
+
+def difference_table(groups: Sequence[Group], differences: Sequence[Difference]) -> str:
+    """Return the choice of a group, and the table of tests of each group against each other one.
+
+    Each pair is in it twice, once for each group as the first one; page.js shows the rows of the chosen group.
+    """
+    if not differences:
+        return '<p class="soft">There are no two groups on one board.</p>'
+    firsts = list(dict.fromkeys(name for pair in differences for name in (pair.first, pair.second)))
+    options = "".join(f'<option value="{number}">{escape(name)}</option>' for number, name in enumerate(firsts))
+    choice = f'<p><label>group <select id="first">{options}</select></label> minus each other group</p>'
+    rest = len(groups) - len(firsts)
+    why = "with lower scores or alone on their board"
+    note = f'<p class="soft">Not tested: {counted(rest, "group")} {why}.</p>' if rest else ""
+    rows = ""
+    for pair in chain.from_iterable((pair, pair.turned()) for pair in differences):
+        first = firsts.index(pair.first)
+        rows += html_rows([pair], COLUMNS, f' data-first="{first}"{" hidden" if first else ""}')
+    return choice + html_table("differences", f"{html_head(COLUMNS)}\n<tbody>{rows}</tbody>") + note
+
+
+def standing_table(curves: Sequence[Curve], standings: Sequence[Standing]) -> str:
+    """Return the table of scores at the last place of each axis that all curves reached."""
+    if not standings:
+        return '<p class="soft">There is one curve alone.</p>'
+    label = Column("mean score", lambda curve: curve.label, lambda curve: curve.label)
+    columns = [label, *map(_standing_column, standings)]
+    return html_table("standings", render(curves, columns, "html"))
+
+
+def _standing_column(standing: Standing) -> Column:
+    """Return the column of one standing; the best score is bold."""
+    scores = dict(standing.scores)
+
+    def html(curve: Curve) -> str:
+        if curve.label not in scores:
+            return ""
+        score = scores[curve.label]
+        text = markup(f"{score.value:,.0f}", f"{score.low:,.0f} to {score.high:,.0f}")
+        return f"<b>{text}</b>" if standing.scores[0][0] == curve.label else text
+
+    place = duration(standing.at)
+    if standing.axis != "wall_hours":
+        place = f"{short_number(standing.at)} {'moves' if standing.axis == 'env_steps' else 'games'}"
+    return Column(
+        f"after {place}", lambda curve: scores[curve.label].value if curve.label in scores else -1, html, html
+    )
+
+
+def cost_table(costs: Sequence[Cost]) -> str:
+    """Return the table of what each score cost: a row for each curve, a column for each score."""
+    if not costs:
+        return ""
+    spent = {(cost.label, cost.level): cost.spent for cost in costs}
+    labels = dict.fromkeys(cost.label for cost in costs)
+
+    def level_column(level: float) -> Column:
+        def html(label: str) -> str:
+            axes = spent.get((label, level))
+            if axes is None:
+                return ""
+            rest = f"{short_number(axes['games'])} games, {duration(axes['wall_hours'])}"
+            return markup(f"{short_number(axes['env_steps'])} moves", rest)
+
+        moves = {label: axes["env_steps"] for (label, reached), axes in spent.items() if reached == level}
+        return Column(f"{level:,.0f} points", lambda label: moves.get(label, np.inf), html, html)
+
+    columns = [Column("first reached", str, str), *map(level_column, sorted({cost.level for cost in costs}))]
+    return html_table("costs", render(labels, columns, "html"))
+
+
+def config_table(curves: Sequence[Curve], differing: dict[str, list[str]]) -> str:
+    """Return the table of the config keys in which the curves differ."""
+    if not differing:
+        return '<p class="soft">The configs are equal but for names and seeds.</p>'
+    return html_table("config", render(differing.items(), config_columns(curves), "html"))
+
+
+def config_columns(curves: Sequence[Curve]) -> list[Column]:
+    """Return the columns of the entries of `differing_keys`."""
+
+    def column(name: str, text: Callable[[Any], str]) -> Column:
+        return Column(name, text, text)
+
+    def of_curve(place: int) -> Callable[[Any], str]:
+        return lambda item: item[1][place]
+
+    return [
+        column("key", lambda item: item[0]),
+        *(column(curve.label, of_curve(place)) for place, curve in enumerate(curves)),
+    ]
+
+
+def paper_tables(tables: Sequence[TableData]) -> str:
+    """Return the section of papers' tables: the paper's number and ours, one above the other; "" if there are none."""
+    if not tables:
+        return ""
+    return "\n".join(['<h2 id="papers-tables">Papers\' tables</h2>', *map(_paper_section, tables)])
+
+
+def _paper_section(data: TableData) -> str:
+    columns = line_columns(data)
+    bodies = []
+    for row in data.rows:
+        paper, here = lines_of(row)
+        ours = html_rows([here], columns)
+        if row.why:
+            ours = f'<tr><td></td><td>here</td><td colspan="{len(columns) - 2}">not here: {escape(row.why)}</td></tr>'
+        bodies.append(f"<tbody>{html_rows([paper], columns)}{ours}</tbody>")
+    table = html_table(f"{data.table}-b{data.budget:g}", "\n".join([html_head(columns), *bodies]))
+    budget = f"Trained here with {data.budget:g} of the paper's moves."
+    about = f"{data.source}. {budget} The paper: {data.conditions}"
+    lines = "".join(f"<li>{escape(line)}</li>" for line in data.caveats)
+    origin = f"{data.command}, version {data.version}, {data.machine}, {data.time}"
+    return (
+        f'<section class="papers"><h3>{escape(data.title)}</h3>\n<p class="soft">{escape(about)}</p>\n{table}\n'
+        f"<ul>{lines}</ul>\n<p><small>{escape(origin)}</small></p></section>"
+    )
