@@ -4,7 +4,8 @@
 #   make test-cluster  submit on a real SLURM, which it installs and starts (root, Debian)
 #   make test-browser  the pages in a real Chromium, which it installs (root, Debian), driven by playwright
 #   make test-agents   MaskablePPO of sb3-contrib on the gymnasium environment, in an environment that it makes
-#   make test-mutants  faults put into the code one at a time: the fast tests must catch each (15 minutes on a core)
+#   make test-mutants  faults put into the code one at a time: the fast tests must catch each (15 minutes on a core);
+#                      JOBS=2 tries two at a time
 #   make bench   the environment against pgx and jumanji, n-tuples against TDL2048+ if the variable TDL2048 names its
 #                binary, the search against mctx
 #   make docs    build the documentation into site/, which needs no network to be read; every mistake ends the build
@@ -17,6 +18,7 @@ READY := $(VENV)/ready
 RUN := $(BIN)/muzero2048
 # One worker more than cores, at most 8: some tests wait for processes and signals.
 WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, (os.cpu_count() or 1) + 1))')
+JOBS := 1
 DEMO := runs/quick-ntuple runs/quick-muzero
 
 .PHONY: demo test fast-tests test-slow test-cluster test-browser test-agents test-mutants check bench docs lock clean
@@ -65,7 +67,7 @@ test-agents: $(READY)
 	$(AGENTS)/bin/python -m pytest -n 0 -s -m slow tests/agents
 
 test-mutants: $(READY)
-	$(BIN)/python tests/mutants.py
+	$(BIN)/python tests/mutants.py --jobs $(JOBS)
 
 check: $(READY)
 	$(BIN)/ruff format --check .
