@@ -8,7 +8,7 @@ import numpy as np
 
 from launch.evaluation.intervals import Interval
 from launch.report.curves import Curve, Series, first_reach, value_at
-from launch.report.figures import THEME, PlotLine
+from launch.report.figures import COLOURS, PlotLine
 from launch.report.finals import Result
 from launch.report.runs import X_AXES
 
@@ -16,7 +16,7 @@ LEVELS = 6  # most scores of the second table
 STEPS = (1.0, 2.0, 5.0, 10.0)  # between these scores, times a power of 10
 EFFORT = re.compile(r"-[np]\d+")  # simulations or plies in the name of a search, such as mcts-n140-c=0.5
 LEAST_POINTS = 3  # of a curve of searches
-MOST_CURVES = len(THEME.lines)  # each has a colour of its own
+MOST_CURVES = len(COLOURS)  # each has a colour of its own
 MICROSECONDS = 1e6
 
 
@@ -41,13 +41,13 @@ def standings(curves: Sequence[Curve]) -> list[Standing]:
     scored = _scored(curves)
     if len(scored) < 2:
         return []
-    found = []
+    result = []
     for axis in X_AXES:
         at = min(float(scores.x[axis][-1]) for scores in scored.values())
         here = {label: scores for label, scores in scored.items() if scores.x[axis][0] <= at}
         values = [(label, Interval(*value_at(scores, axis, at))) for label, scores in here.items()]
-        found.append(Standing(axis, at, sorted(values, key=lambda value: -value[1].value)))
-    return found
+        result.append(Standing(axis, at, sorted(values, key=lambda value: -value[1].value)))
+    return result
 
 
 def costs(curves: Sequence[Curve]) -> list[Cost]:
@@ -56,13 +56,13 @@ def costs(curves: Sequence[Curve]) -> list[Cost]:
     if not scored:
         return []
     lines = [scores.mean.y for scores in scored.values()]
-    found = []
+    result = []
     for level in round_levels(max(float(y[0]) for y in lines), max(float(y.max()) for y in lines)):
         for label, scores in scored.items():
             spent = {axis: first_reach(scores, axis, level) for axis in X_AXES}
             if None not in spent.values():
-                found.append(Cost(label, level, {axis: float(x) for axis, x in spent.items() if x is not None}))
-    return found
+                result.append(Cost(label, level, {axis: float(x) for axis, x in spent.items() if x is not None}))
+    return result
 
 
 def _scored(curves: Sequence[Curve]) -> dict[str, Series]:
@@ -81,16 +81,10 @@ def round_levels(low: float, high: float) -> list[float]:
 
 
 def search_curves(results: Sequence[Result]) -> list[PlotLine]:
-    """Return curves of the mean score against the microseconds of a move.
+    """Return the mean score against the microseconds of a move, the highest score first, at most MOST_CURVES lines.
 
-    The points of a curve are final evaluations of one run that differ only in the simulations or plies of the search.
-    The time of a move is that of the evaluation, so the machine should have no other work meanwhile.
-
-    Args:
-        results: final evaluations.
-
-    Returns:
-        The curves of at least LEAST_POINTS points, the highest score first, at most MOST_CURVES.
+    The points of a line, LEAST_POINTS or more, are final evaluations of one run that differ only in the simulations or
+    plies of the search. Their times are comparable if the machine had no other work.
     """
     families: dict[tuple[str, str], list[Result]] = {}
     for result in results:

@@ -69,16 +69,11 @@ class Curve(NamedTuple):
 
 
 def make_curves(runs: Sequence[Run], keys: Sequence[str], points: int) -> list[Curve]:
-    """Return the curves of runs, the highest last score first.
+    """Return the curves of runs with rows, the highest last score first.
 
-    Args:
-        runs: the runs; those without rows are left out.
-        keys: dotted keys of configs. Runs of one learner and board with equal values of all keys are the seeds of one
-            curve. The labels name the board if the runs have several.
-        points: most points of a series, see `kept_points`.
-
-    Returns:
-        The curves. Seeds whose moves have no range in common are curves of their own.
+    Runs of one learner and board with equal values of `keys` are the seeds of one curve; seeds whose moves have no
+    range in common are curves of their own. The labels name the board if the runs have several. A series has about
+    `points` points, see `kept_points`.
     """
 
     def place(run: Run) -> tuple[str, str, str]:
@@ -180,12 +175,6 @@ def interquartile_band(values: Seeds) -> Band:
     The seeds are resampled with replacement RESAMPLES times, the same draws for all points, and the interval goes from
     the 2.5% to the 97.5% quantile. With fewer than four seeds no seed is left out. (Agarwal et al. 2021, sec. 4, with
     one task: one stratum.)
-
-    Args:
-        values: a metric of the seeds.
-
-    Returns:
-        The band.
     """
     draws = np.random.default_rng(0).integers(0, len(values), (RESAMPLES, len(values)))
     means = trim_mean(values[draws], 0.25, axis=1)
@@ -241,14 +230,9 @@ def first_reach(series: Series, axis: str, level: float) -> float | None:
 
 
 def differing_keys(curves: Sequence[Curve]) -> dict[str, list[str]]:
-    """Return the values of each key that has several, one for each curve.
+    """Return the values of each key of the configs that has several, one text for each curve.
 
-    Args:
-        curves: the compared curves.
-
-    Returns:
-        Texts by key, as the command line takes them. Values that differ among the seeds of a curve are separated by
-        " | "; "-" stands for a config without the key.
+    Values that differ among the seeds of a curve are separated by " | "; "-" stands for a config without the key.
     """
     keys = sorted({key for curve in curves for run in curve.runs for key in run.config} - set(NAMING_KEYS))
     table = {key: [_text(key, curve.runs) for curve in curves] for key in keys}

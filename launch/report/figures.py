@@ -24,6 +24,8 @@ AXIS_LABELS = {
 MOST_MARKERS = 60  # points of a line that has markers
 MOST_INSIDE, MOST_NAMES = 5, 24  # names of a legend within the axes, and of one below them
 STYLES = ("solid", "dashed", "dotted", "dashdot")
+BACKGROUND, INK, FAINT = "#ffffff", "#2b2f36", "#d9dce1"
+COLOURS = ("#1f6fd1", "#d9480f", "#2b8a3e", "#862e9c", "#b8860b", "#0b7285")
 WIDE = 10.0  # the x-axis of training is logarithmic if the curves' last x differ by more than this factor
 
 
@@ -43,37 +45,11 @@ def line_of(label: str, series: Series, axis: str) -> PlotLine:
     return PlotLine(label, series.x[axis], y, y if low is None else low, y if high is None else high)
 
 
-class Theme(NamedTuple):
-    """Colours of a figure."""
-
-    background: str
-    ink: str
-    faint: str
-    lines: tuple[str, ...]
-
-
-THEME = Theme(
-    background="#ffffff",
-    ink="#2b2f36",
-    faint="#d9dce1",
-    lines=("#1f6fd1", "#d9480f", "#2b8a3e", "#862e9c", "#b8860b", "#0b7285"),
-)
 SUFFIXES = ("png", "svg")
 
 
 def draw(curves: Sequence[PlotLine], x: str, title: str, as_rate: bool, suffix: str) -> bytes:
-    """Draw curves with their bands.
-
-    Args:
-        curves: the curves.
-        x: the x-axis, a key of AXIS_LABELS.
-        title: of the figure; it names the y-axis.
-        as_rate: whether y is a rate, drawn in percent from 0 to 100%.
-        suffix: one of SUFFIXES.
-
-    Returns:
-        The file.
-    """
+    """Draw lines with their bands against `x`, a key of AXIS_LABELS; a rate is drawn from 0 to 100%."""
     figure, axes = _begin(title, x)
     for number, curve in enumerate(curves):
         style = _style(number)
@@ -91,8 +67,8 @@ def draw(curves: Sequence[PlotLine], x: str, title: str, as_rate: bool, suffix: 
 def draw_scores(distributions: Sequence[Distribution], suffix: str) -> bytes:
     """Draw the shares of games by score, in bins that grow with the score."""
     figure, axes = _begin("share of games by score", "score")
-    for number, found in enumerate(distributions):
-        axes.stairs(found.shares, found.edges, linewidth=1.5, label=found.name, **_style(number))
+    for number, games in enumerate(distributions):
+        axes.stairs(games.shares, games.edges, linewidth=1.5, label=games.name, **_style(number))
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
@@ -102,37 +78,43 @@ def draw_scores(distributions: Sequence[Distribution], suffix: str) -> bytes:
 def draw_tiles(distributions: Sequence[Distribution], suffix: str) -> bytes:
     """Draw the shares of games by largest tile as bars."""
     figure, axes = _begin("share of games by largest tile", "tile")
-    tiles = sorted({tile for found in distributions for tile in found.tiles}, key=int)
+    tiles = sorted({tile for games in distributions for tile in games.tiles}, key=int)
     width = 0.8 / len(distributions)
-    for number, found in enumerate(distributions):
+    for number, games in enumerate(distributions):
         places = [place + width * (number - (len(distributions) - 1) / 2) for place in range(len(tiles))]
-        rates = [found.tiles.get(tile, 0.0) for tile in tiles]
-        axes.bar(places, rates, width, label=found.name, color=_style(number)["color"])
+        rates = [games.tiles.get(tile, 0.0) for tile in tiles]
+        axes.bar(places, rates, width, label=games.name, color=_style(number)["color"])
     axes.set_xticks(range(len(tiles)), tiles)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     return _file(figure, axes, suffix)
 
 
 def _begin(title: str, x: str) -> tuple[Figure, Axes]:
-    """Return an empty figure with a title and the name of its x-axis."""
-    figure = Figure(figsize=(7.2, 4.3), dpi=200, facecolor=THEME.background, layout="constrained")
-    axes = figure.add_subplot(facecolor=THEME.background)
-    _dress(axes, THEME)
+    """Return an empty figure with a title and the name of its x-axis, a faint grid, and of the frame the base line."""
+    figure = Figure(figsize=(7.2, 4.3), dpi=200, facecolor=BACKGROUND, layout="constrained")
+    axes = figure.add_subplot(facecolor=BACKGROUND)
+    axes.spines[["top", "left", "right"]].set_visible(False)
+    axes.spines["bottom"].set_color(FAINT)
+    axes.grid(axis="y", color=FAINT, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=INK, length=0, labelsize=9)
+    axes.tick_params(axis="x", which="minor", length=0)
+    axes.xaxis.label.set_color(INK)
     axes.set_xlabel(AXIS_LABELS[x])
-    axes.set_title(title, loc="left", fontsize=11, fontweight="bold", color=THEME.ink, pad=12)
+    axes.set_title(title, loc="left", fontsize=11, fontweight="bold", color=INK, pad=12)
     return figure, axes
 
 
 def _style(number: int) -> dict[str, Any]:
     """Return the colour of a line, and another line style after each round of colours."""
-    rounds, colour = divmod(number, len(THEME.lines))
-    return {"color": THEME.lines[colour], "linestyle": STYLES[rounds % len(STYLES)]}
+    rounds, colour = divmod(number, len(COLOURS))
+    return {"color": COLOURS[colour], "linestyle": STYLES[rounds % len(STYLES)]}
 
 
 def _file(figure: Figure, axes: Axes, suffix: str) -> bytes:
     """Add the legend, below the axes if it is long and of its first names alone if it is very long; return the file."""
     handles, labels = axes.get_legend_handles_labels()
-    words: dict[str, Any] = {"frameon": False, "labelcolor": THEME.ink, "fontsize": 9}
+    words: dict[str, Any] = {"frameon": False, "labelcolor": INK, "fontsize": 9}
     if len(labels) <= MOST_INSIDE:
         axes.legend(loc="best", **words)
     else:
@@ -145,17 +127,6 @@ def _file(figure: Figure, axes: Axes, suffix: str) -> bytes:
     file = io.BytesIO()
     FigureCanvasAgg(figure).print_figure(file, format=suffix, metadata={"Date": None} if suffix == "svg" else None)
     return file.getvalue()
-
-
-def _dress(axes: Axes, theme: Theme) -> None:
-    """Draw a faint horizontal grid, and of the frame only the base line."""
-    axes.spines[["top", "left", "right"]].set_visible(False)
-    axes.spines["bottom"].set_color(theme.faint)
-    axes.grid(axis="y", color=theme.faint, linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.tick_params(colors=theme.ink, length=0, labelsize=9)
-    axes.tick_params(axis="x", which="minor", length=0)
-    axes.xaxis.label.set_color(theme.ink)
 
 
 def _top(curves: Sequence[PlotLine]) -> float:

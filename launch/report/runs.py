@@ -45,11 +45,7 @@ class Run(NamedTuple):
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Read the config of a run folder, without its schema, so that runs of other versions can be compared.
-
-    Raises:
-        UserError: the file is not the config of a run.
-    """
+    """Read the config of a run folder, without its schema, so that runs of other versions can be compared."""
     file = folder / CONFIG_FILE
     try:
         with file.open("rb") as stream:
@@ -74,35 +70,14 @@ def flat(value: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def read_run(folder: Path, config: dict[str, Any]) -> Run:
-    """Read the rows and evaluations of a run. An incomplete last line, of a killed run, is left out.
-
-    Args:
-        folder: the run folder.
-        config: its config, see `read_config`.
-
-    Returns:
-        The run.
-
-    Raises:
-        UserError: a file is damaged.
-    """
+    """Read the rows and evaluations of a run. An incomplete last line, of a killed run, is left out."""
     columns = read_columns(folder)
     evaluations = [read_result(file, RESULT_KEYS) for file in sorted((folder / FOLDER).glob("*.json"))]
     return Run(folder, config, columns, evaluations)
 
 
 def read_runs(configs: dict[Path, dict[str, Any]]) -> list[Run]:
-    """Read the selected runs; warn about damaged ones and leave them out.
-
-    Args:
-        configs: configs by run folder, see `launch.report.selection.select`.
-
-    Returns:
-        The runs.
-
-    Raises:
-        UserError: the only run is damaged, or all are.
-    """
+    """Read runs by their folders and configs; damaged ones cause a warning and are left out, UserError if all are."""
     runs, errors = [], dict[Path, UserError]()
     for folder, config in configs.items():
         try:

@@ -26,18 +26,13 @@ Config = dict[str, Any]  # values by dotted key
 def select(names: Sequence[str], where: Sequence[str], since: str | None, runs_folder: Path) -> dict[Path, Config]:
     """Return the chosen runs with their configs, each folder once, under the first of its paths.
 
+    Folders without a readable config, and runs that have written no row, cause a warning and are left out.
+
     Args:
         names: run folders, folders of runs, patterns or groups; none: all runs of `runs_folder`.
         where: "key=value" conditions on configs, which all must hold.
         since: a date or time in ISO form; runs whose last row is older are left out.
         runs_folder: where groups are looked up.
-
-    Returns:
-        Configs by run folder. Folders without a readable config, and runs that have written no row, cause a warning and
-        are left out.
-
-    Raises:
-        UserError: a name or condition matches nothing, or a date cannot be read.
     """
     in_runs = cache(lambda: _readable(_children(runs_folder)))
     found: dict[Path, Config] = {}
@@ -107,11 +102,7 @@ def _condition(text: str, configs: dict[Path, Config]) -> Callable[[Config], boo
 
 
 def check_key(key: str, configs: dict[Path, Config], option: str) -> None:
-    """Check that the config of a run has a key.
-
-    Raises:
-        UserError: none has it, or it is empty.
-    """
+    """Check that the config of a run has a key; `option` names it in the message."""
     if not key:
         raise UserError(f"{option} has an empty key; give keys such as run.group,run.seed, without a comma at an end")
     if not any(key in config for config in configs.values()):

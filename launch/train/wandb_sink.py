@@ -21,7 +21,7 @@ class WandbSink:
     |---|---|
     | group | the group of the experiment |
     | job type | the learner |
-    | tags, summary, files | `launch.report.wandb.summary` |
+    | tags, summary, files | `launch.report.wandb.folder` |
     | config | the experiment and its seed |
     | x axis of all metrics | env_steps; games and wall_hours are in every row and can be chosen on the page |
     | mode | WANDB_MODE if it is set; else online with a key, and offline without |

@@ -35,11 +35,7 @@ class Estimate(NamedTuple):
 
 
 def measured_speeds(runs_folder: Path) -> dict[Network, float]:
-    """Return the moves per second of training on this machine, by network: the median over runs.
-
-    Args:
-        runs_folder: whose runs are read.
-    """
+    """Return the moves per second of training on this machine, by network: the median over runs."""
     found: dict[Network, list[float]] = {}
     for file in sorted(runs_folder.glob(f"*/{CONFIG_FILE}")):
         try:
@@ -52,19 +48,11 @@ def measured_speeds(runs_folder: Path) -> dict[Network, float]:
 
 
 def estimate(table: PaperTable, rows: Sequence[PaperRow], scale: Scale, speeds: Mapping[Network, float]) -> Estimate:
-    """Return the hours that rows would take from nothing; finished runs count too.
+    """Return the hours that rows would take from nothing, for all seeds; finished runs count too.
 
     A run that several rows share counts once. The time of play assumes games of MOVES_OF_A_GAME moves, boards that are
-    evaluated as fast as the table's file says, and no transposition table: too long for a search.
-
-    Args:
-        table: the table.
-        rows: of the table.
-        scale: the budget, the seeds and the games.
-        speeds: as `measured_speeds` returns them.
-
-    Returns:
-        The estimate, for all seeds.
+    evaluated as fast as the table's file says, and no transposition table: too long for a search. `speeds` are those of
+    `measured_speeds`.
     """
     training, playing, measured = {}, {}, True
     for row in rows:

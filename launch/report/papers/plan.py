@@ -46,18 +46,14 @@ class Scale(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """A row whose network is trained, and the table that it is of."""
+    """A row whose network is trained, and the table of this row."""
 
     table: PaperTable
     row: PaperRow
 
 
 def trained_row(table: PaperTable, row: PaperRow) -> Trained:
-    """Return the row whose trained network a row evaluates: itself, or the one that `of` names.
-
-    Raises:
-        UserError: there is no such row, or it trains no network of its own.
-    """
+    """Return the row whose trained network a row evaluates: itself, or the one that `of` names."""
     return _named(table, row.of) if row.of else Trained(table, row)
 
 
@@ -78,16 +74,7 @@ def with_firsts(trained: Trained) -> list[Trained]:
 
 
 def overrides_of(trained: Trained, scale: Scale, seed: int) -> list[str]:
-    """Return the words that make the experiment of a row from the base of its table.
-
-    Args:
-        trained: the row.
-        scale: the budget.
-        seed: of the training.
-
-    Returns:
-        Overrides "key=value".
-    """
+    """Return the overrides that make the experiment of a row from the base of its table."""
     table, row = trained
     learner = _learner_of(base_of(trained))
     env_steps = scale.moves(table.moves_of(row))
@@ -126,11 +113,7 @@ def settings_of(trained: Trained) -> list[str]:
 
 
 def plan_run(trained: Trained, scale: Scale, seed: int) -> PlannedRun:
-    """Return the run of a row, checked.
-
-    Raises:
-        UserError: the experiment does not accept an override, or the run exists with another config.
-    """
+    """Return the run of a row; UserError if its overrides are wrong, or the run exists with another config."""
     base = base_of(trained)
     run = PlannedRun(base, load_experiment(base, overrides_of(trained, scale, seed)))
     check_existing(run)
@@ -138,19 +121,7 @@ def plan_run(trained: Trained, scale: Scale, seed: int) -> PlannedRun:
 
 
 def plan_runs(table: PaperTable, rows: Sequence[PaperRow], scale: Scale) -> list[PlannedRun]:
-    """Return the runs that the rows need, each once; a run that others begin from comes before them.
-
-    Args:
-        table: the table.
-        rows: of the table.
-        scale: the budget and the seeds.
-
-    Returns:
-        The runs.
-
-    Raises:
-        UserError: see `plan_run`.
-    """
+    """Return the runs that the rows need, each once; a run that others begin from comes before them."""
     runs: dict[str, PlannedRun] = {}
     for seed in scale.seeds:
         for row in rows:
@@ -164,20 +135,9 @@ def plan_runs(table: PaperTable, rows: Sequence[PaperRow], scale: Scale) -> list
 def plan_evaluation(
     table: PaperTable, row: PaperRow, column: PaperColumn, run: PlannedRun, scale: Scale
 ) -> PlannedEvaluation | None:
-    """Return the evaluation that gives one number of one run.
+    """Return the evaluation that gives one number of one run; None if the training is not finished.
 
-    Args:
-        table: the table.
-        row: its row.
-        column: its column.
-        run: as `plan_run` returns it for the row's training.
-        scale: the number of games.
-
-    Returns:
-        The evaluation; None if the training is not finished.
-
-    Raises:
-        UserError: the network cannot serve the search of the paper.
+    UserError: the network cannot serve the search of the paper.
     """
     if not is_finished_run(run):
         return None

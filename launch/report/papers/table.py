@@ -169,17 +169,7 @@ def table_names() -> list[str]:
 
 
 def load_table(word: str) -> PaperTable:
-    """Read a table.
-
-    Args:
-        word: name of a file of configs/papers/ without its suffix, or the path of a YAML file.
-
-    Returns:
-        The table.
-
-    Raises:
-        UserError: there is no such file, or a key or a value is wrong; the message names it.
-    """
+    """Read the table of configs/papers/ with this name, or a YAML file; UserError names what is wrong in it."""
     file = Path(word)
     if file.suffix not in (".yaml", ".yml"):
         file = papers_folder() / f"{word}.yaml"

@@ -101,11 +101,7 @@ def _final_files(run_folder: Path) -> list[Path]:
 
 
 def read_evaluation(file: Path) -> dict[str, Any]:
-    """Read an evaluation file of a trained player.
-
-    Raises:
-        UserError: the file is not an evaluation of a trained player.
-    """
+    """Read an evaluation file of a trained player."""
     return read_result(file, RESULT_KEYS)
 
 

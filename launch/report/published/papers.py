@@ -59,17 +59,7 @@ class PaperResult(NamedTuple):
 
 
 def read_papers(file: Path = REFERENCES) -> list[PaperResult]:
-    """Read the results that a file refers to.
-
-    Args:
-        file: a file like papers.yaml.
-
-    Returns:
-        The results, in the order of the file.
-
-    Raises:
-        UserError: the file or a table cannot be read, or a table has no such row or column.
-    """
+    """Read the results that a file like papers.yaml refers to, in its order."""
     try:
         references = typed(References, load_plain(file.read_text(encoding="utf-8"))).references
     except MISTAKES as error:

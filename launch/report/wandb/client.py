@@ -9,8 +9,7 @@ from typing import Any
 
 from launch.errors import UserError
 from launch.experiment.experiment import Experiment, read_yaml
-from launch.report.wandb.folder import wandb_id
-from launch.report.wandb.summary import result_files, summary_of, tags
+from launch.report.wandb.folder import result_files, summary_of, tags, wandb_id
 from launch.train import metrics
 
 TIMEOUT_SECONDS = 20  # with wandb's default a run with a key and without a network waits for 100 s
@@ -19,17 +18,8 @@ TIMEOUT_SECONDS = 20  # with wandb's default a run with a key and without a netw
 def open_run(folder: Path, experiment: Experiment, mode: Any, in_training: bool = True) -> Any:
     """Open the wandb run of a run folder, or go on with it if the server knows its id, and define its axes.
 
-    Args:
-        folder: of the run.
-        experiment: of the run.
-        mode: "online" or "offline".
-        in_training: whether a training runs now, so that the machine's load is kept with it.
-
-    Returns:
-        The wandb.Run.
-
-    Raises:
-        wandb.errors.Error: wandb cannot be reached, or refuses.
+    The mode is "online" or "offline". `in_training`: the machine's load is kept with the run. wandb.errors.Error: wandb
+    cannot be reached, or refuses.
     """
     import wandb
 
@@ -77,13 +67,9 @@ def wandb_mode() -> Any:
 
 
 def check_key(instead: str) -> None:
-    """Check that wandb has a key, and that its server takes it.
+    """Check that wandb has a key, and that its server takes it; `instead` says what can be done without one.
 
-    Args:
-        instead: what can be done without one.
-
-    Raises:
-        UserError: it has none, WANDB_MODE forbids the network, or the server refuses the key or cannot be reached.
+    UserError also if WANDB_MODE forbids the network, or the server cannot be reached.
     """
     if os.environ.get("WANDB_MODE") in ("offline", "disabled"):
         raise UserError(f"WANDB_MODE is {os.environ['WANDB_MODE']}: unset it; {instead}")
@@ -102,14 +88,7 @@ def wandb_error() -> type[Exception]:
 
 @contextlib.contextmanager
 def errors_as_lines(action: str) -> Iterator[None]:
-    """Turn any error of wandb in the `with` block into a UserError of one line.
-
-    Args:
-        action: what is tried, such as "save the report".
-
-    Raises:
-        UserError: wandb failed.
-    """
+    """Turn any error of wandb in the `with` block into a UserError of one line; `action` is what is tried."""
     try:
         yield
     except UserError:
@@ -119,11 +98,7 @@ def errors_as_lines(action: str) -> Iterator[None]:
 
 
 def default_entity() -> str:
-    """Return the user or team of the key.
-
-    Raises:
-        UserError: the server names none.
-    """
+    """Return the user or team of the key; UserError if the server names none."""
     import wandb
 
     entity = wandb.Api().default_entity

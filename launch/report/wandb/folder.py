@@ -1,11 +1,19 @@
-"""The folder wandb/ of a run: the run's id in wandb, and wandb's own files."""
+"""What the folder of a run has for wandb: its id there, wandb's own files, tags, and a summary of its evaluations."""
 
 import secrets
 from pathlib import Path
 
+from launch.errors import UserError, warn
+from launch.evaluation import result as result_file
+from launch.evaluation.result import last_of_each_search, read_result
+from launch.experiment.experiment import Experiment
 from launch.files import write_text
+from launch.train.tracking import read_metrics
 
 FOLDER = "wandb"
+SCORE = "eval/score_mean"
+AT_ROWS = ("env_steps", "games", "wall_hours")  # of the row of an evaluation in training
+OF_RESULTS = ("score_mean", "score_low", "score_high", "games", "env_steps")  # of a result file
 
 
 def wandb_id(run: Path) -> str:
@@ -37,3 +45,43 @@ def set_aside(run: Path, pattern: str) -> None:
     for old in sorted((run / FOLDER).glob(pattern)):
         replaced.mkdir(exist_ok=True)
         old.rename(replaced / old.name)
+
+
+def tags(experiment: Experiment) -> list[str]:
+    """Return the tags of a run in wandb: the learner, and the board, such as 4x4."""
+    return [experiment.learner, f"{experiment.settings.rows}x{experiment.settings.columns}"]
+
+
+def summary_of(folder: Path) -> dict[str, float | str]:
+    """Return the summary of a run.
+
+    | key | content |
+    |---|---|
+    | `best/score_mean`, `best/env_steps` ... | the evaluation in training with the highest mean score |
+    | `last/score_mean`, ... | the last one |
+    | `evaluation/<search>/score_mean`, `score_low`, `games` ... | the last result file of each search |
+    | `evaluation/<search>/file` | that file; it is among the files of the run in wandb |
+
+    The best of many evaluations is biased upwards; the result files have other games. Damaged ones cause a warning and
+    are left out.
+    """
+    rows = [row for row in read_metrics(folder) if SCORE in row]
+    summary: dict[str, float | str] = {}
+    if rows:
+        for name, row in (("best", max(rows, key=lambda row: row[SCORE])), ("last", rows[-1])):
+            summary[f"{name}/score_mean"] = row[SCORE]
+            summary |= {f"{name}/{axis}": row[axis] for axis in AT_ROWS}
+    results = []
+    for file in result_files(folder):
+        try:
+            results.append({**read_result(file, ("search", *OF_RESULTS)), "file": f"{result_file.FOLDER}/{file.name}"})
+        except UserError as error:
+            warn(f"{file} is left out of the summary: {error}")
+    for result in last_of_each_search(results):
+        summary |= {f"evaluation/{result['search']}/{key}": result[key] for key in (*OF_RESULTS, "file")}
+    return summary
+
+
+def result_files(folder: Path) -> list[Path]:
+    """Return the result files of a run."""
+    return sorted((folder / result_file.FOLDER).glob("*.json"))

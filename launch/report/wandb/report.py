@@ -11,8 +11,7 @@ from launch.report.finals import Group, final_evaluations, make_groups
 from launch.report.runs import Run, read_runs
 from launch.report.selection import GROUP, select
 from launch.report.wandb import client
-from launch.report.wandb.panels import comparison_sections, diagnostic_sections
-from launch.report.wandb.workspace import line_plots
+from launch.report.wandb.workspace import comparison_sections, diagnostic_sections, line_plots
 from launch.tables import entry, render
 from launch.train.metrics import TILES
 
@@ -24,16 +23,7 @@ def save_report(groups: Sequence[str], runs_folder: Path, entity: str | None, pr
     """Save a report, and print its address: final evaluations, tests of their differences, curves, diagnostics.
 
     The tables are computed here, from the result files; the curves come from the runs in wandb, which
-    `muzero2048 wandb sync` uploads.
-
-    Args:
-        groups: `run.group` of the runs.
-        runs_folder: where the groups are looked up.
-        entity: user or team; None: that of the key.
-        project: the wandb project.
-
-    Raises:
-        UserError: a group has no run that can be read, wandb has no key, or refuses.
+    `muzero2048 wandb sync` uploads. `entity` is a user or team; None: that of the key.
     """
     runs = read_runs(select(groups, [], None, runs_folder))
     names = sorted({str(run.config[GROUP]) for run in runs})

@@ -11,8 +11,7 @@ from launch.experiment.experiment import load_experiment
 from launch.files import write_json
 from launch.report.selection import select
 from launch.report.wandb import client
-from launch.report.wandb.folder import FOLDER, renew_id, set_aside, wandb_id
-from launch.report.wandb.summary import result_files
+from launch.report.wandb.folder import FOLDER, renew_id, result_files, set_aside, wandb_id
 from launch.train.run_process import is_locked
 from launch.train.tracking import METRICS_FILE, read_metrics
 
@@ -20,20 +19,12 @@ MARK = "uploaded.json"  # in the folder wandb/ of a run: what the server has
 
 
 def sync(names: Sequence[str], runs_folder: Path) -> None:
-    """Upload runs to wandb's server.
+    """Upload runs, named as in `select`, to wandb's server. Runs that were uploaded before an error stay uploaded.
 
     The server says how many rows of a run's id it has, and the moves of the last of them. If these are the first rows
     of metrics.jsonl, the others are added. If they are not, because a training was killed and went on at an earlier
     checkpoint, the whole run is uploaded under a new id, and a line names the old one. wandb's own files, which may be
     incomplete, are not used. A run without changes since its last upload is left alone, and so is one in training.
-
-    Args:
-        names: run folders, folders of runs, patterns or groups; none: all runs of `runs_folder`.
-        runs_folder: where groups are looked up.
-
-    Raises:
-        UserError: nothing is selected, wandb has no key, or the server cannot be reached. Runs that were uploaded
-            before that stay uploaded.
     """
     folders = list(select(names, [], None, runs_folder))
     client.check_key("`muzero2048 wandb rebuild` writes a run for a later upload")
@@ -52,11 +43,7 @@ def sync(names: Sequence[str], runs_folder: Path) -> None:
 
 
 def _upload(folder: Path) -> str:
-    """Upload a run; return what was done.
-
-    Raises:
-        UserError: a file is damaged, or the server cannot be reached.
-    """
+    """Upload a run; return what was done."""
     mark, state = folder / FOLDER / MARK, _state(folder)
     if _read_mark(mark) == state:
         return f"nothing new since the upload as {state['id']}"

@@ -1,7 +1,7 @@
 import json
 from pathlib import Path
 
-from launch.report.wandb.summary import summary_of
+from launch.report.wandb.folder import summary_of
 from launch.train.tracking import METRICS_FILE
 
 
