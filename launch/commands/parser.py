@@ -16,7 +16,7 @@ Run = Callable[[argparse.Namespace], int | None]  # does a command; None: exit c
 
 
 class Parser(argparse.ArgumentParser):
-    """Reports a mistake in one line. Options cannot be abbreviated."""
+    """Reports a mistake in one line. SearchOptions cannot be abbreviated."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **options})

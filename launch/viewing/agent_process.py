@@ -30,12 +30,8 @@ def run_agent(connection: Connection, choice: "Choice", log: Path | None = None)
     """Load a player and answer questions until the other end of the connection is closed.
 
     The first message is `{"name": ...}` of the loaded and compiled player, or `{"error": ...}`, after which the process
-    ends. An answer is the result of `answer`, or `{"error": ...}`.
-
-    Args:
-        connection: to the server.
-        choice: the player.
-        log: file to which the process writes what libraries print, in place of the terminal; None: the terminal.
+    ends. An answer is the result of `answer`, or `{"error": ...}`. What libraries print goes to the file `log`; None:
+    to the terminal.
     """
     if log is not None:
         with log.open("ab") as file:
@@ -43,65 +39,53 @@ def run_agent(connection: Connection, choice: "Choice", log: Path | None = None)
                 os.dup2(file.fileno(), descriptor)
     threading.Thread(target=_end_with_server, daemon=True).start()
     try:
-        analyst = choice.load()
-        _compile(analyst)
+        player = choice.load()
+        _compile(player)
     except (LaunchError, ValueError) as error:  # ValueError: the values of the player are no numbers
         _send(connection, {"error": str(error)})
         return
-    _send(connection, {"name": analyst.name})
+    _send(connection, {"name": player.name})
     while True:
         try:
             question = json.loads(connection.recv_bytes())
         except EOFError:
             return
         try:
-            _send(connection, answer(analyst, question))
+            _send(connection, answer(player, question))
         except (LaunchError, ValueError) as error:
             _send(connection, {"error": str(error)})
 
 
-def answer(analyst: "LoadedPlayer", question: dict[str, Any]) -> dict[str, Any]:
-    """Answer a question about a board.
+def answer(player: "LoadedPlayer", question: dict[str, Any]) -> dict[str, Any]:
+    """Answer a question: `board`, `position`, `seed`, `moves`, and `count`, the moves to make, 0 for advice alone.
 
-    Args:
-        analyst: the player.
-        question: `board` "HxW", `position`, `seed` of the game, `moves` that were made before, and `count`: the number
-            of moves to make, 0 for the advice alone.
-
-    Returns:
-        `name` of the player, `steps`: what the player says of each board and, if a move was made, the move and the
-        board after it. There is one step for the advice alone, or if the game is over.
+    The answer is `name` of the player and `steps`: what the player says of each board and, if a move was made, the move
+    and the board after it. There is one step for the advice alone, or if the game is over.
     """
     levels: game.Levels = parse_position(question["position"], *parse_board(question["board"]))
     seed, moves, began = question["seed"], question["moves"], time.perf_counter()
     steps: list[dict[str, Any]] = []
     while True:
         asked = time.perf_counter()
-        advice = analyst.advise(np.asarray(levels), advice_seed(seed, moves))
-        found: dict[str, Any] = {"advice": advice.to_json()}
-        found["milliseconds"] = round(1000 * (time.perf_counter() - asked), 3)
-        steps.append(found)
+        advice = player.advise(np.asarray(levels), (seed + moves) % SEEDS)
+        milliseconds = round(1000 * (time.perf_counter() - asked), 3)
+        steps.append({"advice": advice.to_json(), "milliseconds": milliseconds})
         if question["count"] == 0 or advice.action is None:
             break
         step = game.make_move(levels, advice.action, seed, moves)
-        found |= step.to_json()
+        steps[-1] |= step.to_json()
         levels, moves = step.levels, moves + 1
         if len(steps) == question["count"] or time.perf_counter() - began > BATCH_SECONDS:
             break
-    return {"name": analyst.name, "steps": steps}
+    return {"name": player.name, "steps": steps}
 
 
-def advice_seed(seed: int, moves: int) -> int:
-    """Return the seed of a player that draws random numbers: the number of moves plus the seed, in 32 bits."""
-    return (seed + moves) % SEEDS
-
-
-def _compile(analyst: "LoadedPlayer") -> None:
+def _compile(player: "LoadedPlayer") -> None:
     """Ask about the empty board, so that the time of the first answer is that of its search.
 
     No move is legal there: numba's searches end at once. JAX compiles for a shape, and searches once.
     """
-    analyst.advise(np.zeros((analyst.rows, analyst.columns), np.uint8))
+    player.advise(np.zeros((player.rows, player.columns), np.uint8))
 
 
 def _end_with_server() -> None:

@@ -3,7 +3,7 @@
 A search can take minutes within one call of a kernel or of a device, which no thread of Python can stop. So each player
 has a process, and a search whose page went away, or that was stopped on the page, ends with its process. The next
 question starts the process again. The same limit on processes keeps the memory bounded, because a loaded player can
-hold gigabytes.
+hold gigabytes. A question is that of `answer` in agent_process.py.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from launch.errors import UserError
 from launch.viewing.agent_process import run_agent
 from launch.viewing.catalogue import Choice
 
-MOST_AGENTS = 3  # players in memory: two side by side, and one that was there before
+MOST_AGENTS = 3  # players in memory: two side by side, and the one before
 MOST_WAITING = 128  # questions of all pages that wait or are being answered
 GRACE_SECONDS = 1.0  # a stopped search that ends within this time does not cost the loaded player
 
@@ -30,14 +30,13 @@ class BusyError(Exception):
 
 
 class Ticket:
-    """Where a question stands."""
+    """Where a question stands: waiting, loading or searching."""
 
     def __init__(self) -> None:
-        self._since = time.monotonic()
-        self._state = "waiting"
+        self.enter("waiting")
 
     def enter(self, state: str) -> None:
-        """Note that the next state begins: waiting, loading, searching."""
+        """Note that the next state begins."""
         self._state, self._since = state, time.monotonic()
 
     def report(self) -> dict[str, Any]:
@@ -54,17 +53,9 @@ class Agents:
         self._is_free = asyncio.Condition()
 
     async def ask(self, choice: Choice, question: dict[str, Any], ticket: Ticket) -> dict[str, Any]:
-        """Ask a player; the questions of one player are answered in the order in which they came.
+        """Return a player's answer; its questions are answered in the order in which they came.
 
         When the caller cancels, the search is given up.
-
-        Args:
-            choice: the player.
-            question: see `answer` in agent_process.py.
-            ticket: is told where the question stands.
-
-        Returns:
-            The answer.
 
         Raises:
             BusyError: too many questions wait.
@@ -88,7 +79,7 @@ class Agents:
         """Return the agent of a choice, with this caller as a user; wait until there is room for it."""
         async with self._is_free:
             while choice not in self._agents and len(self._agents) >= MOST_AGENTS:
-                unused = next((one for one, agent in self._agents.items() if agent.users == 0), None)
+                unused = next((other for other, agent in self._agents.items() if agent.users == 0), None)
                 if unused is None:
                     await self._is_free.wait()
                 else:
@@ -106,15 +97,9 @@ class Agents:
 
 
 class Agent:
-    """One player and its process."""
+    """One player and its process, which starts with the first question. `log` is that of `run_agent`."""
 
     def __init__(self, choice: Choice, log: Path | None = None) -> None:
-        """Make the player; its process starts with the first question.
-
-        Args:
-            choice: the player.
-            log: see `run_agent`.
-        """
         self._choice, self._log = choice, log
         self._turn = asyncio.Lock()
         self._guard = threading.Lock()  # of the process: `end` comes from another thread than `_load`
@@ -123,7 +108,7 @@ class Agent:
         self.users = 0  # questions that wait for it or are being answered
 
     async def ask(self, question: dict[str, Any], ticket: Ticket) -> dict[str, Any]:
-        """Load the player if it is not there, and ask it."""
+        """Load the player if it is not loaded, and ask it."""
         async with self._turn:
             task = asyncio.create_task(asyncio.to_thread(self._answer, question, ticket))
             task.add_done_callback(read_error)

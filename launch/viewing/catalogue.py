@@ -1,4 +1,4 @@
-"""The players that the page can choose: the runs of the server, and the players that need no training."""
+"""The players that can be chosen: runs and checkpoints, and the players that need no training."""
 
 import functools
 from collections.abc import Sequence
@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from launch.errors import UserError
 from launch.evaluation.boards.notation import board_order
-from launch.evaluation.loading import BASELINES, HEURISTIC, UNTRAINED, LoadedPlayer, load_player
+from launch.evaluation.loading import BASELINES, BOARD, HEURISTIC, UNTRAINED, LoadedPlayer, check_has_board, load_player
 from launch.evaluation.search_options import SearchOptions
 from launch.evaluation.searches import resolve
 from launch.experiment import registry
-from launch.experiment.checkpoints import is_checkpoint, newest_checkpoint
+from launch.experiment.checkpoints import find_checkpoint, is_checkpoint, newest_checkpoint, read_checkpoint
 from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experiment
 from launch.jobs.run_states import find_runs
 from ntuple.core.learner_spec import EXPECTIMAX, MCTS, ONE_PLY, TREE
@@ -21,7 +21,7 @@ BOARDS = ("4x4", "3x4", "3x3", "2x3", "2x2")  # offered for the players without 
 SIMULATIONS, PLIES = "simulations", "plies"  # what the number of a search counts: fields of SearchOptions
 COUNTED = {EXPECTIMAX: PLIES, MCTS: SIMULATIONS} | dict.fromkeys(ROOT_RULES, SIMULATIONS)
 MOST = {SIMULATIONS: 10**6, PLIES: 100}  # of a request
-CHECKS_KEPT = 256  # choices whose options are known to be good
+MOST_CHECKED = 256  # choices whose options are known to be good
 
 
 class NotOfferedError(UserError):
@@ -40,54 +40,53 @@ class Choice(NamedTuple):
         return load_player(self.place, self.options, self.board if self.place in UNTRAINED else None)
 
 
+def choose(path: str, board: str | None, options: SearchOptions) -> Choice:
+    """Return the player that `load_player` would load, without loading it; UserError as there."""
+    check_has_board([path], board)
+    if path in UNTRAINED:
+        choice = Choice(path, board or BOARD, options)
+        choice.load()  # which is quick
+        return choice
+    checkpoint = find_checkpoint(Path(path))
+    experiment, _ = read_checkpoint(checkpoint)
+    resolve(experiment, options, checkpoint)
+    return Choice(str(checkpoint), _board_of(experiment), options)
+
+
 class Catalogue:
     """The players by name. A request can name these alone, so it never reaches another folder."""
 
-    def __init__(self, words: Sequence[str], runs_folder: Path) -> None:
-        """Find the runs.
-
-        Args:
-            words: runs, groups or checkpoints; none: all runs in `runs_folder`, read again at each listing.
-            runs_folder: is searched for names and groups.
+    def __init__(self, names: Sequence[str], runs_folder: Path) -> None:
+        """Find runs, groups and checkpoints in `runs_folder`; no names: all runs, read again at each listing.
 
         Raises:
-            UserError: a word names no run, or a run has no checkpoint.
+            UserError: a name is of no run, or a run has no checkpoint.
         """
-        self._words, self._runs_folder = words, runs_folder
+        self._names, self._runs_folder = names, runs_folder
         self._folders = self._find()
-        for folder in self._folders.values() if words else ():
+        for folder in self._folders.values() if names else ():
             if not _has_checkpoint(folder):
                 raise UserError(f"{folder} holds no checkpoint yet; give runs that have saved one")
 
     def listing(self) -> dict[str, Any]:
         """Return the players and boards as the page reads them."""
-        if not self._words:
+        if not self._names:
             self._folders = self._find()
         agents = [entry for name, folder in self._folders.items() if (entry := _describe(name, folder))]
         boards = sorted({*BOARDS, *(agent["board"] for agent in agents)}, key=board_order)
-        heuristic = {"searches": [_search(EXPECTIMAX)]}
-        untrained: list[dict[str, Any]] = [{"id": name, "board": None, "searches": []} for name in BASELINES]
-        untrained.insert(0, {"id": HEURISTIC, "board": None} | heuristic)
-        return {"agents": [*agents, *untrained], "boards": boards}
+        agents.append({"id": HEURISTIC, "board": None, "searches": [_search(EXPECTIMAX)]})
+        agents += [{"id": name, "board": None, "searches": []} for name in BASELINES]
+        return {"agents": agents, "boards": boards}
 
     def choose(self, name: str, board: str, options: SearchOptions) -> Choice:
-        """Return a player with its search.
-
-        Args:
-            name: a name of the listing.
-            board: "HxW", as `parse_board` reads it.
-            options: of the search.
-
-        Returns:
-            The choice.
+        """Return a player of the listing, with its search.
 
         Raises:
             NotOfferedError: there is no such player, or it plays another board.
             UserError: it does not have the options.
         """
         if name in UNTRAINED:
-            _check_baseline(choice := Choice(name, board, options))
-            return choice
+            return _baseline(name, board, options)
         folder = self._folders.get(name)
         if folder is None:
             raise NotOfferedError(f"there is no player {name!r}; give one of /api/agents")
@@ -98,9 +97,9 @@ class Catalogue:
         return Choice(str(folder), board, options)
 
     def _find(self) -> dict[str, Path]:
-        folders = find_runs(self._words, self._runs_folder)
+        folders = find_runs(self._names, self._runs_folder)
         names = [folder.name for folder in folders]
-        return {str(one) if names.count(one.name) > 1 else one.name: one for one in folders}
+        return {str(folder) if names.count(folder.name) > 1 else folder.name: folder for folder in folders}
 
 
 def _describe(name: str, folder: Path) -> dict[str, Any] | None:
@@ -111,10 +110,10 @@ def _describe(name: str, folder: Path) -> dict[str, Any] | None:
         experiment = _experiment(folder)
     except UserError:
         return None
-    able = registry.spec_of(experiment.learner)
-    rules = ROOT_RULES if TREE in able.players else ()
-    kinds = [*(kind for kind in (ONE_PLY, EXPECTIMAX, MCTS) if kind in able.players), *rules]
-    if able.has_search_settings:  # the first one is chosen at first: the search of the training
+    spec = registry.spec_of(experiment.learner)
+    kinds = [kind for kind in (ONE_PLY, EXPECTIMAX, MCTS) if kind in spec.players]
+    kinds += ROOT_RULES if TREE in spec.players else ()
+    if spec.has_search_settings:  # the first one is chosen at first: the search of the training
         settings: Any = experiment.settings
         kinds.sort(key=lambda kind: kind != settings.search.root)
     searches = [_search(kind) for kind in kinds]
@@ -146,11 +145,9 @@ def _board_of(experiment: Experiment) -> str:
     return f"{experiment.settings.rows}x{experiment.settings.columns}"
 
 
-@functools.lru_cache(CHECKS_KEPT)
+@functools.lru_cache(MOST_CHECKED)
 def _check_search(folder: Path, options: SearchOptions) -> None:
     resolve(_experiment(folder), options, folder)
 
 
-@functools.lru_cache(CHECKS_KEPT)
-def _check_baseline(choice: Choice) -> None:
-    choice.load()
+_baseline = functools.lru_cache(MOST_CHECKED)(choose)

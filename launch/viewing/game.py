@@ -1,10 +1,9 @@
 """The game that `serve` and `play` show: openings, moves and spawns, by the rules of ntuple/game.
 
-Nothing is kept here: who shows the game holds it. A spawn is a function of the seed, its number and the
-afterstate: the first 64 random bits of the stream (seed, number) choose one of the empty cells, listed row by row, and
-whether the tile is a 4. The two spawns of the opening have the numbers 0 and 1, the spawn after move t = 1, 2, ... has
-the number t + 1. So two games of one seed get the same random bits at the same move, and the same spawn where their
-empty cells are the same.
+A spawn is a function of the seed, its number and the afterstate: the first 64 random bits of the stream (seed, number)
+choose one of the empty cells, listed row by row, and whether the tile is a 4. The two spawns of the opening have the
+numbers 0 and 1, the spawn after move t = 1, 2, ... has the number t + 1. So two games of one seed get the same random
+bits at the same move, and the same spawn where their empty cells are the same. A seed has 64 bits.
 """
 
 import functools
@@ -16,21 +15,12 @@ from numpy.typing import NDArray
 from launch.errors import UserError
 from launch.evaluation.boards.analyse import NAMES
 from launch.evaluation.boards.notation import format_position
-from ntuple.game.bitboard import (
-    ZERO,
-    Board,
-    Rules,
-    afterstate,
-    decode,
-    encode,
-    make_rules,
-    spawn,
-)
+from ntuple.game.bitboard import ZERO, Board, Rules, afterstate, decode, encode, make_rules, spawn
 from ntuple.game.rng import mix, step, stream
 
 OPENING = 2  # spawns before the first move
 
-Levels = NDArray[np.integer]  # [H, W] log2 of the tiles, 0 = empty
+Levels = NDArray[np.integer]  # [H, W]
 
 
 class Spawn(NamedTuple):
@@ -61,16 +51,7 @@ def describe(levels: Levels) -> dict[str, Any]:
 
 
 def open_game(rows: int, columns: int, seed: int) -> Levels:
-    """Return the board after the two spawns of the opening.
-
-    Args:
-        rows: H.
-        columns: W.
-        seed: of the spawns, 0 <= seed < 2^64.
-
-    Returns:
-        The board.
-    """
+    """Return the board after the two spawns of the opening."""
     rules, board = _rules(rows, columns), Board(ZERO, ZERO)
     for number in range(OPENING):
         board = _spawn(rules, board, seed, number)
@@ -78,27 +59,59 @@ def open_game(rows: int, columns: int, seed: int) -> Levels:
 
 
 def make_move(levels: Levels, action: str, seed: int, moves: int) -> Step:
-    """Make a move.
-
-    Args:
-        levels: the board.
-        action: a name of `NAMES`.
-        seed: of the spawns, 0 <= seed < 2^64.
-        moves: moves that were made before this one.
-
-    Returns:
-        The move and the spawn after it.
-
-    Raises:
-        UserError: the move is not legal.
-    """
+    """Make the move of a name of `NAMES`, after `moves` others; UserError if it is not legal."""
     rules, board = _rules(*levels.shape), encode(levels)
     after, reward = _afterstate(rules, board, NAMES.index(action))
     if after == board:
         raise UserError(f"{action} is not legal on {format_position(levels)}: it moves no tile")
-    found = decode(rules, _spawn(rules, after, seed, OPENING + moves))
-    row, column = np.argwhere(found != decode(rules, after))[0].tolist()
-    return Step(reward, Spawn(row, column, 2 ** int(found[row, column])), found)
+    spawned = decode(rules, _spawn(rules, after, seed, OPENING + moves))
+    row, column = np.argwhere(spawned != decode(rules, after))[0].tolist()
+    return Step(reward, Spawn(row, column, 2 ** int(spawned[row, column])), spawned)
+
+
+class GameState(NamedTuple):
+    """A board of a game, before the next move."""
+
+    levels: Levels
+    score: int  # points
+    moves: int
+    spawn: Spawn | None  # the last one; None: the opening
+
+
+class InteractiveGame:
+    """A game that is played move by move, and whose moves can be taken back."""
+
+    def __init__(self, rows: int, columns: int, seed: int) -> None:
+        self.rows, self.columns, self.seed = rows, columns, seed
+        self._states = [GameState(open_game(rows, columns, seed), 0, 0, None)]
+        self._describe()
+
+    @property
+    def state(self) -> GameState:
+        """The board that the next move starts from."""
+        return self._states[-1]
+
+    def move(self, action: str) -> int:
+        """Make a move; return its reward. UserError if it is not legal."""
+        levels, score, moves, _ = self.state
+        step = make_move(levels, action, self.seed, moves)
+        self._states.append(GameState(step.levels, score + step.reward, moves + 1, step.spawn))
+        self._describe()
+        return step.reward
+
+    def take_back(self) -> bool:
+        """Take back the last move; return whether there was one."""
+        if len(self._states) == 1:
+            return False
+        self._states.pop()
+        self._describe()
+        return True
+
+    def _describe(self) -> None:
+        described = describe(self.state.levels)
+        self.position: str = described["position"]
+        self.legal: list[str] = described["legal"]  # names of the legal moves
+        self.is_over: bool = described["over"]
 
 
 def _afterstate(rules: Rules, board: Board, action: int) -> tuple[Board, int]:

@@ -76,15 +76,7 @@ class FileGames(NamedTuple):
 
 
 def read_games(path: Path, board: str | None, most: int | None) -> FileGames:
-    """Read the games of a file of records.
-
-    Args:
-        path: the file.
-        board: "HxW"; None: that of the file's header, or 4x4.
-        most: number of games to read; None: all.
-
-    Returns:
-        The games.
+    """Read at most `most` games of a file of records; without a board, that of the file's header, or 4x4.
 
     Raises:
         UserError: the file cannot be read, has no game, or has a wrong game among those to read.
@@ -105,16 +97,7 @@ def read_games(path: Path, board: str | None, most: int | None) -> FileGames:
 
 
 def play_games(loaded: LoadedPlayer, count: int, seed: int) -> list[Game]:
-    """Play games move by move; progress is printed.
-
-    Args:
-        loaded: the player.
-        count: number of games.
-        seed: of the games.
-
-    Returns:
-        The games, in the order of their numbers.
-    """
+    """Play games move by move and return them in the order of their numbers; progress is printed."""
     log = GameLog(None, {})
     play_missing(functools.partial(play_each, loaded.player, loaded.rows, loaded.columns), log, count, seed)
     records = [parse_record(game.record) for game in log.ordered(count)]
@@ -122,17 +105,7 @@ def play_games(loaded: LoadedPlayer, count: int, seed: int) -> list[Game]:
 
 
 def game_of(number: int, record: GameRecord, rows: int, columns: int) -> Game:
-    """Return the game of a record.
-
-    Args:
-        number: of the game, from 1.
-        record: a record without mistake.
-        rows: H.
-        columns: W.
-
-    Returns:
-        The game with the board before each move.
-    """
+    """Return the game, of a number from 1, of a record without mistake."""
     rules = make_rules(rows, columns)
     boards = _boards(rules, record)
     nothing = np.zeros(len(boards), np.uint32)
@@ -141,17 +114,9 @@ def game_of(number: int, record: GameRecord, rows: int, columns: int) -> Game:
 
 
 def choose_game(games: Sequence[Game], choice: str) -> int:
-    """Return the index of the game that --game names.
+    """Return the index of the game that --game names; UserError if there is none.
 
-    Args:
-        games: all games.
-        choice: the number of a game from 1; or best, worst or median, by the score (median: the lower one of two).
-
-    Returns:
-        The index.
-
-    Raises:
-        UserError: there is no such game.
+    A choice is a number from 1; or best, worst or median by the score (median: the lower one of two).
     """
     if choice in CHOICES:
         order = sorted(range(len(games)), key=lambda i: games[i].score)
@@ -162,23 +127,17 @@ def choose_game(games: Sequence[Game], choice: str) -> int:
 
 
 def shown_games(games: Sequence[Game], first: int, most: int) -> list[Game]:
-    """Return the games that the page holds: the first one, and more in their order while all have at most `most` moves.
+    """Return the games that the page holds, in their order: that of index `first`, and others while there is room.
 
-    Args:
-        games: all games.
-        first: index of the game that is always among them.
-        most: moves of all together, unless the first one has more.
-
-    Returns:
-        Some of the games, in their order.
+    All have at most `most` moves together, unless the first one has more.
     """
     left = most - games[first].moves
-    kept = {first}
+    chosen = {first}
     for i, game in enumerate(games):
         if i != first and game.moves <= left:
             left -= game.moves
-            kept.add(i)
-    return [games[i] for i in sorted(kept)]
+            chosen.add(i)
+    return [games[i] for i in sorted(chosen)]
 
 
 def gather(games: Iterable[Game], read: Callable[[Game], NDArray[np.generic]]) -> NDArray[np.generic]:

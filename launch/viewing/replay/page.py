@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
+from string import Template
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from launch.viewing import BOARD_SCRIPT, BOARD_STYLE
 from launch.viewing.replay.games import Game, gather
 from launch.viewing.replay.summary import Bin, by_tile, last_moves
 from launch.viewing.replay.views import View, losses
+from launch.words import counted
 
 HERE = Path(__file__).parent
 MOST_LISTED = 300  # mistakes
@@ -52,84 +54,59 @@ def render(content: Content) -> str:
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    data = json.dumps(page_data(content), allow_nan=False).replace("<", "\\u003c")
-    title = f"2048: replay of {content.origin}"
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<link rel="icon" href="data:,">
-<title>{escape(title)}</title>
-<style>{style}</style>
-</head>
-<body>
-<header>
-<h1>Replay</h1>
-<p class="soft" id="origin">{escape(_subtitle(content))}</p>
-</header>
-{_read(HERE / "page.html")}
-<section aria-labelledby="mistakes-title">
-<h2 id="mistakes-title">Mistakes</h2>
-<p>{escape(_about_mistakes(content))}</p>
-<div id="mistakes"></div>
-</section>
-<section aria-labelledby="ends-title">
-<h2 id="ends-title">Where the games end</h2>
-{_ends(content)}
-</section>
-<section aria-labelledby="calibration-title">
-<h2 id="calibration-title">How far the values are from the rest of the score</h2>
-{_calibration(content)}
-</section>
-<script type="application/json" id="data">{data}</script>
-<script>{script}</script>
-</body>
-</html>
-"""
+    return Template((HERE / "page.html").read_text(encoding="utf-8")).substitute(
+        policy=policy,
+        title=escape(f"2048: replay of {content.origin}"),
+        style=style,
+        origin=escape(_subtitle(content)),
+        mistakes=escape(_about_mistakes(content)),
+        ends=escape(_about_ends(content.all_games)),
+        tiles=_tiles(content.all_games),
+        calibration=_calibration(content),
+        data=json.dumps(page_data(content), allow_nan=False).replace("<", "\\u003c"),
+        script=script,
+    )
 
 
 def page_data(content: Content) -> dict[str, Any]:
     """Return what the script of the page reads: JSON values, and arrays as `pack` returns them."""
-    games = content.games
-    starts = np.cumsum([0, *(len(game.boards) for game in games)])
-    listed = [
-        {
-            "number": game.number,
-            "start": int(start),
-            "moves": game.moves,
-            "score": game.score,
-            "tile": game.max_tile,
-            "over": game.is_over,
-        }
-        for game, start in zip(games, starts, strict=False)
-    ]
-    made = _made(content)
+    games, made = content.games, _made(content)
+    starts = np.cumsum([0, *(len(game.boards) for game in games)]).tolist()
     arrays = {
         "cells": gather(games, lambda game: game.boards).ravel(),
         "made": made,
         "spawn": gather(games, lambda game: np.concatenate([[-1], game.spawns])),  # before each position
         "reward": gather(games, lambda game: game.rewards).ravel(),
     }
-    views = {}
-    for name, view in (("own", content.own), ("judge", content.judge)):
-        if view is not None:
-            kept: dict[str, NDArray[Any]] = {"action": view.action, "value": view.value, "effort": view.effort}
-            packed = {key: pack(array.ravel()) for key, array in kept.items()}
-            views[name] = {"name": view.name, "unit": view.unit} | packed
+    views = {name: view for name, view in (("own", content.own), ("judge", content.judge)) if view is not None}
     return {
         "rows": content.rows,
         "columns": content.columns,
-        "games": listed,
+        "games": [_entry(game, start) for game, start in zip(games, starts, strict=False)],
         "first": content.first,
         "arrays": {name: pack(array) for name, array in arrays.items()},
-        "views": views,
+        "views": {name: _packed(view) for name, view in views.items()},
         "mistakes": _mistakes(content.judge or content.own, made),
-        "bins": [found._asdict() for found in content.bins],
-        "last": [found._asdict() for found in last_moves(content.all_games)],
+        "bins": [interval._asdict() for interval in content.bins],
+        "last": [board._asdict() for board in last_moves(content.all_games)],
     }
+
+
+def _entry(game: Game, start: int) -> dict[str, Any]:
+    """Return a game of the list; `start` is the index of its first position."""
+    return {
+        "number": game.number,
+        "start": start,
+        "moves": game.moves,
+        "score": game.score,
+        "tile": game.max_tile,
+        "over": game.is_over,
+    }
+
+
+def _packed(view: View) -> dict[str, Any]:
+    arrays: dict[str, NDArray[Any]] = {"action": view.action, "value": view.value, "effort": view.effort}
+    return {"name": view.name, "unit": view.unit} | {name: pack(array.ravel()) for name, array in arrays.items()}
 
 
 def pack(array: NDArray[Any]) -> dict[str, str]:
@@ -166,94 +143,84 @@ def _about_mistakes(content: Content) -> str:
     known = lost[np.isfinite(lost)]
     if not len(known):
         return f"{view.name} gives no values of these moves: give --judge, a solution or a player."
-    wrong = int((known > 0).sum())
     moves = sum(game.moves for game in content.games)
-    which = f"{len(known):,} of {moves:,} moves" if len(known) < moves else f"all {moves:,} moves"
-    a_game = f"{known.sum() / len(content.games):,.2f} a game, " if len(known) == moves else ""
-    counted = (
-        f"{wrong:,} lose points: {known.sum():,.1f} in all, {a_game}{known.mean():,.3f} a move, "
+    is_whole = len(known) == moves
+    which = f"all {moves:,} moves" if is_whole else f"{len(known):,} of {moves:,} moves"
+    a_game = f"{known.sum() / len(content.games):,.2f} a game, " if is_whole else ""
+    lossy = (
+        f"{int((known > 0).sum()):,} lose points: {known.sum():,.1f} in all, {a_game}{known.mean():,.3f} a move, "
         f"the worst {known.max():,.1f}."
     )
-    loss = (
-        "Loss is the judge's value of its best move minus its value of the move made, in points that it expects from "
-        "this position to the end of the game."
-    )
     if content.judge is None:
-        kept = "Most players make the move of the highest value, so their own games have few mistakes or none here:"
         return (
-            f"There is no judge: these are the player's own values. By {view.name}, {which} have values, "
-            f"and {counted} {kept} --judge gives another opinion."
+            f"There is no judge: these are the player's own values. By {view.name}, {which} have values, and {lossy} "
+            "Most players make the move of the highest value, so their own games have few mistakes or none here: "
+            "--judge gives another opinion."
         )
-    every = (
-        f", asked at moves 0, {content.judge_every}, {2 * content.judge_every}, ..." if content.judge_every > 1 else ""
+    every = f", asked at {_every(content.judge_every)}" if content.judge_every > 1 else ""
+    return (
+        f"Judged by {view.name}{every}. Of {which}, {lossy} Loss is the judge's value of its best move minus its "
+        "value of the move made, in points that it expects from this position to the end of the game."
     )
-    return f"Judged by {view.name}{every}. Of {which}, {counted} {loss}"
 
 
 def _subtitle(content: Content) -> str:
     shown, count = len(content.games), len(content.all_games)
     which = "" if shown == count else f", {shown:,} of them on this page"
-    return f"{content.origin}: {count:,} {'game' if count == 1 else 'games'} on {content.rows}x{content.columns}{which}"
+    return f"{content.origin}: {counted(count, 'game')} on {content.rows}x{content.columns}{which}"
 
 
-def _ends(content: Content) -> str:
-    """Return the statistics of all games: scores, largest tiles, the last moves."""
-    games = content.all_games
+def _about_ends(games: Sequence[Game]) -> str:
+    """Return the statistics of scores and moves, in words."""
     score, moves = (np.array([getattr(game, name) for game in games]) for name in ("score", "moves"))
     stopped = sum(not game.is_over for game in games)
-    said = [
-        f"Score: mean {score.mean():,.1f}, median {np.median(score):,.1f}, from {score.min():,} to {score.max():,}.",
-        f"Moves: mean {moves.mean():,.1f}, from {moves.min():,} to {moves.max():,}.",
-    ]
-    if stopped:
-        said.append(f"{stopped:,} of {len(games):,} games stop before they are over.")
-    rows = [
-        (
-            f"{tile.tile}",
-            f"{tile.games:,}",
-            f"{tile.games / len(games):.1%}",
-            f"{tile.score:,.0f}",
-            f"{tile.moves:,.0f}",
-        )
-        for tile in by_tile(games)
-    ]
-    return (
-        f'<p>{escape(" ".join(said))}</p>\n<div class="pair">\n'
-        + _table("tiles", ("largest tile", "games", "share", "mean score", "mean moves"), rows)
-        + '\n<figure><div id="last" class="chart"></div><figcaption>Empty cells over the last moves of the games that '
-        "are over: the mean, and the band from the first to the third quartile.</figcaption></figure>\n</div>"
+    text = (
+        f"Score: mean {score.mean():,.1f}, median {np.median(score):,.1f}, from {score.min():,} to {score.max():,}. "
+        f"Moves: mean {moves.mean():,.1f}, from {moves.min():,} to {moves.max():,}."
     )
+    return f"{text} {stopped:,} of {len(games):,} games stop before they are over." if stopped else text
+
+
+def _tiles(games: Sequence[Game]) -> str:
+    """Return the table of games by their largest tile."""
+    titles = ("largest tile", "games", "share", "mean score", "mean moves")
+    rows = []
+    for row in by_tile(games):
+        share, means = row.games / len(games), (row.score, row.moves)
+        rows.append((f"{row.tile}", f"{row.games:,}", f"{share:.1%}", *(f"{mean:,.0f}" for mean in means)))
+    return _table("tiles", titles, rows)
 
 
 def _calibration(content: Content) -> str:
     """Return the table of values against the rest of the score."""
     if content.own is None:
         return "<p>There is no player: --player PATH shows the values of one.</p>"
-    if not content.bins:
+    bins = content.bins
+    if not bins:
         return "<p>The player gives no values, or no game is over.</p>"
     which = _every(content.stride) if content.stride > 1 else "all moves"
-    count = sum(found.positions for found in content.bins)
-    predicted = sum(found.positions * found.predicted for found in content.bins) / count
-    actual = sum(found.positions * found.actual for found in content.bins) / count
-    said = (
+    count = sum(interval.positions for interval in bins)
+    predicted = sum(interval.positions * interval.predicted for interval in bins) / count
+    actual = sum(interval.positions * interval.actual for interval in bins) / count
+    text = (
         f"{count:,} positions: {which} of the games that are over. The mean value is {_points(predicted)}, the mean "
         f"rest of the score {_points(actual)}. Positions of one game share its end, so a row with few games is "
         "uncertain."
     )
+    titles = ("value", "positions", "games", "mean value", "mean rest", "difference")
     rows = [
         (
-            f"{_points(found.low)} to {_points(found.high)}",
-            f"{found.positions:,}",
-            f"{found.games:,}",
-            f"{_points(found.predicted)}",
-            f"{_points(found.actual)}",
-            _points(found.predicted - found.actual, "+"),
+            f"{_points(interval.low)} to {_points(interval.high)}",
+            f"{interval.positions:,}",
+            f"{interval.games:,}",
+            _points(interval.predicted),
+            _points(interval.actual),
+            _points(interval.predicted - interval.actual, "+"),
         )
-        for found in content.bins
+        for interval in bins
     ]
-    titles = ("value", "positions", "games", "mean value", "mean rest", "difference")
     return (
-        f'<p>{escape(said)}</p>\n<div class="pair">\n'
+        f'<p>{escape(text)}</p>\n<div class="pair">\n'
         + _table("bins", titles, rows)
         + '\n<figure><div id="calibration" class="chart"></div><figcaption>Mean value and mean rest of the score of '
         "each row. On the line both are equal; below it the value is too high.</figcaption></figure>\n</div>"

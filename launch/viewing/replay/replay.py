@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from launch.errors import UserError
 from launch.evaluation.boards.notation import parse_board
-from launch.evaluation.loading import BASELINES, UNTRAINED, LoadedPlayer, load_baseline, load_player
+from launch.evaluation.loading import BASELINES, UNTRAINED, LoadedPlayer, load_player
 from launch.evaluation.records.regret import load_solution
 from launch.evaluation.search_options import SearchOptions
-from launch.evaluation.searches import resolve
 from launch.evaluation.seeds import check_seed
-from launch.experiment.checkpoints import find_checkpoint, read_checkpoint
 from launch.experiment.experiment import MOST_GAMES
 from launch.files import write_text
+from launch.viewing.catalogue import Choice, choose
 from launch.viewing.replay.games import Game, choose_game, gather, play_games, read_games, shown_games
 from launch.viewing.replay.page import Content, render
 from launch.viewing.replay.summary import Bin, calibrate
@@ -51,11 +50,10 @@ class Request(NamedTuple):
 
 class _Source(NamedTuple):
     games: list[Game]
-    rows: int
-    columns: int
+    board: str
     player: LoadedPlayer | None
     origin: str  # where the games are from, in words
-    judge: Solution | None
+    judge: Solution | Choice | None
 
 
 def replay(request: Request) -> None:
@@ -74,15 +72,16 @@ def replay(request: Request) -> None:
         own, bins, stride = _ask_player(player, games, shown)
     source = source._replace(player=None)  # its memory is free before the judge is loaded
     player = None
+    rows, columns = parse_board(source.board)
     content = Content(
         origin=source.origin,
-        rows=source.rows,
-        columns=source.columns,
+        rows=rows,
+        columns=columns,
         all_games=games,
         games=shown,
         first=shown.index(games[first]),
         own=own,
-        judge=_ask_judge(request, source, shown),
+        judge=_ask_judge(request, source.judge, shown),
         judge_every=request.judge_every,
         bins=bins,
         stride=stride,
@@ -121,15 +120,14 @@ def _read(request: Request) -> _Source:
     if request.player is None and request.options.arguments():
         words = " ".join(request.options.arguments())
         raise UserError(f"{words} is the search of a player; add --player PATH, whose values are shown")
-    found = read_games(Path(request.path), request.board, request.games)
-    rows, columns = parse_board(found.board)
-    judge = _prepare_judge(request, rows, columns)
+    games, board, note = read_games(Path(request.path), request.board, request.games)
+    judge = _find_judge(request, board)
     player = None
     if request.player is not None:
-        player = load_player(request.player, request.options, found.board if request.player in UNTRAINED else None)
-        _check_same_board(request.player, (player.rows, player.columns), (rows, columns))
-    origin = Path(request.path).name + (f" ({found.note})" if found.note else "")
-    return _Source(found.games, rows, columns, player, origin, judge)
+        player = load_player(request.player, request.options, board if request.player in UNTRAINED else None)
+        _check_same_board(request.player, f"{player.rows}x{player.columns}", board)
+    origin = Path(request.path).name + (f" ({note})" if note else "")
+    return _Source(games, board, player, origin, judge)
 
 
 def _play(request: Request) -> _Source:
@@ -140,13 +138,14 @@ def _play(request: Request) -> _Source:
         raise UserError(f"there is no {request.path}; give a run, a checkpoint, or a file of game records")
     seed = request.seed or 0
     player = load_player(request.path, request.options, request.board)
-    judge = _prepare_judge(request, player.rows, player.columns)
+    board = f"{player.rows}x{player.columns}"
+    judge = _find_judge(request, board)
     count = GAMES if request.games is None else request.games
     if request.game.isdigit() and int(request.game) > count:
         raise UserError(f"--game is {request.game}, and {count} games are played; give more --games")
     with _numbers(player.name):
         games = play_games(player, count, seed)
-    return _Source(games, player.rows, player.columns, player, f"played by {player.name}, seed {seed}", judge)
+    return _Source(games, board, player, f"played by {player.name}, seed {seed}", judge)
 
 
 def _ask_player(player: LoadedPlayer, games: Sequence[Game], shown: Sequence[Game]) -> tuple[View, list[Bin], int]:
@@ -180,49 +179,45 @@ def _calibration(over: Sequence[Game], values: dict[Game, NDArray[np.float64]], 
     return calibrate(np.concatenate(predicted), np.concatenate(actual), np.concatenate(number))
 
 
-def _prepare_judge(request: Request, rows: int, columns: int) -> Solution | None:
-    """Check the judge before time is spent; return it if it is a solution."""
-    if request.judge is None:
+def _find_judge(request: Request, board: str) -> Solution | Choice | None:
+    """Check the judge before time is spent; return a solution, or a player that is loaded later."""
+    name, options = request.judge, request.judge_options
+    if name is None:
         return None
-    path, options = Path(request.judge), request.judge_options
-    if _is_file(request.judge):
+    if _is_file(name):
+        rows, columns = parse_board(board)
         if words := options.arguments():
-            raise UserError(f"{_for_judge(' '.join(words))}: {path} is a solution and does not search; leave it out")
+            raise UserError(f"{_for_judge(' '.join(words))}: {name} is a solution and does not search; leave it out")
         if rows * columns > MOST_CELLS:
-            mend = "give a player that searches: --judge PATH --judge-search expectimax"
-            raise UserError(f"--judge {path}: a board of {rows}x{columns} has no exact solution; {mend}")
-        return load_solution(path, rows, columns)
-    if request.judge in BASELINES:
-        raise UserError(f"--judge {path}: it gives no values; give heuristic, a run, a checkpoint or a solution")
-    if request.judge not in UNTRAINED and not path.exists():
-        raise UserError(f"--judge: there is no {path}; give a run, a checkpoint, a solution, or heuristic")
-    with _judge_options():
-        if request.judge in UNTRAINED:
-            load_baseline(request.judge, f"{rows}x{columns}", options)
-            return None
-        checkpoint = find_checkpoint(path)
-        experiment, _ = read_checkpoint(checkpoint)
-        resolve(experiment, options, checkpoint)
-        board = experiment.settings.rows, experiment.settings.columns
-    _check_same_board(f"--judge {path}", board, (rows, columns))
-    return None
+            hint = "give a player that searches: --judge PATH --judge-search expectimax"
+            raise UserError(f"--judge {name}: a board of {board} has no exact solution; {hint}")
+        return load_solution(Path(name), rows, columns)
+    if name in BASELINES:
+        raise UserError(f"--judge {name}: it gives no values; give heuristic, a run, a checkpoint or a solution")
+    if name not in UNTRAINED and not Path(name).exists():
+        raise UserError(f"--judge: there is no {name}; give a run, a checkpoint, a solution, or heuristic")
+    try:
+        choice = choose(name, board if name in UNTRAINED else None, options)
+    except UserError as error:
+        raise UserError(_for_judge(str(error))) from error
+    _check_same_board(f"--judge {name}", choice.board, board)
+    return choice
 
 
-def _ask_judge(request: Request, source: _Source, shown: Sequence[Game]) -> View | None:
+def _ask_judge(request: Request, judge: Solution | Choice | None, shown: Sequence[Game]) -> View | None:
     """Return the values of the judge on the page's games, at every `judge_every`-th move."""
-    if request.judge is None:
+    if judge is None:
         return None
-    is_asked = gather(shown, lambda game: np.arange(len(game.boards)) % request.judge_every == 0)
-    is_asked &= gather(shown, lambda game: np.arange(len(game.boards)) < game.moves)
-    places = np.flatnonzero(is_asked)
+    number = gather(shown, lambda game: np.arange(len(game.boards)))
+    moves = gather(shown, lambda game: np.full(len(game.boards), game.moves))
+    places = np.flatnonzero((number % request.judge_every == 0) & (number < moves))
     boards = gather(shown, lambda game: game.boards)[places].astype(np.uint8)
-    with _numbers(request.judge):
-        if source.judge is not None:
-            view = exact_view(source.judge, f"the exact solution {Path(request.judge).name}", boards)
+    with _numbers(str(request.judge)):
+        if isinstance(judge, Solution):
+            view = exact_view(judge, f"the exact solution {Path(str(request.judge)).name}", boards)
         else:
-            board = f"{source.rows}x{source.columns}" if request.judge in UNTRAINED else None
-            view = view_of(load_player(request.judge, request.judge_options, board), boards, "judged")
-    return spread(view, places, len(is_asked))
+            view = view_of(judge.load(), boards, "judged")
+    return spread(view, places, len(number))
 
 
 def _is_file(path: str) -> bool:
@@ -230,10 +225,9 @@ def _is_file(path: str) -> bool:
     return path not in UNTRAINED and Path(path).is_file()
 
 
-def _check_same_board(place: str, board: tuple[int, int], wanted: tuple[int, int]) -> None:
+def _check_same_board(place: str, board: str, wanted: str) -> None:
     if board != wanted:
-        (rows, columns), (wanted_rows, wanted_columns) = board, wanted
-        raise UserError(f"{place} plays {rows}x{columns}, but the games are of {wanted_rows}x{wanted_columns}")
+        raise UserError(f"{place} plays {board}, but the games are of {wanted}")
 
 
 @contextlib.contextmanager
@@ -245,14 +239,6 @@ def _numbers(name: str) -> Iterator[None]:
         raise UserError(f"{name}: {error}") from error
 
 
-@contextlib.contextmanager
-def _judge_options() -> Iterator[None]:
-    """Let messages about the search of the judge name its own options."""
-    try:
-        yield
-    except UserError as error:
-        raise UserError(_for_judge(str(error))) from error
-
-
 def _for_judge(text: str) -> str:
+    """Let a message about the search of the judge name its own options."""
     return re.sub("--(search|plies|simulations)", r"--judge-\1", text)

@@ -44,38 +44,35 @@ class LastMove(NamedTuple):
 
 def by_tile(games: Sequence[Game]) -> list[Tile]:
     """Return the games by their largest tile, the largest first."""
-    found = []
+    rows = []
     for tile in sorted({game.max_tile for game in games}, reverse=True):
         some = [game for game in games if game.max_tile == tile]
         score, moves = (float(np.mean([getattr(game, name) for game in some])) for name in ("score", "moves"))
-        found.append(Tile(tile, len(some), score, moves))
-    return found
+        rows.append(Tile(tile, len(some), score, moves))
+    return rows
 
 
 def last_moves(games: Sequence[Game]) -> list[LastMove]:
     """Return the empty cells before the end of the games that are over, from the last board backwards."""
     ends = [(game.boards[-1 - LAST_MOVES :] == 0).sum(axis=(1, 2))[::-1] for game in games if game.is_over]
-    found = []
+    rows = []
     for before in range(max(map(len, ends), default=0)):
         empty = [end[before] for end in ends if before < len(end)]
         low, high = np.quantile(empty, (0.25, 0.75)).tolist()
-        found.append(LastMove(before, len(empty), low, float(np.mean(empty)), high))
-    return found
+        rows.append(LastMove(before, len(empty), low, float(np.mean(empty)), high))
+    return rows
 
 
 def calibrate(
     predicted: NDArray[np.float64], actual: NDArray[np.integer], game: NDArray[np.integer], bins: int = BINS
 ) -> list[Bin]:
-    """Compare values with what the games then brought.
+    """Compare values of N moves that were made with what their games then brought, by intervals of equal width.
 
     Args:
-        predicted: [N] values of moves that were made, in points; NaN: unknown, left out.
+        predicted: [N] points; NaN: unknown, left out.
         actual: [N] points from the move to the end of its game, its own reward included.
         game: [N] number of its game.
-        bins: number of intervals of equal width.
-
-    Returns:
-        The intervals that have positions.
+        bins: number of intervals; those without positions are left out.
     """
     is_known = np.isfinite(predicted)
     predicted, actual, game = predicted[is_known], actual[is_known], game[is_known]
@@ -83,9 +80,9 @@ def calibrate(
         return []
     edges = np.linspace(predicted.min(), predicted.max(), bins + 1)
     place = np.clip(np.searchsorted(edges, predicted, side="right") - 1, 0, bins - 1)
-    found = []
+    intervals = []
     for i in np.unique(place).tolist():
         inside = place == i
         means = float(predicted[inside].mean()), float(actual[inside].mean())
-        found.append(Bin(float(edges[i]), float(edges[i + 1]), int(inside.sum()), len(set(game[inside])), *means))
-    return found
+        intervals.append(Bin(float(edges[i]), float(edges[i + 1]), int(inside.sum()), len(set(game[inside])), *means))
+    return intervals

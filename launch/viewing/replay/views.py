@@ -1,6 +1,6 @@
 """What the player and the judge say of the positions of a replay, in parts, with progress on the terminal.
 
-Shapes: `N` positions, `T` moves, `H, W` board.
+Shapes: `N` positions, `H, W` board; boards are uint8[N, H, W].
 """
 
 import time
@@ -33,18 +33,9 @@ class View(NamedTuple):
 
 
 def view_of(loaded: LoadedPlayer, boards: NDArray[np.uint8], what: str) -> View:
-    """Ask a player about positions, with the seed 0, as `muzero2048 moves` does.
+    """Ask a player about positions, with the seed 0, as `muzero2048 moves` does; ValueError if its values are NaN.
 
-    Args:
-        loaded: the player.
-        boards: uint8[N, H, W].
-        what: word of the progress line, such as "judged".
-
-    Returns:
-        What it says.
-
-    Raises:
-        ValueError: its values are NaN.
+    `what` is a word for the progress line, such as "judged".
     """
 
     def ask(part: NDArray[np.uint8]) -> Analysis:
@@ -57,19 +48,7 @@ def view_of(loaded: LoadedPlayer, boards: NDArray[np.uint8], what: str) -> View:
 
 
 def exact_view(solution: Solution, name: str, boards: NDArray[np.uint8]) -> View:
-    """Look up positions in the exact solution of a small board.
-
-    Args:
-        solution: the solution.
-        name: of the solution, as the page shows it.
-        boards: uint8[N, H, W].
-
-    Returns:
-        The exact values.
-
-    Raises:
-        ValueError: play cannot reach a position.
-    """
+    """Look up positions in an exact solution, which the page names so; ValueError if play cannot reach one."""
     words = np.array([encode(levels).lo for levels in boards], np.uint64)
     value = solution.move_values(words)
     action = np.where(np.isfinite(value).any(axis=1), value.argmax(axis=1), -1).astype(np.int8)
@@ -77,26 +56,20 @@ def exact_view(solution: Solution, name: str, boards: NDArray[np.uint8]) -> View
 
 
 def in_parts(ask: Callable[[NDArray[np.uint8]], Analysis], boards: NDArray[np.uint8], what: str) -> list[Analysis]:
-    """Ask about positions in parts: small ones at first, larger ones if they are quick.
+    """Ask about positions in parts, small ones at first, larger ones if they are quick; print progress.
 
-    Args:
-        ask: answers for some boards.
-        boards: uint8[N, H, W].
-        what: word of the progress line, which is printed every LINE_SECONDS.
-
-    Returns:
-        The answers in the order of the boards; one of no boards if there are none.
+    Returns the answers in the order of the boards; one of no boards if there are none.
     """
     printed = time.monotonic()
     began = printed  # of the second part: the first one compiles
-    found: list[Analysis] = []
+    parts: list[Analysis] = []
     done, size = 0, FIRST_PART
-    while not found or done < len(boards):
+    while not parts or done < len(boards):
         asked = time.monotonic()
-        found.append(ask(boards[done : done + size]))
+        parts.append(ask(boards[done : done + size]))
         now = time.monotonic()
         done = min(done + size, len(boards))
-        if len(found) == 1:
+        if len(parts) == 1:
             began = now
         elif now - printed > LINE_SECONDS:
             left = clock((now - began) / (done - FIRST_PART) * (len(boards) - done))
@@ -104,20 +77,11 @@ def in_parts(ask: Callable[[NDArray[np.uint8]], Analysis], boards: NDArray[np.ui
             printed = now
         if GROWTH * (now - asked) < PART_SECONDS:
             size *= GROWTH
-    return found
+    return parts
 
 
 def spread(view: View, places: NDArray[np.int64], count: int) -> View:
-    """Return a view of `count` positions of which only some were asked.
-
-    Args:
-        view: of the asked positions.
-        places: their indices.
-        count: number of all positions.
-
-    Returns:
-        The view, with action -1 and value NaN where it was not asked.
-    """
+    """Return the view of `places` as one of `count` positions, with action -1 and value NaN at the others."""
     action, value = np.full(count, -1, np.int8), np.full((count, 4), np.nan)
     effort = np.zeros((count, 4), np.int64)
     action[places], value[places], effort[places] = view.action, view.value, view.effort
@@ -125,14 +89,10 @@ def spread(view: View, places: NDArray[np.int64], count: int) -> View:
 
 
 def losses(value: NDArray[np.float64], made: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return what moves lose: max over a of V(a), minus V(made).
+    """Return what moves lose in points, [N]: max over a of V(a), minus V(made).
 
-    Args:
-        value: [N, 4] as `View.value`.
-        made: [N] the moves that were made; -1: none.
-
-    Returns:
-        [N] points, 0 or more; NaN where no move was made or its value is unknown.
+    `value` is that of a view; `made` [N] are the moves that were made, -1: none. The loss is NaN where no move was made
+    or its value is unknown.
     """
     known = np.where(np.isnan(value), -np.inf, value)
     of_made = np.where(made >= 0, value[np.arange(len(value)), made], np.nan)

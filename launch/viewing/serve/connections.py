@@ -32,8 +32,9 @@ class BoundedConnection(H11Protocol):
         super().connection_made(transport)
         self._wait_for_header()
         if len(self.connections) > _most_connections():
-            found = (one for one in self.connections if isinstance(one, BoundedConnection) and one.is_waiting)
-            min(found, key=lambda one: one._waits_since).transport.close()
+            bounded = (other for other in self.connections if isinstance(other, BoundedConnection))
+            waiting = (other for other in bounded if other.is_waiting)
+            min(waiting, key=lambda other: other._waits_since).transport.close()
 
     def data_received(self, data: bytes) -> None:
         """Read a part of a request; wait for the rest of its header, but not from each part anew."""
@@ -44,7 +45,7 @@ class BoundedConnection(H11Protocol):
             self._wait_for_header()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """End the deadline with the connection."""
         self._end_deadline()
         super().connection_lost(exc)
 

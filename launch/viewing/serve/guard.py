@@ -33,10 +33,6 @@ def check_source(headers: Mapping[str, str], host: str) -> None:
       name of this machine and the name that the user gave cannot be an attacker's.
     - Origin and Sec-Fetch-Site: browsers say with them which site sends the request.
 
-    Args:
-        headers: of the request.
-        host: of the command line.
-
     Raises:
         RefusedError: the request comes from elsewhere.
     """
@@ -80,15 +76,7 @@ class Fields:
     """The fields of a JSON object, each read once with its type and range."""
 
     def __init__(self, content_type: str, body: bytes) -> None:
-        """Read the body of a request.
-
-        Args:
-            content_type: its header; only application/json, which pages of other sites cannot send unasked.
-            body: its bytes.
-
-        Raises:
-            RefusedError: it is no JSON object.
-        """
+        """Read a JSON object that is declared as one, which other sites cannot send unasked; else RefusedError."""
         if content_type.partition(";")[0].strip().lower() != "application/json":
             raise RefusedError(415, "send a JSON object with Content-Type: application/json")
         try:
@@ -106,19 +94,19 @@ class Fields:
             raise RefusedError(400, f"{name} must be a text of at most {most} characters")
         return value
 
-    def number(self, name: str, least: int, most: int) -> int:
-        """Read a whole number from `least` to `most`."""
+    def optional_number(self, name: str, least: int, most: int) -> int | None:
+        """Read a whole number from `least` to `most`; None if the field is missing or null."""
         value = self._fields.pop(name, None)
-        if type(value) is not int or not least <= value <= most:
+        if value is not None and (type(value) is not int or not least <= value <= most):
             raise RefusedError(400, f"{name} must be a whole number from {least} to {most}")
         return value
 
-    def optional_number(self, name: str, least: int, most: int) -> int | None:
-        """Read a whole number; None if it is not there or null."""
-        if self._fields.get(name) is None:
-            self._fields.pop(name, None)
-            return None
-        return self.number(name, least, most)
+    def number(self, name: str, least: int, most: int) -> int:
+        """Read a whole number from `least` to `most`."""
+        value = self.optional_number(name, least, most)
+        if value is None:
+            raise RefusedError(400, f"{name} must be a whole number from {least} to {most}")
+        return value
 
     def finish(self) -> None:
         """Refuse fields that nobody read."""

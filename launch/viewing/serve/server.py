@@ -63,33 +63,27 @@ BODY_SECONDS = 5.0  # for the body of a request to arrive
 EVENTS = "text/event-stream"
 REPORT_SECONDS = 0.25  # between two reports of a search that lasts
 
-Handler = Callable[[Request, Fields], Awaitable[Response]]
+Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Site:
-    """The routes, with the players that they ask."""
+    """The routes, with the players that they ask; `host` is that of the command line."""
 
     def __init__(self, catalogue: Catalogue, host: str) -> None:
-        """Make the site.
-
-        Args:
-            catalogue: the players.
-            host: of the command line.
-        """
         self._catalogue, self._host, self._agents = catalogue, host, Agents()
         self._files = {path: (file.read_bytes(), kind) for path, (file, kind) in FILES.items()}
 
     def app(self) -> Starlette:
         """Return the application."""
-        posts: dict[str, Handler] = {
+        gets = dict.fromkeys(FILES, self._file) | {"/api/agents": self._list}
+        posts = {
             "/api/new": self._new,
             "/api/position": self._position,
             "/api/move": self._move,
             "/api/ask": self._ask,
         }
-        routes = [Route(path, self._get(self._file), methods=["GET"]) for path in FILES]
-        routes.append(Route("/api/agents", self._get(self._list), methods=["GET"]))
-        routes += [Route(path, self._post(handler), methods=["POST"]) for path, handler in posts.items()]
+        routes = [Route(path, self._guarded(handler), methods=["GET"]) for path, handler in gets.items()]
+        routes += [Route(path, self._guarded(_posted(handler)), methods=["POST"]) for path, handler in posts.items()]
         handlers = {HTTPException: _not_there, Exception: _failed}
         app = Starlette(routes=routes, exception_handlers=handlers, lifespan=self._lifespan)  # type: ignore[arg-type]
         app.router.redirect_slashes = False  # it would answer with an address of the request's Host
@@ -102,38 +96,25 @@ class Site:
         finally:
             self._agents.end()
 
-    def _get(self, handler: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-        async def checked(request: Request) -> Response:
-            return await self._guarded(request, lambda: handler(request))
+    def _guarded(self, handler: Handler) -> Handler:
+        """Return a handler that turns what can be wrong with a request into a refusal."""
 
-        return checked
+        async def guarded(request: Request) -> Response:
+            try:
+                check_source(request.headers, self._host)
+                response = await handler(request)
+            except RefusedError as error:
+                return _refusal(error.status, str(error))
+            except UserError as error:
+                return _refusal(422, str(error))
+            except TimeoutError:
+                return _refusal(408, f"the request did not arrive within {BODY_SECONDS:g} seconds")
+            except ClientDisconnect:
+                return _refusal(400, "the request ended early")
+            response.headers.update(HEADERS)
+            return response
 
-    def _post(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-        async def checked(request: Request) -> Response:
-            async def handle() -> Response:
-                async with asyncio.timeout(BODY_SECONDS):
-                    body = await _read_body(request)
-                return await handler(request, Fields(request.headers.get("content-type", ""), body))
-
-            return await self._guarded(request, handle)
-
-        return checked
-
-    async def _guarded(self, request: Request, handle: Callable[[], Awaitable[Response]]) -> Response:
-        """Handle a request; turn what can be wrong with it into a refusal."""
-        try:
-            check_source(request.headers, self._host)
-            response = await handle()
-        except RefusedError as error:
-            return _refusal(error.status, str(error))
-        except UserError as error:
-            return _refusal(422, str(error))
-        except TimeoutError:
-            return _refusal(408, f"the request did not arrive within {BODY_SECONDS:g} seconds")
-        except ClientDisconnect:
-            return _refusal(400, "the request ended early")
-        response.headers.update(HEADERS)
-        return response
+        return guarded
 
     async def _file(self, request: Request) -> Response:
         content, kind = self._files[request.url.path]
@@ -142,13 +123,13 @@ class Site:
     async def _list(self, request: Request) -> Response:
         return JSONResponse(await asyncio.to_thread(self._catalogue.listing))
 
-    async def _new(self, request: Request, fields: Fields) -> Response:
+    async def _new(self, fields: Fields) -> Response:
         rows, columns = parse_board(fields.text("board", MOST_WORD))
         seed = _seed(fields)
         fields.finish()
         return JSONResponse(game.describe(game.open_game(rows, columns, seed)))
 
-    async def _position(self, request: Request, fields: Fields) -> Response:
+    async def _position(self, fields: Fields) -> Response:
         position = _position(fields)
         fields.finish()
         try:
@@ -156,7 +137,7 @@ class Site:
         except UserError as error:
             return JSONResponse({"error": str(error)})
 
-    async def _move(self, request: Request, fields: Fields) -> Response:
+    async def _move(self, fields: Fields) -> Response:
         position, action = _position(fields), fields.text("action", MOST_WORD)
         seed, moves = _seed(fields), _moves(fields)
         fields.finish()
@@ -164,7 +145,7 @@ class Site:
             raise RefusedError(400, f"action must be one of {', '.join(NAMES)}")
         return JSONResponse(game.make_move(parse_position(*position), action, seed, moves).to_json())
 
-    async def _ask(self, request: Request, fields: Fields) -> Response:
+    async def _ask(self, fields: Fields) -> Response:
         text, rows, columns = _position(fields)
         name = fields.text("agent", MOST_WORD)
         options = SearchOptions(
@@ -191,6 +172,17 @@ class Site:
         if task.done() and isinstance(error := task.exception(), BusyError):
             raise RefusedError(429, str(error))
         return StreamingResponse(_events(task, ticket), media_type=EVENTS)
+
+
+def _posted(handler: Callable[[Fields], Awaitable[Response]]) -> Handler:
+    """Return a handler that reads the body of a request for one that takes its fields."""
+
+    async def read(request: Request) -> Response:
+        async with asyncio.timeout(BODY_SECONDS):
+            body = await _read_body(request)
+        return await handler(Fields(request.headers.get("content-type", ""), body))
+
+    return read
 
 
 async def _events(task: "asyncio.Task[dict[str, Any]]", ticket: Ticket) -> AsyncIterator[str]:
@@ -263,19 +255,13 @@ def listen(host: str, port: int) -> socket.socket:
         raise UserError(f"cannot listen on {host}, port {port}: {reason}; give another --port") from error
 
 
-def serve(words: Sequence[str], runs_folder: Path, host: str, port: int) -> None:
-    """Serve the page until Ctrl-C.
-
-    Args:
-        words: runs, groups or checkpoints; none: all runs in `runs_folder`.
-        runs_folder: is searched for names and groups.
-        host: name or address of this machine to listen on.
-        port: 0: any free one.
+def serve(names: Sequence[str], runs_folder: Path, host: str, port: int) -> None:
+    """Serve the page until Ctrl-C; `names` are those of the catalogue, the port 0 is any free one.
 
     Raises:
-        UserError: a word names no run with a checkpoint, or the address cannot be used.
+        UserError: a name is of no run with a checkpoint, or the address cannot be used.
     """
-    site = Site(Catalogue(words, runs_folder), host)
+    site = Site(Catalogue(names, runs_folder), host)
     listening = listen(host, port)
     if not is_loopback(host):
         warn(f"everyone who reaches {host} can use this page and the players; there is no password")

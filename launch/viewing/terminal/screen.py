@@ -22,8 +22,9 @@ from textual.worker import Worker
 from launch.errors import UserError
 from launch.viewing.agent_process import SEEDS
 from launch.viewing.agents import Agent, Ticket
-from launch.viewing.terminal.played_game import PlayedGame
-from launch.viewing.terminal.text import ACCENT, CELLS, SOFT, advice_text, board_size, board_text, moves_text
+from launch.viewing.game import InteractiveGame
+from launch.viewing.terminal.text import ACCENT, CELLS, SOFT, advice_text, board_size, board_text
+from launch.words import counted
 
 SPEEDS = (0.5, 1, 2, 5, 10, 30, 60, math.inf)  # moves a second
 SPEED = 3  # place in SPEEDS of the first speed
@@ -71,13 +72,8 @@ class Terminal(App[None]):
         Binding("q,Q,ctrl+c", "quit", priority=True),
     ]
 
-    def __init__(self, game: PlayedGame, agent: Agent | None) -> None:
-        """Make the screen.
-
-        Args:
-            game: is played.
-            agent: gives advice and plays; None: the game alone.
-        """
+    def __init__(self, game: InteractiveGame, agent: Agent | None) -> None:
+        """Make the screen of a game; without an agent, nobody gives advice or plays."""
         super().__init__()
         self.game, self.agent = game, agent
         self.known: dict[Place, dict[str, Any]] = {}  # what the player says of boards: steps of `answer`
@@ -145,7 +141,7 @@ class Terminal(App[None]):
         self._pause()
         self._give_up()
         self.known.clear()
-        self.game = PlayedGame(self.game.rows, self.game.columns, (self.game.seed + 1) % SEEDS)
+        self.game = InteractiveGame(self.game.rows, self.game.columns, (self.game.seed + 1) % SEEDS)
         self._say("")
         self._show()
         self._ask_advice()
@@ -194,9 +190,8 @@ class Terminal(App[None]):
         reward = self.game.move(name)
         self._say(f"{name}, plus {reward:,}")
         if self.game.is_over:
-            state = self.game.state
-            found = f"score {state.score:,} in {moves_text(state.moves)}"
-            self._say(f"the game is over: {found}; u takes back, r opens a new game")
+            score, moves = self.game.state.score, counted(self.game.state.moves, "move")
+            self._say(f"the game is over: score {score:,} in {moves}; u takes back, r opens a new game")
 
     async def _step(self) -> None:
         if not self.game.is_over and await self._know(0):
@@ -214,9 +209,9 @@ class Terminal(App[None]):
             if not math.isfinite(speed):
                 last = time.monotonic() - 1
             due = min(MOST_STEPS_A_FRAME, math.floor(min((time.monotonic() - last) * speed, MOST_STEPS_A_FRAME)))
-            for made in range(due):
+            for moves in range(due):
                 if self.game.is_over or self.place not in self.known:
-                    due = made
+                    due = moves
                     break
                 self._make(self.known[self.place]["advice"]["action"])
             last = max(last + due / speed, time.monotonic() - 1 / speed)
@@ -238,13 +233,9 @@ class Terminal(App[None]):
             self.run_worker(self._know(0))
 
     async def _know(self, count: int) -> bool:
-        """Ask about the board that is shown if nothing is known of it, and wait.
+        """Ask about the board that is shown if nothing is known of it, with `count` moves ahead, and wait.
 
-        Args:
-            count: moves that are asked for ahead.
-
-        Returns:
-            Whether the player said something of the board.
+        Returns whether the player said something of the board.
         """
         if self.place not in self.known:
             if self._request is None:
@@ -290,19 +281,19 @@ class Terminal(App[None]):
     def _say(self, text: str, is_bad: bool = False) -> None:
         self._said, self._is_bad = text, is_bad
 
-    def _show(self, size: Size | None = None) -> None:
-        """Draw everything; `size` of the terminal after a change, which `self.size` does not have yet."""
+    def _show(self, screen: Size | None = None) -> None:
+        """Draw everything; `screen` is the terminal after a change of its size, which `self.size` does not have yet."""
         if not self.is_running or not self.query("#keys"):
             return
         game, state = self.game, self.game.state
         name = f" · {self._agent_name}" if self._agent_name else ""
         title = f" · {game.rows}x{game.columns} · seed {game.seed}{name}"
         self._draw("title", Text.assemble(("muzero2048", "bold"), (title, SOFT)))
-        width, height = size or self.size
+        width, height = screen or self.size
         width, height = width - 2, height - OTHER_LINES
         is_shown = self.agent is not None and self.is_advising
         sizes = [(cell, *board_size(game.rows, game.columns, cell)) for cell in CELLS]
-        fitting = [one for one in sizes if one[1] + 2 + ADVICE_WIDTH * is_shown <= width and one[2] <= height]
+        fitting = [size for size in sizes if size[1] + 2 + ADVICE_WIDTH * is_shown <= width and size[2] <= height]
         cell, taken, _ = fitting[0] if fitting else sizes[-1]
         is_narrow = taken + 2 + ADVICE_WIDTH > width
         self.query_one("#field").set_class(is_narrow, "narrow")

@@ -24,30 +24,12 @@ MARK = "  ◄"  # of the move that the player makes
 
 
 def board_size(rows: int, columns: int, cell: tuple[int, int]) -> tuple[int, int]:
-    """Return columns and lines of the terminal that a board takes.
-
-    Args:
-        rows: H of the board.
-        columns: W of the board.
-        cell: of `CELLS`.
-
-    Returns:
-        Width and height.
-    """
+    """Return columns and lines of the terminal that a board takes with a cell of `CELLS`."""
     return columns * (cell[0] + 1) + 1, rows * (cell[1] + 1) + 1
 
 
 def board_text(levels: Levels, spawn: Spawn | None, cell: tuple[int, int]) -> Text:
-    """Draw a board.
-
-    Args:
-        levels: int[H, W].
-        spawn: the tile that appeared last: its number is underlined.
-        cell: of `CELLS`.
-
-    Returns:
-        Lines of the size `board_size`.
-    """
+    """Draw a board in lines of the size `board_size`; the number of the last spawn is underlined."""
     width, height = cell
     columns = levels.shape[1]
     text = Text(no_wrap=True)
@@ -86,16 +68,10 @@ def _cell(text: Text, level: int, width: int, is_new: bool) -> None:
 
 
 def advice_text(advice: dict[str, Any], milliseconds: float, width: int, is_made: bool) -> Text:
-    """Draw what a player says of a board: reward, value and effort of each move, as numbers and bars.
+    """Draw what a player says of a board (`Advice.to_json`), in `width` columns of the terminal.
 
-    Args:
-        advice: `Advice.to_json`.
-        milliseconds: of the search.
-        width: in columns of the terminal.
-        is_made: the move was made: the board after it is shown.
-
-    Returns:
-        A heading, two lines for each move, and what the player plays and expects.
+    There are a heading, two lines for each move with reward, value and effort as numbers and bars, and what the player
+    plays and expects. If the move `is_made`, the board after it is shown.
     """
     moves = advice["moves"]
     unit = "visits" if any("visits" in move for move in moves.values()) else "ply"
@@ -132,26 +108,20 @@ def advice_text(advice: dict[str, Any], milliseconds: float, width: int, is_made
 def _notes(advice: dict[str, Any], milliseconds: float, unit: str, efforts: Sequence[int], is_made: bool) -> list[str]:
     if advice["action"] is None:
         return ["no move is legal: the game is over"]
-    said = [f"{'played' if is_made else 'plays'} {advice['action']}"]
+    notes = [f"{'played' if is_made else 'plays'} {advice['action']}"]
     if unit == "visits":
-        said.append(f"{sum(efforts):,} visits")
+        notes.append(f"{sum(efforts):,} visits")
     elif max(efforts):
-        said.append(f"depth {max(efforts)} ply")
-    said.append(f"{milliseconds:,.1f} ms" if milliseconds < 1000 else f"{milliseconds / 1000:,.1f} s")
+        notes.append(f"depth {max(efforts)} ply")
+    notes.append(f"{milliseconds:,.1f} ms" if milliseconds < 1000 else f"{milliseconds / 1000:,.1f} s")
     line = [f"expects {', '.join(advice['line'])}"] if "line" in advice else []
-    return [" · ".join(said), *line]
+    return [" · ".join(notes), *line]
 
 
 def scale_of(values: Sequence[float]) -> tuple[float, float]:
-    """Return where bars of values begin and end.
+    """Return the values of an empty and of a full bar.
 
-    They begin at 0 if the bars then differ enough to be seen, else a little below the lowest value.
-
-    Args:
-        values: of the moves, at least one.
-
-    Returns:
-        The value of an empty bar and of a full bar.
+    Bars begin at 0 if they then differ enough to be seen, else a little below the lowest value.
     """
     low, high = min(values), max(values)
     if 0 <= low < 0.7 * high:
@@ -170,8 +140,3 @@ def number(value: float) -> str:
     decimals = 2 if abs(value) < 100 else 1 if abs(value) < 1000 else 0
     text = f"{value:z,.{decimals}f}"  # z: no -0
     return text.rstrip("0").rstrip(".") if decimals else text
-
-
-def moves_text(count: int) -> str:
-    """Return a number of moves in words."""
-    return f"{count:,} move{'' if count == 1 else 's'}"

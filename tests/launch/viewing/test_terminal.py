@@ -27,9 +27,9 @@ from launch.evaluation.search_options import SearchOptions
 from launch.viewing import agent_process
 from launch.viewing.agent_process import answer, run_agent
 from launch.viewing.agents import Agent, Ticket
-from launch.viewing.catalogue import Choice
-from launch.viewing.terminal.play import choose, summary
-from launch.viewing.terminal.played_game import PlayedGame
+from launch.viewing.catalogue import Choice, choose
+from launch.viewing.game import InteractiveGame
+from launch.viewing.terminal.play import summary
 from launch.viewing.terminal.screen import Terminal
 from launch.viewing.terminal.text import CELLS, advice_text, bar, board_size, board_text, number, scale_of
 
@@ -58,7 +58,7 @@ class Here(Agent):
 
 def drive(
     drive_it: Callable[[Pilot[None], Terminal], Coroutine[Any, Any, None]],
-    game: PlayedGame,
+    game: InteractiveGame,
     agent: Any = None,
     size: tuple[int, int] = (80, 24),
 ) -> None:
@@ -116,7 +116,7 @@ def test_twenty_moves_by_keys_and_back():
         await pilot.press("r")
         assert app.game.seed == (seed + 1) % 2**32
 
-    drive(keys, PlayedGame(rows, columns, seed))
+    drive(keys, InteractiveGame(rows, columns, seed))
 
 
 def test_a_move_that_is_not_legal_changes_nothing():
@@ -126,9 +126,9 @@ def test_a_move_that_is_not_legal_changes_nothing():
         assert app.game.state.moves == 0
         assert shown(app, "state") == f"{name} is not legal"
 
-    game = PlayedGame(2, 2, 0)
+    game = InteractiveGame(2, 2, 0)
     while len(game.legal) == 4:
-        game = PlayedGame(2, 2, game.seed + 1)
+        game = InteractiveGame(2, 2, game.seed + 1)
     drive(keys, game)
 
 
@@ -139,7 +139,7 @@ def test_without_a_player_there_is_no_advice():
         assert (shown(app, "advice"), shown(app, "numbers")) == ("", "score 0   moves 0")
         assert "play" not in shown(app, "keys")
 
-    drive(keys, PlayedGame(4, 4, 1))
+    drive(keys, InteractiveGame(4, 4, 1))
 
 
 def test_the_advice_is_that_of_moves(capsys: pytest.CaptureFixture[str]):
@@ -153,7 +153,7 @@ def test_the_advice_is_that_of_moves(capsys: pytest.CaptureFixture[str]):
         await pilot.press("v")
         assert shown(app, "advice") == ""
 
-    drive(keys, PlayedGame(2, 3, 5), lambda: Here(load_player("heuristic", SearchOptions(plies=2), "2x3")))
+    drive(keys, InteractiveGame(2, 3, 5), lambda: Here(load_player("heuristic", SearchOptions(plies=2), "2x3")))
     for position, advice, text in seen:
         words = ["--board", "2x3", "--plies", "2", "--position", position]
         assert main(["moves", "heuristic", *words, "--json"]) == 0
@@ -172,7 +172,7 @@ def test_the_advice_is_that_of_moves(capsys: pytest.CaptureFixture[str]):
 
 def test_steps_and_play_make_the_moves_of_the_player_until_the_game_is_over():
     async def keys(pilot: Pilot[None], app: Terminal) -> None:
-        expected = PlayedGame(2, 2, 3)
+        expected = InteractiveGame(2, 2, 3)
         for moves in range(3):
             await until(pilot, lambda: app.place in app.known)
             expected.move(app.known[app.place]["advice"]["action"])
@@ -192,7 +192,7 @@ def test_steps_and_play_make_the_moves_of_the_player_until_the_game_is_over():
             ", the game is over\nthe same spawns again: muzero2048 play greedy --board 2x2 --seed 3"
         )
 
-    drive(keys, PlayedGame(2, 2, 3), Here)
+    drive(keys, InteractiveGame(2, 2, 3), Here)
 
 
 def test_advice_is_about_the_board_that_is_shown():
@@ -216,7 +216,7 @@ def test_advice_is_about_the_board_that_is_shown():
         await check(asked)
         await check("u")
 
-    drive(keys, PlayedGame(4, 4, 3), lambda: Here(load_player("greedy", SearchOptions())))
+    drive(keys, InteractiveGame(4, 4, 3), lambda: Here(load_player("greedy", SearchOptions())))
 
 
 def test_a_slow_search_stops_neither_the_screen_nor_moves_nor_the_end():
@@ -245,7 +245,7 @@ def test_a_slow_search_stops_neither_the_screen_nor_moves_nor_the_end():
         return agent
 
     began = time.monotonic()
-    drive(keys, PlayedGame(4, 4, 3), slow)
+    drive(keys, InteractiveGame(4, 4, 3), slow)
     assert time.monotonic() - began < 60
 
 
@@ -270,7 +270,7 @@ def test_loading_goes_on_after_a_move_and_its_answer_is_dropped():
         agent.gate.clear()
         return agent
 
-    drive(keys, PlayedGame(2, 2, 3), loading)
+    drive(keys, InteractiveGame(2, 2, 3), loading)
 
 
 def test_what_is_wrong_with_a_player_is_said():
@@ -285,7 +285,7 @@ def test_what_is_wrong_with_a_player_is_said():
         await pilot.press(app.game.legal[0])
         assert app.game.state.moves == 1
 
-    drive(keys, PlayedGame(4, 4, 3), Broken)
+    drive(keys, InteractiveGame(4, 4, 3), Broken)
 
 
 @pytest.mark.parametrize("cell", CELLS)
@@ -309,7 +309,7 @@ def test_the_board_and_the_advice_fit_an_ordinary_terminal():
         assert app.query_one("#board").region.height == 17
         assert app.query_one("#state").region.bottom <= app.query_one("#keys").region.y
 
-    drive(keys, PlayedGame(4, 4, 3), lambda: Here(load_player("greedy", SearchOptions())))
+    drive(keys, InteractiveGame(4, 4, 3), lambda: Here(load_player("greedy", SearchOptions())))
 
 
 def test_the_layout_is_that_of_the_new_size():
@@ -325,7 +325,7 @@ def test_the_layout_is_that_of_the_new_size():
             assert (is_beside, board.width) == (width >= 80, 49 if height == 40 else 33), (width, height)
             assert max(board.right, advice.right) <= width
 
-    drive(keys, PlayedGame(4, 4, 3), lambda: Here(load_player("greedy", SearchOptions())))
+    drive(keys, InteractiveGame(4, 4, 3), lambda: Here(load_player("greedy", SearchOptions())))
 
 
 def test_in_a_narrow_terminal_each_line_of_the_advice_is_one_line():
@@ -338,7 +338,7 @@ def test_in_a_narrow_terminal_each_line_of_the_advice_is_one_line():
         assert max(map(len, lines[:9])) == 48
         assert app.query_one("#advice").region.height == len(lines)
 
-    drive(keys, PlayedGame(4, 4, 3), lambda: Here(load_player("greedy", SearchOptions())), size=(50, 24))
+    drive(keys, InteractiveGame(4, 4, 3), lambda: Here(load_player("greedy", SearchOptions())), size=(50, 24))
 
 
 def test_numbers_tell_values_apart_and_have_no_sign_of_zero():
@@ -347,7 +347,7 @@ def test_numbers_tell_values_apart_and_have_no_sign_of_zero():
 
 
 def test_one_move_is_no_moves():
-    game = PlayedGame(2, 2, 3)
+    game = InteractiveGame(2, 2, 3)
     game.move(game.legal[0])
     assert ", 1 move, " in summary(game, None, "2x2")
 
