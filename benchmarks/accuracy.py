@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from launch.bench.rows import Row, show
+from launch.bench.rows import BenchRow, show
 from launch.cli import exit_code_of
 from launch.commands.parser import Parser, add_json
 from muzero2048.game.env import NUM_ACTIONS, Board, Game2048
@@ -61,7 +61,7 @@ class Roots(NamedTuple):
 ROOTS = (Roots(2, 2, least_sum=44), Roots(2, 3, least_sum=180))  # the sums reach 60 and 252
 
 
-class Tables(NamedTuple):
+class LeafValues(NamedTuple):
     """Leaf values by the number of the board."""
 
     states: Array  # float32[L^cells]
@@ -81,7 +81,7 @@ class Exact(NamedTuple):
 class TableEvaluator:
     """Leaf values from tables, and a uniform policy."""
 
-    def __init__(self, game: Game2048, tables: Tables):
+    def __init__(self, game: Game2048, tables: LeafValues):
         self._game, self._tables = game, tables
 
     def states(self, board: Board, legal: Array) -> tuple[Array, Array]:
@@ -115,7 +115,7 @@ def bench(
     roots: tuple[Roots, ...] = ROOTS,
     simulations: tuple[int, ...] = (16, 64, 256, 1024, 4096),
     chance_rules: tuple[Any, ...] = CHANCE_RULES,
-) -> list[Row]:
+) -> list[BenchRow]:
     """Measure the root mean square error of every combination, with a Gumbel root and PUCT at inner nodes.
 
     There is a row for each board, leaf values, chance rule and read-out or back-up, and number of simulations.
@@ -129,12 +129,12 @@ def bench(
                 config = SearchConfig(simulations=n, chance=chance)
                 for (leaves, name), error in errors(exact, board, config).items():
                     setting = f"{at.rows}x{at.columns}, {leaves} leaves, {chance}, {name}, N = {n}"
-                    rows.append(Row(setting, error, "points", {}))
+                    rows.append(BenchRow(setting, error, "points"))
         for backup in BACKUPS:
             for n in simulations:
                 for leaves, error in mcts_errors(exact, board, n, backup).items():
                     setting = f"{at.rows}x{at.columns}, {leaves} leaves, mcts, {backup}, N = {n}"
-                    rows.append(Row(setting, error, "points", {}))
+                    rows.append(BenchRow(setting, error, "points"))
     return rows
 
 
@@ -205,7 +205,7 @@ def _cells(game: Game2048, numbers: np.ndarray) -> np.ndarray:
 def errors(exact: Exact, board: Board, config: SearchConfig) -> dict[tuple[str, str], float]:
     """Return the root mean square error in points by (leaf values, read-out); `config.read_out` does not matter."""
     truth = exact_q(exact, board)
-    known = Tables(*(jnp.asarray(x, jnp.float32) for x in (exact.states, exact.afterstates)))
+    known = LeafValues(*(jnp.asarray(x, jnp.float32) for x in (exact.states, exact.afterstates)))
     by_leaves = {}
     for leaves, tables in (("zero", jax.tree.map(jnp.zeros_like, known)), ("exact", known)):
         plans = _search(exact.game, board, tables, config)
@@ -244,7 +244,7 @@ def _move_values(solution: Solution, cells: np.ndarray) -> np.ndarray:
 
 
 @functools.partial(jax.jit, static_argnums=(0, 3))
-def _search(game: Game2048, board: Board, tables: Tables, config: SearchConfig) -> dict[str, Plan]:
+def _search(game: Game2048, board: Board, tables: LeafValues, config: SearchConfig) -> dict[str, Plan]:
     """Grow one tree and read it out in every way."""
     dynamics = SimulatorDynamics(game, TableEvaluator(game, tables))
     seeds = jnp.arange(len(board[0]), dtype=jnp.uint32)

@@ -18,7 +18,7 @@ from jax.experimental import topologies
 
 from benchmarks.hlo import count_launches
 from launch.bench.learner import experiments, trace
-from launch.bench.rows import Row, show
+from launch.bench.rows import BenchRow, show
 from launch.cli import exit_code_of
 from launch.commands.parser import Parser, add_json, config_and_overrides
 from launch.errors import UserError
@@ -68,7 +68,7 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_intermixed_args(argv)
 
 
-def bench(file: Path | None, overrides: Sequence[str], count: int) -> list[Row]:
+def bench(file: Path | None, overrides: Sequence[str], count: int) -> list[BenchRow]:
     """Compile the programs of one config, or of the four configs of `experiments`, for a number of GPUs.
 
     Raises:
@@ -96,7 +96,7 @@ def absent_devices(count: int) -> Devices:
     return tuple(topology.devices)
 
 
-def program_rows(name: str, config: MuZeroConfig, devices: Devices) -> list[Row]:
+def program_rows(name: str, config: MuZeroConfig, devices: Devices) -> list[BenchRow]:
     """Compile the programs `play` and `learn` of a config.
 
     The rows have the cost on each device of a move of all games and of an update, and memory and compile time.
@@ -112,13 +112,13 @@ def program_rows(name: str, config: MuZeroConfig, devices: Devices) -> list[Row]
         seconds, memory = time.perf_counter() - began, program.memory_analysis()
         launches, label = count_launches(program.as_text()), f"{name}, {size}: {kind}"
         rows += [
-            Row(f"{label}, {what}", launches.kernels / steps, "launches", {}),
-            Row(f"{label}, {what}", launches.waits / steps, "waits of the host, at least", {}),
-            Row(f"{label}, {what}", launches.bytes / steps / 1e9, "GB read and written, at most", {}),
-            Row(f"{label}, {what}", launches.sent / steps / 1e6, "MB sent to the other devices", {}),
-            Row(f"{label}, temporary memory", memory.temp_size_in_bytes / 1e6, "MB", {}),
-            Row(f"{label}, state", memory.argument_size_in_bytes / 1e6, "MB", {}),
-            Row(f"{label}, compiling", seconds, "s", {}),
+            BenchRow(f"{label}, {what}", launches.kernels / steps, "launches"),
+            BenchRow(f"{label}, {what}", launches.waits / steps, "waits of the host, at least"),
+            BenchRow(f"{label}, {what}", launches.bytes / steps / 1e9, "GB read and written, at most"),
+            BenchRow(f"{label}, {what}", launches.sent / steps / 1e6, "MB sent to the other devices"),
+            BenchRow(f"{label}, temporary memory", memory.temp_size_in_bytes / 1e6, "MB"),
+            BenchRow(f"{label}, state", memory.argument_size_in_bytes / 1e6, "MB"),
+            BenchRow(f"{label}, compiling", seconds, "s"),
         ]
     return rows
 

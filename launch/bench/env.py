@@ -1,11 +1,16 @@
 """Steps per second of the environment, compared with pgx and jumanji."""
 
+import functools
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from launch.bench.rows import Row, best_seconds
+import jax
+import jax.numpy as jnp
+
+from launch.bench.rows import BenchRow, best_seconds
 from launch.errors import UserError
+from muzero2048.game.env import STEP_DRAWS, Board, Game2048
 
 MEASURED_SECONDS = 0.4  # target length of a repeat
 
@@ -18,7 +23,7 @@ class Environment(NamedTuple):
     steps_a_call: int = 1  # moves of each environment in one call of `step`
 
 
-def bench(batches: tuple[int, ...] = (64, 1024, 16384)) -> list[Row]:
+def bench(batches: tuple[int, ...] = (64, 1024, 16384)) -> list[BenchRow]:
     """Measure steps per second of the JAX environment, pgx and jumanji.
 
     Raises:
@@ -34,7 +39,7 @@ def bench(batches: tuple[int, ...] = (64, 1024, 16384)) -> list[Row]:
         seconds = best_seconds({name: rollout.run for name, rollout in rollouts.items()})
         speed = {name: batch * rollouts[name].steps / seconds[name] for name in rollouts}
         ours = speed.pop("muzero2048")
-        rows.append(Row(f"env, batch {batch}", ours, "steps/s", {peer: ours / s for peer, s in speed.items()}))
+        rows.append(BenchRow(f"env, batch {batch}", ours, "steps/s", {peer: ours / s for peer, s in speed.items()}))
     return rows
 
 
@@ -46,10 +51,6 @@ class Rollout(NamedTuple):
 
 
 def _make_rollout(environment: Environment, batch: int) -> Rollout:
-    import functools
-
-    import jax
-
     @functools.partial(jax.jit, static_argnums=2)
     def rollout(key: Any, state: Any, steps: int) -> Any:
         def body(carry: tuple[Any, Any], key: Any) -> tuple[tuple[Any, Any], None]:
@@ -58,7 +59,7 @@ def _make_rollout(environment: Environment, batch: int) -> Rollout:
             return (state, total + rewards), None
 
         keys = jax.random.split(key, steps // environment.steps_a_call)
-        (_, total), _ = jax.lax.scan(body, (state, jax.numpy.zeros((batch,))), keys)
+        (_, total), _ = jax.lax.scan(body, (state, jnp.zeros((batch,))), keys)
         return total
 
     state = environment.init(jax.random.key(0), batch)
@@ -77,11 +78,6 @@ def _make_rollout(environment: Environment, batch: int) -> Rollout:
 
 
 def _ours() -> Environment:
-    import jax
-    import jax.numpy as jnp
-
-    from muzero2048.game.env import STEP_DRAWS, Board, Game2048
-
     game = Game2048()
     draws = 1 + STEP_DRAWS
 
@@ -99,7 +95,6 @@ def _ours() -> Environment:
 
 
 def _pgx() -> Environment:
-    import jax
     import pgx
     from pgx.experimental import auto_reset
 
@@ -120,7 +115,6 @@ def _pgx() -> Environment:
 
 
 def _jumanji() -> Environment:
-    import jax
     import jumanji
     from jumanji.wrappers import AutoResetWrapper
 
@@ -140,8 +134,5 @@ def _jumanji() -> Environment:
 
 def _random_legal(key: Any, mask: Any) -> Any:
     """Draw a uniformly random legal action for each board, in the cheapest way for the peers."""
-    import jax
-    import jax.numpy as jnp
-
     chosen = jax.random.uniform(key, (len(mask), 1)) * mask.sum(axis=-1, keepdims=True)
     return jnp.argmax(jnp.cumsum(mask, axis=-1) > chosen, axis=-1)

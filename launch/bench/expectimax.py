@@ -7,19 +7,18 @@ import functools
 import tempfile
 from pathlib import Path
 
-from launch.bench.ntuple import METHODS, NETWORKS, WARM_MOVES, Cell, find_peer, measured, play_speed, run_peer, warmed
-from launch.bench.rows import Row
+from launch.bench.ntuple import NETWORKS, WARM_MOVES, Comparison, find_peer, measured, play_speed, run_peer, trained
+from launch.bench.rows import BenchRow
 from ntuple import ExpectimaxConfig, ExpectimaxPlayer, make_rules
-from ntuple.files.stored_network import StoredNetwork, filled_network
+from ntuple.files.stored_network import filled_network
 from ntuple.files.tdl import write_w
 from ntuple.files.tdl_network import to_w
-from ntuple.tables.record_fields import read_field
 
 GAMES = {2: 30, 3: 2}  # games of a repeat, by plies; a repeat takes about a second
 SEED = 1
 
 
-def bench(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) -> list[Row]:
+def bench(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) -> list[BenchRow]:
     """Measure moves per second of each network and depth, best of five, interleaved with the peer.
 
     Raises:
@@ -27,8 +26,7 @@ def bench(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) ->
     """
     peer, rules, rows = find_peer(), make_rules(4, 4), []
     for name in networks:
-        learner = warmed(name, METHODS["TC"], warm_moves)
-        stored = StoredNetwork(learner.config, read_field(learner.network))
+        stored = trained(name, warm_moves)
         network = filled_network(stored.config, stored.weights)
         with tempfile.TemporaryDirectory() as folder:
             if peer:
@@ -36,13 +34,7 @@ def bench(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) ->
             for plies, games in GAMES.items():
                 player = ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=plies), threads=1)
                 words = ["-n", f"{name}patt", "-i", "network.w", "-d", f"{plies}p", "-p", "1", "-e", f"1x{games}"]
-                rows.append(
-                    measured(
-                        Cell(
-                            f"play {plies}-ply {name}, 1 thread",
-                            functools.partial(play_speed, player, games, SEED),
-                            functools.partial(run_peer, peer, words, Path(folder)) if peer else None,
-                        )
-                    )
-                )
+                ours = functools.partial(play_speed, player, games, SEED)
+                theirs = functools.partial(run_peer, peer, words, Path(folder)) if peer else None
+                rows.append(measured(Comparison(f"play {plies}-ply {name}, 1 thread", ours, theirs)))
     return rows

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from launch.bench.rows import Row, best_seconds
+from launch.bench.rows import BenchRow, best_seconds
 from launch.bench.work import Work, count_work
 from launch.errors import UserError
 from launch.experiment.examples import examples_folder
@@ -37,7 +37,7 @@ PRODUCTS = 20  # number of products that are timed for the peak
 PRODUCT, CPU_PRODUCT = 8192, 1024  # rows and columns of the matrices for the peak
 
 
-class Program(NamedTuple):
+class CompiledProgram(NamedTuple):
     """A compiled program. `run` maps the learner's state, whose buffers it donates, to the next state and a report."""
 
     run: Any
@@ -51,11 +51,11 @@ class Speed(NamedTuple):
 
     config: MuZeroConfig
     learner: Learner
-    programs: Mapping[str, Program]
+    programs: Mapping[str, CompiledProgram]
     seconds: Mapping[str, float]
 
 
-def bench(file: Path | None, overrides: Sequence[str]) -> list[Row]:
+def bench(file: Path | None, overrides: Sequence[str]) -> list[BenchRow]:
     """Measure one config, or four configs; a CPU does not run the two large ones.
 
     Raises:
@@ -87,19 +87,10 @@ def experiments(file: Path | None, overrides: Sequence[str]) -> Iterator[tuple[s
         yield path.stem, shortened(experiment.settings)
 
 
-def network_rows(name: str, config: MuZeroConfig, scales: Sequence[int]) -> list[Row]:
-    """Measure the work and the speed of a config at several sizes.
+def network_rows(name: str, config: MuZeroConfig, scales: Sequence[int]) -> list[BenchRow]:
+    """Measure the work and the speed of a config, with its games and batch times each of the ascending scales.
 
-    Args:
-        name: name of the config, for the rows.
-        config: the config.
-        scales: factors of the config's games and batch, ascending; sizes that do not fit the memory are left out.
-
-    Returns:
-        The rows.
-
-    Raises:
-        UserError: the first size does not fit the memory.
+    Sizes that do not fit the memory are left out; UserError if the first one does not fit.
     """
     peak, speeds = measure_peak(config.network.compute_dtype), []
     for scale in scales:
@@ -112,15 +103,15 @@ def network_rows(name: str, config: MuZeroConfig, scales: Sequence[int]) -> list
     best = min(speeds, key=lambda speed: sum(speed.seconds.values()) / speed.config.chunk_moves)
     best = measure_round(best)
 
-    rows = [Row(f"{name}: peak, {config.network.compute_dtype}", peak / 1e9, "GFLOP/s", {})]
+    rows = [BenchRow(f"{name}: peak, {config.network.compute_dtype}", peak / 1e9, "GFLOP/s")]
     rows += work_rows(name, config, {kind: program.work for kind, program in speeds[0].programs.items()})
     rows += [row for speed in speeds for kind in speed.programs for row in speed_rows(name, speed, kind, peak)]
     if "both" in best.programs:
         rows += speed_rows(name, best, "both", peak)
     for kind, size in (("play", "num_envs"), ("learn", "replay.batch_size")):
         fastest = min(speeds, key=lambda speed: speed.seconds[kind] / speed.config.chunk_moves)
-        rows.append(Row(f"{name}: best to {kind}", attrgetter(size)(fastest.config), size, {}))
-    rows.append(Row(f"{name}: best together", best.config.num_envs, "num_envs", {}))
+        rows.append(BenchRow(f"{name}: best to {kind}", attrgetter(size)(fastest.config), size))
+    rows.append(BenchRow(f"{name}: best together", best.config.num_envs, "num_envs"))
     return rows
 
 
@@ -185,20 +176,20 @@ def work_of(traced: Any, config: MuZeroConfig) -> Work:
     return count_work(traced.jaxpr, jax.default_backend(), -(-local // block_size(local)))
 
 
-def compiled(traced: Any, work: Work) -> Program:
+def compiled(traced: Any, work: Work) -> CompiledProgram:
     """Compile a program, and measure its compile time and memory."""
     lowered = traced.lower()
     began = time.perf_counter()
     run = lowered.compile()
     seconds, memory = time.perf_counter() - began, run.memory_analysis()
     taken = memory.argument_size_in_bytes + memory.output_size_in_bytes + memory.temp_size_in_bytes
-    return Program(run, work, taken - memory.alias_size_in_bytes, seconds)
+    return CompiledProgram(run, work, taken - memory.alias_size_in_bytes, seconds)
 
 
-def timed(programs: Mapping[str, Program], state: Any) -> dict[str, float]:
+def timed(programs: Mapping[str, CompiledProgram], state: Any) -> dict[str, float]:
     """Return the least seconds of a run of each program. `play` must be first: the others learn from its games."""
 
-    def run(program: Program) -> None:
+    def run(program: CompiledProgram) -> None:
         nonlocal state
         state = jax.block_until_ready(program.run(state)[0])
 
@@ -215,48 +206,29 @@ def measure_peak(dtype: str) -> float:
     return jax.local_device_count() * 2 * size**3 / seconds
 
 
-def work_rows(name: str, config: MuZeroConfig, works: Mapping[str, Work]) -> list[Row]:
-    """Return rows with the work of a move in self-play and of a sample in learning.
-
-    Args:
-        name: name of the config, for the rows.
-        config: the config.
-        works: work of the programs `play` and `learn`.
-
-    Returns:
-        The rows.
-    """
+def work_rows(name: str, config: MuZeroConfig, works: Mapping[str, Work]) -> list[BenchRow]:
+    """Return rows with the work of a move in self-play and of a sample in learning."""
     samples = config.updates_per_chunk * config.replay.batch_size
     rows = []
     for what, work, number in (("move", works["play"], config.chunk_moves), ("sample", works["learn"], samples)):
-        rows.append(Row(f"{name}: a {what}", work.flops / number, "FLOP", {}))
-        rows.append(Row(f"{name}: a {what}", work.bytes / number, "bytes of products", {}))
+        rows.append(BenchRow(f"{name}: a {what}", work.flops / number, "FLOP"))
+        rows.append(BenchRow(f"{name}: a {what}", work.bytes / number, "bytes of products"))
     return rows
 
 
-def speed_rows(name: str, speed: Speed, kind: str, peak: float) -> list[Row]:
-    """Return rows with the measurements of one program.
-
-    Args:
-        name: name of the config, for the rows.
-        speed: the measurements.
-        kind: play, learn or both.
-        peak: FLOP/s of the device.
-
-    Returns:
-        The rows.
-    """
+def speed_rows(name: str, speed: Speed, kind: str, peak: float) -> list[BenchRow]:
+    """Return rows with the measurements of one program (play, learn or both); `peak` is in FLOP/s."""
     config, program, seconds = speed.config, speed.programs[kind], speed.seconds[kind]
     name = f"{name}, {config.num_envs} games, batch {config.replay.batch_size}: {kind}"
     rows = []
     if kind != "learn":
-        rows.append(Row(name, config.chunk_moves / seconds, "moves/s", {}))
+        rows.append(BenchRow(name, config.chunk_moves / seconds, "moves/s"))
     if kind != "play":
-        rows.append(Row(name, config.updates_per_chunk / seconds, "updates/s", {}))
-        rows.append(Row(name, config.updates_per_chunk * config.replay.batch_size / seconds, "samples/s", {}))
+        rows.append(BenchRow(name, config.updates_per_chunk / seconds, "updates/s"))
+        rows.append(BenchRow(name, config.updates_per_chunk * config.replay.batch_size / seconds, "samples/s"))
     return [
         *rows,
-        Row(f"{name}, of the peak", 100 * program.work.flops / seconds / peak, "%", {}),
-        Row(f"{name}, memory", program.bytes / 1e6, "MB", {}),
-        Row(f"{name}, compiling", program.compile_seconds, "s", {}),
+        BenchRow(f"{name}, of the peak", 100 * program.work.flops / seconds / peak, "%"),
+        BenchRow(f"{name}, memory", program.bytes / 1e6, "MB"),
+        BenchRow(f"{name}, compiling", program.compile_seconds, "s"),
     ]

@@ -9,16 +9,15 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
-from launch.bench.ntuple import METHODS, WARM_MOVES, warmed
-from launch.bench.rows import Row, best_seconds
+from launch.bench.ntuple import WARM_MOVES, trained
+from launch.bench.rows import BenchRow, best_seconds
 from ntuple import ExpectimaxConfig, ExpectimaxPlayer, MCTSConfig, MCTSPlayer, Rules, make_rules
-from ntuple.files.stored_network import StoredNetwork, filled_network
+from ntuple.files.stored_network import filled_network
 from ntuple.game.bitboard import Board, afterstate, decode, empty_cells
 from ntuple.game.rollout import states_of
 from ntuple.mcts.search import make_search, search_tree
 from ntuple.mcts.tree import clear
 from ntuple.tables.network import Network
-from ntuple.tables.record_fields import read_field
 
 NETWORKS = ("4x6",)
 POSITIONS = 2_000
@@ -32,16 +31,14 @@ SEARCHES = {
 }
 
 
-def bench(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) -> list[Row]:
+def bench(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) -> list[BenchRow]:
     """Measure searches of whole trees: moves per second, and the time for each board as a multiple of that of 2 plies.
 
-    Returns:
-        Rows for each network: 2 plies, each search with its ratio, and the memory of its tree.
+    The rows of a network are 2 plies, each search with its ratio, and the memory of its tree.
     """
     rules, rows = make_rules(4, 4), []
     for name in networks:
-        learner = warmed(name, METHODS["TC"], warm_moves)
-        stored = StoredNetwork(learner.config, read_field(learner.network))
+        stored = trained(name, warm_moves)
         network = filled_network(stored.config, stored.weights)
         plies = ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=2), threads=1)
         words = positions(rules, plies)
@@ -54,13 +51,15 @@ def bench(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) ->
             run()
         seconds = best_seconds(runs)
         by_board = seconds["2 plies"] / len(words) / boards_of_two_plies(rules, words[:COUNTED])
-        rows.append(Row(f"{name}, 2 plies, 1 thread", len(words) / seconds["2 plies"], "moves/s", {}))
+        rows.append(BenchRow(f"{name}, 2 plies, 1 thread", len(words) / seconds["2 plies"], "moves/s"))
         for search, config in SEARCHES.items():
             valued, size = _counted(rules, network, config, words[:COUNTED])
             ratio = seconds[search] / len(words) / valued / by_board
-            rows.append(Row(f"{name}, mcts {search}, 1 thread", len(words) / seconds[search], "moves/s", {PEER: ratio}))
-            rows.append(Row(f"{name}, mcts {search}, boards of a move", valued, "boards", {}))
-            rows.append(Row(f"{name}, mcts {search}, memory of a thread", size / 1e3, "kB", {}))
+            rows.append(
+                BenchRow(f"{name}, mcts {search}, 1 thread", len(words) / seconds[search], "moves/s", {PEER: ratio})
+            )
+            rows.append(BenchRow(f"{name}, mcts {search}, boards of a move", valued, "boards"))
+            rows.append(BenchRow(f"{name}, mcts {search}, memory of a thread", size / 1e3, "kB"))
     return rows
 
 

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from rich.console import Console
@@ -11,13 +12,13 @@ from rich.table import Table
 REPEATS = 5  # the best repeat counts, since other load on the machine can only slow a run down
 
 
-class Row(NamedTuple):
+class BenchRow(NamedTuple):
     """A figure, and its ratio to the same figure of each peer."""
 
     name: str
     value: float
     unit: str
-    ratio: Mapping[str, float]  # by peer
+    ratio: Mapping[str, float] = MappingProxyType({})  # by peer
 
     @property
     def text(self) -> str:
@@ -25,7 +26,7 @@ class Row(NamedTuple):
         return f"{self.value:,.0f}" if abs(self.value) >= 100 else f"{self.value:.3g}"
 
 
-def show(rows: Sequence[Row], as_json: bool) -> None:
+def show(rows: Sequence[BenchRow], as_json: bool) -> None:
     """Print a table of the rows, and with `as_json` one JSON object in the last line."""
     peers = list(dict.fromkeys(peer for row in rows for peer in row.ratio))
     table = Table("", "value", "unit", *(f"x {peer}" for peer in peers))
@@ -34,7 +35,7 @@ def show(rows: Sequence[Row], as_json: bool) -> None:
         table.add_row(row.name, row.text, row.unit, *ratios)
     Console().print(table)
     if as_json:
-        print(json.dumps({"rows": [row._asdict() for row in rows]}))
+        print(json.dumps({"rows": [row._asdict() | {"ratio": dict(row.ratio)} for row in rows]}))
 
 
 def best_seconds(runs: Mapping[str, Callable[[], object]], repeats: int = REPEATS) -> dict[str, float]:

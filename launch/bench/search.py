@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import mctx
 
-from launch.bench.rows import Row, best_seconds
+from launch.bench.rows import BenchRow, best_seconds
 from muzero2048.game.env import NUM_ACTIONS, Board
 from muzero2048.search.base import Afterstate, Decision, Dynamics, Root
 from muzero2048.search.config import SearchConfig
@@ -49,14 +49,14 @@ class Parameters(NamedTuple):
     spawn_head: Array  # value, logits of the policy
 
 
-def bench(simulations: tuple[int, ...] = (4, 16, 50)) -> list[Row]:
+def bench(simulations: tuple[int, ...] = (4, 16, 50)) -> list[BenchRow]:
     """Measure moves per second, the network's share of the time, and the memory of a tree."""
     key = jax.random.key(0)
     parameters, states = make_parameters(key), jax.random.normal(key, (BATCH, WIDTH))
     return [row for n in simulations for row in _rows(n, parameters, key, states)]
 
 
-def _rows(n: int, parameters: Parameters, key: Array, states: Array) -> list[Row]:
+def _rows(n: int, parameters: Parameters, key: Array, states: Array) -> list[BenchRow]:
     gumbel = SearchConfig(simulations=n, range_floor=1e-8)  # the floor of mctx, so that trees are equally deep
     puct, composed = replace(gumbel, root="puct"), replace(gumbel, engine="mctx")
     searches = {
@@ -74,11 +74,13 @@ def _rows(n: int, parameters: Parameters, key: Array, states: Array) -> list[Row
     rows = []
     for root, config in (("gumbel", gumbel), ("puct", puct)):
         name = f"N = {n}, {root}" + (", one batch" if ROOT_RULES[root].is_one_batch(config) else "")
-        rows.append(Row(name, 1 / seconds[root], "moves/s", {peer: seconds[peer] / seconds[root] for peer in peers}))
+        rows.append(
+            BenchRow(name, 1 / seconds[root], "moves/s", {peer: seconds[peer] / seconds[root] for peer in peers})
+        )
         share = 1 - seconds[f"{root}, free network"] / seconds[root]
-        rows.append(Row(f"{name}: network", 100 * share, "%", {}))
+        rows.append(BenchRow(f"{name}: network", 100 * share, "%"))
     ours, theirs = _tree_bytes(puct, parameters, states), _mctx_tree_bytes(n, parameters, key, states)
-    rows.append(Row(f"N = {n}: a tree", ours, "bytes", {STOCHASTIC: ours / theirs}))
+    rows.append(BenchRow(f"N = {n}: a tree", ours, "bytes", {STOCHASTIC: ours / theirs}))
     return rows
 
 
@@ -154,9 +156,9 @@ def _layers(weights: list[Array], state: Array, context: Array) -> Array:
 
 
 def _root(network: SmallNetwork, key: Array, states: Array, config: SearchConfig) -> Root:
-    found = network.decide(states)
-    logits, seeds = found.policy_logits, jnp.zeros((len(states),), jnp.uint32)
-    root = Root(states, logits, found.value, jnp.ones(logits.shape, bool), jnp.zeros_like(logits), seeds)
+    decision = network.decide(states)
+    logits, seeds = decision.policy_logits, jnp.zeros((len(states),), jnp.uint32)
+    root = Root(states, logits, decision.value, jnp.ones(logits.shape, bool), jnp.zeros_like(logits), seeds)
     return ROOT_RULES[config.root].add_noise(key, root, 0.0, config)
 
 
@@ -183,15 +185,18 @@ def _mctx_policy(simulations: int, parameters: Parameters, key: Array, states: A
         return mctx.DecisionRecurrentFnOutput(chance_logits=logits, afterstate_value=value), state
 
     def chance(params: None, key: Array, code: Array, afterstate: Array) -> tuple[Any, Array]:
-        found = network.spawn(afterstate, code)
-        value = found.value
+        spawned = network.spawn(afterstate, code)
+        value = spawned.value
         output = mctx.ChanceRecurrentFnOutput(
-            action_logits=found.policy_logits, value=value, reward=0.0 * value, discount=jnp.full_like(value, DISCOUNT)
+            action_logits=spawned.policy_logits,
+            value=value,
+            reward=0.0 * value,
+            discount=jnp.full_like(value, DISCOUNT),
         )
-        return output, found.state
+        return output, spawned.state
 
-    found = network.decide(states)
-    root = mctx.RootFnOutput(prior_logits=found.policy_logits, value=found.value, embedding=states)
+    at_root = network.decide(states)
+    root = mctx.RootFnOutput(prior_logits=at_root.policy_logits, value=at_root.value, embedding=states)
     return mctx.stochastic_muzero_policy(None, key, root, decision, chance, num_simulations=simulations)
 
 

@@ -31,15 +31,8 @@ NOTHING = Work(0.0, 0.0)
 def count_work(jaxpr: Any, platform: str, while_length: int | None = None) -> Work:
     """Count the work for the results of a closed jaxpr.
 
-    The body of a scan is multiplied by its length. Of the branches of a conditional, the one with the most work counts.
-
-    Args:
-        jaxpr: the closed jaxpr of the program.
-        platform: the platform of the program, such as cpu or gpu; of branches by platform, only its own counts.
-        while_length: number of iterations of each `while` loop that contains products; a jaxpr does not have it.
-
-    Returns:
-        The work.
+    The body of a scan is multiplied by its length, that of a `while` loop with products by `while_length`. Of the
+    branches of a conditional, the one with the most work counts; of branches by platform, such as cpu or gpu, its own.
 
     Raises:
         ValueError: a `while` loop contains products and `while_length` is None.

@@ -1,10 +1,9 @@
 """`muzero2048 config`."""
 
-import argparse
 from typing import Any
 
 from launch.commands import completion
-from launch.commands.parser import Parser, add_config_overrides, add_json
+from launch.commands.parser import Parser, add_config_overrides, add_json, later
 from launch.experiment.registry import LEARNERS
 
 
@@ -12,7 +11,7 @@ def add(commands: Parser) -> None:
     """Add the command."""
     parser = commands.add_command(
         "config",
-        _run,
+        later("launch.experiment.describe", "describe", "config", "overrides", "json"),
         "print every key of a config, with its value, type, range and meaning",
         usage="muzero2048 config [-h] CONFIG|LEARNER [key=value ...] [--json]",
     )
@@ -21,9 +20,3 @@ def add(commands: Parser) -> None:
     config.completer = completion.complete_learner
     add_config_overrides(parser)
     add_json(parser)
-
-
-def _run(arguments: argparse.Namespace) -> None:
-    from launch.experiment.describe import describe
-
-    describe(arguments.config, arguments.overrides, arguments.json)

@@ -1,16 +1,15 @@
 """`muzero2048 diagnose`."""
 
-import argparse
 from pathlib import Path
 
-from launch.commands.parser import Parser, add_json
+from launch.commands.parser import Parser, add_json, later
 
 
 def add(commands: Parser) -> None:
     """Add the command."""
     parser = commands.add_command(
         "diagnose",
-        _run,
+        later("launch.evaluation.diagnose", "diagnose_path", "path", "boards", "depth", "seed", "json"),
         "errors of a learned model by depth: values, rewards, moves and spawns against the true board",
         epilog="launch/train/depth_numbers.py defines the columns, docs/diagnostics.md explains them",
     )
@@ -19,9 +18,3 @@ def add(commands: Parser) -> None:
     parser.add_argument("--depth", type=int, default=8, metavar="K", help="the last depth (default: 8)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the boards (default: 1)")
     add_json(parser)
-
-
-def _run(arguments: argparse.Namespace) -> None:
-    from launch.evaluation.diagnose import diagnose_path
-
-    diagnose_path(arguments.path, arguments.boards, arguments.depth, arguments.seed, arguments.json)

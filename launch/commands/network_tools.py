@@ -34,7 +34,7 @@ W_SUFFIX = ".w"
 EXTREMES = 5  # number of the largest and of the smallest weights that are printed (Guei 2023, table 40)
 
 
-class Source(NamedTuple):
+class NetworkSource(NamedTuple):
     """A network and the experiment that it comes from."""
 
     network: StoredNetwork
@@ -42,7 +42,7 @@ class Source(NamedTuple):
     state: State
 
 
-def read_source(path: Path, stages: str) -> Source:
+def read_source(path: Path, stages: str) -> NetworkSource:
     """Read a network from a run, a checkpoint or a .w file.
 
     Args:
@@ -60,12 +60,12 @@ def read_source(path: Path, stages: str) -> Source:
             network = from_w(read_w(path), NTupleConfig(), stages)
             progress = {"env_steps": 0, "games": 0, "updates": 0}
             experiment = Experiment("ntuple", RunConfig(name=path.stem, group=path.stem), network.config)
-            return Source(network, experiment, State("ntuple", progress, 0.0, 0, project_version()))
+            return NetworkSource(network, experiment, State("ntuple", progress, 0.0, 0, project_version()))
         checkpoint = checkpoints.find_checkpoint(path)
         experiment, state = checkpoints.read_checkpoint(checkpoint)
         if not isinstance(experiment.settings, NTupleConfig):
             raise UserError(f"{path} was trained by {experiment.learner}: these tools are for n-tuple networks")
-        return Source(load_stored(checkpoint, experiment.settings, with_memory=True), experiment, state)
+        return NetworkSource(load_stored(checkpoint, experiment.settings, with_memory=True), experiment, state)
     except ValueError as error:
         raise UserError(str(error)) from error
 
@@ -108,7 +108,7 @@ def transform(tool: str, paths: list[Path], stages: str, out: Path, half: bool) 
     print(f"wrote {out}")
 
 
-def _averaged(first: Source, paths: list[Path], stages: str) -> StoredNetwork:
+def _averaged(first: NetworkSource, paths: list[Path], stages: str) -> StoredNetwork:
     """Return the mean of networks. Entries that are untouched in all of them have the mean of the initial weights."""
     v_inits: list[float] = []
 
@@ -122,7 +122,7 @@ def _averaged(first: Source, paths: list[Path], stages: str) -> StoredNetwork:
     return StoredNetwork(config, mean)
 
 
-def _networks(first: Source, paths: list[Path], stages: str) -> Iterator[StoredNetwork]:
+def _networks(first: NetworkSource, paths: list[Path], stages: str) -> Iterator[StoredNetwork]:
     yield first.network
     for path in paths[1:]:
         network = read_source(path, stages).network

@@ -1,6 +1,8 @@
 """The argument parser of all commands, and the options that several of them share."""
 
 import argparse
+import functools
+import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -23,17 +25,7 @@ class Parser(argparse.ArgumentParser):
         self._commands: Any = None
 
     def add_command(self, name: str, run: Run | None, text: str, **options: Any) -> "Parser":
-        """Add a command, or a tool of a command.
-
-        Args:
-            name: of the command.
-            run: does it, with the arguments; None: it has tools.
-            text: of --help.
-            options: of argparse, such as usage and epilog.
-
-        Returns:
-            The parser of the command.
-        """
+        """Add a command, or a tool of one, and return its parser; a command that has tools runs nothing itself."""
         if self._commands is None:
             self._commands = self.add_subparsers(required=True, metavar="TOOL" if " " in self.prog else "COMMAND")
         parser: Parser = self._commands.add_parser(name, help=text, **options)
@@ -43,6 +35,16 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise a UserError in place of printing the usage."""
         raise UserError(f"{message}; see `{self.prog} --help`")
+
+
+def later(module: str, function: str, *names: str) -> Run:
+    """Return what calls a function with the arguments of these names, in order; its module is imported only then."""
+    return functools.partial(_call, module, function, names)
+
+
+def _call(module: str, function: str, names: Sequence[str], arguments: argparse.Namespace) -> int | None:
+    called: Callable[..., int | None] = getattr(importlib.import_module(module), function)
+    return called(*(getattr(arguments, name) for name in names))
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

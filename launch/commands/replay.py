@@ -44,9 +44,9 @@ def add(commands: Parser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from launch.evaluation.search_options import SearchOptions
     from launch.train.signals import INTERRUPTED
-    from launch.viewing.replay.replay import Request, replay
+    from launch.viewing.replay.replay import ReplayRequest, replay
 
-    request = Request(
+    request = ReplayRequest(
         path=arguments.path,
         player=arguments.player,
         board=arguments.board,

@@ -1,8 +1,6 @@
 """`muzero2048 serve`."""
 
-import argparse
-
-from launch.commands.parser import Parser, add_runs_folder
+from launch.commands.parser import Parser, add_runs_folder, later
 
 PORT = 2048
 
@@ -11,7 +9,7 @@ def add(commands: Parser) -> None:
     """Add the command."""
     parser = commands.add_command(
         "serve",
-        _run,
+        later("launch.viewing.serve.server", "serve", "runs", "runs_folder", "host", "port"),
         "open a page in the browser to play, with the advice of players, and to watch them play",
         epilog="docs/view.md explains the page",
     )
@@ -23,9 +21,3 @@ def add(commands: Parser) -> None:
         "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine alone)"
     )
     parser.add_argument("--port", type=int, default=PORT, help=f"port to listen on; 0: a free one (default: {PORT})")
-
-
-def _run(arguments: argparse.Namespace) -> None:
-    from launch.viewing.serve.server import serve
-
-    serve(arguments.runs, arguments.runs_folder, arguments.host, arguments.port)

@@ -1,14 +1,17 @@
 """`muzero2048 tables`."""
 
-import argparse
 from pathlib import Path
 
-from launch.commands.parser import Parser
+from launch.commands.parser import Parser, later
 
 
 def add(commands: Parser) -> None:
     """Add the command."""
-    parser = commands.add_command("tables", _run, "write the result tables of Markdown files from evaluation files")
+    parser = commands.add_command(
+        "tables",
+        later("launch.report.published.markdown_tables", "write_tables", "files", "check"),
+        "write the result tables of Markdown files from evaluation files",
+    )
     parser.add_argument(
         "files",
         nargs="+",
@@ -17,9 +20,3 @@ def add(commands: Parser) -> None:
         help="a Markdown file; launch/report/published/markdown_tables.py has the form",
     )
     parser.add_argument("--check", action="store_true", help="change nothing; exit code 2 if a table differs")
-
-
-def _run(arguments: argparse.Namespace) -> int:
-    from launch.report.published.markdown_tables import write_tables
-
-    return write_tables(arguments.files, arguments.check)

@@ -1,9 +1,8 @@
 """`muzero2048 train`."""
 
-import argparse
 from pathlib import Path
 
-from launch.commands.parser import Parser, add_config_overrides
+from launch.commands.parser import Parser, add_config_overrides, later
 from launch.experiment.examples import examples_folder
 
 
@@ -11,7 +10,7 @@ def add(commands: Parser) -> None:
     """Add the command."""
     parser = commands.add_command(
         "train",
-        _run,
+        later("launch.train.loop", "train", "config", "overrides", "resume"),
         "train one experiment",
         usage="muzero2048 train [-h] CONFIG [key=value ...] [--resume]",
         epilog=f"muzero2048 config CONFIG prints every key; example configs are in {examples_folder()}",
@@ -19,9 +18,3 @@ def add(commands: Parser) -> None:
     parser.add_argument("config", type=Path, metavar="CONFIG", help="a YAML file, or the folder of a run")
     add_config_overrides(parser)
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint, if there is one")
-
-
-def _run(arguments: argparse.Namespace) -> int:
-    from launch.train.loop import train
-
-    return train(arguments.config, arguments.overrides, arguments.resume)

@@ -3,14 +3,18 @@
 import argparse
 from pathlib import Path
 
-from launch.commands.parser import Parser, add_runs_folder, add_selection
+from launch.commands.parser import Parser, add_runs_folder, add_selection, later
 
 
 def add(commands: Parser) -> None:
     """Add the command with its tools."""
     tools = commands.add_command("wandb", None, "runs in wandb: upload, workspace, reports")
 
-    tool = tools.add_command("sync", _sync, "upload runs from metrics.jsonl, each row once")
+    tool = tools.add_command(
+        "sync",
+        later("launch.report.wandb.sync", "sync", "runs", "runs_folder"),
+        "upload runs from metrics.jsonl, each row once",
+    )
     add_selection(tool)
     add_runs_folder(tool)
 
@@ -18,13 +22,19 @@ def add(commands: Parser) -> None:
     tool = tools.add_command("rebuild", _rebuild, text)
     tool.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders")
 
-    tool = tools.add_command("workspace", _workspace, "save a workspace: scores, speed, diagnostics of learners")
+    tool = tools.add_command(
+        "workspace",
+        later("launch.report.wandb.workspace", "save_workspace", "entity", "project", "url", "json"),
+        "save a workspace: scores, speed, diagnostics of learners",
+    )
     _add_project(tool)
     tool.add_argument("--url", help="of a saved workspace that is replaced (default: a new one)")
     tool.add_argument("--json", type=Path, metavar="FILE", help="write what would be sent to a file; nothing is sent")
 
     text = "save a report that compares groups: curves, and a table of evaluations"
-    tool = tools.add_command("report", _report, text)
+    tool = tools.add_command(
+        "report", later("launch.report.wandb.report", "save_report", "groups", "runs_folder", "entity", "project"), text
+    )
     tool.add_argument("groups", nargs="+", metavar="GROUP", help="groups of runs, run.group of their configs")
     add_runs_folder(tool)
     _add_project(tool)
@@ -35,26 +45,8 @@ def _add_project(tool: argparse.ArgumentParser) -> None:
     tool.add_argument("--entity", help="of wandb: a user or a team (default: that of the key)")
 
 
-def _sync(arguments: argparse.Namespace) -> None:
-    from launch.report.wandb.sync import sync
-
-    sync(arguments.runs, arguments.runs_folder)
-
-
 def _rebuild(arguments: argparse.Namespace) -> None:
     from launch.train.wandb_sink import rebuild
 
     for run in arguments.runs:
         rebuild(run)
-
-
-def _workspace(arguments: argparse.Namespace) -> None:
-    from launch.report.wandb.workspace import save_workspace
-
-    save_workspace(arguments.entity, arguments.project, arguments.url, arguments.json)
-
-
-def _report(arguments: argparse.Namespace) -> None:
-    from launch.report.wandb.report import save_report
-
-    save_report(arguments.groups, arguments.runs_folder, arguments.entity, arguments.project)

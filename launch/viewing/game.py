@@ -31,7 +31,7 @@ class Spawn(NamedTuple):
     tile: int  # 2 or 4
 
 
-class Step(NamedTuple):
+class PlayedMove(NamedTuple):
     """A move and the spawn after it."""
 
     reward: int  # points
@@ -58,7 +58,7 @@ def open_game(rows: int, columns: int, seed: int) -> Levels:
     return decode(rules, board)
 
 
-def make_move(levels: Levels, action: str, seed: int, moves: int) -> Step:
+def make_move(levels: Levels, action: str, seed: int, moves: int) -> PlayedMove:
     """Make the move of a name of `NAMES`, after `moves` others; UserError if it is not legal."""
     rules, board = _rules(*levels.shape), encode(levels)
     after, reward = _afterstate(rules, board, NAMES.index(action))
@@ -66,7 +66,7 @@ def make_move(levels: Levels, action: str, seed: int, moves: int) -> Step:
         raise UserError(f"{action} is not legal on {format_position(levels)}: it moves no tile")
     spawned = decode(rules, _spawn(rules, after, seed, OPENING + moves))
     row, column = np.argwhere(spawned != decode(rules, after))[0].tolist()
-    return Step(reward, Spawn(row, column, 2 ** int(spawned[row, column])), spawned)
+    return PlayedMove(reward, Spawn(row, column, 2 ** int(spawned[row, column])), spawned)
 
 
 class GameState(NamedTuple):

@@ -1,13 +1,18 @@
 """The user's mistakes: each one clear line and exit code 2."""
 
+import argparse
+import functools
+import importlib
+import inspect
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from launch.cli import main
+from launch.cli import main, make_parser
 from launch.evaluation.seeds import final_evaluation_seed
 
 ROOT = Path(__file__).parents[2]
@@ -228,3 +233,19 @@ def test_help_and_mistakes_load_nothing_heavy():
     )
     result = _run(code=code)
     assert result.stdout.splitlines()[-1] == "[]"
+
+
+def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    yield parser
+    for action in parser._actions:
+        for part in action.choices.values() if isinstance(action, argparse._SubParsersAction) else ():
+            yield from _parsers(part)
+
+
+def test_commands_name_functions_that_take_their_options():
+    targets = [(parser, parser.get_default("run")) for parser in _parsers(make_parser())]
+    named = [(parser, run.args) for parser, run in targets if isinstance(run, functools.partial)]
+    assert len(named) > 10
+    for parser, (module, function, names) in named:
+        inspect.signature(getattr(importlib.import_module(module), function)).bind(*names)
+        assert set(names) <= {action.dest for action in parser._actions}, parser.prog

@@ -30,7 +30,7 @@ FLOATS = ("Float32Array", "Float64Array")
 DTYPES = dict(zip((*INTEGERS[:4], *FLOATS), ("<u1", "<i1", "<i2", "<i4", "<f4", "<f8"), strict=True))
 
 
-class Content(NamedTuple):
+class ReplayContent(NamedTuple):
     """What the page shows."""
 
     origin: str  # where the games are from, in words
@@ -46,7 +46,7 @@ class Content(NamedTuple):
     stride: int  # of the moves that the bins are made of
 
 
-def render(content: Content) -> str:
+def render(content: ReplayContent) -> str:
     """Return the text of the page."""
     script = "\n".join(_read(file) for file in (BOARD_SCRIPT, HERE / "page.js"))
     style = "\n".join(_read(file) for file in (HERE / "page.css", BOARD_STYLE))
@@ -68,7 +68,7 @@ def render(content: Content) -> str:
     )
 
 
-def page_data(content: Content) -> dict[str, Any]:
+def page_data(content: ReplayContent) -> dict[str, Any]:
     """Return what the script of the page reads: JSON values, and arrays as `pack` returns them."""
     games, made = content.games, _made(content)
     starts = np.cumsum([0, *(len(game.boards) for game in games)]).tolist()
@@ -119,7 +119,7 @@ def pack(array: NDArray[Any]) -> dict[str, str]:
     return {"type": kind, "data": base64.b64encode(small.tobytes()).decode()}
 
 
-def _made(content: Content) -> NDArray[np.int8]:
+def _made(content: ReplayContent) -> NDArray[np.int8]:
     """Return the move made in each position; -1 on the last board of a game."""
     return gather(content.games, lambda game: np.append(game.actions, np.int8(-1))).astype(np.int8)
 
@@ -134,7 +134,7 @@ def _mistakes(view: View | None, made: NDArray[np.int8]) -> list[dict[str, Any]]
     return [{"at": int(i), "better": int(better[i]), "loss": float(lost[i])} for i in order if lost[i] > 0]
 
 
-def _about_mistakes(content: Content) -> str:
+def _about_mistakes(content: ReplayContent) -> str:
     """Return what the mistakes are, in words."""
     view = content.judge or content.own
     if view is None:
@@ -164,7 +164,7 @@ def _about_mistakes(content: Content) -> str:
     )
 
 
-def _subtitle(content: Content) -> str:
+def _subtitle(content: ReplayContent) -> str:
     shown, count = len(content.games), len(content.all_games)
     which = "" if shown == count else f", {shown:,} of them on this page"
     return f"{content.origin}: {counted(count, 'game')} on {content.rows}x{content.columns}{which}"
@@ -191,7 +191,7 @@ def _tiles(games: Sequence[Game]) -> str:
     return _table("tiles", titles, rows)
 
 
-def _calibration(content: Content) -> str:
+def _calibration(content: ReplayContent) -> str:
     """Return the table of values against the rest of the score."""
     if content.own is None:
         return "<p>There is no player: --player PATH shows the values of one.</p>"

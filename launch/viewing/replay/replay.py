@@ -20,7 +20,7 @@ from launch.experiment.experiment import MOST_GAMES
 from launch.files import write_text
 from launch.viewing.catalogue import Choice, choose
 from launch.viewing.replay.games import Game, choose_game, gather, play_games, read_games, shown_games
-from launch.viewing.replay.page import Content, render
+from launch.viewing.replay.page import ReplayContent, render
 from launch.viewing.replay.summary import Bin, calibrate
 from launch.viewing.replay.views import View, exact_view, spread, view_of
 from ntuple.exact.solution import Solution
@@ -32,7 +32,7 @@ MOST_CALIBRATED = 20_000  # moves of all games whose values are compared with th
 PAGES = (".html", ".htm")
 
 
-class Request(NamedTuple):
+class ReplayRequest(NamedTuple):
     """What the user asks for."""
 
     path: str  # a file of records, or a player as `load_player` takes it
@@ -48,7 +48,7 @@ class Request(NamedTuple):
     out: Path
 
 
-class _Source(NamedTuple):
+class _Games(NamedTuple):
     games: list[Game]
     board: str
     player: LoadedPlayer | None
@@ -56,7 +56,7 @@ class _Source(NamedTuple):
     judge: Solution | Choice | None
 
 
-def replay(request: Request) -> None:
+def replay(request: ReplayRequest) -> None:
     """Make the page and print where it is.
 
     Raises:
@@ -73,7 +73,7 @@ def replay(request: Request) -> None:
     source = source._replace(player=None)  # its memory is free before the judge is loaded
     player = None
     rows, columns = parse_board(source.board)
-    content = Content(
+    content = ReplayContent(
         origin=source.origin,
         rows=rows,
         columns=columns,
@@ -98,7 +98,7 @@ def replay(request: Request) -> None:
     )
 
 
-def _check(request: Request) -> None:
+def _check(request: ReplayRequest) -> None:
     """Refuse options that cannot be served, before time is spent."""
     check_seed(request.seed)
     if request.games is not None and not 1 <= request.games <= MOST_GAMES:
@@ -113,7 +113,7 @@ def _check(request: Request) -> None:
         raise UserError(f"--out: there is no folder {request.out.parent}; make it, or name another file")
 
 
-def _read(request: Request) -> _Source:
+def _read(request: ReplayRequest) -> _Games:
     """Read the games of a file."""
     if request.seed is not None:
         raise UserError(f"--seed is for games that are played; {request.path} holds games, leave it out")
@@ -127,10 +127,10 @@ def _read(request: Request) -> _Source:
         player = load_player(request.player, request.options, board if request.player in UNTRAINED else None)
         _check_same_board(request.player, f"{player.rows}x{player.columns}", board)
     origin = Path(request.path).name + (f" ({note})" if note else "")
-    return _Source(games, board, player, origin, judge)
+    return _Games(games, board, player, origin, judge)
 
 
-def _play(request: Request) -> _Source:
+def _play(request: ReplayRequest) -> _Games:
     """Play games with the player of a path."""
     if request.player is not None:
         raise UserError(f"--player is for a file of records; {request.path} plays its own games, leave it out")
@@ -145,7 +145,7 @@ def _play(request: Request) -> _Source:
         raise UserError(f"--game is {request.game}, and {count} games are played; give more --games")
     with _numbers(player.name):
         games = play_games(player, count, seed)
-    return _Source(games, board, player, f"played by {player.name}, seed {seed}", judge)
+    return _Games(games, board, player, f"played by {player.name}, seed {seed}", judge)
 
 
 def _ask_player(player: LoadedPlayer, games: Sequence[Game], shown: Sequence[Game]) -> tuple[View, list[Bin], int]:
@@ -179,7 +179,7 @@ def _calibration(over: Sequence[Game], values: dict[Game, NDArray[np.float64]], 
     return calibrate(np.concatenate(predicted), np.concatenate(actual), np.concatenate(number))
 
 
-def _find_judge(request: Request, board: str) -> Solution | Choice | None:
+def _find_judge(request: ReplayRequest, board: str) -> Solution | Choice | None:
     """Check the judge before time is spent; return a solution, or a player that is loaded later."""
     name, options = request.judge, request.judge_options
     if name is None:
@@ -204,7 +204,7 @@ def _find_judge(request: Request, board: str) -> Solution | Choice | None:
     return choice
 
 
-def _ask_judge(request: Request, judge: Solution | Choice | None, shown: Sequence[Game]) -> View | None:
+def _ask_judge(request: ReplayRequest, judge: Solution | Choice | None, shown: Sequence[Game]) -> View | None:
     """Return the values of the judge on the page's games, at every `judge_every`-th move."""
     if judge is None:
         return None

@@ -19,7 +19,7 @@ from launch.evaluation.records.record import parse_record
 from launch.evaluation.records.regret import load_solution, regret_of
 from launch.viewing.replay import replay as replay_module
 from launch.viewing.replay.games import Game, choose_game, game_of, read_games, shown_games
-from launch.viewing.replay.page import DTYPES, Content, pack, render
+from launch.viewing.replay.page import DTYPES, ReplayContent, pack, render
 from launch.viewing.replay.summary import Bin, LastMove, Tile, by_tile, calibrate, last_moves
 from launch.viewing.replay.views import FIRST_PART, GROWTH, View, in_parts, losses
 from ntuple.core.interfaces import Analysis
@@ -307,7 +307,7 @@ def test_a_page_of_20_000_moves_has_less_than_5_mb(rng: np.random.Generator):
         1, rng.integers(0, 4, moves).astype(np.int8), rng.integers(0, 32, moves).astype(np.int16), boards, rewards
     )
     view = View("n", "visits", np.zeros(moves + 1, np.int8), rng.random((moves + 1, 4)), rewards + 100_000)
-    text = render(Content("x", 4, 4, [game], [game], 0, view, view, 1, [], 1))
+    text = render(ReplayContent("x", 4, 4, [game], [game], 0, view, view, 1, [], 1))
     assert 3e6 < len(text.encode()) < 5e6
 
 
@@ -338,7 +338,7 @@ def test_a_hostile_record_is_text(files: Path):
 def test_the_name_of_a_player_is_text():
     game = game_of(1, parse_record("0131 #D 01"), 2, 2)
     view = View(HOSTILE, "ply", np.full(2, -1, np.int8), np.full((2, 4), np.nan), np.zeros((2, 4), np.int64))
-    text = render(Content("x", 2, 2, [game], [game], 0, view, None, 1, [], 1))
+    text = render(ReplayContent("x", 2, 2, [game], [game], 0, view, None, 1, [], 1))
     assert len(scripts_of(text)) == text.count("</script") == 2
     assert "<img" not in text
     assert json.loads(DATA.search(text)[1])["views"]["own"]["name"] == HOSTILE
