@@ -43,17 +43,9 @@ class NetworkSource(NamedTuple):
 
 
 def read_source(path: Path, stages: str) -> NetworkSource:
-    """Read a network from a run, a checkpoint or a .w file.
+    """Read a network from a run, a checkpoint or a .w file; UserError if there is no good file, or no n-tuple network.
 
-    Args:
-        path: of one of them.
-        stages: thresholds of a .w file with several stages, else "".
-
-    Returns:
-        The network.
-
-    Raises:
-        UserError: there is no good file, or it holds no n-tuple network.
+    `stages` are the thresholds of a .w file with several stages, else "".
     """
     try:
         if path.suffix == W_SUFFIX:
@@ -71,17 +63,12 @@ def read_source(path: Path, stages: str) -> NetworkSource:
 
 
 def transform(tool: str, paths: list[Path], stages: str, out: Path, half: bool) -> None:
-    """Average, fold or convert networks and write the result.
+    """Average, fold or convert networks and write a checkpoint or a .w file, with `half` in half precision.
 
-    Args:
-        tool: average, fold or convert.
-        paths: networks to read; all tools but average read the first alone.
-        stages: thresholds of .w files with several stages, else "".
-        out: checkpoint or .w file to write.
-        half: write weights in half precision.
+    All tools but average read the first path alone.
 
     Raises:
-        UserError: a source cannot be read, networks have different shapes, or the target exists.
+        UserError: a network cannot be read, networks have different shapes, or `out` exists.
     """
     if out.exists():
         raise UserError(f"{out} is there already: name another --out, or remove it")
@@ -132,11 +119,7 @@ def _networks(first: NetworkSource, paths: list[Path], stages: str) -> Iterator[
 
 
 def inspect(path: Path, stages: str) -> None:
-    """Print a network: one row for each table, and the most extreme weights with their tiles.
-
-    Raises:
-        UserError: see `read_source`.
-    """
+    """Print a network: one row for each table, and the most extreme weights with their tiles."""
     network = read_source(path, stages).network
     table = Table("stage", "cells", "weights", "touched", "mean", "smallest", "largest")
     initial = network.initial
@@ -150,20 +133,19 @@ def inspect(path: Path, stages: str) -> None:
     print(f"{path}: {len(network.patterns)} tuples, {network.weights.size:,} weights")
     Console().print(table)
     order = np.argsort(network.weights, kind="stable")
-    for at in [*order[: -EXTREMES - 1 : -1].tolist(), *order[EXTREMES - 1 :: -1].tolist()]:
-        print(f"{network.weights[at]:>12,.0f}  {_feature(network, at)}")
+    for index in [*order[: -EXTREMES - 1 : -1].tolist(), *order[EXTREMES - 1 :: -1].tolist()]:
+        print(f"{network.weights[index]:>12,.0f}  {_feature(network, index)}")
 
 
-def _feature(network: StoredNetwork, at: int) -> str:
+def _feature(network: StoredNetwork, number: int) -> str:
     """Format the tiles of a weight's cells, its tuple and its stage."""
     sizes, levels = network.table_sizes, count_levels(network.config.rows, network.config.columns)
-    stage, place = divmod(at, sum(sizes))
+    stage, place = divmod(number, sum(sizes))
     m = int(np.searchsorted(np.cumsum(sizes), place, side="right"))
     index = place - sum(sizes[:m])
     cells = len(network.patterns[m])
     tiles = [index // levels**i % levels for i in range(cells)]
-    features = " ".join(
-        f"{cell:x}:{2**tile if tile else 0}" for cell, tile in zip(network.patterns[m], tiles, strict=True)
-    )
+    pairs = zip(network.patterns[m], tiles, strict=True)
+    features = " ".join(f"{cell:x}:{2**tile if tile else 0}" for cell, tile in pairs)
     action = f", action {index // levels**cells}" if count_actions(network.config.values) > 1 else ""
     return f"{features}  (tuple {pattern_text(network.patterns[m])}, stage {stage}{action})"
