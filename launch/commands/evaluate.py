@@ -3,15 +3,7 @@
 import argparse
 from pathlib import Path
 
-from launch.commands.parser import (
-    Parser,
-    add_json,
-    add_player,
-    add_search,
-    baselines,
-    paths_and_overrides,
-    search_options,
-)
+from launch.commands.parser import Parser, add_json, add_player, add_search, is_path, search_options
 from launch.errors import UserError
 
 
@@ -49,24 +41,30 @@ def add(commands: Parser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from launch.evaluation import evaluate, several, snapshots
+    from launch.evaluation.loading import UNTRAINED, check_has_board
     from launch.evaluation.result import OutputOptions
 
-    paths, overrides = paths_and_overrides(arguments)
-    games, seed, options = arguments.games, arguments.seed, search_options(arguments, overrides)
-    file = Path(arguments.keep) if arguments.keep else None
+    paths = [arguments.path, *filter(is_path, arguments.overrides)]
+    options = search_options(arguments, [word for word in arguments.overrides if not is_path(word)])
     outputs = OutputOptions(
-        arguments.records, arguments.solution, arguments.keep is not None, file, arguments.part, arguments.json
+        records=arguments.records,
+        solution=arguments.solution,
+        keep=arguments.keep is not None,
+        log=Path(arguments.keep) if arguments.keep else None,
+        part=arguments.part,
+        as_json=arguments.json,
     )
-    untrained = baselines(paths, arguments.board)
+    games, seed = arguments.games, arguments.seed
+    check_has_board(paths, arguments.board)
     if arguments.snapshots:
-        if len(paths) > 1 or untrained:
+        if len(paths) > 1 or paths[0] in UNTRAINED:
             raise UserError(f"--snapshots evaluates the checkpoints of one run, not {' '.join(paths)}; give one RUN")
         return snapshots.evaluate_snapshots(Path(paths[0]), games, seed, options, outputs, arguments.csv)
     if len(paths) > 1:
         several.refuse_outputs_of_one(outputs, f"{len(paths)} players")
     players = [
         evaluate.prepare_baseline(path, arguments.board or "4x4", games, seed, options, outputs)
-        if path in untrained
+        if path in UNTRAINED
         else evaluate.prepare_path(path, games, seed, options, outputs)
         for path in paths
     ]

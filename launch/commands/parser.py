@@ -112,18 +112,10 @@ def search_of_a_path(arguments: argparse.Namespace) -> "SearchOptions":
     return search_options(arguments, arguments.overrides)
 
 
-def paths_and_overrides(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """Return the PATHs and the search.key=value words of a command with one PATH or more.
-
-    Names of runs in a grid have "=" too: a word with "=" is a PATH if it has "/" before "=" or names what exists.
-    """
-
-    def is_path(word: str) -> bool:
-        key, has_value, _ = word.partition("=")
-        return not has_value or "/" in key or (not key.startswith("search.") and Path(word).exists())
-
-    words = arguments.overrides
-    return [arguments.path, *filter(is_path, words)], [word for word in words if not is_path(word)]
+def is_path(word: str) -> bool:
+    """Return whether a word names a player, and is no search.key=value. Names of runs in a grid have "=" too."""
+    key, has_value, _ = word.partition("=")
+    return not has_value or "/" in key or (not key.startswith("search.") and Path(word).exists())
 
 
 def config_and_overrides(arguments: argparse.Namespace) -> tuple[Path | None, list[str]]:
@@ -139,11 +131,3 @@ def add_player(parser: argparse.ArgumentParser) -> None:
     """Add PATH, which names the player, and --board."""
     parser.add_argument("path", metavar="PATH", help="a run folder, a checkpoint, or: random, greedy, heuristic")
     parser.add_argument("--board", help="for random, greedy and heuristic: rows x columns (default: 4x4)")
-
-
-def baselines(paths: Sequence[str], board: str | None) -> set[str]:
-    """Return the PATHs that name players without training; UserError if there are none, and a board is given."""
-    from launch.evaluation.loading import UNTRAINED, check_has_board
-
-    check_has_board(paths, board)
-    return set(paths) & set(UNTRAINED)

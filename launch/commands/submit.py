@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from launch.commands import completion
-from launch.commands.parser import Parser, add_search_options, search_options
+from launch.commands.parser import Parser, add_search_options, is_path, search_options
 from launch.errors import UserError
 
 EVALUATE = "evaluate"
@@ -58,8 +58,7 @@ def _run(arguments: argparse.Namespace) -> int:
     words = [*arguments.words, *arguments.overrides]
     of_search = [word for word in words if word.startswith(OF_SEARCH) and "=" in word]
     is_evaluation = words[0] == EVALUATE
-    # Names of runs in a grid have "=" too.
-    paths = [word for word in words if "=" not in word or (is_evaluation and ("/" in word or Path(word).exists()))]
+    paths = [word for word in words if (is_path(word) if is_evaluation else "=" not in word)]
     keys = [word for word in words if word not in (*of_search, *paths)]
     games = 1000 if arguments.games is None else arguments.games
     parts = 1 if arguments.parts is None else arguments.parts

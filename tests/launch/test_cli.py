@@ -28,11 +28,6 @@ def _mistake(capsys, *words: str) -> str:
     return captured.err.removeprefix("error: ").strip()
 
 
-def test_an_unknown_config_key(toy_yaml: Path, capsys):
-    line = _mistake(capsys, "train", "toy.yaml", "toy.rats=1")
-    assert line == "override toy.rats=1: toy.rats: Key 'rats' not in 'ToyConfig'. Did you mean: 'rate'?"
-
-
 def test_a_value_of_the_wrong_type(toy_yaml: Path, capsys):
     toy_yaml.write_text(toy_yaml.read_text().replace("rate: 0.25", "rate: fast"))
     line = _mistake(capsys, "train", "toy.yaml")
@@ -61,34 +56,43 @@ def test_a_checkpoint_cut_short(toy_yaml: Path, capsys):
     assert line.endswith("the checkpoint is damaged, use another one")
 
 
-def test_a_checkpoint_of_the_other_learner(toy_yaml: Path, capsys):
-    main(["train", "toy.yaml", "toy.env_steps=50"])
-    other = Path("other.yaml")
-    other.write_text("learner: ntuple\nrun: {name: one, group: toys}\nntuple: {}\n")
+@pytest.mark.parametrize(
+    ("first", "words", "line"),
+    [
+        (
+            "toy.env_steps=50",
+            "other.yaml --resume",
+            "runs/one/checkpoints/50 was made by the learner 'toy', the config asks for 'ntuple'; give another run.name=...",
+        ),
+        (
+            "toy.env_steps=50",
+            "toy.yaml --resume run.seed=7",
+            "runs/one/checkpoints/50 was trained with run.seed = 0, which a resumed run keeps; leave out run.seed = 7 or "
+            "give another run.name=...",
+        ),
+        (
+            "toy.env_steps=100",
+            "toy.yaml --resume toy.columns=4 run.save_minutes=3",
+            "runs/one is finished and takes no other settings (toy.columns: 3 -> 4); leave them out, give another "
+            "run.name=..., or a larger toy.env_steps to train on",
+        ),
+        (
+            "toy.env_steps=100",
+            "toy.yaml",
+            "runs/one holds a run; add --resume to go on with it, or give another run.name=...",
+        ),
+    ],
+)
+def test_a_run_keeps_its_config(toy_yaml: Path, capsys, first: str, words: str, line: str):
+    Path("other.yaml").write_text("learner: ntuple\nrun: {name: one, group: toys}\nntuple: {}\n")
+    main(["train", "toy.yaml", first])
     before = Path("runs/one/config.yaml").read_text()
-    line = _mistake(capsys, "train", "other.yaml", "--resume")
-    assert line == (
-        "runs/one/checkpoints/50 was made by the learner 'toy', the config asks for 'ntuple'; give another run.name=..."
-    )
+    assert _mistake(capsys, "train", *words.split()) == line
     assert Path("runs/one/config.yaml").read_text() == before
 
 
-def test_a_resumed_run_keeps_its_seed(toy_yaml: Path, capsys):
-    main(["train", "toy.yaml", "toy.env_steps=50"])
-    line = _mistake(capsys, "train", "toy.yaml", "--resume", "run.seed=7")
-    assert line == (
-        "runs/one/checkpoints/50 was trained with run.seed = 0, which a resumed run keeps; leave out run.seed = 7 or "
-        "give another run.name=..."
-    )
-
-
-def test_a_finished_run_takes_no_other_settings(toy_yaml: Path, capsys):
+def test_a_finished_run_takes_settings_that_change_nothing_or_train_on(toy_yaml: Path, capsys):
     main(["train", "toy.yaml"])
-    line = _mistake(capsys, "train", "toy.yaml", "--resume", "toy.columns=4", "run.save_minutes=3")
-    assert line == (
-        "runs/one is finished and takes no other settings (toy.columns: 3 -> 4); leave them out, give another "
-        "run.name=..., or a larger toy.env_steps to train on"
-    )
     capsys.readouterr()
     assert main(["train", "toy.yaml", "--resume", "run.save_minutes=3", "toy.report_env_steps=20"]) == 0
     assert "is finished" in capsys.readouterr().out
@@ -156,57 +160,46 @@ def test_an_unwritable_run_folder(toy_yaml: Path, capsys, in_the_way: str):
     assert line.endswith("give another run.runs_folder=...")
 
 
-def test_a_run_that_exists(toy_yaml: Path, capsys):
-    main(["train", "toy.yaml"])
-    line = _mistake(capsys, "train", "toy.yaml")
-    assert line == "runs/one holds a run; add --resume to go on with it, or give another run.name=..."
+WHOLE = "an option needs its whole name, see --help"
 
 
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ([], "the following arguments are required: COMMAND; see `muzero2048 --help`"),
-        (["train"], "the following arguments are required: CONFIG; see `muzero2048 train --help`"),
+        ("", "the following arguments are required: COMMAND; see `muzero2048 --help`"),
+        ("train", "the following arguments are required: CONFIG; see `muzero2048 train --help`"),
+        ("train toy.yaml --resum -x", f"there is no option --resum -x; {WHOLE}"),
         (
-            ["train", "toy.yaml", "--resum", "-x"],
-            "there is no option --resum -x; an option needs its whole name, see --help",
+            "train toy.yaml toy.rats=1",
+            "override toy.rats=1: toy.rats: Key 'rats' not in 'ToyConfig'. Did you mean: 'rate'?",
         ),
+        ("moves random more --position 0x1", "one PATH at a time: random is one, leave out more"),
+        ("evaluate random --game 4", f"there is no option --game; {WHOLE}"),
+        (f"evaluate random --games {10**12}", "--games is 1000000000000; give 10000000 or less"),
         (
-            ["moves", "random", "more", "--position", "2 4 / 0 2"],
-            "one PATH at a time: random is one, leave out more",
-        ),
-        (
-            ["evaluate", "random", "--game", "4"],
-            "there is no option --game; an option needs its whole name, see --help",
-        ),
-        (["evaluate", "random", "--games", str(10**12)], "--games is 1000000000000; give 10000000 or less"),
-        (
-            ["evaluate", "greedy", "search.chance=weighted", "--search", "1ply"],
+            "evaluate greedy search.chance=weighted --search 1ply",
             "greedy does not search; leave out --search 1ply search.chance=weighted",
         ),
         (
-            ["evaluate", "runs", "--simulations", "many"],
+            "evaluate runs --simulations many",
             "argument --simulations: invalid int value: 'many'; see `muzero2048 evaluate --help`",
         ),
         (
-            ["evaluate", "random", "--board", "5x5"],
+            "evaluate random --board 5x5",
             "cannot read the board '5x5'; give rows x columns, each 2 to 4, e.g. 3x4",
         ),
-        (["evaluate", "random", "--games", "1"], "--games is 1; give 2 or more, since one game has no interval"),
-        (["evaluate", "random", "--seed", "-1"], "--seed is -1; give 0 to 4294967295"),
-        (["evaluate", "random", "--seed", str(2**32)], "--seed is 4294967296; give 0 to 4294967295"),
+        ("evaluate random --games 1", "--games is 1; give 2 or more, since one game has no interval"),
+        ("evaluate random --seed -1", "--seed is -1; give 0 to 4294967295"),
+        (f"evaluate random --seed {2**32}", "--seed is 4294967296; give 0 to 4294967295"),
         (
-            ["evaluate", "runs", "--board", "3x3"],
+            "evaluate runs --board 3x3",
             "--board is for random, greedy and heuristic; a checkpoint holds its own board",
         ),
-        (
-            ["compare", "runs", "--tile", "2047"],
-            "--tile is 2047; give one of 2048, 4096, 8192, 16384, 32768, 65536, 131072",
-        ),
+        ("compare runs --tile 2047", "--tile is 2047; give one of 2048, 4096, 8192, 16384, 32768, 65536, 131072"),
     ],
 )
-def test_bad_words(capsys, words: list[str], line: str):
-    assert _mistake(capsys, *words) == line
+def test_bad_words(toy_yaml: Path, capsys, words: str, line: str):
+    assert _mistake(capsys, *words.split()) == line
 
 
 def _run(*words: str, code: str = "") -> subprocess.CompletedProcess[str]:
