@@ -57,37 +57,19 @@ def test_a_checkpoint_cut_short(toy_yaml: Path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("first", "words", "line"),
+    ("moves", "words", "line"),
     [
-        (
-            "toy.env_steps=50",
-            "other.yaml --resume",
-            "runs/one/checkpoints/50 was made by the learner 'toy', the config asks for 'ntuple'; give another run.name=...",
-        ),
-        (
-            "toy.env_steps=50",
-            "toy.yaml --resume run.seed=7",
-            "runs/one/checkpoints/50 was trained with run.seed = 0, which a resumed run keeps; leave out run.seed = 7 or "
-            "give another run.name=...",
-        ),
-        (
-            "toy.env_steps=100",
-            "toy.yaml --resume toy.columns=4 run.save_minutes=3",
-            "runs/one is finished and takes no other settings (toy.columns: 3 -> 4); leave them out, give another "
-            "run.name=..., or a larger toy.env_steps to train on",
-        ),
-        (
-            "toy.env_steps=100",
-            "toy.yaml",
-            "runs/one holds a run; add --resume to go on with it, or give another run.name=...",
-        ),
+        (50, "other.yaml --resume", "was made by the learner 'toy', the config asks for 'ntuple'; give another"),
+        (50, "toy.yaml --resume run.seed=7", "was trained with run.seed = 0, which a resumed run keeps; leave out"),
+        (100, "toy.yaml --resume toy.columns=4 run.save_minutes=3", "takes no other settings (toy.columns: 3 -> 4);"),
+        (100, "toy.yaml", "runs/one holds a run; add --resume to go on with it, or give another run.name=..."),
     ],
 )
-def test_a_run_keeps_its_config(toy_yaml: Path, capsys, first: str, words: str, line: str):
+def test_a_run_keeps_its_config(toy_yaml: Path, capsys, moves: int, words: str, line: str):
     Path("other.yaml").write_text("learner: ntuple\nrun: {name: one, group: toys}\nntuple: {}\n")
-    main(["train", "toy.yaml", first])
+    main(["train", "toy.yaml", f"toy.env_steps={moves}"])
     before = Path("runs/one/config.yaml").read_text()
-    assert _mistake(capsys, "train", *words.split()) == line
+    assert line in _mistake(capsys, "train", *words.split())
     assert Path("runs/one/config.yaml").read_text() == before
 
 
