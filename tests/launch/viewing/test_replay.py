@@ -47,13 +47,20 @@ def data_of(page: Path) -> dict[str, Any]:
 
 
 def _unpacked(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_unpacked(one) for one in value]
-    if not isinstance(value, dict):
-        return value
-    if value.keys() == {"type", "data"}:
+    if isinstance(value, dict) and value.keys() == {"type", "data"}:
         return np.frombuffer(base64.b64decode(value["data"]), DTYPES[value["type"]])
-    return {key: _unpacked(one) for key, one in value.items()}
+    return {key: _unpacked(inner) for key, inner in value.items()} if isinstance(value, dict) else value
+
+
+def replay(path: Path | str, *words: str) -> dict[str, Any]:
+    """Return the data of the page that the command writes."""
+    assert main(["replay", str(path), *words]) == 0
+    return data_of(Path("replay.html"))
+
+
+def lines_of(file: Path) -> list[str]:
+    """Return the records of a file, without its header."""
+    return file.read_text().splitlines()[1:]
 
 
 def boards_of_page(data: dict[str, Any]) -> np.ndarray:
@@ -64,19 +71,17 @@ def boards_of_page(data: dict[str, Any]) -> np.ndarray:
 
 
 def test_boards_points_and_spawns_are_those_of_the_plain_rules(files: Path):
-    assert main(["replay", str(files / "2x3.txt")]) == 0
-    data = data_of(Path("replay.html"))
+    data = replay(files / "2x3.txt")
     arrays, boards = data["arrays"], boards_of_page(data)
     rewards = arrays["reward"].reshape(-1, 4)
     assert [game["number"] for game in data["games"]] == list(range(1, 13))
-    lines = (files / "2x3.txt").read_text().splitlines()[1:]
-    for game, line in zip(data["games"], lines, strict=True):
+    for game, line in zip(data["games"], lines_of(files / "2x3.txt"), strict=True):
         record, at = parse_record(line), game["start"]
         assert game["moves"] == len(record.actions)
         for action, spawn in zip(record.actions.tolist(), record.spawns.tolist(), strict=True):
             board = positions.as_board(boards[at])
             legal = rules.legal_actions(board)
-            points = [rules.afterstate(board, a)[1] if able else -1 for a, able in enumerate(legal)]
+            points = [rules.afterstate(board, a)[1] if is_legal else -1 for a, is_legal in enumerate(legal)]
             assert (rewards[at].tolist(), int(arrays["made"][at])) == (points, action)
             after = np.array(rules.afterstate(board, action)[0])
             after[divmod(spawn // 2, 3)] = 1 + spawn % 2
@@ -90,8 +95,7 @@ def test_boards_points_and_spawns_are_those_of_the_plain_rules(files: Path):
 
 
 def test_values_are_those_of_moves(files: Path, capsys):
-    assert main(["replay", str(files / "2x3.txt"), "--games", "2", "--player", "heuristic", "search.plies=2"]) == 0
-    data = data_of(Path("replay.html"))
+    data = replay(files / "2x3.txt", "--games", "2", "--player", "heuristic", "search.plies=2")
     own, boards, rewards = data["views"]["own"], boards_of_page(data), data["arrays"]["reward"]
     assert (own["name"], own["unit"]) == ("heuristic, expectimax-p2", "ply")
     for at in range(0, len(boards), 5):
@@ -111,14 +115,10 @@ def test_values_are_those_of_moves(files: Path, capsys):
 @pytest.mark.parametrize("board", ["2x2", "2x3"])
 def test_losses_are_the_regret(files: Path, board: str):
     solution = files / f"{board}.solution"
-    assert main(["replay", str(files / f"{board}.txt"), "--judge", str(solution)]) == 0
-    data = data_of(Path("replay.html"))
+    data = replay(files / f"{board}.txt", "--judge", str(solution))
     value, made = data["views"]["judge"]["value"].reshape(-1, 4), data["arrays"]["made"]
     lost = losses(value, made)
-    logged = [
-        LoggedGame(i, 0, 0, 0, 0.0, line)
-        for i, line in enumerate((files / f"{board}.txt").read_text().splitlines()[1:])
-    ]
+    logged = [LoggedGame(i, 0, 0, 0, 0.0, line) for i, line in enumerate(lines_of(files / f"{board}.txt"))]
     regret = regret_of(load_solution(solution, *map(int, board.split("x"))), logged)
     assert np.nansum(lost) / 12 == pytest.approx(regret.a_game, rel=1e-12)
     assert np.nanmean(lost) == pytest.approx(regret.a_move, rel=1e-12)
@@ -127,19 +127,16 @@ def test_losses_are_the_regret(files: Path, board: str):
     assert "URDL"[made[worst["at"]]] == regret.worst_move
     assert format_position(boards_of_page(data)[worst["at"]]) == regret.worst_position
     for mistake in data["mistakes"]:
-        row = value[mistake["at"]]
-        assert (
-            mistake["loss"] == row[mistake["better"]] - row[made[mistake["at"]]] == row.max() - row[made[mistake["at"]]]
-        )
+        row, at = value[mistake["at"]], made[mistake["at"]]
+        assert mistake["loss"] == row[mistake["better"]] - row[at] == row.max() - row[at]
     shown = [mistake["loss"] for mistake in data["mistakes"]]
     assert shown == sorted(shown, reverse=True) == sorted(lost[lost > 0].tolist(), reverse=True)[: len(shown)]
     assert f"{regret.a_game:,.2f} a game, {regret.a_move:,.3f} a move" in Path("replay.html").read_text()
 
 
 def test_a_judge_of_some_moves(files: Path):
-    words = ["replay", str(files / "2x3.txt"), "--games", "3", "--judge", str(files / "2x3.solution")]
-    assert main([*words, "--judge-every", "7"]) == 0
-    data = data_of(Path("replay.html"))
+    words = ["--games", "3", "--judge", str(files / "2x3.solution"), "--judge-every", "7"]
+    data = replay(files / "2x3.txt", *words)
     judged = np.isfinite(data["views"]["judge"]["value"].reshape(-1, 4)).any(axis=1)
     wanted = [game["start"] + t for game in data["games"] for t in range(0, game["moves"], 7)]
     assert np.flatnonzero(judged).tolist() == wanted
@@ -161,14 +158,11 @@ def test_a_player_plays_and_another_search_of_it_judges(capsys):
 
 
 def test_without_a_judge_the_page_says_so(files: Path):
-    words = ["replay", str(files / "2x3.txt"), "--player", "heuristic", "--plies", "1"]
-    assert main(words) == 0
-    data = data_of(Path("replay.html"))
+    data = replay(files / "2x3.txt", "--player", "heuristic", "--plies", "1")
     lost = losses(data["views"]["own"]["value"].reshape(-1, 4).astype(float), data["arrays"]["made"])
     assert data["mistakes"][0]["loss"] == np.nanmax(lost) > 0
     assert "There is no judge: these are the player&#x27;s own values." in Path("replay.html").read_text()
-    assert main(["replay", str(files / "2x3.txt")]) == 0
-    assert data_of(Path("replay.html"))["mistakes"] == []
+    assert replay(files / "2x3.txt")["mistakes"] == []
     assert "Nobody values these positions" in Path("replay.html").read_text()
 
 
@@ -191,15 +185,18 @@ def test_calibration_by_hand():
     assert calibrate(np.array([np.nan]), np.array([1]), np.array([1])) == []
 
 
+def values_and_rests(data: dict[str, Any], file: Path, stride: int = 1) -> list[tuple[float, int]]:
+    """Return the value of each move made, and the points of the record from this move on."""
+    pairs, value = [], data["views"]["own"]["value"].reshape(-1, 4)
+    for game, record in zip(data["games"], map(parse_record, lines_of(file)), strict=True):
+        for t in range(0, game["moves"], stride):
+            pairs.append((value[game["start"] + t][record.actions[t]], record.rewards[t:].sum()))
+    return pairs
+
+
 def test_calibration_of_a_page(files: Path):
-    """The value of the move made, against the points of the record from this move on."""
-    assert main(["replay", str(files / "2x3.txt"), "--player", "heuristic", "--plies", "1"]) == 0
-    data = data_of(Path("replay.html"))
-    pairs = []
-    for game, line in zip(data["games"], (files / "2x3.txt").read_text().splitlines()[1:], strict=True):
-        rewards, actions = parse_record(line).rewards.tolist(), parse_record(line).actions.tolist()
-        value = data["views"]["own"]["value"].reshape(-1, 4)
-        pairs += [(value[game["start"] + t][a], sum(rewards[t:])) for t, a in enumerate(actions)]
+    data = replay(files / "2x3.txt", "--player", "heuristic", "--plies", "1")
+    pairs = values_and_rests(data, files / "2x3.txt")
     bins = data["bins"]
     assert sum(found["positions"] for found in bins) == len(pairs)
     for found in bins[:-1]:
@@ -210,18 +207,12 @@ def test_calibration_of_a_page(files: Path):
 
 def test_calibration_of_some_moves_of_games_that_the_page_does_not_hold(files: Path, monkeypatch):
     """The page holds one game; every third move of all games counts, with the values of a page of all games."""
-    words = ["replay", str(files / "2x3.txt"), "--player", "heuristic", "--plies", "1"]
-    assert main(words) == 0
-    whole = data_of(Path("replay.html"))
-    pairs = []
-    for game, line in zip(whole["games"], (files / "2x3.txt").read_text().splitlines()[1:], strict=True):
-        record, value = parse_record(line), whole["views"]["own"]["value"].reshape(-1, 4)
-        for t in range(0, game["moves"], 3):
-            pairs.append((value[game["start"] + t][record.actions[t]], record.rewards[t:].sum()))
+    words = ["--player", "heuristic", "--plies", "1"]
+    whole = replay(files / "2x3.txt", *words)
+    pairs = values_and_rests(whole, files / "2x3.txt", stride=3)
     monkeypatch.setattr(replay_module, "MOST_SHOWN", 1)
     monkeypatch.setattr(replay_module, "MOST_CALIBRATED", sum(game["moves"] for game in whole["games"]) // 3 + 1)
-    assert main([*words, "--game", "2"]) == 0
-    data = data_of(Path("replay.html"))
+    data = replay(files / "2x3.txt", *words, "--game", "2")
     assert [game["number"] for game in data["games"]] == [2]
     counts = [found["positions"] for found in data["bins"]]
     assert sum(counts) == len(pairs)
@@ -247,11 +238,8 @@ def test_ends_by_hand():
         make_game(3, [[1, 0, 0, 0], [5, 0, 0, 0]], over=False),
     ]
     assert by_tile(games) == [Tile(32, 1, 4, 1), Tile(8, 2, 6, 1.5)]
-    assert last_moves(games) == [
-        LastMove(0, 2, 0.25, 0.5, 0.75),
-        LastMove(1, 2, 1.25, 1.5, 1.75),
-        LastMove(2, 1, 3, 3, 3),
-    ]
+    expected = [(0, 2, 0.25, 0.5, 0.75), (1, 2, 1.25, 1.5, 1.75), (2, 1, 3, 3, 3)]
+    assert last_moves(games) == [LastMove(*row) for row in expected]
     assert [game.rest.tolist() for game in games] == [[4], [8, 4], [4]]
 
 
@@ -307,8 +295,17 @@ def test_a_page_of_20_000_moves_has_less_than_5_mb(rng: np.random.Generator):
         1, rng.integers(0, 4, moves).astype(np.int8), rng.integers(0, 32, moves).astype(np.int16), boards, rewards
     )
     view = View("n", "visits", np.zeros(moves + 1, np.int8), rng.random((moves + 1, 4)), rewards + 100_000)
-    text = render(ReplayContent("x", 4, 4, [game], [game], 0, view, view, 1, [], 1))
+    text = page_of(game, view, view)
     assert 3e6 < len(text.encode()) < 5e6
+
+
+def page_of(game: Game, own: View, judge: View | None = None) -> str:
+    rows, columns = game.boards.shape[1:]
+    content = ReplayContent(
+        origin="x", rows=rows, columns=columns, all_games=[game], games=[game], first=0,
+        own=own, judge=judge, judge_every=1, bins=[], stride=1,
+    )  # fmt: skip
+    return render(content)
 
 
 def scripts_of(text: str) -> list[str]:
@@ -338,7 +335,7 @@ def test_a_hostile_record_is_text(files: Path):
 def test_the_name_of_a_player_is_text():
     game = game_of(1, parse_record("0131 #D 01"), 2, 2)
     view = View(HOSTILE, "ply", np.full(2, -1, np.int8), np.full((2, 4), np.nan), np.zeros((2, 4), np.int64))
-    text = render(ReplayContent("x", 2, 2, [game], [game], 0, view, None, 1, [], 1))
+    text = page_of(game, view)
     assert len(scripts_of(text)) == text.count("</script") == 2
     assert "<img" not in text
     assert json.loads(DATA.search(text)[1])["views"]["own"]["name"] == HOSTILE
@@ -368,12 +365,8 @@ def test_a_bad_file_gives_one_line(capsys, content: str, message: str):
 def test_a_game_without_moves_and_one_that_stops():
     Path("short.txt").write_text("% board 2x2\n0112\n0112 #D 01\n")
     games, board, note = read_games(Path("short.txt"), None, None)
-    assert (board, note, [game.moves for game in games], [game.is_over for game in games]) == (
-        "2x2",
-        "",
-        [0, 1],
-        [False] * 2,
-    )
+    assert (board, note) == ("2x2", "")
+    assert [(game.moves, game.is_over) for game in games] == [(0, False), (1, False)]
     assert main(["replay", "short.txt", "--player", "heuristic", "--judge", "heuristic"]) == 0
     text = Path("replay.html").read_text()
     assert "2 of 2 games stop before they are over" in text

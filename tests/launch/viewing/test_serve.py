@@ -17,17 +17,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reference import positions, rules
+from reference import rules
 
 from launch.cli import main
 from launch.evaluation.boards.analyse import NAMES
 from launch.viewing import BOARD_SCRIPT, agents
+from launch.viewing.game import make_move
 from launch.viewing.serve import connections
 from launch.viewing.serve.guard import is_loopback
 from launch.viewing.serve.server import FILES, HERE
 from launch.viewing.terminal.screen import SPEED, SPEEDS
 from tests.launch.viewing.conftest import Client
-from tests.launch.viewing.test_game import spawned
 
 ROOT = Path(__file__).parents[3]
 START = {"board": "2x3", "position": "2 2 0 / 4 0 0", "seed": 0, "moves": 0, "agent": "tiny"}
@@ -52,6 +52,7 @@ def test_the_page_needs_nothing_from_elsewhere(client: Client):
         "/board.js",
         "/page.js",
     ]
+    assert not re.search(r"fetch|/api/|XMLHttpRequest|import\b", BOARD_SCRIPT.read_text())  # for any page
     for script in HERE.glob("*.js"):
         assert all(name in FILES for name in re.findall(r'from "\.(/[^"]*)"', script.read_text()))
 
@@ -61,11 +62,6 @@ def test_the_page_and_the_terminal_have_the_same_speeds():
     (speeds,) = re.findall(r"const SPEEDS = \[(.*)\];", script)
     assert tuple(math.inf if one == "Infinity" else float(one) for one in speeds.split(", ")) == SPEEDS
     assert f'id="speed" min="0" max="{len(SPEEDS) - 1}" value="{SPEED}"' in page
-
-
-def test_the_board_and_its_bars_need_no_server():
-    """They are for pages without a server too."""
-    assert not re.search(r"fetch|/api/|XMLHttpRequest|import\b", BOARD_SCRIPT.read_text())
 
 
 @pytest.mark.parametrize("words", [
@@ -96,21 +92,21 @@ def test_outcomes_are_named_by_row_and_column(client: Client):
 
 
 def test_the_moves_of_a_player_follow_the_rules(client: Client):
-    """Each step is the advice for its board, its move by the plain rules, and the spawn of its number."""
+    """Each step is the advice for its board, and its move and spawn are those of /api/move."""
     opening = client.post("/api/new", board="2x3", seed=9)
     fields = START | {"position": opening["position"], "seed": 9}
     steps = client.post("/api/ask", **fields, count=20)["steps"]
     assert len(steps) == 20
-    board = positions.as_board(opening["levels"])
+    levels = opening["levels"]
     for moves, step in enumerate(steps):
-        advice = client.post("/api/ask", **fields | {"position": step["advice"]["position"], "moves": moves}, count=0)
-        assert advice["steps"][0]["advice"] == step["advice"]
-        after, reward = rules.afterstate(board, NAMES.index(step["advice"]["action"]))
-        board = spawned(after, 9, 2 + moves)
-        assert (step["reward"], positions.as_board(step["after"]["levels"])) == (reward, board)
+        fields |= {"position": step["advice"]["position"], "moves": moves}
+        assert client.post("/api/ask", **fields, count=0)["steps"][0]["advice"] == step["advice"]
         by_hand = {"board": "2x3", "position": step["advice"]["position"], "seed": 9, "moves": moves}
-        made = client.post("/api/move", **by_hand, action=step["advice"]["action"])
-        assert made == {name: step[name] for name in ("reward", "spawn", "after")}
+        move = client.post("/api/move", **by_hand, action=step["advice"]["action"])
+        assert move == {name: step[name] for name in ("reward", "spawn", "after")}
+        made = make_move(np.array(levels), step["advice"]["action"], 9, moves)
+        assert (move["reward"], move["after"]["levels"]) == (made.reward, made.levels.tolist())
+        levels = move["after"]["levels"]
 
 
 def test_the_players_are_the_runs_and_those_without_training(client: Client):
@@ -339,20 +335,17 @@ def test_a_search_ends_with_its_page(client: Client):
     assert client.post("/api/ask", **START, count=1)["name"] == "tiny, 1ply"
 
 
-def test_a_port_in_use_is_one_line(client: Client, runs: Path, capsys):
-    assert main(["serve", "--runs-folder", str(runs), "--port", str(client.port)]) == 2
-    line = capsys.readouterr().err
-    assert re.fullmatch(r"error: cannot listen on 127.0.0.1, port \d+: Address already in use; give .*\n", line)
-
-
 @pytest.mark.parametrize(("words", "line"), [
-    (["nothing"], "there is no run and no group nothing"),
-    (["--host", "no.such.name.invalid"], "cannot listen on no.such.name.invalid"),
-    (["--port", "99999"], "--port is 99999; give 0 to 65535"),
+    ("nothing", "there is no run and no group nothing"),
+    ("--host no.such.name.invalid", "cannot listen on no.such.name.invalid"),
+    ("--port 99999", "--port is 99999; give 0 to 65535"),
+    ("--port {port}", "cannot listen on 127.0.0.1, port {port}: Address already in use; give another --port\n"),
 ])  # fmt: skip
-def test_a_mistake_in_the_command_is_one_line(runs: Path, capsys, words: list[str], line: str):
-    assert main(["serve", "--runs-folder", str(runs), *words]) == 2
-    assert line in capsys.readouterr().err
+def test_a_mistake_in_the_command_is_one_line(client: Client, runs: Path, capsys, words: str, line: str):
+    assert main(["serve", "--runs-folder", str(runs), *words.format(port=client.port).split()]) == 2
+    error = capsys.readouterr().err
+    assert line.format(port=client.port) in error
+    assert error.count("\n") == 1
 
 
 def is_running(process: str) -> bool:

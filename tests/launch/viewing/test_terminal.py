@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reference import positions, rules, splitmix
+from reference import positions, rules
 from textual.pilot import Pilot
 from textual.widgets import Static
 
@@ -56,6 +56,10 @@ class Here(Agent):
         return json.loads(json.dumps(answer(self.player, question)))
 
 
+def greedy() -> Here:
+    return Here(load_player("greedy", SearchOptions()))
+
+
 def drive(
     drive_it: Callable[[Pilot[None], Terminal], Coroutine[Any, Any, None]],
     game: InteractiveGame,
@@ -87,36 +91,30 @@ def tiles_of(text: str) -> list[int]:
 
 
 def test_twenty_moves_by_keys_and_back():
-    """Spawn t is the first draw of stream (seed, t); every board is on the screen, with its score."""
-    rows, columns, seed = 3, 4, 2**32 - 1
+    """Every board is on the screen, with its score."""
+    expected = InteractiveGame(3, 4, 2**32 - 1)
 
     async def keys(pilot: Pilot[None], app: Terminal) -> None:
-        board: rules.Board = ((0,) * columns,) * rows
-        for drawn in range(2):
-            board = rules.spawn(board, splitmix.Spawns(splitmix.stream(seed, drawn)).draw(board))
-        score, history = 0, []
+        history = []
         for moves in range(20):
-            assert positions.as_board(app.game.state.levels) == board
-            legal = [key for key in KEYS if rules.legal_actions(board)[NAMES.index(KEYS[key])]]
+            legal = [key for key in KEYS if KEYS[key] in expected.legal]
             key = legal[moves % len(legal)]
-            history.append((board, score))
-            board, reward = rules.afterstate(board, NAMES.index(KEYS[key]))
-            board = rules.spawn(board, splitmix.Spawns(splitmix.stream(seed, 2 + moves)).draw(board))
-            score += reward
+            history.append((expected.position, expected.state.score))
+            expected.move(KEYS[key])
             await pilot.press(key)
-            assert app.game.state[1:3] == (score, moves + 1)
-            assert tiles_of(shown(app, "board")) == [2**cell for cell in rules.cells(board) if cell]
+            score = expected.state.score
+            assert (app.game.position, app.game.state[1:3]) == (expected.position, (score, moves + 1))
+            assert tiles_of(shown(app, "board")) == [2**cell for cell in expected.state.levels.ravel().tolist() if cell]
             assert f"score {score:,}   moves {moves + 1}" in shown(app, "numbers")
-        assert positions.as_board(app.game.state.levels) == board
-        for board, score in reversed(history):
+        for position, score in reversed(history):
             await pilot.press("u")
-            assert (positions.as_board(app.game.state.levels), app.game.state.score) == (board, score)
+            assert (app.game.position, app.game.state.score) == (position, score)
         await pilot.press("u")
         assert app.game.state.moves == 0
         await pilot.press("r")
-        assert app.game.seed == (seed + 1) % 2**32
+        assert app.game.seed == 0  # after the largest one
 
-    drive(keys, InteractiveGame(rows, columns, seed))
+    drive(keys, InteractiveGame(3, 4, 2**32 - 1))
 
 
 def test_a_move_that_is_not_legal_changes_nothing():
@@ -216,7 +214,7 @@ def test_advice_is_about_the_board_that_is_shown():
         await check(asked)
         await check("u")
 
-    drive(keys, InteractiveGame(4, 4, 3), lambda: Here(load_player("greedy", SearchOptions())))
+    drive(keys, InteractiveGame(4, 4, 3), greedy)
 
 
 def test_a_slow_search_stops_neither_the_screen_nor_moves_nor_the_end():
@@ -240,7 +238,7 @@ def test_a_slow_search_stops_neither_the_screen_nor_moves_nor_the_end():
         assert (app.is_playing, shown(app, "advice")) == (False, "")
 
     def slow() -> Here:
-        agent = Here(load_player("greedy", SearchOptions()))
+        agent = greedy()
         agent.gate.clear()
         return agent
 
@@ -298,58 +296,32 @@ def test_every_tile_shows_its_number(cell: tuple[int, int]):
     assert tiles_of("\n".join(lines)) == [2**level for level in range(3, 18)]
 
 
-def test_the_board_and_the_advice_fit_an_ordinary_terminal():
-    async def keys(pilot: Pilot[None], app: Terminal) -> None:
-        await until(pilot, lambda: bool(app.known))
-        await pilot.pause()
-        for name in ("title", "numbers", "board", "advice", "state", "keys"):
-            region = app.query_one(f"#{name}").region
-            assert region.right <= 80
-            assert region.bottom <= 24
-        assert app.query_one("#board").region.height == 17
-        assert app.query_one("#state").region.bottom <= app.query_one("#keys").region.y
-
-    drive(keys, InteractiveGame(4, 4, 3), lambda: Here(load_player("greedy", SearchOptions())))
-
-
-def test_the_layout_is_that_of_the_new_size():
-    """Wide enough for the advice beside the board, too narrow, and wide again."""
+def test_the_layout_is_that_of_the_size():
+    """Ordinary, too narrow for the advice beside the board, and wide: nothing is cut off, no line is broken."""
 
     async def keys(pilot: Pilot[None], app: Terminal) -> None:
         await until(pilot, lambda: bool(app.known))
-        for width, height in ((50, 30), (100, 40), (40, 24), (80, 24)):
+        for width, height in ((80, 24), (50, 24), (100, 40), (40, 24), (80, 24)):
             await pilot.resize_terminal(width, height)
             await pilot.pause()
             board, advice = app.query_one("#board").region, app.query_one("#advice").region
-            is_beside = advice.x > board.x
-            assert (is_beside, board.width) == (width >= 80, 49 if height == 40 else 33), (width, height)
+            assert (advice.x > board.x, board.width) == (width >= 80, 49 if height == 40 else 33), (width, height)
             assert max(board.right, advice.right) <= width
+            lines = shown(app, "advice").splitlines()
+            assert advice.height == len(lines) or width == 40
+            assert width != 50 or max(map(len, lines[:9])) == 48
+        names = ("title", "numbers", "board", "advice", "state", "keys")
+        assert max(app.query_one(f"#{name}").region.right for name in names) <= 80
+        assert max(app.query_one(f"#{name}").region.bottom for name in names) <= 24
+        assert app.query_one("#board").region.height == 17
+        assert app.query_one("#state").region.bottom <= app.query_one("#keys").region.y
 
-    drive(keys, InteractiveGame(4, 4, 3), lambda: Here(load_player("greedy", SearchOptions())))
-
-
-def test_in_a_narrow_terminal_each_line_of_the_advice_is_one_line():
-    """Also where board and advice are higher than the terminal: no scroll bar takes columns."""
-
-    async def keys(pilot: Pilot[None], app: Terminal) -> None:
-        await until(pilot, lambda: bool(app.known))
-        await pilot.pause()
-        lines = shown(app, "advice").splitlines()
-        assert max(map(len, lines[:9])) == 48
-        assert app.query_one("#advice").region.height == len(lines)
-
-    drive(keys, InteractiveGame(4, 4, 3), lambda: Here(load_player("greedy", SearchOptions())), size=(50, 24))
+    drive(keys, InteractiveGame(4, 4, 3), greedy)
 
 
 def test_numbers_tell_values_apart_and_have_no_sign_of_zero():
     values = [0.0, -0.001, 21.946, 21.973, -99.5, 123.456, 999.96, 11605.4, -1232.5]
     assert list(map(number, values)) == ["0", "0", "21.95", "21.97", "-99.5", "123.5", "1,000", "11,605", "-1,232"]
-
-
-def test_one_move_is_no_moves():
-    game = InteractiveGame(2, 2, 3)
-    game.move(game.legal[0])
-    assert ", 1 move, " in summary(game, None, "2x2")
 
 
 def test_bars():
@@ -374,49 +346,40 @@ def test_bars():
     ]
 
 
-def test_a_player_is_chosen_as_moves_chooses_it(tmp_path: Path):
-    config = tmp_path / "tiny.yaml"
-    config.write_text(
-        "learner: ntuple\nrun: {name: tiny, group: tiny, final_games: 2}\n"
-        'ntuple: {rows: 2, columns: 3, network: "0134,1245", env_steps: 2000, report_env_steps: 1000, threads: 1}\n'
-    )
-    assert main(["train", str(config)]) == 0
-    choice = choose("runs/tiny", None, SearchOptions("expectimax", plies=2))
-    player = choice.load()
-    assert (choice.board, player.name) == ("2x3", "tiny, expectimax-p2")
-    with pytest.raises(UserError, match="--board is for"):
-        choose("runs/tiny", "4x4", SearchOptions())
-    with pytest.raises(UserError, match="--plies 2 is of expectimax"):
-        choose("runs/tiny", None, SearchOptions(plies=2))
-    with pytest.raises(UserError, match="random does not search"):
-        choose("random", None, SearchOptions(plies=2))
-
-
-@pytest.mark.parametrize("words", [[], ["greedy"], ["search.plies=3"]])
-def test_without_a_terminal_there_is_one_line(words: list[str], capsys: pytest.CaptureFixture[str]):
-    assert main(["play", *words]) == 2
-    assert capsys.readouterr().err == (
-        "error: play needs a terminal: do not redirect its input or output (over ssh: ssh -t)\n"
-    )
+@pytest.mark.parametrize(
+    ("path", "board", "plies", "line"),
+    [
+        ("tiny", "4x4", None, "--board is for"),
+        ("tiny", None, 2, "--plies 2 is of expectimax"),
+        ("random", None, 2, "random does not search"),
+    ],
+)
+def test_a_player_is_chosen_as_moves_chooses_it(runs: Path, path: str, board: str | None, plies: int | None, line: str):
+    choice = choose(str(runs / "tiny"), None, SearchOptions("expectimax", plies=2))
+    assert (choice.board, choice.load().name) == ("2x3", "tiny, expectimax-p2")
+    with pytest.raises(UserError, match=line):
+        choose(str(runs / path) if path == "tiny" else path, board, SearchOptions(plies=plies))
 
 
 @pytest.mark.parametrize(
-    ("words", "line"),
+    ("has_terminal", "words", "line"),
     [
-        (["--seed", "-1"], "--seed is -1; give 0 to 4294967295"),
-        (["--search", "mcts"], "a search needs a player: give a RUN or leave out --search mcts"),
-        (["search.c=1"], "a search needs a player: give a RUN or leave out search.c=1"),
-        (["--board", "5x5"], "cannot read the board '5x5'"),
-        (["nothing"], "there is no nothing"),
+        (False, "", "play needs a terminal: do not redirect its input or output (over ssh: ssh -t)"),
+        (False, "search.plies=3", "play needs a terminal"),
+        (True, "--seed -1", "--seed is -1; give 0 to 4294967295"),
+        (True, "--search mcts", "a search needs a player: give a RUN or leave out --search mcts"),
+        (True, "search.c=1", "a search needs a player: give a RUN or leave out search.c=1"),
+        (True, "--board 5x5", "cannot read the board '5x5'"),
+        (True, "nothing", "there is no nothing"),
     ],
 )
 def test_mistakes_end_before_the_screen(
-    words: list[str], line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    has_terminal: bool, words: str, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setenv("TERM", "xterm")
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
+    for stream in (sys.stdin, sys.stdout, sys.stderr) if has_terminal else ():
         monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
-    assert main(["play", *words]) == 2
+    assert main(["play", *words.split()]) == 2
     assert f"error: {line}" in capsys.readouterr().err
 
 
