@@ -172,10 +172,10 @@ def _calibration(over: Sequence[Game], values: dict[Game, NDArray[np.float64]], 
         return []
     predicted, actual, number = [], [], []
     for game in over:
-        made = game.actions[::stride]
-        predicted.append(values[game][np.arange(len(made)), made])
+        actions = game.actions[::stride]
+        predicted.append(values[game][np.arange(len(actions)), actions])
         actual.append(game.rest[::stride])
-        number.append(np.full(len(made), game.number))
+        number.append(np.full(len(actions), game.number))
     return calibrate(np.concatenate(predicted), np.concatenate(actual), np.concatenate(number))
 
 
@@ -208,16 +208,20 @@ def _ask_judge(request: ReplayRequest, judge: Solution | Choice | None, shown: S
     """Return the values of the judge on the page's games, at every `judge_every`-th move."""
     if judge is None:
         return None
-    number = gather(shown, lambda game: np.arange(len(game.boards)))
-    moves = gather(shown, lambda game: np.full(len(game.boards), game.moves))
-    places = np.flatnonzero((number % request.judge_every == 0) & (number < moves))
+
+    def is_asked(game: Game) -> NDArray[np.bool_]:
+        move = np.arange(len(game.boards))
+        return (move % request.judge_every == 0) & (move < game.moves)
+
+    asked = gather(shown, is_asked)
+    places = np.flatnonzero(asked)
     boards = gather(shown, lambda game: game.boards)[places].astype(np.uint8)
     with _numbers(str(request.judge)):
         if isinstance(judge, Solution):
             view = exact_view(judge, f"the exact solution {Path(str(request.judge)).name}", boards)
         else:
             view = view_of(judge.load(), boards, "judged")
-    return spread(view, places, len(number))
+    return spread(view, places, len(asked))
 
 
 def _is_file(path: str) -> bool:
