@@ -22,8 +22,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from launch.bench.rows import BenchRow, show
-from launch.cli import exit_code_of
+from benchmarks.script import run_script
+from launch.bench.rows import BenchRow
 from launch.commands.parser import Parser, add_json
 from muzero2048.game.env import NUM_ACTIONS, Board, Game2048
 from muzero2048.search.base import Plan
@@ -91,17 +91,6 @@ class TableEvaluator:
     def afterstates(self, board: Board, action: Array, afterstate: Board) -> Array:
         """Return V(as), float32[*B] in points."""
         return self._tables.afterstates[board_number(self._game, afterstate)]
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print the rows; return the exit code."""
-
-    def run() -> int:
-        arguments = parse(argv)
-        show(bench(), arguments.json)
-        return 0
-
-    return exit_code_of(run)
 
 
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -256,4 +245,4 @@ def _search(game: Game2048, board: Board, tables: LeafValues, config: SearchConf
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_script(parse, lambda _: bench()))

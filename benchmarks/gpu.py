@@ -17,9 +17,9 @@ import jax
 from jax.experimental import topologies
 
 from benchmarks.hlo import count_launches
+from benchmarks.script import run_script
 from launch.bench.learner import experiments, trace
-from launch.bench.rows import BenchRow, show
-from launch.cli import exit_code_of
+from launch.bench.rows import BenchRow
 from launch.commands.parser import Parser, add_json, config_and_overrides
 from launch.errors import UserError
 from muzero2048.muzero.config import MuZeroConfig
@@ -44,20 +44,6 @@ gpu_device_info {
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print the rows; return the exit code."""
-
-    def run() -> int:
-        arguments = parse(argv)
-        config, overrides = config_and_overrides(arguments)
-        if not 1 <= arguments.gpus <= MOST_GPUS:
-            raise UserError(f"--gpus is {arguments.gpus}; give 1 to {MOST_GPUS}")
-        show(bench(config, overrides, arguments.gpus), arguments.json)
-        return 0
-
-    return exit_code_of(run)
-
-
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the words of the command line."""
     parser = Parser(prog="python -m benchmarks.gpu", description="Compile the learner's programs for GPUs.")
@@ -66,6 +52,14 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--gpus", type=int, default=1, metavar="N", help="GPUs of one machine (default: 1)")
     add_json(parser)
     return parser.parse_intermixed_args(argv)
+
+
+def measure(arguments: argparse.Namespace) -> list[BenchRow]:
+    """Return the rows that the command line asks for; UserError if it is wrong."""
+    config, overrides = config_and_overrides(arguments)
+    if not 1 <= arguments.gpus <= MOST_GPUS:
+        raise UserError(f"--gpus is {arguments.gpus}; give 1 to {MOST_GPUS}")
+    return bench(config, overrides, arguments.gpus)
 
 
 def bench(file: Path | None, overrides: Sequence[str], count: int) -> list[BenchRow]:
@@ -124,4 +118,4 @@ def program_rows(name: str, config: MuZeroConfig, devices: Devices) -> list[Benc
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_script(parse, measure))

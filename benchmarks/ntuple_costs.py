@@ -16,14 +16,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from launch.words import counted
 from numpy.typing import NDArray
 
 import ntuple
+from benchmarks.script import run_script
 from launch.bench.ntuple import METHODS, NETWORKS, THREADS, WARM_MOVES, going_on, warmed
-from launch.bench.rows import REPEATS, BenchRow, best_seconds, show
-from launch.cli import exit_code_of
+from launch.bench.rows import REPEATS, BenchRow, best_seconds
 from launch.commands.parser import Parser, add_json
-from launch.words import counted
 from ntuple import NTupleLearner, make_rules
 from ntuple.core.lists import list_text
 from ntuple.game.bitboard import Rules
@@ -43,17 +43,6 @@ COUNTED_MOVES = 100_000  # moves in a repeat of `lost_updates`; few, so that flo
 DRIFT_REPORTS = 20  # reports before that, so that games that began at the same time are in different phases
 PER_MILLION = 1e6
 HUGE, MAPPED = "AnonHugePages:", "Rss:"
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print the rows; return the exit code."""
-
-    def run() -> int:
-        arguments = parse(argv)
-        show(bench(), arguments.json)
-        return 0
-
-    return exit_code_of(run)
 
 
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -168,4 +157,4 @@ def compile_times() -> list[BenchRow]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_script(parse, lambda _: bench()))

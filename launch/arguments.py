@@ -13,7 +13,7 @@ from launch.errors import OptionError
 
 P = ParamSpec("P")
 T = TypeVar("T")
-WORDS = {
+TYPE_NAMES = {
     bool: "True or False",
     int: "a whole number",
     float: "a number",
@@ -30,13 +30,9 @@ LONGEST = 40  # characters of a value in a message
 def checked(function: Callable[P, T]) -> Callable[P, T]:
     """Decorate a public function: its arguments must have the annotated types, and its errors use Python's words.
 
-    Scalars and arrays of numpy, JAX and the like become numbers and arrays of numpy first.
-
-    Args:
-        function: its parameters are annotated with types or unions of them, not with texts.
-
-    Returns:
-        The function. A wrong type raises TypeError of one line; an OptionError becomes a UserError.
+    Scalars and arrays of numpy, JAX and the like become numbers and arrays of numpy first. Parameters are annotated
+    with types or unions of them, not with texts. A wrong type raises TypeError of one line; an OptionError becomes a
+    UserError.
     """
     signature = inspect.signature(function)
 
@@ -71,10 +67,12 @@ def _accepted(name: str, value: Any, annotation: Any) -> Any:
     """Return the plain value if it has a type of the annotation; self has none."""
     value = _plain(value)
     is_union = get_origin(annotation) in (Union, types.UnionType)
-    kinds = [get_origin(one) or one for one in (get_args(annotation) if is_union else (annotation,))]
+    kinds = [get_origin(kind) or kind for kind in (get_args(annotation) if is_union else (annotation,))]
     if annotation is inspect.Parameter.empty or any(_is_of(value, kind) for kind in kinds):
         return float(value) if float in kinds and isinstance(value, int) else value
-    raise TypeError(f"{name} is {shown(value)}; give {' or '.join(WORDS.get(kind, kind.__name__) for kind in kinds)}")
+    raise TypeError(
+        f"{name} is {shown(value)}; give {' or '.join(TYPE_NAMES.get(kind, kind.__name__) for kind in kinds)}"
+    )
 
 
 def _is_of(value: Any, kind: Any) -> bool:

@@ -42,7 +42,7 @@ class OptionError(UserError):
 
     def in_python(self) -> UserError:
         """Return the same mistake in words of a call from Python."""
-        return UserError("".join(one.in_python() if isinstance(one, Option) else one for one in self._parts))
+        return UserError("".join(part.in_python() if isinstance(part, Option) else part for part in self._parts))
 
 
 class DivergedError(LaunchError):

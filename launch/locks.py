@@ -50,9 +50,9 @@ def lock_owner(path: Path) -> int | None:
         lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
     except OSError:
         return None
-    for words in map(str.split, lines):
-        if words[3:4] == ["WRITE"] and words[5].endswith(f":{file.st_ino}") and _has_open(words[4], file):
-            return int(words[4])
+    for fields in map(str.split, lines):
+        if fields[3:4] == ["WRITE"] and fields[5].endswith(f":{file.st_ino}") and _has_open(fields[4], file):
+            return int(fields[4])
     return None
 
 

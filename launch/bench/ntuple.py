@@ -100,24 +100,13 @@ def _cells(learner: NTupleLearner, method: str, peer: Path | None, folder: Path)
 
     cells = []
     for threads in THREADS:
-        games = max(1, TIMED_MOVES // 2_000 // threads)
-        cells.append(
-            Comparison(
-                f"train {network}, {method}, {counted(threads, 'thread')}",
-                _training(learner, threads),
-                theirs(threads, "-t", f"{threads}x{games}"),
-            )
-        )
-    if method == "TD(0)":  # play reads only the weights, so its speed does not depend on the method
-        for threads in THREADS:
-            games = TIMED_GAMES // threads
-            cells.append(
-                Comparison(
-                    f"play 1-ply {network}, {counted(threads, 'thread')}",
-                    _play(learner, threads),
-                    theirs(threads, "-e", f"{threads}x{games}"),
-                )
-            )
+        name, games = f"train {network}, {method}, {counted(threads, 'thread')}", TIMED_MOVES // 2_000 // threads
+        peer_speed = theirs(threads, "-t", f"{threads}x{max(1, games)}")
+        cells.append(Comparison(name, _training(learner, threads), peer_speed))
+    for threads in THREADS if method == "TD(0)" else ():  # play reads only the weights: any method
+        name = f"play 1-ply {network}, {counted(threads, 'thread')}"
+        peer_speed = theirs(threads, "-e", f"{threads}x{TIMED_GAMES // threads}")
+        cells.append(Comparison(name, _play(learner, threads), peer_speed))
     return cells
 
 

@@ -64,7 +64,7 @@ def _rows(n: int, parameters: Parameters, key: Array, states: Array) -> list[Ben
         "puct": _ours(puct, SmallNetwork),
         "gumbel, free network": _ours(gumbel, FreeNetwork),
         "puct, free network": _ours(puct, FreeNetwork),
-        STOCHASTIC: _theirs(n),
+        STOCHASTIC: lambda parameters, key, states: _mctx_policy(n, parameters, key, states).action,
     }
     if not GUMBEL.is_one_batch(gumbel):
         searches[COMPOSED] = _ours(composed, SmallNetwork)
@@ -170,13 +170,6 @@ def _ours(config: SearchConfig, network: type[SmallNetwork]) -> Search:
     return search
 
 
-def _theirs(simulations: int) -> Search:
-    def search(parameters: Parameters, key: Array, states: Array) -> Array:
-        return _mctx_policy(simulations, parameters, key, states).action
-
-    return search
-
-
 def _mctx_policy(simulations: int, parameters: Parameters, key: Array, states: Array) -> Any:
     network = SmallNetwork(parameters)
 
@@ -216,11 +209,10 @@ def _compile(search: Search, parameters: Parameters, key: Array, states: Array) 
 
 
 def _tree_bytes(config: SearchConfig, parameters: Parameters, states: Array) -> float:
-    root = jax.eval_shape(
-        lambda parameters, states: _root(SmallNetwork(parameters), jax.random.key(0), states, config),
-        parameters,
-        states,
-    )
+    def make_root(parameters: Parameters, states: Array) -> Root:
+        return _root(SmallNetwork(parameters), jax.random.key(0), states, config)
+
+    root = jax.eval_shape(make_root, parameters, states)
     return _bytes_a_board(jax.eval_shape(functools.partial(plant, simulations=config.simulations, codes=CODES), root))
 
 

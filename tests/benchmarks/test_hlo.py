@@ -9,6 +9,7 @@ import pytest
 from benchmarks import gpu
 from benchmarks.gpu import program_rows
 from benchmarks.hlo import Launches, count_launches
+from benchmarks.script import run_script
 from launch.bench.learner import CONFIGS
 from launch.errors import UserError
 from launch.experiment.experiment import load_experiment
@@ -130,7 +131,7 @@ def test_without_the_plugin_there_is_a_line(monkeypatch: pytest.MonkeyPatch):
 def test_a_config_with_overrides_and_a_number_of_gpus(words: str, monkeypatch: pytest.MonkeyPatch):
     asked = []
     monkeypatch.setattr(gpu, "bench", lambda *what: asked.append(what) or [])
-    assert gpu.main(words.split()) == 0
+    assert run_script(gpu.parse, gpu.measure, words.split()) == 0
     assert asked == [(Path("my.yaml"), ["a=1"], 2)]
-    assert gpu.main(["a=1"]) == 2
-    assert gpu.main(["--gpus", "0"]) == 2
+    assert run_script(gpu.parse, gpu.measure, ["a=1"]) == 2
+    assert run_script(gpu.parse, gpu.measure, ["--gpus", "0"]) == 2

@@ -49,8 +49,7 @@ def view_of(loaded: LoadedPlayer, boards: NDArray[np.uint8], what: str) -> View:
 
 def exact_view(solution: Solution, name: str, boards: NDArray[np.uint8]) -> View:
     """Look up positions in an exact solution, which the page names so; ValueError if play cannot reach one."""
-    words = np.array([encode(levels).lo for levels in boards], np.uint64)
-    value = solution.move_values(words)
+    value = solution.move_values(np.array([encode(levels).lo for levels in boards], np.uint64))
     action = np.where(np.isfinite(value).any(axis=1), value.argmax(axis=1), -1).astype(np.int8)
     return View(name, EXACT, action, value, np.zeros(value.shape, np.int64))
 

@@ -1,0 +1,22 @@
+"""What the scripts share: they print a table of rows, and with --json also one JSON object."""
+
+import argparse
+from collections.abc import Callable, Sequence
+
+from launch.bench.rows import BenchRow, show
+from launch.cli import exit_code_of
+
+Parse = Callable[[Sequence[str] | None], argparse.Namespace]
+
+
+def run_script(
+    parse: Parse, measure: Callable[[argparse.Namespace], list[BenchRow]], argv: Sequence[str] | None = None
+) -> int:
+    """Read the command line, print the measured rows, and return the exit code; a user's mistake is one line."""
+
+    def run() -> int:
+        arguments = parse(argv)
+        show(measure(arguments), arguments.json)
+        return 0
+
+    return exit_code_of(run)
