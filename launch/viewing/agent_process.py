@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from launch.viewing.catalogue import Choice
 
 BATCH_SECONDS = 0.25  # of one answer to "play": it ends after the move in which this time is over
+MOST_COUNT = 120  # moves in one answer
 SEEDS = 2**32
 
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from launch.evaluation.boards.notation import parse_board
 from launch.viewing import BOARD_SCRIPT, BOARD_STYLE
 from launch.viewing.replay.games import Game, gather
 from launch.viewing.replay.summary import Bin, by_tile, last_moves
@@ -34,8 +35,7 @@ class ReplayContent(NamedTuple):
     """What the page shows."""
 
     origin: str  # where the games are from, in words
-    rows: int  # H
-    columns: int  # W
+    board: str
     all_games: list[Game]
     games: list[Game]  # those that the page holds
     first: int  # index of the one among them that opens first
@@ -79,9 +79,10 @@ def page_data(content: ReplayContent) -> dict[str, Any]:
         "reward": gather(games, lambda game: game.rewards).ravel(),
     }
     views = {name: view for name, view in (("own", content.own), ("judge", content.judge)) if view is not None}
+    rows, columns = parse_board(content.board)
     return {
-        "rows": content.rows,
-        "columns": content.columns,
+        "rows": rows,
+        "columns": columns,
         "games": [_entry(game, start) for game, start in zip(games, starts, strict=False)],
         "first": content.first,
         "arrays": {name: pack(array) for name, array in arrays.items()},
@@ -167,7 +168,7 @@ def _about_mistakes(content: ReplayContent) -> str:
 def _subtitle(content: ReplayContent) -> str:
     shown, count = len(content.games), len(content.all_games)
     which = "" if shown == count else f", {shown:,} of them on this page"
-    return f"{content.origin}: {counted(count, 'game')} on {content.rows}x{content.columns}{which}"
+    return f"{content.origin}: {counted(count, 'game')} on {content.board}{which}"
 
 
 def _about_ends(games: Sequence[Game]) -> str:

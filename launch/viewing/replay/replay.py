@@ -72,11 +72,9 @@ def replay(request: ReplayRequest) -> None:
         own, bins, stride = _ask_player(player, games, shown)
     source = source._replace(player=None)  # its memory is free before the judge is loaded
     player = None
-    rows, columns = parse_board(source.board)
     content = ReplayContent(
         origin=source.origin,
-        rows=rows,
-        columns=columns,
+        board=source.board,
         all_games=games,
         games=shown,
         first=shown.index(games[first]),

@@ -38,7 +38,7 @@ from launch.evaluation.boards.analyse import NAMES
 from launch.evaluation.boards.notation import parse_board, parse_position
 from launch.evaluation.search_options import SearchOptions
 from launch.viewing import BOARD_SCRIPT, BOARD_STYLE, game
-from launch.viewing.agent_process import SEEDS
+from launch.viewing.agent_process import MOST_COUNT, SEEDS
 from launch.viewing.agents import Agents, BusyError, Ticket, read_error
 from launch.viewing.catalogue import MOST, PLIES, SIMULATIONS, Catalogue, NotOfferedError
 from launch.viewing.serve.connections import BoundedConnection
@@ -56,7 +56,7 @@ FILES = {
     "/icon.svg": (HERE / "icon.svg", "image/svg+xml"),
 }
 MOST_MOVES = 10**8  # of a game
-MOST_COUNT = 120  # moves in one answer
+
 MOST_WORD = 200  # characters of a name or a position
 MOST_OVERRIDES = 600  # characters of the search.key=value words
 BODY_SECONDS = 5.0  # for the body of a request to arrive

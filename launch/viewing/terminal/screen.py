@@ -20,7 +20,7 @@ from textual.widgets import Static
 from textual.worker import Worker
 
 from launch.errors import UserError
-from launch.viewing.agent_process import SEEDS
+from launch.viewing.agent_process import MOST_COUNT, SEEDS
 from launch.viewing.agents import Agent, Ticket
 from launch.viewing.game import InteractiveGame
 from launch.viewing.terminal.text import ACCENT, CELLS, SOFT, advice_text, board_size, board_text
@@ -29,7 +29,7 @@ from launch.words import counted
 SPEEDS = (0.5, 1, 2, 5, 10, 30, 60, math.inf)  # moves a second
 SPEED = 3  # place in SPEEDS of the first speed
 AHEAD_SECONDS = 1.5  # moves that are asked for in one question
-MOST_COUNT = 120  # moves of one answer
+
 MOST_STEPS_A_FRAME = 40  # at the highest speed
 FRAME_SECONDS = 0.03
 REPORT_SECONDS = 0.1  # between two reports of a search that lasts

@@ -300,9 +300,9 @@ def test_a_page_of_20_000_moves_has_less_than_5_mb(rng: np.random.Generator):
 
 
 def page_of(game: Game, own: View, judge: View | None = None) -> str:
-    rows, columns = game.boards.shape[1:]
+    board = "x".join(map(str, game.boards.shape[1:]))
     content = ReplayContent(
-        origin="x", rows=rows, columns=columns, all_games=[game], games=[game], first=0,
+        origin="x", board=board, all_games=[game], games=[game], first=0,
         own=own, judge=judge, judge_every=1, bins=[], stride=1,
     )  # fmt: skip
     return render(content)
