@@ -16,7 +16,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from launch.words import counted
 from numpy.typing import NDArray
 
 import ntuple
@@ -24,6 +23,7 @@ from benchmarks.script import run_script
 from launch.bench.ntuple import METHODS, NETWORKS, THREADS, WARM_MOVES, going_on, warmed
 from launch.bench.rows import REPEATS, BenchRow, best_seconds
 from launch.commands.parser import Parser, add_json
+from launch.quantities import counted
 from ntuple import NTupleLearner, make_rules
 from ntuple.core.lists import list_text
 from ntuple.game.bitboard import Rules

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from launch.bench.rows import REPEATS, BenchRow
 from launch.errors import UserError
 from launch.experiment.interfaces import Player
-from launch.words import counted
+from launch.quantities import counted
 from ntuple import NTupleConfig, NTupleLearner
 from ntuple.core.lists import list_text
 from ntuple.files.stored_network import StoredNetwork

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from launch.evaluation.boards.notation import parse_board
+from launch.quantities import counted
 from launch.viewing import BOARD_SCRIPT, BOARD_STYLE
 from launch.viewing.replay.games import Game, gather
 from launch.viewing.replay.summary import Bin, by_tile, last_moves
 from launch.viewing.replay.views import View, losses
-from launch.words import counted
 
 HERE = Path(__file__).parent
 MOST_LISTED = 300  # mistakes

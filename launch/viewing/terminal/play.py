@@ -13,10 +13,10 @@ from launch.evaluation.boards.notation import parse_board
 from launch.evaluation.loading import BOARD
 from launch.evaluation.search_options import SearchOptions
 from launch.evaluation.seeds import check_seed
+from launch.quantities import counted
 from launch.viewing.agents import Agent
 from launch.viewing.catalogue import choose
 from launch.viewing.game import InteractiveGame
-from launch.words import counted
 
 SHORT_SEEDS = 10**6  # a seed that is drawn is short enough to type
 

@@ -20,11 +20,11 @@ from textual.widgets import Static
 from textual.worker import Worker
 
 from launch.errors import UserError
+from launch.quantities import counted
 from launch.viewing.agent_process import MOST_COUNT, SEEDS
 from launch.viewing.agents import Agent, Ticket
 from launch.viewing.game import InteractiveGame
 from launch.viewing.terminal.text import ACCENT, CELLS, SOFT, advice_text, board_size, board_text
-from launch.words import counted
 
 SPEEDS = (0.5, 1, 2, 5, 10, 30, 60, math.inf)  # moves a second
 SPEED = 3  # place in SPEEDS of the first speed

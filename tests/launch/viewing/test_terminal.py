@@ -1,6 +1,7 @@
 """`muzero2048 play`: keys against the plain rules and spawns; the player is asked as `muzero2048 moves` asks it."""
 
 import asyncio
+import copy
 import json
 import multiprocessing
 import os
@@ -56,8 +57,20 @@ class Here(Agent):
         return json.loads(json.dumps(answer(self.player, question)))
 
 
+class Broken(Here):
+    async def ask(self, question: dict[str, Any], ticket: Ticket) -> dict[str, Any]:
+        raise UserError("the tables are gone")
+
+
 def greedy() -> Here:
     return Here(load_player("greedy", SearchOptions()))
+
+
+def slow(state: str = "searching") -> Here:
+    agent = greedy()
+    agent.state = state
+    agent.gate.clear()
+    return agent
 
 
 def drive(
@@ -72,6 +85,15 @@ def drive(
             await drive_it(pilot, app)
 
     asyncio.run(run())
+
+
+def driven(game: InteractiveGame, agent: Any = None) -> Callable[[Any], Callable[[], None]]:
+    """Run a test on the screen of a game."""
+
+    def decorate(test: Any) -> Callable[[], None]:
+        return lambda: drive(test, copy.deepcopy(game), agent)
+
+    return decorate
 
 
 def shown(app: Terminal, name: str) -> str:
@@ -130,14 +152,12 @@ def test_a_move_that_is_not_legal_changes_nothing():
     drive(keys, game)
 
 
-def test_without_a_player_there_is_no_advice():
-    async def keys(pilot: Pilot[None], app: Terminal) -> None:
-        await pilot.press("space", "p", "v", "plus")
-        assert app.game.state.moves == 0
-        assert (shown(app, "advice"), shown(app, "numbers")) == ("", "score 0   moves 0")
-        assert "play" not in shown(app, "keys")
-
-    drive(keys, InteractiveGame(4, 4, 1))
+@driven(InteractiveGame(4, 4, 1))
+async def test_without_a_player_there_is_no_advice(pilot: Pilot[None], app: Terminal) -> None:
+    await pilot.press("space", "p", "v", "plus")
+    assert app.game.state.moves == 0
+    assert (shown(app, "advice"), shown(app, "numbers")) == ("", "score 0   moves 0")
+    assert "play" not in shown(app, "keys")
 
 
 def test_the_advice_is_that_of_moves(capsys: pytest.CaptureFixture[str]):
@@ -168,122 +188,94 @@ def test_the_advice_is_that_of_moves(capsys: pytest.CaptureFixture[str]):
                 assert "not legal" in line
 
 
-def test_steps_and_play_make_the_moves_of_the_player_until_the_game_is_over():
-    async def keys(pilot: Pilot[None], app: Terminal) -> None:
-        expected = InteractiveGame(2, 2, 3)
-        for moves in range(3):
-            await until(pilot, lambda: app.place in app.known)
-            expected.move(app.known[app.place]["advice"]["action"])
-            await pilot.press("space")
-            await until(pilot, lambda: app.game.state.moves > moves)  # noqa: B023
-            assert app.place == (moves + 1, expected.position)
-        await pilot.press(*["plus"] * 9, "p")
-        await until(pilot, lambda: app.game.is_over and not app.is_playing)
-        game = app.game
-        while not expected.is_over:
-            expected.move(app.known[expected.state.moves, expected.position]["advice"]["action"])
-        assert (game.position, game.state[1:3]) == (expected.position, expected.state[1:3])
-        assert not any(rules.legal_actions(positions.as_board(game.state.levels)))
-        assert f"the game is over: score {game.state.score:,} in {game.state.moves:,} moves" in shown(app, "state")
-        assert summary(game, "greedy", "2x2") == (
-            f"score {game.state.score}, {game.state.moves} moves, largest tile {2 ** game.state.levels.max()}"
-            ", the game is over\nthe same spawns again: muzero2048 play greedy --board 2x2 --seed 3"
-        )
-
-    drive(keys, InteractiveGame(2, 2, 3), Here)
+@driven(InteractiveGame(2, 2, 3), Here)
+async def test_steps_and_play_make_the_moves_of_the_player(pilot: Pilot[None], app: Terminal) -> None:
+    expected = InteractiveGame(2, 2, 3)
+    for moves in range(3):
+        await until(pilot, lambda: app.place in app.known)
+        expected.move(app.known[app.place]["advice"]["action"])
+        await pilot.press("space")
+        await until(pilot, lambda: app.game.state.moves > moves)  # noqa: B023
+        assert app.place == (moves + 1, expected.position)
+    await pilot.press(*["plus"] * 9, "p")
+    await until(pilot, lambda: app.game.is_over and not app.is_playing)
+    game = app.game
+    while not expected.is_over:
+        expected.move(app.known[expected.state.moves, expected.position]["advice"]["action"])
+    assert (game.position, game.state[1:3]) == (expected.position, expected.state[1:3])
+    assert not any(rules.legal_actions(positions.as_board(game.state.levels)))
+    assert f"the game is over: score {game.state.score:,} in {game.state.moves:,} moves" in shown(app, "state")
+    assert summary(game, "greedy", "2x2") == (
+        f"score {game.state.score}, {game.state.moves} moves, largest tile {2 ** game.state.levels.max()}"
+        ", the game is over\nthe same spawns again: muzero2048 play greedy --board 2x2 --seed 3"
+    )
 
 
-def test_advice_is_about_the_board_that_is_shown():
+@driven(InteractiveGame(4, 4, 3), greedy)
+async def test_advice_is_about_the_board_that_is_shown(pilot: Pilot[None], app: Terminal) -> None:
     """Also where moves were asked for ahead, and other ones were made and taken back."""
 
-    async def keys(pilot: Pilot[None], app: Terminal) -> None:
-        async def check(*names: str) -> None:
-            await pilot.press(*names)
-            await until(pilot, lambda: app.place in app.known)
-            assert app.known[app.place]["advice"]["position"] == app.game.position
-
-        await pilot.press("p")
-        await until(pilot, lambda: app.game.state.moves > 0)
-        await pilot.press("space")  # pauses
-        assert not app.is_playing
-        await check()
-        asked = app.known[app.place]["advice"]["action"]
-        other = next(name for name in app.game.legal if name != asked)
-        await check(other)
-        await check("u")
-        await check(asked)
-        await check("u")
-
-    drive(keys, InteractiveGame(4, 4, 3), greedy)
-
-
-def test_a_slow_search_stops_neither_the_screen_nor_moves_nor_the_end():
-    async def keys(pilot: Pilot[None], app: Terminal) -> None:
-        agent: Any = app.agent
-        await until(pilot, lambda: "searching" in shown(app, "state"))
-        before = shown(app, "state")
-        await until(pilot, lambda: shown(app, "state") != before)  # the time goes on
-        for moves in range(1, 4):
-            await pilot.press(app.game.legal[0])
-            assert app.game.state.moves == moves
-            await until(pilot, lambda: agent.given_up == moves)  # noqa: B023
-        agent.gate.set()
-        await until(pilot, lambda: bool(app.known))
-        assert [*app.known] == [(3, app.game.position)]
-        agent.gate.clear()
-        await pilot.press("p")
-        await until(pilot, lambda: app.game.state.moves == 4)  # known, and then it waits for the next one
-        assert "played" in shown(app, "advice")
-        await pilot.press("p")
-        assert (app.is_playing, shown(app, "advice")) == (False, "")
-
-    def slow() -> Here:
-        agent = greedy()
-        agent.gate.clear()
-        return agent
-
-    began = time.monotonic()
-    drive(keys, InteractiveGame(4, 4, 3), slow)
-    assert time.monotonic() - began < 60
-
-
-def test_loading_goes_on_after_a_move_and_its_answer_is_dropped():
-    """Otherwise a player that loads slowly would be loaded anew with each move."""
-
-    async def keys(pilot: Pilot[None], app: Terminal) -> None:
-        agent: Any = app.agent
-        await until(pilot, lambda: "loading" in shown(app, "state"))
-        await pilot.press(app.game.legal[0])
-        await pilot.pause(0.2)
-        assert (app.game.state.moves, agent.given_up) == (1, 0)
-        agent.gate.set()
-        await until(pilot, lambda: bool(app.known))
-        assert [*app.known] == [app.place]
-        await pilot.press("u")
+    async def check(*names: str) -> None:
+        await pilot.press(*names)
         await until(pilot, lambda: app.place in app.known)
+        assert app.known[app.place]["advice"]["position"] == app.game.position
 
-    def loading() -> Here:
-        agent = Here()
-        agent.state = "loading"
-        agent.gate.clear()
-        return agent
+    await pilot.press("p")
+    await until(pilot, lambda: app.game.state.moves > 0)
+    await pilot.press("space")  # pauses
+    assert not app.is_playing
+    await check()
+    asked = app.known[app.place]["advice"]["action"]
+    other = next(name for name in app.game.legal if name != asked)
+    await check(other)
+    await check("u")
+    await check(asked)
+    await check("u")
 
-    drive(keys, InteractiveGame(2, 2, 3), loading)
 
-
-def test_what_is_wrong_with_a_player_is_said():
-    class Broken(Here):
-        async def ask(self, question: dict[str, Any], ticket: Ticket) -> dict[str, Any]:
-            raise UserError("the tables are gone")
-
-    async def keys(pilot: Pilot[None], app: Terminal) -> None:
-        await until(pilot, lambda: shown(app, "state") == "the tables are gone")
-        await pilot.press("p")
-        await until(pilot, lambda: not app.is_playing)
+@driven(InteractiveGame(4, 4, 3), slow)
+async def test_a_slow_search_stops_neither_the_screen_nor_moves_nor_the_end(pilot: Pilot[None], app: Terminal) -> None:
+    agent: Any = app.agent
+    await until(pilot, lambda: "searching" in shown(app, "state"))
+    before = shown(app, "state")
+    await until(pilot, lambda: shown(app, "state") != before)  # the time goes on
+    for moves in range(1, 4):
         await pilot.press(app.game.legal[0])
-        assert app.game.state.moves == 1
+        assert app.game.state.moves == moves
+        await until(pilot, lambda: agent.given_up == moves)  # noqa: B023
+    agent.gate.set()
+    await until(pilot, lambda: bool(app.known))
+    assert [*app.known] == [(3, app.game.position)]
+    agent.gate.clear()
+    await pilot.press("p")
+    await until(pilot, lambda: app.game.state.moves == 4)  # known, and then it waits for the next one
+    assert "played" in shown(app, "advice")
+    await pilot.press("p")
+    assert (app.is_playing, shown(app, "advice")) == (False, "")
 
-    drive(keys, InteractiveGame(4, 4, 3), Broken)
+
+@driven(InteractiveGame(4, 4, 3), lambda: slow("loading"))
+async def test_loading_goes_on_after_a_move_and_its_answer_is_dropped(pilot: Pilot[None], app: Terminal) -> None:
+    """Otherwise a player that loads slowly would be loaded anew with each move."""
+    agent: Any = app.agent
+    await until(pilot, lambda: "loading" in shown(app, "state"))
+    await pilot.press(app.game.legal[0])
+    await pilot.pause(0.2)
+    assert (app.game.state.moves, agent.given_up) == (1, 0)
+    agent.gate.set()
+    await until(pilot, lambda: bool(app.known))
+    assert [*app.known] == [app.place]
+    await pilot.press("u")
+    await until(pilot, lambda: app.place in app.known)
+
+
+@driven(InteractiveGame(4, 4, 3), Broken)
+async def test_what_is_wrong_with_a_player_is_said(pilot: Pilot[None], app: Terminal) -> None:
+    await until(pilot, lambda: shown(app, "state") == "the tables are gone")
+    await pilot.press("p")
+    await until(pilot, lambda: not app.is_playing)
+    await pilot.press(app.game.legal[0])
+    assert app.game.state.moves == 1
 
 
 @pytest.mark.parametrize("cell", CELLS)
@@ -296,27 +288,24 @@ def test_every_tile_shows_its_number(cell: tuple[int, int]):
     assert tiles_of("\n".join(lines)) == [2**level for level in range(3, 18)]
 
 
-def test_the_layout_is_that_of_the_size():
+@driven(InteractiveGame(4, 4, 3), greedy)
+async def test_the_layout_is_that_of_the_size(pilot: Pilot[None], app: Terminal) -> None:
     """Ordinary, too narrow for the advice beside the board, and wide: nothing is cut off, no line is broken."""
-
-    async def keys(pilot: Pilot[None], app: Terminal) -> None:
-        await until(pilot, lambda: bool(app.known))
-        for width, height in ((80, 24), (50, 24), (100, 40), (40, 24), (80, 24)):
-            await pilot.resize_terminal(width, height)
-            await pilot.pause()
-            board, advice = app.query_one("#board").region, app.query_one("#advice").region
-            assert (advice.x > board.x, board.width) == (width >= 80, 49 if height == 40 else 33), (width, height)
-            assert max(board.right, advice.right) <= width
-            lines = shown(app, "advice").splitlines()
-            assert advice.height == len(lines) or width == 40
-            assert width != 50 or max(map(len, lines[:9])) == 48
-        names = ("title", "numbers", "board", "advice", "state", "keys")
-        assert max(app.query_one(f"#{name}").region.right for name in names) <= 80
-        assert max(app.query_one(f"#{name}").region.bottom for name in names) <= 24
-        assert app.query_one("#board").region.height == 17
-        assert app.query_one("#state").region.bottom <= app.query_one("#keys").region.y
-
-    drive(keys, InteractiveGame(4, 4, 3), greedy)
+    await until(pilot, lambda: bool(app.known))
+    for width, height in ((80, 24), (50, 24), (100, 40), (40, 24), (80, 24)):
+        await pilot.resize_terminal(width, height)
+        await pilot.pause()
+        board, advice = app.query_one("#board").region, app.query_one("#advice").region
+        assert (advice.x > board.x, board.width) == (width >= 80, 49 if height == 40 else 33), (width, height)
+        assert max(board.right, advice.right) <= width
+        lines = shown(app, "advice").splitlines()
+        assert advice.height == len(lines) or width == 40
+        assert width != 50 or max(map(len, lines[:9])) == 48
+    names = ("title", "numbers", "board", "advice", "state", "keys")
+    assert max(app.query_one(f"#{name}").region.right for name in names) <= 80
+    assert max(app.query_one(f"#{name}").region.bottom for name in names) <= 24
+    assert app.query_one("#board").region.height == 17
+    assert app.query_one("#state").region.bottom <= app.query_one("#keys").region.y
 
 
 def test_numbers_tell_values_apart_and_have_no_sign_of_zero():
