@@ -43,7 +43,7 @@ FAILED = 1  # pytest's exit code if tests ran and some failed
 PASSED = 0
 CAUGHT, SURVIVED = "caught", "SURVIVED"
 OPEN = re.compile(r"_[a-z]")  # a name of a pattern that stands for any expression, or any name
-TEXT = "text "  # a pattern that begins so is a part of a constant text
+TEXT = "text "  # a pattern that begins so is plain text
 
 
 class Fault(NamedTuple):
@@ -159,28 +159,31 @@ class _Fill(ast.NodeTransformer):
         return super().visit(node)
 
 
-def _replacements(file: Path, fault: Fault) -> Iterator[tuple[Site, list[Any], list[Any]]]:
-    """Yield the places that a fault fits, with their nodes before and after."""
-    sites = sites_by_type(file)[1]
-    if fault.old.startswith(TEXT):
-        part = fault.old.removeprefix(TEXT)
-        for site in sites[ast.Constant]:
-            node = site.nodes[site.index]
-            if isinstance(node.value, str) and part in node.value:
-                yield site, [node], [ast.Constant(node.value.replace(part, fault.new))]
-        return
-    pattern, new = parse_edit(fault.old, fault.new)
-    for site in sites[type(pattern[0])]:
-        nodes = site.nodes[site.index : site.index + len(pattern)]
-        if len(nodes) == len(pattern) and fits(pattern, nodes, bound := {}):
-            yield site, nodes, [_Fill(bound).visit(copy.deepcopy(node)) for node in new]
-
-
 def _put(site: Site, old: list[Any], new: list[Any]) -> None:
     if isinstance(getattr(site.parent, site.field), list):
         site.nodes[site.index : site.index + len(old)] = new
     else:
         setattr(site.parent, site.field, new[0])
+
+
+def mutated_texts(file: Path, fault: Fault) -> Iterator[str]:
+    """Yield the text of a file with the fault, for each place that fits."""
+    text = read_file(file)
+    if fault.old.startswith(TEXT):
+        for place in re.finditer(re.escape(fault.old.removeprefix(TEXT)), text):
+            yield text[: place.start()] + fault.new + text[place.end() :]
+    elif file.suffix == ".py" and all(word in text for word in re.findall(r"\b[A-Za-z]\w+", fault.old)):
+        tree, sites = sites_by_type(file)
+        pattern, new = parse_edit(fault.old, fault.new)
+        for site in sites[type(pattern[0])]:
+            nodes = site.nodes[site.index : site.index + len(pattern)]
+            if len(nodes) == len(pattern) and fits(pattern, nodes, bound := {}):
+                filled = [_Fill(bound).visit(copy.deepcopy(node)) for node in new]
+                if list(map(ast.dump, nodes)) == list(map(ast.dump, filled)):
+                    raise PlaceError(f"{fault.name}: changes nothing")
+                _put(site, nodes, filled)
+                yield ast.unparse(tree) + "\n"
+                _put(site, filled, nodes)
 
 
 def mutate(root: Path, fault: Fault) -> tuple[str, str]:
@@ -189,19 +192,12 @@ def mutate(root: Path, fault: Fault) -> tuple[str, str]:
     Raises:
         PlaceError: not exactly one place fits.
     """
-    words = set(re.findall(r"\b[A-Za-z]\w+", fault.old.removeprefix(TEXT)))
-    files = [file for file in sorted(root.glob(fault.files)) if all(word in read_file(file) for word in words)]
-    places = [(file, *place) for file in files for place in _replacements(file, fault)]
+    files = [file for file in sorted(root.glob(fault.files)) if file.is_file()]
+    places = [(str(file.relative_to(root)), text) for file in files for text in mutated_texts(file, fault)]
     if len(places) != 1:
-        fitting = ", ".join(str(file.relative_to(root)) for file, *_ in places) or "none"
+        fitting = ", ".join(name for name, _ in places) or "none"
         raise PlaceError(f"{fault.name}: `{fault.old}` must fit one place of {fault.files}, fits {fitting}")
-    file, site, old, new = places[0]
-    if list(map(ast.dump, old)) == list(map(ast.dump, new)):
-        raise PlaceError(f"{fault.name}: changes nothing")
-    _put(site, old, new)
-    text = ast.unparse(sites_by_type(file)[0]) + "\n"
-    _put(site, new, old)
-    return str(file.relative_to(root)), text
+    return places[0]
 
 
 def files_of_tests(root: Path, fault: Fault) -> list[str]:
