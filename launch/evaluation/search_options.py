@@ -3,8 +3,7 @@
 The parser of the command line reads this file, so it imports no learner.
 """
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from launch.errors import Option, OptionError, UserError
@@ -23,7 +22,7 @@ class SearchOptions:
     simulations: int | None = None
     model: str | None = None  # learned, simulator
     value: str | None = None  # network, ntuple
-    overrides: Sequence[str] = ()  # "search.field=value"
+    overrides: tuple[str, ...] = ()  # "search.field=value"
     plies: int | None = None  # depth of expectimax
     strength: float | None = None  # wanted mean score of mcts, points
 
@@ -36,6 +35,11 @@ class SearchOptions:
         ):
             if value is not None and value not in known:
                 raise OptionError(Option(name), f" is {value}; give one of: {', '.join(known)}")
+
+    def over(self, other: "SearchOptions") -> "SearchOptions":
+        """Return `other` with the options that are given here in place of its own; overrides are added."""
+        given = {option.name: getattr(self, option.name) for option in self._given()}
+        return replace(other, **given, overrides=(*other.overrides, *self.overrides))
 
     def arguments(self) -> list[str]:
         """Return all given options as arguments of a command."""

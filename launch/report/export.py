@@ -7,7 +7,6 @@ import numpy as np
 
 from launch.evaluation.result_columns import rates
 from launch.report.comparison import Comparison
-from launch.report.page.tables import config_columns
 from launch.report.papers.comparison import tables_csv
 from launch.report.runs import X_AXES
 from launch.tables import Column, entry, fields, render
@@ -64,7 +63,10 @@ def csv_files(comparison: Comparison) -> dict[str, str]:
             [(cost.level, cost.label, *(cost.spent[axis] for axis in X_AXES)) for cost in comparison.costs],
             fields("score", "curve", *X_AXES),
         ),
-        "config": (comparison.differing.items(), config_columns(comparison.curves)),
+        "config": (
+            [(key, *texts) for key, texts in comparison.differing.items()],
+            fields("key", *(curve.label for curve in comparison.curves)),
+        ),
     }  # fmt: skip
     files = {f"{name}.csv": render(rows, columns, "csv") for name, (rows, columns) in tables.items()}
     return files | ({"papers.csv": tables_csv(comparison.tables)} if comparison.tables else {})

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from html import escape
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,8 +17,11 @@ from launch.report.differences import COLUMNS, Difference
 from launch.report.finals import Group, Result
 from launch.report.papers.comparison import TableData
 from launch.report.papers.lines import line_columns, lines_of
-from launch.tables import Column, entry, html_head, html_rows, html_table, markup, render
+from launch.report.runs import X_AXES
+from launch.tables import Column, entry, fields, html_head, html_rows, html_table, markup, render
 from launch.train.metrics import TILES
+
+Cell = tuple[float, str]  # the value to sort by, and the HTML
 
 
 def group_table(groups: Sequence[Group], out: Path) -> str:
@@ -109,75 +111,61 @@ def difference_table(groups: Sequence[Group], differences: Sequence[Difference])
 
 
 def standing_table(curves: Sequence[Curve], standings: Sequence[Standing]) -> str:
-    """Return the table of scores at the last place of each axis that all curves reached."""
+    """Return the table of scores at the last place of each axis that all curves reached; the best score is bold."""
     if not standings:
         return '<p class="soft">There is one curve alone.</p>'
-    label = Column("mean score", lambda curve: curve.label, lambda curve: curve.label)
-    columns = [label, *map(_standing_column, standings)]
-    return html_table("standings", render(curves, columns, "html"))
 
+    def cell(standing: Standing, label: str) -> Cell:
+        score = dict(standing.scores).get(label)
+        if score is None:
+            return -1, ""
+        html = markup(f"{score.value:,.0f}", f"{score.low:,.0f} to {score.high:,.0f}")
+        return score.value, f"<b>{html}</b>" if standing.scores[0][0] == label else html
 
-def _standing_column(standing: Standing) -> Column:
-    """Return the column of one standing; the best score is bold."""
-    scores = dict(standing.scores)
-
-    def html(curve: Curve) -> str:
-        if curve.label not in scores:
-            return ""
-        score = scores[curve.label]
-        text = markup(f"{score.value:,.0f}", f"{score.low:,.0f} to {score.high:,.0f}")
-        return f"<b>{text}</b>" if standing.scores[0][0] == curve.label else text
-
-    place = duration(standing.at)
-    if standing.axis != "wall_hours":
-        place = f"{short_number(standing.at)} {'moves' if standing.axis == 'env_steps' else 'games'}"
-    return Column(
-        f"after {place}", lambda curve: scores[curve.label].value if curve.label in scores else -1, html, html
+    names = ["mean score", *(f"after {_place(standing)}" for standing in standings)]
+    return _cell_table(
+        "standings", names, {curve.label: [cell(one, curve.label) for one in standings] for curve in curves}
     )
+
+
+def _place(standing: Standing) -> str:
+    if standing.axis == "wall_hours":
+        return duration(standing.at)
+    return f"{short_number(standing.at)} {'moves' if standing.axis == 'env_steps' else 'games'}"
 
 
 def cost_table(costs: Sequence[Cost]) -> str:
     """Return the table of what each score cost: a row for each curve, a column for each score."""
     if not costs:
         return ""
-    spent = {(cost.label, cost.level): cost.spent for cost in costs}
-    labels = dict.fromkeys(cost.label for cost in costs)
+    levels = sorted({cost.level for cost in costs})
+    rows: dict[str, list[Cell]] = {cost.label: [(np.inf, "")] * len(levels) for cost in costs}
+    for cost in costs:
+        moves, games, hours = (cost.spent[axis] for axis in X_AXES)
+        rest = f"{short_number(games)} games, {duration(hours)}"
+        rows[cost.label][levels.index(cost.level)] = moves, markup(f"{short_number(moves)} moves", rest)
+    return _cell_table("costs", ["first reached", *(f"{level:,.0f} points" for level in levels)], rows)
 
-    def level_column(level: float) -> Column:
-        def html(label: str) -> str:
-            axes = spent.get((label, level))
-            if axes is None:
-                return ""
-            rest = f"{short_number(axes['games'])} games, {duration(axes['wall_hours'])}"
-            return markup(f"{short_number(axes['env_steps'])} moves", rest)
 
-        moves = {label: axes["env_steps"] for (label, reached), axes in spent.items() if reached == level}
-        return Column(f"{level:,.0f} points", lambda label: moves.get(label, np.inf), html, html)
+def _cell_table(name: str, names: Sequence[str], rows: dict[str, list[Cell]]) -> str:
+    """Return a table of cells by label of the row."""
 
-    columns = [Column("first reached", str, str), *map(level_column, sorted({cost.level for cost in costs}))]
-    return html_table("costs", render(labels, columns, "html"))
+    def column(place: int) -> Column:
+        def html(row: list[Cell]) -> str:
+            return row[place][1]
+
+        return Column(names[place], lambda row: row[place][0], html, html)
+
+    lines = [[(label, escape(label)), *cells] for label, cells in rows.items()]
+    return html_table(name, render(lines, [column(place) for place in range(len(names))], "html"))
 
 
 def config_table(curves: Sequence[Curve], differing: dict[str, list[str]]) -> str:
     """Return the table of the config keys in which the curves differ."""
     if not differing:
         return '<p class="soft">The configs are equal but for names and seeds.</p>'
-    return html_table("config", render(differing.items(), config_columns(curves), "html"))
-
-
-def config_columns(curves: Sequence[Curve]) -> list[Column]:
-    """Return the columns of the entries of `differing_keys`."""
-
-    def column(name: str, text: Callable[[Any], str]) -> Column:
-        return Column(name, text, text)
-
-    def of_curve(place: int) -> Callable[[Any], str]:
-        return lambda item: item[1][place]
-
-    return [
-        column("key", lambda item: item[0]),
-        *(column(curve.label, of_curve(place)) for place, curve in enumerate(curves)),
-    ]
+    columns = fields("key", *(curve.label for curve in curves))
+    return html_table("config", render([(key, *texts) for key, texts in differing.items()], columns, "html"))
 
 
 def paper_tables(tables: Sequence[TableData]) -> str:

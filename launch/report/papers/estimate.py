@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from launch.errors import LaunchError
+from launch.evaluation.search_options import SearchOptions
 from launch.experiment.experiment import CONFIG_FILE, MISTAKES, Experiment, load_experiment, plain_overrides
 from launch.jobs.run_states import read_speed
 from launch.report.papers.plan import Scale, Trained, base_of, run_name, settings_of, trained_row, why_not, with_firsts
-from launch.report.papers.table import PaperRow, PaperTable, Play
+from launch.report.papers.table import PaperRow, PaperTable
 from ntuple.core.learner_spec import EXPECTIMAX, MCTS
 from ntuple.core.plain_values import in_present_form
 
@@ -119,7 +120,7 @@ def _group_of(override: str) -> str:
     return override.partition("=")[0].partition(".")[2].partition(".")[0]
 
 
-def _seconds(play: Play, speed: float) -> float:
+def _seconds(play: SearchOptions, speed: float) -> float:
     """Return the seconds of a move where a move by 1-ply takes 1 / speed."""
     limits = [word for word in play.overrides if word.startswith(TIME_LIMIT)]
     if limits:

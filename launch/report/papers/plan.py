@@ -142,7 +142,7 @@ def plan_evaluation(
     if not is_finished_run(run):
         return None
     games = scale.games(table.games_of(row, column))
-    request = EvaluationRequest(games, None, 1, column.play.over(row.play).options())
+    request = EvaluationRequest(games, None, 1, column.play.over(row.play))
     (planned,) = plan_evaluations([run.folder], request)
     return planned
 

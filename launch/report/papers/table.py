@@ -18,34 +18,8 @@ from launch.train.metrics import TILES
 
 STATISTICS = ("score_mean", "score_median", "score_max", "moves_mean", "moves_per_second", "wall_hours")
 REACH = tuple(f"reach_{tile}" for tile in TILES)
+NO_OPTIONS = SearchOptions()
 SLASH = "/"  # between a table and a row in `of` and `begin_from`
-
-
-@dataclass(frozen=True)
-class Play:
-    """How a network plays an evaluation: options of `muzero2048 evaluate`; None and (): not given here."""
-
-    search: str | None = None
-    plies: int | None = None
-    simulations: int | None = None
-    strength: float | None = None
-    overrides: tuple[str, ...] = ()  # "search.field=value"
-
-    def over(self, other: "Play") -> "Play":
-        """Return `other` with the options that are given here in place of its own; overrides are added."""
-        return Play(
-            self.search or other.search,
-            other.plies if self.plies is None else self.plies,
-            other.simulations if self.simulations is None else self.simulations,
-            other.strength if self.strength is None else self.strength,
-            (*other.overrides, *self.overrides),
-        )
-
-    def options(self) -> SearchOptions:
-        """Return the options as the evaluation takes them."""
-        return SearchOptions(
-            self.search, self.simulations, overrides=self.overrides, plies=self.plies, strength=self.strength
-        )
 
 
 @dataclass(frozen=True)
@@ -55,7 +29,7 @@ class PaperColumn:
     name: str = ""  # as in the paper
     statistic: str = "score_mean"  # of STATISTICS or REACH; "": this project does not compute it, `why` says so
     unit: float = 1.0  # our number = the paper's number * unit: 0.01 for percent
-    play: Play = field(default_factory=Play)
+    play: SearchOptions = NO_OPTIONS
     games: int = 0  # of the evaluation; 0: those of the row
     why: str = ""
 
@@ -81,7 +55,7 @@ class PaperRow:
     moves_per_second: float = 0.0  # see Table; 0: that of the table
     of: str = ""  # another row, as ROW or TABLE/ROW, whose trained network this row evaluates
     begin_from: str = ""  # another row, whose trained network is the first one of this training
-    play: Play = field(default_factory=Play)
+    play: SearchOptions = NO_OPTIONS
     games: int = 0  # of the evaluation; 0: those of the table
     why: str = ""  # why this project cannot train the row; "": it can
 

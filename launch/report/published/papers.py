@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from launch.errors import UserError
+from launch.evaluation.search_options import SearchOptions
 from launch.experiment.experiment import MISTAKES, mistake_text
 from launch.experiment.typed_values import load_plain, typed
 from launch.report.papers.comparison import REACH
 from launch.report.papers.estimate import TIME_LIMIT
 from launch.report.papers.lines import training_text
 from launch.report.papers.plan import trained_row, with_firsts
-from launch.report.papers.table import SLASH, PaperRow, PaperTable, Play, load_table
+from launch.report.papers.table import SLASH, PaperRow, PaperTable, load_table
 from ntuple.core.learner_spec import EXPECTIMAX
 
 REFERENCES = Path(__file__).with_suffix(".yaml")
@@ -105,7 +106,7 @@ def _result(reference: Reference) -> PaperResult:
     )
 
 
-def search_words(play: Play) -> str:
+def search_words(play: SearchOptions) -> str:
     """Return how a row plays, in words: "1 ply", "expectimax, 3 plies", "50 simulations"."""
     words = []
     limits = [word.removeprefix(TIME_LIMIT) for word in play.overrides if word.startswith(TIME_LIMIT)]

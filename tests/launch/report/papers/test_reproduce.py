@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from launch.cli import main
+from launch.evaluation.search_options import SearchOptions
 from launch.evaluation.seeds import final_evaluation_seed
 from launch.experiment.experiment import load_experiment
 from launch.report.papers import estimate as estimates
 from launch.report.papers.comparison import interval_of, read_table_file
 from launch.report.papers.lines import number_text
 from launch.report.papers.plan import Scale, Trained, overrides_of
-from launch.report.papers.table import PaperColumn, PaperRow, PaperTable, Play, load_table
+from launch.report.papers.table import PaperColumn, PaperRow, PaperTable, load_table
 
 TABLE = """\
 title: A table
@@ -180,9 +181,9 @@ def test_the_budget_scales_moves_and_games_are_cut():
 
 
 def test_a_column_adds_to_the_play_of_its_row():
-    row = Play("mcts", simulations=10, overrides=("search.c=0.1",))
-    assert Play(simulations=50).over(row) == Play("mcts", simulations=50, overrides=("search.c=0.1",))
-    assert Play("expectimax", plies=2, overrides=("a=b",)).over(Play()).options().arguments() == [
+    row = SearchOptions("mcts", simulations=10, overrides=("search.c=0.1",))
+    assert SearchOptions(simulations=50).over(row) == SearchOptions("mcts", simulations=50, overrides=("search.c=0.1",))
+    assert SearchOptions("expectimax", plies=2, overrides=("a=b",)).over(SearchOptions()).arguments() == [
         "--search", "expectimax", "--plies", "2", "a=b",
     ]  # fmt: skip
 
@@ -223,7 +224,7 @@ def test_numbers_as_texts(value: float, margin: float | None, text: str):
 
 def test_hours_by_hand(table_yaml: str):
     table = load_table(table_yaml)
-    columns = [PaperColumn("1"), PaperColumn("3", play=Play("expectimax", plies=3))]
+    columns = [PaperColumn("1"), PaperColumn("3", play=SearchOptions("expectimax", plies=3))]
     rows = [
         PaperRow("a", {"1": [1.0], "3": [1.0]}),
         PaperRow("b", {"1": [1.0]}, of="a"),

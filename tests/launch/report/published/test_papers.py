@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from launch.errors import UserError
-from launch.report.papers.table import Play
+from launch.evaluation.search_options import SearchOptions
 from launch.report.published import papers
 from launch.report.published.papers import read_papers, search_words
 
@@ -43,14 +43,14 @@ def test_no_result_stands_twice():
 @pytest.mark.parametrize(
     ("play", "words"),
     [
-        (Play(), "1 ply"),
-        (Play("expectimax", plies=1), "1 ply"),
-        (Play("expectimax", plies=3, overrides=("search.rectified=true",)), "expectimax, 3 plies"),
-        (Play("expectimax", overrides=("search.seconds=0.05",)), "expectimax, 50 ms a move"),
-        (Play("mcts", simulations=800), "800 simulations"),
+        (SearchOptions(), "1 ply"),
+        (SearchOptions("expectimax", plies=1), "1 ply"),
+        (SearchOptions("expectimax", plies=3, overrides=("search.rectified=true",)), "expectimax, 3 plies"),
+        (SearchOptions("expectimax", overrides=("search.seconds=0.05",)), "expectimax, 50 ms a move"),
+        (SearchOptions("mcts", simulations=800), "800 simulations"),
     ],
 )
-def test_searches_in_words(play: Play, words: str):
+def test_searches_in_words(play: SearchOptions, words: str):
     assert search_words(play) == words
 
 
