@@ -16,7 +16,7 @@ from launch.report.published.papers import PaperResult, read_papers
 from launch.report.runs import Run
 
 # Points of a series: as many as keep the page's data below PAGE_BYTES, in these limits. A point takes 4 numbers of 4
-# bytes in base64, and 2 more with a band. With MOST_POINTS, a part of which `kept_points` keeps the extremes is about
+# bytes in base64, and 2 more with a band. With MOST_POINTS, a part of which `shown_points` keeps the extremes is about
 # 5 of the 1,300 pixels of the figure.
 MOST_POINTS, FEWEST_POINTS = 2000, 96
 PAGE_BYTES = 6_000_000

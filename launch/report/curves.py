@@ -54,7 +54,7 @@ class Curve(NamedTuple):
     values: tuple[Any, ...]  # of the keys by which runs are grouped
     learner: str
     runs: list[Run]
-    series: dict[str, Series]  # by metric; points that no figure shows are left out, see `kept_points`
+    series: dict[str, Series]  # by metric; points that no figure shows are left out, see `shown_points`
     scores: Series | None  # the mean score at all points; None if there was no evaluation
 
     @property
@@ -73,7 +73,7 @@ def make_curves(runs: Sequence[Run], keys: Sequence[str], points: int) -> list[C
 
     Runs of one learner and board with equal values of `keys` are the seeds of one curve; seeds whose moves have no
     range in common are curves of their own. The labels name the board if the runs have several. A series has about
-    `points` points, see `kept_points`.
+    `points` points, see `shown_points`.
     """
 
     def place(run: Run) -> tuple[str, str, str]:
@@ -100,23 +100,23 @@ def values_of(run: Run, keys: Sequence[str]) -> tuple[Any, ...]:
 
 def key_label(key: str, value: object) -> str:
     """Return how a value of a key is named in labels: the last part of the key with the value; a group by its name."""
-    words = value_text(value)
-    return words if key == "run.group" else f"{key.rpartition('.')[2]}={words}"
+    text = value_text(value)
+    return text if key == "run.group" else f"{key.rpartition('.')[2]}={text}"
 
 
 def _curve(runs: list[Run], keys: Sequence[str], name: str, points: int, names_board: bool) -> Curve:
     values = values_of(runs[0], keys)
-    words = name or ", ".join(key_label(key, value) for key, value in zip(keys, values, strict=True))
-    words += f", {runs[0].board}" if names_board else ""
-    label = f"{words} ({runs[0].learner}), {counted(len(runs), 'seed')}"
+    label = name or ", ".join(key_label(key, value) for key, value in zip(keys, values, strict=True))
+    label += f", {runs[0].board}" if names_board else ""
+    label += f" ({runs[0].learner}), {counted(len(runs), 'seed')}"
     names = [name for name in runs[0].columns if name not in (*X_AXES, *BAND_OF_GAMES)]
-    whole = {name: found for name in names if (found := _all_points(runs, name)) is not None}
-    series = {name: _thinned(found, name, points) for name, found in whole.items()}
-    scores = Series(whole[SCORE].x, whole[SCORE].band, None) if SCORE in whole else None
+    metrics = {name: metric for name in names if (metric := _all_points(runs, name)) is not None}
+    series = {name: _thinned(metric, name, points) for name, metric in metrics.items()}
+    scores = Series(metrics[SCORE].x, metrics[SCORE].band, None) if SCORE in metrics else None
     return Curve(label, values, runs[0].learner, runs, series, scores)
 
 
-class _Whole(NamedTuple):
+class AllPoints(NamedTuple):
     """One metric of some runs at all points."""
 
     x: dict[str, Points]  # by X_AXES
@@ -124,23 +124,24 @@ class _Whole(NamedTuple):
     band: Band
 
 
-def _thinned(whole: _Whole, name: str, points: int) -> Series:
+def _thinned(metric: AllPoints, name: str, points: int) -> Series:
     """Return a metric at the points that figures show, with the interquartile mean of several seeds."""
-    kept = kept_points(whole.band, points)
-    has_iqm = len(whole.seeds) > 1 and (name == SCORE or name.startswith(REACH))
-    iqm = interquartile_band(whole.seeds[:, kept]) if has_iqm else None
-    return Series({axis: place[kept] for axis, place in whole.x.items()}, _at(whole.band, kept), iqm)
+    shown = shown_points(metric.band, points)
+    has_iqm = len(metric.seeds) > 1 and (name == SCORE or name.startswith(REACH))
+    iqm = interquartile_band(metric.seeds[:, shown]) if has_iqm else None
+    band = Band(*(None if part is None else part[shown] for part in metric.band))
+    return Series({axis: x[shown] for axis, x in metric.x.items()}, band, iqm)
 
 
-def _all_points(runs: Sequence[Run], name: str) -> _Whole | None:
+def _all_points(runs: Sequence[Run], name: str) -> AllPoints | None:
     """Return one metric of the runs; None if not all of them have it at common moves."""
     if not all(name in run.columns for run in runs):
         return None
-    here = [~np.isnan(run.columns[name]) for run in runs]
+    masks = [~np.isnan(run.columns[name]) for run in runs]
     if len(runs) == 1:
-        columns = {key: column[here[0]] for key, column in runs[0].columns.items()}
-        return _Whole({axis: columns[axis] for axis in X_AXES}, columns[name][None], _band_of_one(columns, name))
-    moves = [_moves(run)[mask] for run, mask in zip(runs, here, strict=True)]
+        columns = {key: column[masks[0]] for key, column in runs[0].columns.items()}
+        return AllPoints({axis: columns[axis] for axis in X_AXES}, columns[name][None], _band_of_one(columns, name))
+    moves = [_moves(run)[mask] for run, mask in zip(runs, masks, strict=True)]
     start, end = max(x[0] for x in moves), min(x[-1] for x in moves)
     if start > end:
         return None
@@ -149,14 +150,14 @@ def _all_points(runs: Sequence[Run], name: str) -> _Whole | None:
 
     def at(key: str) -> Seeds:
         """Return a metric of all seeds at x."""
-        columns = [run.columns[key][mask] for run, mask in zip(runs, here, strict=True)]
+        columns = [run.columns[key][mask] for run, mask in zip(runs, masks, strict=True)]
         return np.stack([np.interp(x, place, column) for place, column in zip(moves, columns, strict=True)])
 
     values = at(name)
     places = {"env_steps": x, **{axis: at(axis).mean(axis=0) for axis in X_AXES[1:]}}
     is_rate = name.startswith(REACH)
     band = Band(*(student_band_of_rates(values, at(GAMES).sum(axis=0)) if is_rate else student_band(values)))
-    return _Whole(places, values, band)
+    return AllPoints(places, values, band)
 
 
 def _band_of_one(columns: dict[str, Any], name: str) -> Band:
@@ -182,7 +183,7 @@ def interquartile_band(values: Seeds) -> Band:
     return Band(trim_mean(values, 0.25, axis=0), low, high)
 
 
-def kept_points(band: Band, points: int) -> Int64[np.ndarray, " Q"]:
+def shown_points(band: Band, points: int) -> Int64[np.ndarray, " Q"]:
     """Return the numbers of about `points` points or fewer that show a line and its band as all points do.
 
     The points are divided into equal parts, and also into parts that grow as the x-axis of a logarithmic figure. Of
@@ -193,18 +194,13 @@ def kept_points(band: Band, points: int) -> Int64[np.ndarray, " Q"]:
         return np.arange(size)
     parts = max(points // 8, 1)
     low, high = band.y if band.low is None else band.low, band.y if band.high is None else band.high
-    kept = {0, size - 1}
+    numbers = {0, size - 1}
     for edges in (np.linspace(0, size, parts + 1), np.geomspace(1, size + 1, parts + 1) - 1):
         for first, end in zip(edges[:-1].astype(int), edges[1:].astype(int), strict=True):
             if end > first:
-                kept |= {first + int(np.argmin(y[first:end])) for y in (band.y, low)}
-                kept |= {first + int(np.argmax(y[first:end])) for y in (band.y, high)}
-    return np.array(sorted(kept))
-
-
-def _at(band: Band, at: Int64[np.ndarray, " Q"]) -> Band:
-    y, low, high = band
-    return Band(y[at], None if low is None else low[at], None if high is None else high[at])
+                numbers |= {first + int(np.argmin(y[first:end])) for y in (band.y, low)}
+                numbers |= {first + int(np.argmax(y[first:end])) for y in (band.y, high)}
+    return np.array(sorted(numbers))
 
 
 def value_at(series: Series, axis: str, x: float) -> tuple[float, float, float]:

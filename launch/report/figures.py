@@ -114,16 +114,16 @@ def _style(number: int) -> dict[str, Any]:
 def _file(figure: Figure, axes: Axes, suffix: str) -> bytes:
     """Add the legend, below the axes if it is long and of its first names alone if it is very long; return the file."""
     handles, labels = axes.get_legend_handles_labels()
-    words: dict[str, Any] = {"frameon": False, "labelcolor": INK, "fontsize": 9}
+    style: dict[str, Any] = {"frameon": False, "labelcolor": INK, "fontsize": 9}
     if len(labels) <= MOST_INSIDE:
-        axes.legend(loc="best", **words)
+        axes.legend(loc="best", **style)
     else:
         hidden = len(labels) - MOST_NAMES
         title = f"and {hidden} more" if hidden > 0 else None
-        words |= {"fontsize": 7, "ncols": 2, "title": title, "title_fontsize": 7}
+        style |= {"fontsize": 7, "ncols": 2, "title": title, "title_fontsize": 7}
         width, height = figure.get_size_inches()
         figure.set_size_inches(width, height + 0.15 * math.ceil(min(len(labels), MOST_NAMES) / 2))
-        figure.legend(handles[:MOST_NAMES], labels[:MOST_NAMES], loc="outside lower center", **words)
+        figure.legend(handles[:MOST_NAMES], labels[:MOST_NAMES], loc="outside lower center", **style)
     file = io.BytesIO()
     FigureCanvasAgg(figure).print_figure(file, format=suffix, metadata={"Date": None} if suffix == "svg" else None)
     return file.getvalue()

@@ -17,15 +17,8 @@ from launch.experiment.environment import ENVIRONMENT_FILE, accelerators
 from launch.report.curves import key_label
 from launch.report.runs import Run
 
-Result = dict[str, Any]  # of a result file, with "folder" and "config" of the run, and its "devices" (`Devices`)
+Result = dict[str, Any]  # of a result file, with "folder" and "config" of the run, and its "devices" (`devices_of`)
 MEANS = ("training_games", "wall_hours", "score_median", "moves_per_second")  # of a group: means over its seeds
-
-
-class Devices(NamedTuple):
-    """What a training ran on."""
-
-    unit: str  # core or GPU
-    number: int
 
 
 class Group(NamedTuple):
@@ -34,7 +27,9 @@ class Group(NamedTuple):
     label: str  # names the values of the keys by which runs are grouped
     learner: str
     search: str
+    board: str
     env_steps: int
+    games: int  # of all seeds together
     score: Interval  # mean score with the interval of its games (one seed) or of the mean over seeds (several)
     results: list[Result]  # of the seeds, best first
 
@@ -42,16 +37,6 @@ class Group(NamedTuple):
     def seeds(self) -> int:
         """Number of seeds."""
         return len(self.results)
-
-    @property
-    def board(self) -> str:
-        """Board of its games."""
-        return str(self.results[0]["board"])
-
-    @property
-    def games(self) -> int:
-        """Games of all seeds together."""
-        return sum(result["games"] for result in self.results)
 
     @property
     def name(self) -> str:
@@ -73,7 +58,7 @@ class Group(NamedTuple):
             return float(np.mean(list(values)))
 
         results = self.results
-        units = {result["devices"] and result["devices"].unit for result in results}
+        units = {result["devices"] and result["devices"][0] for result in results}
         device = units.pop() if len(units) == 1 else None
         return {
             "name": self.name,
@@ -90,9 +75,7 @@ class Group(NamedTuple):
             "score_max": max(result["score_max"] for result in results),
             "reach": {tile: mean(result["reach"][tile] for result in results) for tile in results[0]["reach"]},
             "device": device,
-            "device_hours": mean(result["devices"].number * result["wall_hours"] for result in results)
-            if device
-            else None,
+            "device_hours": mean(result["devices"][1] * result["wall_hours"] for result in results) if device else None,
             **{key: mean(result[key] for result in results) for key in MEANS},
         }
 
@@ -135,10 +118,10 @@ def final_evaluations(runs: Sequence[Run]) -> list[Result]:
     return sorted(results, key=lambda result: -result["score_mean"])
 
 
-def devices_of(run: Run) -> Devices | None:
-    """Return the accelerators of JAX, or the cores, that a run was trained on at last; None if they are not known.
+def devices_of(run: Run) -> tuple[str, int] | None:
+    """Return "GPU" or "core", and how many a run was trained on at last; None if that is not known.
 
-    They are in its config and environment.json. A learner without a setting for threads counts with all cores.
+    It is in its config and environment.json. A learner without a setting for threads counts with all cores.
     """
     try:
         last = json.loads((run.folder / ENVIRONMENT_FILE).read_text(encoding="utf-8"))[-1]
@@ -146,10 +129,10 @@ def devices_of(run: Run) -> Devices | None:
     except (OSError, ValueError, LookupError, TypeError):
         return None
     if gpus := accelerators(devices):
-        return Devices("GPU", len(gpus))
+        return "GPU", len(gpus)
     key = registry.spec_of(run.learner).threads_key if run.learner in registry.LEARNERS else ""
     threads = run.config.get(f"{run.learner}.{key}", 0)
-    return Devices("core", min(threads if isinstance(threads, int) and threads else cores, cores))
+    return "core", min(threads if isinstance(threads, int) and threads else cores, cores)
 
 
 def make_groups(results: Sequence[Result], keys: Sequence[str]) -> list[Group]:
@@ -182,4 +165,5 @@ def _group(results: list[Result], keys: Sequence[str], names_board: bool) -> Gro
                 " leaves out; evaluate them again without --seed"
             )
         score = student([result["score_mean"] for result in results])
-    return Group(label, first["learner"], first["search"], first["env_steps"], score, results)
+    about = {key: first[key] for key in ("learner", "search", "board", "env_steps")}
+    return Group(label=label, games=sum(result["games"] for result in results), score=score, results=results, **about)

@@ -49,13 +49,13 @@ def read_config(folder: Path) -> dict[str, Any]:
     file = folder / CONFIG_FILE
     try:
         with file.open("rb") as stream:
-            found = flat(yaml.load(stream, yaml.CSafeLoader))
+            config = flat(yaml.load(stream, yaml.CSafeLoader))
     except (OSError, yaml.YAMLError, ValueError) as error:
         raise UserError(f"cannot read {file}: {' '.join(str(error).split())}") from error
     for key in CONFIG_KEYS:
-        if key not in found:
+        if key not in config:
             raise UserError(f"{file} is not the config of a run: it has no {key}")
-    return found
+    return config
 
 
 def flat(value: Any, prefix: str = "") -> dict[str, Any]:

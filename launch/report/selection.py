@@ -35,37 +35,37 @@ def select(names: Sequence[str], where: Sequence[str], since: str | None, runs_f
         runs_folder: where groups are looked up.
     """
     in_runs = cache(lambda: _readable(_children(runs_folder)))
-    found: dict[Path, Config] = {}
+    runs: dict[Path, Config] = {}
     for name in names or [str(runs_folder)]:
-        found |= _named(name, in_runs)
-    first = {folder.resolve(): folder for folder in reversed(found)}  # one folder can have several paths
-    found = {folder: config for folder, config in found.items() if first[folder.resolve()] == folder}
-    conditions = [_condition(text, found) for text in where]
-    found = {folder: config for folder, config in found.items() if all(holds(config) for holds in conditions)}
-    if not found:
+        runs |= _named(name, in_runs)
+    first = {folder.resolve(): folder for folder in reversed(runs)}  # one folder can have several paths
+    runs = {folder: config for folder, config in runs.items() if first[folder.resolve()] == folder}
+    conditions = [_condition(text, runs) for text in where]
+    runs = {folder: config for folder, config in runs.items() if all(holds(config) for holds in conditions)}
+    if not runs:
         raise UserError(f"no run has {' and '.join(where)}; `muzero2048 status` lists the runs")
     if since is not None:
         time = _time(since)
-        found = {folder: config for folder, config in found.items() if _last_written(folder) >= time}
-        if not found:
+        runs = {folder: config for folder, config in runs.items() if _last_written(folder) >= time}
+        if not runs:
             raise UserError(f"no run was written since {since}; give an earlier --since")
-    return found
+    return runs
 
 
 def _named(name: str, in_runs: Callable[[], dict[Path, Config]]) -> dict[Path, Config]:
     """Return the runs of one name of the command line."""
     path = Path(name)
     if (path / CONFIG_FILE).is_file():
-        found = _readable([path])
+        runs = _readable([path])
     elif path.is_dir():
-        found = _readable(_children(path))
+        runs = _readable(_children(path))
     elif any(sign in name for sign in WILDCARDS):
-        found = _readable([Path(match) for match in sorted(glob.glob(name))])
+        runs = _readable([Path(match) for match in sorted(glob.glob(name))])
     else:
-        found = {folder: config for folder, config in in_runs().items() if config[GROUP] == name}
-    if not found:
+        runs = {folder: config for folder, config in in_runs().items() if config[GROUP] == name}
+    if not runs:
         raise UserError(f"{name}: no run folder, pattern of run folders, or group with a readable run")
-    return found
+    return runs
 
 
 def _children(folder: Path) -> list[Path]:

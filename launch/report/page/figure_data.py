@@ -91,7 +91,7 @@ def figure_data(comparison: Comparison) -> dict[str, Any]:
 
 def _points(curves: Sequence[Curve], owner: dict[str, int]) -> list[dict[str, Any]]:
     """Return the evaluations after training, by run and search, in the order of their moves."""
-    found = []
+    points = []
     for run in (run for curve in curves for run in curve.runs):
         ordered = sorted(run.evaluations, key=lambda result: (result["search"], result["env_steps"]))
         for search, results in groupby(ordered, key=lambda result: result["search"]):
@@ -102,5 +102,5 @@ def _points(curves: Sequence[Curve], owner: dict[str, int]) -> list[dict[str, An
                 ]
                 for result in results
             ]
-            found.append({"curve": owner[str(run.folder)], "label": f"{run.name}, {search}", "places": places})
-    return found
+            points.append({"curve": owner[str(run.folder)], "label": f"{run.name}, {search}", "places": places})
+    return points

@@ -17,7 +17,7 @@ from launch.experiment.environment import command_line, machine, project_version
 from launch.experiment.typed_values import typed
 from launch.files import write_json
 from launch.quantities import plural
-from launch.report.papers.plan import Scale, plan_evaluation, plan_run, run_name, trained_row, why_not
+from launch.report.papers.plan import Scale, plan_row, run_name, trained_row, why_not
 from launch.report.papers.table import PaperColumn, PaperRow, PaperTable
 from launch.tables import fields, render
 
@@ -112,13 +112,11 @@ def compare_with_paper(table: PaperTable, scale: Scale) -> TableData:
 
 def _row(table: PaperTable, row: PaperRow, scale: Scale) -> RowData:
     trained, why = trained_row(table, row), why_not(table, row)
-    runs = [] if why else [plan_run(trained, scale, seed) for seed in scale.seeds]
-    cells = {}
-    for column in table.columns:
-        if column.name in row.paper:
-            planned = [plan_evaluation(table, row, column, run, scale) for run in runs if column.statistic]
-            files = [file for one in planned if one and (file := one.result())]
-            cells[column.name] = _cell(table, row, column, [read_result(file, RESULT_KEYS) for file in files])
+    results: dict[str, list[dict[str, Any]]] = {column.name: [] for column in table.columns}
+    for name, planned in plan_row(table, row, scale):
+        if file := planned.result():
+            results[name].append(read_result(file, RESULT_KEYS))
+    shown = [column for column in table.columns if column.name in row.paper]
     moves = trained.table.moves_of(trained.row)
     return RowData(
         name=row.name,
@@ -127,7 +125,7 @@ def _row(table: PaperTable, row: PaperRow, scale: Scale) -> RowData:
         paper_training_games=trained.table.games_of_training(trained.row),
         moves=scale.moves(moves),
         runs=[] if why else [run_name(trained, scale, seed) for seed in scale.seeds],
-        cells=cells,
+        cells={column.name: _cell(table, row, column, results[column.name]) for column in shown},
     )
 
 

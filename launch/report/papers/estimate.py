@@ -37,15 +37,15 @@ class Estimate(NamedTuple):
 
 def measured_speeds(runs_folder: Path) -> dict[Network, float]:
     """Return the moves per second of training on this machine, by network: the median over runs."""
-    found: dict[Network, list[float]] = {}
+    by_network: dict[Network, list[float]] = {}
     for file in sorted(runs_folder.glob(f"*/{CONFIG_FILE}")):
         try:
             experiment = load_experiment(file.parent)
             if experiment.settings.env_steps >= LEAST_MOVES and (speed := read_speed(file.parent)):
-                found.setdefault(network_of(experiment), []).append(speed)
+                by_network.setdefault(network_of(experiment), []).append(speed)
         except LaunchError:  # a damaged run of somebody else does not stop this command
             continue
-    return {network: statistics.median(speeds) for network, speeds in found.items()}
+    return {network: statistics.median(speeds) for network, speeds in by_network.items()}
 
 
 def estimate(table: PaperTable, rows: Sequence[PaperRow], scale: Scale, speeds: Mapping[Network, float]) -> Estimate:

@@ -9,7 +9,7 @@ from launch.errors import UserError
 from launch.experiment.experiment import load_experiment
 from launch.jobs.evaluations import EvaluationRequest, PlannedEvaluation, plan_evaluations
 from launch.jobs.plan import PlannedRun, check_existing, is_finished_run
-from launch.report.papers.table import SLASH, PaperColumn, PaperRow, PaperTable, load_table
+from launch.report.papers.table import SLASH, PaperRow, PaperTable, load_table
 
 REPORTS = 100  # reports of a training
 LEAST_REPORT, MOST_REPORT = 1_000_000, 100_000_000  # moves between two reports
@@ -80,7 +80,7 @@ def overrides_of(trained: Trained, scale: Scale, seed: int) -> list[str]:
     env_steps = scale.moves(table.moves_of(row))
     report = min(max(env_steps // REPORTS, LEAST_REPORT), MOST_REPORT, env_steps)
     group = f"{table.name}/{row.name}-{scale.label}"
-    words = [
+    overrides = [
         f"run.name={run_name(trained, scale, seed)}",
         f"run.group={group}",
         f"run.seed={seed}",
@@ -92,9 +92,9 @@ def overrides_of(trained: Trained, scale: Scale, seed: int) -> list[str]:
         f"{learner}.report_env_steps={report}",
     ]
     if first := first_row(trained):
-        words.append(f"run.begin_from=runs/{run_name(first, scale, seed)}")
+        overrides.append(f"run.begin_from=runs/{run_name(first, scale, seed)}")
     scaled = [f"{key}={scale.moves(moves)}" for key, moves in row.scaled.items()]
-    return [*words, *settings_of(trained), *scaled]
+    return [*overrides, *settings_of(trained), *scaled]
 
 
 def run_name(trained: Trained, scale: Scale, seed: int) -> str:
@@ -132,24 +132,21 @@ def plan_runs(table: PaperTable, rows: Sequence[PaperRow], scale: Scale) -> list
     return list(runs.values())
 
 
-def plan_evaluation(
-    table: PaperTable, row: PaperRow, column: PaperColumn, run: PlannedRun, scale: Scale
-) -> PlannedEvaluation | None:
-    """Return the evaluation that gives one number of one run; None if the training is not finished.
-
-    UserError: the network cannot serve the search of the paper.
-    """
-    if not is_finished_run(run):
-        return None
-    games = scale.games(table.games_of(row, column))
-    request = EvaluationRequest(games, None, 1, column.play.over(row.play))
-    (planned,) = plan_evaluations([run.folder], request)
-    return planned
+def plan_row(table: PaperTable, row: PaperRow, scale: Scale) -> list[tuple[str, PlannedEvaluation]]:
+    """Return the evaluations of the finished runs of a row, each with its column; UserError if a search is wrong."""
+    evaluations = []
+    for seed in () if why_not(table, row) else scale.seeds:
+        run = plan_run(trained_row(table, row), scale, seed)
+        for column in table.columns if is_finished_run(run) else ():
+            if column.statistic and column.name in row.paper:
+                games = scale.games(table.games_of(row, column))
+                request = EvaluationRequest(games, None, 1, column.play.over(row.play))
+                evaluations += [(column.name, planned) for planned in plan_evaluations([run.folder], request)]
+    return evaluations
 
 
 @functools.lru_cache(maxsize=64)
 def _learner_of(base: Path) -> str:
-    """Return the learner of an experiment config."""
     return load_experiment(base).learner
 
 

@@ -18,7 +18,7 @@ from launch.jobs.submit_evaluations import evaluate_here, evaluate_on_slurm
 from launch.report.papers.comparison import compare_with_paper, tables_csv, write_table_file
 from launch.report.papers.estimate import Estimate, estimate, measured_speeds
 from launch.report.papers.lines import line_columns, lines_of
-from launch.report.papers.plan import Scale, plan_evaluation, plan_run, plan_runs, trained_row, why_not
+from launch.report.papers.plan import Scale, plan_row, plan_runs, why_not
 from launch.report.papers.table import PaperRow, PaperTable, load_table, table_names
 from launch.tables import fields, grid
 from launch.train.loop import train
@@ -150,18 +150,11 @@ def _ready(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
 
 def _evaluations(table: PaperTable, rows: Sequence[PaperRow], scale: Scale) -> list[PlannedEvaluation]:
     """Return the evaluations of the finished runs, each once; columns of one evaluation share it."""
-    found: dict[Path, PlannedEvaluation] = {}
+    evaluations: dict[Path, PlannedEvaluation] = {}
     for row in rows:
-        if why_not(table, row):
-            continue
-        for seed in scale.seeds:
-            run = plan_run(trained_row(table, row), scale, seed)
-            for column in table.columns:
-                if column.statistic and column.name in row.paper:
-                    planned = plan_evaluation(table, row, column, run, scale)
-                    if planned:
-                        found.setdefault(planned.whole.output, planned)
-    return list(found.values())
+        for _, planned in plan_row(table, row, scale):
+            evaluations.setdefault(planned.whole.output, planned)
+    return list(evaluations.values())
 
 
 def _expected_line(expected: Estimate) -> str:

@@ -95,7 +95,7 @@ def _result(reference: Reference) -> PaperResult:
         paper=paper,
         table=number,
         player=reference.player,
-        search=search_words(score.play.over(row.play)),
+        search=search_text(score.play.over(row.play)),
         board=BOARD,
         budget=_budget(table, row),
         score_mean=mean,
@@ -106,25 +106,25 @@ def _result(reference: Reference) -> PaperResult:
     )
 
 
-def search_words(play: SearchOptions) -> str:
+def search_text(play: SearchOptions) -> str:
     """Return how a row plays, in words: "1 ply", "expectimax, 3 plies", "50 simulations"."""
-    words = []
+    parts = []
     limits = [word.removeprefix(TIME_LIMIT) for word in play.overrides if word.startswith(TIME_LIMIT)]
     if limits:
-        words.append(f"{1000 * float(limits[-1]):g} ms a move")
+        parts.append(f"{1000 * float(limits[-1]):g} ms a move")
     if play.plies and play.plies > 1:
-        words.append(f"{play.plies} plies")
+        parts.append(f"{play.plies} plies")
     if play.simulations:
-        words.append(f"{play.simulations} simulations")
+        parts.append(f"{play.simulations} simulations")
     if any(word.startswith(DOWNGRADE) for word in play.overrides):
-        words.append("tile-downgrading")
+        parts.append("tile-downgrading")
     is_deep = play.search == EXPECTIMAX and (limits or (play.plies or 1) > 1)
-    return ", ".join(([EXPECTIMAX] if is_deep else [] if play.simulations else ["1 ply"]) + words)
+    return ", ".join(([EXPECTIMAX] if is_deep else [] if play.simulations else ["1 ply"]) + parts)
 
 
 def _budget(table: PaperTable, row: PaperRow) -> str:
     """Return the training of a row with all networks that it begins from, as the paper counts it."""
-    trained = with_firsts(trained_row(table, row))
-    games = [one.table.games_of_training(one.row) for one in trained]
-    moves = sum(one.table.moves_of(one.row) for one in trained)
+    trainings = with_firsts(trained_row(table, row))
+    games = [table.games_of_training(row) for table, row in trainings]
+    moves = sum(table.moves_of(row) for table, row in trainings)
     return training_text(moves, sum(games) if all(games) else 0)

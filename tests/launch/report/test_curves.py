@@ -10,9 +10,9 @@ from launch.report.curves import (
     Series,
     first_reach,
     interquartile_band,
-    kept_points,
     key_label,
     make_curves,
+    shown_points,
     value_at,
 )
 from tests.launch.report.made_runs import read, write_run
@@ -93,13 +93,13 @@ def test_thinning_keeps_ends_and_extremes_and_what_a_logarithmic_axis_shows():
     y[31_234], y[777] = 50.0, -60.0
     low, high = y - 1, y + 1
     low[20_001] = -99.0
-    kept = kept_points(Band(y, low, high), 400)
+    kept = shown_points(Band(y, low, high), 400)
     assert len(kept) <= 420
     assert {0, 49_999, 31_234, 777, 20_001} <= set(kept.tolist())
     assert np.all(np.diff(kept) > 0)
     for decade in (10, 100, 1000, 10_000):  # each fifth of a logarithmic axis has points
         assert np.count_nonzero((kept >= decade) & (kept < 10 * decade)) > 8
-    np.testing.assert_array_equal(kept_points(Band(y[:300], None, None), 400), np.arange(300))
+    np.testing.assert_array_equal(shown_points(Band(y[:300], None, None), 400), np.arange(300))
 
 
 def test_values_and_first_reaches_are_interpolated():

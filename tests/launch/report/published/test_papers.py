@@ -8,7 +8,7 @@ import yaml
 from launch.errors import UserError
 from launch.evaluation.search_options import SearchOptions
 from launch.report.published import papers
-from launch.report.published.papers import read_papers, search_words
+from launch.report.published.papers import read_papers, search_text
 
 
 def test_the_rows_of_the_project_are_those_of_the_papers():
@@ -51,7 +51,7 @@ def test_no_result_stands_twice():
     ],
 )
 def test_searches_in_words(play: SearchOptions, words: str):
-    assert search_words(play) == words
+    assert search_text(play) == words
 
 
 @pytest.mark.parametrize(
