@@ -4,7 +4,7 @@ import ipaddress
 import json
 import socket
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 MOST_BYTES = 4096  # of the body of a request
@@ -72,43 +72,41 @@ def _is_address(name: str) -> bool:
     return True
 
 
-class Fields:
-    """The fields of a JSON object, each read once with its type and range."""
+class Field(NamedTuple):
+    """What a field may be: a text of at most `most` characters, or a whole number from `least` to `most`."""
 
-    def __init__(self, content_type: str, body: bytes) -> None:
-        """Read a JSON object that is declared as one, which other sites cannot send unasked; else RefusedError."""
-        if content_type.partition(";")[0].strip().lower() != "application/json":
-            raise RefusedError(415, "send a JSON object with Content-Type: application/json")
-        try:
-            fields = json.loads(body)
-        except (ValueError, RecursionError) as error:
-            raise RefusedError(400, "the body is no JSON") from error
-        if not isinstance(fields, dict):
-            raise RefusedError(400, "the body is no JSON object")
-        self._fields: dict[str, Any] = fields
+    most: int
+    least: int | None = None  # None: a text
+    is_optional: bool = False  # it may be missing or null
 
-    def text(self, name: str, most: int, default: str | None = None) -> str:
-        """Read a text of at most `most` characters; `default` None: the field must be there."""
-        value = self._fields.pop(name, default)
-        if not isinstance(value, str) or len(value) > most:
-            raise RefusedError(400, f"{name} must be a text of at most {most} characters")
-        return value
+    def check(self, name: str, value: Any) -> None:
+        """Refuse a value that it may not be."""
+        if value is None and self.is_optional:
+            return
+        if self.least is None:
+            if not isinstance(value, str) or len(value) > self.most:
+                raise RefusedError(400, f"{name} must be a text of at most {self.most} characters")
+        elif type(value) is not int or not self.least <= value <= self.most:
+            raise RefusedError(400, f"{name} must be a whole number from {self.least} to {self.most}")
 
-    def optional_number(self, name: str, least: int, most: int) -> int | None:
-        """Read a whole number from `least` to `most`; None if the field is missing or null."""
-        value = self._fields.pop(name, None)
-        if value is not None and (type(value) is not int or not least <= value <= most):
-            raise RefusedError(400, f"{name} must be a whole number from {least} to {most}")
-        return value
 
-    def number(self, name: str, least: int, most: int) -> int:
-        """Read a whole number from `least` to `most`."""
-        value = self.optional_number(name, least, most)
-        if value is None:
-            raise RefusedError(400, f"{name} must be a whole number from {least} to {most}")
-        return value
+def read_fields(content_type: str, body: bytes, fields: Mapping[str, Field]) -> dict[str, Any]:
+    """Return the values of the fields in a body, None for those that are left out.
 
-    def finish(self) -> None:
-        """Refuse fields that nobody read."""
-        if self._fields:
-            raise RefusedError(400, f"unknown field {min(self._fields)[:40]!r}")
+    Raises:
+        RefusedError: it is not a JSON object with these fields, or not declared as JSON, which pages of other sites
+            cannot send unasked.
+    """
+    if content_type.partition(";")[0].strip().lower() != "application/json":
+        raise RefusedError(415, "send a JSON object with Content-Type: application/json")
+    try:
+        values = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise RefusedError(400, "the body is no JSON") from error
+    if not isinstance(values, dict):
+        raise RefusedError(400, "the body is no JSON object")
+    for name, field in fields.items():
+        field.check(name, values.get(name))
+    if unknown := values.keys() - fields.keys():
+        raise RefusedError(400, f"unknown field {min(unknown)[:40]!r}")
+    return {name: values.get(name) for name in fields}

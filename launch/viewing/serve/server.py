@@ -42,7 +42,7 @@ from launch.viewing.agent_process import MOST_COUNT, SEEDS
 from launch.viewing.agents import Agents, BusyError, Ticket, read_error
 from launch.viewing.catalogue import MOST, PLIES, SIMULATIONS, Catalogue, NotOfferedError
 from launch.viewing.serve.connections import BoundedConnection
-from launch.viewing.serve.guard import HEADERS, MOST_BYTES, Fields, RefusedError, check_source, is_loopback
+from launch.viewing.serve.guard import HEADERS, MOST_BYTES, Field, RefusedError, check_source, is_loopback, read_fields
 
 HERE = Path(__file__).parent
 FILES = {
@@ -55,15 +55,22 @@ FILES = {
     "/board.js": (BOARD_SCRIPT, "text/javascript"),
     "/icon.svg": (HERE / "icon.svg", "image/svg+xml"),
 }
-MOST_MOVES = 10**8  # of a game
 
-MOST_WORD = 200  # characters of a name or a position
-MOST_OVERRIDES = 600  # characters of the search.key=value words
 BODY_SECONDS = 5.0  # for the body of a request to arrive
+TEXT = Field(200)  # a name, a board or a position
+POSITION = {"board": TEXT, "position": TEXT}
+GAME = POSITION | {"seed": Field(SEEDS - 1, least=0), "moves": Field(10**8, least=0)}
+SEARCH = {
+    "search": TEXT._replace(is_optional=True),
+    SIMULATIONS: Field(MOST[SIMULATIONS], least=1, is_optional=True),
+    PLIES: Field(MOST[PLIES], least=1, is_optional=True),
+    "overrides": Field(600, is_optional=True),  # search.key=value words
+}
 EVENTS = "text/event-stream"
 REPORT_SECONDS = 0.25  # between two reports of a search that lasts
 
 Handler = Callable[[Request], Awaitable[Response]]
+Answer = Callable[..., Awaitable[Response]]  # takes the fields of a request
 
 
 class Site:
@@ -76,14 +83,14 @@ class Site:
     def app(self) -> Starlette:
         """Return the application."""
         gets = dict.fromkeys(FILES, self._file) | {"/api/agents": self._list}
-        posts = {
-            "/api/new": self._new,
-            "/api/position": self._position,
-            "/api/move": self._move,
-            "/api/ask": self._ask,
+        posts: dict[str, tuple[Answer, dict[str, Field]]] = {
+            "/api/new": (self._new, {"board": TEXT, "seed": GAME["seed"]}),
+            "/api/position": (self._position, POSITION),
+            "/api/move": (self._move, GAME | {"action": TEXT}),
+            "/api/ask": (self._ask, GAME | SEARCH | {"agent": TEXT, "count": Field(MOST_COUNT, least=0)}),
         }
         routes = [Route(path, self._guarded(handler), methods=["GET"]) for path, handler in gets.items()]
-        routes += [Route(path, self._guarded(_posted(handler)), methods=["POST"]) for path, handler in posts.items()]
+        routes += [Route(path, self._guarded(_posted(*post)), methods=["POST"]) for path, post in posts.items()]
         handlers = {HTTPException: _not_there, Exception: _failed}
         app = Starlette(routes=routes, exception_handlers=handlers, lifespan=self._lifespan)  # type: ignore[arg-type]
         app.router.redirect_slashes = False  # it would answer with an address of the request's Host
@@ -123,43 +130,30 @@ class Site:
     async def _list(self, request: Request) -> Response:
         return JSONResponse(await asyncio.to_thread(self._catalogue.listing))
 
-    async def _new(self, fields: Fields) -> Response:
-        rows, columns = parse_board(fields.text("board", MOST_WORD))
-        seed = _seed(fields)
-        fields.finish()
-        return JSONResponse(game.describe(game.open_game(rows, columns, seed)))
+    async def _new(self, board: str, seed: int) -> Response:
+        return JSONResponse(game.describe(game.open_game(*parse_board(board), seed)))
 
-    async def _position(self, fields: Fields) -> Response:
-        position = _position(fields)
-        fields.finish()
+    async def _position(self, board: str, position: str) -> Response:
+        shape = parse_board(board)
         try:
-            return JSONResponse(game.describe(parse_position(*position)))
+            return JSONResponse(game.describe(parse_position(position, *shape)))
         except UserError as error:
             return JSONResponse({"error": str(error)})
 
-    async def _move(self, fields: Fields) -> Response:
-        position, action = _position(fields), fields.text("action", MOST_WORD)
-        seed, moves = _seed(fields), _moves(fields)
-        fields.finish()
+    async def _move(self, board: str, position: str, seed: int, moves: int, action: str) -> Response:
         if action not in NAMES:
             raise RefusedError(400, f"action must be one of {', '.join(NAMES)}")
-        return JSONResponse(game.make_move(parse_position(*position), action, seed, moves).to_json())
+        levels = parse_position(position, *parse_board(board))
+        return JSONResponse(game.make_move(levels, action, seed, moves).to_json())
 
-    async def _ask(self, fields: Fields) -> Response:
-        text, rows, columns = _position(fields)
-        name = fields.text("agent", MOST_WORD)
-        options = SearchOptions(
-            search=fields.text("search", MOST_WORD, "") or None,
-            simulations=fields.optional_number(SIMULATIONS, 1, MOST[SIMULATIONS]),
-            plies=fields.optional_number(PLIES, 1, MOST[PLIES]),
-            overrides=tuple(fields.text("overrides", MOST_OVERRIDES, "").split()),
-        )
-        question = {"board": f"{rows}x{columns}", "position": text, "seed": _seed(fields), "moves": _moves(fields)}
-        question["count"] = fields.number("count", 0, MOST_COUNT)
-        fields.finish()
-        parse_position(text, rows, columns)
+    async def _ask(self, agent: str, overrides: str | None, **fields: Any) -> Response:
+        search = {name: fields.pop(name) or None for name in ("search", SIMULATIONS, PLIES)}
+        options = SearchOptions(**search, overrides=tuple((overrides or "").split()))
+        rows, columns = parse_board(fields["board"])
+        parse_position(fields["position"], rows, columns)
+        question = fields | {"board": f"{rows}x{columns}"}
         try:
-            choice = await asyncio.to_thread(self._catalogue.choose, name, f"{rows}x{columns}", options)
+            choice = await asyncio.to_thread(self._catalogue.choose, agent, question["board"], options)
         except NotOfferedError:
             raise
         except UserError as error:
@@ -174,13 +168,13 @@ class Site:
         return StreamingResponse(_events(task, ticket), media_type=EVENTS)
 
 
-def _posted(handler: Callable[[Fields], Awaitable[Response]]) -> Handler:
-    """Return a handler that reads the body of a request for one that takes its fields."""
+def _posted(answer: Answer, fields: dict[str, Field]) -> Handler:
+    """Return a handler that reads the fields of a request and gives them to `answer` by their names."""
 
     async def read(request: Request) -> Response:
         async with asyncio.timeout(BODY_SECONDS):
             body = await _read_body(request)
-        return await handler(Fields(request.headers.get("content-type", ""), body))
+        return await answer(**read_fields(request.headers.get("content-type", ""), body, fields))
 
     return read
 
@@ -217,21 +211,8 @@ async def _read_body(request: Request) -> bytes:
     return body
 
 
-def _position(fields: Fields) -> tuple[str, int, int]:
-    """Return the text of a position, and rows and columns of its board."""
-    return fields.text("position", MOST_WORD), *parse_board(fields.text("board", MOST_WORD))
-
-
-def _seed(fields: Fields) -> int:
-    return fields.number("seed", 0, SEEDS - 1)
-
-
-def _moves(fields: Fields) -> int:
-    return fields.number("moves", 0, MOST_MOVES)
-
-
 async def _not_there(request: Request, error: HTTPException) -> Response:
-    return _refusal(error.status_code, f"{request.method} {request.url.path[:MOST_WORD]}: {error.detail}")
+    return _refusal(error.status_code, f"{request.method} {request.url.path[: TEXT.most]}: {error.detail}")
 
 
 async def _failed(request: Request, error: Exception) -> Response:
