@@ -10,7 +10,7 @@ from tests.launch.report.made_runs import write_evaluation, write_run
 
 
 @pytest.fixture
-def two_made_runs(tmp_path: Path, monkeypatch) -> Path:
+def result_file(tmp_path: Path, monkeypatch) -> Path:
     """Write two runs with a result file each; return the result file of the second."""
     monkeypatch.chdir(tmp_path)
     for name in ("a", "b"):
@@ -22,36 +22,23 @@ def two_made_runs(tmp_path: Path, monkeypatch) -> Path:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("score_mean", float("nan")),
-        ("wall_hours", float("nan")),
-        ("score_mean", "12"),
-        ("score_mean", True),
-        ("games", "x"),
-        ("games", 1),
-        ("env_steps", None),
-        ("training_games", None),
-        ("training_games", -1),
-        ("search", 5),
-        ("reach", {}),
-        ("reach", {str(tile): 2.0 for tile in TILES}),
-        ("board", 44),
-        ("board", "9x9"),
-        ("moves_per_second", 0),
-        ("score_bins", {"x": 1}),
-        ("score_bins", {"1000000": 1}),
-        ("max_tiles", 3),
-        ("max_tiles", ...),
-        ("score_max", 5.5),
-        ("search_config", 3),
-        ("command", None),
+        *(("score_mean", value) for value in (float("nan"), "12", True)),
+        *(("games", value) for value in ("x", 1)),
+        *(("training_games", value) for value in (None, -1)),
+        *(("reach", value) for value in ({}, {str(tile): 2.0 for tile in TILES})),
+        *(("board", value) for value in (44, "9x9")),
+        *(("score_bins", value) for value in ({"x": 1}, {"1000000": 1})),
+        *(("max_tiles", value) for value in (3, ...)),
+        *(("wall_hours", float("nan")), ("env_steps", None), ("search", 5), ("moves_per_second", 0)),
+        *(("score_max", 5.5), ("search_config", 3), ("command", None)),
     ],
 )
-def test_a_run_with_a_damaged_result_file_is_named_and_left_out(two_made_runs: Path, capsys, key: str, value: object):
-    whole = json.loads(two_made_runs.read_text()) | {"score_bins": {"80": 5}, "max_tiles": {"64": 5}}
+def test_a_run_with_a_damaged_result_file_is_named_and_left_out(result_file: Path, capsys, key: str, value: object):
+    whole = json.loads(result_file.read_text()) | {"score_bins": {"80": 5}, "max_tiles": {"64": 5}}
     damaged = {name: entry for name, entry in (whole | {key: value}).items() if entry is not ...}
-    two_made_runs.write_text(json.dumps(damaged))
+    result_file.write_text(json.dumps(damaged))
     (error,) = _left_out(read_runs(select([], [], None, Path("runs"))), capsys)
-    said = f"{two_made_runs}: its {key} is not that of an evaluation; delete the file and evaluate again"
+    said = f"{result_file}: its {key} is not that of an evaluation; delete the file and evaluate again"
     assert error == f"warning: runs/b is left out: {said}"
 
 
@@ -66,9 +53,10 @@ def test_a_run_with_a_damaged_result_file_is_named_and_left_out(two_made_runs: P
         ({"eval/score_high": ...}, "not a row of metrics, it has no eval/score_high"),
         ({"eval/games": ...}, "not a row of metrics, it has no eval/games"),
         ({"eval/score_mean": ...}, "not a row of metrics, it has no eval/score_mean"),
+        ({"games": ...}, "not a row of metrics, it has no games"),
     ],
 )
-def test_a_run_with_a_damaged_row_is_named_and_left_out(two_made_runs: Path, capsys, changes: dict, said: str):
+def test_a_run_with_a_damaged_row_is_named_and_left_out(result_file: Path, capsys, changes: dict, said: str):
     metrics = Path("runs/b/metrics.jsonl")
     first, second = metrics.read_text().splitlines()
     row = {key: value for key, value in (json.loads(second) | changes).items() if value is not ...}

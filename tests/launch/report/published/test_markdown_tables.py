@@ -55,20 +55,15 @@ def test_a_table_is_written_from_its_evaluations(page: Path, capsys):
         (PAGE.replace("end of evaluations", "end of papers"), "page.md has no table: begin one with"),
         (PAGE.replace("found/", "lost/"), "no result file is named lost/*.json"),
         (PAGE.replace("evaluations", "papers"), "found/a.json is not a table of `muzero2048 reproduce`"),
+        (PAGE.replace("/*", "/b*"), "found/b.json, line 1: not an evaluation, it has no run"),
     ],
 )
 def test_a_page_that_cannot_be_written(page: Path, capsys, text: str, line: str):
     page.write_text(text)
+    Path("found/b.json").write_text("{}")
     assert main(["tables", "page.md"]) == 2
     assert line in capsys.readouterr().err
     assert page.read_text() == text
-
-
-@pytest.mark.parametrize(("text", "line"), [("{", "not JSON"), ("{}", "has no run"), ("3", "has no run")])
-def test_an_evaluation_that_is_none(page: Path, capsys, text: str, line: str):
-    (page.parent / "found" / "a.json").write_text(text)
-    assert main(["tables", "page.md"]) == 2
-    assert line in capsys.readouterr().err
 
 
 SECTION = """### guei-table-5: OTD & OTC
