@@ -66,7 +66,7 @@ def bench(file: Path | None, overrides: Sequence[str]) -> list[BenchRow]:
     for name, config in experiments(file, overrides):
         try:
             if file is None and on_cpu and name in LARGE:
-                rows += work_rows(name, config, counted(config))
+                rows += work_rows(name, config, works_of(config))
             else:
                 rows += network_rows(name, config, (1, 4) if on_cpu else (1, 4, 16))
         except ValueError as error:  # such as environments that cannot be split among the devices
@@ -165,7 +165,7 @@ def trace(learner: Any) -> dict[str, Any]:
     return {"play": learner.fill.trace(shapes), "learn": learner.learn.trace(shapes)}
 
 
-def counted(config: MuZeroConfig) -> dict[str, Work]:
+def works_of(config: MuZeroConfig) -> dict[str, Work]:
     """Count the work of a chunk of play and of its updates; nothing is allocated or compiled."""
     return {kind: work_of(traced, config) for kind, traced in trace(make_learner(config)).items()}
 

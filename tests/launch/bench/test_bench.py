@@ -117,7 +117,7 @@ def test_the_work_of_a_move_is_that_of_its_evaluations(simulations: int) -> None
     block, heads = 2 * 32 * 32, 32 * 32 + 32
     root = 24 * 32 + block + heads + 32 * 4
     move = (32 + 4) * 32 + block + 2 * heads + (32 * 8 if simulations > 4 else 0)
-    found = learner.counted(config)["play"].flops / config.chunk_moves
+    found = learner.works_of(config)["play"].flops / config.chunk_moves
     searches_a_move = (config.chunk + 1) / config.chunk  # one more search after the last move of a chunk
     assert found == pytest.approx(2 * searches_a_move * (root + simulations * move), rel=5e-3)
 
