@@ -52,7 +52,7 @@ METHODS = {
 Measure = Callable[[], float]  # returns moves per second
 
 
-class Comparison(NamedTuple):
+class PeerCell(NamedTuple):
     """A figure to measure, with this program and with the peer."""
 
     name: str
@@ -75,7 +75,7 @@ def bench(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) ->
     return rows
 
 
-def measured(cell: Comparison) -> BenchRow:
+def measured(cell: PeerCell) -> BenchRow:
     """Measure a cell: best of REPEATS, this program and the peer in turn."""
     ours, theirs = 0.0, 0.0
     for _ in range(REPEATS):
@@ -85,7 +85,7 @@ def measured(cell: Comparison) -> BenchRow:
     return BenchRow(cell.name, ours, "moves/s", {PEER: ours / theirs} if theirs else {})
 
 
-def _cells(learner: NTupleLearner, method: str, peer: Path | None, folder: Path) -> list[Comparison]:
+def _cells(learner: NTupleLearner, method: str, peer: Path | None, folder: Path) -> list[PeerCell]:
     """Return the cells of one trained network. The peer's network is a file in `folder`."""
     network, rule = list_text(learner.config.network), METHODS[method]
     if peer:
@@ -102,11 +102,11 @@ def _cells(learner: NTupleLearner, method: str, peer: Path | None, folder: Path)
     for threads in THREADS:
         name, games = f"train {network}, {method}, {counted(threads, 'thread')}", TIMED_MOVES // 2_000 // threads
         peer_speed = theirs(threads, "-t", f"{threads}x{max(1, games)}")
-        cells.append(Comparison(name, _training(learner, threads), peer_speed))
+        cells.append(PeerCell(name, _training(learner, threads), peer_speed))
     for threads in THREADS if method == "TD(0)" else ():  # play reads only the weights: any method
         name = f"play 1-ply {network}, {counted(threads, 'thread')}"
         peer_speed = theirs(threads, "-e", f"{threads}x{TIMED_GAMES // threads}")
-        cells.append(Comparison(name, _play(learner, threads), peer_speed))
+        cells.append(PeerCell(name, _play(learner, threads), peer_speed))
     return cells
 
 

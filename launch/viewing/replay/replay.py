@@ -48,7 +48,7 @@ class ReplayRequest(NamedTuple):
     out: Path
 
 
-class _Games(NamedTuple):
+class _Replayed(NamedTuple):
     games: list[Game]
     board: str
     player: LoadedPlayer | None
@@ -111,7 +111,7 @@ def _check(request: ReplayRequest) -> None:
         raise UserError(f"--out: there is no folder {request.out.parent}; make it, or name another file")
 
 
-def _read(request: ReplayRequest) -> _Games:
+def _read(request: ReplayRequest) -> _Replayed:
     """Read the games of a file."""
     if request.seed is not None:
         raise UserError(f"--seed is for games that are played; {request.path} holds games, leave it out")
@@ -125,10 +125,10 @@ def _read(request: ReplayRequest) -> _Games:
         player = load_player(request.player, request.options, board if request.player in UNTRAINED else None)
         _check_same_board(request.player, f"{player.rows}x{player.columns}", board)
     origin = Path(request.path).name + (f" ({note})" if note else "")
-    return _Games(games, board, player, origin, judge)
+    return _Replayed(games, board, player, origin, judge)
 
 
-def _play(request: ReplayRequest) -> _Games:
+def _play(request: ReplayRequest) -> _Replayed:
     """Play games with the player of a path."""
     if request.player is not None:
         raise UserError(f"--player is for a file of records; {request.path} plays its own games, leave it out")
@@ -143,7 +143,7 @@ def _play(request: ReplayRequest) -> _Games:
         raise UserError(f"--game is {request.game}, and {count} games are played; give more --games")
     with _numbers(player.name):
         games = play_games(player, count, seed)
-    return _Games(games, board, player, f"played by {player.name}, seed {seed}", judge)
+    return _Replayed(games, board, player, f"played by {player.name}, seed {seed}", judge)
 
 
 def _ask_player(player: LoadedPlayer, games: Sequence[Game], shown: Sequence[Game]) -> tuple[View, list[Bin], int]:
