@@ -46,7 +46,7 @@ if TYPE_CHECKING:  # the same names as in _MODULES: tests/test_public_names.py c
     from ntuple.players.player import GreedyPlayer as GreedyPlayer
     from ntuple.players.player import NTuplePlayer as NTuplePlayer
     from ntuple.players.player import RandomPlayer as RandomPlayer
-    from ntuple.players.player import load_player as load_player
+    from ntuple.players.player import load_ntuple_player as load_ntuple_player
     from ntuple.tables.placement import available_cores as available_cores
 
 _MODULES = {
@@ -66,7 +66,7 @@ _MODULES = {
     "available_cores": "tables.placement",
     "load_expectimax_player": "expectimax.player",
     "load_mcts_player": "mcts.player",
-    "load_player": "players.player",
+    "load_ntuple_player": "players.player",
     "load_weights": "files.stored_network",
     "make_heuristic_player": "expectimax.player",
     "make_rules": "game.bitboard",

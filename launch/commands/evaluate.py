@@ -63,9 +63,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if len(paths) > 1:
         several.refuse_outputs_of_one(outputs, f"{len(paths)} players")
     players = [
-        evaluate.prepare_baseline(path, arguments.board or "4x4", games, seed, options, outputs)
-        if path in UNTRAINED
-        else evaluate.prepare_path(path, games, seed, options, outputs)
+        evaluate.prepare_path(path, games, seed, options, outputs, arguments.board if path in UNTRAINED else None)
         for path in paths
     ]
     return several.evaluate_players(players, arguments.csv, arguments.json)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ from launch.evaluation.search_options import SearchChoice, SearchOptions
 from launch.evaluation.searches import expectimax, resolve
 from launch.evaluation.seeds import check_seed
 from launch.experiment import checkpoints, registry
+from launch.experiment.checkpoints import State
+from launch.experiment.experiment import Experiment
 from launch.experiment.interfaces import Player
 from ntuple.core.interfaces import Games, check_boards
 from ntuple.core.learner_spec import EXPECTIMAX
@@ -130,37 +132,79 @@ class LoadedPlayer:
         return levels
 
 
+class Checkpoint(NamedTuple):
+    """A checkpoint whose files are whole."""
+
+    folder: Path
+    experiment: Experiment
+    state: State
+
+
+@dataclass(frozen=True)
+class PlayerSource:
+    """What a player is loaded from: a checkpoint that can serve the search, or the name of one without training."""
+
+    path: str  # the word of the user
+    rows: int
+    columns: int
+    search: SearchChoice | None  # None: random and greedy do not search
+    checkpoint: Checkpoint | None = None  # None: a player without training
+
+    @property
+    def name(self) -> str:
+        """Name of the run or the player and of its search, as it is printed."""
+        name = self.checkpoint.experiment.run.name if self.checkpoint else self.path
+        return f"{name}, {self.search.name}" if self.search else name
+
+    @property
+    def board(self) -> str:
+        """Its board, "HxW"."""
+        return f"{self.rows}x{self.columns}"
+
+    def load(self) -> Player:
+        """Load the player; UserError if the checkpoint does not fit its config."""
+        if self.checkpoint and self.search:
+            folder, experiment, _ = self.checkpoint
+            search, settings = self.search, experiment.settings
+            return registry.restore_player(experiment.learner, folder, settings, search.player, search.config)
+        ntuple: Any = import_module("ntuple")  # imported here: it needs numba, and MuZero's evaluation does without
+        if self.search:
+            return cast(Player, ntuple.make_heuristic_player(self.rows, self.columns, self.search.config))
+        rules, threads = ntuple.make_rules(self.rows, self.columns), ntuple.available_cores()
+        return cast(Player, getattr(ntuple, BASELINES[self.path])(rules, threads=threads))
+
+
 def load_player(path: str | Path, options: SearchOptions, board: str | None = None) -> LoadedPlayer:
-    """Load a player from a checkpoint or a run's newest one, or by its name one that needs no training.
+    """Load a player; path, board and errors as of `find_player`."""
+    source = find_player(str(path), options, board)
+    return LoadedPlayer(source.load(), source.name, source.rows, source.columns)
+
+
+def find_player(path: str, options: SearchOptions, board: str | None = None) -> PlayerSource:
+    """Return the source of a player: a checkpoint, or a run's newest good one, or the name of one without training.
 
     Raises:
         UserError: there is no good checkpoint, or it cannot serve the search; or a board is given for a checkpoint.
     """
-    check_has_board([str(path)], board)
-    if str(path) in UNTRAINED:
-        board = board or BOARD
-        player, made = load_baseline(str(path), board, options)
-        return LoadedPlayer(player, str(path) if made is None else f"{path}, {made.name}", *parse_board(board))
-    checkpoint = checkpoints.find_checkpoint(Path(path))
-    experiment, _ = checkpoints.read_checkpoint(checkpoint)
-    search, settings = resolve(experiment, options, checkpoint), experiment.settings
-    player = registry.load_player(experiment.learner, checkpoint, settings, search.player, search.config)
-    return LoadedPlayer(player, f"{experiment.run.name}, {search.name}", settings.rows, settings.columns)
-
-
-def load_baseline(name: str, board: str, options: SearchOptions) -> tuple[Any, SearchChoice | None]:
-    """Make a player that needs no training: random, greedy or heuristic, which alone has a search."""
-    ntuple = import_module("ntuple")  # imported here: it needs numba, and MuZero's evaluation does without
-    rows, columns = parse_board(board)
-    if name == HEURISTIC:
+    check_has_board([path], board)
+    if path not in UNTRAINED:
+        return source_of(path, checkpoints.find_checkpoint(Path(path)), options)
+    rows, columns = parse_board(board or BOARD)
+    if path == HEURISTIC:
         if options.search not in (None, EXPECTIMAX):
             given = Option("search", options.search)
             raise OptionError(f"{HEURISTIC} searches by expectimax alone; leave out ", given)
-        search = expectimax(replace(options, search=EXPECTIMAX), HEURISTIC)
-        return ntuple.make_heuristic_player(rows, columns, search.config), search
+        return PlayerSource(path, rows, columns, expectimax(replace(options, search=EXPECTIMAX), HEURISTIC))
     if options.arguments():
-        raise OptionError(f"{name} does not search; leave out ", *options.in_message())
-    return getattr(ntuple, BASELINES[name])(ntuple.make_rules(rows, columns), threads=ntuple.available_cores()), None
+        raise OptionError(f"{path} does not search; leave out ", *options.in_message())
+    return PlayerSource(path, rows, columns, None)
+
+
+def source_of(path: str, checkpoint: Path, options: SearchOptions) -> PlayerSource:
+    """Return a checkpoint, whose files are whole, as the source of a player; UserError as `find_player`."""
+    experiment, state = checkpoints.read_checkpoint(checkpoint)
+    search, settings = resolve(experiment, options, checkpoint), experiment.settings
+    return PlayerSource(path, settings.rows, settings.columns, search, Checkpoint(checkpoint, experiment, state))
 
 
 def check_has_board(paths: Sequence[str], board: str | None) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from launch.errors import UserError
 from launch.evaluation.boards.notation import board_order
-from launch.evaluation.evaluate import BaselineEvaluation, CheckpointEvaluation
+from launch.evaluation.evaluate import PlayerEvaluation
 from launch.evaluation.result import OutputOptions, check_new_file
 from launch.evaluation.result_columns import GAMES, INTERVAL, MAX, MEDIAN, rates, reached_tiles, speed
 from launch.evaluation.summary import Summary
@@ -15,8 +15,6 @@ from launch.files import write_text
 from launch.tables import entry, render
 from launch.train.metrics import TILES
 from launch.train.signals import STOPPED
-
-PlayerEvaluation = CheckpointEvaluation | BaselineEvaluation
 
 # Of the CSV file. Baselines lack the entries of a run.
 CSV_COLUMNS = [
@@ -34,14 +32,14 @@ def evaluate_players(players: Sequence[PlayerEvaluation], csv_file: Path | None,
     if len(players) > 1:
         _check_different(players)
         for one in players:
-            one.load_player()  # the mistake in the last player is found before the first one plays
+            one.source.load()  # the mistake in the last player is found before the first one plays
     results = []
     for one in players:
         result = one.play()
         if result is None:
             return STOPPED
         results.append(result)
-    rows = [{"path": one.path, **result} for one, result in zip(players, results, strict=True)]
+    rows = [{"path": one.source.path, **result} for one, result in zip(players, results, strict=True)]
     if csv_file is not None:
         write_csv(rows, csv_file)
     if len(rows) > 1:
@@ -77,10 +75,12 @@ def write_csv(results: Sequence[dict[str, Any]], file: Path) -> None:
 
 def _check_different(players: Sequence[PlayerEvaluation]) -> None:
     """Refuse a player that is given twice: both would write one result file."""
-    names = [one.path if isinstance(one, BaselineEvaluation) else str(one.checkpoint.resolve()) for one in players]
+    names = [
+        str(one.source.checkpoint.folder.resolve()) if one.source.checkpoint else one.source.path for one in players
+    ]
     for i, one in enumerate(players):
         if names[i] in names[:i]:
-            raise UserError(f"{one.path} is given twice; give each player once")
+            raise UserError(f"{one.source.path} is given twice; give each player once")
 
 
 def _table(results: Sequence[dict[str, Any]]) -> str:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from launch.errors import UserError
-from launch.evaluation.evaluate import CheckpointEvaluation, check_numbers, prepare_checkpoint
+from launch.evaluation.evaluate import PlayerEvaluation, check_numbers, prepare
+from launch.evaluation.loading import source_of
 from launch.evaluation.result import OutputOptions, read_result
 from launch.evaluation.result_columns import GAMES, INTERVAL
 from launch.evaluation.search_options import SearchOptions
@@ -61,8 +62,11 @@ def evaluate_snapshots(
     first_seed = load_experiment(run_folder).run.seed if seed is None else seed
     rows = _evaluations_in_training(run_folder)
     prepared = [
-        prepare_checkpoint(
-            str(checkpoint), checkpoint, games, snapshot_evaluation_seed(first_seed, env_steps), options, outputs
+        prepare(
+            source_of(str(checkpoint), checkpoint, options),
+            games,
+            snapshot_evaluation_seed(first_seed, env_steps),
+            outputs,
         )
         for env_steps, checkpoint in checkpoints.good_checkpoints(run_folder).items()
     ]
@@ -72,7 +76,7 @@ def evaluate_snapshots(
         result = earlier or one.play()
         if result is None:
             return STOPPED
-        results.append({"path": one.path, **result, "training": _in_training(rows, result["env_steps"])})
+        results.append({"path": one.source.path, **result, "training": _in_training(rows, result["env_steps"])})
     if csv_file is not None:
         write_csv(results, csv_file)
     print(render(results, COLUMNS, "text"), flush=True)
@@ -81,15 +85,16 @@ def evaluate_snapshots(
     return 0
 
 
-def _finished(one: CheckpointEvaluation, run_folder: Path) -> dict[str, Any] | None:
+def _finished(one: PlayerEvaluation, run_folder: Path) -> dict[str, Any] | None:
     """Return the result of an earlier command; None if there is none, or if the run was trained again since then."""
     # The player is needed only to know whether it plays one by one, which matters only if the moves are needed.
-    player = one.load_player() if one.outputs.need_moves else None
-    file = one.result_file(run_folder, player)
+    player = one.source.load() if one.outputs.need_moves else None
+    assert one.source.checkpoint
+    file, state = one.result_file(run_folder, one.source.checkpoint, player), one.source.checkpoint.state
     if not file.is_file():
         return None
     result = read_result(file, RESULT_KEYS)
-    trained = {**one.state.progress, "training_games": one.state.progress["games"], "wall_hours": one.state.wall_hours}
+    trained = {**state.progress, "training_games": state.progress["games"], "wall_hours": state.wall_hours}
     if any(result[key] != trained[key] for key in ("env_steps", "training_games", "updates", "wall_hours")):
         return None
     print(f"{result['env_steps']:,} moves: evaluated before, {file}", flush=True)

@@ -114,7 +114,7 @@ def diagnose(
         raise UserError(f"{folder}: {error}") from error
 
 
-def load_player(name: str, folder: Path, config: "LearnerConfig", kind: str, search: Any) -> "Player":
+def restore_player(name: str, folder: Path, config: "LearnerConfig", kind: str, search: Any) -> "Player":
     """Load the player alone from a checkpoint.
 
     Args:

@@ -58,7 +58,7 @@ def make_player(config: DeepTDConfig, graphdef: nnx.GraphDef[Any], params: Param
     return SearchPlayer(OnePlySetting(Game2048(config.rows, config.columns), config.discount, graphdef), params)
 
 
-def load_player(folder: Path, config: DeepTDConfig) -> SearchPlayer:
+def load_one_ply_player(folder: Path, config: DeepTDConfig) -> SearchPlayer:
     """Load the player of a checkpoint that chooses the best of the four moves; only the parameters are read.
 
     Raises:
@@ -71,7 +71,7 @@ def load_tree_player(folder: Path, config: DeepTDConfig, search: SearchConfig) -
     """Load the player of a checkpoint that plays by tree search; only the parameters are read.
 
     Raises:
-        ValueError: as `load_player`, or the method has no values of afterstates.
+        ValueError: as `load_one_ply_player`, or the method has no values of afterstates.
     """
     return SearchPlayer(*_load_search(folder, config, search))
 

@@ -6,7 +6,7 @@ SPEC = LearnerSpec(
     config="muzero2048.deep_td.config:DeepTDConfig",
     learner="muzero2048.deep_td.learner:DeepTDLearner",
     players={
-        ONE_PLY: "muzero2048.deep_td.player:load_player",
+        ONE_PLY: "muzero2048.deep_td.player:load_one_ply_player",
         EXPECTIMAX: "muzero2048.deep_td.player:load_expectimax_player",
         TREE: "muzero2048.deep_td.player:load_tree_player",
     },

@@ -53,7 +53,7 @@ def load_model(folder: Path, config: MuZeroConfig) -> tuple[nnx.GraphDef[Any], P
     return graphdef, load_pytree(folder / PARAMETERS, like)
 
 
-def load_player(folder: Path, config: MuZeroConfig, search: SearchConfig | None = None) -> SearchPlayer:
+def load_muzero_player(folder: Path, config: MuZeroConfig, search: SearchConfig | None = None) -> SearchPlayer:
     """Load the player of a checkpoint; only the parameters are read.
 
     Raises:
@@ -69,7 +69,7 @@ def load_expectimax_player(folder: Path, config: MuZeroConfig, search: NetworkEx
     """Load the player of a checkpoint that plays by expectimax; only the parameters are read.
 
     Raises:
-        ValueError: as `load_player`.
+        ValueError: as `load_muzero_player`.
     """
     graphdef, params = load_model(folder, config)
     return make_expectimax_player(network_setting(config, graphdef), params, search)

@@ -7,7 +7,7 @@ SPEC = LearnerSpec(
     learner="muzero2048.muzero.learner:MuZeroLearner",
     players={
         EXPECTIMAX: "muzero2048.muzero.player:load_expectimax_player",
-        TREE: "muzero2048.muzero.player:load_player",
+        TREE: "muzero2048.muzero.player:load_muzero_player",
     },
     uses_jax=True,
     memory_keys="muzero.replay.capacity, muzero.replay.batch_size, muzero.num_envs or muzero.network",

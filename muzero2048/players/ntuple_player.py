@@ -82,7 +82,7 @@ def _index(cells: list[Int[Array, "*B"]], levels: int) -> Int[Array, "*B"]:
     return functools.reduce(operator.add, [cell * levels**i for i, cell in enumerate(cells)])
 
 
-def load_player(folder: Path, config: NTupleConfig, search: SearchConfig) -> SearchPlayer:
+def load_value_player(folder: Path, config: NTupleConfig, search: SearchConfig) -> SearchPlayer:
     """Load the player of an n-tuple checkpoint that plays by tree search; only the weights are read.
 
     Raises:

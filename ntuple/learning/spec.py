@@ -6,10 +6,10 @@ SPEC = LearnerSpec(
     config="ntuple:NTupleConfig",
     learner="ntuple:NTupleLearner",
     players={
-        ONE_PLY: "ntuple:load_player",
+        ONE_PLY: "ntuple:load_ntuple_player",
         EXPECTIMAX: "ntuple:load_expectimax_player",
         MCTS: "ntuple:load_mcts_player",
-        TREE: "muzero2048.players.ntuple_player:load_player",  # a name alone: ntuple imports nothing of muzero2048
+        TREE: "muzero2048.players.ntuple_player:load_value_player",  # a name: ntuple imports nothing of muzero2048
     },
     uses_jax=False,
     memory_keys="ntuple.stages or ntuple.network",

@@ -164,7 +164,7 @@ class GreedyPlayer(RandomPlayer):
     greedy = True
 
 
-def load_player(folder: Path, config: NTupleConfig) -> NTuplePlayer:
+def load_ntuple_player(folder: Path, config: NTupleConfig) -> NTuplePlayer:
     """Load the player of a checkpoint folder, on all cores; only the weights are read.
 
     Raises:

@@ -16,7 +16,7 @@ from ntuple.core.learner_spec import ONE_PLY, LearnerSpec
 SPEC = LearnerSpec(
     config="toy:ToyConfig",
     learner="toy:ToyLearner",
-    players={ONE_PLY: "toy:load_player"},
+    players={ONE_PLY: "toy:load_toy_player"},
     uses_jax=False,
     memory_keys="toy.rate",
     diagnose="toy:diagnose",
@@ -110,7 +110,7 @@ class ToyLearner:
         return {"depth1/value_error": 3.0}
 
 
-def load_player(folder: Path, config: ToyConfig) -> ToyPlayer:
+def load_toy_player(folder: Path, config: ToyConfig) -> ToyPlayer:
     return ToyPlayer(json.loads((folder / "toy.json").read_text())["weight"])
 
 

@@ -61,7 +61,7 @@ def test_a_signal_ends_games_that_are_not_kept(toy_yaml: Path, capfd, monkeypatc
     main(["train", "toy.yaml"])
     before = sorted(Path("runs/one/evaluations").iterdir())
     capfd.readouterr()
-    monkeypatch.setattr(registry, "load_player", lambda *_: Struck())
+    monkeypatch.setattr(registry, "restore_player", lambda *_: Struck())
     assert main(["evaluate", "runs/one", "--games", "4"]) == 130
     assert capfd.readouterr().err.startswith(f"\n{signal.Signals(number).name}: stopping")
     assert sorted(Path("runs/one/evaluations").iterdir()) == before

@@ -127,4 +127,4 @@ def test_other_values_cannot_be_searched() -> None:
     experiment, _ = checkpoints.read_checkpoint(checkpoint())
     settings = replace(experiment.settings, values="state", target=type(experiment.settings.target)())
     with pytest.raises(UserError, match="afterstates"):
-        registry.load_player("ntuple", checkpoint(), settings, "mcts", MCTSConfig())
+        registry.restore_player("ntuple", checkpoint(), settings, "mcts", MCTSConfig())

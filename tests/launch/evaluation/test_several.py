@@ -26,7 +26,7 @@ def runs(toy_yaml: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def load(learner: str, checkpoint: Path, *_: object) -> ToyPlayer:
         return ToyPlayer(WEIGHTS[checkpoint.parts[-3]])
 
-    monkeypatch.setattr(registry, "load_player", load)
+    monkeypatch.setattr(registry, "restore_player", load)
     return [f"runs/{name}" for name in WEIGHTS]
 
 
@@ -105,14 +105,14 @@ def test_a_damaged_player_is_named_before_games_are_played(runs: list[str], caps
 def test_a_foreign_player_is_named_before_games_are_played(runs: list[str], capsys, monkeypatch):
     Path("empty").mkdir()
     assert _mistake(capsys, runs[0], "empty").startswith("empty holds no checkpoint; ")
-    load = registry.load_player
+    load = registry.restore_player
 
     def refuse(learner: str, checkpoint: Path, *others: object) -> ToyPlayer:
         if "b=2" in checkpoint.parts:
             raise UserError(f"{checkpoint}: toy.json is of a 3x3 board")
         return load(learner, checkpoint, *others)
 
-    monkeypatch.setattr(registry, "load_player", refuse)
+    monkeypatch.setattr(registry, "restore_player", refuse)
     assert _mistake(capsys, *runs) == "runs/b=2/checkpoints/100: toy.json is of a 3x3 board"
     assert not list(Path(runs[0], "evaluations").glob("*1ply-4games-seed7*"))
 

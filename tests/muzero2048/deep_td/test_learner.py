@@ -16,7 +16,7 @@ from muzero2048.deep_td import learner as learner_module
 from muzero2048.deep_td.config import ExplorationConfig
 from muzero2048.deep_td.learner import DeepTDLearner
 from muzero2048.deep_td.network import make_network
-from muzero2048.deep_td.player import OnePlySetting, load_player, load_tree_player
+from muzero2048.deep_td.player import OnePlySetting, load_one_ply_player, load_tree_player
 from muzero2048.game.env import Game2048
 from muzero2048.networks.config import NetworkConfig
 from muzero2048.search.config import SearchConfig
@@ -97,7 +97,7 @@ def test_players_of_a_checkpoint(run: Run) -> None:
     learner.restore(run[1])
     one_ply = configured(SearchConfig, simulations=4, considered_actions=4, model="simulator")
     games = learner.player().play(20, seed=5)
-    for player in (load_player(run[1], CONFIG), load_tree_player(run[1], CONFIG, one_ply)):
+    for player in (load_one_ply_player(run[1], CONFIG), load_tree_player(run[1], CONFIG, one_ply)):
         same = player.play(20, seed=5)
         np.testing.assert_array_equal(games.score, same.score)
         np.testing.assert_array_equal(games.moves, same.moves)
@@ -137,7 +137,7 @@ def test_damage_is_refused_by_name(run: Run, tmp_path: Path, part: str) -> None:
 @pytest.mark.parametrize("change", [{"method": "q_learning"}, {"output": "scalar"}])
 def test_another_network_is_refused(run: Run, change: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="another network or config"):
-        load_player(run[1], dataclasses.replace(CONFIG, **change))
+        load_one_ply_player(run[1], dataclasses.replace(CONFIG, **change))
 
 
 def test_targets_beyond_the_support_are_worth_a_word(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

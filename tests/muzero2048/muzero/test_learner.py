@@ -13,7 +13,7 @@ from muzero2048.game.config import StartConfig
 from muzero2048.muzero import learner as learner_module
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.learner import MuZeroLearner
-from muzero2048.muzero.player import load_player
+from muzero2048.muzero.player import load_muzero_player
 from muzero2048.networks.config import NetworkConfig
 from muzero2048.training import base_learner
 from tests.muzero2048.toy_model import shared_learner, small_config
@@ -165,7 +165,7 @@ def test_the_player_of_a_checkpoint(run: tuple[MuZeroLearner, Path, dict[str, fl
     _, folder, _, _ = run
     learner = MuZeroLearner(CONFIG, seed=99)
     learner.restore(folder)
-    games, same = learner.player().play(20, seed=5), load_player(folder, CONFIG).play(20, seed=5)
+    games, same = learner.player().play(20, seed=5), load_muzero_player(folder, CONFIG).play(20, seed=5)
     np.testing.assert_array_equal(games.score, same.score)
     np.testing.assert_array_equal(games.moves, same.moves)
 
@@ -179,7 +179,7 @@ def test_the_swap_test_plays_in_the_simulator(
     probes = learner.probes()
     assert list(probes) == ["swap"]
     swapped = dataclasses.replace(CONFIG.search, model="simulator")
-    games, same = probes["swap"].play(20, seed=5), load_player(folder, CONFIG, swapped).play(20, seed=5)
+    games, same = probes["swap"].play(20, seed=5), load_muzero_player(folder, CONFIG, swapped).play(20, seed=5)
     np.testing.assert_array_equal(games.score, same.score)
     assert (games.score != learner.player().play(20, seed=5).score).any()
     assert MuZeroLearner(dataclasses.replace(CONFIG, search=swapped), seed=1).probes() == {}
@@ -207,12 +207,12 @@ def test_damage_is_refused_by_name(
     assert "damaged" in str(error.value)
     if part == "parameters":
         with pytest.raises(ValueError, match="damaged"):
-            load_player(tmp_path, CONFIG)
+            load_muzero_player(tmp_path, CONFIG)
 
 
 def test_a_missing_part_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="parameters is missing") as error:
-        load_player(tmp_path, CONFIG)
+        load_muzero_player(tmp_path, CONFIG)
     assert "\n" not in str(error.value)
 
 
@@ -224,7 +224,7 @@ def test_another_network_is_refused(
 ) -> None:
     other = dataclasses.replace(CONFIG, network=network)
     with pytest.raises(ValueError, match="another network or config") as error:
-        load_player(run[1], other)
+        load_muzero_player(run[1], other)
     assert "\n" not in str(error.value)
 
 

@@ -12,7 +12,7 @@ from reference.positions import random_board
 
 from muzero2048.game.env import Board, Game2048
 from muzero2048.players import ntuple_player
-from muzero2048.players.ntuple_player import NTupleSetting, afterstate_values, load_player
+from muzero2048.players.ntuple_player import NTupleSetting, afterstate_values, load_value_player
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.policies import make_root, plan
 from ntuple import NTupleConfig, NTupleLearner, make_rules
@@ -139,7 +139,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_one_ply_games_score_like_those_of_ntuple(checkpoint: Path) -> None:
     learner = NTupleLearner(SMALL, seed=1)
     learner.advance()
-    own, games = learner.player().play(4000, 5), load_player(checkpoint, SMALL, ONE_PLY).play(4000, 5)
+    own, games = learner.player().play(4000, 5), load_value_player(checkpoint, SMALL, ONE_PLY).play(4000, 5)
     error = np.hypot(own.score.std(), games.score.std()) / 4000**0.5
     assert games.score.mean() == pytest.approx(own.score.mean(), abs=4 * error)
     assert games.score.mean() > 40  # greedy play scores 24, so the learned values are used
@@ -148,7 +148,7 @@ def test_one_ply_games_score_like_those_of_ntuple(checkpoint: Path) -> None:
 @pytest.mark.parametrize("root", ["gumbel", "puct"])
 def test_games_by_tree_search_are_reproducible(checkpoint: Path, root: str) -> None:
     search = SearchConfig(model="simulator", simulations=12, root=root, chance="weighted")
-    player = load_player(checkpoint, SMALL, search)
+    player = load_value_player(checkpoint, SMALL, search)
     games, again, other = player.play(60, 7), player.play(60, 7), player.play(60, 8)
     np.testing.assert_array_equal(games.score, again.score)
     np.testing.assert_array_equal(games.moves, again.moves)
@@ -159,7 +159,7 @@ def test_games_by_tree_search_are_reproducible(checkpoint: Path, root: str) -> N
 
 def test_weights_are_an_argument_of_a_shared_program(checkpoint: Path, tmp_path: Path) -> None:
     NTupleLearner(SMALL, seed=1).save(tmp_path)  # untrained: all values are equal
-    trained, untrained = load_player(checkpoint, SMALL, ONE_PLY), load_player(tmp_path, SMALL, ONE_PLY)
+    trained, untrained = load_value_player(checkpoint, SMALL, ONE_PLY), load_value_player(tmp_path, SMALL, ONE_PLY)
     assert trained._compile is untrained._compile
     assert trained.play(500, 3).score.mean() > untrained.play(500, 3).score.mean() + 5
 
@@ -171,9 +171,9 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.M
     with monkeypatch.context() as patch:
         patch.setattr(ntuple_player, "MOST_WEIGHTS", 9)
         with pytest.raises(ValueError, match="has 1,332 weights, tree search takes 9"):
-            load_player(tmp_path, SMALL, ONE_PLY)
+            load_value_player(tmp_path, SMALL, ONE_PLY)
     for damaged in (whole[: len(whole) // 2], whole[:5], b"", b"not a checkpoint at all"):
         file.write_bytes(damaged)
         with pytest.raises(ValueError, match=r"weights\.safetensors: missing or damaged") as caught:
-            load_player(tmp_path, SMALL, ONE_PLY)
+            load_value_player(tmp_path, SMALL, ONE_PLY)
         assert "\n" not in str(caught.value)

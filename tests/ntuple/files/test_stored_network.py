@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from reference.positions import as_board
 
-from ntuple import NTupleConfig, NTupleLearner, load_player, make_rules
+from ntuple import NTupleConfig, NTupleLearner, load_ntuple_player, make_rules
 from ntuple.files.safetensors import load_tensors, save_tensors
 from ntuple.files.stored_network import StoredNetwork, filled_network, load_stored, save_stored
 from ntuple.files.tdl import read_w, write_w
@@ -150,7 +150,7 @@ def test_numbers_that_are_not_finite_are_refused_by_every_reader(tmp_path: Path)
     half.mkdir()
     save_tensors(half / "weights.safetensors", {"weights": np.full(4352, np.inf, np.float16)}, CONFIG)
     with pytest.raises(ValueError, match="4,352 of 4,352"):
-        load_player(half, CONFIG)
+        load_ntuple_player(half, CONFIG)
 
 
 def test_half_precision_has_no_large_weights(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_half_precision_plays_nearly_the_same(tmp_path: Path) -> None:
     size = (half / "weights.safetensors").stat().st_size
     assert size < 0.55 * (tmp_path / "weights.safetensors").stat().st_size
     np.testing.assert_allclose(load_stored(half, config).weights, stored.weights, rtol=1e-3, atol=1e-3)
-    scores = [load_player(folder, config).play(2000, 1).score.mean() for folder in (tmp_path, half)]
+    scores = [load_ntuple_player(folder, config).play(2000, 1).score.mean() for folder in (tmp_path, half)]
     assert scores[0] == pytest.approx(scores[1], rel=0.1)
     assert scores[0] > 3000
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ntuple import NTupleLearner, NTuplePlayer, load_player, load_weights
+from ntuple import NTupleLearner, NTuplePlayer, load_ntuple_player, load_weights
 from ntuple.files.safetensors import FORMAT, load_tensors, save_tensors
 from ntuple.files.stored_network import TRAINING_FILE, StoredNetwork, filled_network, load_stored
 from ntuple.files.tensor_file import write_safetensors
@@ -54,7 +54,7 @@ def test_the_mean_of_the_networks_on_the_way_is_played_and_saved(tmp_path: Path,
     plain = replace(config, promotion="none")
     played = NTuplePlayer(make_rules(3, 3), filled_network(plain, mean), 1).play(20, 3)
     np.testing.assert_array_equal(learner.player().play(20, 3).score, played.score)
-    np.testing.assert_array_equal(load_player(tmp_path, config).play(20, 3).score, played.score)
+    np.testing.assert_array_equal(load_ntuple_player(tmp_path, config).play(20, 3).score, played.score)
 
 
 def test_load_player_plays_like_the_learner(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_load_player_plays_like_the_learner(tmp_path: Path) -> None:
     learn(learner)
     learner.save(tmp_path)
     (tmp_path / "training.safetensors").unlink()  # a player needs only the weights
-    saved, own = load_player(tmp_path, SMALL).play(50, 3), learner.player().play(50, 3)
+    saved, own = load_ntuple_player(tmp_path, SMALL).play(50, 3), learner.player().play(50, 3)
     np.testing.assert_array_equal(saved.score, own.score)
 
 
@@ -70,7 +70,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     learner = NTupleLearner(SMALL, seed=4)
     learner.save(tmp_path)
     with pytest.raises(ValueError, match="network = '012,0134', but the config says '012'"):
-        load_player(tmp_path, replace(SMALL, network="012"))
+        load_ntuple_player(tmp_path, replace(SMALL, network="012"))
     with pytest.raises(ValueError, match="saved by 1 threads"):
         NTupleLearner(replace(SMALL, threads=2), 1).restore(tmp_path)
     weights = tmp_path / "weights.safetensors"
@@ -87,7 +87,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         assert "\n" not in str(caught.value)
     weights.unlink()
     with pytest.raises(ValueError, match="missing or damaged"):
-        load_player(tmp_path, SMALL)
+        load_ntuple_player(tmp_path, SMALL)
 
 
 def test_undivided_rates_of_autostep_are_refused_and_their_weights_are_not(tmp_path: Path) -> None:

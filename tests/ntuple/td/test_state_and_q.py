@@ -9,7 +9,7 @@ import pytest
 from reference import ntuple as reference
 from reference import rules
 
-from ntuple import NTupleConfig, NTupleLearner, load_player
+from ntuple import NTupleConfig, NTupleLearner, load_ntuple_player
 from ntuple.game.bitboard import make_rules
 from ntuple.game.jit import kernel
 from ntuple.learning.config import ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
@@ -186,10 +186,10 @@ def test_one_thread_goes_on_to_the_bit(kind: str, tmp_path: Path) -> None:
     again.advance()
     np.testing.assert_array_equal(again.network.weights, whole.network.weights)
     again.save(tmp_path)
-    played = load_player(tmp_path, config).play(20, 3)
+    played = load_ntuple_player(tmp_path, config).play(20, 3)
     np.testing.assert_array_equal(played.score, whole.player().play(20, 3).score)
     with pytest.raises(ValueError, match="values = "):
-        load_player(tmp_path, replace(config, values="afterstate"))
+        load_ntuple_player(tmp_path, replace(config, values="afterstate"))
 
 
 @pytest.mark.parametrize(
