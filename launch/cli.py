@@ -30,7 +30,7 @@ from launch.commands import (
 )
 from launch.commands.parser import Parser
 from launch.errors import LaunchError, UserError
-from launch.train.signals import INTERRUPTED
+from launch.signals import INTERRUPTED
 
 COMMANDS = (
     train, submit, follow, config, evaluate, moves, serve, play, replay, diagnose, compare, reproduce, tables,

@@ -14,11 +14,11 @@ import numpy as np
 
 from launch.arguments import checked, shown
 from launch.errors import UserError
-from launch.train import tracking
+from launch.experiment import metrics_file
 
 if TYPE_CHECKING:
     from launch.evaluation.loading import LoadedPlayer
-    from launch.train.metrics import Row
+    from launch.experiment.metrics import Row
     from muzero2048.muzero.trained_network import TrainedNetwork
 
 
@@ -104,7 +104,7 @@ def load_network(path: str | Path) -> "TrainedNetwork":
 
 @checked
 def read_metrics(run: str | Path) -> "list[Row]":
-    """Return the rows of a run's metrics.jsonl in order; launch/train/metrics.py has names, units and meanings.
+    """Return the rows of a run's metrics.jsonl in order; launch/experiment/metrics.py has names, units and meanings.
 
     Args:
         run: the run's folder.
@@ -116,6 +116,6 @@ def read_metrics(run: str | Path) -> "list[Row]":
         UserError: there is no such file, or a line of it is no row.
     """
     folder = Path(run)
-    if not (folder / tracking.METRICS_FILE).is_file():
-        raise UserError(f"there is no {folder / tracking.METRICS_FILE}; give the folder of a run")
-    return tracking.read_metrics(folder)
+    if not (folder / metrics_file.METRICS_FILE).is_file():
+        raise UserError(f"there is no {folder / metrics_file.METRICS_FILE}; give the folder of a run")
+    return metrics_file.read_metrics(folder)

@@ -1,5 +1,7 @@
 """Quantities as people read them."""
 
+LINE_SECONDS = 10.0  # between two lines of progress in a log
+
 
 def plural(number: int, word: str) -> str:
     """Return the word in the form that a number needs, such as seed or seeds."""
@@ -23,3 +25,10 @@ def duration(hours: float) -> str:
     """Format the time of a training, such as 61 s, 12 min or 4.5 h."""
     seconds = 3600 * hours
     return f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min" if hours < 3 else f"{hours:.1f} h"
+
+
+def clock(seconds: float) -> str:
+    """Format seconds as minutes:seconds, from one hour on as hours:minutes:seconds."""
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

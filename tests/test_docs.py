@@ -8,9 +8,9 @@ import pytest
 
 from docs.generator import command_lines, links, mentions, names, reference, searches
 from launch.cli import make_parser
+from launch.experiment import metrics
 from launch.experiment.describe import learner_keys
 from launch.experiment.registry import LEARNERS
-from launch.train import metrics
 
 ROOT = Path(__file__).parent.parent
 PAGES = {page: (ROOT / page).read_text(encoding="utf-8") for page in links.page_paths()}
@@ -151,7 +151,7 @@ def test_every_link_leads_to_a_file_or_a_name():
         ("ntuple.td.targets.learn_forward", True),
         ("ntuple.td.targets.METHODS", True),
         ("muzero2048.models.base.Model.dynamics", True),
-        ("launch.train.metrics.Row", True),
+        ("launch.experiment.metrics.Row", True),
         ("ntuple.td.targets.learn_forwards", False),
         ("muzero2048.models.base.Model.dynamic", False),
         ("ntuple.td.nowhere.learn", False),

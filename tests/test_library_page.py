@@ -8,8 +8,8 @@ import pytest
 from launch.cli import main
 from launch.experiment.checkpoints import State, save_checkpoint
 from launch.experiment.experiment import load_experiment
+from launch.experiment.processes import Processes
 from launch.experiment.registry import make_learner
-from launch.train.processes import Processes
 
 PAGE = Path(__file__).parents[1] / "docs" / "library.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

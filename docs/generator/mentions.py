@@ -18,8 +18,8 @@ from docs.generator import names
 from docs.generator.links import PACKAGES, ROOT, page_paths
 from docs.generator.searches import SEARCHES
 from launch.experiment.describe import learner_keys
+from launch.experiment.metrics import REGISTRY
 from launch.experiment.registry import LEARNERS
-from launch.train.metrics import REGISTRY
 from ntuple.core.settings import keys_of
 
 _FOLDERS = "|".join((*PACKAGES, "benchmarks", "docs", "tests", "configs"))

@@ -11,10 +11,9 @@ from docs.generator import links, names
 from docs.generator.searches import SEARCHES
 from docs.generator.tables import code, plain
 from launch.cli import make_parser
-from launch.experiment import registry
+from launch.experiment import metrics, registry
 from launch.experiment.describe import learner_keys
 from launch.tables import fields, render
-from launch.train import metrics
 from ntuple.core.settings import Key, full_condition, keys_of
 
 METRICS = {

@@ -24,7 +24,7 @@ from launch.bench.work import Work, count_work
 from launch.errors import UserError
 from launch.experiment.examples import examples_folder
 from launch.experiment.experiment import load_experiment
-from launch.train.memory import device_bytes
+from launch.memory import device_bytes
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.train_step import Learner, make_learner
 from muzero2048.search.expansion import block_size

@@ -11,7 +11,7 @@ def add(commands: Parser) -> None:
         "diagnose",
         later("launch.evaluation.diagnose", "diagnose_path", "path", "boards", "depth", "seed", "json"),
         "errors of a learned model by depth: values, rewards, moves and spawns against the true board",
-        epilog="launch/train/depth_numbers.py defines the columns, docs/diagnostics.md explains them",
+        epilog="launch/experiment/metrics.py defines the columns, docs/diagnostics.md explains them",
     )
     parser.add_argument("path", type=Path, metavar="PATH", help="a run folder or a checkpoint with a learned model")
     parser.add_argument("--boards", type=int, default=512, metavar="N", help="boards of its own play (default: 512)")

@@ -21,7 +21,7 @@ from launch.experiment import checkpoints
 from launch.experiment.checkpoints import State
 from launch.experiment.environment import project_version
 from launch.experiment.experiment import Experiment, RunConfig
-from launch.train.processes import Processes
+from launch.experiment.processes import Processes
 from ntuple import NTupleConfig
 from ntuple.files.safetensors import differences, shape_of
 from ntuple.files.stored_network import StoredNetwork, load_stored, save_stored

@@ -43,7 +43,7 @@ def add(commands: Parser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from launch.evaluation.search_options import SearchOptions
-    from launch.train.signals import INTERRUPTED
+    from launch.signals import INTERRUPTED
     from launch.viewing.replay.replay import ReplayRequest, replay
 
     request = ReplayRequest(

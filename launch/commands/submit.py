@@ -50,10 +50,9 @@ def add(commands: Parser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from launch.jobs.evaluations import EvaluationRequest
-    from launch.jobs.plan import Request
-    from launch.jobs.submit import submit
-    from launch.jobs.submit_evaluations import submit_evaluations
+    from launch.jobs.evaluations import EvaluationRequest, plan_evaluations, plan_final_evaluations
+    from launch.jobs.plan import GridRequest, plan_runs
+    from launch.jobs.submit import Plan, submit
 
     words = [*arguments.words, *arguments.overrides]
     of_search = [word for word in words if word.startswith(OF_SEARCH) and "=" in word]
@@ -68,14 +67,17 @@ def _run(arguments: argparse.Namespace) -> int:
             raise UserError(f"{given[0]} is of a training, and submit evaluate trains nothing: leave it out")
         if not paths[1:]:
             raise UserError("submit evaluate needs a run or a checkpoint, such as runs/quick-ntuple")
-        return submit_evaluations([Path(path) for path in paths[1:]], evaluation, arguments.on, arguments.dry_run)
+        plan = Plan(evaluations=plan_evaluations(map(Path, paths[1:]), evaluation))
+        return submit(plan, arguments.on, arguments.dry_run)
     if not paths:
         raise UserError("submit needs a config, such as configs/quick/ntuple.yaml")
     if not arguments.then_evaluate and (given := [*_given(arguments, EVALUATION), *of_search]):
         hint = "; seeds of runs are --seeds" if given[0] == "--seed" else ""
         raise UserError(f"{given[0]} is of an evaluation: add --then-evaluate, or leave it out{hint}")
-    request = Request(tuple(map(Path, paths)), tuple(keys), arguments.seeds, arguments.group, arguments.rows)
-    return submit(request, evaluation if arguments.then_evaluate else None, arguments.on, arguments.dry_run)
+    request = GridRequest(tuple(map(Path, paths)), tuple(keys), arguments.seeds, arguments.group, arguments.rows)
+    runs = plan_runs(request)
+    plan = Plan(runs, plan_final_evaluations(runs, evaluation) if arguments.then_evaluate else ())
+    return submit(plan, arguments.on, arguments.dry_run)
 
 
 def _given(arguments: argparse.Namespace, names: Sequence[str]) -> list[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from launch.errors import UserError
 from launch.experiment import checkpoints, registry
-from launch.train.depth_numbers import DEPTH_NUMBERS
+from launch.experiment.metrics import DEPTH_NUMBERS
 
 DEPTHS = range(1, 65)
 
@@ -20,13 +20,13 @@ def diagnose_path(path: Path, boards: int, depth: int, seed: int, as_json: bool)
     experiment, state = checkpoints.read_checkpoint(checkpoint)
     if not registry.spec_of(experiment.learner).diagnose:
         raise UserError(f"{checkpoint}: the learner '{experiment.learner}' has no learned model to diagnose")
-    found = registry.diagnose(experiment.learner, checkpoint, experiment.settings, boards, depth, seed)
+    errors = registry.diagnose(experiment.learner, checkpoint, experiment.settings, boards, depth, seed)
     print(f"{experiment.run.name} after {state.progress['env_steps']:,} moves: {boards} boards of its own play")
     headings = ["depth", *(number.heading for number in DEPTH_NUMBERS)]
     print(" | ".join(headings))
     for k in range(depth + 1):
-        cells = [f"{k}", *(number.form.format(found[number.name][k]) for number in DEPTH_NUMBERS)]
+        cells = [f"{k}", *(number.form.format(errors[number.name][k]) for number in DEPTH_NUMBERS)]
         print(" | ".join(cell.rjust(len(heading)) for cell, heading in zip(cells, headings, strict=True)))
     if as_json:
-        numbers = {name: [float(value) for value in values] for name, values in found.items()}
+        numbers = {name: [float(value) for value in values] for name, values in errors.items()}
         print(json.dumps({"run": experiment.run.name, "boards": boards, "seed": seed, "depths": numbers}))

@@ -104,12 +104,7 @@ class PlayerEvaluation(NamedTuple):
 
 
 def prepare_path(
-    path: str,
-    games: int,
-    seed: int | None,
-    options: SearchOptions,
-    outputs: OutputOptions,
-    board: str | None = None,
+    path: str, games: int, seed: int | None, options: SearchOptions, outputs: OutputOptions, board: str | None = None
 ) -> PlayerEvaluation:
     """Check the evaluation of a player before games are played; path, board and errors as of `find_player`."""
     check_numbers(games, seed, outputs)

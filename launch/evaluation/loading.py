@@ -49,14 +49,10 @@ class LoadedPlayer:
 
     @checked
     def advise(self, board: Position, seed: int = 0) -> Advice:
-        """Return what the player says of a board.
+        """Return what the player says of a board: the move that it makes, and its values of all legal moves.
 
-        Args:
-            board: int[H, W], log2 of the tiles; or text, such as "2 4 / 0 2".
-            seed: of the random numbers of a player that draws some, 0 <= seed < 2^32.
-
-        Returns:
-            The move that the player makes, and its values of all legal moves.
+        The board is int[H, W], log2 of the tiles, or text, such as "2 4 / 0 2". The seed, below 2^32, is that of a
+        player that draws random numbers.
 
         Raises:
             UserError: the text is not such a board.
@@ -66,18 +62,7 @@ class LoadedPlayer:
 
     @checked
     def advise_all(self, boards: Sequence[Position] | NDArray[np.integer], seed: int = 0) -> list[Advice]:
-        """Return what the player says of each of B boards, in one batch.
-
-        Args:
-            boards: int[B, H, W], or a list of boards as `advise` takes them.
-            seed: as in `advise`, the same for each board.
-
-        Returns:
-            B pieces of advice.
-
-        Raises:
-            UserError, ValueError: as `advise`.
-        """
+        """Return what the player says of each of B boards, in one batch; boards, seed and errors as of `advise`."""
         levels = [self._levels(board) for board in boards]
         check_seed(seed)
         batch = np.array(levels, np.uint8).reshape(-1, self.rows, self.columns)
@@ -86,14 +71,9 @@ class LoadedPlayer:
 
     @checked
     def play(self, games: int, seed: int = 0) -> Games:
-        """Play whole games. Game i depends on (seed, i) alone, so the same call gives the same games.
+        """Play G whole games: score, largest tile and moves of each, int64[G], and the seconds that they took.
 
-        Args:
-            games: G, 1 or more.
-            seed: of the spawns, 0 <= seed < 2^32.
-
-        Returns:
-            Score, largest tile and moves of each game, int64[G], and the seconds that they took.
+        Game i depends on (seed, i) alone, so the same call gives the same games.
 
         Raises:
             UserError: a number is out of range.
@@ -104,19 +84,9 @@ class LoadedPlayer:
 
     @checked
     def record(self, games: int, seed: int = 0) -> "list[GameRecord]":
-        """Play whole games move by move and return their moves.
+        """Play G whole games move by move and return their records; errors as of `play`.
 
         The games have other spawns than those of `play`, unless the player plays all its games one by one.
-
-        Args:
-            games: G, 1 or more.
-            seed: of the spawns, 0 <= seed < 2^32.
-
-        Returns:
-            G records, each with actions, spawns and rewards [T].
-
-        Raises:
-            UserError, ValueError: as `play`.
         """
         from launch.evaluation.records.record import record_of  # needs numba; MuZero's `play` does without
 

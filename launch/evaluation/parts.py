@@ -15,9 +15,9 @@ class Part(NamedTuple):
     number: int  # from 1
     of: int  # number of parts
 
-    def file(self, whole: Path) -> Path:
-        """Return the log of this part; `whole` is the log of the evaluation."""
-        return whole.with_suffix(f".part-{self.number}-of-{self.of}{whole.suffix}") if self.of > 1 else whole
+    def file(self, log: Path) -> Path:
+        """Return the log of this part; `log` is that of the evaluation."""
+        return log.with_suffix(f".part-{self.number}-of-{self.of}{log.suffix}") if self.of > 1 else log
 
     def numbers(self, count: int) -> range:
         """Return the numbers of this part among games 0..count - 1."""
@@ -29,10 +29,10 @@ WHOLE = Part(1, 1)
 
 def parse_part(text: str) -> Part:
     """Return the part that a text such as "2/4" names; "" is WHOLE. UserError if it is not number/count."""
-    words = text.split("/") if text else ["1", "1"]
-    if len(words) != 2 or not all(word.isdecimal() for word in words) or not 1 <= int(words[0]) <= int(words[1]):
+    number, slash, count = (text or "1/1").partition("/")
+    if not (slash and number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
         raise UserError(f"--part is {text}; give number/count, such as 2/4 for the second of four processes")
-    return Part(int(words[0]), int(words[1]))
+    return Part(int(number), int(count))
 
 
 def files_of(path: Path) -> set[Path]:
@@ -42,13 +42,13 @@ def files_of(path: Path) -> set[Path]:
 
 def has_games(path: Path, part: Part, count: int) -> bool:
     """Return whether the log of an evaluation and those of its parts hold a part's games among games 0..count - 1."""
-    found = set()
+    numbers = set()
     for file in filter(Path.exists, files_of(path)):
         try:
-            found |= {json.loads(line)["number"] for line in file.read_bytes().split(b"\n")[1:-1]}
+            numbers |= {json.loads(line)["number"] for line in file.read_bytes().split(b"\n")[1:-1]}
         except (ValueError, TypeError, KeyError):  # damaged: the process that plays the games will say so
             return False
-    return found >= set(part.numbers(count))
+    return numbers >= set(part.numbers(count))
 
 
 def locked_logs(folder: Path) -> list[Path]:

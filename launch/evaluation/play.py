@@ -19,7 +19,7 @@ from launch.errors import UserError
 from launch.evaluation.loading import play_each
 from launch.evaluation.parts import parse_part
 from launch.evaluation.result import Evaluation, OutputOptions
-from launch.train.signals import StopSignals
+from launch.signals import StopSignals
 from ntuple.core.interfaces import Games
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from launch.evaluation.summary import SCORE_BINS
-from launch.train.metrics import TILES
+from launch.experiment.metrics import TILES
 
 LARGEST_BITS = 100
 LARGEST = 2.0**LARGEST_BITS  # no count and no score is larger; float32, as on the page of `compare`, ends at 2^128

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from launch.experiment.metrics import TILES
 from launch.quantities import short_number
 from launch.tables import Column, entry
-from launch.train.metrics import TILES
 
 GAMES = entry("games", form=",")
 MEDIAN, MAX = entry("median", "score_median", ",.0f"), entry("max", "score_max", ",")

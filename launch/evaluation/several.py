@@ -11,10 +11,10 @@ from launch.evaluation.evaluate import PlayerEvaluation
 from launch.evaluation.result import OutputOptions, check_new_file
 from launch.evaluation.result_columns import GAMES, INTERVAL, MAX, MEDIAN, rates, reached_tiles, speed
 from launch.evaluation.summary import Summary
+from launch.experiment.metrics import TILES
 from launch.files import write_text
+from launch.signals import STOPPED
 from launch.tables import entry, render
-from launch.train.metrics import TILES
-from launch.train.signals import STOPPED
 
 # Of the CSV file. Baselines lack the entries of a run.
 CSV_COLUMNS = [
@@ -31,15 +31,15 @@ def evaluate_players(players: Sequence[PlayerEvaluation], csv_file: Path | None,
     check_csv(csv_file)
     if len(players) > 1:
         _check_different(players)
-        for one in players:
-            one.source.load()  # the mistake in the last player is found before the first one plays
+        for player in players:
+            player.source.load()  # the mistake in the last player is found before the first one plays
     results = []
-    for one in players:
-        result = one.play()
+    for player in players:
+        result = player.play()
         if result is None:
             return STOPPED
         results.append(result)
-    rows = [{"path": one.source.path, **result} for one, result in zip(players, results, strict=True)]
+    rows = [{"path": player.source.path, **result} for player, result in zip(players, results, strict=True)]
     if csv_file is not None:
         write_csv(rows, csv_file)
     if len(rows) > 1:
@@ -76,11 +76,12 @@ def write_csv(results: Sequence[dict[str, Any]], file: Path) -> None:
 def _check_different(players: Sequence[PlayerEvaluation]) -> None:
     """Refuse a player that is given twice: both would write one result file."""
     names = [
-        str(one.source.checkpoint.folder.resolve()) if one.source.checkpoint else one.source.path for one in players
+        str(player.source.checkpoint.folder.resolve()) if player.source.checkpoint else player.source.path
+        for player in players
     ]
-    for i, one in enumerate(players):
+    for i, player in enumerate(players):
         if names[i] in names[:i]:
-            raise UserError(f"{one.source.path} is given twice; give each player once")
+            raise UserError(f"{player.source.path} is given twice; give each player once")
 
 
 def _table(results: Sequence[dict[str, Any]]) -> str:

@@ -20,10 +20,10 @@ from launch.evaluation.several import check_csv, refuse_outputs_of_one, write_cs
 from launch.evaluation.summary import Summary
 from launch.experiment import checkpoints
 from launch.experiment.experiment import CONFIG_FILE, load_experiment
+from launch.experiment.metrics import Row
+from launch.experiment.metrics_file import METRICS_FILE, read_metrics
+from launch.signals import STOPPED
 from launch.tables import Column, entry, render
-from launch.train.metrics import Row
-from launch.train.signals import STOPPED
-from launch.train.tracking import METRICS_FILE, read_metrics
 
 RESULT_KEYS = ("env_steps", "training_games", "updates", "wall_hours", "board", "search", *Summary._fields)
 
@@ -70,13 +70,13 @@ def evaluate_snapshots(
         )
         for env_steps, checkpoint in checkpoints.good_checkpoints(run_folder).items()
     ]
-    finished = [_finished(one, run_folder) for one in prepared]
+    finished = [_finished(evaluation, run_folder) for evaluation in prepared]
     results = []
-    for one, earlier in zip(prepared, finished, strict=True):
-        result = earlier or one.play()
+    for evaluation, earlier in zip(prepared, finished, strict=True):
+        result = earlier or evaluation.play()
         if result is None:
             return STOPPED
-        results.append({"path": one.source.path, **result, "training": _in_training(rows, result["env_steps"])})
+        results.append({"path": evaluation.source.path, **result, "training": _in_training(rows, result["env_steps"])})
     if csv_file is not None:
         write_csv(results, csv_file)
     print(render(results, COLUMNS, "text"), flush=True)
@@ -85,12 +85,13 @@ def evaluate_snapshots(
     return 0
 
 
-def _finished(one: PlayerEvaluation, run_folder: Path) -> dict[str, Any] | None:
+def _finished(evaluation: PlayerEvaluation, run_folder: Path) -> dict[str, Any] | None:
     """Return the result of an earlier command; None if there is none, or if the run was trained again since then."""
     # The player is needed only to know whether it plays one by one, which matters only if the moves are needed.
-    player = one.source.load() if one.outputs.need_moves else None
-    assert one.source.checkpoint
-    file, state = one.result_file(run_folder, one.source.checkpoint, player), one.source.checkpoint.state
+    player = evaluation.source.load() if evaluation.outputs.need_moves else None
+    checkpoint = evaluation.source.checkpoint
+    assert checkpoint
+    file, state = evaluation.result_file(run_folder, checkpoint, player), checkpoint.state
     if not file.is_file():
         return None
     result = read_result(file, RESULT_KEYS)

@@ -25,12 +25,12 @@ def with_strength(config: Any, score: float, checkpoint: Path) -> Any:
     """
     z, scores = _measured(config, checkpoint)
     asked = Option("strength", score)
-    mend = f"measure more: muzero2048 evaluate {checkpoint} ... search.choice=drawn search.z=Z, for several Z"
+    remedy = f"measure more: muzero2048 evaluate {checkpoint} ... search.choice=drawn search.z=Z, for several Z"
     if len(z) < 2:
-        raise OptionError(asked, f": {len(z)} values of z are measured with these settings; {mend}")
+        raise OptionError(asked, f": {len(z)} values of z are measured with these settings; {remedy}")
     if not scores[0] <= score <= scores[-1]:
         ends = f"{scores[0]:,.0f} (z = {z[0]:g}) and {scores[-1]:,.0f} (z = {z[-1]:g})"
-        raise OptionError(asked, f" is not between the measured {ends}; {mend}")
+        raise OptionError(asked, f" is not between the measured {ends}; {remedy}")
     return replace(config, z=round(float(np.interp(score, scores, z)), 3))
 
 
@@ -49,5 +49,5 @@ def _measured(config: Any, checkpoint: Path) -> tuple[np.ndarray, np.ndarray]:
             known[0] += result["games"]
             known[1] += result["games"] * result["score_mean"]
     z = np.array(sorted(sums))
-    games, points = (np.array([sums[one][i] for one in z]) for i in (0, 1))
+    games, points = (np.array([sums[index][i] for index in z]) for i in (0, 1))
     return z, isotonic_regression(points / games, weights=games).x if len(z) else games

@@ -9,7 +9,7 @@ import numpy as np
 
 from launch.arguments import checked
 from launch.evaluation.intervals import student
-from launch.train.metrics import TILES, Row
+from launch.experiment.metrics import TILES, Row
 from ntuple.core.interfaces import Games
 
 
@@ -29,16 +29,7 @@ class Summary(NamedTuple):
 
     def metrics(self) -> Row:
         """Return the summary as the metrics eval/*."""
-        scalars = {
-            "games": self.games,
-            "score_mean": self.score_mean,
-            "score_low": self.score_low,
-            "score_high": self.score_high,
-            "score_median": self.score_median,
-            "score_max": self.score_max,
-            "moves_mean": self.moves_mean,
-            "moves_per_second": self.moves_per_second,
-        }
+        scalars = {name: value for name, value in self._asdict().items() if name not in ("reach", "seconds")}
         rates = {f"reach_{tile}": rate for tile, rate in self.reach.items()}
         return {f"eval/{name}": value for name, value in (scalars | rates).items()}
 
@@ -79,21 +70,6 @@ def histograms(games: Games) -> dict[str, dict[str, int]]:
         name: {str(value): int(count) for value, count in zip(*np.unique(values, return_counts=True), strict=True)}
         for name, values in (("score_bins", bins), ("max_tiles", games.max_tile))
     }
-
-
-def probe_metrics(name: str, probe: Games, games: Games) -> dict[str, float]:
-    """Return the metrics probe/<name>_* of a probe's games.
-
-    gap = mean score of the probe - mean score of the evaluation
-    """
-    summary = summarize(probe)
-    scalars = {
-        "score_mean": summary.score_mean,
-        "score_low": summary.score_low,
-        "score_high": summary.score_high,
-        "gap": summary.score_mean - float(games.score.mean()),
-    }
-    return {f"probe/{name}_{metric}": value for metric, value in scalars.items()}
 
 
 def statistics_block(games: Games) -> str:

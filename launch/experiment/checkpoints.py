@@ -23,8 +23,8 @@ from typing import Any
 from launch.errors import UserError, warn
 from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experiment
 from launch.experiment.interfaces import Learner
+from launch.experiment.processes import Processes
 from launch.files import write_json
-from launch.train.processes import Processes
 from ntuple.core.atomic_files import sync
 
 FOLDER = "checkpoints"

@@ -64,7 +64,7 @@ class Learner(Protocol):
     def memory(config: Any) -> dict[str, int]:
         """Return a lower bound of the bytes that a training takes on one device, by the name of each part.
 
-        Nothing is allocated. launch/train/memory.py prints the parts and refuses a training that cannot fit.
+        Nothing is allocated. launch/memory.py prints the parts and refuses a training that cannot fit.
         """
 
     @property
@@ -90,7 +90,7 @@ class Learner(Protocol):
                 returns within seconds.
 
         Returns:
-            The metrics of this call, with names of launch/train/metrics.py. Metrics without data are left out.
+            The metrics of this call, with names of launch/experiment/metrics.py. Metrics without data are left out.
         """
 
     def save(self, folder: Path) -> None:

@@ -73,12 +73,12 @@ def load_cluster(word: str) -> ClusterConfig:
         known = sorted(path.stem for path in (examples_folder() / "clusters").glob("*.yaml"))
         raise UserError(f"--on {word}: there is no {file}; give a YAML file or one of: {', '.join(known)}")
     try:
-        found = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(ClusterConfig), OmegaConf.load(file)))
+        cluster = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(ClusterConfig), OmegaConf.load(file)))
     except MISTAKES as error:
         raise UserError(f"{file}: {mistake_text(error)}") from error
-    for line in without_effect(found).values():
+    for line in without_effect(cluster).values():
         warn(f"{file}: {line}")
-    return cast(ClusterConfig, found)
+    return cast(ClusterConfig, cluster)
 
 
 def resources(cluster: ClusterConfig, cores: Sequence[int] = ()) -> str:

@@ -14,7 +14,7 @@ from launch.experiment import checkpoints
 from launch.experiment.experiment import MOST_GAMES, Experiment
 from launch.jobs.plan import PlannedRun
 from launch.locks import is_locked, lock_owner
-from launch.train.signals import STOPPED
+from launch.signals import STOPPED
 
 FINAL = "final"  # in names of output files, for the checkpoint at the end of the training
 
@@ -86,7 +86,7 @@ class PlannedEvaluation(NamedTuple):
                 )
 
     def result(self) -> Path | None:
-        """Return the file of the result; None if it is not there."""
+        """Return the file of the result; None if there is none."""
         if self.env_steps is None:
             return None
         files = [self.evaluation.file(self.run_folder, self.env_steps, name) for name in result_names(self.search)]
@@ -112,8 +112,8 @@ class EvaluationTask(NamedTuple):
         return self.planned.run_folder
 
     @property
-    def words(self) -> list[str]:
-        """Arguments of `muzero2048`. It plays only games that are not kept already."""
+    def arguments(self) -> list[str]:
+        """Arguments of `muzero2048` that play those of its games that no log has."""
         request = self.planned.request
         seed = [] if request.seed is None else ["--seed", str(request.seed)]
         part = [] if self.part == WHOLE else ["--part", f"{self.part.number}/{self.part.of}"]
@@ -177,9 +177,14 @@ def plan_evaluations(paths: Iterable[Path], request: EvaluationRequest) -> list[
 
 
 def plan_final_evaluations(runs: Iterable[PlannedRun], request: EvaluationRequest) -> list[PlannedEvaluation]:
-    """Return the evaluations of runs at the end of their training, which is to come; see `plan_evaluations`."""
+    """Return the checked evaluations of runs at the end of their training, which may be to come."""
     request.check()
-    return [_planned(request, run.folder, run.folder, None, run.experiment) for run in runs]
+    planned = []
+    for run in runs:
+        checkpoint = checkpoints.find_checkpoint(run.folder) if run.is_finished() else None
+        env_steps = int(checkpoint.name) if checkpoint else None
+        planned.append(_planned(request, checkpoint or run.folder, run.folder, env_steps, run.experiment))
+    return planned
 
 
 def _planned(
@@ -192,7 +197,8 @@ def _planned(
 
 
 def _check_different(planned: Sequence[PlannedEvaluation]) -> None:
-    outputs = [one.whole.output for one in planned]
-    for i, one in enumerate(planned):
-        if outputs[i] in outputs[:i]:
-            raise UserError(f"{one.path} is given twice; give each checkpoint once")
+    outputs = set[Path]()
+    for evaluation in planned:
+        if evaluation.whole.output in outputs:
+            raise UserError(f"{evaluation.path} is given twice; give each checkpoint once")
+        outputs.add(evaluation.whole.output)

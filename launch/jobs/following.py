@@ -21,7 +21,7 @@ from launch.evaluation.result import FOLDER
 from launch.jobs.plan import OUTPUT_FILE
 from launch.jobs.run_states import RunState, find_runs, read_states
 from launch.jobs.slurm import QueuedTask, cancel, read_queue
-from launch.train.progress import clock
+from launch.quantities import clock
 from launch.train.run_process import is_locked, read_process
 
 LINE_WIDTH = 250  # characters of a line of output that is not a terminal
@@ -32,7 +32,7 @@ QUEUE_SECONDS = 2.0  # the same if some are in SLURM's queue: many users ask the
 STOP_SECONDS = 600.0  # that `stop` waits for runs to save
 
 
-def status(words: Sequence[str], runs_folder: Path, watch: bool, as_json: bool) -> int:
+def status(names: Sequence[str], runs_folder: Path, watch: bool, as_json: bool) -> int:
     """Print where runs stand; with `watch` again and again, until Ctrl-C."""
     if watch and as_json:
         raise UserError("--watch draws on a terminal and --json prints once: leave out one of them")
@@ -40,9 +40,9 @@ def status(words: Sequence[str], runs_folder: Path, watch: bool, as_json: bool) 
     if watch:
         with Live(console=screen, auto_refresh=False) as live:
             while True:
-                live.update(status_table(_states(words, runs_folder)), refresh=True)
+                live.update(status_table(_states(names, runs_folder)), refresh=True)
                 time.sleep(WATCH_SECONDS)
-    states = _states(words, runs_folder)
+    states = _states(names, runs_folder)
     if as_json:
         print(json.dumps([state._asdict() for state in states]))
     elif states:
@@ -52,9 +52,9 @@ def status(words: Sequence[str], runs_folder: Path, watch: bool, as_json: bool) 
     return 0
 
 
-def logs(word: str, runs_folder: Path, follow: bool) -> int:
+def logs(name: str, runs_folder: Path, follow: bool) -> int:
     """Print what the processes of a run printed; with `follow` also new lines, until the run ends."""
-    folder = _one(word, runs_folder)
+    folder = _one(name, runs_folder)
     file = folder / OUTPUT_FILE
     if not file.is_file():
         raise UserError(f"{folder} has no {OUTPUT_FILE}: a run that was started by hand prints where it was started")
@@ -68,13 +68,13 @@ def logs(word: str, runs_folder: Path, follow: bool) -> int:
             time.sleep(FOLLOW_SECONDS)
 
 
-def stop(words: Sequence[str], runs_folder: Path) -> int:
+def stop(names: Sequence[str], runs_folder: Path) -> int:
     """Stop runs and their evaluations: they save first, or leave SLURM's queue. All can be started again.
 
     Returns 1 if one is still saving after STOP_SECONDS.
     """
     queue = read_queue()
-    folders = [folder for folder in find_runs(words, runs_folder) if _is_busy(folder, queue)]
+    folders = [folder for folder in find_runs(names, runs_folder) if _is_busy(folder, queue)]
     if not folders:
         print("none of these runs is in training, evaluated or in the queue")
         return 0
@@ -128,22 +128,22 @@ def _signal(folder: Path) -> list[str]:
     return elsewhere
 
 
-def _one(word: str, runs_folder: Path) -> Path:
-    folders = find_runs([word], runs_folder)
+def _one(name: str, runs_folder: Path) -> Path:
+    folders = find_runs([name], runs_folder)
     if len(folders) > 1:
         names = ", ".join(folder.name for folder in folders)
-        raise UserError(f"{word} is a group of {len(folders)} runs; give one of them: {names}")
+        raise UserError(f"{name} is a group of {len(folders)} runs; give one of them: {names}")
     return folders[0]
 
 
-def _states(words: Sequence[str], runs_folder: Path) -> list[RunState]:
-    return read_states(find_runs(words, runs_folder))
+def _states(names: Sequence[str], runs_folder: Path) -> list[RunState]:
+    return read_states(find_runs(names, runs_folder))
 
 
 def console() -> Console:
     """Return a console that does not break the lines of a table in a log."""
-    found = Console()
-    return found if found.is_terminal else Console(width=LINE_WIDTH)
+    screen = Console()
+    return screen if screen.is_terminal else Console(width=LINE_WIDTH)
 
 
 def status_table(states: Sequence[RunState]) -> Table:

@@ -20,8 +20,8 @@ from typing import NamedTuple
 from launch.errors import UserError
 from launch.jobs.cluster import ClusterConfig
 from launch.jobs.tasks import Task
-from launch.train.memory import available_bytes
-from launch.train.signals import STOPPED, StopSignals
+from launch.memory import available_bytes
+from launch.signals import STOPPED, StopSignals
 from ntuple.tables.placement import cores_by_node
 
 FAILED = 1  # exit code if a task has failed
@@ -165,7 +165,9 @@ class _Launcher:
         """Count a task that is running already, on the slot whose cores and GPUs it has."""
         pid = task.pid()
         cores, gpus = _places(pid) if pid else (set(), ())
-        slot = next((one for one in self._free if cores == set(one.cores) and gpus[: len(one.gpus)] == one.gpus), None)
+        slot = next(
+            (slot for slot in self._free if cores == set(slot.cores) and gpus[: len(slot.gpus)] == slot.gpus), None
+        )
         if slot:
             self._free.remove(slot)
         self._jobs.append(Job(task, slot, None))
@@ -204,7 +206,7 @@ def _start_process(task: Task, slot: Slot, cluster: ClusterConfig) -> "subproces
     try:
         with task.output.open("ab") as output:
             return subprocess.Popen(
-                [*_command(cluster), *task.words],
+                [*_command(cluster), *task.arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

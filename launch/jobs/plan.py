@@ -14,7 +14,7 @@ from launch.experiment import registry
 from launch.experiment.checkpoints import newest_checkpoint
 from launch.experiment.experiment import CONFIG_FILE, Experiment, changes, load_experiment
 from launch.files import write_text
-from launch.train.memory import size_text
+from launch.memory import size_text
 from launch.train.resume import BUDGET, is_finished
 from launch.train.run_process import has_begun, is_locked, read_process
 
@@ -24,7 +24,7 @@ NAME, GROUP, SEED = "run.name", "run.group", "run.seed"
 _BRACKETS = {"[": "]", "{": "}", "(": ")"}
 
 
-class Request(NamedTuple):
+class GridRequest(NamedTuple):
     """The words of a `submit`."""
 
     configs: tuple[Path, ...]
@@ -51,7 +51,7 @@ class PlannedRun(NamedTuple):
         return self.experiment.run.folder
 
     @property
-    def words(self) -> list[str]:
+    def arguments(self) -> list[str]:
         """Arguments of `muzero2048` that train the prepared run, from the beginning or from its last save."""
         return ["train", str(self.folder), "--resume"]
 
@@ -74,13 +74,18 @@ class PlannedRun(NamedTuple):
         process = read_process(self.folder)
         return process.exit_code if process else None
 
+    def is_finished(self) -> bool:
+        """Return whether the budget is spent and the final evaluation exists."""
+        checkpoint = newest_checkpoint(self.folder)
+        return checkpoint is not None and is_finished(self.experiment, checkpoint)
+
     def prepare(self) -> None:
         """Make the run's folder with its config: later changes of the config file do not change a run that waits."""
         self.folder.mkdir(parents=True, exist_ok=True)
         write_text(self.folder / CONFIG_FILE, self.experiment.to_yaml())
 
 
-def plan_runs(request: Request) -> list[PlannedRun]:
+def plan_runs(request: GridRequest) -> list[PlannedRun]:
     """Return all runs of a request, checked.
 
     Runs are named by what differs: <run.name of the config>-<key>=<value>-...-seed<N>, where the key is as short as is
@@ -187,10 +192,10 @@ def _axes(overrides: Sequence[str]) -> dict[str, list[str]]:
     return axes
 
 
-def _split_override(word: str) -> tuple[str, str]:
-    key, equals, value = word.partition("=")
+def _split_override(argument: str) -> tuple[str, str]:
+    key, equals, value = argument.partition("=")
     if not equals or not re.fullmatch(r"[A-Za-z_][\w.]*", key):
-        raise UserError(f"cannot read the override '{word}'; give key=value or key=a,b,c")
+        raise UserError(f"cannot read the override '{argument}'; give key=value or key=a,b,c")
     return key, value
 
 
@@ -203,11 +208,11 @@ def _read_rows(file: Path) -> list[dict[str, str]]:
     rows = []
     for number, line in enumerate(lines, start=1):
         try:
-            words = shlex.split(line, comments=True)
-            row = dict(_split_override(word) for word in words)
+            arguments = shlex.split(line, comments=True)
+            row = dict(_split_override(argument) for argument in arguments)
         except (ValueError, UserError) as error:
             raise UserError(f"{file}, line {number}: {error}") from error
-        if len(row) < len(words):
+        if len(row) < len(arguments):
             raise UserError(f"{file}, line {number} sets a key twice")
         if row:
             rows.append(row)
@@ -234,15 +239,15 @@ def _planned(
     config: Path,
     values: dict[str, str],
     seed: int | None,
-    request: Request,
+    request: GridRequest,
     short: dict[str, str],
     names_seed: bool,
 ) -> PlannedRun:
     """Return the run of one combination, with its name and group."""
-    words = [f"{key}={value}" for key, value in values.items()]
+    arguments = [f"{key}={value}" for key, value in values.items()]
     if seed is not None:
-        words.append(f"{SEED}={seed}")
-    experiment = load_experiment(config, words)
+        arguments.append(f"{SEED}={seed}")
+    experiment = load_experiment(config, arguments)
     setting = "-".join(f"{short[key]}={_clean(values[key])}" for key in values if key in short)
     base = experiment.run.name
     of_seed = f"seed{experiment.run.seed}" if names_seed else ""
@@ -268,12 +273,6 @@ def _check_names(runs: Sequence[PlannedRun]) -> None:
         if other is not run:
             where = f"{other.config} and {run.config}" if other.config != run.config else str(run.config)
             raise UserError(f"two runs have the name {run.name} ({where}); give each its own run.name")
-
-
-def is_finished_run(run: PlannedRun) -> bool:
-    """Return whether the budget of a run is spent and its final evaluation exists."""
-    checkpoint = newest_checkpoint(run.folder)
-    return checkpoint is not None and is_finished(run.experiment, checkpoint)
 
 
 def check_existing(run: PlannedRun) -> None:

@@ -7,12 +7,12 @@ from typing import Literal, NamedTuple
 from launch.errors import UserError
 from launch.experiment.checkpoints import newest_checkpoint
 from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experiment
+from launch.experiment.metrics import Row
+from launch.experiment.metrics_file import read_last_rows
 from launch.jobs.plan import OUTPUT_FILE
 from launch.jobs.slurm import QueuedTask, read_queue
-from launch.train.metrics import Row
 from launch.train.resume import in_folder, is_finished
 from launch.train.run_process import RunProcess, has_begun, is_locked, read_process
-from launch.train.tracking import read_last_rows
 
 State = Literal["new", "queued", "running", "stopped", "requeued", "finished", "failed"]
 
@@ -37,28 +37,28 @@ class RunState(NamedTuple):
     line: str  # why it is stopped, failed or waiting
 
 
-def find_runs(words: Sequence[str], runs_folder: Path) -> list[Path]:
-    """Return the folders of runs, each once, in the order of the words, which are folders, names or groups; none: all.
+def find_runs(names: Sequence[str], runs_folder: Path) -> list[Path]:
+    """Return the folders of runs, each once, in the order of `names`: folders, names or groups; none: all.
 
     A group "sweep" includes the groups "sweep/..." of a grid. UserError if a word names no run and no group.
     """
     everywhere = sorted(file.parent for file in runs_folder.glob(f"*/{CONFIG_FILE}"))
-    if not words:
+    if not names:
         return everywhere
-    found: dict[Path, None] = {}
+    folders: dict[Path, None] = {}
     groups: dict[Path, str] | None = None
-    for word in words:
-        named = next((path for path in (Path(word), runs_folder / word) if (path / CONFIG_FILE).is_file()), None)
+    for name in names:
+        named = next((path for path in (Path(name), runs_folder / name) if (path / CONFIG_FILE).is_file()), None)
         if named is not None:
-            found[named] = None
+            folders[named] = None
             continue
         if groups is None:
             groups = {folder: load_experiment(folder).run.group for folder in everywhere}
-        members = [folder for folder, group in groups.items() if group == word or group.startswith(f"{word}/")]
+        members = [folder for folder, group in groups.items() if group == name or group.startswith(f"{name}/")]
         if not members:
-            raise UserError(f"there is no run and no group {word} in {runs_folder}; `muzero2048 status` lists them")
-        found |= dict.fromkeys(members)
-    return list(found)
+            raise UserError(f"there is no run and no group {name} in {runs_folder}; `muzero2048 status` lists them")
+        folders |= dict.fromkeys(members)
+    return list(folders)
 
 
 def read_states(folders: Sequence[Path], queue: Mapping[Path, QueuedTask] | None = None) -> list[RunState]:

@@ -20,7 +20,7 @@ from launch.errors import UserError, warn
 from launch.files import write_text
 from launch.jobs.cluster import ClusterConfig
 from launch.jobs.tasks import Task
-from launch.train.signals import STOPPED
+from launch.signals import STOPPED
 
 FOLDER = ".slurm"  # in the runs folder: the scripts, and what they print
 CALL_SECONDS = 60.0  # that a call of SLURM may take
@@ -182,7 +182,7 @@ def cancel(queued: QueuedTask) -> None:
 
 
 def _case(number: int, task: Task) -> str:
-    return f"    {number}) words=({shlex.join(task.words)}) output={shlex.quote(str(task.output))} ;;"
+    return f"    {number}) words=({shlex.join(task.arguments)}) output={shlex.quote(str(task.output))} ;;"
 
 
 def _outputs_of(script: str) -> dict[str, Path]:

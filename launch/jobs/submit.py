@@ -1,89 +1,142 @@
-"""`muzero2048 submit`: check a set of runs, print the plan, and bring each run to its end."""
+"""`muzero2048 submit`: check a plan of trainings and evaluations, print it, and bring each task to its end.
+
+The same plan again is always safe: what is finished, running or in the queue is not begun again.
+"""
 
 import json
 import math
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.table import Table
 
 from launch.errors import LaunchError, UserError
+from launch.evaluation.result import read_result
 from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experiment, read_yaml
 from launch.jobs import local, slurm
 from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster, resources
-from launch.jobs.evaluations import EvaluationRequest, plan_evaluations, plan_final_evaluations
+from launch.jobs.evaluations import PlannedEvaluation, plan_final_evaluations
 from launch.jobs.following import console, status_table
-from launch.jobs.plan import PlannedRun, Request, check_memory, is_finished_run, plan_runs
+from launch.jobs.plan import PlannedRun, check_memory
 from launch.jobs.run_states import read_speed, read_states
-from launch.jobs.submit_evaluations import evaluate_here, evaluate_on_slurm
+from launch.signals import STOPPED
 from launch.train.resume import BUDGET
 
 
-def submit(request: Request, then: EvaluationRequest | None, on: str, dry_run: bool) -> int:
-    """Train all runs of a request that are not finished. The same request again is always safe.
+class Plan(NamedTuple):
+    """What a `submit` asks for: runs to train, and evaluations, each of a checkpoint or of one of these runs."""
 
-    `then` evaluates each run after its training. Nothing is started if there is a mistake.
-    """
+    runs: Sequence[PlannedRun] = ()
+    evaluations: Sequence[PlannedEvaluation] = ()
+
+
+def submit(plan: Plan, on: str, dry_run: bool) -> int:
+    """Do a plan on this machine, or give it to SLURM; return the exit code. Nothing is begun if there is a mistake."""
     cluster = load_cluster(on)
-    runs = plan_runs(request)
-    if then:
-        plan_final_evaluations(runs, then)  # checks the words
-    folders = {Path(run.experiment.run.runs_folder) for run in runs}
-    for folder in sorted(folders):
+    for folder in sorted({Path(run.experiment.run.runs_folder) for run in plan.runs}):
         _check_writable(folder)
-    to_do = [run for run in runs if not is_finished_run(run)]
-    if cluster.engine == SLURM:
-        return _submit_to_slurm(runs, to_do, then, cluster, dry_run)
-    trained = _train_here(runs, to_do, cluster, dry_run)
-    if then is None or dry_run or trained.is_interrupted:
+    return (_submit_to_slurm if cluster.engine == SLURM else _do_here)(plan, cluster, dry_run)
+
+
+def _do_here(plan: Plan, cluster: ClusterConfig, dry_run: bool) -> int:
+    slots = local.make_slots(cluster)
+    to_do = [run for run in plan.runs if not run.is_finished()]
+    if plan.runs:
+        check_memory(to_do, local.memory_of_a_run(cluster), bool(cluster.gpus))
+        _print_runs(plan.runs, resources(cluster, slots[0].cores), slurm.read_queue())
+    if dry_run:
+        if not plan.runs:
+            _print_evaluations(plan.evaluations)
+        return 0
+    if not plan.runs:
+        return evaluate_here(plan.evaluations, cluster)
+    trained = local.do_all(to_do, cluster)
+    console().print(status_table(read_states([run.folder for run in plan.runs])))
+    if not plan.evaluations or trained.is_interrupted:
         return trained.exit_code
-    finished = [run.folder for run in runs if is_finished_run(run)]
-    evaluated = evaluate_here(plan_evaluations(finished, then), cluster)
+    finished = [run for run in plan.runs if run.is_finished()]
+    evaluated = evaluate_here(plan_final_evaluations(finished, plan.evaluations[0].request), cluster)
     return trained.exit_code or evaluated
 
 
-def _train_here(
-    runs: Sequence[PlannedRun], to_do: Sequence[PlannedRun], cluster: ClusterConfig, dry_run: bool
-) -> local.Outcome:
-    slots = local.make_slots(cluster)
-    check_memory(to_do, local.memory_of_a_run(cluster), bool(cluster.gpus))
-    _print_plan(runs, resources(cluster, slots[0].cores), slurm.read_queue())
-    if dry_run:
-        return local.Outcome()
-    outcome = local.do_all(to_do, cluster)
-    console().print(status_table(read_states([run.folder for run in runs])))
-    return outcome
+def evaluate_here(planned: Sequence[PlannedEvaluation], cluster: ClusterConfig) -> int:
+    """Play evaluations on this machine, put their parts together, and print the results; return the exit code."""
+    to_do = [evaluation for evaluation in planned if not evaluation.result()]
+    for evaluation in to_do:
+        evaluation.check_free()
+    parts = [part for evaluation in to_do for part in evaluation.parts if not part.is_finished()]
+    played = local.do_all(parts, cluster)
+    if played.is_interrupted:
+        return STOPPED
+    left = {task.output for task in (*played.stopped, *played.failed)}
+    complete = [each.whole for each in to_do if left.isdisjoint(part.output for part in each.parts)]
+    ended = local.do_all(complete, cluster)
+    _print_evaluations(planned)
+    return played.exit_code or ended.exit_code
 
 
-def _submit_to_slurm(
-    runs: Sequence[PlannedRun],
-    to_do: Sequence[PlannedRun],
-    then: EvaluationRequest | None,
-    cluster: ClusterConfig,
-    dry_run: bool,
-) -> int:
+def _submit_to_slurm(plan: Plan, cluster: ClusterConfig, dry_run: bool) -> int:
+    to_do = [run for run in plan.runs if not run.is_finished()]
     check_memory(to_do, cluster.memory_gb * 1e9 or math.inf, bool(cluster.gpus))
     queue = slurm.read_queue(is_needed=True)
+    if not plan.runs:
+        evaluate_on_slurm(plan.evaluations, cluster, queue, dry_run)
+        return 0
     new = [run for run in to_do if not run.is_running() and run.output.resolve() not in queue]
-    _print_plan(runs, resources(cluster), queue)
+    _print_runs(plan.runs, resources(cluster), queue)
     if not new:
         print("all of them are finished, in training or in the queue")
     else:
         name = re.sub(r"[^\w.-]", "_", new[0].experiment.run.group.partition("/")[0]) or "muzero2048"
-        runs_folder = Path(new[0].experiment.run.runs_folder)
-        job = slurm.submit_tasks(new, cluster, name, runs_folder, dry_run)
-        if then:
-            evaluate_on_slurm(plan_final_evaluations(new, then), cluster, queue, dry_run, after=[job])
-    if then:
-        if finished := [run.folder for run in runs if run not in to_do]:
-            evaluate_on_slurm(plan_evaluations(finished, then), cluster, queue, dry_run)
-        if busy := [run.name for run in to_do if run not in new]:
-            print(f"submit these again when their training is over, unless they had it: {', '.join(busy)}")
+        job = slurm.submit_tasks(new, cluster, name, Path(new[0].experiment.run.runs_folder), dry_run)
+        begun = {run.folder for run in new}
+        if after := [evaluation for evaluation in plan.evaluations if evaluation.run_folder in begun]:
+            evaluate_on_slurm(after, cluster, queue, dry_run, after=[job])
+    if trained := [evaluation for evaluation in plan.evaluations if evaluation.env_steps is not None]:
+        evaluate_on_slurm(trained, cluster, queue, dry_run)
+    if plan.evaluations and (busy := [run.name for run in to_do if run not in new]):
+        print(f"submit these again when their training is over, unless they had it: {', '.join(busy)}")
     if not dry_run:
         print("`muzero2048 status` shows them, `muzero2048 stop` ends them")
     return 0
+
+
+def evaluate_on_slurm(
+    planned: Sequence[PlannedEvaluation],
+    cluster: ClusterConfig,
+    queue: Mapping[Path, slurm.QueuedTask],
+    dry_run: bool,
+    after: Sequence[str] = (),
+) -> None:
+    """Give evaluations to SLURM: an array for each part, and one that puts the parts together.
+
+    Those that are finished or in the queue are left out. All processes run on one node. Task i of the jobs `after`
+    trains the run of evaluation i.
+    """
+    new = [
+        evaluation
+        for evaluation in planned
+        if not evaluation.result() and not any(task.output.resolve() in queue for task in evaluation.tasks)
+    ]
+    _print_evaluations(planned)
+    if not new:
+        print("all of them are finished or in the queue")
+        return
+    count = max(1, len(new[0].parts))
+    each = max(1, cluster.at_once // count) if cluster.at_once else 0
+    cluster = replace(cluster, nodes=1, at_once=each)
+    runs_folder = new[0].run_folder.parent
+    jobs = [
+        slurm.submit_tasks(tasks, cluster, f"evaluate-{number}", runs_folder, dry_run, after)
+        for number, tasks in enumerate(zip(*(evaluation.parts for evaluation in new), strict=True), start=1)
+    ]
+    slurm.submit_tasks(
+        [evaluation.whole for evaluation in new], cluster, "evaluate", runs_folder, dry_run, jobs or after
+    )
 
 
 def _check_writable(folder: Path) -> None:
@@ -98,11 +151,11 @@ def _check_writable(folder: Path) -> None:
         ) from error
 
 
-def _print_plan(runs: Sequence[PlannedRun], gets: str, queue: Mapping[Path, slurm.QueuedTask]) -> None:
+def _print_runs(runs: Sequence[PlannedRun], gets: str, queue: Mapping[Path, slurm.QueuedTask]) -> None:
     """Print a row for each run: its state, its moves, the expected time and what it gets."""
     existing = [run for run in runs if (run.folder / CONFIG_FILE).is_file()]
-    found = read_states([run.folder for run in existing], queue)
-    states = {run.name: state for run, state in zip(existing, found, strict=True)}
+    read = read_states([run.folder for run in existing], queue)
+    states = {run.name: state for run, state in zip(existing, read, strict=True)}
     speeds = _known_speeds({Path(run.experiment.run.runs_folder) for run in runs})
     table = Table("run", "learner", "state", box=None)
     for heading in ("moves", "to do", "expected hours"):
@@ -120,6 +173,26 @@ def _print_plan(runs: Sequence[PlannedRun], gets: str, queue: Mapping[Path, slur
             f"{left:,}",
             f"{left / speed / 3600:.1f}" if speed else "unknown",
             gets,
+        )
+    console().print(table)
+
+
+def _print_evaluations(planned: Sequence[PlannedEvaluation]) -> None:
+    """Print a row for each evaluation, with its result if it is finished."""
+    table = Table("run", "moves", "search", box=None)
+    for heading in ("games", "processes", "mean", "95% interval"):
+        table.add_column(heading, justify="right")
+    for evaluation in planned:
+        file = evaluation.result()
+        result = read_result(file, ("score_mean", "score_low", "score_high")) if file else {}
+        table.add_row(
+            evaluation.run_folder.name,
+            f"{evaluation.env_steps:,}" if evaluation.env_steps else "",
+            evaluation.search,
+            f"{evaluation.evaluation.games:,}",
+            str(evaluation.request.parts),
+            f"{result['score_mean']:,.0f}" if result else "",
+            f"{result['score_low']:,.0f} to {result['score_high']:,.0f}" if result else "",
         )
     console().print(table)
 

@@ -17,8 +17,8 @@ class Task(Protocol):
         """Folder of the run."""
 
     @property
-    def words(self) -> list[str]:
-        """Arguments of `muzero2048` that do the task; after a stop they go on from what was kept."""
+    def arguments(self) -> list[str]:
+        """Arguments of `muzero2048` that do the task; after a stop they go on from what was saved."""
 
     @property
     def output(self) -> Path:
@@ -26,6 +26,9 @@ class Task(Protocol):
 
     def prepare(self) -> None:
         """Make what its process needs."""
+
+    def is_finished(self) -> bool:
+        """Return whether nothing is left to do."""
 
     def is_running(self) -> bool:
         """Return whether a process does the task now, on any machine."""

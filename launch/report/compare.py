@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from launch.errors import UserError, warn
+from launch.experiment.metrics import TILES
 from launch.report.comparison import Comparison, make_comparison
 from launch.report.curves import REACH, SCORE
 from launch.report.export import csv_files
@@ -13,7 +14,6 @@ from launch.report.finals import Group, Result
 from launch.report.page.page import page_text
 from launch.report.runs import read_runs
 from launch.report.selection import check_key, select
-from launch.train.metrics import TILES
 
 PAGE = "index.html"
 

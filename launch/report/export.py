@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from launch.evaluation.result_columns import rates
+from launch.experiment.metrics import TILES
 from launch.report.comparison import Comparison
 from launch.report.papers.comparison import tables_csv
 from launch.report.runs import X_AXES
 from launch.tables import Column, entry, fields, render
-from launch.train.metrics import TILES
 
 RATES = rates(TILES, "reach_")
 EVALUATIONS = ("run", "group", "learner", "training_seed", "board", "search", "env_steps", "training_games",

@@ -11,7 +11,7 @@ from launch.errors import UserError, warn
 from launch.evaluation.result import FOLDER, read_result
 from launch.evaluation.summary import Summary
 from launch.experiment.experiment import CONFIG_FILE
-from launch.train.tracking import read_columns
+from launch.experiment.metrics_file import read_columns
 
 RESULT_KEYS = ("board", "run", "group", "learner", "training_seed", "seed", "env_steps", "training_games", "wall_hours",
                "search", *Summary._fields)  # fmt: skip

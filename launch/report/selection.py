@@ -14,9 +14,9 @@ from typing import Any
 
 from launch.errors import UserError, warn
 from launch.experiment.experiment import CONFIG_FILE
+from launch.experiment.metrics_file import METRICS_FILE
 from launch.experiment.value_text import has_value, parse_value, value_text
 from launch.report.runs import read_config
-from launch.train.tracking import METRICS_FILE
 
 WILDCARDS = "*?["
 GROUP = "run.group"

@@ -4,10 +4,10 @@ from launch.evaluation.result import Evaluation
 from launch.evaluation.search_options import SearchChoice, SearchOptions
 from launch.evaluation.searches import resolve
 from launch.evaluation.seeds import final_evaluation_seed, training_evaluation_seed
-from launch.evaluation.summary import probe_metrics
+from launch.evaluation.summary import summarize
 from launch.experiment.experiment import Experiment
 from launch.experiment.interfaces import Learner
-from launch.train.metrics import Row
+from launch.experiment.metrics import Row
 from ntuple.core.interfaces import Games
 
 
@@ -36,5 +36,20 @@ def play_with_probes(learner: Learner, evaluation: Evaluation, probe_games: int)
     probes = dict(learner.diagnose())
     if probe_games:
         for name, player in learner.probes().items():
-            probes |= probe_metrics(name, player.play(probe_games, evaluation.seed), games)
+            probes |= _probe_metrics(name, player.play(probe_games, evaluation.seed), games)
     return games, probes
+
+
+def _probe_metrics(name: str, probe: Games, games: Games) -> dict[str, float]:
+    """Return the metrics probe/<name>_* of a probe's games.
+
+    gap = mean score of the probe - mean score of the evaluation
+    """
+    summary = summarize(probe)
+    scalars = {
+        "score_mean": summary.score_mean,
+        "score_low": summary.score_low,
+        "score_high": summary.score_high,
+        "gap": summary.score_mean - float(games.score.mean()),
+    }
+    return {f"probe/{name}_{metric}": value for metric, value in scalars.items()}

@@ -1,30 +1,69 @@
 """Progress of training: a bar in a terminal, otherwise a line every LINE_SECONDS."""
 
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-from launch.train.metrics import Row
-from launch.train.pace import Pace
+from launch.experiment.metrics import Row
+from launch.quantities import LINE_SECONDS, clock
 
-LINE_SECONDS = 10.0  # between two lines of a log
 REACHED = (32768, 8192, 2048)  # the rate of the first of these tiles that was reached is shown
 COMPILING = "compiling ..."
+WINDOW_SECONDS = 30.0  # seconds of training over which the speed is measured
+
+
+class Pace:
+    """Moves per second over the last WINDOW_SECONDS of training, or between two marks if these are further apart.
+
+    Training time is the sum of the times from `begin` or a mark to the next mark. Before the first move a process
+    compiles, so the first mark only starts the measurement.
+    """
+
+    def __init__(self, done: int) -> None:
+        """Start at `done` moves."""
+        self._start = done
+        self._seconds, self._since = 0.0, time.monotonic()  # training time at the last mark, and the clock then
+        self._marks: deque[tuple[float, int]] = deque()  # training time, moves
+        self.speed = 0.0  # moves/s; 0: not known yet
+
+    def begin(self) -> None:
+        """Note that training begins or goes on; the time since the last mark does not count."""
+        self._since = time.monotonic()
+
+    def mark(self, done: int) -> None:
+        """Note that `done` moves are made by now."""
+        now = time.monotonic()
+        self._seconds, self._since = self._seconds + now - self._since, now
+        if done > self._start:
+            self._marks.append((self._seconds, done))
+        while len(self._marks) > 2 and self._marks[1][0] <= self._seconds - WINDOW_SECONDS:
+            self._marks.popleft()
+        if len(self._marks) > 1:
+            (first, begun), (last, ended) = self._marks[0], self._marks[-1]
+            self.speed = (ended - begun) / max(last - first, 1e-9)
+
+    def restart(self, done: int) -> None:
+        """Forget all marks but this one; until the next mark `speed` keeps its value."""
+        self._marks.clear()
+        self.begin()
+        self.mark(done)
 
 
 class ProgressDisplay:
     """Print moves done, moves/s, games/s, the last scores, the last tiles and the time left to stdout.
 
-    Speed and time left come from launch/train/pace.py: compiling, evaluation and saving do not count.
+    Compiling, evaluation and saving do not count in speed and time left. Of several processes one alone shows them.
     """
 
-    def __init__(self, name: str, total: int, done: int) -> None:
+    def __init__(self, name: str, total: int, done: int, is_shown: bool = True) -> None:
         """Start at `done` of `total` moves."""
         self._console = Console()
         self._name, self._total, self._done = name, total, done
+        self._is_shown = is_shown
         self._pace = Pace(done)
         self._reported = done  # moves at the last report
         self._reports = 0
@@ -38,7 +77,7 @@ class ProgressDisplay:
             TaskProgressColumn(),
             TextColumn("{task.fields[text]}"),
             console=self._console,
-            disable=not self._console.is_terminal,
+            disable=not (is_shown and self._console.is_terminal),
         )
         self._task = self._bar.add_task(name, total=total, completed=done, text=self._text())
         self._bar.start()
@@ -46,7 +85,7 @@ class ProgressDisplay:
     def begin(self) -> None:
         """Note that training begins, or goes on after an evaluation or a checkpoint."""
         if self._reports == 0 and self._bar.disable:
-            print(self._line(), flush=True)
+            self._print()
         self._pace.begin()
 
     def moved(self, done: int) -> None:
@@ -97,10 +136,12 @@ class ProgressDisplay:
         now = time.monotonic()
         if self._bar.disable and (now - self._printed >= LINE_SECONDS or self._done >= self._total):
             self._printed = now
-            print(self._line(), flush=True)
+            self._print()
 
-    def _line(self) -> str:
-        return f"{self._name}  {self._done / self._total:4.0%}  {self._done:,} moves  {self._text()}".rstrip()
+    def _print(self) -> None:
+        if self._is_shown:
+            line = f"{self._name}  {self._done / self._total:4.0%}  {self._done:,} moves  {self._text()}"
+            print(line.rstrip(), flush=True)
 
     def _text(self) -> str:
         speed = self._pace.speed
@@ -112,10 +153,3 @@ class ProgressDisplay:
             f"{clock((self._total - self._done) / speed)} left" if speed else "",
         ]
         return "  ".join(part for part in parts if part)
-
-
-def clock(seconds: float) -> str:
-    """Format seconds as minutes:seconds, from one hour on as hours:minutes:seconds."""
-    minutes, rest = divmod(max(0, round(seconds)), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

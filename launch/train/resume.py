@@ -11,8 +11,8 @@ from launch.errors import UserError
 from launch.experiment import checkpoints, registry
 from launch.experiment.experiment import CONFIG_FILE, Experiment, changes
 from launch.experiment.interfaces import Learner, LearnerConfig
+from launch.experiment.processes import Processes
 from launch.train.evaluations import final_evaluation, own_search
-from launch.train.processes import Processes
 
 BUDGET = ("env_steps", "report_env_steps")  # settings of a learner that change nothing it has learned
 
@@ -83,7 +83,7 @@ def check_same_training(experiment: Experiment, checkpoint: Path) -> None:
         print(f"resuming with {change}")
 
 
-def begin_from(experiment: Experiment, learner: Learner) -> None:
+def begin_with_network(experiment: Experiment, learner: Learner) -> None:
     """Let a new learner begin with the network that `run.begin_from` names: a run, a checkpoint or a file."""
     name, path = experiment.learner, Path(experiment.run.begin_from)
     spec = registry.spec_of(name)

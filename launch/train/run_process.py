@@ -19,9 +19,9 @@ from typing import IO
 from launch import locks
 from launch.errors import LaunchError, UserError, warn
 from launch.experiment.experiment import CONFIG_FILE
+from launch.experiment.metrics_file import METRICS_FILE
 from launch.files import write_json
-from launch.train.signals import STOPPED
-from launch.train.tracking import METRICS_FILE
+from launch.signals import STOPPED
 
 PROCESS_FILE = "process.json"
 LOCK_FILE = "process.lock"
@@ -75,7 +75,7 @@ def owning(folder: Path) -> Iterator[Ownership]:
 
     UserError if another process trains the run. An error of the block is written to process.json.
     """
-    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    new_folders = [place for place in (folder, *folder.parents) if not place.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / LOCK_FILE).open("a")
@@ -96,7 +96,7 @@ def owning(folder: Path) -> Iterator[Ownership]:
             raise
         finally:
             if not (folder / CONFIG_FILE).exists():
-                _remove(folder, made)
+                _remove(folder, new_folders)
 
 
 def this_process() -> RunProcess:
@@ -141,12 +141,12 @@ def _take(lock: IO[str], folder: Path) -> None:
         warn(f"{folder} cannot be locked ({error.strerror}): do not start this run twice at a time")
 
 
-def _remove(folder: Path, made: list[Path]) -> None:
+def _remove(folder: Path, new_folders: list[Path]) -> None:
     """Remove the files of this module, and of the folders that were made for the run those that are empty."""
     for file in (PROCESS_FILE, LOCK_FILE):
         (folder / file).unlink(missing_ok=True)
     with contextlib.suppress(OSError):  # not empty
-        for place in made:
+        for place in new_folders:
             place.rmdir()
 
 

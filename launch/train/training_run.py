@@ -2,7 +2,8 @@
 
 import math
 import time
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
 
@@ -14,16 +15,16 @@ from launch.experiment.checkpoints import State
 from launch.experiment.environment import project_version, record_environment
 from launch.experiment.experiment import CONFIG_FILE, Experiment
 from launch.experiment.interfaces import Learner
+from launch.experiment.metrics import Row
+from launch.experiment.metrics_file import MetricsFile, drop_rows_after
+from launch.experiment.processes import Processes
 from launch.files import write_text
-from launch.train import tracking
+from launch.memory import check_memory
+from launch.signals import StopSignals
 from launch.train.evaluations import evaluation_in_training, final_evaluation, own_search, play_with_probes
-from launch.train.journal import Journal, WrittenJournal
-from launch.train.memory import check_memory
-from launch.train.metrics import Row
-from launch.train.processes import Processes
-from launch.train.profile import recording
-from launch.train.resume import begin_from
-from launch.train.signals import StopSignals
+from launch.train.progress import ProgressDisplay
+from launch.train.resume import begin_with_network
+from launch.train.wandb_sink import WandbSink
 from ntuple.core.interfaces import Games
 
 
@@ -48,20 +49,25 @@ class TrainingRun:
         if checkpoint:
             self._restore(checkpoint)
         elif experiment.run.begin_from:
-            begin_from(experiment, self._learner)
+            begin_with_network(experiment, self._learner)
         self._snapshot_env_steps = self.env_steps
-        self._journal = self._open_journal(memory) if processes.is_first else Journal()
+        self._outputs = self._open_outputs(memory) if processes.is_first else None
+        name, total = experiment.run.name, self._learner.env_steps_total
+        self._display = ProgressDisplay(name, total, self.env_steps, is_shown=processes.is_first)
         self._saved_at = time.monotonic()
 
-    def _open_journal(self, memory: str) -> Journal:
+    def _open_outputs(self, memory: str) -> tuple[MetricsFile, WandbSink]:
         experiment, folder = self._experiment, self._folder
         # Not earlier: settings that do not fit the learner or its checkpoint must not stay in the folder.
         write_text(folder / CONFIG_FILE, experiment.to_yaml())
         # A killed run may have written the row of an evaluation after its last checkpoint was saved.
         evaluate_again = self._evaluated_env_steps < self.env_steps
-        tracking.drop_rows_after(folder, self.env_steps, evaluate_again)
+        drop_rows_after(folder, self.env_steps, evaluate_again)
         record_environment(folder)
-        return WrittenJournal(experiment, self._learner.env_steps_total, self.env_steps, memory)
+        outputs = MetricsFile(folder), WandbSink(folder, experiment)
+        done = f"{self.env_steps:,} of {self._learner.env_steps_total:,} moves done"
+        print(f"training {experiment.learner} in {folder}: {done}\n{memory}", flush=True)
+        return outputs
 
     def __enter__(self) -> "TrainingRun":
         return self
@@ -71,7 +77,11 @@ class TrainingRun:
     ) -> None:
         if self._experiment.run.profile and self._reports == 1 and self._processes.is_first:
             warn("run.profile records the second report, and there was one alone; lower the report_env_steps")
-        self._journal.close(exit_code=0 if error is None else 1)
+        self._display.close()
+        if self._outputs:
+            metrics, wandb = self._outputs
+            metrics.close()
+            wandb.finish(exit_code=0 if error is None else 1)
 
     @property
     def env_steps(self) -> int:
@@ -91,17 +101,17 @@ class TrainingRun:
         before = self.env_steps
 
         def tick(moves: int) -> bool:
-            self._journal.moved(before + moves)
+            self._display.moved(before + moves)
             # Several processes stop together, at the end of a report.
             return stop.requested and self._processes.is_alone
 
-        self._journal.begin()
+        self._display.begin()
         began = time.perf_counter()
-        with recording(self._folder / "profile") if is_recorded else nullcontext():
+        with _trace(self._folder / "profile") if is_recorded else nullcontext():
             values = self._learner.advance(tick)
         self._wall_hours += (time.perf_counter() - began) / 3600
         self._check_finite(values)
-        self._journal.show(self._record(values))
+        self._display.update(self._record(values))
 
     def evaluate_if_due(self, stop: StopSignals) -> None:
         """Evaluate if the last report passed a multiple of `evaluate_env_steps` and training is not done.
@@ -120,7 +130,7 @@ class TrainingRun:
         played = self._play(evaluation_in_training(self._experiment), stop)
         if played is not None:
             games, probes = played
-            self._journal.show(self._record({**summarize(games).metrics(), **probes}))
+            self._display.update(self._record({**summarize(games).metrics(), **probes}))
         if self._processes.of_first(lambda: played is not None):
             self._evaluated_env_steps = self.env_steps
 
@@ -131,7 +141,7 @@ class TrainingRun:
         prepare_folder(self._folder)
         evaluation = final_evaluation(self._experiment)
         played = self._play(evaluation, stop)
-        self._journal.end_display()
+        self._display.close()
         if played is not None:
             games, probes = played
             search = own_search(self._experiment)
@@ -172,16 +182,16 @@ class TrainingRun:
             return None
         num_probe_games = self._experiment.run.probe_games
         try:
-            with self._journal.evaluating(evaluation.games):
+            with self._display.evaluating(evaluation.games):
                 return stop.interruptible(lambda: play_with_probes(self._learner, evaluation, num_probe_games))
         except ValueError as error:  # the network's values are NaN
             raise DivergedError(f"evaluation stopped at env_steps {self.env_steps}: {error}") from error
 
     def _check_finite(self, values: Row) -> None:
-        kept = f"the last good checkpoint is {self._checkpoint}" if self._checkpoint else "nothing was saved yet"
+        saved = f"the last good checkpoint is {self._checkpoint}" if self._checkpoint else "nothing was saved yet"
         for name, value in values.items():
             if not math.isfinite(value):
-                raise DivergedError(f"training stopped: {name} is {value} at env_steps {self.env_steps}; {kept}")
+                raise DivergedError(f"training stopped: {name} is {value} at env_steps {self.env_steps}; {saved}")
 
     def _restore(self, checkpoint: Path) -> None:
         _, state = checkpoints.read_checkpoint(checkpoint)
@@ -205,5 +215,19 @@ class TrainingRun:
 
     def _record(self, values: Row) -> Row:
         row = {**self._learner.progress, "wall_hours": self._wall_hours, **values}
-        self._journal.record(row)
+        if self._outputs:
+            metrics, wandb = self._outputs
+            metrics.append(row)
+            wandb.log(row)
         return row
+
+
+@contextmanager
+def _trace(folder: Path) -> Iterator[None]:
+    """Record a trace of JAX in the `with` block into the folder, and print the path of the trace."""
+    import jax
+
+    with jax.profiler.trace(folder):
+        yield
+    trace = max(folder.rglob("*.trace.json.gz"), key=lambda file: file.stat().st_mtime)
+    print(f"profile of one report: {trace} for ui.perfetto.dev, or tensorboard --logdir {folder}", flush=True)

@@ -8,10 +8,10 @@ from typing import Any
 
 from launch.errors import UserError, warn
 from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experiment
+from launch.experiment.metrics import Row
+from launch.experiment.metrics_file import METRICS_FILE, read_metrics
 from launch.report.wandb import client
 from launch.report.wandb.folder import is_uploaded, renew_id, set_aside, wandb_id
-from launch.train.metrics import Row
-from launch.train.tracking import METRICS_FILE, read_metrics
 
 
 class WandbSink:

@@ -1,4 +1,4 @@
-"""Metrics of a report, computed from what the threads counted (launch/train/metrics.py has their units)."""
+"""Metrics of a report, computed from what the threads counted (launch/experiment/metrics.py has their units)."""
 
 import numpy as np
 from numpy.typing import NDArray

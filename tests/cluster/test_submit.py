@@ -16,7 +16,7 @@ from safetensors.numpy import load_file
 from small_runs import write_small_runs
 
 from launch.evaluation.parts import locked_logs
-from launch.train.tracking import read_metrics
+from launch.experiment.metrics_file import read_metrics
 
 pytestmark = pytest.mark.cluster
 

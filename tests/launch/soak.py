@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from launch.experiment.checkpoints import find_checkpoint, read_checkpoint
-from launch.train.tracking import METRICS_FILE, read_metrics
+from launch.experiment.metrics_file import METRICS_FILE, read_metrics
 
 ROOT = Path(__file__).parents[2]
 

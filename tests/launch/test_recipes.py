@@ -10,8 +10,8 @@ import yaml
 
 from launch.cli import make_parser
 from launch.experiment.experiment import Experiment, load_experiment
+from launch.experiment.processes import ADDRESS, NUM_PROCESSES, PROCESS_ID
 from launch.jobs.cluster import load_cluster
-from launch.train.processes import ADDRESS, NUM_PROCESSES, PROCESS_ID
 
 ROOT = Path(__file__).parents[2]
 RECIPES = ROOT / "launch" / "recipes"

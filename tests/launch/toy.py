@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from launch.train.depth_numbers import DEPTH_NUMBERS
+from launch.experiment.metrics import DEPTH_NUMBERS
 from ntuple.core.interfaces import Analysis, Games
 from ntuple.core.learner_spec import ONE_PLY, LearnerSpec
 

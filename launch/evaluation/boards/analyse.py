@@ -48,14 +48,14 @@ class Advice(NamedTuple):
             name: {"reward": move.reward, "value": move.value, self.unit: move.effort}
             for name, move in self.moves.items()
         }
-        found: dict[str, Any] = {"position": self.position, "action": self.action, "moves": moves}
+        values: dict[str, Any] = {"position": self.position, "action": self.action, "moves": moves}
         if self.line:
-            found["line"] = self.line
+            values["line"] = self.line
         if self.policy is not None:
-            found["policy"] = self.policy
+            values["policy"] = self.policy
         if self.chances:
-            found["chances"] = [chance._asdict() for chance in self.chances]
-        return found
+            values["chances"] = [chance._asdict() for chance in self.chances]
+        return values
 
 
 def advices_of(boards: NDArray[np.integer], analysis: Analysis, unit: str) -> list[Advice]:
@@ -108,23 +108,23 @@ def _line(analysis: Analysis, i: int, columns: int) -> list[str]:
     """Return the moves of the line that the player expects, each with the spawn after it, such as "up 2@(1,3)"."""
     if analysis.variation is None:
         return []
-    words = []
+    steps = []
     for action, code in analysis.variation[i].tolist():
         if action >= 0:
-            words.append(NAMES[action] + (f" {_outcome(analysis, code, columns)}" if code >= 0 else ""))
-    return words
+            steps.append(NAMES[action] + (f" {_outcome(analysis, code, columns)}" if code >= 0 else ""))
+    return steps
 
 
 def _chances(analysis: Analysis, i: int, columns: int) -> list[Chance]:
     """Return the outcomes that were visited or have a probability of LEAST_PROBABILITY."""
     if analysis.outcomes is None:
         return []
-    found = [
+    values = [
         Chance(_outcome(analysis, code, columns), probability, int(visits), value if np.isfinite(value) else None)
         for code, (probability, visits, value) in enumerate(analysis.outcomes[i].tolist())
         if visits > 0 or probability >= LEAST_PROBABILITY
     ]
-    return sorted(found, key=lambda chance: (-chance.visits, -chance.probability))
+    return sorted(values, key=lambda chance: (-chance.visits, -chance.probability))
 
 
 def _outcome(analysis: Analysis, code: int, columns: int) -> str:

@@ -36,8 +36,8 @@ def parse_position(text: str, rows: int, columns: int) -> NDArray[np.int8]:
     Raises:
         UserError: the text is not a position of such a board; the message has the place.
     """
-    words = text.strip()
-    cells = _hex_levels(text, words, rows, columns) if words[:2].lower() == HEX else _tiles(text, rows, columns)
+    stripped = text.strip()
+    cells = _hex_levels(text, stripped, rows, columns) if stripped[:2].lower() == HEX else _tiles(text, rows, columns)
     return np.array(cells, np.int8).reshape(rows, columns)
 
 

@@ -14,7 +14,7 @@ from launch.errors import Option, OptionError, UserError
 from launch.evaluation.boards.notation import format_position, parse_board, parse_position
 from launch.evaluation.result import check_new_file
 from launch.experiment.environment import project_version
-from launch.train.memory import available_bytes
+from launch.memory import available_bytes
 from ntuple.exact.solution import ACTIONS, Solution, Worth
 from ntuple.exact.solver import LEVELS, MOST_CELLS, solve
 

@@ -30,7 +30,7 @@ from launch.evaluation.parts import WHOLE, Part, files_of
 from launch.evaluation.records.record import record_of, write_record
 from launch.evaluation.summary import summarize
 from launch.locks import take_lock
-from launch.train.progress import LINE_SECONDS, clock
+from launch.quantities import LINE_SECONDS, clock
 from ntuple import Games, PlayedGame
 
 TILES = (8192, 16384, 32768)  # progress lines have the rates of games that reach these
@@ -168,17 +168,14 @@ def _with_texts(value: Any) -> Any:
 
 def _checked(line: dict[str, Any]) -> dict[str, Any]:
     """Return a line without its checksum; raise ValueError if the checksum is wrong."""
-    found = line.pop(CHECKSUM)
-    if found != _checksum(line):
+    checksum = line.pop(CHECKSUM)
+    if checksum != _checksum(line):
         raise ValueError("a game was changed after it was kept")
     return line
 
 
 def play_missing(
-    play_each: Callable[[Iterable[int], int], Iterator[PlayedGame]],
-    log: GameLog,
-    count: int,
-    seed: int,
+    play_each: Callable[[Iterable[int], int], Iterator[PlayedGame]], log: GameLog, count: int, seed: int
 ) -> Games:
     """Play and log the games of the log's part that the log lacks, among games 0..count - 1.
 

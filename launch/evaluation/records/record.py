@@ -148,15 +148,15 @@ def write_record(record: GameRecord) -> str:
 
     Rewards of 0 are left out, so a record whose rewards are all 0 is read back as a record without rewards.
     """
-    words = ["".join(_spawn_text(code) for code in record.opening)]
+    parts = ["".join(_spawn_text(code) for code in record.opening)]
     for t in range(len(record.actions)):
-        words.append("#" + ACTIONS[record.actions[t]])
+        parts.append("#" + ACTIONS[record.actions[t]])
         if record.rewards is not None and record.rewards[t]:
-            words.append(f"[{record.rewards[t]}]")
+            parts.append(f"[{record.rewards[t]}]")
         if record.milliseconds is not None:
-            words.append(f"({np.format_float_positional(record.milliseconds[t], trim='-')})")
-        words.append(_spawn_text(record.spawns[t]))
-    return " ".join(words)
+            parts.append(f"({np.format_float_positional(record.milliseconds[t], trim='-')})")
+        parts.append(_spawn_text(record.spawns[t]))
+    return " ".join(parts)
 
 
 @checked
@@ -261,10 +261,10 @@ def _read(line: str) -> _Reading:
     if len(opening) < 4:
         mistake = _spawn_mistake(line, at, len(opening) // 2 + 1)
     else:
-        whole = _TURNS.match(line, at)
-        assert whole is not None  # zero turns match too
-        turns = _TURN.findall(line, at, whole.end())
-        at, number = whole.end(), 3 + 2 * len(turns)
+        complete = _TURNS.match(line, at)
+        assert complete is not None  # zero turns match too
+        turns = _TURN.findall(line, at, complete.end())
+        at, number = complete.end(), 3 + 2 * len(turns)
         if at < len(line):
             move = _MOVE.match(line, at)
             if move is None:

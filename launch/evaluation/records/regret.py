@@ -53,11 +53,11 @@ def load_solution(path: Path, rows: int, columns: int) -> Solution:
     except ValueError as error:
         raise UserError(str(error)) from error
     if (solution.rows, solution.columns) != (rows, columns):
-        mend = f"make one with: muzero2048 solve --board {rows}x{columns} --out FILE"
+        remedy = f"make one with: muzero2048 solve --board {rows}x{columns} --out FILE"
         if rows * columns > MOST_CELLS:
-            mend = f"a board of more than {MOST_CELLS} cells cannot be solved to the end of the game"
-        found = f"{solution.rows}x{solution.columns}"
-        raise UserError(f"{path}: a solution of {found}, but the games are of {rows}x{columns}; {mend}")
+            remedy = f"a board of more than {MOST_CELLS} cells cannot be solved to the end of the game"
+        solved = f"{solution.rows}x{solution.columns}"
+        raise UserError(f"{path}: a solution of {solved}, but the games are of {rows}x{columns}; {remedy}")
     if solution.until <= LEVELS:
         raise UserError(f"{path}: of a game that ends with {1 << solution.until}; solve again without --until")
     return solution
@@ -72,9 +72,9 @@ def regret_of(solution: Solution, games: Iterable[LoggedGame]) -> Regret:
         states.append(states_of(rules, played.opening, played.actions, played.spawns)[:, 0])
         actions.append(played.actions)
         num_games += 1
-    words, moves = np.concatenate(states), np.concatenate(actions)
+    boards, moves = np.concatenate(states), np.concatenate(actions)
     try:
-        losses = solution.losses(words, moves)
+        losses = solution.losses(boards, moves)
     except ValueError as error:
         raise UserError(f"the solution does not know these games: {error}") from error
     worst = int(losses.argmax())
@@ -83,6 +83,6 @@ def regret_of(solution: Solution, games: Iterable[LoggedGame]) -> Regret:
         a_game=float(losses.sum()) / num_games,
         a_move=float(losses.mean()),
         worst=float(losses[worst]),
-        worst_position=format_position(decode(rules, Board(words[worst], np.uint64(0)))),
+        worst_position=format_position(decode(rules, Board(boards[worst], np.uint64(0)))),
         worst_move=ACTIONS[moves[worst]],
     )

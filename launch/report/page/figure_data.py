@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
+from launch.experiment.metrics import REGISTRY
 from launch.report.comparison import Comparison
 from launch.report.curves import REACH, SCORE, Band, Curve, Points, key_label
 from launch.report.figures import AXIS_LABELS
 from launch.report.runs import X_AXES
-from launch.train.metrics import REGISTRY
 
 
 class _Arrays:

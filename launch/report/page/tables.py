@@ -10,6 +10,7 @@ import numpy as np
 
 from launch.evaluation.result_columns import GAMES, MAX, MEDIAN, rates, reached_tiles, speed
 from launch.experiment.experiment import CONFIG_FILE
+from launch.experiment.metrics import TILES
 from launch.quantities import counted, duration, short_number
 from launch.report.budgets import Cost, Standing
 from launch.report.curves import Curve
@@ -19,7 +20,6 @@ from launch.report.papers.comparison import TableData
 from launch.report.papers.lines import line_columns, lines_of
 from launch.report.runs import X_AXES
 from launch.tables import Column, entry, fields, html_head, html_rows, html_table, markup, render
-from launch.train.metrics import TILES
 
 Cell = tuple[float, str]  # the value to sort by, and the HTML
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from launch.errors import UserError
 from launch.experiment.experiment import load_experiment
 from launch.jobs.evaluations import EvaluationRequest, PlannedEvaluation, plan_evaluations
-from launch.jobs.plan import PlannedRun, check_existing, is_finished_run
+from launch.jobs.plan import PlannedRun, check_existing
 from launch.report.papers.table import SLASH, PaperRow, PaperTable, load_table
 
 REPORTS = 100  # reports of a training

@@ -13,16 +13,16 @@ from launch.jobs import local, slurm
 from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster
 from launch.jobs.evaluations import PlannedEvaluation
 from launch.jobs.following import console
-from launch.jobs.plan import PlannedRun, check_memory, is_finished_run
-from launch.jobs.submit_evaluations import evaluate_here, evaluate_on_slurm
+from launch.jobs.plan import PlannedRun, check_memory
+from launch.jobs.submit import evaluate_here, evaluate_on_slurm
 from launch.report.papers.comparison import compare_with_paper, tables_csv, write_table_file
 from launch.report.papers.estimate import Estimate, estimate, measured_speeds
 from launch.report.papers.lines import line_columns, lines_of
 from launch.report.papers.plan import Scale, plan_row, plan_runs, why_not
 from launch.report.papers.table import PaperRow, PaperTable, load_table, table_names
+from launch.signals import STOPPED
 from launch.tables import fields, grid
 from launch.train.loop import train
-from launch.train.signals import STOPPED
 
 RUNS = Path("runs")  # the runs folder of the experiments in configs/
 
@@ -102,7 +102,7 @@ def list_tables(scale: Scale) -> int:
 def _do_here(table: PaperTable, rows: Sequence[PaperRow], runs: Sequence[PlannedRun], scale: Scale) -> int:
     """Train and evaluate in this process, one after the other."""
     for run in runs:
-        if is_finished_run(run):
+        if run.is_finished():
             continue
         run.prepare()
         if exit_code := train(run.folder, (), resume=True):
@@ -143,7 +143,7 @@ def _do_on(
 
 def _ready(runs: Sequence[PlannedRun]) -> list[PlannedRun]:
     """Return the runs that are not finished, and whose first network is."""
-    finished = {str(run.folder) for run in runs if is_finished_run(run)}
+    finished = {str(run.folder) for run in runs if run.is_finished()}
     waits_for = [(run, run.experiment.run.begin_from) for run in runs if str(run.folder) not in finished]
     return [run for run, first in waits_for if not first or first in finished]
 

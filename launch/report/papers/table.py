@@ -13,8 +13,8 @@ from launch.errors import UserError
 from launch.evaluation.search_options import SearchOptions
 from launch.experiment.examples import examples_folder
 from launch.experiment.experiment import MISTAKES, mistake_text
+from launch.experiment.metrics import TILES
 from launch.experiment.typed_values import load_plain, typed
-from launch.train.metrics import TILES
 
 STATISTICS = ("score_mean", "score_median", "score_max", "moves_mean", "moves_per_second", "wall_hours")
 REACH = tuple(f"reach_{tile}" for tile in TILES)

@@ -21,12 +21,12 @@ from typing import Any
 from launch.errors import UserError
 from launch.evaluation.result import read_result
 from launch.evaluation.result_columns import COMMAND, GAMES, MAX, MEDIAN, SCORE, rates, reached_tiles, speed
+from launch.experiment.metrics import TILES
 from launch.files import write_text
 from launch.quantities import duration, short_number
 from launch.report.papers.comparison import RowData, TableData, read_table_file
 from launch.report.papers.lines import line_columns, lines_of
 from launch.tables import Column, entry, render
-from launch.train.metrics import TILES
 
 EVALUATIONS, PAPERS = "evaluations", "papers"
 BLOCK = re.compile(

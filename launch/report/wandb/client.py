@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from launch.errors import UserError
+from launch.experiment import metrics
 from launch.experiment.experiment import Experiment, read_yaml
 from launch.report.wandb.folder import result_files, summary_of, tags, wandb_id
-from launch.train import metrics
 
 TIMEOUT_SECONDS = 20  # with wandb's default a run with a key and without a network waits for 100 s
 

@@ -7,8 +7,8 @@ from launch.errors import UserError, warn
 from launch.evaluation import result as result_file
 from launch.evaluation.result import last_of_each_search, read_result
 from launch.experiment.experiment import Experiment
+from launch.experiment.metrics_file import read_metrics
 from launch.files import write_text
-from launch.train.tracking import read_metrics
 
 FOLDER = "wandb"
 SCORE = "eval/score_mean"

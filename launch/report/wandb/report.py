@@ -6,6 +6,7 @@ from typing import Any
 
 from launch.evaluation.result_columns import GAMES, INTERVAL, rates, reached_tiles
 from launch.experiment.environment import project_version
+from launch.experiment.metrics import TILES
 from launch.report.differences import COLUMNS, Difference, differences
 from launch.report.finals import Group, final_evaluations, make_groups
 from launch.report.runs import Run, read_runs
@@ -13,7 +14,6 @@ from launch.report.selection import GROUP, select
 from launch.report.wandb import client
 from launch.report.wandb.workspace import comparison_sections, diagnostic_sections, line_plots
 from launch.tables import entry, render
-from launch.train.metrics import TILES
 
 LONGEST_TITLE = 128  # of wandb
 MOST_TESTED = 8  # of the groups with the highest scores, of which each pair is in the table of differences

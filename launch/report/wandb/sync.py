@@ -8,12 +8,12 @@ from typing import Any
 
 from launch.errors import UserError, warn
 from launch.experiment.experiment import load_experiment
+from launch.experiment.metrics_file import METRICS_FILE, read_metrics
 from launch.files import write_json
 from launch.report.selection import select
 from launch.report.wandb import client
 from launch.report.wandb.folder import FOLDER, renew_id, result_files, set_aside, wandb_id
 from launch.train.run_process import is_locked
-from launch.train.tracking import METRICS_FILE, read_metrics
 
 MARK = "uploaded.json"  # in the folder wandb/ of a run: what the server has
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from launch.errors import UserError
+from launch.experiment.metrics import REGISTRY, TILES
 from launch.files import write_json
 from launch.report.wandb import client
 from launch.report.wandb.folder import SCORE
-from launch.train.metrics import REGISTRY, TILES
 
 NAME = "muzero2048"
 MOST_RUNS = 100  # drawn at once in a panel; wandb's own default is 10

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from launch.evaluation.loading import LoadedPlayer
-from launch.train.progress import LINE_SECONDS, clock
+from launch.quantities import LINE_SECONDS, clock
 from ntuple.core.interfaces import Analysis
 from ntuple.exact.solution import Solution
 from ntuple.game.bitboard import encode

@@ -28,7 +28,7 @@ def errors_of_checkpoint(
 ) -> dict[str, np.ndarray]:
     """Measure the model of a checkpoint on boards of its own play.
 
-    Returns for each name of launch/train/depth_numbers.py the numbers at depths 0 ... `depth`. The search of `config`
+    Returns for each name of launch/experiment/metrics.py the numbers at depths 0 ... `depth`. The search of `config`
     plays the games; `seed` is that of the games and of the spawns of the unroll.
 
     Raises:

@@ -48,7 +48,7 @@ def depth_errors(
     """Measure the model at depths 0 ... `depth`.
 
     The boards have legal moves. The afterstates of the first `spawn_boards` boards are tried with all their spawns
-    (chance and spawn_*). Returns the numbers of launch/train/depth_numbers.py.
+    (chance and spawn_*). Returns the numbers of launch/experiment/metrics.py.
     """
     start = Unrolled(model.representation(game.flat_cells(board)), board, ~game.is_over(board))
 

@@ -47,7 +47,7 @@ def diagnose(
     """Compute metrics of the model over the legal moves of boards.
 
     Returns `model/reward_error_all` and `swap/*` of every model, `model/afterstate_accuracy_*` of a grounded model, and
-    `model/chance_distance` of a model with oracle codes (launch/train/metrics.py explains the names). `played` is the
+    `model/chance_distance` of a model with oracle codes (see launch/experiment/metrics.py). `played` is the
     action that was played on each board.
     """
     board = game.from_cells(cells.reshape(-1, game.rows, game.columns))

@@ -9,7 +9,7 @@ import pytest
 from launch.cli import main
 from launch.commands.network_tools import read_source
 from launch.experiment import checkpoints
-from launch.train.processes import Processes
+from launch.experiment.processes import Processes
 from ntuple.files.stored_network import save_stored
 from ntuple.files.tdl import Table, WeightFile, make_name, read_w, write_w
 

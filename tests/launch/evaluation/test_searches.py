@@ -12,13 +12,14 @@ import pytest
 from toy import ToyConfig
 
 from launch.cli import main
+from launch.commands.parser import Parser, add_search_options, search_options
 from launch.errors import UserError
 from launch.evaluation.search_options import SearchChoice, SearchOptions
 from launch.evaluation.searches import NOISE, resolve
 from launch.evaluation.seeds import final_evaluation_seed
 from launch.experiment.checkpoints import State, save_checkpoint
 from launch.experiment.experiment import CONFIG_FILE, Experiment, RunConfig, load_experiment
-from launch.train.processes import Processes
+from launch.experiment.processes import Processes
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.search.config import NetworkExpectimaxConfig, SearchConfig
 from muzero2048.training.config import ReplayConfig
@@ -37,102 +38,90 @@ MUZERO = Experiment("muzero", RUN, replace(load_experiment(MUZERO_CONFIG).settin
 DEEP_TD = Experiment("deep_td", RUN, DeepTDConfig(env_steps=8192, report_env_steps=8192, replay=ReplayConfig(8192)))
 TOY = Experiment("toy", RUN, ToyConfig())
 TREE = configured(
-    SearchConfig,
-    model="simulator",
-    simulations=16,
-    considered_actions=2,
-    c_scale=1.0,
-    chance="weighted",
+    SearchConfig, model="simulator", simulations=16, considered_actions=2, c_scale=1.0, chance="weighted",
     read_out="expectimax",
-)
+)  # fmt: skip
+SHALLOW = configured(TREE, simulations=4, considered_actions=4)
+
+
+def asked(words: str) -> SearchOptions:
+    """Return the options of words of the command line."""
+    parser = Parser()
+    add_search_options(parser)
+    return search_options(*parser.parse_known_args(words.split()))
 
 
 @pytest.mark.parametrize(
-    ("experiment", "options", "search"),
+    ("experiment", "words", "name", "config"),
     [
-        (NTUPLE, SearchOptions(), SearchChoice("1ply", None, "1ply")),
-        (NTUPLE, SearchOptions("1ply"), SearchChoice("1ply", None, "1ply")),
-        (NTUPLE, SearchOptions("gumbel"), SearchChoice("gumbel-n16-simulator-ntuple", TREE)),
+        (NTUPLE, "", "1ply", None),
+        (NTUPLE, "--search 1ply", "1ply", None),
+        (NTUPLE, "--search gumbel", "gumbel-n16-simulator-ntuple", TREE),
         # With 4 simulations each move is evaluated once, whether an option or an override sets them; an explicit
         # considered_actions is kept.
-        *(
-            (
-                NTUPLE,
-                options,
-                SearchChoice(f"gumbel-n4-simulator-ntuple{rest}", configured(TREE, simulations=4, **change)),
-            )
-            for options, rest, change in (
-                (SearchOptions("gumbel", 4), "-considered_actions=4", {"considered_actions": 4}),
-                (
-                    SearchOptions("gumbel", overrides=("search.simulations=4",)),
-                    "-considered_actions=4",
-                    {"considered_actions": 4},
-                ),
-                (SearchOptions("gumbel", 4, overrides=("search.considered_actions=2",)), "", {}),
-            )
+        (NTUPLE, "--search gumbel --simulations 4", "gumbel-n4-simulator-ntuple-considered_actions=4", SHALLOW),
+        (NTUPLE, "--search gumbel search.simulations=4", "gumbel-n4-simulator-ntuple-considered_actions=4", SHALLOW),
+        (
+            NTUPLE,
+            "--search gumbel --simulations 4 search.gumbel.considered_actions=2",
+            "gumbel-n4-simulator-ntuple",
+            replace(TREE, simulations=4),
         ),
         (
             NTUPLE,
-            SearchOptions("puct", 50, "simulator", "ntuple"),
-            SearchChoice("puct-n50-simulator-ntuple", replace(TREE, root="puct", simulations=50)),
+            "--search puct --simulations 50 --model simulator --value ntuple",
+            "puct-n50-simulator-ntuple",
+            replace(TREE, root="puct", simulations=50),
         ),
         (
             NTUPLE,
-            SearchOptions("gumbel", overrides=("search.read_out=mean", "search.chance=deficit")),
-            SearchChoice(
-                "gumbel-n16-simulator-ntuple-chance=deficit-read_out=mean",
-                replace(TREE, chance="deficit", read_out="mean"),
-            ),
+            "--search gumbel search.read_out=mean search.chance=deficit",
+            "gumbel-n16-simulator-ntuple-chance=deficit-read_out=mean",
+            replace(TREE, chance="deficit", read_out="mean"),
         ),
-        (MUZERO, SearchOptions(), SearchChoice("gumbel-n8-c_scale=1.0", OWN)),
+        (MUZERO, "", "gumbel-n8-c_scale=1.0", OWN),
+        (MUZERO, "--search puct --value network", "puct-n8-c_scale=1.0", replace(OWN, root="puct")),
         (
             MUZERO,
-            SearchOptions("puct", value="network"),
-            SearchChoice("puct-n8-c_scale=1.0", replace(OWN, root="puct")),
-        ),
-        (
-            MUZERO,
-            SearchOptions(simulations=100, model="simulator"),
-            SearchChoice("gumbel-n100-simulator-c_scale=1.0", replace(OWN, simulations=100, model="simulator")),
+            "--simulations 100 --model simulator",
+            "gumbel-n100-simulator-c_scale=1.0",
+            replace(OWN, simulations=100, model="simulator"),
         ),
         (
             MUZERO,
-            SearchOptions(overrides=("search.c_scale=1e-1", "search.simulations=2_0", "search.gumbel_scale=0")),
-            SearchChoice("gumbel-n20", configured(OWN, c_scale=0.1, simulations=20, gumbel_scale=0.0)),
+            "search.gumbel.c_scale=1e-1 search.simulations=2_0 search.gumbel_scale=0",
+            "gumbel-n20",
+            configured(OWN, c_scale=0.1, simulations=20, gumbel_scale=0.0),
         ),
-        (MUZERO, SearchOptions("expectimax"), SearchChoice("expectimax-p2", NetworkExpectimaxConfig(), "expectimax")),
+        (MUZERO, "--search expectimax", "expectimax-p2", NetworkExpectimaxConfig()),
         (
             MUZERO,
-            SearchOptions("expectimax", plies=1, model="simulator", value="network"),
-            SearchChoice("expectimax-p1-simulator", NetworkExpectimaxConfig(1, "simulator"), "expectimax"),
+            "--search expectimax --plies 1 --model simulator --value network",
+            "expectimax-p1-simulator",
+            NetworkExpectimaxConfig(1, "simulator"),
         ),
         (
             MUZERO,
-            SearchOptions("expectimax", overrides=("search.least_prior=0.05", "search.plies=3")),
-            SearchChoice("expectimax-p3-least_prior=0.05", NetworkExpectimaxConfig(3, least_prior=0.05), "expectimax"),
+            "--search expectimax search.least_prior=0.05 search.plies=3",
+            "expectimax-p3-least_prior=0.05",
+            NetworkExpectimaxConfig(3, least_prior=0.05),
         ),
+        (DEEP_TD, "--search expectimax", "expectimax-p2-simulator", NetworkExpectimaxConfig(model="simulator")),
+        (DEEP_TD, "", "1ply", None),
+        (DEEP_TD, "--search gumbel", "gumbel-n16-simulator", TREE),
         (
             DEEP_TD,
-            SearchOptions("expectimax"),
-            SearchChoice("expectimax-p2-simulator", NetworkExpectimaxConfig(model="simulator"), "expectimax"),
+            "--search puct --simulations 4 --model simulator --value network",
+            "puct-n4-simulator-considered_actions=4",
+            replace(SHALLOW, root="puct"),
         ),
-        (DEEP_TD, SearchOptions(), SearchChoice("1ply", None, "1ply")),
-        (DEEP_TD, SearchOptions("gumbel"), SearchChoice("gumbel-n16-simulator", TREE)),
-        (
-            DEEP_TD,
-            SearchOptions("puct", 4, "simulator", "network"),
-            SearchChoice(
-                "puct-n4-simulator-considered_actions=4",
-                configured(TREE, root="puct", simulations=4, considered_actions=4),
-            ),
-        ),
-        (TOY, SearchOptions(), SearchChoice("1ply", None, "1ply")),
+        (TOY, "", "1ply", None),
     ],
 )
-def test_what_is_asked_for(experiment: Experiment, options: SearchOptions, search: SearchChoice):
-    found = resolve(experiment, options, HERE)
-    assert found == search
-    assert re.fullmatch(r"\w[\w.=-]*", found.name)
+def test_what_is_asked_for(experiment: Experiment, words: str, name: str, config: object):
+    kind = "1ply" if config is None else "expectimax" if name.startswith("expectimax") else "tree"
+    assert resolve(experiment, asked(words), HERE) == SearchChoice(name, config, kind)
+    assert re.fullmatch(r"\w[\w.=-]*", name)
 
 
 def test_other_settings_have_other_names():
@@ -158,116 +147,53 @@ def test_other_settings_have_other_names():
     assert max(len(name) for name in names) <= 160
 
 
+OTHER_SEARCHES = "leave out {} or give --search mcts, gumbel or puct"
+HOLDS = "the checkpoint holds"
+
+
 @pytest.mark.parametrize(
-    ("experiment", "options", "line"),
+    ("experiment", "words", "line"),
     [
-        (
-            NTUPLE,
-            SearchOptions("gumbel", model="learned"),
-            "here: the checkpoint holds an n-tuple network, not a learned model; give --model simulator",
-        ),
-        (
-            NTUPLE,
-            SearchOptions("gumbel", overrides=("search.model=learned",)),
-            "here: the checkpoint holds an n-tuple network, not a learned model; give --model simulator",
-        ),
-        (
-            NTUPLE,
-            SearchOptions(value="network"),
-            "here: the checkpoint holds an n-tuple network, not a value network; give --value ntuple",
-        ),
-        (
-            MUZERO,
-            SearchOptions(value="ntuple"),
-            "here: the checkpoint holds a value network, not an n-tuple network; give --value network",
-        ),
-        (MUZERO, SearchOptions("1ply"), "here: muzero has no 1ply; give --search expectimax --plies 1"),
-        (
-            MUZERO,
-            SearchOptions("expectimax", simulations=5),
-            "here: --simulations 5 is of a tree search; leave it out",
-        ),
-        (
-            MUZERO,
-            SearchOptions("expectimax", plies=5),
-            "override search.plies=5: search.plies is 5; give 1 to 4",
-        ),
-        (
-            DEEP_TD,
-            SearchOptions("expectimax", overrides=("search.model=learned",)),
-            "here: the checkpoint holds a value network, not a learned model; give --model simulator",
-        ),
-        (TOY, SearchOptions("expectimax"), "here: toy has no expectimax; give --search gumbel or puct"),
-        (
-            NTUPLE,
-            SearchOptions(simulations=9),
-            "here: 1ply has no settings; leave out --simulations 9 or give --search mcts, gumbel or puct",
-        ),
-        (
-            NTUPLE,
-            SearchOptions("1ply", value="ntuple", overrides=("search.chance=ratio",)),
-            (
-                "here: 1ply has no settings; leave out --value ntuple search.chance=ratio or give --search mcts, "
-                "gumbel or puct"
-            ),
-        ),
-        (
-            DEEP_TD,
-            SearchOptions("gumbel", model="learned"),
-            "here: the checkpoint holds a value network, not a learned model; give --model simulator",
-        ),
-        (TOY, SearchOptions("puct"), "here: toy has no tree search; leave out --search puct"),
-        (TOY, SearchOptions(value="network"), "here: 1ply has no settings; leave out --value network"),
-        (
-            MUZERO,
-            SearchOptions(overrides=("search.chanse=ratio",)),
-            "override search.chanse=ratio: search.chanse: Key 'chanse' not in 'SearchConfig'. Did you mean: 'chance'?",
-        ),
-        (
-            MUZERO,
-            SearchOptions(overrides=("search.root=ucb",)),
-            "override search.root=ucb: search.root: Invalid value 'ucb', expected one of ['gumbel', 'puct']",
-        ),
-        (
-            MUZERO,
-            SearchOptions(overrides=("run.seed=1",)),
-            "override run.seed=1: only the keys search.key=value can be set here",
-        ),
-        (
-            MUZERO,
-            SearchOptions(overrides=("more",)),
-            "cannot read the override 'more'; give key=value, e.g. search.key=value",
-        ),
-        (
-            MUZERO,
-            SearchOptions(simulations=5, overrides=("search.simulations=6",)),
-            "search.simulations=6: search.simulations is set to 5 by an option too; leave out one of the two",
-        ),
-        (
-            MUZERO,
-            SearchOptions(overrides=("search.dirichlet_fraction=2",)),
-            "override search.dirichlet_fraction=2: search.puct.dirichlet_fraction is 2.0; give a number in [0, 1]",
-        ),
-        (
-            MUZERO,
-            SearchOptions(simulations=2_000_000_000),
-            "override search.simulations=2000000000: search.simulations is 2000000000; give 1 to 65536",
-        ),
-        (
-            MUZERO,
-            SearchOptions(overrides=("search.c_scale=nan",)),
-            "override search.c_scale=nan: search.gumbel.c_scale is nan; give a number in [0, 1e+09]",
-        ),
-        (
-            MUZERO,
-            SearchOptions(overrides=(MCTX, WEIGHTED)),
-            f"overrides {MCTX} {WEIGHTED}: search.chance is 'weighted'; give another value, or set search.engine=own",
-        ),
+        (NTUPLE, "--search gumbel --model learned",
+         f"here: {HOLDS} an n-tuple network, not a learned model; give --model simulator"),
+        (NTUPLE, "--search gumbel search.model=learned",
+         f"here: {HOLDS} an n-tuple network, not a learned model; give --model simulator"),
+        (NTUPLE, "--value network", f"here: {HOLDS} an n-tuple network, not a value network; give --value ntuple"),
+        (MUZERO, "--value ntuple", f"here: {HOLDS} a value network, not an n-tuple network; give --value network"),
+        (MUZERO, "--search 1ply", "here: muzero has no 1ply; give --search expectimax --plies 1"),
+        (MUZERO, "--search expectimax --simulations 5", "here: --simulations 5 is of a tree search; leave it out"),
+        (MUZERO, "--search expectimax --plies 5", "override search.plies=5: search.plies is 5; give 1 to 4"),
+        (DEEP_TD, "--search expectimax search.model=learned",
+         f"here: {HOLDS} a value network, not a learned model; give --model simulator"),
+        (TOY, "--search expectimax", "here: toy has no expectimax; give --search gumbel or puct"),
+        (NTUPLE, "--simulations 9", f"here: 1ply has no settings; {OTHER_SEARCHES.format('--simulations 9')}"),
+        (NTUPLE, "--search 1ply --value ntuple search.chance=ratio",
+         f"here: 1ply has no settings; {OTHER_SEARCHES.format('--value ntuple search.chance=ratio')}"),
+        (DEEP_TD, "--search gumbel --model learned",
+         f"here: {HOLDS} a value network, not a learned model; give --model simulator"),
+        (TOY, "--search puct", "here: toy has no tree search; leave out --search puct"),
+        (TOY, "--value network", "here: 1ply has no settings; leave out --value network"),
+        (MUZERO, "search.chanse=ratio",
+         "override search.chanse=ratio: search.chanse: Key 'chanse' not in 'SearchConfig'. Did you mean: 'chance'?"),
+        (MUZERO, "search.root=ucb",
+         "override search.root=ucb: search.root: Invalid value 'ucb', expected one of ['gumbel', 'puct']"),
+        (MUZERO, "run.seed=1", "override run.seed=1: only the keys search.key=value can be set here"),
+        (MUZERO, "more", "cannot read the override 'more'; give key=value, e.g. search.key=value"),
+        (MUZERO, "--simulations 5 search.simulations=6",
+         "search.simulations=6: search.simulations is set to 5 by an option too; leave out one of the two"),
+        (MUZERO, "search.puct.dirichlet_fraction=2",
+         "override search.puct.dirichlet_fraction=2: search.puct.dirichlet_fraction is 2.0; give a number in [0, 1]"),
+        (MUZERO, "--simulations 2000000000",
+         "override search.simulations=2000000000: search.simulations is 2000000000; give 1 to 65536"),
+        (MUZERO, "search.gumbel.c_scale=nan",
+         "override search.gumbel.c_scale=nan: search.gumbel.c_scale is nan; give a number in [0, 1e+09]"),
+        (MUZERO, f"{MCTX} {WEIGHTED}",
+         f"overrides {MCTX} {WEIGHTED}: search.chance is 'weighted'; give another value, or set search.engine=own"),
     ],
-)
-def test_a_search_that_cannot_be_is_one_line(experiment: Experiment, options: SearchOptions, line: str):
+)  # fmt: skip
+def test_a_search_that_cannot_be_is_one_line(experiment: Experiment, words: str, line: str):
     with pytest.raises(UserError) as error:
-        resolve(experiment, options, HERE)
+        resolve(experiment, asked(words), HERE)
     assert str(error.value) == line
 
 

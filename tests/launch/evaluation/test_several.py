@@ -12,7 +12,7 @@ from launch.cli import main
 from launch.errors import UserError
 from launch.evaluation import evaluate
 from launch.experiment import registry
-from launch.train.signals import STOPPED
+from launch.signals import STOPPED
 
 WEIGHTS = {"a": 40, "b=2": 90}  # the weights are set by hand: the mean of 4 games is seed % 1000 + 150 + weight
 

@@ -11,7 +11,7 @@ from toy import ToyPlayer
 from launch.cli import main
 from launch.evaluation import evaluate
 from launch.evaluation.seeds import final_evaluation_seed, snapshot_evaluation_seed, training_evaluation_seed
-from launch.train.signals import STOPPED
+from launch.signals import STOPPED
 
 KEPT = [20, 40, 60, 80, 90, 100]  # snapshots each 20 moves, and the two newest checkpoints
 WORDS = ["evaluate", "runs/one", "--snapshots", "--games", "5"]

@@ -15,7 +15,7 @@ from launch.experiment.checkpoints import (
     verify,
 )
 from launch.experiment.experiment import Experiment, load_experiment
-from launch.train.processes import Processes
+from launch.experiment.processes import Processes
 
 
 @pytest.fixture

@@ -47,12 +47,12 @@ def _games(part: int) -> list[dict]:
 def test_the_words_of_the_tasks_play_each_game_once(options: dict, capsys):
     first, second, whole = _tasks(**options)
     assert [task.exit_code() for task in (first, second, whole)] == [75, 75, 75]
-    assert main(second.words) == 0
+    assert main(second.arguments) == 0
     assert (first.exit_code(), second.exit_code()) == (75, 0)
-    assert main(first.words) == 0
+    assert main(first.arguments) == 0
     assert [sorted(game["number"] for game in _games(part)) for part in (1, 2)] == [[0, 2, 4, 6], [1, 3, 5, 7]]
     assert whole.exit_code() == 75
-    assert main(whole.words) == 0
+    assert main(whole.arguments) == 0
     assert whole.exit_code() == 0
     scores = [game["score"] for part in (1, 2) for game in _games(part)]
     result = json.loads(whole.planned.result().read_text())
@@ -86,7 +86,7 @@ def test_a_running_part_is_found_by_its_log(monkeypatch, capsys):
 @pytest.mark.usefixtures("_run")
 def test_parts_of_another_number_are_used_too():
     for task in _tasks(parts=2)[:2]:
-        assert main(task.words) == 0
+        assert main(task.arguments) == 0
     assert [task.exit_code() for task in _tasks(parts=4)] == [0, 0, 0, 0, 75]
     second = EVALUATIONS / "20000-1ply-seed5.games.part-2-of-2.jsonl"
     lines = second.read_text().splitlines(keepends=True)

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from launch.cli import main
+from launch.experiment.metrics_file import TAIL_BYTES
 from launch.files import write_json
 from launch.jobs.plan import OUTPUT_FILE
 from launch.jobs.run_states import find_runs, read_state
 from launch.train.run_process import PROCESS_FILE, owning, read_process, this_process
-from launch.train.tracking import TAIL_BYTES
 
 ROOT = Path(__file__).parents[3]
 RUNS = Path("runs")

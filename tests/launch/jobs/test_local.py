@@ -13,11 +13,11 @@ from typing import NamedTuple
 import pytest
 
 from launch.errors import UserError
+from launch.experiment.metrics_file import read_metrics
 from launch.jobs.cluster import ClusterConfig
 from launch.jobs.local import Slot, do_all, make_slots
 from launch.jobs.run_states import RunState, find_runs, read_state
 from launch.train.run_process import is_locked, read_process
-from launch.train.tracking import read_metrics
 
 ROOT = Path(__file__).parents[3]
 TOY = [sys.executable, str(ROOT / "tests" / "launch" / "toy_main.py"), "muzero2048"]

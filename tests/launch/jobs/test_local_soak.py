@@ -12,9 +12,9 @@ import pytest
 from small_runs import write_small_runs
 
 from launch.experiment.checkpoints import newest_checkpoint
+from launch.experiment.metrics_file import read_metrics
 from launch.jobs.run_states import find_runs, read_state
 from launch.train.run_process import is_locked, read_process
-from launch.train.tracking import read_metrics
 
 pytestmark = pytest.mark.slow
 

@@ -7,13 +7,13 @@ import pytest
 
 from launch.cli import main
 from launch.errors import UserError
-from launch.jobs.plan import Request, parse_seeds, plan_runs, split_values
+from launch.jobs.plan import GridRequest, parse_seeds, plan_runs, split_values
 
 TOY = Path("toy.yaml")
 
 
 def _plan(*overrides: str, configs: tuple[Path, ...] = (TOY,), **options) -> list:
-    return plan_runs(Request(configs, overrides, **options))
+    return plan_runs(GridRequest(configs, overrides, **options))
 
 
 def _names(*overrides: str, **options) -> list[str]:
@@ -81,7 +81,7 @@ def test_the_words_of_a_run_give_the_run_again(toy_yaml: Path):
     """`submit` starts `muzero2048` with these words."""
     for run in _plan("toy.rate=0.1,0.2", seeds="1-2"):
         run.prepare()
-        assert main(run.words) == 0
+        assert main(run.arguments) == 0
         assert (run.folder / "config.yaml").read_text() == run.experiment.to_yaml()
 
 
@@ -132,7 +132,7 @@ def test_an_existing_run_with_another_config_is_refused(toy_yaml: Path):
     (run,) = _plan()
     run.prepare()
     assert _names("toy.rate=0.5") == ["one"]  # the run waits, and nothing was trained
-    assert main(run.words) == 0
+    assert main(run.arguments) == 0
     assert _names("toy.env_steps=200", "toy.report_env_steps=20") == ["one"]  # a budget may change
     assert _names("run.keep_checkpoints=1") == ["one"]
     expected = re.escape("runs/one exists with another config (toy.rate: 0.25 -> 0.5)")

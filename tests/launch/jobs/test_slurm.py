@@ -16,7 +16,7 @@ import pytest
 
 from launch.cli import main
 from launch.jobs.cluster import ClusterConfig
-from launch.jobs.plan import PlannedRun, Request, plan_runs
+from launch.jobs.plan import GridRequest, PlannedRun, plan_runs
 from launch.jobs.run_states import read_states
 from launch.jobs.slurm import QueuedTask, make_script, read_queue
 from launch.train.run_process import owning
@@ -51,7 +51,7 @@ def _calls() -> list[str]:
 
 
 def _runs(*overrides: str, seeds: str = "1-2") -> list[PlannedRun]:
-    return plan_runs(Request((Path("toy.yaml"),), overrides, seeds))
+    return plan_runs(GridRequest((Path("toy.yaml"),), overrides, seeds))
 
 
 def _headers(script: str) -> list[str]:

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from launch.experiment.metrics import TILES
 from launch.report.runs import Run, read_config, read_run
-from launch.train.metrics import TILES
 
 
 def write_run(

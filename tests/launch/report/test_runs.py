@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from launch.experiment.metrics import TILES
 from launch.report.runs import Run, read_runs
 from launch.report.selection import select
-from launch.train.metrics import TILES
 from tests.launch.report.made_runs import write_evaluation, write_run
 
 

@@ -16,7 +16,7 @@ from launch.cli import main
 from launch.evaluation.seeds import final_evaluation_seed, training_evaluation_seed
 from launch.experiment.checkpoints import find_checkpoint, read_checkpoint
 from launch.experiment.experiment import load_experiment
-from launch.train.tracking import MetricsFile, read_metrics
+from launch.experiment.metrics_file import MetricsFile, read_metrics
 from launch.train.training_run import TrainingRun
 
 RUN = Path("runs/one")
@@ -389,9 +389,7 @@ def test_a_signal_ends_a_probe_and_the_evaluation_with_it(toy_yaml: Path, monkey
     probes = ToyLearner.probes
     with monkeypatch.context() as context:
         context.setattr(
-            ToyLearner,
-            "probes",
-            lambda self: {"swap": SlowPlayer()} if self.env_steps == env_steps else probes(self),
+            ToyLearner, "probes", lambda self: {"swap": SlowPlayer()} if self.env_steps == env_steps else probes(self)
         )
         assert _train(toy_yaml, "run.probe_games=2") == 75
     assert find_checkpoint(RUN).name == str(env_steps)

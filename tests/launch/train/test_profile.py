@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from launch.cli import main
-from launch.train.tracking import read_metrics
+from launch.experiment.metrics_file import read_metrics
 
 CONFIG = Path(__file__).parents[3] / "configs" / "deep_td" / "td-cnn-2x2.yaml"
 SMALL = (

@@ -5,8 +5,7 @@ import pytest
 from rich.console import Console
 
 from launch.train import progress
-from launch.train.pace import Pace
-from launch.train.progress import ProgressDisplay
+from launch.train.progress import Pace, ProgressDisplay
 
 
 @pytest.fixture

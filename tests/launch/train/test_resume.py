@@ -14,7 +14,7 @@ from safetensors.numpy import load_file
 from soak import soak, start
 
 from launch.experiment.checkpoints import find_checkpoint, read_checkpoint, verify
-from launch.train.tracking import METRICS_FILE, read_metrics
+from launch.experiment.metrics_file import METRICS_FILE, read_metrics
 from ntuple.learning.threads import SLICE_MOVES
 
 ROOT = Path(__file__).parents[3]

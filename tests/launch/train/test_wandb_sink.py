@@ -8,8 +8,8 @@ import pytest
 
 from launch.cli import main
 from launch.experiment.experiment import Experiment, load_experiment, read_yaml
+from launch.experiment.metrics_file import MetricsFile, drop_rows_after, read_metrics
 from launch.report.wandb import client
-from launch.train.tracking import MetricsFile, drop_rows_after, read_metrics
 from launch.train.wandb_sink import WandbSink
 
 EVAL = "eval/score_mean"
@@ -93,7 +93,7 @@ SIGNALLED = """
 import os, signal, time
 from pathlib import Path
 from launch.experiment.experiment import load_experiment
-from launch.train.tracking import MetricsFile
+from launch.experiment.metrics_file import MetricsFile
 from launch.train.wandb_sink import WandbSink
 folder = Path("run")
 file, sink = MetricsFile(folder), WandbSink(folder, load_experiment(folder))

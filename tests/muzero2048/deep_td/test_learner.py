@@ -11,7 +11,7 @@ import pytest
 from flax import nnx
 from reference import positions, rules
 
-from launch.train.metrics import REGISTRY
+from launch.experiment.metrics import REGISTRY
 from muzero2048.deep_td import learner as learner_module
 from muzero2048.deep_td.config import ExplorationConfig
 from muzero2048.deep_td.learner import DeepTDLearner

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from launch.train.metrics import REGISTRY
+from launch.experiment.metrics import REGISTRY
 from muzero2048.game.config import StartConfig
 from muzero2048.muzero import learner as learner_module
 from muzero2048.muzero.config import MuZeroConfig

@@ -339,9 +339,7 @@ def test_the_result_as_json(capsys):
     code, lines = _judged(capsys, f"{CORRECT}\n{LONGER}\n0111 #L 13", "--board", "2x2", "--json")
     assert code == 2
     result = json.loads(lines[-1])
-    assert result["wrong"] == [
-        {"line": 3, "kind": "tile neither 2 nor 4", "number": 4, "detail": "13", "column": 9},
-    ]
+    assert result["wrong"] == [{"line": 3, "kind": "tile neither 2 nor 4", "number": 4, "detail": "13", "column": 9}]
     counts = {name: result[name] for name in ("file", "board", "games", "correct", "not_over")}
     assert counts == {"file": "games.txt", "board": "2x2", "games": 3, "correct": 2, "not_over": 1}
     assert (result["score_mean"], result["score_max"], result["max_tile"], result["moves_mean"]) == (2, 4, 4, 1.5)

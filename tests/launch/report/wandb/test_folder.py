@@ -1,8 +1,8 @@
 import json
 from pathlib import Path
 
+from launch.experiment.metrics_file import METRICS_FILE
 from launch.report.wandb.folder import summary_of
-from launch.train.tracking import METRICS_FILE
 
 
 def _row(env_steps: int, **values: float) -> dict[str, float]:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from launch.cli import main
+from launch.experiment.metrics_file import METRICS_FILE, MetricsFile, read_metrics
 from launch.locks import take_lock
 from launch.train.run_process import LOCK_FILE
-from launch.train.tracking import METRICS_FILE, MetricsFile, read_metrics
 
 AXES = ("env_steps", "games", "wall_hours")
 

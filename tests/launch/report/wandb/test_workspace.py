@@ -13,10 +13,10 @@ import wandb
 
 from launch.cli import main
 from launch.evaluation.intervals import Interval
+from launch.experiment.metrics import AXES, REGISTRY
 from launch.report.differences import COLUMNS, Difference
 from launch.report.wandb.report import differences_table
 from launch.report.wandb.workspace import comparison_sections, diagnostic_sections
-from launch.train.metrics import AXES, REGISTRY
 
 GOLDEN = Path(__file__).parent / "workspace.json"
 

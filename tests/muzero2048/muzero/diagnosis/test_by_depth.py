@@ -3,8 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from launch.train.depth_numbers import DEPTH_NUMBERS
-from launch.train.metrics import REGISTRY
+from launch.experiment.metrics import DEPTH_NUMBERS, REGISTRY
 from muzero2048.muzero.config import ChanceConfig
 from muzero2048.muzero.diagnosis.by_depth import REPORTED, errors_in_training, played_boards
 from muzero2048.muzero.learner_state import acting_params

@@ -10,7 +10,7 @@ import pytest
 from flax import nnx
 from jaxtyping import Array
 
-from launch.train.depth_numbers import DEPTH_NUMBERS
+from launch.experiment.metrics import DEPTH_NUMBERS
 from muzero2048.game.env import Board
 from muzero2048.models.base import AfterstatePrediction, Model, Prediction
 from muzero2048.muzero.diagnosis.depth_errors import depth_errors

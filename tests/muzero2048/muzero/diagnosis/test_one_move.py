@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from reference import positions, rules
 
-from launch.train.metrics import REGISTRY
+from launch.experiment.metrics import REGISTRY
 from muzero2048.models.base import AfterstatePrediction, Model, Prediction
 from muzero2048.muzero.config import ChanceConfig
 from muzero2048.muzero.diagnosis.one_move import Mean, buffer_boards, diagnose, measure

@@ -12,9 +12,9 @@ import orjson
 from jaxtyping import Float64
 
 from launch.errors import UserError
+from launch.experiment import metrics
+from launch.experiment.metrics import Row
 from launch.files import write_text
-from launch.train import metrics
-from launch.train.metrics import Row
 
 METRICS_FILE = "metrics.jsonl"
 NUMBERS = {int, float}

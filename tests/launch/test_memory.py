@@ -7,11 +7,11 @@ from pathlib import Path
 import jax
 import pytest
 
+from launch import memory
 from launch.cli import main
 from launch.experiment import registry
 from launch.experiment.experiment import load_experiment
-from launch.train import memory
-from launch.train.memory import available_bytes, check_memory, device_bytes, size_text
+from launch.memory import available_bytes, check_memory, device_bytes, size_text
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 TINY = CONFIGS / "muzero" / "tiny.yaml"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from launch.train.signals import StopSignals
+from launch.signals import StopSignals
 
 
 class _LateSignal(StopSignals):
@@ -58,7 +58,7 @@ def test_the_first_signal_alone_is_named(capfd):
 # The main thread blocks in C code on a mutex that it holds itself, so Python's own handlers never run.
 STUCK = """
 import ctypes
-from launch.train.signals import StopSignals
+from launch.signals import StopSignals
 libc, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(64)
 with StopSignals("saving", "the last hour is lost") as stop:
     stop.explain_loss(lambda: "the last minute is lost")

@@ -141,12 +141,12 @@ def join(learner: str) -> Processes:
     import jax
     from jax._src.distributed import global_state  # JAX has no public way to its key-value store
 
-    jax.config.update("jax_enable_preemption_service", False)  # launch/train/signals.py handles signals
+    jax.config.update("jax_enable_preemption_service", False)  # launch/signals.py handles signals
     by_hand: dict[str, Any] = {}
     if source == NUM_PROCESSES:
         if not os.environ.get(ADDRESS, "").rpartition(":")[2].isdecimal():
-            there = f"is '{os.environ[ADDRESS]}'" if ADDRESS in os.environ else "is not set"
-            raise UserError(f"{source} is {count}, but {ADDRESS} {there}; give host:port of the first process")
+            address = f"is '{os.environ[ADDRESS]}'" if ADDRESS in os.environ else "is not set"
+            raise UserError(f"{source} is {count}, but {ADDRESS} {address}; give host:port of the first process")
         index = _number(PROCESS_ID)
         by_hand = {"num_processes": count, "process_id": index, "cluster_detection_method": "deactivate"}
     where = f" at {os.environ[ADDRESS]}" if ADDRESS in os.environ else ""

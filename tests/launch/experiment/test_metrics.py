@@ -1,6 +1,6 @@
 import pytest
 
-from launch.train import metrics
+from launch.experiment import metrics
 
 
 def test_an_unknown_name_is_refused():

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from launch.train.tracking import METRICS_FILE, MetricsFile, drop_rows_after, read_metrics
+from launch.experiment.metrics_file import METRICS_FILE, MetricsFile, drop_rows_after, read_metrics
 
 
 def _row(env_steps: int, **values: float) -> dict[str, float]:

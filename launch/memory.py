@@ -72,5 +72,5 @@ def _number_in(file: Path, key: str) -> int | None:
         lines = [line.split() for line in file.read_text().splitlines()]
     except OSError:
         return None
-    found = [words[1] if key else words[0] for words in lines if words and key in ("", words[0])]
-    return int(found[0]) if found and found[0].isdecimal() else None
+    numbers = [words[1] if key else words[0] for words in lines if words and key in ("", words[0])]
+    return int(numbers[0]) if numbers and numbers[0].isdecimal() else None

@@ -16,8 +16,8 @@ import pytest
 from launch.cli import main
 from launch.errors import UserError
 from launch.experiment.checkpoints import find_checkpoint, verify
-from launch.train.processes import Processes, join
-from launch.train.tracking import METRICS_FILE, read_metrics
+from launch.experiment.metrics_file import METRICS_FILE, read_metrics
+from launch.experiment.processes import Processes, join
 
 ROOT = Path(__file__).parents[3]
 HERE = Path(__file__).parents[1]  # has the toy learner
@@ -28,7 +28,7 @@ TOY_PROGRAM = """
 import os, sys, time
 import jax
 import toy
-from launch.train import processes
+from launch.experiment import processes
 from launch.experiment import registry
 from launch.cli import main
 from toy import ToyLearner, ToyPlayer

@@ -6,8 +6,6 @@ Each row has the four axes, so that runs can be compared on any of them.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from launch.train.depth_numbers import DEPTH_NUMBERS
-
 Row = Mapping[str, int | float]  # values of metrics by name, at one point of a run
 
 
@@ -33,9 +31,7 @@ TRAINING = (
     Metric("train/score_max", "points", "best score of the games finished since the last report"),
     Metric("train/moves_mean", "moves", "mean length of the games finished since the last report"),
     Metric(
-        "train/games",
-        "games",
-        "games finished since the last report; train/ counts games from normal starts alone",
+        "train/games", "games", "games finished since the last report; train/ counts games from normal starts alone"
     ),
     Metric("train/reach_2048", "fraction", "of these games, those that reached 2048"),
     Metric("train/reach_8192", "fraction", "of these games, those that reached 8192"),
@@ -78,9 +74,7 @@ MUZERO = (
     Metric("model/next_state_accuracy", "fraction", "next boards, given the chance code, with all cells correct"),
     Metric("model/afterstate_accuracy_all", "fraction", "afterstate_accuracy over all legal moves of sampled boards"),
     Metric(
-        "model/afterstate_accuracy_unplayed",
-        "fraction",
-        "afterstate_accuracy over legal moves that were not played",
+        "model/afterstate_accuracy_unplayed", "fraction", "afterstate_accuracy over legal moves that were not played"
     ),
     Metric(
         "model/afterstate_accuracy_late",
@@ -89,9 +83,7 @@ MUZERO = (
     ),
     Metric("model/reward_error_all", "points", "mean absolute error of the predicted reward over all legal moves"),
     Metric(
-        "model/chance_distance",
-        "fraction",
-        "total variation of predicted and true chance distributions (oracle codes)",
+        "model/chance_distance", "fraction", "total variation of predicted and true chance distributions (oracle codes)"
     ),
     Metric("swap/q_error", "points", "mean |Q with learned dynamics - Q with true dynamics| over all legal moves"),
     Metric("swap/agreement", "fraction", "boards on which both Q have the same best move"),
@@ -103,16 +95,70 @@ MUZERO = (
     Metric("value/bias", "points", "mean of search value - return, at one random position of each finished game"),
     Metric("value/error", "points", "mean of |search value - return| at these positions"),
     Metric("value/return_mean", "points", "mean discounted return at these positions"),
-    Metric(
-        "value/correlation",
-        "1",
-        "of search value and return at these positions; left out if one is constant",
-    ),
+    Metric("value/correlation", "1", "of search value and return at these positions; left out if one is constant"),
     Metric("optimizer/gradient_norm", "1", "global norm of the gradient before clipping"),
     Metric("optimizer/gradient_norm_representation", "1", "the same, parameters of h (grounded: and the decoder)"),
     Metric("optimizer/gradient_norm_dynamics", "1", "the same, parameters of phi, g and the reward"),
     Metric("optimizer/gradient_norm_prediction", "1", "the same, parameters of f and psi (grounded: and their trunk)"),
     Metric("optimizer/gradient_norm_encoder", "1", "the same, parameters of the chance encoder if it is learned"),
+)
+
+
+class DepthNumber(NamedTuple):
+    """A number that describes the errors of a model at each depth (muzero2048/muzero/diagnosis/depth_errors.py)."""
+
+    name: str
+    unit: str
+    heading: str  # of its column in `diagnose`
+    form: str  # of its cells
+    meaning: str
+
+
+DEPTH_NUMBERS = (
+    DepthNumber(
+        "value_correlation", "1", "corr. of V", "{:.2f}", "correlation of V(s^k) and V(h(o_k)) over the boards"
+    ),
+    DepthNumber("value_error", "points", "error of V", "{:,.0f}", "mean |V(s^k) - V(h(o_k))|"),
+    DepthNumber("reward_error", "points", "error of r", "{:.2f}", "mean |r(s^k, a) - r| over legal moves"),
+    DepthNumber("reward_error_unplayed", "points", "unplayed", "{:.2f}", "the same, legal moves that are not unrolled"),
+    DepthNumber("reward_mean", "points", "mean r", "{:.1f}", "mean true reward r over legal moves"),
+    DepthNumber(
+        "best_move", "fraction", "best move", "{:.2f}", "boards where Q(s^k, a) and Q(h(o_k), a) have one best move"
+    ),
+    DepthNumber(
+        "illegal_prior", "fraction", "illegal prior", "{:.4f}", "mean prior of illegal moves in the policy of s^k"
+    ),
+    DepthNumber("illegal_prior_root", "fraction", "true state", "{:.4f}", "the same in the policy of h(o_k)"),
+    DepthNumber(
+        "chance_distance",
+        "fraction",
+        "chance distance",
+        "{:.3f}",
+        "total variation of predicted and true distributions of chance codes",
+    ),
+    DepthNumber(
+        "spawn_correlation",
+        "1",
+        "corr. of spawns",
+        "{:.2f}",
+        "correlation of V(s^{k+1}) and V(h(o_{k+1})) among the spawns of an afterstate",
+    ),
+    DepthNumber(
+        "spawn_spread",
+        "points",
+        "spread",
+        "{:,.1f}",
+        "standard deviation of V(s^{k+1}) among the spawns of an afterstate",
+    ),
+    DepthNumber("spawn_spread_true", "points", "true spread", "{:,.1f}", "the same of V(h(o_{k+1}))"),
+    DepthNumber(
+        "spawns_told",
+        "fraction",
+        "spawns told",
+        "{:.2f}",
+        "entropy of the chance code / entropy of the spawn, both given the afterstate",
+    ),
+    DepthNumber("boards", "boards", "boards", "{:.0f}", "boards whose game is not over"),
 )
 
 DIAGNOSIS = tuple(
@@ -159,4 +205,4 @@ def check(names: Iterable[str]) -> None:
     """Raise KeyError if a name is not registered."""
     for name in names:
         if name not in REGISTRY:
-            raise KeyError(f"the metric '{name}' is not registered; add it to launch/train/metrics.py")
+            raise KeyError(f"the metric '{name}' is not registered; add it to launch/experiment/metrics.py")
