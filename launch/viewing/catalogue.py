@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from launch.errors import UserError
 from launch.evaluation.boards.notation import board_order
-from launch.evaluation.loading import BASELINES, BOARD, HEURISTIC, UNTRAINED, LoadedPlayer, check_has_board, load_player
+from launch.evaluation.loading import BASELINES, HEURISTIC, UNTRAINED, LoadedPlayer, find_player, load_player
 from launch.evaluation.search_options import SearchOptions
 from launch.evaluation.searches import resolve
 from launch.experiment import registry
-from launch.experiment.checkpoints import find_checkpoint, is_checkpoint, newest_checkpoint, read_checkpoint
+from launch.experiment.checkpoints import is_checkpoint, newest_checkpoint
 from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experiment
 from launch.jobs.run_states import find_runs
 from ntuple.core.learner_spec import EXPECTIMAX, MCTS, ONE_PLY, TREE
@@ -42,15 +42,8 @@ class Choice(NamedTuple):
 
 def choose(path: str, board: str | None, options: SearchOptions) -> Choice:
     """Return the player that `load_player` would load, without loading it; UserError as there."""
-    check_has_board([path], board)
-    if path in UNTRAINED:
-        choice = Choice(path, board or BOARD, options)
-        choice.load()  # which is quick
-        return choice
-    checkpoint = find_checkpoint(Path(path))
-    experiment, _ = read_checkpoint(checkpoint)
-    resolve(experiment, options, checkpoint)
-    return Choice(str(checkpoint), _board_of(experiment), options)
+    source = find_player(path, options, board)
+    return Choice(str(source.checkpoint.folder) if source.checkpoint else path, source.board, options)
 
 
 class Catalogue:
