@@ -100,10 +100,7 @@ def begin_with_network(experiment: Experiment, learner: Learner) -> None:
 
 
 def is_finished(experiment: Experiment, checkpoint: Path) -> bool:
-    """Return whether the checkpoint has spent the budget and the final evaluation of the run exists.
-
-    Runs of old versions have a final evaluation whose seed does not depend on `run.seed`; they play it once more.
-    """
+    """Return whether the checkpoint has spent the budget and the final evaluation of the run exists."""
     env_steps = int(checkpoint.name)
     search = own_search(experiment)
     result = final_evaluation(experiment).file(experiment.run.folder, env_steps, search.name)

@@ -42,6 +42,12 @@ def last_json(capsys: pytest.CaptureFixture[str], *words: str) -> dict:
     return json.loads(capsys.readouterr().out.splitlines()[-1])
 
 
+def start(*words: str) -> "subprocess.Popen[str]":
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    pipe = subprocess.PIPE
+    return subprocess.Popen([sys.executable, *words], env=environment, stdout=pipe, stderr=pipe, text=True)
+
+
 def test_expectimax_keeps_its_games(run: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("evaluate", run, "--search", "expectimax", "--plies", "2", "--games", "12")
     result = last_json(capsys, *words)
@@ -60,8 +66,7 @@ def test_expectimax_keeps_its_games(run: str, capsys: pytest.CaptureFixture[str]
 
 def test_a_kill_loses_no_game_and_repeats_none(run: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["evaluate", run, "--search", "expectimax", "--plies", "6", "--games", "60"]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    process = subprocess.Popen([sys.executable, "-m", "launch", *words], env=environment, stdout=subprocess.DEVNULL)
+    process = start("-m", "launch", *words)
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and process.poll() is None:
         files = list(Path(run, "evaluations").glob("*.jsonl"))
@@ -69,7 +74,7 @@ def test_a_kill_loses_no_game_and_repeats_none(run: str, capsys: pytest.CaptureF
             break
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.communicate()
     with files[0].open("a") as file:
         file.write('{"number": 59, "sco')  # a line that a crash cut off
     before = files[0].read_text().splitlines()[1:-1]
@@ -84,13 +89,9 @@ def test_a_kill_loses_no_game_and_repeats_none(run: str, capsys: pytest.CaptureF
 
 
 def test_records_of_any_player_are_right(run: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for words in (
-        ["evaluate", run],
-        ["evaluate", "greedy", "--board", "2x3"],
-        ["evaluate", "heuristic", "--board", "2x3"],
-    ):
+    for words in ([run], ["greedy", "--board", "2x3"], ["heuristic", "--board", "2x3"]):
         Path("games.txt").unlink(missing_ok=True)
-        result = last_json(capsys, *words, "--games", "8", "--records", "games.txt")
+        result = last_json(capsys, "evaluate", *words, "--games", "8", "--records", "games.txt")
         judged = last_json(capsys, "judge", "games.txt", "--whole")
         assert (judged["games"], judged["correct"], judged["wrong"]) == (8, 8, [])
         assert judged["score_mean"] == pytest.approx(result["score_mean"])
@@ -154,10 +155,8 @@ def test_kept_games_of_something_else_are_refused(tmp_path: Path) -> None:
         GameLog(path, {"seed": 2})
     whole = path.read_text()
     score = scores[0][2]
-    for changed in (
-        whole.replace('"number"', '"numbers"'),
-        whole.replace(f'"score": {score}', f'"score": {score + 4}', 1),
-    ):
+    other_score = whole.replace(f'"score": {score}', f'"score": {score + 4}', 1)
+    for changed in (whole.replace('"number"', '"numbers"'), other_score):
         assert changed != whole
         path.write_text(changed)
         with pytest.raises(UserError, match="damaged"):
@@ -261,14 +260,7 @@ def test_a_signal_stops_and_the_same_command_goes_on(run: str, player: str, caps
     if player == "heuristic":
         words = ["evaluate", "heuristic", "--board", "2x3", "--plies", "6"]
     words += ["--games", "80", "--keep", "kept.jsonl"]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "launch", *words],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = start("-m", "launch", *words)
     while process.poll() is None and not (
         Path("kept.jsonl").exists() and Path("kept.jsonl").read_text().count("\n") > 3
     ):
@@ -288,14 +280,7 @@ def test_a_signal_stops_and_the_same_command_goes_on(run: str, player: str, caps
 
 def test_a_second_interrupt_ends_at_once_and_keeps_the_finished_games(run: str) -> None:
     words = ["evaluate", "heuristic", "--board", "2x3", "--plies", "6", "--games", "80", "--keep", "kept.jsonl"]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    process = subprocess.Popen(
-        [sys.executable, "-c", STUCK_PLAYER, *words],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = start("-c", STUCK_PLAYER, *words)
     assert "stuck" in process.stdout.readline()
     process.send_signal(signal.SIGINT)
     with pytest.raises(subprocess.TimeoutExpired):
@@ -328,11 +313,7 @@ main(sys.argv[1:])
 
 def test_what_cannot_be_written_is_refused_before_playing(run: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("old.txt").write_text("mine")
-    for file, says in (
-        ("old.txt", "is there already"),
-        (".", "is there already"),
-        ("no/new.txt", "there is no folder"),
-    ):
+    for file, says in (("old.txt", "is there already"), (".", "is there already"), ("no/new.txt", "is no folder")):
         assert main(["evaluate", run, "--games", "4", "--records", file]) == 2
         captured = capsys.readouterr()
         assert says in captured.err

@@ -184,7 +184,7 @@ class Ending(NamedTuple):
         return f"{self.folder}{self.number}"
 
     @property
-    def words(self) -> list[str]:
+    def arguments(self) -> list[str]:
         return [str(self.code)]
 
     @property
@@ -193,6 +193,9 @@ class Ending(NamedTuple):
 
     def prepare(self) -> None:
         pass
+
+    def is_finished(self) -> bool:
+        return False
 
     def is_running(self) -> bool:
         return False

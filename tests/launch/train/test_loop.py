@@ -145,16 +145,6 @@ def test_seeds_of_an_experiment_are_evaluated_on_other_games(toy_yaml: Path):
     assert len(set(seeds)) == 6
 
 
-def test_a_run_that_an_older_version_finished_is_evaluated_once_more(toy_yaml: Path):
-    """Older versions played the last evaluation with a seed that all runs shared."""
-    _train(toy_yaml)
-    old = _final(0).rename(RUN / "evaluations" / "100-1ply-4games-seed2000003.json")
-    whole = _rows()
-    assert _train(toy_yaml, "--resume") == 0
-    assert _rows() == whole
-    assert {path.name for path in (RUN / "evaluations").iterdir()} == {old.name, _final(0).name}
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_saves_and_exits_75_and_the_resumed_run_is_the_same(toy_yaml: Path, monkeypatch, capsys, number):
     _train(toy_yaml, "run.name=whole")

@@ -235,16 +235,9 @@ def _characters_changed(rng: random.Random, line: str) -> str:
 
 # The reference's name of each kind. It has one name for text that is no spawn, no move, or neither, such as #X.
 NAMES = {
-    Kind.ILLEGAL: "illegal",
-    Kind.AFTER_END: "after end",
-    Kind.OFF_BOARD: "off board",
-    Kind.OCCUPIED: "occupied",
-    Kind.REWARD: "reward",
-    Kind.TILE: "tile",
-    Kind.NO_SPAWN: "text",
-    Kind.NO_MOVE: "text",
-    Kind.TEXT: "text",
-}
+    Kind.ILLEGAL: "illegal", Kind.AFTER_END: "after end", Kind.OFF_BOARD: "off board", Kind.OCCUPIED: "occupied",
+    Kind.REWARD: "reward", Kind.TILE: "tile", Kind.NO_SPAWN: "text", Kind.NO_MOVE: "text", Kind.TEXT: "text",
+}  # fmt: skip
 
 
 def test_ten_thousand_mutated_records():
@@ -308,13 +301,9 @@ def test_times_give_the_speed(capsys):
 
 
 def test_one_correct_game(capsys):
-    assert _judged(capsys, LONGER, "--board", "2x2") == (
-        0,
-        [
-            "games.txt: board 2x2, games 1, correct 1, without mistake but not over 1",
-            "score 4, largest tile 4, moves 1",
-        ],
-    )
+    code, lines = _judged(capsys, LONGER, "--board", "2x2")
+    first = "games.txt: board 2x2, games 1, correct 1, without mistake but not over 1"
+    assert (code, lines) == (0, [first, "score 4, largest tile 4, moves 1"])
 
 
 def test_wrong_games_are_named(capsys):
@@ -350,14 +339,9 @@ def test_the_result_as_json(capsys):
 def test_the_result_of_wrong_games_alone_as_json(capsys):
     code, lines = _judged(capsys, "nonsense", "--json")
     assert code == 2
-    assert json.loads(lines[-1]) == {
-        "file": "games.txt",
-        "board": "4x4",
-        "games": 1,
-        "correct": 0,
-        "not_over": 0,
-        "wrong": [{"line": 1, "kind": "unreadable text", "number": 1, "detail": "found 'nonsense'", "column": 1}],
-    }
+    wrong = {"line": 1, "kind": "unreadable text", "number": 1, "detail": "found 'nonsense'", "column": 1}
+    counts = {"file": "games.txt", "board": "4x4", "games": 1, "correct": 0, "not_over": 0}
+    assert json.loads(lines[-1]) == counts | {"wrong": [wrong]}
 
 
 def test_bytes_that_are_no_text(capsys):
@@ -374,23 +358,14 @@ def test_bytes_that_are_no_text(capsys):
         ("", [], "games.txt holds no game; give a file with one game record a line"),
         ("% board 2x2\n", [], "games.txt holds no game; give a file with one game record a line"),
         (EXAMPLE, ["--board", "5x5"], "cannot read the board '5x5'; give rows x columns, each 2 to 4, e.g. 3x4"),
-        (
-            f"% board 9\n{EXAMPLE}",
-            [],
-            "games.txt, line 1: cannot read the board '9'; give rows x columns, each 2 to 4, e.g. 3x4",
-        ),
-        (
-            f"% board 3x3\n{EXAMPLE}",
-            ["--board", "4x4"],
-            "games.txt, line 1: the header says 3x3, the games are judged on 4x4; leave out one of the two",
-        ),
-        (
-            f"{EXAMPLE}\n% board 3x3",
-            [],
-            "games.txt, line 2: the header says 3x3, the games are judged on 4x4; leave out one of the two",
-        ),
+        (f"% board 9\n{EXAMPLE}", [],
+         "games.txt, line 1: cannot read the board '9'; give rows x columns, each 2 to 4, e.g. 3x4"),
+        (f"% board 3x3\n{EXAMPLE}", ["--board", "4x4"],
+         "games.txt, line 1: the header says 3x3, the games are judged on 4x4; leave out one of the two"),
+        (f"{EXAMPLE}\n% board 3x3", [],
+         "games.txt, line 2: the header says 3x3, the games are judged on 4x4; leave out one of the two"),
     ],
-)
+)  # fmt: skip
 def test_files_and_boards_that_are_refused(capsys, text: str, words: list[str], line: str):
     assert main(["judge", _file(text), *words]) == 2
     captured = capsys.readouterr()
