@@ -52,7 +52,7 @@ def add(commands: Parser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from launch.jobs.evaluations import EvaluationRequest, plan_evaluations, plan_final_evaluations
     from launch.jobs.plan import GridRequest, plan_runs
-    from launch.jobs.submit import Plan, submit
+    from launch.jobs.submit import SubmitPlan, submit
 
     words = [*arguments.words, *arguments.overrides]
     of_search = [word for word in words if word.startswith(OF_SEARCH) and "=" in word]
@@ -67,7 +67,7 @@ def _run(arguments: argparse.Namespace) -> int:
             raise UserError(f"{given[0]} is of a training, and submit evaluate trains nothing: leave it out")
         if not paths[1:]:
             raise UserError("submit evaluate needs a run or a checkpoint, such as runs/quick-ntuple")
-        plan = Plan(evaluations=plan_evaluations(map(Path, paths[1:]), evaluation))
+        plan = SubmitPlan(evaluations=plan_evaluations(map(Path, paths[1:]), evaluation))
         return submit(plan, arguments.on, arguments.dry_run)
     if not paths:
         raise UserError("submit needs a config, such as configs/quick/ntuple.yaml")
@@ -76,7 +76,7 @@ def _run(arguments: argparse.Namespace) -> int:
         raise UserError(f"{given[0]} is of an evaluation: add --then-evaluate, or leave it out{hint}")
     request = GridRequest(tuple(map(Path, paths)), tuple(keys), arguments.seeds, arguments.group, arguments.rows)
     runs = plan_runs(request)
-    plan = Plan(runs, plan_final_evaluations(runs, evaluation) if arguments.then_evaluate else ())
+    plan = SubmitPlan(runs, plan_final_evaluations(runs, evaluation) if arguments.then_evaluate else ())
     return submit(plan, arguments.on, arguments.dry_run)
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from launch.errors import UserError
 from launch.jobs.cluster import ClusterConfig
-from launch.jobs.tasks import Task
+from launch.jobs.tasks import PlannedTask
 from launch.memory import available_bytes
 from launch.signals import STOPPED, StopSignals
 from ntuple.tables.placement import cores_by_node
@@ -41,7 +41,7 @@ class Slot(NamedTuple):
 class Job:
     """A task that is being done."""
 
-    task: Task
+    task: PlannedTask
     slot: Slot | None  # None: it was started elsewhere, and uses cores or GPUs of no slot alone
     process: "subprocess.Popen[bytes] | None"  # None: another launcher, or a user, started it
 
@@ -64,12 +64,12 @@ class Job:
 
 
 @dataclass
-class Outcome:
+class TaskOutcomes:
     """How the tasks of one launcher ended."""
 
-    finished: list[Task] = field(default_factory=list)
-    stopped: list[Task] = field(default_factory=list)
-    failed: list[Task] = field(default_factory=list)
+    finished: list[PlannedTask] = field(default_factory=list)
+    stopped: list[PlannedTask] = field(default_factory=list)
+    failed: list[PlannedTask] = field(default_factory=list)
     is_interrupted: bool = False  # whether a signal to the launcher stopped them
 
     @property
@@ -107,7 +107,7 @@ def memory_of_a_run(cluster: ClusterConfig) -> float:
     return cluster.memory_gb * 1e9 or available_bytes() / cluster.at_once
 
 
-def do_all(tasks: Sequence[Task], cluster: ClusterConfig) -> Outcome:
+def do_all(tasks: Sequence[PlannedTask], cluster: ClusterConfig) -> TaskOutcomes:
     """Bring tasks to their end, `cluster.at_once` at a time.
 
     A task that crashes is started again, and goes on from its last save, `cluster.restarts` times. A task that ends
@@ -127,11 +127,11 @@ class _Launcher:
         self._free = make_slots(cluster)
         self._jobs: list[Job] = []
         self._crashes: dict[Path, int] = {}  # by the output of the task
-        self._outcome = Outcome()
+        self._outcome = TaskOutcomes()
 
-    def do(self, tasks: Sequence[Task]) -> Outcome:
+    def do(self, tasks: Sequence[PlannedTask]) -> TaskOutcomes:
         """See `do_all`."""
-        waiting: deque[Task] = deque()
+        waiting: deque[PlannedTask] = deque()
         for task in tasks:
             if task.is_running():
                 self._adopt(task)
@@ -154,14 +154,14 @@ class _Launcher:
         self._outcome.is_interrupted = self._stop.requested
         return self._outcome
 
-    def _start(self, waiting: deque[Task]) -> None:
+    def _start(self, waiting: deque[PlannedTask]) -> None:
         while waiting and self._free and len(self._jobs) < self._cluster.at_once:
             task, slot = waiting.popleft(), self._free.pop(0)
             self._jobs.append(Job(task, slot, _start_process(task, slot, self._cluster)))
             where = ", ".join([f"cores {','.join(map(str, slot.cores))}", *(f"GPU {gpu}" for gpu in slot.gpus)])
             _say(f"{task.name}: started, {where}")
 
-    def _adopt(self, task: Task) -> None:
+    def _adopt(self, task: PlannedTask) -> None:
         """Count a task that is running already, on the slot whose cores and GPUs it has."""
         pid = task.pid()
         cores, gpus = _places(pid) if pid else (set(), ())
@@ -173,7 +173,7 @@ class _Launcher:
         self._jobs.append(Job(task, slot, None))
         _say(f"{task.name}: is running already")
 
-    def _end(self, job: Job, code: int, waiting: deque[Task]) -> None:
+    def _end(self, job: Job, code: int, waiting: deque[PlannedTask]) -> None:
         """Note how a task ended, or let it wait for its next start."""
         self._jobs.remove(job)
         if job.slot:
@@ -199,7 +199,7 @@ class _Launcher:
             _say(f"{name}: failed, {_how(code)}: {_last_line(job.task.output)}")
 
 
-def _start_process(task: Task, slot: Slot, cluster: ClusterConfig) -> "subprocess.Popen[bytes]":
+def _start_process(task: PlannedTask, slot: Slot, cluster: ClusterConfig) -> "subprocess.Popen[bytes]":
     """Start a task on its cores and GPUs."""
     own = os.sched_getaffinity(0)
     os.sched_setaffinity(0, slot.cores)  # of this thread; the new process inherits it

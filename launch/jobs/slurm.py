@@ -19,7 +19,7 @@ from typing import NamedTuple
 from launch.errors import UserError, warn
 from launch.files import write_text
 from launch.jobs.cluster import ClusterConfig
-from launch.jobs.tasks import Task
+from launch.jobs.tasks import PlannedTask
 from launch.signals import STOPPED
 
 FOLDER = ".slurm"  # in the runs folder: the scripts, and what they print
@@ -62,7 +62,7 @@ class QueuedTask(NamedTuple):
         return self.state in ("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
 
 
-def make_script(tasks: Sequence[Task], cluster: ClusterConfig, name: str, output: Path) -> str:
+def make_script(tasks: Sequence[PlannedTask], cluster: ClusterConfig, name: str, output: Path) -> str:
     """Return the script of an array of jobs, one for each task.
 
     What the scripts print goes into the folder `output`; what a task prints goes to its own file.
@@ -120,7 +120,7 @@ def check_script(script: str) -> None:
 
 
 def submit_tasks(
-    tasks: Sequence[Task],
+    tasks: Sequence[PlannedTask],
     cluster: ClusterConfig,
     name: str,
     runs_folder: Path,
@@ -181,7 +181,7 @@ def cancel(queued: QueuedTask) -> None:
     _call(["scancel", "--batch", "--signal=TERM", queued.job])
 
 
-def _case(number: int, task: Task) -> str:
+def _case(number: int, task: PlannedTask) -> str:
     return f"    {number}) words=({shlex.join(task.arguments)}) output={shlex.quote(str(task.output))} ;;"
 
 

@@ -27,14 +27,14 @@ from launch.signals import STOPPED
 from launch.train.resume import BUDGET
 
 
-class Plan(NamedTuple):
+class SubmitPlan(NamedTuple):
     """What a `submit` asks for: runs to train, and evaluations, each of a checkpoint or of one of these runs."""
 
     runs: Sequence[PlannedRun] = ()
     evaluations: Sequence[PlannedEvaluation] = ()
 
 
-def submit(plan: Plan, on: str, dry_run: bool) -> int:
+def submit(plan: SubmitPlan, on: str, dry_run: bool) -> int:
     """Do a plan on this machine, or give it to SLURM; return the exit code. Nothing is begun if there is a mistake."""
     cluster = load_cluster(on)
     for folder in sorted({Path(run.experiment.run.runs_folder) for run in plan.runs}):
@@ -42,7 +42,7 @@ def submit(plan: Plan, on: str, dry_run: bool) -> int:
     return (_submit_to_slurm if cluster.engine == SLURM else _do_here)(plan, cluster, dry_run)
 
 
-def _do_here(plan: Plan, cluster: ClusterConfig, dry_run: bool) -> int:
+def _do_here(plan: SubmitPlan, cluster: ClusterConfig, dry_run: bool) -> int:
     slots = local.make_slots(cluster)
     to_do = [run for run in plan.runs if not run.is_finished()]
     if plan.runs:
@@ -79,7 +79,7 @@ def evaluate_here(planned: Sequence[PlannedEvaluation], cluster: ClusterConfig) 
     return played.exit_code or ended.exit_code
 
 
-def _submit_to_slurm(plan: Plan, cluster: ClusterConfig, dry_run: bool) -> int:
+def _submit_to_slurm(plan: SubmitPlan, cluster: ClusterConfig, dry_run: bool) -> int:
     to_do = [run for run in plan.runs if not run.is_finished()]
     check_memory(to_do, cluster.memory_gb * 1e9 or math.inf, bool(cluster.gpus))
     queue = slurm.read_queue(is_needed=True)

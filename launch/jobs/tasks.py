@@ -5,7 +5,7 @@ from typing import Protocol, runtime_checkable
 
 
 @runtime_checkable
-class Task(Protocol):
+class PlannedTask(Protocol):
     """The training of a run (launch/jobs/plan.py), or games of an evaluation (launch/jobs/evaluations.py)."""
 
     @property
