@@ -90,9 +90,11 @@ class PlayerEvaluation(NamedTuple):
         return {"board": self.source.board, **search}
 
     def _log_header(self) -> dict[str, Any]:
-        checkpoint = self.source.checkpoint
-        who = {"run": checkpoint.experiment.run.name, **checkpoint.state.progress} if checkpoint else None
-        return {**(who or {"player": self.source.path}), "seed": self.evaluation.seed, **self._setting()}
+        source, seed = self.source, self.evaluation.seed
+        if source.checkpoint is None:
+            return {"player": source.path, "seed": seed} | self._setting()
+        _, experiment, state = source.checkpoint
+        return {"board": source.board, "seed": seed, "run": experiment.run.name, **state.progress} | self._setting()
 
     def _report(self, games: Games) -> dict[str, Any]:
         source = self.source

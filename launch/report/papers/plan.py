@@ -137,7 +137,7 @@ def plan_row(table: PaperTable, row: PaperRow, scale: Scale) -> list[tuple[str, 
     evaluations = []
     for seed in () if why_not(table, row) else scale.seeds:
         run = plan_run(trained_row(table, row), scale, seed)
-        for column in table.columns if is_finished_run(run) else ():
+        for column in table.columns if run.is_finished() else ():
             if column.statistic and column.name in row.paper:
                 games = scale.games(table.games_of(row, column))
                 request = EvaluationRequest(games, None, 1, column.play.over(row.play))
