@@ -13,7 +13,7 @@ from launch.experiment import registry
 from launch.experiment.experiment import load_experiment
 from launch.memory import available_bytes, check_memory, device_bytes, size_text
 
-CONFIGS = Path(__file__).parents[3] / "configs"
+CONFIGS = Path(__file__).parents[2] / "configs"
 TINY = CONFIGS / "muzero" / "tiny.yaml"
 
 
