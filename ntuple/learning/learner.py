@@ -21,7 +21,7 @@ from ntuple.game.bitboard import make_rules
 from ntuple.learning.config import NTupleConfig
 from ntuple.learning.metrics import report_metrics
 from ntuple.learning.schedule import exploration_at, forgets_rates, learning_rate_at, method_at, stretch_of
-from ntuple.learning.threads import Task, make_thread_games, run_threads
+from ntuple.learning.threads import Stretch, make_thread_games, run_threads
 from ntuple.learning.training_state import TrainingState, begin_from, restore_state, save_state
 from ntuple.players.player import NTuplePlayer
 from ntuple.tables.averaging import WeightMean
@@ -107,10 +107,17 @@ class NTupleLearner:
             forget(state.network)
         start, stop = stretch_of(config, env_steps)
         method, exploration = method_at(config, start, state.is_adaptive), exploration_at(config, start)
-        task = Task(self._rules, state.network, self._kind, method, exploration, config.target.search)
+        stretch = Stretch(
+            rules=self._rules,
+            network=state.network,
+            kind=self._kind,
+            method=method,
+            exploration=exploration,
+            search=config.target.search,
+        )
 
         began = time.perf_counter()
-        counts, num_moves = run_threads(task, state.games, stop - env_steps, tick)
+        counts, num_moves = run_threads(stretch, state.games, stop - env_steps, tick)
         seconds = time.perf_counter() - began
 
         state.progress += (num_moves, int(counts[:, GAMES].sum()), int(counts[:, UPDATES].sum()))

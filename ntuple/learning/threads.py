@@ -25,11 +25,11 @@ from ntuple.tables.placement import pin
 from ntuple.tables.stages import make_stages
 from ntuple.td.exploration import Exploration
 from ntuple.td.history import History, make_history
-from ntuple.td.kernel import COUNTS_SIZE, ERROR_SUM, Method, start_games, train
+from ntuple.td.kernel import COUNTS_SIZE, ERROR_SUM, Method, Training, start_games, train
 from ntuple.td.planning import make_planning
 from ntuple.td.starts import Starts, make_starts
 from ntuple.td.state_and_q import AFTERSTATES, train_values
-from ntuple.td.targets import EXPECTED, history_length
+from ntuple.td.targets import history_length
 
 # Moves of a thread between two checks whether to stop, about 0.25 s with 4x6 tuples; moves by search count by their
 # simulations. The number is fixed: each call of
@@ -46,7 +46,7 @@ class ThreadGames(NamedTuple):
     starts: list[Starts | None]  # [T]
 
 
-class Task(NamedTuple):
+class Stretch(NamedTuple):
     """What all threads do during one stretch."""
 
     rules: Rules
@@ -86,7 +86,7 @@ def memory_arrays(games: ThreadGames) -> Tensors:
 
 
 def run_threads(
-    task: Task, games: ThreadGames, num_moves: int, tick: Callable[[int], bool]
+    stretch: Stretch, games: ThreadGames, num_moves: int, tick: Callable[[int], bool]
 ) -> tuple[NDArray[np.float64], int]:
     """Learn for a number of moves, shared equally among the threads.
 
@@ -99,12 +99,12 @@ def run_threads(
     """
     threads = len(games.rows)
     shares = [num_moves // threads + (i < num_moves % threads) for i in range(threads)]
-    slice_moves = max(SLICE_MOVES // task.search.simulations, 1)
+    slice_moves = max(SLICE_MOVES // stretch.search.simulations, 1)
     counts, made, stop = np.zeros((threads, COUNTS_SIZE)), np.zeros(threads, np.int64), Event()
 
     def learn(i: int) -> None:
         pin(i, threads)
-        learn_slice = _make_learn_slice(task, games, i, counts[i])
+        learn_slice = _make_learn_slice(stretch, games, i, counts[i])
         while made[i] < shares[i] and not stop.is_set():
             moves = min(slice_moves, shares[i] - int(made[i]))
             learn_slice(moves)
@@ -125,13 +125,23 @@ def run_threads(
     return counts, int(made.sum())
 
 
-def _make_learn_slice(task: Task, games: ThreadGames, i: int, counts: NDArray[np.float64]) -> Callable[[int], None]:
+def _make_learn_slice(
+    stretch: Stretch, games: ThreadGames, i: int, counts: NDArray[np.float64]
+) -> Callable[[int], None]:
     """Return the function that lets thread i learn for a number of moves, with scratch memory of its own."""
-    rules, network, kind, method, exploration, search = task
-    rows, scratch = games.rows[i], make_scratch(network)
-    if kind == AFTERSTATES:
-        expecting = scratch if method.target.method == EXPECTED else None
-        planning = make_planning(network, search.mcts, search.plays) if search.simulations > 1 else None
-        memory = (rows, games.histories[i], exploration, games.starts[i], expecting, planning, scratch)
-        return lambda moves: train(rules, network, method, moves, *memory, counts)
-    return lambda moves: train_values(rules, network, kind, method, moves, rows, exploration, scratch, counts)
+    search = stretch.search
+    training = Training(
+        rules=stretch.rules,
+        network=stretch.network,
+        method=stretch.method,
+        games=games.rows[i],
+        history=games.histories[i],
+        exploration=stretch.exploration,
+        starts=games.starts[i],
+        planning=make_planning(stretch.network, search.mcts, search.plays) if search.simulations > 1 else None,
+        scratch=make_scratch(stretch.network),
+        counts=counts,
+    )
+    if stretch.kind == AFTERSTATES:
+        return lambda moves: train(training, moves)
+    return lambda moves: train_values(training, stretch.kind, moves)

@@ -23,9 +23,9 @@ from ntuple.game.episode import (
     largest_tile,
     last_afterstate,
 )
-from ntuple.game.jit import kernel
+from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import stream
-from ntuple.players.greedy import LEARN, ROWS, Scratch, best_move, expected_return, has_legal_move, look_ahead
+from ntuple.players.greedy import LEARN, ROWS, Move, Scratch, best_move, expected_return, has_legal_move, look_ahead
 from ntuple.tables.entries import find_entries, prefetch_memory
 from ntuple.tables.network import Network
 from ntuple.td.exploration import Exploration, explore
@@ -33,7 +33,7 @@ from ntuple.td.history import History, remember
 from ntuple.td.planning import Planning, planned_move
 from ntuple.td.starts import Starts, begin_next, watch
 from ntuple.td.step_sizes import StepSize
-from ntuple.td.targets import Learning, Target, learn_end, learn_forward, learn_found, rectify
+from ntuple.td.targets import EXPECTED, Learning, Target, learn_end, learn_forward, learn_found, rectify
 
 # Columns of the counts of a thread since the last report. WHOLE_GAMES, scores, lengths and tiles count only games that
 # began with two tiles. COUNTS_SIZE is 128 bytes, so that two threads never write to the same cache line.
@@ -48,6 +48,25 @@ class Method(NamedTuple):
     size: StepSize
 
 
+class Training(NamedTuple):
+    """What one thread trains with during a stretch; filled by keyword.
+
+    A field that is None costs no time in training or compilation, because numba removes the branches on an argument
+    that is None. So such a field is tested in functions that take it as an argument.
+    """
+
+    rules: Rules
+    network: Network  # its weights and its memory are updated
+    method: Method
+    games: NDArray[np.uint64]  # [G, 16] the games of the thread, played in turn
+    history: History | None  # None: the target needs one step only
+    exploration: Exploration | None  # None: greedy play
+    starts: Starts | None  # None: games begin with two tiles
+    planning: Planning | None  # the search of the target; None: the target is r + V of the best move
+    scratch: Scratch
+    counts: NDArray[np.float64]  # [16] to which the counts are added
+
+
 @kernel
 def start_games(rules: Rules, seed: np.uint64, games: NDArray[np.uint64]) -> None:
     """Start the games of all threads."""
@@ -56,39 +75,10 @@ def start_games(rules: Rules, seed: np.uint64, games: NDArray[np.uint64]) -> Non
 
 
 @kernel
-def train(
-    rules: Rules,
-    network: Network,
-    method: Method,
-    num_moves: int,
-    games: NDArray[np.uint64],
-    history: History | None,
-    exploration: Exploration | None,
-    starts: Starts | None,
-    expecting: Scratch | None,
-    planning: Planning | None,
-    scratch: Scratch,
-    counts: NDArray[np.float64],
-) -> None:
-    """Play and learn for `num_moves` moves of one thread, with its games in turn.
-
-    An argument that is None costs no time in training or compilation, because numba removes its branches.
-
-    Args:
-        rules: the game.
-        network: its weights and its memory are updated in place.
-        method: the learning rule.
-        num_moves: number of moves to make.
-        games: uint64[G, 16], the games of the thread, changed in place.
-        history: the last moves of the games, changed in place; None if the target needs one step only.
-        exploration: parameters of exploration; None: greedy play.
-        starts: how games begin, changed in place; None: with two tiles.
-        expecting: `scratch` if the target is EXPECTED, else None.
-        planning: the search of the target and its memory; None: the target is r + V of the best move.
-        scratch: memory of the thread.
-        counts: float64[16], to which the counts are added. If values are NaN, ERROR_SUM becomes NaN and the kernel
-            returns.
-    """
+def train(training: Training, num_moves: int) -> None:
+    """Play and learn for `num_moves` moves; if values are NaN, ERROR_SUM becomes NaN and the kernel returns."""
+    rules, network, scratch = training.rules, training.network, training.scratch
+    games, history, counts = training.games, training.history, training.counts
     for game in range(games.shape[0]):
         find_entries(rules, network, last_afterstate(games[game]), scratch.lookup, ROWS * game + LEARN)
         look_ahead(rules, network, board_of(games[game]), scratch, game)
@@ -96,54 +86,88 @@ def train(
     while made < num_moves:
         for game in range(games.shape[0]):
             row = games[game]
-            best = move = best_move(network, scratch, game)
-            if planning is not None and best.action >= 0:
-                best = planned_move(rules, network, planning, row, scratch, game)
-                if planning.plays:
-                    move = best
-            if exploration is not None and best.action >= 0:
-                move = explore(scratch, game, row, exploration, best)
-            row_to_learn = ROWS * game + LEARN
-            learning = Learning(network, scratch.lookup, row_to_learn, method.target, method.size, counts)
-            first, last = int(row[FIRST]), int(row[MOVES]) - 1
-            if method.target.is_backward and first > 0:
-                first -= 1  # the afterstate on which a restarted game began (Matsuzaki 2017, algorithm 3, line 9)
+            greedy = best_move(network, scratch, game)
+            best, move = _planned(training, training.planning, row, game, greedy)
+            move = explored(scratch, training.exploration, row, game, best, move)
             is_over = move.action < 0
-            if last >= first:
-                returned = np.float32(0)
-                if expecting is not None:
-                    returned = expected_return(rules, network, expecting, last_afterstate(row))
-                elif not is_over:
-                    returned = best.reward + rectify(method.target, best.value - best.reward)
-                if history is None:
-                    learn_found(learning, returned)
-                elif is_over:
-                    learn_end(rules, learning, history, game, first, last, returned)
-                elif not method.target.is_backward:
-                    learn_forward(rules, learning, history, game, first, last, returned)
+            _learn(training, history, game, best, is_over)
             if is_over:
                 if has_legal_move(scratch, game):  # its value is NaN
                     counts[ERROR_SUM] = np.nan
                     return
                 count_game(row, counts)
-                if starts is None:
-                    begin_game(rules, row, row[RNG])
-                else:
-                    begin_next(rules, starts, history, game, row)
+                _begin(rules, training.starts, history, game, row)
             else:
-                if starts is not None and last >= first:
-                    watch(starts, last_afterstate(row), move.after)
-                if history is None:
-                    find_entries(rules, network, move.after, scratch.lookup, row_to_learn)
-                    if network.memory.size:
-                        prefetch_memory(network, scratch.lookup, row_to_learn)
-                else:
-                    remember(history, game, last + 1, move.after, move.reward)
-                go_on(rules, row, move.after, np.uint64(move.reward))
+                _go_on(training, training.starts, history, game, move)
                 made += 1
             look_ahead(rules, network, board_of(row), scratch, game)
             if made == num_moves:
                 break
+
+
+@inline
+def _planned(training: Training, planning: Planning | None, row: Row, game: int, greedy: Move) -> tuple[Move, Move]:
+    """Return the move of the target and the move to make, before exploration."""
+    if planning is not None and greedy.action >= 0:
+        best = planned_move(training.rules, training.network, planning, row, training.scratch, game)
+        return best, (best if planning.plays else greedy)
+    return greedy, greedy
+
+
+@inline
+def explored(scratch: Scratch, exploration: Exploration | None, row: Row, game: int, best: Move, move: Move) -> Move:
+    """Return the move of exploration instead of `move`, if there is exploration and the game is not over."""
+    if exploration is not None and best.action >= 0:
+        return explore(scratch, game, row, exploration, best)
+    return move
+
+
+@inline
+def _learn(training: Training, history: History | None, game: int, best: Move, is_over: bool) -> None:
+    """Learn from the best move of a game, or from its end."""
+    row, scratch, (target, size) = training.games[game], training.scratch, training.method
+    first, last = int(row[FIRST]), int(row[MOVES]) - 1
+    if target.is_backward and first > 0:
+        first -= 1  # the afterstate on which a restarted game began (Matsuzaki 2017, algorithm 3, line 9)
+    if last < first:
+        return
+    learning = Learning(training.network, scratch.lookup, ROWS * game + LEARN, target, size, training.counts)
+    returned = np.float32(0)
+    if target.method == EXPECTED:
+        returned = expected_return(training.rules, training.network, scratch, last_afterstate(row))
+    elif not is_over:
+        returned = best.reward + rectify(target, best.value - best.reward)
+    if history is None:
+        learn_found(learning, returned)
+    elif is_over:
+        learn_end(training.rules, learning, history, game, first, last, returned)
+    elif not target.is_backward:
+        learn_forward(training.rules, learning, history, game, first, last, returned)
+
+
+@inline
+def _begin(rules: Rules, starts: Starts | None, history: History | None, game: int, row: Row) -> None:
+    """Begin the next episode of a game that is over."""
+    if starts is None:
+        begin_game(rules, row, row[RNG])
+    else:
+        begin_next(rules, starts, history, game, row)
+
+
+@inline
+def _go_on(training: Training, starts: Starts | None, history: History | None, game: int, move: Move) -> None:
+    """Make a move in a game, and store it or begin to load the entries of its afterstate."""
+    network, lookup, row = training.network, training.scratch.lookup, training.games[game]
+    moves = int(row[MOVES])
+    if starts is not None and moves > int(row[FIRST]):
+        watch(starts, last_afterstate(row), move.after)
+    if history is None:
+        find_entries(training.rules, network, move.after, lookup, ROWS * game + LEARN)
+        if network.memory.size:
+            prefetch_memory(network, lookup, ROWS * game + LEARN)
+    else:
+        remember(history, game, moves, move.after, move.reward)
+    go_on(training.rules, row, move.after, np.uint64(move.reward))
 
 
 @kernel

@@ -12,7 +12,6 @@ These networks are compared in points, not in speed: games are not interleaved a
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ntuple.core.rules import FOUR_SHARE
 from ntuple.game.bitboard import ONE, Board, Rules, afterstate, count_cells, empty_cells, is_same, kth_cell
@@ -23,8 +22,7 @@ from ntuple.players.greedy import ILLEGAL, LEARN, ROWS, Move, Scratch, has_legal
 from ntuple.tables.entries import Lookup, find_entries
 from ntuple.tables.network import Network
 from ntuple.tables.values import value_at
-from ntuple.td.exploration import Exploration, explore
-from ntuple.td.kernel import ERROR_SUM, Method, count_game
+from ntuple.td.kernel import ERROR_SUM, Training, count_game, explored
 from ntuple.td.targets import UNDECAYED, Learning, learn
 
 AFTERSTATES, STATES, ACTIONS = range(3)
@@ -120,24 +118,16 @@ def learn_move(
 
 
 @kernel
-def train_values(
-    rules: Rules,
-    network: Network,
-    kind: int,
-    method: Method,
-    num_moves: int,
-    games: NDArray[np.uint64],
-    exploration: Exploration | None,
-    scratch: Scratch,
-    counts: NDArray[np.float64],
-) -> None:
-    """Play and learn for `num_moves` moves of one thread; the counterpart of `ntuple.td.kernel.train`."""
+def train_values(training: Training, kind: int, num_moves: int) -> None:
+    """Play and learn for `num_moves` moves; the counterpart of `ntuple.td.kernel.train`, with a target of one step."""
+    rules, network, scratch, counts = training.rules, training.network, training.scratch, training.counts
+    target, size = training.method
     made = 0
     while made < num_moves:
-        for game in range(games.shape[0]):
+        for game in range(training.games.shape[0]):
             if made == num_moves:
                 break
-            row = games[game]
+            row = training.games[game]
             board = board_of(row)
             look(rules, network, kind, board, scratch, game)
             move = highest_move(scratch, game)
@@ -148,10 +138,9 @@ def train_values(
                 count_game(row, counts)
                 begin_game(rules, row, row[RNG])
                 continue
-            if exploration is not None:
-                move = explore(scratch, game, row, exploration, move)
+            move = explored(scratch, training.exploration, row, game, move, move)
             go_on(rules, row, move.after, np.uint64(move.reward))
-            learning = Learning(network, scratch.lookup, ROWS * game + LEARN, method.target, method.size, counts)
+            learning = Learning(network, scratch.lookup, ROWS * game + LEARN, target, size, counts)
             learn_move(rules, learning, kind, scratch, game, board, move, board_of(row))
             made += 1
 

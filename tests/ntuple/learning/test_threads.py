@@ -7,7 +7,7 @@ import pytest
 from ntuple import NTupleConfig, NTupleLearner
 from ntuple.game.episode import MOVES
 from ntuple.learning import threads
-from ntuple.td.kernel import train
+from ntuple.td.kernel import Training, train
 from tests.ntuple.learning.trainings import CAROUSEL, METHODS, SMALL, learn
 
 
@@ -31,12 +31,12 @@ def _advance_to_a_slice(learner: NTupleLearner, at: int, monkeypatch: pytest.Mon
         told.add(moves)
         return moves >= at
 
-    def train_when_told(*args: object) -> None:
+    def train_when_told(training: Training, moves: int) -> None:
         deadline = time.monotonic() + 30
         while made[0] not in told and time.monotonic() < deadline:
             time.sleep(0.001)
-        train(*args)
-        made[0] += int(args[3])
+        train(training, moves)
+        made[0] += moves
 
     with monkeypatch.context() as context:
         context.setattr(threads, "TICK_SECONDS", 0.001)

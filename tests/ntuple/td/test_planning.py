@@ -15,7 +15,7 @@ from ntuple.learning.config import StepSizeConfig, TargetConfig, TargetSearchCon
 from ntuple.learning.schedule import method_at
 from ntuple.players.greedy import look_ahead, make_scratch
 from ntuple.tables.network import Network
-from ntuple.td.kernel import COUNTS_SIZE, ERROR_SUM, UPDATES, train
+from ntuple.td.kernel import COUNTS_SIZE, ERROR_SUM, UPDATES, Training, train
 from ntuple.td.planning import SALT, make_planning, planned_move
 from tests.ntuple.drivers import exact_network, to_board, to_reference, value
 from tests.ntuple.learning.trainings import learn
@@ -102,11 +102,20 @@ def test_one_update_and_the_move_after_it(plays: bool) -> None:
             key=lambda a: game.afterstate(board, a)[1] + float(value(rules, network, game.afterstate(board, a)[0])),
         )
         differ += greedy != action
-        counts = np.zeros(COUNTS_SIZE)
-        planning = make_planning(network, search.mcts, plays)
-        scratch = make_scratch(network)
-        rows = row.reshape(1, -1)
-        train(rules, network, method_at(config, 0, False), 1, rows, None, None, None, None, planning, scratch, counts)
+        counts, rows = np.zeros(COUNTS_SIZE), row.reshape(1, -1)
+        training = Training(
+            rules=rules,
+            network=network,
+            method=method_at(config, 0, False),
+            games=rows,
+            history=None,
+            exploration=None,
+            starts=None,
+            planning=make_planning(network, search.mcts, plays),
+            scratch=make_scratch(network),
+            counts=counts,
+        )
+        train(training, 1)
         assert counts[UPDATES] == 1
         assert counts[ERROR_SUM] == pytest.approx(abs(target - before), rel=1e-5)
         assert (float(value(rules, network, after)) - before) * (target - before) > 0

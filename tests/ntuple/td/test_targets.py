@@ -22,7 +22,7 @@ from ntuple.tables.record_fields import read_field
 from ntuple.tables.stages import make_stages
 from ntuple.tables.values import value_at
 from ntuple.td.history import LONGEST_GAME, make_history, remember
-from ntuple.td.kernel import COUNTS_SIZE, Method, train
+from ntuple.td.kernel import COUNTS_SIZE, Method, Training, train
 from ntuple.td.starts import make_starts
 from ntuple.td.step_sizes import AUTOSTEP, FIRST, MEMORY_BITS, SECOND, TC, StepSize
 from ntuple.td.step_sizes import TD as TD_RULE
@@ -249,18 +249,17 @@ def test_a_restarted_game_learns_back_to_the_afterstate_before_it(
     row[0, MOVES] = row[0, FIRST_MOVE] = 1
     starts = make_starts("restart", 100, make_stages(""), 1, 0.0, (11,))
     moves = 2 if has_move(game, to_board(tiles)) else 1  # the last one begins the next game
-    train(
-        game,
-        network,
-        method,
-        moves,
-        row,
-        history,
-        None,
-        starts,
-        None,
-        None,
-        make_scratch(network),
-        np.zeros(COUNTS_SIZE),
+    training = Training(
+        rules=game,
+        network=network,
+        method=method,
+        games=row,
+        history=history,
+        exploration=None,
+        starts=starts,
+        planning=None,
+        scratch=make_scratch(network),
+        counts=np.zeros(COUNTS_SIZE),
     )
+    train(training, moves)
     assert {board: value(game, network, board) for board in values} == pytest.approx(values)
