@@ -23,7 +23,7 @@ from launch.experiment.environment import project_version
 from launch.experiment.experiment import Experiment, RunConfig
 from launch.experiment.processes import Processes
 from ntuple import NTupleConfig
-from ntuple.files.safetensors import differences, shape_of
+from ntuple.files.checkpoint_file import differences, shape_of
 from ntuple.files.stored_network import StoredNetwork, load_stored, save_stored
 from ntuple.files.tdl import read_w, write_w
 from ntuple.files.tdl_network import from_w, to_w

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.core.rules import FOUR_SHARE
-from ntuple.exact.solution_file import Settings, read_solution, write_solution
+from ntuple.exact.solution_file import GameSettings, read_solution, write_solution
 from ntuple.exact.solver import (
     LEVELS,
     Codes,
@@ -271,7 +271,7 @@ class Solution:
         Raises:
             OSError: the file cannot be written.
         """
-        settings = Settings(self.rows, self.columns, self.until, self.tile)
+        settings = GameSettings(self.rows, self.columns, self.until, self.tile)
         write_solution(path, settings, self.solved)
 
     @classmethod

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 
 from ntuple.exact.solver import LEVELS, Solved, Values
-from ntuple.files.tensor_file import check_finite, map_safetensors, write_safetensors
+from ntuple.files.safetensors import check_finite, map_safetensors, write_safetensors
 from ntuple.game.bitboard import make_rules
 
 KIND, FORMAT = "muzero2048 solution", "muzero2048 solution 3"
@@ -32,7 +32,7 @@ TYPES: dict[str, Any] = {  # types of the arrays in a file; `reach` is present o
 }
 
 
-class Settings(NamedTuple):
+class GameSettings(NamedTuple):
     """The settings of a solved game; see `ntuple.exact.solver.solve`."""
 
     rows: int
@@ -45,7 +45,7 @@ class ForeignFileError(ValueError):
     """A file of another kind."""
 
 
-def write_solution(path: Path, settings: Settings, solved: Solved) -> None:
+def write_solution(path: Path, settings: GameSettings, solved: Solved) -> None:
     """Write a solved game.
 
     Raises:
@@ -59,7 +59,7 @@ def write_solution(path: Path, settings: Settings, solved: Solved) -> None:
     write_safetensors(path, tensors, {"format": FORMAT, "settings": about, "sha256": digest_of(about, tensors)})
 
 
-def read_solution(path: Path) -> tuple[Settings, Solved]:
+def read_solution(path: Path) -> tuple[GameSettings, Solved]:
     """Map a file that `write_solution` wrote into memory.
 
     Raises:
@@ -71,7 +71,7 @@ def read_solution(path: Path) -> tuple[Settings, Solved]:
             raise ForeignFileError(f"{path}: not a solved game: name a file that `muzero2048 solve --out` wrote")
         if header["format"] != FORMAT:
             raise ForeignFileError(f"{path}: saved by another version: solve the game again")
-        settings = Settings(**json.loads(header["settings"]))
+        settings = GameSettings(**json.loads(header["settings"]))
         if not all(type(value) is int for value in settings):
             raise ValueError(f"the settings are {settings}")
         make_rules(settings.rows, settings.columns)
@@ -103,7 +103,7 @@ def _typed(array: NDArray[Any], name: str) -> NDArray[Any]:
     return array
 
 
-def _checked(tensors: dict[str, NDArray[Any]], settings: Settings) -> Solved:
+def _checked(tensors: dict[str, NDArray[Any]], settings: GameSettings) -> Solved:
     """Check the arrays of a file and return them in the form that `solve` returns."""
     size = tensors["states"].size
     if settings.tile > LEVELS:

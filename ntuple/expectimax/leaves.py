@@ -9,7 +9,7 @@ import numpy as np
 
 from ntuple.core.rules import DOWN, FOUR_SHARE, LEFT, RIGHT, UP
 from ntuple.expectimax.heuristic import Heuristic, heuristic_value
-from ntuple.expectimax.memory import FRAME, MOVED, POINTS, REMEMBERED, Memory, Search, slot_of
+from ntuple.expectimax.memory import FRAME, MOVED, POINTS, REMEMBERED, ExpectimaxSettings, Memory, slot_of
 from ntuple.game.bitboard import (
     ONE,
     ROW,
@@ -111,7 +111,12 @@ def _prepare_leaf(rules: Rules, network: Network | None, memory: Memory, after: 
 
 @inline
 def _best_leaf(
-    rules: Rules, network: Network | None, heuristic: Heuristic | None, search: Search, memory: Memory, row: int
+    rules: Rules,
+    network: Network | None,
+    heuristic: Heuristic | None,
+    search: ExpectimaxSettings,
+    memory: Memory,
+    row: int,
 ) -> np.float32:
     """Return Vmax of the state whose leaves were prepared in `row`."""
     for action in range(4):
@@ -143,13 +148,13 @@ def _value_of_row(
 
 
 @inline
-def _rectified(search: Search, value: np.float32) -> np.float32:
+def _rectified(search: ExpectimaxSettings, value: np.float32) -> np.float32:
     """Return max(V, 0) of a leaf if the search is rectified, else V (eq. 40)."""
     return max(value, np.float32(0)) if search.rectified else value
 
 
 @inline
-def of_state(search: Search, best: np.float32) -> np.float32:
+def of_state(search: ExpectimaxSettings, best: np.float32) -> np.float32:
     """Return Vmax of a state from its best r + Vchance, which is -inf if no move is legal (eq. 20 and 39)."""
     if best == np.float32(-np.inf):
         return np.float32(0)
@@ -158,7 +163,12 @@ def of_state(search: Search, best: np.float32) -> np.float32:
 
 @kernel
 def leaf_value(
-    rules: Rules, network: Network | None, heuristic: Heuristic | None, search: Search, memory: Memory, after: Board
+    rules: Rules,
+    network: Network | None,
+    heuristic: Heuristic | None,
+    search: ExpectimaxSettings,
+    memory: Memory,
+    after: Board,
 ) -> np.float32:
     """Return V of an afterstate at which the search ends above its last layer."""
     if network is not None:
@@ -168,7 +178,12 @@ def leaf_value(
 
 @kernel
 def above_leaves(
-    rules: Rules, network: Network | None, heuristic: Heuristic | None, search: Search, memory: Memory, after: Board
+    rules: Rules,
+    network: Network | None,
+    heuristic: Heuristic | None,
+    search: ExpectimaxSettings,
+    memory: Memory,
+    after: Board,
 ) -> np.float32:
     """Return Vchance(after, 1)."""
     empty = empty_cells(rules, after)

@@ -25,7 +25,7 @@ FRAME, MOVED, POINTS = range(3)  # columns of Memory.frames
 NO_LOOKUP = Lookup(np.zeros(0, np.uint32), ZERO, np.zeros(0, np.uint64))  # for a heuristic
 
 
-class Search(NamedTuple):
+class ExpectimaxSettings(NamedTuple):
     """Settings of a search; made by `make_search`."""
 
     plies: int  # p; with a time limit, the largest depth of iterative deepening
@@ -62,9 +62,9 @@ class Memory(NamedTuple):
     deadline: NDArray[np.float64]  # [1] time of the clock at which the search stops, seconds
 
 
-def make_search(config: ExpectimaxConfig) -> Search:
+def make_search(config: ExpectimaxConfig) -> ExpectimaxSettings:
     """Return the search of a config."""
-    return Search(
+    return ExpectimaxSettings(
         plies=config.plies,
         most_plies=np.array(config.most_plies, np.int8) - np.int8(1),
         rectified=config.rectified,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ntuple.core.interfaces import Analysis
 from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.expectimax.heuristic import Heuristic, make_heuristic
-from ntuple.expectimax.memory import Memory, Search, make_memory, make_search
+from ntuple.expectimax.memory import ExpectimaxSettings, Memory, make_memory, make_search
 from ntuple.expectimax.search import analyse_boards, play_on
 from ntuple.game.bitboard import Rules, make_rules
 from ntuple.learning.config import NTupleConfig
@@ -62,7 +62,7 @@ class ExpectimaxPlayer(OneByOnePlayer):
     def _begin(self, seed: int, number: int) -> PlayOn:
         return functools.partial(play_on, *self._kernel_arguments())
 
-    def _kernel_arguments(self) -> tuple[Rules, Network | None, Heuristic | None, Search, Memory]:
+    def _kernel_arguments(self) -> tuple[Rules, Network | None, Heuristic | None, ExpectimaxSettings, Memory]:
         """Return the first arguments of the kernels, with empty memory, so that games do not depend on each other."""
         network = self._values if isinstance(self._values, Network) else None
         heuristic = self._values if isinstance(self._values, Heuristic) else None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ntuple.core.rules import FOUR_SHARE
 from ntuple.expectimax.heuristic import Heuristic
 from ntuple.expectimax.leaves import above_leaves, leaf_value, of_state
-from ntuple.expectimax.memory import Memory, Search, slot_of
+from ntuple.expectimax.memory import ExpectimaxSettings, Memory, slot_of
 from ntuple.game.bitboard import (
     ONE,
     U4,
@@ -44,7 +44,7 @@ def chance_value(
     rules: Rules,
     network: Network | None,
     heuristic: Heuristic | None,
-    search: Search,
+    search: ExpectimaxSettings,
     memory: Memory,
     after: Board,
     plies: int,
@@ -95,7 +95,7 @@ def chance_value(
 
 
 @inline
-def is_late(search: Search, memory: Memory) -> bool:
+def is_late(search: ExpectimaxSettings, memory: Memory) -> bool:
     """Return whether the time for this move is over."""
     return bool(search.seconds > 0 and seconds() > memory.deadline[0])
 
@@ -130,7 +130,7 @@ def search_moves(
     rules: Rules,
     network: Network | None,
     heuristic: Heuristic | None,
-    search: Search,
+    search: ExpectimaxSettings,
     memory: Memory,
     board: Board,
     values: NDArray[np.float32],
@@ -183,7 +183,7 @@ def play_on(
     rules: Rules,
     network: Network | None,
     heuristic: Heuristic | None,
-    search: Search,
+    search: ExpectimaxSettings,
     memory: Memory,
     row: Row,
     trace: Trace,
@@ -209,7 +209,7 @@ def analyse_boards(
     rules: Rules,
     network: Network | None,
     heuristic: Heuristic | None,
-    search: Search,
+    search: ExpectimaxSettings,
     memory: Memory,
     words: NDArray[np.uint64],
     rewards: NDArray[np.int64],

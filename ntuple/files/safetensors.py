@@ -1,95 +1,135 @@
-"""Files of a checkpoint: safetensors with the configuration as JSON in the header.
+"""Safetensors files of any size: they are written part by part and read as memory maps.
 
-weights.safetensors holds V alone, which is all that play needs. training.safetensors holds the rest of a learner.
-A file exists complete or not at all (`whole_file`).
+The library's own writer needs all bytes of a file in memory at once, and its reader copies them. Here a network of
+16 GB is saved and read with the memory of one of its stages. The format is the library's, which checks each file that
+is read. It is plain data: loading a file cannot run code.
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict
+import mmap
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
-from safetensors import SafetensorError, safe_open
+from numpy.typing import NDArray
+from safetensors import safe_open
 
-from ntuple.core.lists import list_text
-from ntuple.files.tensor_file import Array, Parts, Tensors, check_finite, map_safetensors, write_safetensors
-from ntuple.learning.config import NTupleConfig
+from ntuple.core.atomic_files import whole_file
 
-FORMAT = "muzero2048 n-tuple network 1"
-# Keys that must be equal in two configs if the weights of one are to be loaded with the other.
-SHAPE_KEYS = ("rows", "columns", "network", "symmetry", "values", "stages")
+METADATA = "__metadata__"  # key of the header's own texts, among the names of tensors
+LENGTH_BYTES = 8  # of the number that says how long the header is
+ALIGNMENT = 8  # of the tensors in the file, in bytes
+# Types of numbers by their names in the format.
+TYPES = {"BOOL": np.dtype(bool)} | {
+    f"{kind.upper()}{8 * size}": np.dtype(f"{kind}{size}")
+    for kind, sizes in (("f", (2, 4, 8)), ("i", (1, 2, 4, 8)), ("u", (1, 2, 4, 8)))
+    for size in sizes
+}
+NAMES = {dtype: name for name, dtype in TYPES.items()}
+BLOCK = 1 << 18  # numbers at a time: 1 MB of float32, which stays in the cache
 
-
-def shape_of(config: NTupleConfig) -> dict[str, Any]:
-    """Return the part of a config that determines the number and order of the weights: the values of SHAPE_KEYS."""
-    return {key: getattr(config, key) for key in SHAPE_KEYS}
-
-
-def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """Return the keys of SHAPE_KEYS in which two configs differ, with both values.
-
-    Lists are compared as text, because files of earlier versions hold text.
-    """
-    texts = [(key, list_text(one[key]), list_text(other[key])) for key in SHAPE_KEYS]
-    return [(key, mine, theirs) for key, mine, theirs in texts if mine != theirs]
+Array = NDArray[Any]
+Tensors = dict[str, NDArray[np.generic]]
 
 
-def save_tensors(path: Path, tensors: Mapping[str, Array | Parts], config: NTupleConfig) -> None:
-    """Write the tensors of a learner or a network.
+class Parts(NamedTuple):
+    """A tensor of one dimension whose parts are made one after the other while it is written."""
 
-    Raises:
-        OSError: see `write_safetensors`.
-    """
-    write_safetensors(path, tensors, {"format": FORMAT, "config": json.dumps(asdict(config))})
+    dtype: np.dtype[Any]
+    size: int  # numbers of all parts
+    parts: Iterable[Array]
 
-
-def load_tensors(path: Path, config: NTupleConfig) -> Tensors:
-    """Map all tensors of a file that `save_tensors` wrote for the same board and network (`map_safetensors`).
-
-    Raises:
-        ValueError: the file is missing or damaged, has another format, is for another board or network, or has
-            numbers that are not finite.
-    """
-    try:
-        tensors, header = map_safetensors(path)
-        if header.get("format") != FORMAT:
-            raise ValueError(f"{path}: not a file of this n-tuple learner: name a checkpoint that it saved")
-        for key, saved, wanted in differences(json.loads(header["config"]), shape_of(config)):
-            raise ValueError(f"{path}: saved with {key} = {saved!r}, but the config says {wanted!r}")
-    except (SafetensorError, OSError, KeyError, TypeError, json.JSONDecodeError) as error:
-        # TypeError: the header is JSON, but not an object.
-        raise ValueError(f"{path}: missing or damaged, use an earlier checkpoint ({error})") from error
-    for name, tensor in tensors.items():
-        check_finite(tensor, f"{path}: {name}", "use an earlier checkpoint")
-    return tensors
+    @property
+    def shape(self) -> tuple[int]:
+        """Shape of the whole tensor."""
+        return (self.size,)
 
 
-def saved_promotion(path: Path) -> Any:
-    """Return `promotion` of the weights in a file that `load_tensors` has read; "none" if they were written out."""
-    with safe_open(path, "numpy") as file:
-        return json.loads(file.metadata()["config"])["promotion"]
-
-
-def take(tensors: Tensors, name: str, shape: tuple[int, ...], dtype: DTypeLike, path: Path) -> NDArray[np.generic]:
-    """Return the tensor of a name.
+def write_safetensors(path: Path, tensors: Mapping[str, Array | Parts], header: dict[str, str]) -> None:
+    """Write a safetensors file. Blocks of zeros take no room on file systems that can leave holes in files.
 
     Raises:
-        ValueError: the tensor is missing or differs in shape or type.
+        OSError: the file cannot be written; no partial file remains.
+        ValueError: a tensor in parts has another size than it says.
     """
-    tensor = tensors.get(name)
-    if tensor is None or tensor.shape != shape or tensor.dtype != dtype:
-        found = "nothing" if tensor is None else f"{tensor.dtype}{list(tensor.shape)}"
-        raise ValueError(f"{path}: {name} should be {np.dtype(dtype)}{list(shape)}, found {found}")
-    return tensor
+    ordered = sorted(tensors.items(), key=lambda item: -item[1].dtype.itemsize)  # so that each one is aligned
+    entries: dict[str, Any] = {METADATA: header}
+    end = 0
+    for name, tensor in ordered:
+        begin, end = end, end + tensor.size * tensor.dtype.itemsize
+        entries[name] = {"dtype": NAMES[tensor.dtype], "shape": tensor.shape, "data_offsets": [begin, end]}
+    text = json.dumps(entries).encode()
+    text += b" " * (-len(text) % ALIGNMENT)
+    with whole_file(path) as temporary, temporary.open("wb") as file:
+        file.write(len(text).to_bytes(LENGTH_BYTES, "little") + text)
+        for _, tensor in ordered:
+            begin = file.tell()
+            for part in tensor.parts if isinstance(tensor, Parts) else [tensor]:
+                _write(file, part)
+                del part  # else it would be in memory while the next one is made
+            if file.tell() - begin != tensor.size * tensor.dtype.itemsize:
+                raise ValueError(f"{path}: the parts of a tensor are not {tensor.size:,} numbers of {tensor.dtype}")
+        file.truncate(file.tell())  # it may end with a hole
 
 
-def fill(array: NDArray[np.generic], tensors: Tensors, name: str, path: Path) -> None:
-    """Copy a tensor into an array of the same shape and type.
+def map_safetensors(path: Path) -> tuple[Tensors, dict[str, str]]:
+    """Map the tensors of a file into memory. A page is read when it is used; changes stay in the memory of the process.
+
+    Args:
+        path: the file. It may be replaced or deleted while its arrays are in use, but not changed in place.
+
+    Returns:
+        The arrays by name, writable, and the metadata of the file. Tensors of types that numpy lacks are left out.
 
     Raises:
-        ValueError: see `take`.
+        OSError: the file cannot be read.
+        SafetensorError: it is damaged, or of another format.
     """
-    array[...] = take(tensors, name, array.shape, array.dtype, path)
+    with safe_open(path, "numpy"):  # it checks the header, and the lengths of the file and of its tensors
+        pass
+    with path.open("rb") as file:
+        begin = LENGTH_BYTES + int.from_bytes(file.read(LENGTH_BYTES), "little")
+        entries = json.loads(file.read(begin - LENGTH_BYTES))
+        # Copy on write, because the kernels are compiled for writable arrays.
+        memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    metadata = entries.pop(METADATA, None) or {}
+    tensors: Tensors = {}
+    for name, entry in entries.items():
+        if dtype := TYPES.get(entry["dtype"]):
+            array: Array = np.ndarray(entry["shape"], dtype, memory, begin + entry["data_offsets"][0])
+            tensors[name] = np.require(array, requirements="A")  # of another writer, who did not align it
+    return tensors, metadata
+
+
+def check_finite(values: NDArray[np.generic], place: str, remedy: str) -> None:
+    """Check that all numbers are finite.
+
+    Training produces finite numbers only, and players read -inf as "this move is not legal".
+
+    Args:
+        place: the file and the name of the array, used in the message.
+        remedy: what the user can do, used in the message.
+
+    Raises:
+        ValueError: numbers are infinite or NaN; the message gives their count.
+    """
+    if not np.issubdtype(values.dtype, np.floating):
+        return
+    count = sum(block.size - int(np.count_nonzero(np.isfinite(block))) for block in _blocks(values))
+    if count:
+        raise ValueError(f"{place} has {count:,} of {values.size:,} numbers that are infinite or NaN: {remedy}")
+
+
+def _write(file: BinaryIO, values: Array) -> None:
+    """Append the bytes of an array; where a block has no bit that is set, leave a hole."""
+    for block in _blocks(np.ascontiguousarray(values)):
+        if block.view(np.uint8).any():
+            file.write(block.data)
+        else:
+            file.seek(block.nbytes, 1)
+
+
+def _blocks(values: Array) -> Iterable[Array]:
+    flat = values.reshape(-1)
+    return (flat[start : start + BLOCK] for start in range(0, flat.size, BLOCK))

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.core.lists import list_text
-from ntuple.files.safetensors import differences, load_tensors, save_tensors, saved_promotion, shape_of, take
-from ntuple.files.tensor_file import Tensors
+from ntuple.files.checkpoint_file import differences, load_tensors, save_tensors, saved_promotion, shape_of, take
+from ntuple.files.safetensors import Tensors
 from ntuple.learning.config import NTupleConfig
 from ntuple.tables.folding import fold
 from ntuple.tables.network import Network, initial_weight, make_network

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.core.atomic_files import whole_file
-from ntuple.files.tensor_file import check_finite
+from ntuple.files.safetensors import check_finite
 from ntuple.tables.patterns import Pattern, pattern_text
 
 TYPE_BYTE = b"w"  # first byte of the files that TDL2048+ writes; files of other origin may lack it
@@ -34,7 +34,7 @@ DIGITS_WITH_STAGE = 8
 UNTOUCHED = np.float32(np.finfo(np.float32).tiny)
 
 
-class Table(NamedTuple):
+class FileTable(NamedTuple):
     """One lookup table of a file, unchanged."""
 
     name: bytes  # 8 bytes
@@ -44,11 +44,11 @@ class Table(NamedTuple):
 class WeightFile(NamedTuple):
     """The content of a `.w` file."""
 
-    tables: tuple[Table, ...]
+    tables: tuple[FileTable, ...]
     has_type_byte: bool  # whether the file begins with TYPE_BYTE
 
 
-def table_title(table: Table) -> str:
+def table_title(table: FileTable) -> str:
     """Return a table's name as TDL2048+ prints it: hex digits, or its characters."""
     digits, count, is_text = struct.unpack("<IHH", table.name)
     if is_text:
@@ -56,7 +56,7 @@ def table_title(table: Table) -> str:
     return f"{digits:0{count}x}"
 
 
-def stage_and_pattern(table: Table) -> tuple[int, Pattern]:
+def stage_and_pattern(table: FileTable) -> tuple[int, Pattern]:
     """Return the stage and the cells of a tuple's table.
 
     Raises:
@@ -142,7 +142,7 @@ class _Reader:
     def numbers(self, layout: str) -> tuple[int, ...]:
         return struct.unpack(layout, self.take(struct.calcsize(layout)))
 
-    def table(self) -> Table:
+    def table(self) -> FileTable:
         began = self.at
         (code,) = self.numbers("<B")
         name = bytes(self.take(8))
@@ -156,7 +156,7 @@ class _Reader:
             blocks.append(
                 np.frombuffer(raw, FLOATS[size]) if is_known else np.frombuffer(raw, np.uint8).reshape(length, size)
             )
-        table = Table(name, tuple(blocks))
+        table = FileTable(name, tuple(blocks))
         if not blocks or blocks[0].dtype not in FLOATS.values():
             raise ValueError(f"{self.path}: damaged: table {table_title(table)!r} has no weights")
         for block in blocks:

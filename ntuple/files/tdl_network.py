@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ntuple.core.lists import as_tuple
 from ntuple.files.stored_network import ABSOLUTES, ERRORS, StoredNetwork, in_half
-from ntuple.files.tdl import UNTOUCHED, Table, WeightFile, count_file_stages, make_name, stage_and_pattern
+from ntuple.files.tdl import UNTOUCHED, FileTable, WeightFile, count_file_stages, make_name, stage_and_pattern
 from ntuple.learning.config import NTupleConfig
 from ntuple.tables.patterns import network_texts
 from ntuple.tables.stages import count_stages
@@ -47,7 +47,7 @@ def to_w(stored: StoredNetwork, half: bool = False) -> WeightFile:
             if sums:
                 untouched = sums[1] == 0
                 blocks.append(np.concatenate([np.where(untouched, UNTOUCHED, part) for part in sums]))
-            found.append(Table(make_name(pattern, stage, stages), tuple(blocks)))
+            found.append(FileTable(make_name(pattern, stage, stages), tuple(blocks)))
     return WeightFile(tuple(found), has_type_byte=False)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ntuple.learning.config import NTupleConfig
 from ntuple.td.exploration import Exploration
-from ntuple.td.kernel import Method
+from ntuple.td.kernel import LearningRule
 from ntuple.td.step_sizes import RULES, TD, StepSize
 from ntuple.td.targets import METHODS, RECTIFICATIONS, Target
 
@@ -46,7 +46,7 @@ def make_target(config: NTupleConfig) -> Target:
     )
 
 
-def method_at(config: NTupleConfig, env_steps: int, is_adaptive: bool) -> Method:
+def method_at(config: NTupleConfig, env_steps: int, is_adaptive: bool) -> LearningRule:
     """Return the learning rule of the stretch that begins with a move."""
     size = config.step_size
     step_size = StepSize(
@@ -57,7 +57,7 @@ def method_at(config: NTupleConfig, env_steps: int, is_adaptive: bool) -> Method
         np.float32(size.autostep.tau),
         np.float32(size.autostep.first),
     )
-    return Method(make_target(config), step_size)
+    return LearningRule(make_target(config), step_size)
 
 
 def learning_rate_at(config: NTupleConfig, env_steps: int, is_adaptive: bool) -> float:

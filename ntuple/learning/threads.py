@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.files.tensor_file import Tensors
+from ntuple.files.safetensors import Tensors
 from ntuple.game.bitboard import Rules
 from ntuple.game.episode import COLUMNS
 from ntuple.learning.config import NTupleConfig, TargetSearchConfig
@@ -25,7 +25,7 @@ from ntuple.tables.placement import pin
 from ntuple.tables.stages import make_stages
 from ntuple.td.exploration import Exploration
 from ntuple.td.history import History, make_history
-from ntuple.td.kernel import COUNTS_SIZE, ERROR_SUM, Method, Training, start_games, train
+from ntuple.td.kernel import COUNTS_SIZE, ERROR_SUM, LearningRule, Training, start_games, train
 from ntuple.td.planning import make_planning
 from ntuple.td.starts import Starts, make_starts
 from ntuple.td.state_and_q import AFTERSTATES, train_values
@@ -52,7 +52,7 @@ class Stretch(NamedTuple):
     rules: Rules
     network: Network
     kind: int  # what the network values, see ntuple.td.state_and_q
-    method: Method
+    method: LearningRule
     exploration: Exploration | None
     search: TargetSearchConfig  # of the target
 

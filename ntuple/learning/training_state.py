@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.files.safetensors import fill, load_tensors, save_tensors, take
+from ntuple.files.checkpoint_file import fill, load_tensors, save_tensors, take
+from ntuple.files.safetensors import Array, Parts, Tensors
 from ntuple.files.stored_network import (
     MEMORY_FIELDS,
     TRAINING_FILE,
@@ -31,7 +32,6 @@ from ntuple.files.stored_network import (
     read_memory,
     read_weights,
 )
-from ntuple.files.tensor_file import Array, Parts, Tensors
 from ntuple.learning.config import NTupleConfig
 from ntuple.learning.threads import ThreadGames, memory_arrays
 from ntuple.tables.averaging import WeightMean

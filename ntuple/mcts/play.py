@@ -10,15 +10,26 @@ from ntuple.game.episode import Row, board_of, spawn_code
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import U32, mix, step
 from ntuple.game.rollout import Trace, play_move
-from ntuple.mcts.search import Search, search_tree
-from ntuple.mcts.tree import NONE, ROOT, Tree, afterstate_of, block_size, clear, count_visits, has_move, keep, state_of
+from ntuple.mcts.search import MCTSSettings, search_tree
+from ntuple.mcts.tree import (
+    NONE,
+    ROOT,
+    MCTSTree,
+    afterstate_of,
+    block_size,
+    clear,
+    count_visits,
+    has_move,
+    keep,
+    state_of,
+)
 from ntuple.tables.network import Network
 
 VARIATION = 16  # moves of a principal variation, at most
 
 
 @inline
-def best_move(search: Search, tree: Tree, node: int) -> int:
+def best_move(search: MCTSSettings, tree: MCTSTree, node: int) -> int:
     """Return the move of the highest Q, with `mean` among the most visited ones; -1 if no move is legal."""
     best, most, highest = -1, -1, -np.inf
     for action in range(4):
@@ -30,7 +41,7 @@ def best_move(search: Search, tree: Tree, node: int) -> int:
 
 
 @inline
-def choose_move(search: Search, tree: Tree) -> int:
+def choose_move(search: MCTSSettings, tree: MCTSTree) -> int:
     """Return the move that is made at the root.
 
     A drawn move a has the probability pi(a) = N(a)^z / sum_b N(b)^z over the visited moves with N(a) >= R_th max N
@@ -58,7 +69,7 @@ def choose_move(search: Search, tree: Tree) -> int:
 
 
 @inline
-def _weight(search: Search, tree: Tree, action: int, most: int) -> float:
+def _weight(search: MCTSSettings, tree: MCTSTree, action: int, most: int) -> float:
     """Return (N(a) / max N)^z, 0 if the move is not to be drawn."""
     if not has_move(tree, ROOT, action):
         return 0.0
@@ -69,7 +80,7 @@ def _weight(search: Search, tree: Tree, action: int, most: int) -> float:
 
 
 @kernel
-def play_on(rules: Rules, network: Network, search: Search, tree: Tree, row: Row, trace: Trace) -> int:
+def play_on(rules: Rules, network: Network, search: MCTSSettings, tree: MCTSTree, row: Row, trace: Trace) -> int:
     """Continue a game until `trace` is full or the game is over.
 
     Returns:
@@ -94,8 +105,8 @@ def play_on(rules: Rules, network: Network, search: Search, tree: Tree, row: Row
 def analyse_boards(
     rules: Rules,
     network: Network,
-    search: Search,
-    tree: Tree,
+    search: MCTSSettings,
+    tree: MCTSTree,
     words: NDArray[np.uint64],
     streams: NDArray[np.uint64],
     action: NDArray[np.int8],
@@ -128,7 +139,7 @@ def analyse_boards(
 
 
 @inline
-def _write_outcomes(rules: Rules, tree: Tree, action: int, outcomes: NDArray[np.float64]) -> None:
+def _write_outcomes(rules: Rules, tree: MCTSTree, action: int, outcomes: NDArray[np.float64]) -> None:
     for code in range(outcomes.shape[0]):
         outcomes[code, 2] = np.nan
     if action < 0:
@@ -149,7 +160,7 @@ def _write_outcomes(rules: Rules, tree: Tree, action: int, outcomes: NDArray[np.
 
 
 @inline
-def _write_variation(rules: Rules, search: Search, tree: Tree, variation: NDArray[np.int16]) -> None:
+def _write_variation(rules: Rules, search: MCTSSettings, tree: MCTSTree, variation: NDArray[np.int16]) -> None:
     node = ROOT
     for i in range(variation.shape[0]):
         action = best_move(search, tree, node)

@@ -13,7 +13,7 @@ from ntuple.learning.config import NTupleConfig
 from ntuple.mcts.config import MCTSConfig
 from ntuple.mcts.play import VARIATION, analyse_boards, play_on
 from ntuple.mcts.search import make_search
-from ntuple.mcts.tree import Tree, make_tree
+from ntuple.mcts.tree import MCTSTree, make_tree
 from ntuple.players.analysis import NO_BEST_MOVE, words_of
 from ntuple.players.one_by_one import OneByOnePlayer, PlayOn, load_afterstate_values
 from ntuple.tables.network import Network
@@ -58,7 +58,7 @@ class MCTSPlayer(OneByOnePlayer):
     def _begin(self, seed: int, number: int) -> PlayOn:
         return functools.partial(play_on, self._rules, self._network, self._search, self.new_tree(seed, number))
 
-    def new_tree(self, seed: int, number: int) -> Tree:
+    def new_tree(self, seed: int, number: int) -> MCTSTree:
         """Return the memory for game `number` of a seed."""
         tree = make_tree(self._network, self._config.simulations)
         tree.rng[0] = _stream(seed, number)

@@ -34,7 +34,7 @@ from ntuple.mcts.tree import (
     NODES,
     NONE,
     ROOT,
-    Tree,
+    MCTSTree,
     add_block,
     add_state,
     afterstate_of,
@@ -48,11 +48,11 @@ from ntuple.tables.entries import find_entries, prefetch_entries
 from ntuple.tables.network import Network
 from ntuple.tables.values import value_at
 
-NODE, ACTION = range(2)  # columns of Tree.path
-NO_SPAWN = 0.0  # in Tree.shares: no state was added after this step
+NODE, ACTION = range(2)  # columns of MCTSTree.path
+NO_SPAWN = 0.0  # in MCTSTree.shares: no state was added after this step
 
 
-class Search(NamedTuple):
+class MCTSSettings(NamedTuple):
     """Settings of a search; made by `make_search`."""
 
     simulations: int  # N
@@ -67,9 +67,9 @@ class Search(NamedTuple):
     r_th: float  # eq. 38
 
 
-def make_search(config: MCTSConfig, remembers: bool = True) -> Search:
+def make_search(config: MCTSConfig, remembers: bool = True) -> MCTSSettings:
     """Return the search of a config; `remembers` is false for a network in training."""
-    return Search(
+    return MCTSSettings(
         simulations=config.simulations,
         c=config.c,
         v_norm=config.v_norm,
@@ -84,7 +84,9 @@ def make_search(config: MCTSConfig, remembers: bool = True) -> Search:
 
 
 @kernel
-def search_tree(rules: Rules, network: Network, search: Search, tree: Tree, board: Board, stops_early: bool) -> int:
+def search_tree(
+    rules: Rules, network: Network, search: MCTSSettings, tree: MCTSTree, board: Board, stops_early: bool
+) -> int:
     """Search a board.
 
     Args:
@@ -122,7 +124,7 @@ def search_tree(rules: Rules, network: Network, search: Search, tree: Tree, boar
 
 
 @inline
-def _add_valued(rules: Rules, network: Network, search: Search, tree: Tree, board: Board) -> int:
+def _add_valued(rules: Rules, network: Network, search: MCTSSettings, tree: MCTSTree, board: Board) -> int:
     """Add a state with its four moves, valued by the network, and return its node."""
     node = add_state(tree, board)
     known = 0  # bit a: the value after action a is remembered
@@ -156,7 +158,7 @@ def _add_valued(rules: Rules, network: Network, search: Search, tree: Tree, boar
 
 
 @inline
-def _best_return(tree: Tree, node: int) -> float:
+def _best_return(tree: MCTSTree, node: int) -> float:
     """Return max_a Q(s, a), 0 if no move is legal."""
     left = max(tree.q_values[node, 0], tree.q_values[node, 1])
     best = max(left, max(tree.q_values[node, 2], tree.q_values[node, 3]))
@@ -164,7 +166,7 @@ def _best_return(tree: Tree, node: int) -> float:
 
 
 @inline
-def _is_decided(search: Search, tree: Tree, left: int) -> bool:
+def _is_decided(search: MCTSSettings, tree: MCTSTree, left: int) -> bool:
     """Return whether the simulations that are left cannot change the move."""
     first, second, legal = 0, 0, 0
     for action in range(4):
@@ -176,7 +178,7 @@ def _is_decided(search: Search, tree: Tree, left: int) -> bool:
 
 
 @inline
-def _select_move(tree: Tree, node: int, bonus: float) -> int:
+def _select_move(tree: MCTSTree, node: int, bonus: float) -> int:
     """Return the move by UCB, the lowest among equals; -1 if none is legal."""
     bonus *= tree.sqrt_log[count_visits(tree, node)]
     best, highest = -1, -np.inf
@@ -188,7 +190,7 @@ def _select_move(tree: Tree, node: int, bonus: float) -> int:
 
 
 @inline
-def _go_down(rules: Rules, network: Network, search: Search, tree: Tree, bonus: float) -> tuple[int, float]:
+def _go_down(rules: Rules, network: Network, search: MCTSSettings, tree: MCTSTree, bonus: float) -> tuple[int, float]:
     """Make one simulation down to its end; return the length of its path and the value there."""
     node, depth = ROOT, 0
     while True:
@@ -225,7 +227,7 @@ def _go_down(rules: Rules, network: Network, search: Search, tree: Tree, bonus: 
 
 
 @inline
-def _back_up_mean(tree: Tree, depth: int, value: float) -> None:
+def _back_up_mean(tree: MCTSTree, depth: int, value: float) -> None:
     """Count the visit on the path and update the means, from the end to the root."""
     for i in range(depth - 1, -1, -1):
         node, action = tree.path[i, NODE], tree.path[i, ACTION]
@@ -237,7 +239,7 @@ def _back_up_mean(tree: Tree, depth: int, value: float) -> None:
 
 
 @inline
-def _back_up_expectimax(tree: Tree, depth: int, value: float) -> None:
+def _back_up_expectimax(tree: MCTSTree, depth: int, value: float) -> None:
     """Count the visit on the path and update the expectations, from the end to the root."""
     last, action = tree.path[depth - 1, NODE], tree.path[depth - 1, ACTION]
     change = tree.shares[depth - 1] * (value - np.float64(tree.values[last, action]))

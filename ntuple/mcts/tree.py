@@ -21,10 +21,10 @@ ROOT = 0
 LEAF_BITS = 12  # 48 KB, which stay in the second-level cache; with 2^14 a search takes a seventh longer
 NONE = -1  # in `blocks` and `slots`: not made yet
 MOST_SPAWNS = 30  # an afterstate has a tile, so 15 empty cells at most
-NODES, SLOTS = range(2)  # of Tree.used
+NODES, SLOTS = range(2)  # of MCTSTree.used
 
 
-class Tree(NamedTuple):
+class MCTSTree(NamedTuple):
     """The tree of one thread, for up to N simulations; made by `make_tree`."""
 
     boards: NDArray[np.uint64]  # [N, 2] words of the states
@@ -49,10 +49,10 @@ class Tree(NamedTuple):
     kept_slots: NDArray[np.int32]  # [30 N] see `keep`
 
 
-def make_tree(network: Network, simulations: int) -> Tree:
+def make_tree(network: Network, simulations: int) -> MCTSTree:
     """Return the memory of one thread for searches of up to `simulations` simulations, 460 bytes each."""
     size, counts = simulations, np.maximum(np.arange(simulations + 1.0), 1.0)
-    return Tree(
+    return MCTSTree(
         boards=np.zeros((size, 2), np.uint64),
         afters=np.zeros((size, 4, 2), np.uint64),
         rewards=np.zeros((size, 4), np.float32),
@@ -77,31 +77,31 @@ def make_tree(network: Network, simulations: int) -> Tree:
 
 
 @inline
-def has_move(tree: Tree, node: int, action: int) -> bool:
+def has_move(tree: MCTSTree, node: int, action: int) -> bool:
     """Return whether a move of a node is legal."""
     return bool(tree.rewards[node, action] >= 0)
 
 
 @inline
-def afterstate_of(tree: Tree, node: int, action: int) -> Board:
+def afterstate_of(tree: MCTSTree, node: int, action: int) -> Board:
     """Return the afterstate of a move whose block is made."""
     return Board(tree.afters[node, action, 0], tree.afters[node, action, 1])
 
 
 @inline
-def state_of(tree: Tree, node: int) -> Board:
+def state_of(tree: MCTSTree, node: int) -> Board:
     """Return the state of a node."""
     return Board(tree.boards[node, 0], tree.boards[node, 1])
 
 
 @inline
-def clear(tree: Tree) -> None:
+def clear(tree: MCTSTree) -> None:
     """Remove all nodes."""
     tree.used[NODES] = tree.used[SLOTS] = 0
 
 
 @inline
-def add_state(tree: Tree, board: Board) -> int:
+def add_state(tree: MCTSTree, board: Board) -> int:
     """Add a state, without its moves, and return its node."""
     node = tree.used[NODES]
     tree.used[NODES] = node + 1
@@ -110,7 +110,7 @@ def add_state(tree: Tree, board: Board) -> int:
 
 
 @inline
-def add_block(rules: Rules, tree: Tree, node: int, action: int) -> None:
+def add_block(rules: Rules, tree: MCTSTree, node: int, action: int) -> None:
     """Make the block of a move: its afterstate, and an empty slot for each spawn."""
     after, _ = afterstate(rules, state_of(tree, node), action)
     tree.afters[node, action, 0], tree.afters[node, action, 1] = after.lo, after.hi
@@ -128,13 +128,13 @@ def block_size(rules: Rules, after: Board) -> int:
 
 
 @inline
-def count_visits(tree: Tree, node: int) -> int:
+def count_visits(tree: MCTSTree, node: int) -> int:
     """Return N(s), the visits of all moves of a node."""
     return tree.visits[node, 0] + tree.visits[node, 1] + tree.visits[node, 2] + tree.visits[node, 3]
 
 
 @kernel
-def keep(rules: Rules, tree: Tree, row: Row) -> bool:
+def keep(rules: Rules, tree: MCTSTree, row: Row) -> bool:
     """Make the board of a game the root of the tree, and keep what is below it.
 
     Nodes keep their order, in which a state comes before those below it. So each moves to its new row or stays.
@@ -178,7 +178,7 @@ def keep(rules: Rules, tree: Tree, row: Row) -> bool:
 
 
 @inline
-def _find_root(rules: Rules, tree: Tree, row: Row) -> int:
+def _find_root(rules: Rules, tree: MCTSTree, row: Row) -> int:
     """Return the node of the board of a game below the root, or NONE."""
     if tree.used[NODES] == 0:
         return NONE
@@ -195,7 +195,7 @@ def _find_root(rules: Rules, tree: Tree, row: Row) -> int:
 
 
 @inline
-def _copy_node(tree: Tree, node: int, place: int) -> None:
+def _copy_node(tree: MCTSTree, node: int, place: int) -> None:
     """Copy a node to an earlier row."""
     tree.boards[place, 0], tree.boards[place, 1] = tree.boards[node, 0], tree.boards[node, 1]
     tree.best[place] = tree.best[node]

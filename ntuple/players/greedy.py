@@ -49,7 +49,7 @@ def make_scratch(network: Network) -> Scratch:
     return Scratch(make_lookup(network, games * ROWS), np.zeros((games, 4, 2), np.uint64), rewards, values)
 
 
-class Move(NamedTuple):
+class ChosenMove(NamedTuple):
     """The chosen move of a board."""
 
     action: int  # -1: no move is legal, the game is over
@@ -114,14 +114,14 @@ def has_legal_move(scratch: Scratch, game: int) -> bool:
 
 
 @inline
-def make_move(scratch: Scratch, game: int, action: int, value: np.float32) -> Move:
+def make_move(scratch: Scratch, game: int, action: int, value: np.float32) -> ChosenMove:
     """Return an action as a move, after `look_ahead`."""
     after = Board(scratch.afters[game, action, 0], scratch.afters[game, action, 1])
-    return Move(action, after, scratch.rewards[game, action], value)
+    return ChosenMove(action, after, scratch.rewards[game, action], value)
 
 
 @inline
-def best_move(network: Network, scratch: Scratch, game: int) -> Move:
+def best_move(network: Network, scratch: Scratch, game: int) -> ChosenMove:
     """Return the move of the highest r + V after `look_ahead`, the lowest action among equals.
 
     All values are computed before the first comparison. A mispredicted branch on a value that is still being loaded
@@ -133,7 +133,7 @@ def best_move(network: Network, scratch: Scratch, game: int) -> Move:
 
 
 @inline
-def highest_move(scratch: Scratch, game: int) -> Move:
+def highest_move(scratch: Scratch, game: int) -> ChosenMove:
     """Return the move of the highest of the four values in `scratch`, the lowest action among equals."""
     best, value = -1, np.float32(-np.inf)
     for action in range(4):

@@ -129,7 +129,7 @@ def reorder(order: NDArray[np.uint32], index: np.uint32) -> np.uint32:
     return order[0, index & HALF_MASK] | order[1, index >> HALF]
 
 
-class Table(NamedTuple):
+class TablePlace(NamedTuple):
     """Where the entries of a table are."""
 
     first: np.uint64  # number of its first entry in an array of all tables
@@ -139,14 +139,14 @@ class Table(NamedTuple):
 
 
 @inline
-def _number_of(table: Table, index: int) -> np.uint64:
+def _number_of(table: TablePlace, index: int) -> np.uint64:
     """Return the number of the entry of a plain index in an array of all tables."""
     in_line = reorder(table.order, np.uint32(index))
     return table.first + np.uint64(place_of_index(in_line, table.paired, table.salt))
 
 
 @kernel
-def read_table(array: NDArray[np.float32], table: Table, out: NDArray[np.float32]) -> None:
+def read_table(array: NDArray[np.float32], table: TablePlace, out: NDArray[np.float32]) -> None:
     """Copy a table into `out` in the plain order.
 
     Args:
@@ -158,7 +158,7 @@ def read_table(array: NDArray[np.float32], table: Table, out: NDArray[np.float32
 
 
 @kernel
-def write_table(array: NDArray[np.float32], table: Table, values: NDArray[np.float32]) -> None:
+def write_table(array: NDArray[np.float32], table: TablePlace, values: NDArray[np.float32]) -> None:
     """Write a table, the inverse of `read_table`."""
     for index in range(values.size):
         array[_number_of(table, index)] = values[index]

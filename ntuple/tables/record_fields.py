@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.tables import placement
-from ntuple.tables.layout import Table, read_table, write_table
+from ntuple.tables.layout import TablePlace, read_table, write_table
 from ntuple.tables.network import Network
 from ntuple.tables.placement import available_cores
 
@@ -34,7 +34,7 @@ def read_field(network: Network, field: int = WEIGHT, stage: int | None = None) 
         return array[start:stop].copy()
     values = np.empty(stop - start, np.float32)
 
-    def read(first: int, end: int, table: Table) -> None:
+    def read(first: int, end: int, table: TablePlace) -> None:
         read_table(array, table, values[first - start : end - start])
 
     with ThreadPoolExecutor(available_cores()) as pool:
@@ -54,7 +54,7 @@ def write_field(network: Network, values: NDArray[np.float32], field: int = WEIG
         array[start : start + values.size] = values
         return
 
-    def write(first: int, end: int, table: Table) -> None:
+    def write(first: int, end: int, table: TablePlace) -> None:
         write_table(array, table, values[first - start : end - start])
 
     with ThreadPoolExecutor(available_cores()) as pool:
@@ -68,7 +68,7 @@ def _array_of(network: Network, field: int) -> NDArray[np.float32]:
     return network.memory.reshape(-1, 1 << int(network.memory_bits))[:, field - 1]
 
 
-def _tables(network: Network, start: int, stop: int) -> list[tuple[int, int, Table]]:
+def _tables(network: Network, start: int, stop: int) -> list[tuple[int, int, TablePlace]]:
     """Return first entry, end and layout of each table that begins between two entries, for all tuples and actions."""
     size, actions = int(network.stage_size), len(network.action_places)
     tables = []
@@ -78,7 +78,7 @@ def _tables(network: Network, start: int, stop: int) -> list[tuple[int, int, Tab
             step = (end - begin) // actions
             for first in range(begin, end, step):
                 if start <= first < stop:
-                    table = Table(np.uint64(first), network.orders[m], network.paired[m], network.salts[m])
+                    table = TablePlace(np.uint64(first), network.orders[m], network.paired[m], network.salts[m])
                     tables.append((first, first + step, table))
     return tables
 

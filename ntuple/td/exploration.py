@@ -19,7 +19,7 @@ import numpy as np
 from ntuple.game.episode import RNG, Row
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import mix, step
-from ntuple.players.greedy import Move, Scratch, make_move
+from ntuple.players.greedy import ChosenMove, Scratch, make_move
 
 UNIT = np.float64(2.0**-53)
 U11 = np.uint64(11)
@@ -40,7 +40,7 @@ def _uniform(row: Row) -> np.float64:
 
 
 @kernel
-def explore(scratch: Scratch, game: int, row: Row, exploration: Exploration, best: Move) -> Move:
+def explore(scratch: Scratch, game: int, row: Row, exploration: Exploration, best: ChosenMove) -> ChosenMove:
     """Choose the best move of a game or explore another one.
 
     Args:

@@ -25,7 +25,16 @@ from ntuple.game.episode import (
 )
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import stream
-from ntuple.players.greedy import LEARN, ROWS, Move, Scratch, best_move, expected_return, has_legal_move, look_ahead
+from ntuple.players.greedy import (
+    LEARN,
+    ROWS,
+    ChosenMove,
+    Scratch,
+    best_move,
+    expected_return,
+    has_legal_move,
+    look_ahead,
+)
 from ntuple.tables.entries import find_entries, prefetch_memory
 from ntuple.tables.network import Network
 from ntuple.td.exploration import Exploration, explore
@@ -41,7 +50,7 @@ UPDATES, ERROR_SUM, GAMES, WHOLE_GAMES, SCORE_SUM, SCORE_MAX, MOVES_SUM = range(
 REACH_2048, REACH_8192, REACH_32768, COUNTS_SIZE = (*range(7, 10), 16)
 
 
-class Method(NamedTuple):
+class LearningRule(NamedTuple):
     """The learning rule of one stretch (ntuple.learning.schedule)."""
 
     target: Target
@@ -57,7 +66,7 @@ class Training(NamedTuple):
 
     rules: Rules
     network: Network  # its weights and its memory are updated
-    method: Method
+    method: LearningRule
     games: NDArray[np.uint64]  # [G, 16] the games of the thread, played in turn
     history: History | None  # None: the target needs one step only
     exploration: Exploration | None  # None: greedy play
@@ -106,7 +115,9 @@ def train(training: Training, num_moves: int) -> None:
 
 
 @inline
-def _planned(training: Training, planning: Planning | None, row: Row, game: int, greedy: Move) -> tuple[Move, Move]:
+def _planned(
+    training: Training, planning: Planning | None, row: Row, game: int, greedy: ChosenMove
+) -> tuple[ChosenMove, ChosenMove]:
     """Return the move of the target and the move to make, before exploration."""
     if planning is not None and greedy.action >= 0:
         best = planned_move(training.rules, training.network, planning, row, training.scratch, game)
@@ -115,7 +126,9 @@ def _planned(training: Training, planning: Planning | None, row: Row, game: int,
 
 
 @inline
-def explored(scratch: Scratch, exploration: Exploration | None, row: Row, game: int, best: Move, move: Move) -> Move:
+def explored(
+    scratch: Scratch, exploration: Exploration | None, row: Row, game: int, best: ChosenMove, move: ChosenMove
+) -> ChosenMove:
     """Return the move of exploration instead of `move`, if there is exploration and the game is not over."""
     if exploration is not None and best.action >= 0:
         return explore(scratch, game, row, exploration, best)
@@ -123,7 +136,7 @@ def explored(scratch: Scratch, exploration: Exploration | None, row: Row, game: 
 
 
 @inline
-def _learn(training: Training, history: History | None, game: int, best: Move, is_over: bool) -> None:
+def _learn(training: Training, history: History | None, game: int, best: ChosenMove, is_over: bool) -> None:
     """Learn from the best move of a game, or from its end."""
     row, scratch, (target, size) = training.games[game], training.scratch, training.method
     first, last = int(row[FIRST]), int(row[MOVES]) - 1
@@ -155,7 +168,7 @@ def _begin(rules: Rules, starts: Starts | None, history: History | None, game: i
 
 
 @inline
-def _go_on(training: Training, starts: Starts | None, history: History | None, game: int, move: Move) -> None:
+def _go_on(training: Training, starts: Starts | None, history: History | None, game: int, move: ChosenMove) -> None:
     """Make a move in a game, and store it or begin to load the entries of its afterstate."""
     network, lookup, row = training.network, training.scratch.lookup, training.games[game]
     moves = int(row[MOVES])

@@ -16,9 +16,9 @@ from ntuple.game.jit import inline
 from ntuple.game.rng import mix
 from ntuple.mcts.config import MCTSConfig
 from ntuple.mcts.play import best_move
-from ntuple.mcts.search import Search, make_search, search_tree
-from ntuple.mcts.tree import ROOT, Tree, clear, make_tree
-from ntuple.players.greedy import Move, Scratch, make_move
+from ntuple.mcts.search import MCTSSettings, make_search, search_tree
+from ntuple.mcts.tree import ROOT, MCTSTree, clear, make_tree
+from ntuple.players.greedy import ChosenMove, Scratch, make_move
 from ntuple.tables.network import Network
 
 SALT = np.uint64(0x706C616E)  # the search draws from other random numbers than the game
@@ -27,8 +27,8 @@ SALT = np.uint64(0x706C616E)  # the search draws from other random numbers than 
 class Planning(NamedTuple):
     """The search of one thread; made by `make_planning`."""
 
-    search: Search
-    tree: Tree
+    search: MCTSSettings
+    tree: MCTSTree
     plays: bool  # whether training games make its move
 
 
@@ -38,7 +38,9 @@ def make_planning(network: Network, config: MCTSConfig, plays: bool) -> Planning
 
 
 @inline
-def planned_move(rules: Rules, network: Network, planning: Planning, row: Row, scratch: Scratch, game: int) -> Move:
+def planned_move(
+    rules: Rules, network: Network, planning: Planning, row: Row, scratch: Scratch, game: int
+) -> ChosenMove:
     """Search the board of a game that is not over.
 
     The random numbers of the search are a function of those of the game, so that a resumed training goes on as before.

@@ -18,7 +18,7 @@ from ntuple.game.bitboard import ONE, Board, Rules, afterstate, count_cells, emp
 from ntuple.game.episode import BROKEN, RNG, Results, Row, begin_game, board_of, go_on, write_result
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import stream
-from ntuple.players.greedy import ILLEGAL, LEARN, ROWS, Move, Scratch, has_legal_move, highest_move
+from ntuple.players.greedy import ILLEGAL, LEARN, ROWS, ChosenMove, Scratch, has_legal_move, highest_move
 from ntuple.tables.entries import Lookup, find_entries
 from ntuple.tables.network import Network
 from ntuple.tables.values import value_at
@@ -99,7 +99,14 @@ def look(rules: Rules, network: Network, kind: int, board: Board, scratch: Scrat
 
 @kernel
 def learn_move(
-    rules: Rules, learning: Learning, kind: int, scratch: Scratch, game: int, board: Board, move: Move, spawned: Board
+    rules: Rules,
+    learning: Learning,
+    kind: int,
+    scratch: Scratch,
+    game: int,
+    board: Board,
+    move: ChosenMove,
+    spawned: Board,
 ) -> None:
     """Learn from a move and the spawn after it."""
     network, lookup, row = learning.network, learning.lookup, learning.row

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reference import ntuple as reference
 from reference import rules
 
-from ntuple.files.tdl import Table, WeightFile, read_w, write_w
+from ntuple.files.tdl import FileTable, WeightFile, read_w, write_w
 from ntuple.game.bitboard import Rules, encode, flip, make_rules, mirror, transposed, turned_afterstate
 from ntuple.game.jit import kernel
 from ntuple.tables.layout import scramble, smaller_index, unscramble
@@ -101,7 +101,7 @@ def test_places_are_found_back_and_halved(index: int, salt: int) -> None:
 )
 def test_any_file_of_tables_is_read_as_it_was_written(tables: list[tuple[int, int, type]], typed: bool) -> None:
     made = tuple(
-        Table(struct.pack("<IHH", digits, 8, 0), tuple(np.arange(3 * k + 1, dtype=kind) for k in range(blocks)))
+        FileTable(struct.pack("<IHH", digits, 8, 0), tuple(np.arange(3 * k + 1, dtype=kind) for k in range(blocks)))
         for digits, blocks, kind in tables
     )
     with tempfile.TemporaryDirectory() as folder:

@@ -11,7 +11,7 @@ from launch.commands.network_tools import read_source
 from launch.experiment import checkpoints
 from launch.experiment.processes import Processes
 from ntuple.files.stored_network import save_stored
-from ntuple.files.tdl import Table, WeightFile, make_name, read_w, write_w
+from ntuple.files.tdl import FileTable, WeightFile, make_name, read_w, write_w
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "tdl2048"
 CONFIG = """
@@ -93,7 +93,7 @@ def test_mistakes_cost_one_line(runs: list[Path], capsys: pytest.CaptureFixture[
     for path, start, numbers in (("large.w", 0, [1e5]), ("nan.w", 100, [np.nan, np.inf])):
         weights = np.zeros(4096, np.float32)
         weights[start : start + len(numbers)] = numbers
-        write_w(Path(path), WeightFile((Table(make_name((0, 1, 2), 0, 1), (weights,)),), has_type_byte=False))
+        write_w(Path(path), WeightFile((FileTable(make_name((0, 1, 2), 0, 1), (weights,)),), has_type_byte=False))
     for words, line in (
         (("convert", stages, "--out", "out"), "give the --stages it was trained with"),
         (("convert", "none.w", "--out", "out"), "name a .w file"),

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 from ntuple.exact.solution import CHUNK, Answer, Solution, Worth
 from ntuple.exact.solution_file import FORMAT, digest_of
 from ntuple.exact.solver import LEVELS, solve
-from ntuple.files import tensor_file
+from ntuple.files import safetensors
 from ntuple.game.bitboard import encode
 
 NO_TILE = LEVELS + 1
@@ -231,7 +231,7 @@ def test_a_write_that_fails_leaves_the_old_file_alone(tmp_path: Path, monkeypatc
         file.write(b"half")
         raise OSError("disk full")
 
-    monkeypatch.setattr(tensor_file, "_write", fail)
+    monkeypatch.setattr(safetensors, "_write", fail)
     with pytest.raises(OSError, match="disk full"):
         asked.save(path)
     assert path.read_bytes() == whole

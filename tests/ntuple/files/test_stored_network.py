@@ -6,7 +6,7 @@ import pytest
 from reference.positions import as_board
 
 from ntuple import NTupleConfig, NTupleLearner, load_ntuple_player, make_rules
-from ntuple.files.safetensors import load_tensors, save_tensors
+from ntuple.files.checkpoint_file import load_tensors, save_tensors
 from ntuple.files.stored_network import StoredNetwork, filled_network, load_stored, save_stored
 from ntuple.files.tdl import read_w, write_w
 from ntuple.files.tdl_network import from_w, to_w

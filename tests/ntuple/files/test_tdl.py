@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ntuple import NTuplePlayer, make_rules
-from ntuple.files.tdl import Table, WeightFile, make_name, read_w, stage_and_pattern, table_title, write_w
+from ntuple.files.tdl import FileTable, WeightFile, make_name, read_w, stage_and_pattern, table_title, write_w
 from ntuple.tables.network import make_network
 from ntuple.tables.record_fields import write_field
 
@@ -84,7 +84,7 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path: Path) -> None:
         tables = [list(_blocks()) for _ in range(2)]
         tables[where > 0][where > 0][:count] = np.nan
         names = make_name((0, 4), 0, 1), make_name((5, 6), 0, 1)
-        file = WeightFile(tuple(map(Table, names, map(tuple, tables))), has_type_byte=False)
+        file = WeightFile(tuple(map(FileTable, names, map(tuple, tables))), has_type_byte=False)
         write_w(path, file)
         with pytest.raises(ValueError, match=rf"nan\.w: table '{table}' has {count} of (256|512) numbers"):
             read_w(path)
@@ -130,8 +130,8 @@ def test_its_weights_play_here_as_they_play_there() -> None:
     assert games.score.mean() == pytest.approx(float(theirs[1]), abs=4 * error)
 
 
-def _named(name: bytes, size: int) -> Table:
-    return Table(name, (np.zeros(size, np.float32),))
+def _named(name: bytes, size: int) -> FileTable:
+    return FileTable(name, (np.zeros(size, np.float32),))
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from ntuple import NTupleLearner, NTuplePlayer, load_ntuple_player, load_weights
-from ntuple.files.safetensors import FORMAT, load_tensors, save_tensors
+from ntuple.files.checkpoint_file import FORMAT, load_tensors, save_tensors
+from ntuple.files.safetensors import write_safetensors
 from ntuple.files.stored_network import TRAINING_FILE, StoredNetwork, filled_network, load_stored
-from ntuple.files.tensor_file import write_safetensors
 from ntuple.game.bitboard import make_rules
 from ntuple.learning.config import StartConfig, StepSizeConfig
 from ntuple.tables.record_fields import read_field

@@ -22,7 +22,7 @@ from ntuple.tables.record_fields import read_field
 from ntuple.tables.stages import make_stages
 from ntuple.tables.values import value_at
 from ntuple.td.history import LONGEST_GAME, make_history, remember
-from ntuple.td.kernel import COUNTS_SIZE, Method, Training, train
+from ntuple.td.kernel import COUNTS_SIZE, LearningRule, Training, train
 from ntuple.td.starts import make_starts
 from ntuple.td.step_sizes import AUTOSTEP, FIRST, MEMORY_BITS, SECOND, TC, StepSize
 from ntuple.td.step_sizes import TD as TD_RULE
@@ -242,7 +242,7 @@ def test_a_restarted_game_learns_back_to_the_afterstate_before_it(
 ) -> None:
     """Matsuzaki 2017, algorithm 3, line 9: with t_start = 1, as_0 = 8 16 / 4 0 learns from the new continuation."""
     game, network = make_rules(2, 2), make_network("0123", 2, 2, 10.0)
-    method = Method(target(TD, is_backward=True), step_size(TD_RULE, alpha=0.5))
+    method = LearningRule(target(TD, is_backward=True), step_size(TD_RULE, alpha=0.5))
     row, history = np.zeros((1, COLUMNS), np.uint64), make_history(1, LONGEST_GAME)
     history.boards[0, 0] = row[0, AFTER_LO], row[0, AFTER_HI] = to_board(((3, 4), (2, 0)))
     row[0, BOARD_LO], row[0, BOARD_HI] = to_board(tiles)

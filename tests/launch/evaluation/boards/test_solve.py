@@ -169,7 +169,7 @@ def test_a_file_that_cannot_be_written(capsys, tmp_path: Path, monkeypatch: pyte
     def fail(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr("ntuple.files.tensor_file._write", fail)
+    monkeypatch.setattr("ntuple.files.safetensors._write", fail)
     capsys.readouterr()
     assert main(["solve", "--board", "2x2", "--out", str(tmp_path / "f")]) == 2
     assert capsys.readouterr().err == f"error: cannot write {tmp_path / 'f'}: disk full; name another --out\n"

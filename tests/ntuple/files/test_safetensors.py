@@ -9,7 +9,7 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
-from ntuple.files.tensor_file import BLOCK, NAMES, Parts, map_safetensors, write_safetensors
+from ntuple.files.safetensors import BLOCK, NAMES, Parts, map_safetensors, write_safetensors
 
 HEADER = {"format": "a format", "config": '{"rows": 4}'}
 

@@ -1,0 +1,95 @@
+"""Files of a checkpoint: safetensors with the configuration as JSON in the header.
+
+weights.safetensors holds V alone, which is all that play needs. training.safetensors holds the rest of a learner.
+A file exists complete or not at all (`whole_file`).
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from safetensors import SafetensorError, safe_open
+
+from ntuple.core.lists import list_text
+from ntuple.files.safetensors import Array, Parts, Tensors, check_finite, map_safetensors, write_safetensors
+from ntuple.learning.config import NTupleConfig
+
+FORMAT = "muzero2048 n-tuple network 1"
+# Keys that must be equal in two configs if the weights of one are to be loaded with the other.
+SHAPE_KEYS = ("rows", "columns", "network", "symmetry", "values", "stages")
+
+
+def shape_of(config: NTupleConfig) -> dict[str, Any]:
+    """Return the part of a config that determines the number and order of the weights: the values of SHAPE_KEYS."""
+    return {key: getattr(config, key) for key in SHAPE_KEYS}
+
+
+def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """Return the keys of SHAPE_KEYS in which two configs differ, with both values.
+
+    Lists are compared as text, because files of earlier versions hold text.
+    """
+    texts = [(key, list_text(one[key]), list_text(other[key])) for key in SHAPE_KEYS]
+    return [(key, mine, theirs) for key, mine, theirs in texts if mine != theirs]
+
+
+def save_tensors(path: Path, tensors: Mapping[str, Array | Parts], config: NTupleConfig) -> None:
+    """Write the tensors of a learner or a network.
+
+    Raises:
+        OSError: see `write_safetensors`.
+    """
+    write_safetensors(path, tensors, {"format": FORMAT, "config": json.dumps(asdict(config))})
+
+
+def load_tensors(path: Path, config: NTupleConfig) -> Tensors:
+    """Map all tensors of a file that `save_tensors` wrote for the same board and network (`map_safetensors`).
+
+    Raises:
+        ValueError: the file is missing or damaged, has another format, is for another board or network, or has
+            numbers that are not finite.
+    """
+    try:
+        tensors, header = map_safetensors(path)
+        if header.get("format") != FORMAT:
+            raise ValueError(f"{path}: not a file of this n-tuple learner: name a checkpoint that it saved")
+        for key, saved, wanted in differences(json.loads(header["config"]), shape_of(config)):
+            raise ValueError(f"{path}: saved with {key} = {saved!r}, but the config says {wanted!r}")
+    except (SafetensorError, OSError, KeyError, TypeError, json.JSONDecodeError) as error:
+        # TypeError: the header is JSON, but not an object.
+        raise ValueError(f"{path}: missing or damaged, use an earlier checkpoint ({error})") from error
+    for name, tensor in tensors.items():
+        check_finite(tensor, f"{path}: {name}", "use an earlier checkpoint")
+    return tensors
+
+
+def saved_promotion(path: Path) -> Any:
+    """Return `promotion` of the weights in a file that `load_tensors` has read; "none" if they were written out."""
+    with safe_open(path, "numpy") as file:
+        return json.loads(file.metadata()["config"])["promotion"]
+
+
+def take(tensors: Tensors, name: str, shape: tuple[int, ...], dtype: DTypeLike, path: Path) -> NDArray[np.generic]:
+    """Return the tensor of a name.
+
+    Raises:
+        ValueError: the tensor is missing or differs in shape or type.
+    """
+    tensor = tensors.get(name)
+    if tensor is None or tensor.shape != shape or tensor.dtype != dtype:
+        found = "nothing" if tensor is None else f"{tensor.dtype}{list(tensor.shape)}"
+        raise ValueError(f"{path}: {name} should be {np.dtype(dtype)}{list(shape)}, found {found}")
+    return tensor
+
+
+def fill(array: NDArray[np.generic], tensors: Tensors, name: str, path: Path) -> None:
+    """Copy a tensor into an array of the same shape and type.
+
+    Raises:
+        ValueError: see `take`.
+    """
+    array[...] = take(tensors, name, array.shape, array.dtype, path)
