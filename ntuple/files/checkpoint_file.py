@@ -29,10 +29,7 @@ def shape_of(config: NTupleConfig) -> dict[str, Any]:
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """Return the keys of SHAPE_KEYS in which two configs differ, with both values.
-
-    Lists are compared as text, because files of earlier versions hold text.
-    """
+    """Return the keys of SHAPE_KEYS in which two configs differ, with both values as texts."""
     texts = [(key, list_text(one[key]), list_text(other[key])) for key in SHAPE_KEYS]
     return [(key, mine, theirs) for key, mine, theirs in texts if mine != theirs]
 

@@ -24,8 +24,6 @@ WEIGHTS_FILE = "weights.safetensors"
 TRAINING_FILE = "training.safetensors"
 # Names in files of the numbers that an adaptive rule keeps for each weight: E and A of TC, three of Autostep.
 MEMORY_FIELDS = {"first": FIRST, "second": SECOND, "log_rate": THIRD}
-# Name that older files of Autostep have instead of log_rate. Their rates began at step_size.first, not divided by S M.
-UNDIVIDED_RATE = "third"
 ERRORS, ABSOLUTES = "first", "second"
 
 Weights = NDArray[np.float32]  # [stages * sum of A R^n] stage by stage, table by table; first cell = lowest digit
@@ -120,13 +118,11 @@ def read_memory(training: Tensors, config: NTupleConfig, path: Path) -> dict[str
     """Return the state of the adaptive rule from the tensors of TRAINING_FILE.
 
     Returns:
-        Arrays by MEMORY_FIELDS; empty if the rule had not begun, or for an old file with UNDIVIDED_RATE.
+        Arrays by MEMORY_FIELDS; empty if the rule had not begun.
 
     Raises:
         ValueError: the arrays do not fit the config.
     """
-    if UNDIVIDED_RATE in training:
-        return {}
     return {name: read_weights(training, name, config, path) for name in MEMORY_FIELDS if name in training}
 
 

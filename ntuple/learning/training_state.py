@@ -21,7 +21,6 @@ from ntuple.files.safetensors import Array, Parts, Tensors
 from ntuple.files.stored_network import (
     MEMORY_FIELDS,
     TRAINING_FILE,
-    UNDIVIDED_RATE,
     WEIGHTS_FILE,
     StoredNetwork,
     Weights,
@@ -140,16 +139,10 @@ def restore_state(state: TrainingState, config: NTupleConfig, folder: Path) -> N
     """Read a checkpoint into the state of a new training.
 
     Raises:
-        ValueError: a file is missing or damaged, or of another board, network or number of threads, or an older
-            version's Autostep wrote it, whose first rates were not divided by S M.
+        ValueError: a file is missing or damaged, or of another board, network or number of threads.
     """
     path = folder / TRAINING_FILE
     training = load_tensors(path, config)
-    if UNDIVIDED_RATE in training:
-        raise ValueError(
-            f"{path}: an older version's Autostep, whose rates began with step_size.first, not divided by S M: "
-            "begin a new run with its weights by run.begin_from"
-        )
     fill(state.progress, training, "progress", path)
     _restore_games(state.games, training, path)
     memory = read_memory(training, config, path)

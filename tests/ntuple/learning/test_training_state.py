@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from ntuple import NTupleLearner, NTuplePlayer, load_ntuple_player, load_weights
-from ntuple.files.checkpoint_file import FORMAT, load_tensors, save_tensors
+from ntuple.files.checkpoint_file import FORMAT
 from ntuple.files.safetensors import write_safetensors
-from ntuple.files.stored_network import TRAINING_FILE, StoredNetwork, filled_network, load_stored
+from ntuple.files.stored_network import StoredNetwork, filled_network, load_stored
 from ntuple.game.bitboard import make_rules
 from ntuple.learning.config import StartConfig, StepSizeConfig
 from ntuple.tables.record_fields import read_field
@@ -88,23 +88,6 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     weights.unlink()
     with pytest.raises(ValueError, match="missing or damaged"):
         load_ntuple_player(tmp_path, SMALL)
-
-
-def test_undivided_rates_of_autostep_are_refused_and_their_weights_are_not(tmp_path: Path) -> None:
-    config = replace(SMALL, step_size=StepSizeConfig(adaptive="autostep"))
-    learner = NTupleLearner(config, seed=4)
-    learner.advance()
-    learner.save(tmp_path)
-    tensors = load_tensors(tmp_path / TRAINING_FILE, config)
-    tensors["third"] = tensors.pop("log_rate")  # the name in older versions
-    save_tensors(tmp_path / TRAINING_FILE, tensors, config)
-    with pytest.raises(ValueError, match=r"training\.safetensors: .* by run\.begin_from") as caught:
-        NTupleLearner(config, 1).restore(tmp_path)
-    assert "\n" not in str(caught.value)
-    again = NTupleLearner(config, 1)
-    again.begin_with(load_stored(tmp_path, config, with_memory=True))
-    np.testing.assert_array_equal(read_field(again.network), read_field(learner.network))
-    assert again.network.memory.size == 0  # the step-size memory was not loaded
 
 
 def test_a_later_stage_is_trained_alone_behind_a_trained_one(tmp_path: Path) -> None:
