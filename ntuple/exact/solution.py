@@ -175,9 +175,9 @@ class Solution:
         Raises:
             ValueError: the settings are not those of the solved game.
         """
-        found = [(chance, self._state(code)) for chance, code in first_boards(self.rows, self.columns)]
-        worths = [(chance, worth) for chance, worth in found if worth is not None]
-        if len(worths) < len(found):
+        openings = [(chance, self._state(code)) for chance, code in first_boards(self.rows, self.columns)]
+        worths = [(chance, worth) for chance, worth in openings if worth is not None]
+        if len(worths) < len(openings):
             raise ValueError("the boards with which a game begins are not among the states")
         return Worth(
             expected=sum(chance * worth.expected for chance, worth in worths),

@@ -17,9 +17,6 @@ class HeuristicConfig(Settings, prefix="search.heuristic"):
     """Weights of the hand-made evaluation, in points (ntuple/expectimax/heuristic.py).
 
     The defaults were found by five minutes of random search.
-
-    Raises:
-        ValueError: a weight is not finite, or a power is not above 0.
     """
 
     empty: float = setting(
@@ -39,11 +36,7 @@ class HeuristicConfig(Settings, prefix="search.heuristic"):
 
 @dataclass(frozen=True)
 class ExpectimaxConfig(Settings, prefix="search"):
-    """Depth, pruning and transposition tables of an expectimax search (ntuple/expectimax/search.py).
-
-    Raises:
-        ValueError: a value is invalid; the message names the key.
-    """
+    """Depth, pruning and transposition tables of an expectimax search (ntuple/expectimax/search.py)."""
 
     MOST_PLIES: ClassVar[int] = MOST_PLIES
 

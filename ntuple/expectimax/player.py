@@ -41,9 +41,6 @@ class ExpectimaxPlayer(OneByOnePlayer):
         """Analyse boards [B, H, W]; the seeds [B] have no effect, since nothing is drawn.
 
         With tile-downgrading the values are those of the downgraded boards.
-
-        Raises:
-            ValueError: see `check_boards`; or values are NaN.
         """
         words = words_of(self._rules, boards, seeds)
         values, plies = np.empty((len(words), 4), np.float32), np.empty(len(words), np.int64)
@@ -71,11 +68,7 @@ class ExpectimaxPlayer(OneByOnePlayer):
 
 
 def load_expectimax_player(folder: Path, config: NTupleConfig, search: ExpectimaxConfig) -> ExpectimaxPlayer:
-    """Load the player of a checkpoint folder, on all cores; only the weights are read.
-
-    Raises:
-        ValueError: see `load_afterstate_values`.
-    """
+    """Load the player of a checkpoint folder, on all cores; only the weights are read."""
     return ExpectimaxPlayer(*load_afterstate_values(folder, config, "expectimax"), search, available_cores())
 
 

@@ -35,11 +35,7 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Array | Parts], config: NTupleConfig) -> None:
-    """Write the tensors of a learner or a network.
-
-    Raises:
-        OSError: see `write_safetensors`.
-    """
+    """Write the tensors of a learner or a network."""
     write_safetensors(path, tensors, {"format": FORMAT, "config": json.dumps(asdict(config))})
 
 
@@ -78,15 +74,11 @@ def take(tensors: Tensors, name: str, shape: tuple[int, ...], dtype: DTypeLike, 
     """
     tensor = tensors.get(name)
     if tensor is None or tensor.shape != shape or tensor.dtype != dtype:
-        found = "nothing" if tensor is None else f"{tensor.dtype}{list(tensor.shape)}"
-        raise ValueError(f"{path}: {name} should be {np.dtype(dtype)}{list(shape)}, found {found}")
+        actual = "nothing" if tensor is None else f"{tensor.dtype}{list(tensor.shape)}"
+        raise ValueError(f"{path}: {name} should be {np.dtype(dtype)}{list(shape)}, found {actual}")
     return tensor
 
 
 def fill(array: NDArray[np.generic], tensors: Tensors, name: str, path: Path) -> None:
-    """Copy a tensor into an array of the same shape and type.
-
-    Raises:
-        ValueError: see `take`.
-    """
+    """Copy a tensor into an array of the same shape and type."""
     array[...] = take(tensors, name, array.shape, array.dtype, path)

@@ -86,10 +86,10 @@ class StoredNetwork:
             raise ValueError("a network of action values has one table for each action: it cannot be folded")
         views = view_cells(self.config.rows, self.config.columns, self.config.symmetry)
         levels = count_levels(self.config.rows, self.config.columns)
-        whole = self.promoted()
-        patterns, tables = fold(self.patterns, whole.tables(whole.weights - self.initial), views, levels)
+        plain = self.promoted()
+        patterns, tables = fold(self.patterns, plain.tables(plain.weights - self.initial), views, levels)
         folded = StoredNetwork(
-            replace(whole.config, network=network_texts(patterns)), np.concatenate(tables, axis=1).ravel()
+            replace(plain.config, network=network_texts(patterns)), np.concatenate(tables, axis=1).ravel()
         )
         folded.weights[:] += folded.initial
         return folded
@@ -156,11 +156,7 @@ def in_half(weights: Weights) -> NDArray[np.float16]:
 
 
 def save_stored(stored: StoredNetwork, folder: Path, half: bool = False) -> None:
-    """Write a network for play into a folder.
-
-    Raises:
-        ValueError: see `in_half`.
-    """
+    """Write a network for play into a folder."""
     weights = in_half(stored.weights) if half else stored.weights
     save_tensors(folder / WEIGHTS_FILE, {"weights": weights}, stored.config)
 
@@ -215,18 +211,11 @@ def load_weights(folder: Path, config: NTupleConfig) -> Weights:
     """Load the weights float32[stages * sum of A R^n] of a checkpoint folder, stage by stage, table by table.
 
     They are a private memory map: changes stay in this process, and the file may be deleted, but not changed in place.
-
-    Raises:
-        ValueError: see `load_stored`.
     """
     return load_stored(folder, config).weights
 
 
 def load_network(folder: Path, config: NTupleConfig) -> Network:
-    """Load the network of a checkpoint folder for kernels that play; only the weights are read.
-
-    Raises:
-        ValueError: see `load_stored`.
-    """
+    """Load the network of a checkpoint folder for kernels that play; only the weights are read."""
     stored = load_stored(folder, config)
     return filled_network(stored.config, stored.weights)

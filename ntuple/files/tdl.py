@@ -116,11 +116,7 @@ def read_w(path: Path) -> WeightFile:
 
 
 def count_file_stages(file: WeightFile) -> int:
-    """Return the number of stages of a file.
-
-    Raises:
-        ValueError: see `stage_and_pattern`.
-    """
+    """Return the number of stages of a file."""
     return 1 + max(stage for stage, _ in map(stage_and_pattern, file.tables))
 
 

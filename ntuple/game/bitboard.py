@@ -20,7 +20,6 @@ from ntuple.game.rng import bounded
 
 ZERO, ONE, U2, U3, U4, U8 = (np.uint64(n) for n in (0, 1, 2, 3, 4, 8))
 U12, U15, U16, U24, U30, U32, U48, U56 = (np.uint64(n) for n in (12, 15, 16, 24, 30, 32, 48, 56))
-NIBBLE_BITS = np.uint64(0x1111111111111111)  # bit 0 of each cell
 ROW = np.uint64(0xFFFF)
 LOW_32 = np.uint64(0xFFFFFFFF)
 FOUR_BELOW = np.uint64(shared.FOUR_BELOW)

@@ -24,10 +24,10 @@ def _seconds(typing_context: Any) -> tuple[Any, Callable[..., Any]]:
         )
         now = cgutils.alloca_once(builder, timespec)
         builder.call(read, [ir.Constant(word, CLOCK_MONOTONIC), now])
-        whole, rest = (
+        whole_seconds, nanoseconds = (
             builder.sitofp(builder.load(cgutils.gep_inbounds(builder, now, 0, part)), double) for part in (0, 1)
         )
-        return builder.fadd(whole, builder.fmul(rest, ir.Constant(double, NANOSECOND)))
+        return builder.fadd(whole_seconds, builder.fmul(nanoseconds, ir.Constant(double, NANOSECOND)))
 
     return types.float64(), generate
 

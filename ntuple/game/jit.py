@@ -3,7 +3,7 @@
 numba's own cache key is the time stamp of the kernel's file and the kernel's line number. It has two faults: it misses
 an edit in another file, such as in a function that the kernel calls, and a changed comment discards the kernel.
 
-Here the key is a digest of the names and the bytecode of the kernel's module and of all modules of PACKAGES that it
+Here the key is a digest of the names and the syntax of the kernel's module and of all modules of PACKAGES that it
 imports, directly or indirectly. Only these can change the machine code. Comments, docstrings, line numbers and
 files that no kernel imports do not change the key. Several clones of the same code share the compiled kernels. The
 optimisation level (NUMBA_OPT) is part of the key, because the tests compile at a lower level than a training run.
@@ -76,7 +76,8 @@ class KernelLocator(_CacheLocator):
 
     def get_disambiguator(self) -> str:
         """Return a text that distinguishes kernels of the same name in one module."""
-        return hashlib.sha256(repr(_fingerprint(self._code)).encode()).hexdigest()[:8]
+        constants = [constant for constant in self._code.co_consts if not isinstance(constant, CodeType | frozenset)]
+        return hashlib.sha256(repr((self._code.co_code, self._code.co_names, constants)).encode()).hexdigest()[:8]
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], file: str) -> "KernelLocator":
@@ -86,14 +87,14 @@ class KernelLocator(_CacheLocator):
 
 @functools.cache
 def source_digest(file: Path) -> str:
-    """Compute the digest of a module's bytecode and of all modules of PACKAGES that it imports, also indirectly."""
-    found, pending = {file}, [file]
+    """Compute the digest of a module's syntax tree and of all modules of PACKAGES that it imports, also indirectly."""
+    files, pending = {file}, [file]
     while pending:
-        new = _module(pending.pop())[1] - found
-        found |= new
+        new = _module(pending.pop())[1] - files
+        files |= new
         pending += new
     digest = hashlib.sha256(f"{sys.implementation.cache_tag}, optimisation level {numba_config.OPT}".encode())
-    for name, one in sorted((_name_of(one), one) for one in found):
+    for name, one in sorted((_name_of(one), one) for one in files):
         # With its name: numba pickles argument types by the module that defines them.
         digest.update(name.encode() + _module(one)[0])
     return digest.hexdigest()[:16]
@@ -106,16 +107,15 @@ def _name_of(file: Path) -> str:
 
 @functools.cache
 def _module(file: Path) -> tuple[bytes, frozenset[Path]]:
-    """Return the digest of one module's bytecode, and the files of PACKAGES that it imports."""
+    """Return the digest of one module's syntax tree, and the files of PACKAGES that it imports."""
     tree = ast.parse(file.read_bytes())
     imported = frozenset(path for name in _imported_names(tree) if (path := _file_of(name)))
     _drop_docstrings(tree)
-    code = compile(tree, "", "exec", dont_inherit=True)
-    return hashlib.sha256(repr(_fingerprint(code)).encode()).digest(), imported
+    return hashlib.sha256(ast.dump(tree).encode()).digest(), imported
 
 
 def _drop_docstrings(block: Any) -> None:
-    """Remove the docstrings of a module, class or function and of all its definitions: they add bytecode."""
+    """Remove the docstrings of a module, class or function and of all its definitions."""
     if block.body and isinstance(block.body[0], ast.Expr) and isinstance(block.body[0].value, ast.Constant):
         block.body = block.body[1:] or [ast.Pass(lineno=1, col_offset=0)]
     for statement in block.body:
@@ -138,22 +138,3 @@ def _file_of(module: str) -> Path | None:
     path = SOURCE_ROOT.joinpath(*module.split("."))
     files = (path.with_suffix(".py"), path / "__init__.py") if module.split(".")[0] in PACKAGES else ()
     return next((file for file in files if file.is_file()), None)
-
-
-def _fingerprint(code: CodeType) -> tuple[Any, ...]:
-    """Return the parts of a code object that determine its behaviour: all but line numbers and the file name."""
-    skipped = code.co_firstlineno if "__firstlineno__" in code.co_names else None  # a class constant in Python 3.13
-    constants = tuple(
-        _fingerprint(constant) if isinstance(constant, CodeType) else _constant(constant)
-        for constant in code.co_consts
-        if skipped is None or constant != skipped
-    )
-    names = (code.co_name, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
-    return (code.co_code, constants, names, counts, getattr(code, "co_exceptiontable", b""))
-
-
-def _constant(constant: Any) -> tuple[str, str]:
-    """Return the type and value of a constant as texts; a frozenset is sorted, because its order varies."""
-    value = sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant
-    return type(constant).__name__, repr(value)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.bitboard import U4, U15, ZERO, Board, Rules, afterstate, decode, is_same, word_shifts
+from ntuple.game.bitboard import U4, U15, ZERO, Board, Rules, afterstate, decode, word_shifts
 from ntuple.game.clock import seconds
 from ntuple.game.episode import (
     BOARD_HI,
@@ -69,8 +69,8 @@ def close_game(rules: Rules, row: Row, number: int, opening: tuple[int, int], tr
     """Return the record of a finished game."""
     action, spawn, reward, milliseconds = np.ascontiguousarray(trace.T)
     max_tile = 2 ** int(decode(rules, board_of(row)).max())
-    kept = (action.astype(np.int8), spawn.astype(np.int16), reward.astype(np.int64), milliseconds)
-    return PlayedGame(number, int(row[SCORE]), max_tile, opening, *kept)
+    columns = (action.astype(np.int8), spawn.astype(np.int16), reward.astype(np.int64), milliseconds)
+    return PlayedGame(number, int(row[SCORE]), max_tile, opening, *columns)
 
 
 @kernel
@@ -105,19 +105,6 @@ def make_moves(
         after, reward = afterstate(rules, board_of(rows[i]), actions[i])
         go_on(rules, rows[i], after, reward)
         spawns[i], points[i] = spawn_code(rules, after, board_of(rows[i])), np.int64(reward)
-
-
-@kernel
-def find_legal_moves(rules: Rules, rows: NDArray[np.uint64], legal: NDArray[np.int8]) -> None:
-    """Find which moves of each game are legal.
-
-    Args:
-        legal: int8[B, 4], filled with 1 for a legal move and 0 for the others.
-    """
-    for i in range(rows.shape[0]):
-        board = board_of(rows[i])
-        for action in range(4):
-            legal[i, action] = not is_same(afterstate(rules, board, action)[0], board)
 
 
 def play_by_analysis(rules: Rules, choose: Choose, numbers: Iterable[int], seed: int) -> Iterator[PlayedGame]:

@@ -249,11 +249,7 @@ class AverageConfig(Settings, prefix="average"):
 
 @dataclass(frozen=True)
 class NTupleConfig(Settings):
-    """Configuration of the n-tuple learner. v_init > 0 gives optimistic initial values.
-
-    Raises:
-        ValueError: a value is invalid; the message names the key.
-    """
+    """Configuration of the n-tuple learner. v_init > 0 gives optimistic initial values."""
 
     rows: int = setting(4, "H, height of the board.", at_least=1, at_most=4)
     columns: int = setting(4, "W, width of the board.", at_least=1, at_most=4)

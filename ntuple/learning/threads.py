@@ -100,15 +100,15 @@ def run_threads(
     threads = len(games.rows)
     shares = [num_moves // threads + (i < num_moves % threads) for i in range(threads)]
     slice_moves = max(SLICE_MOVES // stretch.search.simulations, 1)
-    counts, made, stop = np.zeros((threads, COUNTS_SIZE)), np.zeros(threads, np.int64), Event()
+    counts, moves_made, stop = np.zeros((threads, COUNTS_SIZE)), np.zeros(threads, np.int64), Event()
 
     def learn(i: int) -> None:
         pin(i, threads)
         learn_slice = _make_learn_slice(stretch, games, i, counts[i])
-        while made[i] < shares[i] and not stop.is_set():
-            moves = min(slice_moves, shares[i] - int(made[i]))
+        while moves_made[i] < shares[i] and not stop.is_set():
+            moves = min(slice_moves, shares[i] - int(moves_made[i]))
             learn_slice(moves)
-            made[i] += moves
+            moves_made[i] += moves
             if np.isnan(counts[i, ERROR_SUM]):  # the network diverged
                 stop.set()
 
@@ -116,13 +116,13 @@ def run_threads(
         learning = [pool.submit(learn, i) for i in range(threads)]
         try:
             while wait(learning, TICK_SECONDS).not_done:
-                if tick(int(made.sum())):
+                if tick(int(moves_made.sum())):
                     stop.set()
         finally:
             stop.set()  # an exception must not wait for the end of the stretch
     for thread in learning:
         thread.result()
-    return counts, int(made.sum())
+    return counts, int(moves_made.sum())
 
 
 def _make_learn_slice(

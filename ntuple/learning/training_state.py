@@ -72,9 +72,6 @@ def begin_from(state: TrainingState, config: NTupleConfig, stored: StoredNetwork
       stage, else with their initial weights.
     - If its untouched weights would have other values in this training, its promoted weights are written out.
     - What its adaptive rule keeps is taken over if this training has the same rule from the first move on.
-
-    Raises:
-        ValueError: see `check_beginning`.
     """
     check_beginning(stored.config, config)
     if (stored.config.promotion, stored.initial) != (config.promotion, state.network.initial):

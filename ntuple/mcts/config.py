@@ -10,11 +10,7 @@ MOST_SIMULATIONS = 50_000
 
 @dataclass(frozen=True)
 class MCTSConfig(Settings, prefix="search"):
-    """Monte Carlo tree search on afterstate values (ntuple/mcts/search.py).
-
-    Raises:
-        ValueError: a value is invalid; the message names the key.
-    """
+    """Monte Carlo tree search on afterstate values (ntuple/mcts/search.py)."""
 
     MOST_SIMULATIONS: ClassVar[int] = MOST_SIMULATIONS
 

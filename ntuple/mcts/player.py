@@ -33,11 +33,7 @@ class MCTSPlayer(OneByOnePlayer):
         self._network, self._config, self._search = network, config, make_search(config)
 
     def analyse(self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Analysis:
-        """Analyse boards [B, H, W]; the searches draw from the streams of the seeds [B].
-
-        Raises:
-            ValueError: see `check_boards`; or values are NaN.
-        """
+        """Analyse boards [B, H, W]; the searches draw from the streams of the seeds [B]."""
         words = words_of(self._rules, boards, seeds)
         streams = np.array([_stream(int(seed), 0) for seed in seeds], np.uint64)
         count = len(words)
@@ -47,8 +43,8 @@ class MCTSPlayer(OneByOnePlayer):
 
         def analyse_part(part: slice) -> None:
             tree = make_tree(self._network, self._config.simulations)
-            found = (action[part], rewards[part], values[part], visits[part], variation[part], outcomes[part])
-            analyse_boards(self._rules, self._network, self._search, tree, words[part], streams[part], *found)
+            outputs = (action[part], rewards[part], values[part], visits[part], variation[part], outcomes[part])
+            analyse_boards(self._rules, self._network, self._search, tree, words[part], streams[part], *outputs)
 
         self._in_parts(count, analyse_part)
         if (rewards[action < 0] >= 0).any():
@@ -70,9 +66,5 @@ def _stream(seed: int, number: int) -> np.uint64:
 
 
 def load_mcts_player(folder: Path, config: NTupleConfig, search: MCTSConfig) -> MCTSPlayer:
-    """Load the player of a checkpoint folder, on all cores; only the weights are read.
-
-    Raises:
-        ValueError: see `load_afterstate_values`.
-    """
+    """Load the player of a checkpoint folder, on all cores; only the weights are read."""
     return MCTSPlayer(*load_afterstate_values(folder, config, "mcts"), search, available_cores())

@@ -19,11 +19,7 @@ Words = NDArray[np.uint64]  # [B, 2] `lo` and `hi` of boards
 
 
 def words_of(rules: Rules, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Words:
-    """Return boards in the form that kernels read.
-
-    Raises:
-        ValueError: see `check_boards`.
-    """
+    """Return boards in the form that kernels read."""
     check_boards(rules.rows, rules.columns, boards, seeds)
     shifts, cells = word_shifts(rules), boards.astype(np.uint64)
     words = [((part << shifts).sum(axis=(1, 2), dtype=np.uint64)) for part in (cells & U15, cells >> U4)]
@@ -95,17 +91,13 @@ def draw_moves(
 
 
 def analyse_by_network(rules: Rules, network: Network, kind: int, words: Words) -> Analysis:
-    """Choose the best of the four moves of each board.
-
-    Raises:
-        ValueError: a board has legal moves but all their values are NaN or -inf.
-    """
+    """Choose the best of the four moves of each board."""
     analysis = _blank(len(words))
-    scratch, found = make_scratch(network), (analysis.action, analysis.reward, analysis.value)
+    scratch, arrays = make_scratch(network), (analysis.action, analysis.reward, analysis.value)
     if kind == AFTERSTATES:
-        analyse_afterstates(rules, network, scratch, words, *found)
+        analyse_afterstates(rules, network, scratch, words, *arrays)
     else:
-        analyse_values(rules, network, kind, scratch, words, *found)
+        analyse_values(rules, network, kind, scratch, words, *arrays)
     if (analysis.reward[analysis.action < 0] >= 0).any():
         raise ValueError(NO_BEST_MOVE)
     return analysis._replace(effort=(analysis.reward >= 0).astype(np.int64))
@@ -119,5 +111,5 @@ def analyse_at_random(rules: Rules, greedy: bool, words: Words, seeds: NDArray[n
 
 
 def _blank(count: int) -> Analysis:
-    whole, values = np.zeros((count, 4), np.int64), np.zeros((count, 4))
-    return Analysis(np.zeros(count, np.int8), whole, values, np.zeros_like(whole))
+    counts, values = np.zeros((count, 4), np.int64), np.zeros((count, 4))
+    return Analysis(np.zeros(count, np.int8), counts, values, np.zeros_like(counts))

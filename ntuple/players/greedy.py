@@ -95,15 +95,6 @@ def look_ahead(rules: Rules, network: Network, board: Board, scratch: Scratch, g
             prefetch_entries(network, scratch.lookup, ROWS * game + action)
 
 
-@inline
-def value_of_move(network: Network, scratch: Scratch, game: int, action: int) -> np.float32:
-    """Return the value of an action after `look_ahead`: r + V(afterstate), -inf if it is illegal."""
-    reward = scratch.rewards[game, action]
-    if reward < 0:
-        return np.float32(-np.inf)
-    return reward + value_at(network, scratch.lookup, ROWS * game + action)
-
-
 @kernel
 def has_legal_move(scratch: Scratch, game: int) -> bool:
     """Return whether `look_ahead` found a legal move."""
@@ -128,7 +119,10 @@ def best_move(network: Network, scratch: Scratch, game: int) -> ChosenMove:
     would delay the loads after it.
     """
     for action in range(4):
-        scratch.values[game, action] = value_of_move(network, scratch, game, action)
+        value, reward = np.float32(-np.inf), scratch.rewards[game, action]
+        if reward >= 0:
+            value = reward + value_at(network, scratch.lookup, ROWS * game + action)
+        scratch.values[game, action] = value
     return highest_move(scratch, game)
 
 

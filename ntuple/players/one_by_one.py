@@ -40,11 +40,7 @@ class OneByOnePlayer(ABC):
         """Return the kernel with new memory for a game, so that games do not depend on each other."""
 
     def play(self, num_games: int, seed: int) -> Games:
-        """Play games 0..num_games - 1 of a seed.
-
-        Raises:
-            ValueError: see `play_each`.
-        """
+        """Play games 0..num_games - 1 of a seed."""
         self.prepare()
         began = time.perf_counter()
         games = sorted(self.play_each(range(num_games), seed), key=lambda game: game.number)
@@ -56,9 +52,6 @@ class OneByOnePlayer(ABC):
         """Play the games of these numbers and yield each when it ends.
 
         When the caller closes the iterator, running games are stopped after their current call of the kernel.
-
-        Raises:
-            ValueError: a board has legal moves but all their values are NaN or -inf.
         """
         waiting, stopped = iter(numbers), threading.Event()
         with ThreadPoolExecutor(self._threads) as pool:

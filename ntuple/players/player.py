@@ -103,11 +103,7 @@ class NTuplePlayer:
         self._rules, self._network, self._threads, self._kind = rules, network, threads, kind
 
     def play(self, num_games: int, seed: int) -> Games:
-        """Play `num_games` games; the result of game i depends only on (seed, i), not on the threads.
-
-        Raises:
-            ValueError: a board has legal moves but all their values are NaN or -inf.
-        """
+        """Play `num_games` games; the result of game i depends only on (seed, i), not on the threads."""
 
         def play_some(start: int, results: Results) -> None:
             games = np.zeros((GAMES_A_THREAD, COLUMNS), np.uint64)
@@ -120,11 +116,7 @@ class NTuplePlayer:
         return _play(num_games, self._threads, play_some)
 
     def analyse(self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Analysis:
-        """Analyse boards [B, H, W]; the seeds [B] have no effect, since nothing is drawn.
-
-        Raises:
-            ValueError: see `check_boards` and `play`.
-        """
+        """Analyse boards [B, H, W]; the seeds [B] have no effect, since nothing is drawn."""
         words = words_of(self._rules, boards, seeds)
         return analyse_by_network(self._rules, self._network, self._kind, words)
 
@@ -149,11 +141,7 @@ class RandomPlayer:
         return _play(num_games, self._threads, play_some)
 
     def analyse(self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Analysis:
-        """Draw a move on each of the boards [B, H, W] by its seed [B]; the values are NaN.
-
-        Raises:
-            ValueError: see `check_boards`.
-        """
+        """Draw a move on each of the boards [B, H, W] by its seed [B]; the values are NaN."""
         words = words_of(self._rules, boards, seeds)
         return analyse_at_random(self._rules, self.greedy, words, seeds.astype(np.uint32, order="C"))
 
@@ -165,10 +153,6 @@ class GreedyPlayer(RandomPlayer):
 
 
 def load_ntuple_player(folder: Path, config: NTupleConfig) -> NTuplePlayer:
-    """Load the player of a checkpoint folder, on all cores; only the weights are read.
-
-    Raises:
-        ValueError: see `load_weights`.
-    """
+    """Load the player of a checkpoint folder, on all cores; only the weights are read."""
     network = load_network(folder, config)
     return NTuplePlayer(make_rules(config.rows, config.columns), network, available_cores(), KINDS[config.values])

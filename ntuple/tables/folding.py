@@ -43,13 +43,13 @@ def fold(
     Returns:
         The remaining tuples, in their order, and their new tables. V of every board is the same except for rounding.
     """
-    kept = {number: tables[number].astype(np.float64) for number in range(len(patterns))}
-    for number in sorted(kept, key=lambda number: len(patterns[number])):
-        numbers = [other for other in kept if other != number]
-        found = containing(patterns[number], tuple(patterns[other] for other in numbers), views)
-        if found:
-            larger, places = numbers[found[0]], found[1]
-            indices = np.arange(kept[larger].shape[1])
+    remaining = {number: tables[number].astype(np.float64) for number in range(len(patterns))}
+    for number in sorted(remaining, key=lambda number: len(patterns[number])):
+        numbers = [other for other in remaining if other != number]
+        container = containing(patterns[number], tuple(patterns[other] for other in numbers), views)
+        if container:
+            larger, places = numbers[container[0]], container[1]
+            indices = np.arange(remaining[larger].shape[1])
             small = sum(indices // levels**place % levels * levels**i for i, place in enumerate(places))
-            kept[larger] += kept.pop(number)[:, small]
-    return tuple(patterns[number] for number in kept), [table.astype(np.float32) for table in kept.values()]
+            remaining[larger] += remaining.pop(number)[:, small]
+    return tuple(patterns[number] for number in remaining), [table.astype(np.float32) for table in remaining.values()]

@@ -92,9 +92,6 @@ def make_network(
         values: what the network values; with "action" every tuple has one table for each action.
         frozen_stages: number of the first stages that do not learn.
         frozen_tuples: number of the first tuples that do not learn; the other tuples share each update of V.
-
-    Raises:
-        ValueError: see `parse_network` and `make_stages`.
     """
     parts = index_parts(network, rows, columns, symmetry, values)
     sizes = table_sizes(parse_network(network, rows, columns), rows, columns, values)

@@ -91,8 +91,8 @@ def train(training: Training, num_moves: int) -> None:
     for game in range(games.shape[0]):
         find_entries(rules, network, last_afterstate(games[game]), scratch.lookup, ROWS * game + LEARN)
         look_ahead(rules, network, board_of(games[game]), scratch, game)
-    made = 0
-    while made < num_moves:
+    moves_made = 0
+    while moves_made < num_moves:
         for game in range(games.shape[0]):
             row = games[game]
             greedy = best_move(network, scratch, game)
@@ -108,9 +108,9 @@ def train(training: Training, num_moves: int) -> None:
                 _begin(rules, training.starts, history, game, row)
             else:
                 _go_on(training, training.starts, history, game, move)
-                made += 1
+                moves_made += 1
             look_ahead(rules, network, board_of(row), scratch, game)
-            if made == num_moves:
+            if moves_made == num_moves:
                 break
 
 

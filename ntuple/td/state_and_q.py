@@ -14,7 +14,7 @@ These networks are compared in points, not in speed: games are not interleaved a
 import numpy as np
 
 from ntuple.core.rules import FOUR_SHARE
-from ntuple.game.bitboard import ONE, Board, Rules, afterstate, count_cells, empty_cells, is_same, kth_cell
+from ntuple.game.bitboard import ONE, Board, Rules, afterstate, count_cells, empty_cells, has_move, is_same, kth_cell
 from ntuple.game.episode import BROKEN, RNG, Results, Row, begin_game, board_of, go_on, write_result
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import stream
@@ -30,19 +30,9 @@ KINDS = {"afterstate": AFTERSTATES, "state": STATES, "action": ACTIONS}
 
 
 @kernel
-def is_stuck(rules: Rules, board: Board) -> bool:
-    """Return whether no action changes the board."""
-    for action in range(4):
-        after, _ = afterstate(rules, board, action)
-        if not is_same(after, board):
-            return False
-    return True
-
-
-@kernel
 def state_value(rules: Rules, network: Network, board: Board, lookup: Lookup, row: int) -> np.float32:
     """Compute V(s), 0 if the game is over."""
-    if is_stuck(rules, board):
+    if not has_move(rules, board):
         return np.float32(0)
     find_entries(rules, network, board, lookup, row)
     return value_at(network, lookup, row)
@@ -129,10 +119,10 @@ def train_values(training: Training, kind: int, num_moves: int) -> None:
     """Play and learn for `num_moves` moves; the counterpart of `ntuple.td.kernel.train`, with a target of one step."""
     rules, network, scratch, counts = training.rules, training.network, training.scratch, training.counts
     target, size = training.method
-    made = 0
-    while made < num_moves:
+    moves = 0
+    while moves < num_moves:
         for game in range(training.games.shape[0]):
-            if made == num_moves:
+            if moves == num_moves:
                 break
             row = training.games[game]
             board = board_of(row)
@@ -149,7 +139,7 @@ def train_values(training: Training, kind: int, num_moves: int) -> None:
             go_on(rules, row, move.after, np.uint64(move.reward))
             learning = Learning(network, scratch.lookup, ROWS * game + LEARN, target, size, counts)
             learn_move(rules, learning, kind, scratch, game, board, move, board_of(row))
-            made += 1
+            moves += 1
 
 
 @kernel

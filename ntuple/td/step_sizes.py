@@ -108,13 +108,13 @@ def _tc(network: Network, lookup: Lookup, row: int, delta: np.float32, decay: np
         for view in range(len(network.symmetries)):
             place = lookup.entries[first + np.uint64(VIEWS * m + view)]
             at = table + np.uint64(place)
-            kept = at << network.memory_bits
-            error, absolute = memory[kept], memory[kept + ONE]
+            slot = at << network.memory_bits
+            error, absolute = memory[slot], memory[slot + ONE]
             moved = step * (abs(error) / absolute) if absolute > 0 else step
             weights[at] = _weight(network, base, m, place, at) + moved
             summed = moved if size.takes_steps else delta
-            memory[kept] = error + summed
-            memory[kept + ONE] = absolute + abs(summed)
+            memory[slot] = error + summed
+            memory[slot + ONE] = absolute + abs(summed)
 
 
 @kernel
@@ -128,26 +128,26 @@ def _autostep(network: Network, lookup: Lookup, row: int, delta: np.float32, siz
         for view in range(len(network.symmetries)):
             place, x = _occurrences(network, lookup, row, m, view)
             if x > 0:
-                kept = (base + network.tables[m] + np.uint64(place)) << network.memory_bits
-                gain = delta * x * memory[kept]
-                rate = initial * np.float32(math.exp(memory[kept + U2]))
-                scale = memory[kept + ONE] + size.tau * rate * x * x * (abs(gain) - memory[kept + ONE])
-                memory[kept + ONE] = max(abs(gain), scale)
-                if memory[kept + ONE] > 0:
-                    memory[kept + U2] += size.mu * gain / memory[kept + ONE]
-                total += initial * np.float32(math.exp(memory[kept + U2])) * x * x
+                slot = (base + network.tables[m] + np.uint64(place)) << network.memory_bits
+                gain = delta * x * memory[slot]
+                rate = initial * np.float32(math.exp(memory[slot + U2]))
+                scale = memory[slot + ONE] + size.tau * rate * x * x * (abs(gain) - memory[slot + ONE])
+                memory[slot + ONE] = max(abs(gain), scale)
+                if memory[slot + ONE] > 0:
+                    memory[slot + U2] += size.mu * gain / memory[slot + ONE]
+                total += initial * np.float32(math.exp(memory[slot + U2])) * x * x
     excess = np.float32(math.log(max(total, np.float32(1))))
     for m in range(network.first_learned, network.tables.size):
         for view in range(len(network.symmetries)):
             place, x = _occurrences(network, lookup, row, m, view)
             if x > 0:
                 at = base + network.tables[m] + np.uint64(place)
-                kept = at << network.memory_bits
-                memory[kept + U2] -= excess
-                rate = initial * np.float32(math.exp(memory[kept + U2]))
+                slot = at << network.memory_bits
+                memory[slot + U2] -= excess
+                rate = initial * np.float32(math.exp(memory[slot + U2]))
                 step = rate * delta * x
                 weights[at] = _weight(network, base, m, place, at) + step
-                memory[kept] = memory[kept] * (np.float32(1) - rate * x * x) + step
+                memory[slot] = memory[slot] * (np.float32(1) - rate * x * x) + step
 
 
 @inline
