@@ -1,9 +1,6 @@
 """Properties of any board, pattern and index, checked on generated examples."""
 
 import functools
-import struct
-import tempfile
-from pathlib import Path
 
 import numpy as np
 from hypothesis import given, settings
@@ -11,7 +8,6 @@ from hypothesis import strategies as st
 from reference import ntuple as reference
 from reference import rules
 
-from ntuple.files.tdl import FileTable, WeightFile, read_w, write_w
 from ntuple.game.bitboard import Rules, encode, flip, make_rules, mirror, transposed, turned_afterstate
 from ntuple.game.jit import kernel
 from ntuple.tables.layout import scramble, smaller_index, unscramble
@@ -93,23 +89,3 @@ def test_places_are_found_back_and_halved(index: int, salt: int) -> None:
     assert back == index
     assert place % 16 == index % 16
     assert smaller == reference.halved(index)
-
-
-@given(
-    st.lists(st.tuples(WORDS, st.integers(1, 2), st.sampled_from([np.float16, np.float32, np.float64])), min_size=1),
-    st.booleans(),
-)
-def test_any_file_of_tables_is_read_as_it_was_written(tables: list[tuple[int, int, type]], typed: bool) -> None:
-    made = tuple(
-        FileTable(struct.pack("<IHH", digits, 8, 0), tuple(np.arange(3 * k + 1, dtype=kind) for k in range(blocks)))
-        for digits, blocks, kind in tables
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        one, two = Path(folder, "one.w"), Path(folder, "two.w")
-        write_w(one, WeightFile(made, typed))
-        write_w(two, read_w(one))
-        assert one.read_bytes() == two.read_bytes()
-        for table, again in zip(made, read_w(one).tables, strict=True):
-            assert table.name == again.name
-            for block, same in zip(table.blocks, again.blocks, strict=True):
-                np.testing.assert_array_equal(block, same)

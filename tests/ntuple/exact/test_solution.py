@@ -7,7 +7,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 import pytest
-from reference import exact, rules
+from reference import rules
 from safetensors.numpy import load_file, save_file
 
 from ntuple.exact.solution import CHUNK, Answer, Solution, Worth
@@ -79,11 +79,6 @@ def pick(boards, count: int) -> list[rules.Board]:
     boards = sorted(boards)
     rng = np.random.default_rng(0)
     return [boards[i] for i in rng.permutation(len(boards))[:count]]
-
-
-@pytest.mark.parametrize(("shape", "value"), [((2, 2), 66.964149), ((2, 3), 480.258272), ((3, 2), 480.258272)])
-def test_the_value_of_the_start(shape: tuple[int, int], value: float) -> None:
-    assert solution(*shape).start().expected == pytest.approx(value, abs=1e-6)
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -161,22 +156,6 @@ def test_the_best_move_is_worth_the_state_to_the_bit() -> None:
     asked = solution(2, 3)
     best = asked.move_values(asked.solved.states).max(axis=1)
     np.testing.assert_array_equal(np.maximum(best, 0), asked.solved.values.expected)
-
-
-def test_the_dense_solver_agrees() -> None:
-    dense, asked = exact.solve(2, 3), solution(2, 3)
-    rng = np.random.default_rng(0)
-    numbers = rng.choice(np.flatnonzero(dense.reachable), 2000, replace=False)
-    boards = [tuple(map(tuple, levels)) for levels in dense.boards(numbers).tolist()]
-    values = asked.move_values(words(boards))
-    for action in rules.ACTIONS:
-        afters, rewards = zip(*(rules.afterstate(board, action) for board in boards), strict=True)
-        legal = [after != board for after, board in zip(afters, boards, strict=True)]
-        wanted = np.where(legal, np.array(rewards) + dense.afterstates[dense.number(np.array(afters))], -np.inf)
-        np.testing.assert_allclose(values[:, action], wanted, rtol=1e-9)
-    away = rng.choice(np.flatnonzero(~dense.reachable), 500, replace=False)
-    for levels in dense.boards(away):
-        assert asked.look_up(levels).state is None
 
 
 def test_more_states_than_one_task_holds() -> None:

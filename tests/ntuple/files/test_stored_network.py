@@ -10,7 +10,6 @@ from ntuple.files.checkpoint_file import load_tensors, save_tensors
 from ntuple.files.stored_network import StoredNetwork, filled_network, load_stored, save_stored
 from ntuple.files.tdl import read_w, write_w
 from ntuple.files.tdl_network import from_w, to_w
-from ntuple.learning.config import StepSizeConfig
 from ntuple.tables.averaging import average
 from ntuple.tables.record_fields import read_field
 from ntuple.td.step_sizes import FIRST, SECOND
@@ -167,23 +166,6 @@ def test_half_precision_has_no_large_weights(tmp_path: Path) -> None:
     for write in (lambda: save_stored(stored, tmp_path, half=True), lambda: to_w(stored, half=True)):
         with pytest.raises(ValueError, match=r"^2 of 4,352 weights are above 65,504.*leave out --half$"):
             write()
-
-
-def test_half_precision_plays_nearly_the_same(tmp_path: Path) -> None:
-    config = replace(CONFIG, env_steps=300_000, report_env_steps=300_000, step_size=StepSizeConfig())
-    learner = NTupleLearner(config, seed=1)
-    learner.advance()
-    learner.save(tmp_path)
-    half = tmp_path / "half"
-    half.mkdir()
-    stored = load_stored(tmp_path, config)
-    save_stored(stored, half, half=True)
-    size = (half / "weights.safetensors").stat().st_size
-    assert size < 0.55 * (tmp_path / "weights.safetensors").stat().st_size
-    np.testing.assert_allclose(load_stored(half, config).weights, stored.weights, rtol=1e-3, atol=1e-3)
-    scores = [load_ntuple_player(folder, config).play(2000, 1).score.mean() for folder in (tmp_path, half)]
-    assert scores[0] == pytest.approx(scores[1], rel=0.1)
-    assert scores[0] > 3000
 
 
 def test_an_average_is_the_mean_of_every_weight() -> None:

@@ -97,24 +97,6 @@ def _blocks() -> tuple[np.ndarray, np.ndarray]:
 GOLDEN = Path(__file__).parents[2] / "golden" / "tdl2048"
 
 
-@pytest.mark.parametrize(
-    ("name", "tables", "blocks"),
-    [
-        ("tc.w", [(0, (1, 5)), (0, (0, 1, 2))], 2),
-        ("stages.w", [(0, (0, 1)), (0, (1, 5)), (1, (0, 1)), (1, (1, 5))], 1),
-    ],
-)
-def test_files_of_the_program_itself(
-    tmp_path: Path, name: str, tables: list[tuple[int, tuple[int, ...]]], blocks: int
-) -> None:
-    file = read_w(GOLDEN / name)
-    assert [stage_and_pattern(table) for table in file.tables] == tables
-    assert {len(table.blocks) for table in file.tables} == {blocks}
-    assert all(np.abs(table.blocks[0]).max() > 50 for table in file.tables)
-    write_w(tmp_path / name, file)
-    assert (tmp_path / name).read_bytes() == (GOLDEN / name).read_bytes()
-
-
 def test_its_weights_play_here_as_they_play_there() -> None:
     """The mean score equals that of TDL2048+.
 

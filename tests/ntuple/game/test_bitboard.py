@@ -6,7 +6,7 @@ from reference import rules as reference
 from scipy import stats
 
 from ntuple.core.rules import LEFT, RIGHT
-from ntuple.game.bitboard import Board, afterstate, decode, make_rules
+from ntuple.game.bitboard import Board, afterstate, make_rules
 from ntuple.game.rng import stream
 from tests.ntuple.drivers import afterstates, spawns, to_board, to_reference
 
@@ -65,20 +65,6 @@ def test_tiles_up_to_131072_and_beyond(shape: tuple[int, int]) -> None:
         _equal_moves(rules, board)
 
 
-def test_two_32768_make_65536_and_two_of_these_131072() -> None:
-    rules = make_rules(4, 4)
-    row = ((0, 15, 15, 0), (16, 16, 1, 1), (0, 0, 0, 0), (17, 0, 0, 17))
-    moved, reward = afterstate(rules, to_board(row), LEFT)
-    assert to_reference(rules, moved) == ((16, 0, 0, 0), (17, 2, 0, 0), (0, 0, 0, 0), (18, 0, 0, 0))
-    assert int(reward) == 65536 + 131072 + 4 + 262144
-
-
-def test_encode_decode() -> None:
-    for shape in SHAPES:
-        cells = np.random.default_rng(0).integers(0, 18, shape)
-        np.testing.assert_array_equal(decode(make_rules(*shape), to_board(cells)), cells)
-
-
 @pytest.mark.parametrize(
     "board",
     [
@@ -98,15 +84,6 @@ def test_spawn_frequencies(board: reference.Board) -> None:
     assert set(seen) == set(expected)
     observed = [seen[after] for after in expected]
     assert stats.chisquare(observed, [float(p) * draws for p in expected.values()]).pvalue > 1e-3
-
-
-def test_spawn_fills_the_last_cell() -> None:
-    rules = make_rules(4, 4)
-    board = ((1, 2, 3, 4), (5, 6, 7, 8), (9, 10, 0, 11), (12, 13, 14, 16))
-    boards = np.zeros((300, 2), np.uint64)
-    spawns(rules, to_board(board), np.uint64(1), boards)
-    seen = {to_reference(rules, Board(lo, hi)) for lo, hi in boards}
-    assert seen == {reference.spawn(board, 20), reference.spawn(board, 21)}
 
 
 def test_move_that_frees_the_only_cell_of_a_full_board() -> None:

@@ -110,7 +110,3 @@ def test_two_by_two_reaches_the_optimum(seed: int) -> None:
     learn(learner)
     games = learner.player().play(100_000, seed=5)
     assert games.score.mean() == pytest.approx(66.964149, rel=0.01)
-
-
-def test_there_is_no_learned_model_to_probe() -> None:
-    assert NTupleLearner(SMALL, 1).probes() == {}

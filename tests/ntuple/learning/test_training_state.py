@@ -173,11 +173,3 @@ def test_new_tuples_learn_what_frozen_ones_leave(tmp_path: Path, size: StepSizeC
     after = read_field(learner.network)
     np.testing.assert_array_equal(after[: old.size], old)
     assert np.count_nonzero(after[old.size :]) > 200
-
-
-def test_a_beginning_with_other_tuples_is_refused(tmp_path: Path) -> None:
-    first = NTupleLearner(SMALL, seed=1)
-    learner = NTupleLearner(replace(SMALL, network="012"), seed=2)
-    first.save(tmp_path)
-    with pytest.raises(ValueError, match="it has network"):
-        learner.begin_with(load_stored(tmp_path, SMALL))

@@ -18,14 +18,14 @@ from ntuple.game.rollout import open_game
 from ntuple.mcts.play import choose_move
 from ntuple.mcts.player import SEARCH_STREAMS
 from ntuple.mcts.search import make_search, search_tree
-from ntuple.mcts.tree import NONE, Tree, afterstate_of, block_size, keep, make_tree, state_of
+from ntuple.mcts.tree import NONE, MCTSTree, afterstate_of, block_size, keep, make_tree, state_of
 from ntuple.tables.network import Network, make_network
 from tests.ntuple.drivers import exact_network, random_network, to_board, to_reference, value
 
 SEED = 9
 
 
-def searched(rules: Rules, network: Network, config: MCTSConfig, board: game.Board) -> Tree:
+def searched(rules: Rules, network: Network, config: MCTSConfig, board: game.Board) -> MCTSTree:
     """Return the tree of the kernel, with the random numbers that `analyse` has for SEED."""
     tree = make_tree(network, config.simulations)
     player = MCTSPlayer(rules, network, config, threads=1)
@@ -47,7 +47,9 @@ def plain_search(rules: Rules, network: Network, config: MCTSConfig) -> referenc
     )
 
 
-def states_below(rules: Rules, tree: Tree, node: int, state: reference.State) -> Iterator[tuple[int, reference.State]]:
+def states_below(
+    rules: Rules, tree: MCTSTree, node: int, state: reference.State
+) -> Iterator[tuple[int, reference.State]]:
     """Yield each node of a kernel's tree with the state of the plain tree at the same place."""
     yield node, state
     for action, move in state.moves.items():

@@ -113,18 +113,6 @@ def test_games_by_analysis_are_those_of_play(rows: int, columns: int, text: str,
     assert played.moves.min() > 3
 
 
-def test_values_of_oblong_boards_without_symmetry_equal_the_reference() -> None:
-    network, patterns = random_network("0123,14", 2, 3, "afterstate", False), list(parse_network("0123,14", 2, 3))
-    boards, weights, starts = some_boards(2, 3), read_field(network), network.tables.tolist()
-    truth = reference.Network(patterns, 1)
-    truth.weight = lambda entry: float(weights[starts[entry[1]] + entry[2]])
-    found = analysis_of(NTuplePlayer(make_rules(2, 3), network, 1), boards)
-    for board, values in zip(boards, found.value, strict=True):
-        moves = [rules.afterstate(board, action) for action in rules.ACTIONS]
-        expected = [reward + truth.value(after) if after != board else -np.inf for after, reward in moves]
-        np.testing.assert_allclose(values, expected, atol=1e-3)
-
-
 @pytest.mark.parametrize("symmetry", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
 def test_values_equal_the_reference(kind: str, symmetry: bool) -> None:

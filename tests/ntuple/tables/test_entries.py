@@ -66,32 +66,3 @@ def test_vector_instructions_and_their_plain_form_agree(rows: int, columns: int,
         find_plainly(rules, network, to_board(board), plain)
         used = np.arange(plain.size) % VIEWS < len(network.symmetries)
         np.testing.assert_array_equal(entries(rules, network, board).entries[used], plain[used])
-
-
-@pytest.mark.parametrize(("rows", "columns", "text"), CASES)
-def test_value_is_equal_on_all_views(rows: int, columns: int, text: str) -> None:
-    rules = make_rules(rows, columns)
-    network = random_network(text, rows, columns)
-    board = random_board(random.Random(3), rows, columns)
-    views = reference_rules.symmetries(board)
-    assert len(views) == len(network.symmetries) == (8 if rows == columns else 4)
-    values = [value(rules, network, view) for view in views]
-    assert max(values) - min(values) < 1e-4
-    assert np.ptp([value(rules, network, random_board(random.Random(s), rows, columns)) for s in range(9)]) > 0.1
-
-
-@pytest.mark.parametrize(("rows", "columns", "text"), [(4, 4, "f1a3,59,7"), (2, 3, "0123,14")])
-def test_without_symmetry_a_table_serves_one_view(rows: int, columns: int, text: str) -> None:
-    rules, patterns = make_rules(rows, columns), list(parse_network(text, rows, columns))
-    network = make_network(text, rows, columns, 0.0, symmetry=False)
-    write_field(network, np.random.default_rng(1).standard_normal(network.weights.size, np.float32))
-    weights = read_field(network)
-    rng = random.Random(8)
-    for _ in range(20):
-        board = random_board(rng, rows, columns)
-        indices = [reference.index(pattern, board) for pattern in patterns]
-        expected = sum(weights[int(start) + i] for start, i in zip(network.tables, indices, strict=True))
-        assert value(rules, network, board) == pytest.approx(expected, abs=1e-5)
-        plain = make_lookup(network, 1).entries
-        find_plainly(rules, network, to_board(board), plain)
-        np.testing.assert_array_equal(plain[::VIEWS], entries(rules, network, board).entries[::VIEWS])

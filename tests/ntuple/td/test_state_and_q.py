@@ -13,7 +13,7 @@ from ntuple import NTupleConfig, NTupleLearner, load_ntuple_player
 from ntuple.game.bitboard import make_rules
 from ntuple.game.jit import kernel
 from ntuple.learning.config import ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
-from ntuple.players.greedy import LEARN, Move, make_scratch
+from ntuple.players.greedy import LEARN, ChosenMove, make_scratch
 from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network, view_actions, view_cells
 from ntuple.tables.record_fields import read_field
@@ -69,7 +69,7 @@ def games(seed: int, count: int) -> list[Transition]:
 @kernel
 def learn_transition(rules, network, kind, target, size, scratch, board, action, reward, after, spawned, counts):
     learning = Learning(network, scratch.lookup, LEARN, target, size, counts)
-    learn_move(rules, learning, kind, scratch, 0, board, Move(action, after, reward, reward), spawned)
+    learn_move(rules, learning, kind, scratch, 0, board, ChosenMove(action, after, reward, reward), spawned)
 
 
 @kernel

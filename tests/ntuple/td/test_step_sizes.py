@@ -84,37 +84,6 @@ class _Fixture:
         return int(self.network.tables[entry[1]]) + entry[2]
 
 
-def test_td_equals_the_reference() -> None:
-    f = _Fixture()
-    for board, target in _recorded_afterstates(400):
-        delta = td(f.network, f.entries(board), np.float32(target), np.float32(0.1))
-        assert delta == pytest.approx(f.truth.td_update(board, target, 0.1), abs=1e-3)
-    weights, errors, absolutes = f.fields()
-    for entry, weight in f.truth.weights.items():
-        assert weights[f.at(entry)] == pytest.approx(weight, abs=1e-4)
-    assert np.count_nonzero(weights != np.float32(50 / 16)) == len(
-        [w for w in f.truth.weights.values() if np.float32(w) != np.float32(50 / 16)]
-    )
-    assert not errors.any()
-    assert not absolutes.any()
-
-
-def test_tc_equals_the_reference() -> None:
-    f = _Fixture()
-    for board, target in _recorded_afterstates(400):
-        delta = tc(f.network, f.entries(board), np.float32(target), np.float32(1.0))
-        assert delta == pytest.approx(f.truth.tc_update(board, target, 1.0), abs=2e-3)
-    weights, errors, absolutes = f.fields()
-    for entry, weight in f.truth.weights.items():
-        at = f.at(entry)
-        assert weights[at] == pytest.approx(weight, abs=1e-3)
-        assert errors[at] == pytest.approx(f.truth.errors[entry], abs=1e-2)
-        assert absolutes[at] == pytest.approx(f.truth.absolutes[entry], rel=1e-4)
-    assert np.count_nonzero(absolutes) == len(f.truth.absolutes)
-    betas = np.abs(errors) / np.maximum(absolutes, 1e-9)
-    assert betas[absolutes > 0].min() < 0.5  # errors of both signs have made some weights incoherent
-
-
 def test_hand_computed_tc() -> None:
     f = _Fixture()
     f.network.weights[:] = 0
