@@ -74,7 +74,7 @@ def test_a_solution_is_saved_and_asked(capsys, tmp_path: Path) -> None:
     assert asked[0] == "2x3 to its end: 21,752 states, 14,883 afterstates"
     assert asked[1] == lines[1]
     assert asked[2] == "2 4 0 / 0 8 2"
-    assert asked[3].startswith("  as a state: expected 461.933152, best 1240, worst 40, probability of 64 0.")
+    assert asked[3].startswith("  as a state: expected 461.933152, best 1240, worst 36, probability of 64 0.")
     assert asked[4] == "    moves: up 461.246311, right 461.933152, down 460.672481, left 461.313802"
     assert len(asked) == 5
     # The answer is the same for the board as a hexadecimal word, for a solution that is not stored, and for another
