@@ -1,7 +1,5 @@
 """The exact solver, compared with plain recursion, an independent solver, and the results of two other solvers."""
 
-import functools
-
 import numpy as np
 import pytest
 from reference import exact, rules
@@ -28,51 +26,12 @@ def start_value(solved: Solved, shape: tuple[int, int], measure: str) -> float:
     return float(sum(values))
 
 
-def recursion(until: int, tile: int):
-    """Return a function that computes (expected, best, worst, reach) of a state by the definition."""
-
-    @functools.cache
-    def state(board: rules.Board) -> tuple[float, int, int, float]:
-        largest = max(rules.cells(board))
-        moves = []
-        if largest < until:
-            found = [rules.afterstate(board, action) for action in rules.ACTIONS]
-            moves = [(reward, after_state(after)) for after, reward in found if after != board]
-        optimal = max(moves, key=lambda move: move[0] + move[1][0], default=(0, (0.0, 0, 0, 0.0)))
-        expected, best, worst = (optimal[0] + optimal[1][i] for i in range(3))
-        reach = max((value[3] for _, value in moves), default=0.0)
-        return expected, best, worst, 1.0 if largest >= tile else reach
-
-    @functools.cache
-    def after_state(after: rules.Board) -> tuple[float, int, int, float]:
-        chances = rules.chance_probabilities(after)
-        found = [(float(p), state(rules.spawn(after, code))) for code, p in chances.items()]
-        expected, reach = (sum(p * value[i] for p, value in found) for i in (0, 3))
-        return expected, max(value[1] for _, value in found), min(value[2] for _, value in found), reach
-
-    return state
-
-
 @pytest.mark.parametrize("shape", OPTIMA)
 def test_positions_and_optima(shape: tuple[int, int]) -> None:
     solved = solve(*shape)
     assert solved.states.size == OPTIMA[shape][0]
     assert sum(p for p, _ in first_boards(*shape)) == pytest.approx(1)
     assert start_value(solved, shape, "expected") == pytest.approx(OPTIMA[shape][1], abs=1e-6)
-
-
-@pytest.mark.parametrize(("shape", "until", "tile"), [((2, 2), NO_TILE, 4), ((2, 3), 4, 4), ((1, 4), NO_TILE, 3)])
-def test_every_state_has_the_values_of_plain_recursion(shape: tuple[int, int], until: int, tile: int) -> None:
-    game, state = make_rules(*shape), recursion(until, tile)
-    solved = solve(*shape, until, tile)
-    for k in range(solved.state_starts.size - 1):
-        states, of_states = layer(solved, k)
-        assert (np.diff(states.astype(np.int64)) > 0).all()
-        for i, word in enumerate(states):
-            assert total_of(int(word)) == 2 * k
-            board = tuple(tuple(row) for row in decode(game, Board(word, np.uint64(0))).tolist())
-            assert [values[i] for values in of_states] == pytest.approx(state(board), rel=1e-12)
-    assert solved.states.size > 20
 
 
 @pytest.mark.parametrize(("tiles", "worst"), [(((2, 4, 0), (0, 8, 2)), 36), (((2, 8, 0), (0, 0, 0)), 32)])
