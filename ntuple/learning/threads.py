@@ -29,7 +29,7 @@ from ntuple.td.kernel import COUNTS_SIZE, ERROR_SUM, LearningRule, Training, sta
 from ntuple.td.planning import make_planning
 from ntuple.td.starts import Starts, make_starts
 from ntuple.td.state_and_q import AFTERSTATES, train_values
-from ntuple.td.targets import history_length
+from ntuple.td.targets import EXPECTED, history_length
 
 # Moves of a thread between two checks whether to stop, about 0.25 s with 4x6 tuples; moves by search count by their
 # simulations. The number is fixed: each call of
@@ -139,6 +139,7 @@ def _make_learn_slice(
         exploration=stretch.exploration,
         starts=games.starts[i],
         planning=make_planning(stretch.network, search.mcts, search.plays) if search.simulations > 1 else None,
+        expects=True if stretch.method.target.method == EXPECTED else None,
         scratch=make_scratch(stretch.network),
         counts=counts,
     )

@@ -42,7 +42,7 @@ from ntuple.td.history import History, remember
 from ntuple.td.planning import Planning, planned_move
 from ntuple.td.starts import Starts, begin_next, watch
 from ntuple.td.step_sizes import StepSize
-from ntuple.td.targets import EXPECTED, Learning, Target, learn_end, learn_forward, learn_found, rectify
+from ntuple.td.targets import Learning, Target, learn_end, learn_forward, learn_found, rectify
 
 # Columns of the counts of a thread since the last report. WHOLE_GAMES, scores, lengths and tiles count only games that
 # began with two tiles. COUNTS_SIZE is 128 bytes, so that two threads never write to the same cache line.
@@ -72,6 +72,7 @@ class Training(NamedTuple):
     exploration: Exploration | None  # None: greedy play
     starts: Starts | None  # None: games begin with two tiles
     planning: Planning | None  # the search of the target; None: the target is r + V of the best move
+    expects: bool | None  # True: the target is EXPECTED; None: it is another one
     scratch: Scratch
     counts: NDArray[np.float64]  # [16] to which the counts are added
 
@@ -99,7 +100,7 @@ def train(training: Training, num_moves: int) -> None:
             best, move = _planned(training, training.planning, row, game, greedy)
             move = explored(scratch, training.exploration, row, game, best, move)
             is_over = move.action < 0
-            _learn(training, history, game, best, is_over)
+            _learn(training, history, training.expects, game, best, is_over)
             if is_over:
                 if has_legal_move(scratch, game):  # its value is NaN
                     counts[ERROR_SUM] = np.nan
@@ -136,7 +137,9 @@ def explored(
 
 
 @inline
-def _learn(training: Training, history: History | None, game: int, best: ChosenMove, is_over: bool) -> None:
+def _learn(
+    training: Training, history: History | None, expects: bool | None, game: int, best: ChosenMove, is_over: bool
+) -> None:
     """Learn from the best move of a game, or from its end."""
     row, scratch, (target, size) = training.games[game], training.scratch, training.method
     first, last = int(row[FIRST]), int(row[MOVES]) - 1
@@ -146,7 +149,7 @@ def _learn(training: Training, history: History | None, game: int, best: ChosenM
         return
     learning = Learning(training.network, scratch.lookup, ROWS * game + LEARN, target, size, training.counts)
     returned = np.float32(0)
-    if target.method == EXPECTED:
+    if expects is not None:
         returned = expected_return(training.rules, training.network, scratch, last_afterstate(row))
     elif not is_over:
         returned = best.reward + rectify(target, best.value - best.reward)
