@@ -22,6 +22,10 @@ What arguments of these names are, unless a docstring says otherwise; "changed" 
 | folder, path | of a checkpoint; a file, replaced when it is written, named in errors when it is read |
 | tensors, weights | arrays by name; float32[stages N] in the order of files |
 | M, S, R, n, A | tuples, views, levels of a cell, cells of a tuple, tables of a tuple (4 for action values) |
+
+A configuration raises ValueError for a value that it does not accept; the message names the key. A file raises
+ValueError if it is missing or damaged, or does not fit the configuration. A player raises ValueError for boards that
+`check_boards` refuses, and where all values of the legal moves of a board are NaN or -inf.
 """
 
 from importlib import import_module
