@@ -11,19 +11,14 @@ LARGEST_BITS = 100
 LARGEST = 2.0**LARGEST_BITS  # no count and no score is larger; float32, as on the page of `compare`, ends at 2^128
 BOARD = re.compile(r"[1-4]x[1-4]")
 WHOLE = (int,)
-HISTOGRAMS = ("score_bins", "max_tiles")
 LONGEST = 40  # digits of a number that is written as a text
 
 Check = Callable[[Any], bool]
 
 
 def wrong_entries(result: Mapping[str, Any]) -> list[str]:
-    """Return the names of the entries with a wrong type or range.
-
-    Entries that a result lacks are not wrong, except one histogram without the other: older versions wrote none.
-    """
-    wrong = [key for key, is_right in CHECKS.items() if key in result and not is_right(result[key])]
-    return wrong + [key for key in HISTOGRAMS if key not in result and not result.keys().isdisjoint(HISTOGRAMS)]
+    """Return the names of the entries with a wrong type or range; those that a result lacks are not wrong."""
+    return [key for key, is_right in CHECKS.items() if key in result and not is_right(result[key])]
 
 
 def _number(least: int | float, most: int | float = LARGEST, kinds: tuple[type, ...] = (int, float)) -> Check:

@@ -10,7 +10,7 @@ from launch.report.budgets import Cost, Standing, costs, search_curves, standing
 from launch.report.curves import SCORE, Curve, differing_keys, make_curves, values_of
 from launch.report.differences import Difference, differences
 from launch.report.figures import PlotLine
-from launch.report.finals import Distribution, Group, Result, distributions, final_evaluations, make_groups
+from launch.report.finals import Distribution, Group, Result, distribution, final_evaluations, make_groups
 from launch.report.papers.comparison import TableData, tables_of_runs
 from launch.report.published.papers import PaperResult, read_papers
 from launch.report.runs import Run
@@ -60,7 +60,7 @@ def make_comparison(runs: Sequence[Run], keys: Sequence[str], axis: str, tile: i
         curves=curves,
         results=results,
         groups=groups,
-        distributions=distributions(groups),
+        distributions=[distribution(group) for group in groups],
         differences=differences(groups),
         searches=search_curves(results),
         standings=standings(curves),

@@ -89,12 +89,8 @@ class Distribution(NamedTuple):
     tiles: dict[str, float]  # shares of the games by their largest tile, in ascending order
 
 
-def distributions(groups: Sequence[Group]) -> list[Distribution]:
-    """Return how the games of each group ended, without groups that have an evaluation of an older version."""
-    return [_distribution(group) for group in groups if all("score_bins" in result for result in group.results)]
-
-
-def _distribution(group: Group) -> Distribution:
+def distribution(group: Group) -> Distribution:
+    """Return how the games of a group ended."""
     bins, tiles = Counter[str](), Counter[str]()
     for result in group.results:
         bins.update(result["score_bins"])

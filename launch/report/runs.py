@@ -14,7 +14,7 @@ from launch.experiment.experiment import CONFIG_FILE
 from launch.experiment.metrics_file import read_columns
 
 RESULT_KEYS = ("board", "run", "group", "learner", "training_seed", "seed", "env_steps", "training_games", "wall_hours",
-               "search", *Summary._fields)  # fmt: skip
+               "search", "score_bins", "max_tiles", *Summary._fields)  # fmt: skip
 CONFIG_KEYS = ("learner", "run.name", "run.group", "run.seed")  # that a comparison needs
 X_AXES = ("env_steps", "games", "wall_hours")
 

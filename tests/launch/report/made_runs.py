@@ -32,7 +32,8 @@ def write_evaluation(run: Path, mean: float, margin: float, games: int = 100, **
         "wall_hours": 1.0, "board": "4x4", "search": "1ply", "seed": hash(run.name) % 1000, "games": games,
         "score_mean": mean, "score_low": mean - margin, "score_high": mean + margin, "score_median": mean,
         "score_max": 5000, "moves_mean": 10.0, "reach": {str(tile): 0.5 for tile in TILES}, "moves_per_second": 1000.0,
-        "seconds": 1.0, "command": "muzero2048 train toy.yaml",
+        "seconds": 1.0, "command": "muzero2048 train toy.yaml", "score_bins": {"80": games},
+        "max_tiles": {"1024": games},
     } | entries  # fmt: skip
     (run / "evaluations").mkdir(exist_ok=True)
     name = f"{result['env_steps']}-{result['search']}-{result['seed']}.json"

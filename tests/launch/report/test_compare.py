@@ -117,7 +117,6 @@ def test_the_games_of_all_seeds_are_counted(tmp_path: Path, monkeypatch):
     for seed, tiles in enumerate(({"512": 60, "1024": 40}, {"1024": 100})):
         run = write_run(Path(f"runs/a{seed}"), [(1, 1.0)], seed=seed)
         write_evaluation(run, 5.0, 1.0, seed=seed, max_tiles=tiles, score_bins={"80": 25, "82": 75})
-    write_evaluation(write_run(Path("runs/old"), [(1, 1.0)], group="old"), 5.0, 1.0)
     assert main(["compare", "--out", "out"]) == 0
     (found,) = _data(Path("out/index.html").read_text())["distributions"]
     assert found["tiles"] == {"512": 0.3, "1024": 0.7}

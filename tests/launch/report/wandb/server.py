@@ -26,7 +26,6 @@ class Server(ThreadingHTTPServer):
         self.runs: dict[str, dict] = {}  # the last variables of each run: config, tags, group
         self.views: list[dict] = []
         self.saved: dict[str, set[str]] = {}  # names of files by run
-        self.operations: list[str] = []
 
     def env_steps(self, run: str) -> list[int]:
         """Return the moves of the rows of a run, in order."""
@@ -43,7 +42,6 @@ class Server(ThreadingHTTPServer):
             self.summaries[run] = json.loads(summary["content"][-1])
 
     def answer(self, operation: str, variables: dict) -> dict:
-        self.operations.append(operation)
         if operation == "UpsertBucket":
             return self._upsert(variables)
         if operation == "RunResumeStatus":
