@@ -41,10 +41,11 @@ def entry(name: str, key: str = "", form: str | Callable[[Any], str] = "") -> Co
 
 def fields(*names: str) -> list[Column]:
     """Return the columns of rows that are sequences."""
-    return [
-        Column(name, itemgetter(place), lambda row, place=place: str(row[place]))  # type: ignore[misc]
-        for place, name in enumerate(names)
-    ]
+    return [_field(name, place) for place, name in enumerate(names)]
+
+
+def _field(name: str, place: int) -> Column:
+    return Column(name, itemgetter(place), lambda row: str(row[place]))
 
 
 def render(rows: Iterable[Any], columns: Sequence[Column], form: Form) -> str:

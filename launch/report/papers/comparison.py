@@ -131,7 +131,7 @@ def _row(table: PaperTable, row: PaperRow, scale: Scale) -> RowData:
 
 def _cell(table: PaperTable, row: PaperRow, column: PaperColumn, results: Sequence[dict[str, Any]]) -> CellData:
     value, *margin = row.paper[column.name]
-    numbers = interval_of(results, column.statistic) if results else (None, None, None)
+    numbers: Sequence[float | None] = interval_of(results, column.statistic) if results else (None, None, None)
     here, low, high = (None if number is None else number / column.unit for number in numbers)
     return CellData(
         paper=value,

@@ -52,7 +52,7 @@ def _number_column(data: TableData, column: ColumnData) -> Column:
 
     def value(line: TableLine) -> float | str:
         cell = cell_of(line)
-        number = cell and (cell.here if line.is_here else cell.paper)
+        number = None if cell is None else cell.here if line.is_here else cell.paper
         return "" if number is None else number
 
     def text(line: TableLine) -> str:

@@ -156,17 +156,6 @@ def test_final_evaluations_of_seeds_come_together(runs: list[str], capsys):
     assert float(group["score_mean"]) == pytest.approx(mean)
 
 
-def test_seeds_that_share_their_games_cost_a_warning(runs: list[str], capsys):
-    for run in runs[:2]:
-        main(["evaluate", run, "--games", "50", "--seed", "7"])
-    capsys.readouterr()
-    assert main(["compare", *runs, "--out", "out"]) == 0
-    assert capsys.readouterr().err == (
-        "warning: seeds of toys (1ply) were evaluated on the same games, whose luck their interval leaves out;"
-        " evaluate them again without --seed\n"
-    )
-
-
 def test_all_runs_of_the_runs_folder_are_compared_by_any_key(runs: list[str], capsys):
     assert main(["compare", "--by", "run.group,toy.report_env_steps", "--where", "learner=toy", "--out", "out"]) == 0
     assert capsys.readouterr().err == ""

@@ -55,6 +55,16 @@ def test_single_runs_are_compared_by_their_games(tmp_path: Path):
     assert pair.scope == "of the games of these networks alone"
 
 
+def test_seeds_that_share_their_games_cost_a_warning(tmp_path: Path, capsys):
+    for seed in (1, 2):
+        write_evaluation(write_run(tmp_path / f"a{seed}", [(1, 1.0)], seed=seed), 5.0 * seed, 1.0, seed=7)
+    make_groups(final_evaluations(read(tmp_path / "a1", tmp_path / "a2")), KEYS)
+    assert capsys.readouterr().err == (
+        "warning: seeds of g (1ply) were evaluated on the same games, whose luck their interval leaves out;"
+        " evaluate them again without --seed\n"
+    )
+
+
 def test_equal_scores_without_variance_do_not_differ(tmp_path: Path):
     (pair,) = differences(_groups(tmp_path, {"a": [10.0, 10.0], "b": [10.0, 10.0]}))
     assert pair.p == 1

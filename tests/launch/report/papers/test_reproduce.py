@@ -189,14 +189,8 @@ def test_a_column_adds_to_the_play_of_its_row():
 
 
 def test_intervals_of_one_network_and_of_several():
-    one = {
-        "games": 100,
-        "score_mean": 10.0,
-        "score_low": 8.0,
-        "score_high": 12.0,
-        "score_max": 30,
-        "reach": {"2048": 0.5},
-    }
+    scores = {"score_mean": 10.0, "score_low": 8.0, "score_high": 12.0, "score_max": 30}
+    one = {"games": 100, "reach": {"2048": 0.5}, **scores}
     assert interval_of([one], "score_mean") == (10.0, 8.0, 12.0)
     assert interval_of([one], "score_max") == (30.0, None, None)
     rate, low, high = interval_of([one], "reach_2048")

@@ -1,14 +1,9 @@
 """Runs of the toy learner, and a stand-in for wandb's server."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))  # for `import server`
-
 import wandb
-from server import KEY, serving
+
+from tests.launch.report.wandb.server import KEY, serving
 
 
 @pytest.fixture

@@ -69,19 +69,16 @@ def test_tags_summary_and_result_files_go_with_the_run(runs: Path, wandb_server)
     assert f"evaluations/{file.name}" in wandb_server.saved[_id(run)]
 
 
-def test_a_run_in_training_is_left_alone(runs: Path, wandb_server, capsys):
+def test_runs_in_training_and_damaged_ones_are_left_alone(runs: Path, wandb_server, capsys):
     with (runs / "toy1" / LOCK_FILE).open("w") as lock:
         take_lock(lock)
         assert main(["wandb", "sync"]) == 0
     assert "runs/toy1: in training, so it is left alone" in capsys.readouterr().out
-    assert list(wandb_server.rows) == [_id(runs / "toy2")]
-
-
-def test_a_damaged_run_is_left_out(runs: Path, wandb_server, capsys):
     with (runs / "toy1" / METRICS_FILE).open("a") as file:
         file.write("{\n")
     assert main(["wandb", "sync"]) == 0
     assert "warning: runs/toy1 is left out: runs/toy1/metrics.jsonl, line" in capsys.readouterr().err
+    assert list(wandb_server.rows) == [_id(runs / "toy2")]
     assert wandb_server.env_steps(_id(runs / "toy2")) == _env_steps(runs / "toy2")
 
 
