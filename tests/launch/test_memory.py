@@ -124,30 +124,18 @@ def test_an_accelerator_says_what_it_has(monkeypatch):
     [
         ("0::/slurm/job_7/step_0\n", {"slurm/job_7/memory.max": "3000", "slurm/job_7/step_0/memory.max": "max"}, 3000),
         ("0::/\n", {"memory.max": "4000"}, 4000),
-        (
-            "0::/a\n",
-            {"a/memory.max": "4000", "a/memory.current": "3000", "a/memory.stat": "file 900\ninactive_file 500\n"},
-            1500,
-        ),
+        ("0::/a\n",
+         {"a/memory.max": "4000", "a/memory.current": "3000", "a/memory.stat": "file 900\ninactive_file 500\n"}, 1500),
         ("0::/\n", {"memory.max": "9000"}, 8192),
-        (
-            "3:cpu,cpuacct:/a\n2:memory:/docker/7\n0::/\n",
-            {
-                "memory/memory.limit_in_bytes": "5000",
-                "cpu/a/memory.limit_in_bytes": "1",
-                "memory/memory.usage_in_bytes": "2000",
-                "memory/memory.stat": "cache 7\ntotal_inactive_file 100\n",
-            },
-            3100,
-        ),
-        (
-            "2:hugetlb,memory:/slurm/job_7\n",
-            {"memory/slurm/job_7/memory.limit_in_bytes": "2000", "memory/memory.limit_in_bytes": "9223372036854771712"},
-            2000,
-        ),
+        ("3:cpu,cpuacct:/a\n2:memory:/docker/7\n0::/\n",
+         {"memory/memory.limit_in_bytes": "5000", "cpu/a/memory.limit_in_bytes": "1",
+          "memory/memory.usage_in_bytes": "2000", "memory/memory.stat": "cache 7\ntotal_inactive_file 100\n"}, 3100),
+        ("2:hugetlb,memory:/slurm/job_7\n",
+         {"memory/slurm/job_7/memory.limit_in_bytes": "2000", "memory/memory.limit_in_bytes": "9223372036854771712"},
+         2000),
     ],
     ids=["2, the group above", "2, in a container", "2, in use", "no more than there is", "1, in use", "1, job"],
-)
+)  # fmt: skip
 def test_a_job_takes_no_more_than_its_control_groups_allow(groups, limits, expected, tmp_path: Path, monkeypatch):
     files = {"proc/self/cgroup": groups, "proc/meminfo": "MemTotal: 9 kB\nMemAvailable:  8 kB\n"}
     for name, text in (files | {f"groups/{name}": text for name, text in limits.items()}).items():

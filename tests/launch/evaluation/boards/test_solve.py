@@ -113,47 +113,38 @@ def test_kinds_of_positions(capsys, tmp_path: Path) -> None:
 
 
 TILE = "give a power of 2 from 4 to 32768"
-TOO_LARGE = (
-    "has too many positions to be solved to its end; add --until, a small tile with which the game ends, such as 16"
-)
+TOO_LARGE = "too many positions to be solved to its end; add --until, a small tile with which the game ends, such as 16"
+EITHER = "give either --board to solve a board, or --solution to ask a file that --out wrote"
+SOLVED = "is for solving with --board; f holds a game that is solved"
 
 
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ([], "give either --board to solve a board, or --solution to ask a file that --out wrote"),
+        ("", EITHER),
+        ("--board 2x2 --solution f", EITHER),
+        ("--board 5x5", "cannot read the board '5x5'; give rows x columns, each 2 to 4, e.g. 3x4"),
+        ("--board 3x4", f"a board of 3x4 has {TOO_LARGE}"),
+        ("--board 2x2 --until 10", f"--until is 10; {TILE}"),
+        ("--board 2x2 --until 2", f"--until is 2; {TILE}"),
+        ("--board 2x2 --tile -4", f"--tile is -4; {TILE}"),
+        ("--board 2x2 --tile 65536", f"--tile is 65536; {TILE}"),
+        ("--board 2x2 --tile many", "argument --tile: invalid int value: 'many'; see `muzero2048 solve --help`"),
+        ("--board 2x2 --until 16 --tile 32", "the game ends with --until 16, so --tile 32 is out of reach"),
+        ("--solution f --until 16", f"--until {SOLVED}"),
+        ("--solution f --tile 16", f"--tile {SOLVED}"),
+        ("--solution f --out g", f"--out {SOLVED}"),
         (
-            ["--board", "2x2", "--solution", "f"],
-            "give either --board to solve a board, or --solution to ask a file that --out wrote",
+            "--board 2x3 --position 2/2",
+            "cannot read the position '2/2': row 1 has 1 cell; give 3, with blanks between them",
         ),
-        (["--board", "5x5"], "cannot read the board '5x5'; give rows x columns, each 2 to 4, e.g. 3x4"),
-        (["--board", "3x4"], f"a board of 3x4 {TOO_LARGE}"),
-        (["--board", "2x2", "--until", "10"], f"--until is 10; {TILE}"),
-        (["--board", "2x2", "--until", "2"], f"--until is 2; {TILE}"),
-        (["--board", "2x2", "--tile", "-4"], f"--tile is -4; {TILE}"),
-        (["--board", "2x2", "--tile", "65536"], f"--tile is 65536; {TILE}"),
-        (
-            ["--board", "2x2", "--tile", "many"],
-            "argument --tile: invalid int value: 'many'; see `muzero2048 solve --help`",
-        ),
-        (
-            ["--board", "2x2", "--until", "16", "--tile", "32"],
-            "the game ends with --until 16, so --tile 32 is out of reach",
-        ),
-        (["--solution", "f", "--until", "16"], "--until is for solving with --board; f holds a game that is solved"),
-        (["--solution", "f", "--tile", "16"], "--tile is for solving with --board; f holds a game that is solved"),
-        (["--solution", "f", "--out", "g"], "--out is for solving with --board; f holds a game that is solved"),
-        (
-            ["--board", "3x3", "--position", "2 2 / 2 2"],
-            "cannot read the position '2 2 / 2 2': row 1 has 2 cells; give 3, with blanks between them",
-        ),
-        (["--board", "2x2", "--out", "no/f"], "there is no folder PWD/no to write f into"),
-        (["--board", "2x2", "--out", "."], ". is there already: name another --out, or remove it"),
-        (["--board", "2x2", "more"], "cannot read more; see `muzero2048 --help`"),
+        ("--board 2x2 --out no/f", "there is no folder PWD/no to write f into"),
+        ("--board 2x2 --out .", ". is there already: name another --out, or remove it"),
+        ("--board 2x2 more", "cannot read more; see `muzero2048 --help`"),
     ],
 )
-def test_bad_words(capsys, words: list[str], line: str) -> None:
-    assert _mistake(capsys, *words) == line.replace("PWD", str(Path.cwd()))
+def test_bad_words(capsys, words: str, line: str) -> None:
+    assert _mistake(capsys, *words.split()) == line.replace("PWD", str(Path.cwd()))
 
 
 def test_bad_files(capsys, tmp_path: Path) -> None:
