@@ -3,6 +3,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from toy import ToyPlayer
 
 from launch.cli import main
 from launch.evaluation.seeds import final_evaluation_seed
@@ -41,9 +42,7 @@ def test_the_last_evaluation_of_a_run_can_be_repeated(toy_yaml: Path, capsys):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_games_that_are_not_kept(toy_yaml: Path, capfd, monkeypatch, number: int):
-    class Struck:
-        plays_one_by_one = False
-
+    class Struck(ToyPlayer):
         def play(self, num_games: int, seed: int) -> None:
             signal.raise_signal(number)
             pytest.fail("it played on")
@@ -51,7 +50,7 @@ def test_a_signal_ends_games_that_are_not_kept(toy_yaml: Path, capfd, monkeypatc
     main(["train", "toy.yaml"])
     before = sorted(Path("runs/one/evaluations").iterdir())
     capfd.readouterr()
-    monkeypatch.setattr(registry, "restore_player", lambda *_: Struck())
+    monkeypatch.setattr(registry, "restore_player", lambda *_: Struck(0.0))
     assert main(["evaluate", "runs/one", "--games", "4"]) == 130
     assert capfd.readouterr().err.startswith(f"\n{signal.Signals(number).name}: stopping")
     assert sorted(Path("runs/one/evaluations").iterdir()) == before
