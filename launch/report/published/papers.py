@@ -63,12 +63,9 @@ def read_papers(file: Path = REFERENCES) -> list[PaperResult]:
     """Read the results that a file like papers.yaml refers to, in its order."""
     try:
         references = typed(References, load_plain(file.read_text(encoding="utf-8"))).references
-    except MISTAKES as error:
-        raise UserError(f"{file}: {mistake_text(error)}") from error
-    try:
         return [_result(reference) for reference in references]
-    except UserError as error:
-        raise UserError(f"{file}: {error}") from error
+    except (UserError, *MISTAKES) as error:
+        raise UserError(f"{file}: {mistake_text(error)}") from error
 
 
 def _result(reference: Reference) -> PaperResult:
