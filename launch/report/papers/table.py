@@ -52,7 +52,7 @@ class PaperRow:
     scaled: dict[str, int] = field(default_factory=dict)  # keys of the experiment in moves, which follow the budget
     env_steps: int = 0  # budget in moves; 0: that of the table
     training_games: int = 0  # budget in games, where the paper gives games; 0: that of the table
-    moves_per_second: float = 0.0  # see Table; 0: that of the table
+    moves_per_second: float = 0.0  # see PaperTable; 0: that of the table
     of: str = ""  # another row, as ROW or TABLE/ROW, whose trained network this row evaluates
     begin_from: str = ""  # another row, whose trained network is the first one of this training
     play: SearchOptions = NO_OPTIONS
