@@ -8,6 +8,7 @@
     FIRST                  learners: number of the first move of the episode
     CAROUSEL               learners: stage of the carousel in which the episode began
     IS_WHOLE               learners: 1 if the episode began with two tiles, else 0
+    BLOCK_LO, BLOCK_HI     learners: the last afterstate that entered a block (ntuple.td.blocks)
 
 A row has 128 bytes, so that two threads never write to the same cache line.
 """
@@ -20,6 +21,7 @@ from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import mix, step
 
 RNG, BOARD_LO, BOARD_HI, AFTER_LO, AFTER_HI, SCORE, MOVES, NUMBER, FIRST, CAROUSEL, IS_WHOLE = range(11)
+BLOCK_LO, BLOCK_HI = range(11, 13)
 COLUMNS = 16
 BROKEN = -1  # result of a game in which no legal move had the highest value (values are NaN)
 

@@ -21,6 +21,7 @@ SOME_ADAPTIVE = "step_size.adaptive_fraction!=0.0"
 SOME_TC, AUTOSTEP = "step_size.adaptive=tc", "step_size.adaptive=autostep"
 SEARCHES = "target.search.simulations!=1"
 RESTART, CAROUSEL, JUMP = "start.kind=restart", "start.kind=carousel", "start.kind=jump_start"
+BLOCKS, BOUNDARY = "start.kind=blocks", "start.kind=boundary"
 
 
 @dataclass(frozen=True)
@@ -194,6 +195,35 @@ class CarouselConfig(Settings, prefix="start.carousel"):
 
 
 @dataclass(frozen=True)
+class BlocksConfig(Settings, prefix="start.blocks"):
+    """Start in the block that follows the one in which the game ended (TDL2048+, option -b; ntuple/td/blocks.py)."""
+
+    tile: int = setting(
+        2048, "Block tile, a power of 2: a block is the set of tiles from it on.", at_least=8, at_most=2**17
+    )
+    limit: int = setting(65536, "Blocks stay below this sum of tiles.", at_least=8, at_most=2**18)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.tile not in JUMP_LEVELS:
+            self.refuse("tile", "a power of 2")
+
+    @property
+    def level(self) -> int:
+        """log2 of the block tile."""
+        return JUMP_LEVELS[self.tile]
+
+
+@dataclass(frozen=True)
+class BoundaryConfig(Settings, prefix="start.boundary"):
+    """Start where an earlier game entered the first stage that is trained (Guei 2023, sec. 3.4.2)."""
+
+    size: int = setting(
+        1000, "Afterstates of each thread; until so many are known, games begin normally.", at_least=1, at_most=10**7
+    )
+
+
+@dataclass(frozen=True)
 class JumpStartConfig(Settings, prefix="start.jump_start"):
     """Start some games on a made-up board with large tiles."""
 
@@ -215,13 +245,16 @@ class JumpStartConfig(Settings, prefix="start.jump_start"):
 class StartConfig(Settings, prefix="start"):
     """Where training games start (ntuple/td/starts.py). Evaluation always uses normal starts."""
 
-    kind: Literal["normal", "restart", "carousel", "jump_start"] = setting(
+    kind: Literal["normal", "restart", "carousel", "blocks", "boundary", "jump_start"] = setting(
         "normal",
         "normal: two tiles. restart: the middle of the game that just ended. carousel: where an earlier game reached "
-        "a stage, each stage in turn. jump_start: a made-up board with large tiles.",
+        "a stage, each stage in turn. blocks: the next block of large tiles. boundary: where an earlier game reached "
+        "the first trained stage. jump_start: a made-up board with large tiles.",
     )
     restart: RestartConfig = group(RestartConfig, only_if=RESTART)
     carousel: CarouselConfig = group(CarouselConfig, only_if=CAROUSEL)
+    blocks: BlocksConfig = group(BlocksConfig, only_if=BLOCKS)
+    boundary: BoundaryConfig = group(BoundaryConfig, only_if=BOUNDARY)
     jump_start: JumpStartConfig = group(JumpStartConfig, only_if=JUMP)
 
     former_keys: ClassVar[dict[str, str]] = {
@@ -312,6 +345,8 @@ class NTupleConfig(Settings):
             raise ValueError(
                 "start.kind is 'carousel', which needs stages; give start.carousel.stages, for example 2^4"
             )
+        if self.start.kind == "boundary" and not self.frozen_stages:
+            raise ValueError("start.kind is 'boundary', which needs frozen stages; give frozen_stages, for example 1")
         if self.start.kind == "jump_start" and self.rows * self.columns < len(self.start.jump_start.tiles) + 3:
             most = self.rows * self.columns - 3
             self.start.jump_start.refuse("tiles", f"at most {most} tiles on a board of {self.rows}x{self.columns}")

@@ -68,10 +68,7 @@ def make_thread_games(config: NTupleConfig, rules: Rules, seed: int) -> ThreadGa
 
 
 def _make_starts(config: NTupleConfig) -> Starts:
-    start = config.start
-    stages = make_stages(start.carousel.stages or config.stages)
-    numbers = (start.carousel.size, start.jump_start.fraction, start.jump_start.levels)
-    return make_starts(start.kind, start.restart.moves, stages, *numbers)
+    return make_starts(config.start, make_stages(config.start.carousel.stages or config.stages), config.frozen_stages)
 
 
 def memory_arrays(games: ThreadGames) -> Tensors:

@@ -176,7 +176,7 @@ def _go_on(training: Training, starts: Starts | None, history: History | None, g
     network, lookup, row = training.network, training.scratch.lookup, training.games[game]
     moves = int(row[MOVES])
     if starts is not None and moves > int(row[FIRST]):
-        watch(starts, last_afterstate(row), move.after)
+        watch(starts, row, move.after, move.reward)
     if history is None:
         find_entries(training.rules, network, move.after, lookup, ROWS * game + LEARN)
         if network.memory.size:

@@ -6,6 +6,12 @@
                  tile is spawned again on the afterstate.
     carousel     an afterstate with which an earlier game entered a stage; the stages take turns (Jaskowski 2017,
                  algorithm 5). The stages may differ from those of the network, so a network of one stage can use it.
+    blocks       the carousel of TDL2048+: an episode that ended in a block of large tiles is followed by one in the
+                 next block, on a board made from the last afterstate that entered a block (ntuple.td.blocks). Unlike
+                 there, the afterstate on which an episode begins does not learn.
+    boundary     an afterstate with which an earlier game entered the first stage that is trained: the later stages
+                 learn alone (Guei 2023, sec. 3.4.2). Games begin with two tiles until `boundary.size` afterstates are
+                 known; frozen stages play these games and learn nothing.
     jump_start   a share of the games begins on made-up boards with given tiles (named in Guei 2023, sec. 4.2.2)
 
 Players always begin with two tiles.
@@ -20,6 +26,8 @@ from ntuple.game.bitboard import ONE, ZERO, Board, Rules, count_cells, empty_cel
 from ntuple.game.episode import (
     AFTER_HI,
     AFTER_LO,
+    BLOCK_HI,
+    BLOCK_LO,
     CAROUSEL,
     FIRST,
     IS_WHOLE,
@@ -28,16 +36,26 @@ from ntuple.game.episode import (
     SCORE,
     Row,
     begin_game,
+    last_afterstate,
     set_board,
 )
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import bounded, mix, step
+from ntuple.learning.config import StartConfig
 from ntuple.tables.entries import stage_of
 from ntuple.tables.stages import Stages
+from ntuple.td.blocks import next_block
 from ntuple.td.history import History
 
-NORMAL, RESTART, CAROUSEL_OF_STAGES, JUMP = range(4)
-START_KINDS = {"normal": NORMAL, "restart": RESTART, "carousel": CAROUSEL_OF_STAGES, "jump_start": JUMP}
+NORMAL, RESTART, CAROUSEL_OF_STAGES, JUMP, BLOCKS, BOUNDARY = range(6)
+START_KINDS = {
+    "normal": NORMAL,
+    "restart": RESTART,
+    "carousel": CAROUSEL_OF_STAGES,
+    "jump_start": JUMP,
+    "blocks": BLOCKS,
+    "boundary": BOUNDARY,
+}
 ONE_IN_32_BITS = 2.0**32
 
 
@@ -46,44 +64,49 @@ class Starts(NamedTuple):
 
     kind: int
     restart_moves: int  # L
-    stages: Stages  # of the carousel
-    pools: NDArray[np.uint64]  # [stages, kept, 2] carousel: the last afterstates that entered each stage
+    stages: Stages  # of `carousel` and `boundary`
+    pools: NDArray[np.uint64]  # [stages, kept, 2] the last afterstates that entered each stage
     seen: NDArray[np.int64]  # [stages] number of such afterstates so far, those no longer kept included
+    boundary: int  # stage in which the games of `boundary` begin
+    block: int  # log2 of the block tile
+    block_limit: int  # sum of tiles below which blocks are
     jump_share: np.uint64  # probability of a made-up board, times 2^32
     jump_tiles: NDArray[np.uint64]  # log2
 
 
-def make_starts(
-    kind: str, restart_moves: int, stages: Stages, kept: int, jump_fraction: float, jump_tiles: tuple[int, ...]
-) -> Starts:
+def make_starts(config: StartConfig, stages: Stages, boundary: int) -> Starts:
     """Make the starts of a thread, with no boards kept so far.
 
-    Args:
-        kind: a key of START_KINDS.
-        restart_moves: L of `restart`.
-        stages: stages of the carousel.
-        kept: afterstates kept for each stage of the carousel.
-        jump_fraction: share of the games that begin on a made-up board.
-        jump_tiles: log2 of the tiles of a made-up board.
+    `stages` are those of `carousel` and `boundary`, `boundary` is the first stage that is trained.
     """
-    count = stages.thresholds.size + 1 if kind == "carousel" else 1
+    sizes = {"carousel": config.carousel.size, "boundary": config.boundary.size}
+    count = stages.thresholds.size + 1 if config.kind in sizes else 1
     return Starts(
-        START_KINDS[kind],
-        restart_moves,
-        stages,
-        np.zeros((count, kept if kind == "carousel" else 1, 2), np.uint64),
-        np.zeros(count, np.int64),
-        np.uint64(round(jump_fraction * ONE_IN_32_BITS)),
-        np.array(jump_tiles, np.uint64),
+        kind=START_KINDS[config.kind],
+        restart_moves=config.restart.moves,
+        stages=stages,
+        pools=np.zeros((count, sizes.get(config.kind, 1), 2), np.uint64),
+        seen=np.zeros(count, np.int64),
+        boundary=boundary,
+        block=config.blocks.level,
+        block_limit=config.blocks.limit,
+        jump_share=np.uint64(round(config.jump_start.fraction * ONE_IN_32_BITS)),
+        jump_tiles=np.array(config.jump_start.levels, np.uint64),
     )
 
 
 @inline
-def watch(starts: Starts, before: Board, after: Board) -> None:
-    """Keep an afterstate for the carousel if it enters the next stage."""
-    if starts.kind == CAROUSEL_OF_STAGES:
+def watch(starts: Starts, row: Row, after: Board, reward: np.float32) -> None:
+    """Keep the afterstate of a move from which later episodes may begin.
+
+    `carousel` and `boundary` keep it if it enters the next stage, `blocks` if the move earns a block tile or more.
+    """
+    if starts.kind == BLOCKS:
+        if reward >= 1 << starts.block:
+            row[BLOCK_LO], row[BLOCK_HI] = after.lo, after.hi
+    elif starts.kind == CAROUSEL_OF_STAGES or (starts.kind == BOUNDARY and row[IS_WHOLE] == ONE):
         stage = stage_of(starts.stages, after)
-        if stage == stage_of(starts.stages, before) + np.uint64(1):
+        if stage == stage_of(starts.stages, last_afterstate(row)) + np.uint64(1):
             at = np.uint64(starts.seen[stage] % starts.pools.shape[1])
             starts.pools[stage, at, 0], starts.pools[stage, at, 1] = after.lo, after.hi
             starts.seen[stage] += 1
@@ -106,20 +129,33 @@ def begin_next(rules: Rules, starts: Starts, history: History | None, game: int,
     if starts.kind == CAROUSEL_OF_STAGES:
         stage = row[CAROUSEL] + ONE
         if stage < np.uint64(starts.seen.size) and starts.seen[stage] > 0:
-            kept = min(starts.seen[stage], starts.pools.shape[1])
-            row[RNG] = step(row[RNG])
-            drawn = bounded(mix(row[RNG]), np.uint64(kept))
-            _begin_from_afterstate(
-                rules, row, Board(starts.pools[stage, drawn, 0], starts.pools[stage, drawn, 1]), ZERO
-            )
-            row[CAROUSEL] = stage
+            _begin_from_pool(rules, starts, row, stage)
+            return
+    if starts.kind == BOUNDARY and starts.seen[starts.boundary] >= starts.pools.shape[1]:
+        _begin_from_pool(rules, starts, row, np.uint64(starts.boundary))
+        return
+    if starts.kind == BLOCKS:
+        after, is_below = next_block(rules, starts.block, starts.block_limit, Board(row[BLOCK_LO], row[BLOCK_HI]))
+        if is_below:
+            row[BLOCK_LO], row[BLOCK_HI] = after.lo, after.hi
+            _begin_from_afterstate(rules, row, after, ZERO)
             return
     begin_game(rules, row, row[RNG])
-    row[CAROUSEL] = ZERO
+    row[CAROUSEL] = row[BLOCK_LO] = row[BLOCK_HI] = ZERO
     if starts.kind == JUMP:
         row[RNG] = step(row[RNG])
         if mix(row[RNG]) >> np.uint64(32) < starts.jump_share:
             _make_up(rules, starts, row)
+
+
+@inline
+def _begin_from_pool(rules: Rules, starts: Starts, row: Row, stage: np.uint64) -> None:
+    """Begin an episode with a spawn on a random one of the afterstates that entered a stage."""
+    kept = min(starts.seen[stage], starts.pools.shape[1])
+    row[RNG] = step(row[RNG])
+    drawn = bounded(mix(row[RNG]), np.uint64(kept))
+    _begin_from_afterstate(rules, row, Board(starts.pools[stage, drawn, 0], starts.pools[stage, drawn, 1]), ZERO)
+    row[CAROUSEL] = stage
 
 
 @inline

@@ -49,7 +49,7 @@ class PaperRow:
     paper: dict[str, list[float]] = field(default_factory=dict)  # by column: the value, and its margin if it has one
     base: str = ""  # experiment config of this row alone, which then has no overrides of the table; "": the table's
     overrides: tuple[str, ...] = ()  # "key=value" of the experiment, after those of the table
-    scaled: dict[str, int] = field(default_factory=dict)  # keys of the experiment in moves, which follow the budget
+    scaled: dict[str, int] = field(default_factory=dict)  # keys that follow the budget, in moves or boards
     env_steps: int = 0  # budget in moves; 0: that of the table
     training_games: int = 0  # budget in games, where the paper gives games; 0: that of the table
     moves_per_second: float = 0.0  # see PaperTable; 0: that of the table

@@ -3,14 +3,28 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reference import blocks
 from reference import rules as reference
 from scipy import stats
 
 from ntuple.game.bitboard import Board, make_rules
-from ntuple.game.episode import CAROUSEL, COLUMNS, FIRST, IS_WHOLE, MOVES, RNG, board_of, last_afterstate
+from ntuple.game.episode import (
+    AFTER_HI,
+    AFTER_LO,
+    CAROUSEL,
+    COLUMNS,
+    FIRST,
+    IS_WHOLE,
+    MOVES,
+    RNG,
+    board_of,
+    last_afterstate,
+)
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
+from ntuple.learning.config import BlocksConfig, BoundaryConfig, CarouselConfig, JumpStartConfig, StartConfig
 from ntuple.tables.stages import make_stages
+from ntuple.td.blocks import next_block
 from ntuple.td.history import LONGEST_GAME, make_history, remember
 from ntuple.td.starts import Starts, begin_next, make_starts, watch
 from tests.ntuple.drivers import to_board, to_reference
@@ -24,8 +38,8 @@ def begin(rules, starts, history, row):
 
 
 @kernel
-def see(starts, before, after):
-    watch(starts, before, after)
+def see_move(starts, row, after, reward):
+    watch(starts, row, after, reward)
 
 
 @kernel
@@ -33,12 +47,16 @@ def write_down(history, move, after):
     remember(history, 0, move, after, np.float32(0))
 
 
-def _starts(kind: str, **changes: Any) -> Starts:
-    settings = {"restart_moves": 100, "stages": "", "kept": 3, "fraction": 0.5, "tiles": (11, 10, 9)} | changes
-    stages = make_stages(settings["stages"])
-    return make_starts(
-        kind, settings["restart_moves"], stages, settings["kept"], settings["fraction"], settings["tiles"]
-    )
+def _starts(kind: str, stages: str = "", boundary: int = 0, **groups: Any) -> Starts:
+    groups = {"carousel": CarouselConfig(size=3), "boundary": BoundaryConfig(size=3)} | groups
+    groups = {"jump_start": JumpStartConfig(tiles=(2048, 1024, 512))} | groups
+    return make_starts(StartConfig(kind=kind, **groups), make_stages(stages), boundary)
+
+
+def see(starts: Starts, before: Board, after: Board, reward: int = 0, is_whole: bool = True) -> None:
+    row = _row()
+    row[AFTER_LO], row[AFTER_HI], row[IS_WHOLE] = before.lo, before.hi, is_whole
+    see_move(starts, row, after, np.float32(reward))
 
 
 def _row(seed: int = 1):
@@ -104,6 +122,66 @@ def test_carousel_takes_each_stage_in_turn() -> None:
     assert len(boards) == 3
 
 
+def test_boundary_begins_where_whole_games_entered_the_stage_once_enough_are_known() -> None:
+    starts, row = _starts("boundary", stages="512,1024", boundary=2), _row()
+    entered = [_tiles(1024, 2 * k) for k in (1, 2, 4)]
+    see(starts, _tiles(512, 512), _tiles(1024, 512), is_whole=False)  # a game that began at the boundary
+    for after in entered:
+        begin(RULES, starts, None, row)
+        assert (row[CAROUSEL], row[IS_WHOLE]) == (0, 1)
+        see(starts, _tiles(256, 256), _tiles(512))  # the stage before
+        see(starts, _tiles(512, 512), after)
+    seen = set()
+    for _ in range(40):
+        begin(RULES, starts, None, row)
+        assert (row[MOVES], row[FIRST], row[IS_WHOLE]) == (0, 0, 0)
+        assert _is_spawn_behind(row, last_afterstate(row))
+        seen.add(last_afterstate(row))
+    assert seen == set(entered)
+
+
+def _random_cells(rng: np.random.Generator, shape: tuple[int, int]) -> list[int]:
+    """Tiles of an afterstate of a game: at least one empty cell."""
+    cells = 2 ** rng.integers(0, rng.integers(3, 16), shape[0] * shape[1])
+    cells[rng.random(cells.size) < rng.random()] = 1
+    cells[rng.integers(cells.size)] = 1
+    return [0 if cell == 1 else int(cell) for cell in cells]
+
+
+def _to_board(cells: list[int], shape: tuple[int, int]) -> Board:
+    return to_board(np.array([max(cell.bit_length() - 1, 0) for cell in cells]).reshape(shape))
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (3, 4)])
+def test_a_board_of_the_next_block_has_the_tiles_of_tdl2048(shape: tuple[int, int]) -> None:
+    rng, rules = np.random.default_rng(1), make_rules(*shape)
+    for _ in range(2000):
+        cells, level = _random_cells(rng, shape), int(rng.integers(3, 13))
+        tiles = blocks.next_tiles(cells, 1 << level)
+        made, is_below = next_block(rules, level, 65536, _to_board(cells, shape))
+        assert is_below == (max(tiles) < 65536)
+        if is_below:
+            assert made == _to_board(blocks.with_tiles(cells, tiles), shape), (cells, level)
+
+
+def test_blocks_follow_each_other_to_the_limit() -> None:
+    """A game that ended in block k is followed by one in block k + 1; after the last block a game begins normally."""
+    starts, row = _starts("blocks", blocks=BlocksConfig(tile=8, limit=32)), _row()
+    begin(RULES, starts, None, row)
+    assert last_afterstate(row) == _tiles(8)  # a game without a tile of a block ends in block 0
+    see_move(starts, row, _tiles(4, 4, 2), np.float32(4))
+    see_move(starts, row, _tiles(16, 4, 2), np.float32(16))
+    see_move(starts, row, _tiles(16, 4, 4), np.float32(4))  # enters no block
+    begin(RULES, starts, None, row)
+    assert last_afterstate(row) == _tiles(16, 8, 4, 2)  # the 4 is made from the 2, and the 2 on an empty cell
+    assert (row[MOVES], row[FIRST], row[IS_WHOLE]) == (0, 0, 0)
+    assert _is_spawn_behind(row, last_afterstate(row))
+    begin(RULES, starts, None, row)  # 16 + 8 + 8 is the limit
+    assert row[IS_WHOLE] == 1
+    begin(RULES, starts, None, row)
+    assert last_afterstate(row) == _tiles(8)
+
+
 def test_made_up_boards_have_the_first_of_the_tiles() -> None:
     starts, row = _starts("jump_start"), _row()
     kinds: Counter[tuple[int, ...]] = Counter()
@@ -123,7 +201,8 @@ def test_made_up_boards_have_the_first_of_the_tiles() -> None:
 
 
 def test_tiles_beyond_the_index_can_be_made_up() -> None:
-    starts, row = _starts("jump_start", fraction=1.0, tiles=(16, 15)), _row()
+    starts = _starts("jump_start", jump_start=JumpStartConfig(fraction=1.0, tiles=(65536, 32768)))
+    row = _row()
     seen = set()
     for _ in range(20):
         begin(RULES, starts, None, row)
@@ -131,7 +210,7 @@ def test_tiles_beyond_the_index_can_be_made_up() -> None:
     assert {15, 16} <= seen <= {0, 1, 2, 15, 16}
 
 
-@pytest.mark.parametrize("kind", ["restart", "carousel", "jump_start"])
+@pytest.mark.parametrize("kind", ["restart", "carousel", "blocks", "jump_start"])
 def test_nothing_is_random_but_the_row_s_stream(kind: str) -> None:
     """The starts of a game depend only on the random stream of its row."""
 

@@ -14,6 +14,7 @@ from ntuple.game.bitboard import Board, has_move, make_rules
 from ntuple.game.episode import AFTER_HI, AFTER_LO, BOARD_HI, BOARD_LO, COLUMNS, MOVES
 from ntuple.game.episode import FIRST as FIRST_MOVE
 from ntuple.game.jit import kernel
+from ntuple.learning.config import StartConfig
 from ntuple.players.greedy import make_scratch
 from ntuple.tables.entries import find_entries, make_lookup
 from ntuple.tables.network import make_network
@@ -247,7 +248,7 @@ def test_a_restarted_game_learns_back_to_the_afterstate_before_it(
     history.boards[0, 0] = row[0, AFTER_LO], row[0, AFTER_HI] = to_board(((3, 4), (2, 0)))
     row[0, BOARD_LO], row[0, BOARD_HI] = to_board(tiles)
     row[0, MOVES] = row[0, FIRST_MOVE] = 1
-    starts = make_starts("restart", 100, make_stages(""), 1, 0.0, (11,))
+    starts = make_starts(StartConfig(kind="restart"), make_stages(""), 0)
     moves = 2 if has_move(game, to_board(tiles)) else 1  # the last one begins the next game
     training = Training(
         rules=game,
