@@ -1,17 +1,17 @@
-"""Errors of a checkpoint's learned model by depth, as a table and as JSON."""
+"""Errors of a checkpoint's learned model by depth, or the size of its expectimax trees, as a table and as JSON."""
 
 import json
 from pathlib import Path
 
 from launch.errors import UserError
 from launch.experiment import checkpoints, registry
-from launch.experiment.metrics import DEPTH_NUMBERS
+from launch.experiment.metrics import DEPTH_NUMBERS, TREE_NUMBERS
 
 DEPTHS = range(1, 65)
 
 
 def diagnose_path(path: Path, boards: int, depth: int, seed: int, as_json: bool) -> None:
-    """Print the errors of a checkpoint's learned model at depths 0 ... `depth`, on boards of its own play."""
+    """Print what a checkpoint's learner measures at depths 0 ... `depth`, on boards of its own play."""
     if boards < 2:
         raise UserError(f"--boards {boards}: give 2 or more")
     if depth not in DEPTHS:
@@ -19,14 +19,15 @@ def diagnose_path(path: Path, boards: int, depth: int, seed: int, as_json: bool)
     checkpoint = checkpoints.find_checkpoint(path)
     experiment, state = checkpoints.read_checkpoint(checkpoint)
     if not registry.spec_of(experiment.learner).diagnose:
-        raise UserError(f"{checkpoint}: the learner '{experiment.learner}' has no learned model to diagnose")
-    errors = registry.diagnose(experiment.learner, checkpoint, experiment.settings, boards, depth, seed)
+        raise UserError(f"{checkpoint}: the learner '{experiment.learner}' has nothing to diagnose")
+    measured = registry.diagnose(experiment.learner, checkpoint, experiment.settings, boards, depth, seed)
     print(f"{experiment.run.name} after {state.progress['env_steps']:,} moves: {boards} boards of its own play")
-    headings = ["depth", *(number.heading for number in DEPTH_NUMBERS)]
+    columns = [number for number in (*DEPTH_NUMBERS, *TREE_NUMBERS) if number.name in measured]
+    headings = ["depth", *(number.heading for number in columns)]
     print(" | ".join(headings))
     for k in range(depth + 1):
-        cells = [f"{k}", *(number.form.format(errors[number.name][k]) for number in DEPTH_NUMBERS)]
+        cells = [f"{k}", *(number.form.format(measured[number.name][k]) for number in columns)]
         print(" | ".join(cell.rjust(len(heading)) for cell, heading in zip(cells, headings, strict=True)))
     if as_json:
-        numbers = {name: [float(value) for value in values] for name, values in errors.items()}
+        numbers = {name: [float(value) for value in values] for name, values in measured.items()}
         print(json.dumps({"run": experiment.run.name, "boards": boards, "seed": seed, "depths": numbers}))

@@ -105,7 +105,7 @@ MUZERO = (
 
 
 class DepthNumber(NamedTuple):
-    """A number that describes the errors of a model at each depth (muzero2048/muzero/diagnosis/depth_errors.py)."""
+    """A number that `diagnose` prints for each depth."""
 
     name: str
     unit: str
@@ -114,6 +114,7 @@ class DepthNumber(NamedTuple):
     meaning: str
 
 
+# Errors of a learned model (muzero2048/muzero/diagnosis/depth_errors.py).
 DEPTH_NUMBERS = (
     DepthNumber(
         "value_correlation", "1", "corr. of V", "{:.2f}", "correlation of V(s^k) and V(h(o_k)) over the boards"
@@ -159,6 +160,13 @@ DEPTH_NUMBERS = (
         "entropy of the chance code / entropy of the spawn, both given the afterstate",
     ),
     DepthNumber("boards", "boards", "boards", "{:.0f}", "boards whose game is not over"),
+)
+
+# Expectimax trees of so many plies (ntuple/expectimax/tree_counts.py).
+TREE_NUMBERS = (
+    DepthNumber("nodes", "nodes", "nodes", "{:,.1f}", "mean size of the tree over the boards, states and afterstates"),
+    DepthNumber("nodes_most", "nodes", "most nodes", "{:,.0f}", "size of the largest tree"),
+    DepthNumber("negative_leaves", "fraction", "negative leaves", "{:.4f}", "leaves whose value is below 0"),
 )
 
 DIAGNOSIS = tuple(

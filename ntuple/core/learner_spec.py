@@ -43,5 +43,5 @@ class LearnerSpec(NamedTuple):
     start_key: str = ""  # key of its config for the start of training games; "": always from normal starts
     begin_from: Reference = ""  # (learner, path, config): begin with the network of a checkpoint; "": it cannot
     # (folder of a checkpoint, config, boards, last depth, seed) -> errors of the learned model by name and depth
-    diagnose: Reference = ""  # "": it has no learned model
+    diagnose: Reference = ""  # "": nothing to measure by depth
     network_files: tuple[str, ...] = ()  # suffixes of other files that `begin_from` reads; their config is None

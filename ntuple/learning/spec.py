@@ -19,4 +19,5 @@ SPEC = LearnerSpec(
     start_key="start.kind",
     begin_from="ntuple.learning.begin_from:begin_from",
     network_files=(".w",),
+    diagnose="ntuple.expectimax.tree_counts:tree_of_checkpoint",
 )

@@ -8,6 +8,8 @@ import toy
 
 from launch.cli import main
 
+ROOT = Path(__file__).parents[3]
+
 
 def test_the_table_has_a_row_for_each_depth(toy_yaml: Path, capsys):
     main(["train", "toy.yaml"])
@@ -30,8 +32,21 @@ def test_mistakes_are_one_line(words: list[str], mistake: str, toy_yaml: Path, c
     assert mistake in capsys.readouterr().err
 
 
-def test_a_learner_without_a_model_is_refused(toy_yaml: Path, capsys, monkeypatch: pytest.MonkeyPatch):
+def test_a_learner_without_a_measurement_is_refused(toy_yaml: Path, capsys, monkeypatch: pytest.MonkeyPatch):
     main(["train", "toy.yaml"])
     monkeypatch.setattr(toy, "SPEC", toy.SPEC._replace(diagnose=""))
     assert main(["diagnose", "runs/one"]) == 2
-    assert "the learner 'toy' has no learned model" in capsys.readouterr().err
+    assert "the learner 'toy' has nothing to diagnose" in capsys.readouterr().err
+
+
+def test_trees_of_an_ntuple_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["run.name=one", "run.final_games=5", "ntuple.env_steps=2000", "ntuple.report_env_steps=2000"]
+    assert main(["train", str(ROOT / "configs" / "ntuple" / "2x2.yaml"), *words]) == 0
+    capsys.readouterr()
+    assert main(["diagnose", "runs/one", "--boards", "20", "--depth", "2"]) == 0
+    _, headings, *rows = capsys.readouterr().out.splitlines()
+    assert [word.strip() for word in headings.split("|")] == ["depth", "nodes", "most nodes", "negative leaves"]
+    assert [word.strip() for word in rows[0].split("|")] == ["0", "1.0", "1", "0.0000"]
+    assert main(["diagnose", "runs/one"]) == 2
+    assert "give --depth 5 or less" in capsys.readouterr().err
