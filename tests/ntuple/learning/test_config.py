@@ -5,6 +5,7 @@ import pytest
 from ntuple import NTupleConfig
 from ntuple.learning.config import (
     AverageConfig,
+    BlocksConfig,
     ExplorationConfig,
     StartConfig,
     StepSizeConfig,
@@ -57,6 +58,8 @@ from tests.settings import configured
         (NTupleConfig, {"frozen_tuples": 4}, "frozen_tuples is 4; give a number below the 4 tuples"),
         (NTupleConfig, {"stages": "0,64", "frozen_stages": 2}, "frozen_stages is 2; give a number below the 2 of"),
         (NTupleConfig, {"promotion": "inter"}, "promotion is 'inter'; give intra, or set stages"),
+        (BlocksConfig, {"tile": 48}, "start.blocks.tile is 48; give a power of 2"),
+        (NTupleConfig, {"start": StartConfig(kind="boundary")}, "start.kind is 'boundary', which needs frozen stages"),
         (NTupleConfig, {"start": StartConfig(kind="carousel")}, "start.kind is 'carousel', which needs stages"),
         (
             NTupleConfig,

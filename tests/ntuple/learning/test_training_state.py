@@ -9,7 +9,7 @@ from ntuple.files.checkpoint_file import FORMAT
 from ntuple.files.safetensors import write_safetensors
 from ntuple.files.stored_network import StoredNetwork, filled_network, load_stored
 from ntuple.game.bitboard import make_rules
-from ntuple.learning.config import StartConfig, StepSizeConfig
+from ntuple.learning.config import BoundaryConfig, StartConfig, StepSizeConfig
 from ntuple.tables.record_fields import read_field
 from tests.ntuple.learning.trainings import METHODS, SMALL, TC, TD, learn
 
@@ -95,15 +95,16 @@ def test_a_later_stage_is_trained_alone_behind_a_trained_one(tmp_path: Path) -> 
     first = NTupleLearner(SMALL, seed=1)
     learn(first)
     first.save(tmp_path)
-    config = replace(
-        SMALL, stages="0,32", frozen_stages=1, v_init=5.0, start=StartConfig("carousel"), step_size=TC
-    )  # fmt: skip
+    start = StartConfig("boundary", boundary=BoundaryConfig(size=5))
+    config = replace(SMALL, stages="0,32", frozen_stages=1, v_init=5.0, start=start, step_size=TC)
     learner = NTupleLearner(config, seed=2)
     learner.begin_with(load_stored(tmp_path, SMALL, with_memory=True))
     before = read_field(learner.network).reshape(2, -1)
     np.testing.assert_array_equal(before[0], read_field(first.network))
     assert (before[1] == np.float32(5 / 16)).all()
-    learn(learner)
+    reports = learn(learner)
+    assert "train/score_mean" in reports[0]  # games begin with two tiles until five boundaries are known
+    assert "train/score_mean" not in reports[-1]
     after = read_field(learner.network).reshape(2, -1)
     np.testing.assert_array_equal(after[0], before[0])
     assert np.count_nonzero(after[1] != before[1]) > 200

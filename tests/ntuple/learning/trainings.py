@@ -5,6 +5,7 @@ from dataclasses import replace
 from ntuple import NTupleConfig, NTupleLearner
 from ntuple.learning.config import (
     AverageConfig,
+    BlocksConfig,
     ExplorationConfig,
     StartConfig,
     StepSizeConfig,
@@ -40,7 +41,11 @@ METHODS = {
         step_size=StepSizeConfig(adaptive_fraction=0.5, alpha_steps="0.1:0.05 0.3:0.01", reset_env_steps=700),
     ),
     "search": replace(SMALL, target=TargetConfig(search=TargetSearchConfig(simulations=8, c=0.1, plays=False))),
-    "averaged": replace(SMALL, average=AverageConfig(env_steps=600, fraction=0.9)),
+    "averaged": replace(
+        SMALL,
+        average=AverageConfig(env_steps=600, fraction=0.9),
+        start=StartConfig("blocks", blocks=BlocksConfig(tile=16, limit=64)),
+    ),
     "averaged, promoted": replace(
         SMALL, average=AverageConfig(env_steps=600, fraction=0.9), stages="16,32,64", promotion="both", v_init=50.0
     ),
