@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ntuple.expectimax.config import LEAST_BITS, ExpectimaxConfig
 from ntuple.expectimax.leaves import leaf_value
-from ntuple.expectimax.memory import Memory, Search, make_memory, make_search
+from ntuple.expectimax.memory import ExpectimaxSettings, Memory, make_memory, make_search
 from ntuple.expectimax.search import play_on
 from ntuple.game.bitboard import ONE, Board, Rules, empty_cells, is_same
 from ntuple.game.episode import BOARD_HI, BOARD_LO, COLUMNS
@@ -57,7 +57,7 @@ def count_trees(rules: Rules, network: Network, boards: list[Board], depth: int)
     return {"nodes": nodes.mean(axis=0), "nodes_most": nodes.max(axis=0), "negative_leaves": negative}
 
 
-def _make_search(rules: Rules, network: Network) -> tuple[Search, Memory]:
+def _make_search(rules: Rules, network: Network) -> tuple[ExpectimaxSettings, Memory]:
     return make_search(ExpectimaxConfig(plies=1)), make_memory(rules, network, LEAST_BITS, LEAST_BITS)
 
 
@@ -65,7 +65,7 @@ def _make_search(rules: Rules, network: Network) -> tuple[Search, Memory]:
 def count_tree(
     rules: Rules,
     network: Network,
-    search: Search,
+    search: ExpectimaxSettings,
     memory: Memory,
     board: Board,
     layer: int,
