@@ -420,10 +420,10 @@ def test_a_player_is_compiled_before_it_is_loaded(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("search", ["expectimax", "mcts"])
 def test_compiling_does_not_search_until_a_time_limit(search: str, runs: Path):
-    player = load_player(runs / "tiny", SearchOptions(search, overrides=("search.seconds=60",)))
+    player = load_player(runs / "tiny", SearchOptions(search, overrides=("search.seconds=600",)))
     began = time.monotonic()
     agent_process._compile(player)
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 600
 
 
 def test_what_a_process_prints_goes_to_the_log(tmp_path: Path):
