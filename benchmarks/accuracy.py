@@ -31,7 +31,6 @@ from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import SimulatorDynamics
 from muzero2048.search.policies import make_root
 from muzero2048.search.policy_output import read_out, root_statistics
-from muzero2048.search.root_rules import ROOT_RULES
 from muzero2048.search.tree_search import grow_tree
 from ntuple import MCTSConfig, MCTSPlayer, NTupleConfig
 from ntuple.exact.solution import Solution
@@ -238,10 +237,9 @@ def _search(game: Game2048, board: Board, tables: LeafValues, config: SearchConf
     dynamics = SimulatorDynamics(game, TableEvaluator(game, tables))
     seeds = jnp.arange(len(board[0]), dtype=jnp.uint32)
     root = make_root(dynamics, game, board, seeds, None, config)
-    rule = ROOT_RULES[config.root]
-    tree = grow_tree(dynamics, root, rule, config, discount=1.0)
+    tree = grow_tree(dynamics, root, config, discount=1.0)
     configs = [dataclasses.replace(config, read_out=name) for name in READ_OUTS]
-    return {c.read_out: read_out(root, root_statistics(tree, c, discount=1.0), rule, c) for c in configs}
+    return {c.read_out: read_out(root, root_statistics(tree, c, discount=1.0), c) for c in configs}
 
 
 if __name__ == "__main__":

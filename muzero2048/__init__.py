@@ -50,43 +50,35 @@ if TYPE_CHECKING:  # the same names as in _MODULES: tests/test_public_names.py c
     from ntuple.learning.config import NTupleConfig as NTupleConfig
     from ntuple.learning.learner import NTupleLearner as NTupleLearner
 
-_MODULES = {
-    "Advice": "launch.evaluation.boards.analyse",
-    "Game2048": "muzero2048.game.env",
-    "Game2048Env": "muzero2048.environments.game_env",
-    "Game2048VectorEnv": "muzero2048.environments.vector_env",
-    "GameRecord": "launch.evaluation.records.record",
-    "Games": "ntuple.core.interfaces",
-    "LoadedPlayer": "launch.evaluation.loading",
-    "Move": "launch.evaluation.boards.analyse",
-    "NTupleConfig": "ntuple.learning.config",
-    "NTupleLearner": "ntuple.learning.learner",
-    "NetworkOutput": "muzero2048.muzero.trained_network",
-    "Plan": "muzero2048.search.base",
-    "SearchConfig": "muzero2048.search.config",
-    "Solution": "ntuple.exact.solution",
-    "Summary": "launch.evaluation.summary",
-    "TrainedNetwork": "muzero2048.muzero.trained_network",
-    "Transition": "muzero2048.game.env",
-    "UserError": "launch.errors",
-    "judge_record": "launch.evaluation.records.record",
-    "load": "launch.library",
-    "load_network": "launch.library",
-    "parse_record": "launch.evaluation.records.record",
-    "read_metrics": "launch.library",
-    "solve_board": "launch.evaluation.boards.solve",
-    "summarize": "launch.evaluation.summary",
-    "write_record": "launch.evaluation.records.record",
+_MODULES = {  # module -> names
+    "launch.errors": "UserError",
+    "launch.evaluation.boards.analyse": "Advice Move",
+    "launch.evaluation.boards.solve": "solve_board",
+    "launch.evaluation.loading": "LoadedPlayer",
+    "launch.evaluation.records.record": "GameRecord judge_record parse_record write_record",
+    "launch.evaluation.summary": "Summary summarize",
+    "launch.library": "load load_network read_metrics",
+    "muzero2048.environments.game_env": "Game2048Env",
+    "muzero2048.environments.vector_env": "Game2048VectorEnv",
+    "muzero2048.game.env": "Game2048 Transition",
+    "muzero2048.muzero.trained_network": "NetworkOutput TrainedNetwork",
+    "muzero2048.search.base": "Plan",
+    "muzero2048.search.config": "SearchConfig",
+    "ntuple.core.interfaces": "Games",
+    "ntuple.exact.solution": "Solution",
+    "ntuple.learning.config": "NTupleConfig",
+    "ntuple.learning.learner": "NTupleLearner",
 }
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 
-__all__ = list(_MODULES)
+__all__ = sorted(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    return getattr(import_module(_MODULE_OF[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+    return sorted({*globals(), *_MODULE_OF})

@@ -69,8 +69,8 @@ def _forget_programs() -> Iterator[None]:
     """
     yield
     if "jax" in sys.modules:
-        if "muzero2048.players.player" in sys.modules:
-            player = sys.modules["muzero2048.players.player"]
+        if "muzero2048.players.search_player" in sys.modules:
+            player = sys.modules["muzero2048.players.search_player"]
             player._make_play.cache_clear()
             player._make_analyse.cache_clear()
         sys.modules["jax"].clear_caches()

@@ -26,7 +26,7 @@ from launch.experiment.examples import examples_folder
 from launch.experiment.experiment import load_experiment
 from launch.memory import device_bytes
 from muzero2048.muzero.config import MuZeroConfig
-from muzero2048.muzero.train_step import Learner, make_learner
+from muzero2048.muzero.train_step import MuZeroPrograms, make_learner
 from muzero2048.search.expansion import block_size
 
 CONFIGS = examples_folder() / "muzero"
@@ -50,7 +50,7 @@ class Speed(NamedTuple):
     """Measurements at one size: the programs, and the seconds of a run of each."""
 
     config: MuZeroConfig
-    learner: Learner
+    learner: MuZeroPrograms
     programs: Mapping[str, CompiledProgram]
     seconds: Mapping[str, float]
 

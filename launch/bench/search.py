@@ -165,7 +165,7 @@ def _root(network: SmallNetwork, key: Array, states: Array, config: SearchConfig
 def _ours(config: SearchConfig, network: type[SmallNetwork]) -> Search:
     def search(parameters: Parameters, key: Array, states: Array) -> Array:
         dynamics: Dynamics = network(parameters)
-        return plan(dynamics, _root(network(parameters), key, states, config), config, DISCOUNT).action
+        return plan(dynamics, _root(network(parameters), key, states, config), config, DISCOUNT)[0].action
 
     return search
 

@@ -6,6 +6,8 @@ Each row has the four axes, so that runs can be compared on any of them.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from muzero2048.muzero.loss_terms import Diagnostic, Loss
+
 Row = Mapping[str, int | float]  # values of metrics by name, at one point of a run
 
 
@@ -51,27 +53,8 @@ DEEP_TD = (Metric("td/epsilon", "fraction", "fraction of random moves, mean sinc
 MUZERO = (
     Metric("perf/samples_per_second", "samples/s", "sampled sequences per second in training since the last report"),
     Metric("loss/total", "1", "weighted sum of the terms below (muzero2048/muzero/losses.py)"),
-    Metric(
-        "loss/value",
-        "nats",
-        "cross-entropy of values against their targets (deep_td with scalar output: Huber loss of h)",
-    ),
-    Metric("loss/afterstate_value", "nats", "cross-entropy of afterstate values against their targets"),
-    Metric("loss/policy", "nats", "cross-entropy of policies against the improved policies of the search"),
-    Metric("loss/chance", "nats", "cross-entropy of chance distributions against the codes"),
-    Metric("loss/reward", "1", "reward loss: cross-entropy (latent models) or Huber loss of h (grounded)"),
-    Metric("loss/commitment", "1", "squared distance of the chance encoder's output from its code"),
-    Metric("loss/reconstruction", "nats", "cross-entropy of decoded cells (grounded model; 0 for others)"),
-    Metric("loss/consistency", "1", "1 - cosine similarity of predicted next latents and those of the true boards"),
-    Metric("loss/afterstate_consistency", "1", "the same of afterstates and the true boards after the chance event"),
-    Metric("model/reward_error", "points", "mean absolute error of the predicted reward of the move played"),
-    Metric("model/saturated", "fraction", "value targets outside the support; above 0.001 the support is too small"),
-    Metric("model/code_entropy", "nats", "entropy of the distribution of chance codes; 0: one code for all spawns"),
-    Metric(
-        "model/code_information", "nats", "mutual information of chance codes and true spawns, at most their entropy"
-    ),
-    Metric("model/afterstate_accuracy", "fraction", "afterstates of played moves whose decoded cells are all correct"),
-    Metric("model/next_state_accuracy", "fraction", "next boards, given the chance code, with all cells correct"),
+    *(Metric(f"loss/{term.name.lower()}", *term.value) for term in Loss),
+    *(Metric(f"model/{term.name.lower()}", *term.value) for term in Diagnostic),
     Metric("model/afterstate_accuracy_all", "fraction", "afterstate_accuracy over all legal moves of sampled boards"),
     Metric(
         "model/afterstate_accuracy_unplayed", "fraction", "afterstate_accuracy over legal moves that were not played"
@@ -91,7 +74,6 @@ MUZERO = (
     Metric("search/q_range", "points", "mean of max q - min q at the root; normalisation scales this range to 1"),
     Metric("search/late_positions", "fraction", "training positions with a tile of 2048 or more"),
     Metric("replay/age", "moves", "mean age of sampled positions: moves of all environments since they were played"),
-    Metric("train/normal_start_share", "fraction", "training positions of games from normal starts (start.kind)"),
     Metric("value/bias", "points", "mean of search value - return, at one random position of each finished game"),
     Metric("value/error", "points", "mean of |search value - return| at these positions"),
     Metric("value/return_mean", "points", "mean discounted return at these positions"),

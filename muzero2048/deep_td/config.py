@@ -11,7 +11,7 @@ from ntuple.core.settings import Settings, group, setting
 
 
 @dataclass(frozen=True)
-class ExplorationConfig(Settings, prefix="exploration"):
+class EpsilonConfig(Settings, prefix="exploration"):
     """Probability epsilon of a random move in self-play; it falls linearly to `final_epsilon`, then is constant."""
 
     epsilon: float = setting(0.0, "Probability of a random move at the start.", at_least=0, at_most=1)
@@ -44,7 +44,7 @@ class DeepTDConfig(TrainingConfig):
         "categorical",
         "categorical: cross-entropy with the code of `value`. scalar: Huber loss between transformed values.",
     )
-    exploration: ExplorationConfig = group(ExplorationConfig)
+    exploration: EpsilonConfig = group(EpsilonConfig)
     value: ValueCodec = group(ValueCodec, only_if="output=categorical")
 
     def __post_init__(self) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import jax
 
 from muzero2048.deep_td.config import DeepTDConfig
-from muzero2048.deep_td.player import make_player
 from muzero2048.deep_td.train_step import make_learner
-from muzero2048.players.player import SearchPlayer
+from muzero2048.deep_td.value_player import make_player
+from muzero2048.players.search_player import SearchPlayer
 from muzero2048.training.base_learner import DeviceLearner, state_memory, warn_of_saturation
 from muzero2048.training.game_metrics import game_metrics
 
@@ -35,11 +35,11 @@ class DeepTDLearner(DeviceLearner):
         began = time.perf_counter()
         rounds = -(-(self._next_report() - int(self._progress[0])) // config.chunk_moves)
         rounds, report = self._call_device(
-            rounds, self._learner.advance, self._learner.empty(), lambda made: tick(made * config.chunk_moves)
+            rounds, self._learner.advance, self._learner.empty(), lambda finished: tick(finished * config.chunk_moves)
         )
         ended, loss, epsilon = jax.device_get(report)
         metrics = {
-            **game_metrics(ended, rounds),
+            **game_metrics(ended),
             "loss/value": float(loss.value / rounds),
             "td/error_abs_mean": float(loss.error / rounds),
             "td/epsilon": float(epsilon / rounds),
@@ -50,14 +50,6 @@ class DeepTDLearner(DeviceLearner):
         warn_of_saturation(metrics["model/saturated"], config.value)
         moves, updates = rounds * config.chunk_moves, rounds * config.updates_per_chunk
         return metrics | self._count(moves, metrics["train/games"], updates, time.perf_counter() - began)
-
-    def probes(self) -> dict[str, SearchPlayer]:
-        """Return no further players: there is no model to test."""
-        return {}
-
-    def diagnose(self) -> dict[str, float]:
-        """Return no metrics: there is no learned model."""
-        return {}
 
     def player(self) -> SearchPlayer:
         """Return a player with the current parameters."""

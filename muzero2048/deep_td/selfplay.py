@@ -1,19 +1,15 @@
-"""Epsilon-greedy self-play: a chunk of moves in all environments, with their value targets.
-
-Shapes: `T` moves of the chunk, `E` environments, `N` cells, `*B` any leading axes.
-"""
+"""Epsilon-greedy self-play: a chunk of moves in all environments, with their value targets."""
 
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8, UInt32
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.network import ValueNetwork, q_values
 from muzero2048.game.env import Game2048
-from muzero2048.game.starts import make_starts
-from muzero2048.training.actor import ActorState, Outcome, draws, step_actor
+from muzero2048.training.actor import DRAWS, ActorState, GameOutcome, step_actor
 from muzero2048.training.game_metrics import GameStatistics, game_statistics
 from muzero2048.training.returns import lambda_returns
 
@@ -35,7 +31,7 @@ class Moves(NamedTuple):
     done: Bool[Array, "*T E"]
     value: Float[Array, "*T E"]  # V(s) = max_a Q(s, a) before the move
     greedy: Bool[Array, "*T E"]  # the move is argmax_a Q(s, a)
-    outcome: Outcome
+    outcome: GameOutcome
 
 
 def play_chunk(
@@ -50,16 +46,16 @@ def play_chunk(
 
     Returns the games after the chunk, the experience [T, E, ...] and statistics of the games.
     """
-    starts = make_starts(game, config.start)
 
     def move(actor: ActorState, key: PRNGKeyArray) -> tuple[ActorState, Moves]:
-        bits = jax.random.bits(key, (2 + draws(starts), *actor.score.shape), jnp.uint32)
+        bits = jax.random.bits(key, (2 + DRAWS, *actor.score.shape), jnp.uint32)
         q = q_values(network, game, actor.board, config.discount)
         best = jnp.argmax(q, axis=-1)
         random = game.random_action_from_bits(bits[0], actor.board)
-        action = jnp.where(_uniform(bits[1]) < epsilon, random, best)
+        uniform = (bits[1] >> 8).astype(jnp.float32) * 2.0**-24  # in [0, 1): a float32 has 24 bits
+        action = jnp.where(uniform < epsilon, random, best)
         value = q.max(axis=-1)
-        following, transition, outcome = step_actor(game, starts, bits[2:], actor, action, value, config.discount)
+        following, transition, outcome = step_actor(game, bits[2:], actor, action, value, config.discount)
         seen = actor.board if config.method == "q_learning" else game.afterstate(actor.board, action)[0]
         return following, Moves(
             cells=game.flat_cells(seen),
@@ -98,8 +94,3 @@ def targets(moves: Moves, last_value: Float[Array, "E"], config: DeepTDConfig) -
     td_lambda = config.td_lambda * follows.astype(jnp.float32)
     returns = lambda_returns(moves.reward, moves.done, values, config.discount, td_lambda, config.td_steps)
     return returns if config.method == "q_learning" else (returns - moves.reward) / config.discount
-
-
-def _uniform(bits: UInt32[Array, "E"]) -> Float[Array, "E"]:
-    """Turn random bits into numbers in [0, 1)."""
-    return (bits >> 8).astype(jnp.float32) * 2.0**-24  # a float32 has 24 bits

@@ -6,13 +6,12 @@ SPEC = LearnerSpec(
     config="muzero2048.deep_td.config:DeepTDConfig",
     learner="muzero2048.deep_td.learner:DeepTDLearner",
     players={
-        ONE_PLY: "muzero2048.deep_td.player:load_one_ply_player",
-        EXPECTIMAX: "muzero2048.deep_td.player:load_expectimax_player",
-        TREE: "muzero2048.deep_td.player:load_tree_player",
+        ONE_PLY: "muzero2048.deep_td.value_player:load_one_ply_player",
+        EXPECTIMAX: "muzero2048.deep_td.value_player:load_value_expectimax",
+        TREE: "muzero2048.deep_td.value_player:load_value_search",
     },
     uses_jax=True,
     memory_keys="deep_td.replay.capacity, deep_td.replay.batch_size, deep_td.num_envs or deep_td.network",
     value="network",
     models=("simulator",),
-    start_key="start.kind",
 )

@@ -1,10 +1,11 @@
-"""Checks of what a caller gives to an environment. A mistake is a ValueError of one line."""
+"""Checks of what a caller gives to an environment, a mistake is a ValueError of one line; the space of its boards."""
 
 import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import NDArray
 
 SEEDS = 2**32
@@ -30,6 +31,14 @@ def board_sides(rows: Any, columns: Any) -> tuple[int, int]:
     return height, width
 
 
+def board_space(rows: int, columns: int) -> "spaces.Box[Any]":
+    """Return the space of boards uint8[H, W] with log2 of the tiles.
+
+    The largest tile of N cells is 2^(N + 1): it needs N - 1 smaller tiles before the last merge, and a spawn of a 4.
+    """
+    return spaces.Box(0, rows * columns + 1, (rows, columns), np.uint8)
+
+
 def one_action(action: Any) -> int:
     """Return an action, 0 to 3."""
     number = whole_number(action)
@@ -53,12 +62,7 @@ def many_actions(actions: Any, count: int) -> NDArray[np.int32]:
 def many_seeds(seed: Any, count: int) -> list[int | None]:
     """Return the seeds of `count` games; None for those that are to be drawn.
 
-    Args:
-        seed: of game 0, game i has seed + i; or one for each game; None: all are drawn.
-        count: number of games.
-
-    Returns:
-        The seeds, each 0 to 2^32 - 1 or None.
+    `seed` is that of game 0, game i has seed + i; or there is one for each game; None: all are drawn.
     """
     if seed is None:
         return [None] * count
@@ -68,8 +72,8 @@ def many_seeds(seed: Any, count: int) -> list[int | None]:
     given = list(seed) if first is None else [first + i for i in range(count)]
     if len(given) != count:
         raise ValueError(f"{len(given)} seeds for {count} games: give one for each")
-    seeds = [None if one is None else whole_number(one) for one in given]
-    for one, number in zip(given, seeds, strict=True):
-        if one is not None and (number is None or not 0 <= number < SEEDS):
-            raise ValueError(f"a seed is {one!r}; give whole numbers of 0 to {SEEDS - 1}")
+    seeds = [None if value is None else whole_number(value) for value in given]
+    for value, number in zip(given, seeds, strict=True):
+        if value is not None and (number is None or not 0 <= number < SEEDS):
+            raise ValueError(f"a seed is {value!r}; give whole numbers of 0 to {SEEDS - 1}")
     return seeds

@@ -13,7 +13,7 @@ An illegal action changes nothing: the same board, reward 0, no spawn. It is no 
 try such actions. A game of an agent that repeats one does not end: mask the actions, or set a time limit.
 
 render_mode "ansi" returns the board as text, "rgb_array" as a picture, and "human" prints the text to the terminal at
-each reset and step.
+each reset and step. A wrong argument is a ValueError of one line.
 """
 
 from typing import Any, ClassVar
@@ -23,8 +23,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from muzero2048.environments.board_space import board_space
-from muzero2048.environments.checks import NUM_ACTIONS, board_sides, one_action
+from muzero2048.environments.checks import NUM_ACTIONS, board_sides, board_space, one_action
 from muzero2048.environments.drawing import board_picture, board_text
 from ntuple.core.rules import Board, afterstate, begin_game, spawn
 
@@ -39,13 +38,7 @@ class Game2048Env(gymnasium.Env[Levels, np.int64]):
     def __init__(self, rows: int = 4, columns: int = 4, render_mode: str | None = None) -> None:
         """Make the environment.
 
-        Args:
-            rows: H.
-            columns: W.
-            render_mode: None, "ansi", "rgb_array" or "human".
-
-        Raises:
-            ValueError: a side is no whole number of 2..4, or there is no such render mode.
+        `render_mode` is None, "ansi", "rgb_array" or "human".
         """
         rows, columns = board_sides(rows, columns)
         modes = self.metadata["render_modes"]
@@ -60,12 +53,7 @@ class Game2048Env(gymnasium.Env[Levels, np.int64]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Levels, dict[str, Any]]:
         """Start a game.
 
-        Args:
-            seed: the same seed and actions give the same game; None: the next game of the last seed.
-            options: none are known.
-
-        Returns:
-            The board uint8[H, W], and info.
+        The same seed and actions give the same game; seed None: the next game of the last seed. No options are known.
         """
         super().reset(seed=seed, options=options)
         self._set_board(*begin_game(*self._sides, int(self.np_random.integers(2**64, dtype=np.uint64))))
@@ -73,17 +61,7 @@ class Game2048Env(gymnasium.Env[Levels, np.int64]):
         return self._levels(), {"action_mask": self._mask()}
 
     def step(self, action: np.int64 | int) -> tuple[Levels, float, bool, bool, dict[str, Any]]:
-        """Move, then spawn; an illegal action changes nothing.
-
-        Args:
-            action: 0..3.
-
-        Returns:
-            The board uint8[H, W], reward, terminated, truncated, and info.
-
-        Raises:
-            ValueError: the action is no whole number of 0..3.
-        """
+        """Move, then spawn; an illegal action changes nothing."""
         action = one_action(action)
         after, points = self._moves[action]
         if after != self._board:

@@ -7,6 +7,7 @@ next step ignores the action of this game and returns the first board of a new o
 mask is all 1, so that a masked agent can draw an action.
 
 The random numbers of game i depend on (seed i, number of the step) alone, not on the number of games.
+A wrong argument is a ValueError of one line; a step before `reset` is gymnasium.error.ResetNeeded.
 """
 
 import functools
@@ -22,8 +23,7 @@ from gymnasium.vector import AutoresetMode
 from jaxtyping import Array, Bool, Float32, Int8, UInt8, UInt32
 from numpy.typing import NDArray
 
-from muzero2048.environments.board_space import board_space
-from muzero2048.environments.checks import SEEDS, board_sides, many_actions, many_seeds, whole_number
+from muzero2048.environments.checks import SEEDS, board_sides, board_space, many_actions, many_seeds, whole_number
 from muzero2048.environments.drawing import board_picture
 from muzero2048.game.env import NUM_ACTIONS, Board, Game2048, where
 
@@ -58,14 +58,7 @@ class Game2048VectorEnv(gymnasium.vector.VectorEnv[NDArray[np.uint8], NDArray[np
     def __init__(self, num_envs: int = 1, rows: int = 4, columns: int = 4, render_mode: str | None = None) -> None:
         """Make the environment.
 
-        Args:
-            num_envs: B, 1 or more.
-            rows: H.
-            columns: W.
-            render_mode: None or "rgb_array".
-
-        Raises:
-            ValueError: an argument is out of range.
+        `render_mode` is None or "rgb_array".
         """
         count = whole_number(num_envs)
         if count is None or count < 1:
@@ -86,20 +79,15 @@ class Game2048VectorEnv(gymnasium.vector.VectorEnv[NDArray[np.uint8], NDArray[np
     ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
         """Start B games.
 
-        Args:
-            seed: of game 0, game i has seed + i; or B seeds; None: drawn from `np_random`.
-            options: none are known.
-
-        Returns:
-            The boards uint8[B, H, W], and info.
-
-        Raises:
-            ValueError: there are not B seeds, or a seed is no whole number of 0..2^32 - 1.
+        `seed` is that of game 0, game i has seed + i; or there are B seeds; None: drawn from `np_random`. No options
+        are known.
         """
         given = many_seeds(seed, self.num_envs)
         super().reset(seed=whole_number(seed), options=options)
         drawn = self.np_random.integers(SEEDS, size=self.num_envs)
-        seeds = np.array([drawn[i] if one is None else one for i, one in enumerate(given)], np.uint32)
+        seeds = np.array(
+            [drawn[i] if given_seed is None else given_seed for i, given_seed in enumerate(given)], np.uint32
+        )
         self._state, seen = _begin(self._game, jnp.asarray(seeds))
         return np.array(seen.levels), _info(seen)
 
@@ -108,15 +96,8 @@ class Game2048VectorEnv(gymnasium.vector.VectorEnv[NDArray[np.uint8], NDArray[np
     ) -> tuple[NDArray[np.uint8], NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
         """Move in every game, then spawn; an illegal action changes nothing, and an ended game begins anew.
 
-        Args:
-            actions: int[B], 0..3.
-
-        Returns:
-            Boards uint8[B, H, W], rewards float64[B], terminated bool[B], truncated bool[B], and info.
-
-        Raises:
-            ValueError: the actions are not whole numbers [B] of 0..3.
-            gymnasium.error.ResetNeeded: `reset` was not called.
+        Actions are int[B], 0..3. Returns boards uint8[B, H, W], rewards float64[B], terminated bool[B], truncated
+        bool[B], and info.
         """
         if self._state is None:
             raise gymnasium.error.ResetNeeded("call reset before step")

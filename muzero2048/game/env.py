@@ -1,8 +1,7 @@
 """The game of 2048, for thousands of boards at once.
 
-Glossary of shapes in this package: `*B` any leading batch axes, `H, W` board, `A` = 4 actions, `N` = H*W cells,
-`S` = 2*H*W spawn codes. Actions: up, right, down, left = 0..3. A cell holds log2 of its tile, 0 = empty.
-Spawn code: 2 * cell + (1 if the tile is a 4 else 0), with cells numbered row by row from the top left.
+Actions: up, right, down, left = 0..3. A cell holds log2 of its tile, 0 = empty. `S` = 2 H W spawn codes: 2 * cell +
+(1 if the tile is a 4 else 0), with cells numbered row by row from the top left.
 
 A board is a tuple of H words uint32[*B], one word per row, one byte per cell (game/words.py). Moves are then arithmetic
 on whole words. They need no tables, so tiles may be of any size, and XLA vectorises them over the batch. Keep boards as
@@ -11,6 +10,7 @@ slower on a CPU).
 """
 
 import functools
+import itertools
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -113,12 +113,8 @@ class Game2048:
             return jnp.where(backward, mirrored, line)
 
         columns = transpose(board, self.columns)
-        num_lines = max(self.rows, self.columns)
-        blank = jnp.zeros_like(board[0])
-        lines = [
-            orient(jnp.where(vertical, column, row))
-            for column, row in zip(_pad(columns, num_lines, blank), _pad(board, num_lines, blank), strict=True)
-        ]
+        pairs = itertools.zip_longest(columns, board, fillvalue=jnp.zeros_like(board[0]))
+        lines = [orient(jnp.where(vertical, column, row)) for column, row in pairs]
         slid, rewards = zip(*(slide(line, max(self.rows, self.columns)) for line in lines), strict=True)
         slid = tuple(orient(line) for line in slid)
         turned_back = transpose(slid[: self.columns], self.rows)
@@ -235,16 +231,12 @@ class Game2048:
             equal = ~occupied(board[row] ^ board[row + 1]) & upper
             up.append((~upper & lower) | equal)
             down.append((upper & ~lower) | equal)
-        return tuple(functools.reduce(operator.or_, found) != 0 for found in (up, right, down, left))
+        return tuple(functools.reduce(operator.or_, flags) != 0 for flags in (up, right, down, left))
 
 
 def where(condition: Bool[Array, "*B"], chosen: Board, other: Board) -> Board:
     """Select between two boards for each element of the batch."""
     return tuple(jnp.where(condition, a, b) for a, b in zip(chosen, other, strict=True))
-
-
-def _pad(words: Sequence[UInt32[Array, "*B"]], length: int, blank: UInt32[Array, "*B"]) -> list[UInt32[Array, "*B"]]:
-    return [*words, *[blank] * (length - len(words))]
 
 
 def _add_tile(board: Board, row: UInt32[Array, "*B"], column: UInt32[Array, "*B"], tile: UInt32[Array, "*B"]) -> Board:

@@ -33,8 +33,7 @@ def transpose(lines: Sequence[UInt32[Array, "*B"]], length: int) -> list[UInt32[
     """Return the words of the transposed board; `length` is the number of cells in each given line."""
     return [
         functools.reduce(
-            operator.or_,
-            [((line >> np.uint32(8 * i)) & _CELL) << np.uint32(8 * j) for j, line in enumerate(lines)],
+            operator.or_, [((line >> np.uint32(8 * i)) & _CELL) << np.uint32(8 * j) for j, line in enumerate(lines)]
         )
         for i in range(length)
     ]
@@ -55,8 +54,8 @@ def slide(line: UInt32[Array, "*B"], length: int) -> tuple[UInt32[Array, "*B"], 
     for i in range(length - 1):  # merge pairs, beginning at the wall; after a merge the following cells move up by one
         cell = (line >> np.uint32(8 * i)) & _CELL
         merges = (cell == (line >> np.uint32(8 * i + 8)) & _CELL) & (cell != 0)
-        kept = np.uint32((1 << (8 * i + 8)) - 1)
-        merged = ((line & kept) + np.uint32(1 << (8 * i))) | ((line >> np.uint32(8)) & ~kept)
+        lower = np.uint32((1 << (8 * i + 8)) - 1)
+        merged = ((line & lower) + np.uint32(1 << (8 * i))) | ((line >> np.uint32(8)) & ~lower)
         line = jnp.where(merges, merged, line)
         reward = reward + jnp.where(merges, np.uint32(2) << cell, np.uint32(0))
     return line, reward

@@ -20,11 +20,11 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
-import jax
 import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Int, UInt8
 
+from muzero2048.models.chance_encoders import CHANCE_ENCODERS, Observed
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.networks.value_tables import ValueTables
@@ -65,9 +65,7 @@ class Model(nnx.Module):
         self.reward_codec: ValueCodec = config.reward_codec
         self.tile_levels = config.network.tile_levels
         self.codes = config.chance.codes
-        self.oracle = config.chance.encoder == "oracle"
-        # Codes come from comparing predicted afterstates with h(o_{t+1}), without own parameters and without gradient.
-        self.by_surprise = config.chance.encoder == "surprise"
+        self.chance_encoder = CHANCE_ENCODERS[config.chance.encoder]
 
     def representation(self, cells: UInt8[Array, "B N"]) -> State:
         """h: return the latent state of boards of N = H*W cells."""
@@ -121,14 +119,8 @@ class Model(nnx.Module):
         """
         return self.inconsistency(afterstate, true)
 
-    def encode(
-        self,
-        cells: UInt8[Array, "B N"],
-        action: Int[Array, "B"],
-        afterstate_cells: UInt8[Array, "B N"],
-        next_cells: UInt8[Array, "B N"],
-    ) -> Float[Array, "B C"]:
-        """e: return logits of the chance code of an observed transition (learned encoder)."""
+    def encode(self, observed: Observed) -> Float[Array, "B C"]:
+        """e: return logits of the chance codes of observed transitions (learned encoder)."""
         raise NotImplementedError
 
 
@@ -136,10 +128,3 @@ def cosine_distance(x: Float[Array, "*B D"], y: Float[Array, "*B D"]) -> Float[A
     """Return 1 - cos(x, y)."""
     scale = jnp.sqrt(jnp.sum(x**2, axis=-1) * jnp.sum(y**2, axis=-1) + 1e-12)
     return 1.0 - jnp.sum(x * y, axis=-1) / scale
-
-
-def straight_through_code(logits: Float[Array, "B C"]) -> Float[Array, "B C"]:
-    """Return onehot(argmax), with the gradient of softmax (Stochastic MuZero, sec. 4.2)."""
-    probabilities = jax.nn.softmax(logits)
-    hard = jax.nn.one_hot(jnp.argmax(logits, axis=-1), logits.shape[-1])
-    return hard + (probabilities - jax.lax.stop_gradient(probabilities))  # the bracket is exactly 0

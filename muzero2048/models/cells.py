@@ -24,6 +24,7 @@ from flax import nnx
 from jaxtyping import Array, Float, Int, UInt8
 
 from muzero2048.models.base import FIRST_REWARD, AfterstatePrediction, Model, Prediction, cosine_distance
+from muzero2048.models.chance_encoders import Observed
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.networks.board_lines import from_lines, rows_and_columns, squares, to_lines, with_products
 from muzero2048.networks.trunks import Head, MLPBlock, make_norm, value_initializers
@@ -106,7 +107,7 @@ class CellsModel(Model):
         self.value_head = Head(network, 1, bins, rngs, **initializers)
         self.chance_head = Head(network, 1, self.codes, rngs)
         self.afterstate_value_head = Head(network, 1, bins, rngs, **initializers)
-        if config.chance.encoder == "learned":
+        if self.chance_encoder.has_network:
             places, outputs = (1, self.kinds) if self.by_cell else (num_cells, self.codes)
             self.encoder = nnx.Sequential(
                 nnx.Linear(places * num_features(2, width), ENCODER_WIDTH, rngs=rngs),
@@ -174,24 +175,23 @@ class CellsModel(Model):
         misfit = jnp.stack(written, axis=-1)
         unexplained = misfit.min(axis=-1, keepdims=True) > EXPLAINED
         misfit = jnp.where(unexplained, 1.0 - jax.nn.one_hot(turn % self.kinds, self.kinds), misfit)
-        there = jax.nn.one_hot(cell, self.num_cells, dtype=bool)[..., None]
-        return jnp.where(there, -misfit[:, None], -jnp.inf).reshape(len(true), -1)
+        is_cell = jax.nn.one_hot(cell, self.num_cells, dtype=bool)[..., None]
+        return jnp.where(is_cell, -misfit[:, None], -jnp.inf).reshape(len(true), -1)
 
-    def encode(
-        self,
-        cells: UInt8[Array, "B N"],
-        action: Int[Array, "B"],
-        afterstate_cells: UInt8[Array, "B N"],
-        next_cells: UInt8[Array, "B N"],
-    ) -> Float[Array, "B C"]:
-        """e: compare the predicted afterstate with h(o_{t+1}), by a network or by `_surprise`."""
-        predicted = self.afterstate_dynamics(self.representation(cells), action)[0]
-        true = self.representation(next_cells)
-        if self.by_surprise:
-            turn = cells.sum(axis=-1, dtype=jnp.int32) + action  # a number that does not depend on the chance event
-            return jax.lax.stop_gradient(self._surprise(predicted, true, turn))
+    def surprise(self, observed: Observed) -> Float[Array, "B C"]:
+        """Score the codes by comparing the predicted afterstate with h(o_{t+1}); needs the predictor of consistency."""
+        turn = observed.cells.sum(axis=-1, dtype=jnp.int32) + observed.action  # does not depend on the chance event
+        return self._surprise(*self._afterstate_and_next(observed), turn)
+
+    def encode(self, observed: Observed) -> Float[Array, "B C"]:
+        """e: compare the predicted afterstate with h(o_{t+1}) by a network."""
+        predicted, true = self._afterstate_and_next(observed)
         seen = with_products(jax.lax.stop_gradient(jnp.stack([predicted, true], axis=-2)))
         return self.encoder(seen if self.by_cell else seen.reshape(len(seen), -1)).reshape(len(seen), -1)
+
+    def _afterstate_and_next(self, observed: Observed) -> tuple[Float[Array, "B N D"], Float[Array, "B N D"]]:
+        predicted = self.afterstate_dynamics(self.representation(observed.cells), observed.action)[0]
+        return predicted, self.representation(observed.next_cells)
 
     def inconsistency(self, predicted: Float[Array, "B N D"], true: Float[Array, "B N D"]) -> Float[Array, "B"]:
         """Compute the mean over cells of 1 - cos(q(x), x'), with q a small network (SimSiam; EfficientZero, 4.1)."""

@@ -22,11 +22,11 @@ import optax
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, UInt8
 
-from muzero2048.game.observation import planes
 from muzero2048.models.base import AfterstatePrediction, Model, Prediction
+from muzero2048.models.chance_encoders import Observed
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.networks.board_lines import from_lines, to_lines
-from muzero2048.networks.trunks import make_norm, make_trunk, value_initializers
+from muzero2048.networks.trunks import make_norm, make_trunk, planes, value_initializers
 from muzero2048.networks.value_codec import transform
 from muzero2048.networks.value_tables import ValueTables
 
@@ -36,7 +36,7 @@ DECODER_SCALE = 4.0  # two embeddings are about sqrt(2) apart, which gives a mar
 ALIKE_SCALE = 2.0
 
 
-class Move(NamedTuple):
+class DecodedMove(NamedTuple):
     """The decoded tiles before and after a move: the input of `reward`."""
 
     tiles: Int[Array, "B N"]
@@ -70,7 +70,7 @@ class GroundedModel(Model):
         # The gates are nearly closed at first: half-open gates would change every cell of the state.
         self.code_gate = nnx.Linear(self.codes, num_cells, bias_init=nnx.initializers.constant(-3.0), rngs=rngs)
         self.code_content = nnx.Linear(self.codes, width, rngs=rngs)
-        if not self.oracle:
+        if self.chance_encoder.has_network:
             self.encoder = nnx.Linear(num_cells * self.tile_levels, self.codes, rngs=rngs)
         self.trunk = make_trunk(network, self.board_shape, rngs)
         self.norm = make_norm(network.width, network, rngs)
@@ -111,11 +111,11 @@ class GroundedModel(Model):
 
     def afterstate_dynamics(
         self, state: Float[Array, "B N D"], action: Int[Array, "B"]
-    ) -> tuple[Float[Array, "B N D"], Move]:
+    ) -> tuple[Float[Array, "B N D"], DecodedMove]:
         """phi: apply the line network to the lines along which the action slides."""
         slid = self._slide(to_lines(state, action, self.board_shape))
         afterstate = from_lines(slid, action, self.board_shape)
-        return afterstate, Move(self._tiles(state), self._tiles(afterstate))
+        return afterstate, DecodedMove(self._tiles(state), self._tiles(afterstate))
 
     def _slide(self, lines: Float[Array, "B L length D"]) -> Float[Array, "B L length D"]:
         """Compute each cell of the slid line as a mixture of the line's cells and of their successors.
@@ -151,21 +151,16 @@ class GroundedModel(Model):
         gate = nnx.sigmoid(self.code_gate(code))[..., None]
         return afterstate * (1.0 - gate) + self.code_content(code)[:, None, :] * gate
 
-    def encode(
-        self,
-        cells: UInt8[Array, "B N"],
-        action: Int[Array, "B"],
-        afterstate_cells: UInt8[Array, "B N"],
-        next_cells: UInt8[Array, "B N"],
-    ) -> Float[Array, "B C"]:
+    def encode(self, observed: Observed) -> Float[Array, "B C"]:
         """e: apply one layer to the planes of the next board minus those of the afterstate.
 
         Unlike an encoder of (o_t, a, o_{t+1}) it reads only the spawn, and does not collapse to one code.
         """
-        change = planes(next_cells, self.tile_levels) - planes(afterstate_cells, self.tile_levels)
+        after, following = (planes(x, self.tile_levels) for x in (observed.afterstate_cells, observed.next_cells))
+        change = following - after
         return self.encoder(change.reshape(len(change), -1))
 
-    def reward(self, reward_head: Move) -> Float[Array, "B"]:
+    def reward(self, reward_head: DecodedMove) -> Float[Array, "B"]:
         """Return the gain of a learned potential of the board, in points; 0 if the sum of the tiles changes.
 
         Phi(board) = sum over tiles 2^k of 2^k u_k
@@ -176,7 +171,7 @@ class GroundedModel(Model):
         gain, keeps_sum = self._potential_gain(reward_head)
         return jnp.where(keeps_sum, gain, 0.0)
 
-    def reward_loss(self, reward_head: Move, target: Float[Array, "B"]) -> Float[Array, "B"]:
+    def reward_loss(self, reward_head: DecodedMove, target: Float[Array, "B"]) -> Float[Array, "B"]:
         """Compute the Huber loss between transformed rewards; 0 for moves that change the sum of the tiles.
 
         True moves keep the sum. The gradient of a wrongly predicted 65536 would dominate the whole reward table.
@@ -184,7 +179,7 @@ class GroundedModel(Model):
         gain, keeps_sum = self._potential_gain(reward_head)
         return jnp.where(keeps_sum, optax.huber_loss(transform(gain), transform(target)), 0.0)
 
-    def _potential_gain(self, move: Move) -> tuple[Float[Array, "B"], Bool[Array, "B"]]:
+    def _potential_gain(self, move: DecodedMove) -> tuple[Float[Array, "B"], Bool[Array, "B"]]:
         levels = jnp.arange(self.tile_levels)
         face = jnp.where(levels > 0, 2.0**levels, 0.0)  # numbers on the tiles: 0, 2, 4, ...
         table = face * jnp.cumsum(REWARD_SCALE * self.potential_steps[...])

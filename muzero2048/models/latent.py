@@ -13,10 +13,10 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Int, UInt8
 
-from muzero2048.game.observation import planes
 from muzero2048.models.base import FIRST_REWARD, AfterstatePrediction, Model, Prediction, cosine_distance
+from muzero2048.models.chance_encoders import Observed
 from muzero2048.muzero.config import MuZeroConfig
-from muzero2048.networks.trunks import Head, Tower, make_trunk, value_initializers
+from muzero2048.networks.trunks import Head, Tower, make_trunk, planes, value_initializers
 
 
 class LatentModel(Model):
@@ -39,10 +39,10 @@ class LatentModel(Model):
         places = num_cells if network.convolutional else 1
         self.encoder_places = (config.rows, config.columns) if network.convolutional else ()
         self.tower_encodes = network.latent.encoder == "tower"
-        if not self.oracle and self.tower_encodes:
+        if self.chance_encoder.has_network and self.tower_encodes:
             tower = Tower(2 * num_cells // places * self.tile_levels + 4, network, rngs)
             self.encoder = nnx.Sequential(tower, Head(network, places, self.codes, rngs))
-        elif not self.oracle:
+        elif self.chance_encoder.has_network:
             inputs = 2 * num_cells * self.tile_levels + 4
             self.encoder = nnx.Sequential(
                 nnx.Linear(inputs, 128, rngs=rngs), nnx.relu, nnx.Linear(128, self.codes, rngs=rngs)
@@ -86,18 +86,12 @@ class LatentModel(Model):
         """g: apply the tower to the afterstate with the code appended."""
         return self.g(_append(afterstate, code))
 
-    def encode(
-        self,
-        cells: UInt8[Array, "B N"],
-        action: Int[Array, "B"],
-        afterstate_cells: UInt8[Array, "B N"],
-        next_cells: UInt8[Array, "B N"],
-    ) -> Float[Array, "B C"]:
+    def encode(self, observed: Observed) -> Float[Array, "B C"]:
         """e: apply the encoder (network.latent.encoder), which reads both observations and the action."""
-        before, after = (planes(x, self.tile_levels) for x in (cells, next_cells))
+        before, after = (planes(x, self.tile_levels) for x in (observed.cells, observed.next_cells))
         boards = jnp.concatenate([before, after], axis=-1 if self.tower_encodes else -2)
         inputs = boards.reshape(len(boards), *(self.encoder_places if self.tower_encodes else ()), -1)
-        return self.encoder(_append(inputs, jax.nn.one_hot(action, 4)))
+        return self.encoder(_append(inputs, jax.nn.one_hot(observed.action, 4)))
 
     def inconsistency(
         self, predicted: Float[Array, "B *S width"], true: Float[Array, "B *S width"]

@@ -1,8 +1,9 @@
 """Configuration of the MuZero learner; ntuple/core/settings.py checks the values and defines `only_if`."""
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from muzero2048.models.chance_encoders import CHANCE_ENCODERS
 from muzero2048.networks.config import CELLS, GROUNDED, LATENT
 from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.search.config import SearchConfig
@@ -11,57 +12,49 @@ from ntuple.core.settings import Settings, group, setting
 
 MOST_WEIGHT = 1e6  # largest weight of a term of the loss
 
+if TYPE_CHECKING:
+    EncoderName = str
+else:
+    EncoderName = Literal[tuple(CHANCE_ENCODERS)]
+
 
 @dataclass(frozen=True)
 class ChanceConfig(Settings, prefix="chance"):
     """Chance codes: encoder and size of the codebook."""
 
-    encoder: Literal["learned", "surprise", "oracle"] = setting(
-        "learned",
-        "learned: straight-through one-hot codes of a network (Stochastic MuZero, sec. 4.2). surprise: the cell where "
-        "h of the next board is farthest from the predicted afterstate, and the learned vector that fits best there "
-        "(models/cells.py). oracle: the true spawn code.",
+    encoder: EncoderName = setting(
+        "learned", " ".join(f"{name}: {row.meaning}" for name, row in CHANCE_ENCODERS.items())
     )
     codes: int = setting(32, "C, size of the codebook; oracle needs at least 2*H*W.", at_least=1, at_most=2**15)
 
 
+def weight(default: float, of: str, only_if: str = "") -> Any:
+    """Return the key of the weight of a term of the loss."""
+    return setting(default, f"Weight of the {of}.", at_least=0, at_most=MOST_WEIGHT, only_if=only_if)
+
+
 @dataclass(frozen=True)
 class LossWeights(Settings, prefix="losses"):
-    """Weights of the terms of the loss (muzero2048/muzero/losses.py)."""
+    """Weights of the terms of the loss (muzero2048/muzero/loss_terms.py)."""
 
-    value: float = setting(0.25, "Weight of the loss of V(s).", at_least=0, at_most=MOST_WEIGHT)
-    afterstate_value: float = setting(0.25, "Weight of the loss of V(as).", at_least=0, at_most=MOST_WEIGHT)
-    policy: float = setting(1.0, "Weight of the loss of the policy.", at_least=0, at_most=MOST_WEIGHT)
-    chance: float = setting(
-        1.0, "Weight of the loss of the distribution of chance codes.", at_least=0, at_most=MOST_WEIGHT
-    )
-    reward: float = setting(1.0, "Weight of the loss of the reward of a move.", at_least=0, at_most=MOST_WEIGHT)
-    commitment: float = setting(
+    value: float = weight(0.25, "loss of V(s)")
+    afterstate_value: float = weight(0.25, "loss of V(as)")
+    policy: float = weight(1.0, "loss of the policy")
+    chance: float = weight(1.0, "loss of the distribution of chance codes")
+    reward: float = weight(1.0, "loss of the reward of a move")
+    commitment: float = weight(
         0.25,
-        "Weight of the commitment loss: distance between the output of the chance encoder and the code.",
-        at_least=0,
-        at_most=MOST_WEIGHT,
+        "commitment loss: distance between the output of the chance encoder and the code",
         only_if="chance.encoder=learned",
     )
-    reconstruction: float = setting(
-        1.0,
-        "Weight of the loss of the cells decoded from a state.",
-        at_least=0,
-        at_most=MOST_WEIGHT,
-        only_if=GROUNDED,
+    reconstruction: float = weight(1.0, "loss of the cells decoded from a state", only_if=GROUNDED)
+    consistency: float = weight(
+        0.0, "loss between the next state of g and h of the true next board; not for grounded models"
     )
-    consistency: float = setting(
+    afterstate_consistency: float = weight(
         0.0,
-        "Weight of the loss between the next state of g and h of the true next board; not for grounded models.",
-        at_least=0,
-        at_most=MOST_WEIGHT,
-    )
-    afterstate_consistency: float = setting(
-        0.0,
-        "Weight of the loss between the afterstate and h of the true next board. phi then predicts all that does not "
-        "depend on chance, and learned codes are left with the spawn; without it codes describe the errors of phi.",
-        at_least=0,
-        at_most=MOST_WEIGHT,
+        "loss between the afterstate and h of the true next board. phi then predicts all that does not depend on "
+        "chance, and learned codes are left with the spawn; without it codes describe the errors of phi",
         only_if="losses.consistency!=0.0",
     )
 
@@ -120,20 +113,13 @@ class MuZeroConfig(TrainingConfig):
         super().__post_init__()
         if self.losses.consistency and self.network.model == "grounded":
             self.losses.refuse("consistency", "0: network.model=grounded uses losses.reconstruction instead")
+        CHANCE_ENCODERS[self.chance.encoder].check(self)
         cells = self.rows * self.columns
-        spawns = 2 * cells
         by_cell = self.network.model == "cells" and self.network.cells.code_input == "cell"
-        if self.chance.encoder == "oracle" and self.chance.codes < spawns:
-            self.chance.refuse("codes", f"{spawns} or more: the oracle on {self.rows}x{self.columns} cells needs them")
-        if self.chance.encoder == "oracle" and by_cell and self.chance.codes != spawns:
-            self.chance.refuse("codes", f"{spawns}: with network.cells.code_input=cell the oracle has two codes a cell")
         if by_cell and self.chance.codes % cells:
             self.chance.refuse("codes", f"a multiple of {cells}, the cells of the board: network.cells.code_input=cell")
         if self.replay.fresh_steps and self.replay.reanalyse:
             self.replay.refuse("reanalyse", "0: with replay.fresh_steps a batch would have two kinds of targets")
-        if self.chance.encoder == "surprise" and not (by_cell and self.losses.consistency):
-            needed = "network.model=cells, network.cells.code_input=cell and a losses.consistency above 0"
-            self.chance.refuse("encoder", f"learned or oracle: surprise needs {needed}")
         # A chunk then holds a whole sequence, and so does the replay buffer: its capacity is a multiple of the chunk.
         if self.chunk < self.sequence:
             parts = "unroll_steps + replay.fresh_steps" if self.replay.fresh_steps else "unroll_steps"

@@ -10,23 +10,14 @@ import jax
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.diagnosis.by_depth import errors_in_training
 from muzero2048.muzero.diagnosis.one_move import measure
-from muzero2048.muzero.learner_state import LearnerState, acting_params, with_acting_params
-from muzero2048.muzero.player import make_player
-from muzero2048.muzero.train_step import Report, UpdateReport, make_learner
-from muzero2048.players.player import SearchPlayer
+from muzero2048.muzero.learner_state import MuZeroState, acting_params, with_acting_params
+from muzero2048.muzero.network_player import make_player
+from muzero2048.muzero.setup import MuZeroReport, UpdateReport
+from muzero2048.muzero.train_step import make_learner
+from muzero2048.players.search_player import SearchPlayer
 from muzero2048.training.base_learner import DeviceLearner, state_memory, warn_of_saturation
 from muzero2048.training.devices import local_copy
 from muzero2048.training.game_metrics import game_metrics
-
-# Fields of LossReport that are reported as `model/...`; the others are terms of the loss, `loss/...`.
-MODEL_DIAGNOSTICS = (
-    "reward_error",
-    "saturated",
-    "code_entropy",
-    "code_information",
-    "afterstate_accuracy",
-    "next_state_accuracy",
-)
 
 
 class MuZeroLearner(DeviceLearner):
@@ -58,21 +49,21 @@ class MuZeroLearner(DeviceLearner):
         if filling:
             self._state, filled = self._learner.fill(self._state)
             report = report._replace(play=filled)
-        made, report = self._call_device(
-            rounds, self._learner.rounds, report, lambda made: tick((made + filling) * config.chunk_moves)
+        finished, report = self._call_device(
+            rounds, self._learner.rounds, report, lambda finished: tick((finished + filling) * config.chunk_moves)
         )
-        chunks = made + filling
-        metrics = summarize(jax.device_get(report), chunks, made)
-        if made == rounds:
+        chunks = finished + filling
+        metrics = summarize(jax.device_get(report), chunks, finished)
+        if finished == rounds:
             metrics |= measure(config, self._learner.graphdef, acting_params(self._state), self._state.replay)
         warn_of_saturation(metrics["model/saturated"], config.value)
-        moves, updates = chunks * config.chunk_moves, made * config.updates_per_chunk
+        moves, updates = chunks * config.chunk_moves, finished * config.updates_per_chunk
         return metrics | self._count(moves, metrics["train/games"], updates, time.perf_counter() - began)
 
-    def _acting(self, state: LearnerState) -> Any:
+    def _acting(self, state: MuZeroState) -> Any:
         return acting_params(state)
 
-    def _with_acting(self, state: LearnerState, params: Any) -> LearnerState:
+    def _with_acting(self, state: MuZeroState, params: Any) -> MuZeroState:
         return with_acting_params(state, params)
 
     def player(self) -> SearchPlayer:
@@ -98,7 +89,7 @@ class MuZeroLearner(DeviceLearner):
         return make_player(config, self._learner.graphdef, params)
 
 
-def summarize(report: Report, chunks: int, rounds: int) -> dict[str, float]:
+def summarize(report: MuZeroReport, chunks: int, rounds: int) -> dict[str, float]:
     """Compute the metrics of a period of training.
 
     `rounds` is one less than `chunks` if the period began with filling the buffer.
@@ -106,15 +97,15 @@ def summarize(report: Report, chunks: int, rounds: int) -> dict[str, float]:
     play = report.play
     update: UpdateReport = jax.tree.map(lambda x: x / rounds, report.update)
     metrics: dict[str, Any] = {
-        **game_metrics(play.ended, chunks),
+        **game_metrics(play.ended),
         "search/target_entropy": play.target_entropy / chunks,
         "search/q_range": play.q_range / chunks,
         "search/late_positions": play.late / chunks,
         "replay/age": update.age,
         "optimizer/gradient_norm": update.gradient_norm,
         **{f"optimizer/gradient_norm_{part}": norm for part, norm in update.part_norms.items()},
+        "loss/total": update.loss.total,
+        **{f"loss/{name}": value for name, value in update.loss.losses.items()},
+        **{f"model/{name}": value for name, value in update.loss.diagnostics.items()},
     }
-    for name, value in update.loss._asdict().items():
-        group = "model" if name in MODEL_DIAGNOSTICS else "loss"
-        metrics[f"{group}/{name}"] = value
     return {name: float(value) for name, value in metrics.items()}

@@ -9,7 +9,7 @@ from flax import nnx
 from jaxtyping import Array, Int, PRNGKeyArray
 
 from muzero2048.muzero.table_learning import Params, Tables, with_tables
-from muzero2048.networks.value_tables import Table
+from muzero2048.networks.value_tables import ValueTable
 from muzero2048.training.actor import ActorState
 from muzero2048.training.devices import Shardings
 from muzero2048.training.replay import ReplayState
@@ -25,7 +25,7 @@ class Average(NamedTuple):
     updates: Int[Array, ""]  # t
 
 
-class LearnerState(NamedTuple):
+class MuZeroState(NamedTuple):
     """Everything that training needs to continue, on the devices."""
 
     params: Params  # moved by the optimizer
@@ -37,7 +37,7 @@ class LearnerState(NamedTuple):
     key: PRNGKeyArray
 
 
-def acting_params(state: LearnerState) -> Any:
+def acting_params(state: MuZeroState) -> Any:
     """Return the parameters that play, reanalyse, give fresh values and are evaluated, with the tables.
 
     They are the averaged ones if there are any.
@@ -45,10 +45,10 @@ def acting_params(state: LearnerState) -> Any:
     return with_tables(state.params if state.average is None else state.average.params, state.tables)
 
 
-def with_acting_params(state: LearnerState, params: Any) -> LearnerState:
+def with_acting_params(state: MuZeroState, params: Any) -> MuZeroState:
     """Return `state` with the acting parameters replaced, or removed if `params` is None."""
     if state.tables is not None:
-        params, weights = (None, None) if params is None else nnx.split_state(params, nnx.Param, Table)
+        params, weights = (None, None) if params is None else nnx.split_state(params, nnx.Param, ValueTable)
         state = state._replace(tables=state.tables._replace(weights=weights))
     if state.average is None:
         return state._replace(params=params)
@@ -63,12 +63,8 @@ def extend_average(average: Average, params: Params, decay: float) -> Average:
     return Average(mixed, average.updates + 1)
 
 
-def state_shardings(shardings: Shardings) -> LearnerState:
+def state_shardings(shardings: Shardings) -> MuZeroState:
     """Return where the parts of the state lie: games and replay are cut among the devices, the rest is copied."""
     copied, cut = shardings
-    places = {
-        # The state of the rule of starts is shared by all environments.
-        "actor": ActorState._make(copied if name == "starts" else cut for name in ActorState._fields),
-        "replay": ReplayState._make((cut, cut, copied, copied)),
-    }
-    return LearnerState._make(places.get(name, copied) for name in LearnerState._fields)
+    places = {"actor": cut, "replay": ReplayState._make((cut, cut, copied, copied))}
+    return MuZeroState._make(places.get(name, copied) for name in MuZeroState._fields)

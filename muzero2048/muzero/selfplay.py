@@ -1,7 +1,4 @@
-"""Self-play: a chunk of moves in all environments, as one scan.
-
-Shapes: `T` moves of the chunk, `E` environments, `B` boards.
-"""
+"""Self-play: a chunk of moves in all environments, as one scan."""
 
 from typing import Any, NamedTuple
 
@@ -12,15 +9,14 @@ from jax.sharding import NamedSharding
 from jaxtyping import Array, Float, PRNGKeyArray, UInt32
 
 from muzero2048.game.env import Board, Game2048
-from muzero2048.game.starts import make_starts
 from muzero2048.models.base import Model
+from muzero2048.muzero.batches import Sequence
 from muzero2048.muzero.config import MuZeroConfig
-from muzero2048.muzero.targets import Sequence
 from muzero2048.search.base import Plan, Root, Share
 from muzero2048.search.dynamics import make_dynamics
 from muzero2048.search.policies import make_root, plan
 from muzero2048.search.policy_output import bootstrap_value
-from muzero2048.training.actor import ActorState, Outcome, draws, step_actor
+from muzero2048.training.actor import DRAWS, ActorState, GameOutcome, step_actor
 from muzero2048.training.devices import by_device
 from muzero2048.training.game_metrics import GameStatistics, add_games, game_statistics
 from muzero2048.training.returns import lambda_returns
@@ -51,23 +47,24 @@ def play_chunk(
     Returns the games after the chunk; the moves [T, E, ...] with finished value targets; the errors of the search (its
     value - target, in points); and statistics. `share` is the share of the training that is made.
     """
-    starts = make_starts(game, config.start)
 
-    def move(actor: ActorState, key: PRNGKeyArray) -> tuple[ActorState, tuple[Sequence, Outcome, Float[Array, "E"]]]:
+    def move(
+        actor: ActorState, key: PRNGKeyArray
+    ) -> tuple[ActorState, tuple[Sequence, GameOutcome, Float[Array, "E"]]]:
         search_key, step_key = jax.random.split(key)
-        found, value = _search(model, search_key, game, actor.board, config, rows, share)
-        bits = jax.random.bits(step_key, (draws(starts), *actor.score.shape), jnp.uint32)
-        following, transition, outcome = step_actor(game, starts, bits, actor, found.action, value, config.discount)
+        plan, value = _search(model, search_key, game, actor.board, config, rows, share)
+        bits = jax.random.bits(step_key, (DRAWS, *actor.score.shape), jnp.uint32)
+        following, transition, outcome = step_actor(game, bits, actor, plan.action, value, config.discount)
         record = Sequence(
             cells=game.to_cells(actor.board).reshape(*actor.score.shape, game.num_cells),
-            action=found.action.astype(jnp.int8),
+            action=plan.action.astype(jnp.int8),
             reward=transition.reward.astype(jnp.float32),
             done=transition.done,
             spawn_code=transition.spawn_code.astype(jnp.int8),
-            policy=found.policy_target,
+            policy=plan.policy_target,
             value=value,
         )
-        return following, (record, outcome, _q_range(found))
+        return following, (record, outcome, _q_range(plan))
 
     keys = jax.random.split(key, config.chunk + 1)
     actor, (record, outcome, q_range) = jax.lax.scan(move, actor, keys[:-1])
@@ -84,9 +81,9 @@ def play_chunk(
     return actor, record._replace(value=returns), record.value - returns, statistics
 
 
-def add_play(one: PlayStatistics, other: PlayStatistics) -> PlayStatistics:
+def add_play(first: PlayStatistics, second: PlayStatistics) -> PlayStatistics:
     """Add the statistics of two periods; the means of chunks are summed."""
-    return jax.tree.map(jnp.add, one, other)._replace(ended=add_games(one.ended, other.ended))
+    return jax.tree.map(jnp.add, first, second)._replace(ended=add_games(first.ended, second.ended))
 
 
 def search_by_device(
@@ -107,7 +104,7 @@ def search_by_device(
 
     def search(params: Any, root: Root) -> Plan:
         dynamics = make_dynamics(nnx.merge(graphdef, params), game, config.search)
-        return plan(dynamics, root, config.search, config.discount)
+        return plan(dynamics, root, config.search, config.discount)[0]
 
     root = make_root(make_dynamics(model, game, config.search), game, board, seeds, key, config.search, share)
     return root, by_device(search, rows)(params, root)
@@ -125,13 +122,13 @@ def _search(
     """Plan with noise; return the plans and the values that targets bootstrap from."""
     noise_key, seed_key = jax.random.split(key)
     seeds = jax.random.bits(seed_key, (config.num_envs,), jnp.uint32)
-    root, found = search_by_device(model, game, board, seeds, noise_key, config, rows, share)
-    return found, bootstrap_value(root, found, config.bootstrap)
+    root, result = search_by_device(model, game, board, seeds, noise_key, config, rows, share)
+    return result, bootstrap_value(root, result, config.bootstrap)
 
 
-def _q_range(found: Plan) -> Float[Array, "E"]:
+def _q_range(result: Plan) -> Float[Array, "E"]:
     """Compute max q - min q over the visited actions."""
-    visited = found.visits > 0
-    highest = jnp.max(found.q_values, axis=-1, where=visited, initial=-jnp.inf)
-    lowest = jnp.min(found.q_values, axis=-1, where=visited, initial=jnp.inf)
+    visited = result.visits > 0
+    highest = jnp.max(result.q_values, axis=-1, where=visited, initial=-jnp.inf)
+    lowest = jnp.min(result.q_values, axis=-1, where=visited, initial=jnp.inf)
     return highest - lowest

@@ -6,8 +6,8 @@ SPEC = LearnerSpec(
     config="muzero2048.muzero.config:MuZeroConfig",
     learner="muzero2048.muzero.learner:MuZeroLearner",
     players={
-        EXPECTIMAX: "muzero2048.muzero.player:load_expectimax_player",
-        TREE: "muzero2048.muzero.player:load_muzero_player",
+        EXPECTIMAX: "muzero2048.muzero.network_player:load_muzero_expectimax",
+        TREE: "muzero2048.muzero.network_player:load_muzero_player",
     },
     uses_jax=True,
     memory_keys="muzero.replay.capacity, muzero.replay.batch_size, muzero.num_envs or muzero.network",
@@ -15,6 +15,5 @@ SPEC = LearnerSpec(
     value="network",
     models=("learned", "simulator"),
     has_search_settings=True,
-    start_key="start.kind",
     diagnose="muzero2048.muzero.diagnosis.by_depth:errors_of_checkpoint",
 )

@@ -8,10 +8,10 @@ from flax import nnx
 from jaxtyping import Array, Bool
 
 from muzero2048.models.base import Model
+from muzero2048.muzero.batches import Batch
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.losses import LossReport
-from muzero2048.muzero.targets import Batch
-from muzero2048.networks.value_tables import Coherence, Table, init_coherence, learn
+from muzero2048.networks.value_tables import Coherence, ValueTable, init_coherence, learn
 
 Params = Any  # nnx.State of the model without its value tables
 
@@ -29,7 +29,7 @@ def init_tables(model: Model) -> Tables | None:
     """Return the value tables of a new model; None if it has none."""
     if model.value_tables is None:
         return None
-    return Tables(nnx.state(model, Table), init_coherence(model.value_tables.weights[...]))
+    return Tables(nnx.state(model, ValueTable), init_coherence(model.value_tables.weights[...]))
 
 
 def with_tables(params: Params, tables: Tables | None) -> Any:
@@ -43,7 +43,7 @@ def model_is_right(report: LossReport) -> Bool[Array, ""]:
     Values bootstrapped from a wrong model are wrong targets. TC accumulates errors, and where they cancel the rate
     of the entry stays low afterwards. So learning from wrong targets would use up the rates of the first entries.
     """
-    return report.afterstate_accuracy >= MODEL_IS_RIGHT
+    return report.diagnostics["afterstate_accuracy"] >= MODEL_IS_RIGHT
 
 
 def learn_tables(

@@ -1,10 +1,8 @@
-"""Rounds of training as one program.
+"""Rounds of training as one program: a round, an update of it, a sample of it; then what binds and compiles them.
 
 A round plays a chunk, makes updates on samples of the replay buffer, and then adds the chunk to the buffer. Play and
 updates begin with the same parameters and do not depend on each other, so XLA may run them in parallel. What a round
 plays is sampled from the next round on.
-
-All functions take a `Setup` first. `make_learner` builds it from the config, binds it and compiles.
 """
 
 import functools
@@ -17,185 +15,42 @@ import optax
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from muzero2048.game.env import Game2048
 from muzero2048.game.symmetry import symmetries
 from muzero2048.models.base import Model
 from muzero2048.models.make import make_model
+from muzero2048.muzero.batches import Batch, Sequence, make_batch, view_sequence
 from muzero2048.muzero.config import MuZeroConfig
-from muzero2048.muzero.fresh_values import fresh_values
-from muzero2048.muzero.learner_state import Average, LearnerState, acting_params, extend_average, state_shardings
+from muzero2048.muzero.learner_state import Average, MuZeroState, acting_params, extend_average, state_shardings
 from muzero2048.muzero.losses import LossReport, unrolled_loss
-from muzero2048.muzero.reanalyse import reanalyse
-from muzero2048.muzero.selfplay import PlayStatistics, add_play, play_chunk
+from muzero2048.muzero.new_targets import fresh_values, reanalyse
+from muzero2048.muzero.selfplay import PlayStatistics, play_chunk
+from muzero2048.muzero.setup import MuZeroReport, MuZeroSetup, UpdateReport, add_reports, make_setup
 from muzero2048.muzero.table_learning import Params, init_tables, learn_tables, model_is_right, with_tables
-from muzero2048.muzero.targets import Batch, Sequence, make_batch, view_sequence
 from muzero2048.search.base import Share
 from muzero2048.training.actor import ActorState, init_actor
-from muzero2048.training.devices import Devices, Shardings, make_shardings
-from muzero2048.training.optimizer import make_optimizer
-from muzero2048.training.replay import Replay, ReplaySizes, Sample, make_replay
+from muzero2048.training.devices import Devices
+from muzero2048.training.replay import Sample
 from muzero2048.training.rounds import empty_report, run_rounds
 
 
-class Setup(NamedTuple):
-    """What the config determines: the static parts of all functions of training."""
-
-    config: MuZeroConfig
-    game: Game2048
-    optimizer: optax.GradientTransformation
-    replay: Replay
-    graphdef: nnx.GraphDef[Any]  # the structure of the model, without its parameters
-    shardings: Shardings
-
-
-class UpdateReport(NamedTuple):
-    """Metrics of an update."""
-
-    loss: LossReport
-    gradient_norm: Float[Array, ""]
-    part_norms: dict[str, Float[Array, ""]]  # gradient norm of each part of the model
-    age: Float[Array, ""]  # age of the sampled positions, counted in moves of all environments
-
-
-class Report(NamedTuple):
-    """Metrics of a round, or their sum over several rounds (`add_reports`)."""
-
-    play: PlayStatistics
-    update: UpdateReport  # mean over the updates of a round
-
-
-class Learner(NamedTuple):
-    """The functions of a learner with its config bound. Those that take a state donate it."""
-
-    init: Callable[[int], LearnerState]  # argument: a seed; the buffer is empty
-    shapes: Callable[[], LearnerState]  # shapes and shardings of the state; allocates nothing
-    # play one chunk into the buffer, before the first round
-    fill: Callable[[LearnerState], tuple[LearnerState, PlayStatistics]]
-    learn: Callable[[LearnerState], tuple[LearnerState, UpdateReport]]  # the updates of a round without its play
-    empty: Callable[[], Report]  # the report of no rounds
-    # make a number of rounds; the report of earlier rounds is an argument, and their reports are added to it
-    rounds: Callable[[LearnerState, Report, int], tuple[LearnerState, Report]]
-    graphdef: nnx.GraphDef[Any]
-
-
-def make_learner(config: MuZeroConfig, devices: Devices | None = None) -> Learner:
-    """Bind the config.
-
-    `devices` train together; None: all devices of all processes. Programs are compiled when they are first called.
-
-    Raises:
-        ValueError: if environments or batch cannot be divided evenly among the devices.
-    """
-    setup = _make_setup(config, devices)
-    copied = setup.shardings.copied
-    state_places = state_shardings(setup.shardings)
-    donating = functools.partial(jax.jit, donate_argnums=0, out_shardings=(state_places, copied))
-    begin = jax.jit(functools.partial(_init_state, setup), out_shardings=state_places)
-    one_round = jax.jit(functools.partial(_play_and_learn, setup))  # jitted: `rounds` and `empty` share one trace
-    return Learner(
-        init=lambda seed: begin(jax.random.key(seed)),
-        shapes=lambda: begin.eval_shape(jax.random.key(0)),
-        fill=donating(functools.partial(_fill, setup)),
-        learn=donating(functools.partial(_learn, setup)),
-        empty=jax.jit(lambda: empty_report(one_round, begin.eval_shape(jax.random.key(0))), out_shardings=copied),
-        rounds=donating(functools.partial(run_rounds, one_round, add_reports)),
-        graphdef=setup.graphdef,
-    )
-
-
-def add_reports(one: Report, other: Report) -> Report:
-    """Add the reports of two periods."""
-    return Report(add_play(one.play, other.play), jax.tree.map(jnp.add, one.update, other.update))
-
-
-def value_error(model: Model, batch: Batch) -> Float[Array, "B"]:
-    """Compute V(s) - target at the first positions, in points; the compiler shares V with the loss."""
-    value = model.codec.decode(model.prediction(model.representation(batch.cells[:, 0])).value_logits)
-    return jax.lax.stop_gradient(value) - batch.value[:, 0]
-
-
-def norms_by_part(gradients: Params, parts: Mapping[str, tuple[str, ...]]) -> dict[str, Float[Array, ""]]:
-    """Compute the gradient norm of each part of the model that has parameters."""
-    found = {part: [gradients[name] for name in names if name in gradients] for part, names in parts.items()}
-    return {part: optax.tree.norm(leaves) for part, leaves in found.items() if leaves}
-
-
-def _make_setup(config: MuZeroConfig, devices: Devices | None) -> Setup:
-    sizes = ReplaySizes(
-        capacity=config.replay.capacity // config.num_envs,
-        chunk=config.chunk,
-        batch_size=config.replay.batch_size,
-        sequence=config.sequence,
-        priority_exponent=config.replay.priority_exponent,
-        importance_exponent=config.replay.importance_exponent,
-    )
-    return Setup(
-        config=config,
-        game=Game2048(config.rows, config.columns),
-        optimizer=make_optimizer(config),
-        replay=make_replay(sizes),
-        graphdef=nnx.split(nnx.eval_shape(lambda: make_model(config, seed=0)))[0],
-        shardings=make_shardings(config, devices),
-    )
-
-
-def _init_state(setup: Setup, key: PRNGKeyArray) -> LearnerState:
-    model_key, actor_key, key = jax.random.split(key, 3)
-    model = make_model(setup.config, model_key)
-    params, tables = nnx.state(model, nnx.Param), init_tables(model)
-    average = Average(params, jnp.zeros((), jnp.int32)) if setup.config.ema_decay else None
-    actor = init_actor(setup.game, actor_key, setup.config)
-    moves = jax.eval_shape(functools.partial(_play, setup), with_tables(params, tables), actor_key, actor, 0.0)[1]
-    optimizer = setup.optimizer.init(params)
-    return LearnerState(params, tables, average, optimizer, actor, setup.replay.init(moves), key)
-
-
-def _play(
-    setup: Setup, params: Params, key: PRNGKeyArray, actor: ActorState, share: Share
-) -> tuple[ActorState, Sequence, Array, PlayStatistics]:
-    model = nnx.merge(setup.graphdef, params)
-    return play_chunk(model, key, setup.game, actor, setup.config, setup.shardings.cut, share)
-
-
-def training_share(optimizer: optax.OptState, config: MuZeroConfig) -> Float[Array, ""]:
-    """Return the share of the planned updates that is made; the optimizer's state, which checkpoints hold, counts."""
-    _, made = optax.tree.get_all_with_path(optimizer, "count")[0]
-    return made / config.total_updates
-
-
-def _fill(setup: Setup, state: LearnerState) -> tuple[LearnerState, PlayStatistics]:
-    """Play a chunk and add it to the buffer."""
-    key, play_key = jax.random.split(state.key)
-    share = training_share(state.optimizer, setup.config)
-    actor, moves, error, statistics = _play(setup, acting_params(state), play_key, state.actor, share)
-    return state._replace(actor=actor, replay=setup.replay.add(state.replay, moves, error), key=key), statistics
-
-
-def _play_and_learn(setup: Setup, state: LearnerState) -> tuple[LearnerState, Report]:
+def make_round(setup: MuZeroSetup, state: MuZeroState) -> tuple[MuZeroState, MuZeroReport]:
     """Make a round: play a chunk, make the updates on the buffer, add the chunk to the buffer."""
     key, play_key, update_key = jax.random.split(state.key, 3)
     share = training_share(state.optimizer, setup.config)
     actor, moves, error, statistics = _play(setup, acting_params(state), play_key, state.actor, share)
     state, report = _updates(setup, state, update_key)
     state = state._replace(actor=actor, replay=setup.replay.add(state.replay, moves, error), key=key)
-    return state, Report(statistics, report)
+    return state, MuZeroReport(statistics, report)
 
 
-def _learn(setup: Setup, state: LearnerState) -> tuple[LearnerState, UpdateReport]:
-    """Make the updates of a round without its play."""
-    key, update_key = jax.random.split(state.key)
-    state, report = _updates(setup, state, update_key)
-    return state._replace(key=key), report
-
-
-def _updates(setup: Setup, state: LearnerState, key: PRNGKeyArray) -> tuple[LearnerState, UpdateReport]:
+def _updates(setup: MuZeroSetup, state: MuZeroState, key: PRNGKeyArray) -> tuple[MuZeroState, UpdateReport]:
     """Make the updates of a round; the report is their mean."""
     keys = jax.random.split(key, setup.config.updates_per_chunk)
     state, reports = jax.lax.scan(functools.partial(_update, setup), state, keys)
     return state, jax.tree.map(jnp.mean, reports)
 
 
-def _update(setup: Setup, state: LearnerState, key: PRNGKeyArray) -> tuple[LearnerState, UpdateReport]:
+def _update(setup: MuZeroSetup, state: MuZeroState, key: PRNGKeyArray) -> tuple[MuZeroState, UpdateReport]:
     """Sample a batch and move parameters, tables, average and priorities."""
     config, model = setup.config, functools.partial(nnx.merge, setup.graphdef)
     batch, sample = _sample_batch(setup, key, state)
@@ -211,8 +66,8 @@ def _update(setup: Setup, state: LearnerState, key: PRNGKeyArray) -> tuple[Learn
     # Because of `sound` the tables are written after everything that reads them here. Else XLA would copy them first.
     sound = jnp.isfinite(report.total + norm + error.sum())
     # Each device learns from the whole batch. Else each would learn from its part, and XLA would sum whole tables.
-    whole = jax.lax.with_sharding_constraint(batch, setup.shardings.copied)
-    tables = learn_tables(before, state.tables, whole, sound & model_is_right(report), config)
+    gathered = jax.lax.with_sharding_constraint(batch, setup.shardings.copied)
+    tables = learn_tables(before, state.tables, gathered, sound & model_is_right(report), config)
     changes, optimizer = setup.optimizer.update(gradients, state.optimizer, state.params)
     params = optax.apply_updates(state.params, changes)
     state = state._replace(
@@ -226,7 +81,7 @@ def _update(setup: Setup, state: LearnerState, key: PRNGKeyArray) -> tuple[Learn
     return state, UpdateReport(report, norm, norms_by_part(gradients, before.parts), age)
 
 
-def _sample_batch(setup: Setup, key: PRNGKeyArray, state: LearnerState) -> tuple[Batch, Sample]:
+def _sample_batch(setup: MuZeroSetup, key: PRNGKeyArray, state: MuZeroState) -> tuple[Batch, Sample]:
     """Sample sequences, give them fresh values, reanalyse a share, turn each into a random view, make the batch."""
     config, game = setup.config, setup.game
     sample_key, search_key, view_key = jax.random.split(key, 3)
@@ -242,3 +97,91 @@ def _sample_batch(setup: Setup, key: PRNGKeyArray, state: LearnerState) -> tuple
         view = jax.random.randint(view_key, (config.replay.batch_size,), 0, views.num_views)
         sequence = view_sequence(views, view, sequence)
     return make_batch(game, sequence, config.discount)._replace(weight=sample.weight), sample
+
+
+def value_error(model: Model, batch: Batch) -> Float[Array, "B"]:
+    """Compute V(s) - target at the first positions, in points; the compiler shares V with the loss."""
+    value = model.codec.decode(model.prediction(model.representation(batch.cells[:, 0])).value_logits)
+    return jax.lax.stop_gradient(value) - batch.value[:, 0]
+
+
+def norms_by_part(gradients: Params, parts: Mapping[str, tuple[str, ...]]) -> dict[str, Float[Array, ""]]:
+    """Compute the gradient norm of each part of the model that has parameters."""
+    gradients_of = {part: [gradients[name] for name in names if name in gradients] for part, names in parts.items()}
+    return {part: optax.tree.norm(leaves) for part, leaves in gradients_of.items() if leaves}
+
+
+def _play(
+    setup: MuZeroSetup, params: Params, key: PRNGKeyArray, actor: ActorState, share: Share
+) -> tuple[ActorState, Sequence, Array, PlayStatistics]:
+    model = nnx.merge(setup.graphdef, params)
+    return play_chunk(model, key, setup.game, actor, setup.config, setup.shardings.cut, share)
+
+
+def training_share(optimizer: optax.OptState, config: MuZeroConfig) -> Float[Array, ""]:
+    """Return the share of the planned updates that is made; the optimizer's state, which checkpoints hold, counts."""
+    _, count = optax.tree.get_all_with_path(optimizer, "count")[0]
+    return count / config.total_updates
+
+
+def _fill(setup: MuZeroSetup, state: MuZeroState) -> tuple[MuZeroState, PlayStatistics]:
+    """Play a chunk and add it to the buffer."""
+    key, play_key = jax.random.split(state.key)
+    share = training_share(state.optimizer, setup.config)
+    actor, moves, error, statistics = _play(setup, acting_params(state), play_key, state.actor, share)
+    return state._replace(actor=actor, replay=setup.replay.add(state.replay, moves, error), key=key), statistics
+
+
+def _learn(setup: MuZeroSetup, state: MuZeroState) -> tuple[MuZeroState, UpdateReport]:
+    """Make the updates of a round without its play."""
+    key, update_key = jax.random.split(state.key)
+    state, report = _updates(setup, state, update_key)
+    return state._replace(key=key), report
+
+
+def _init_state(setup: MuZeroSetup, key: PRNGKeyArray) -> MuZeroState:
+    model_key, actor_key, key = jax.random.split(key, 3)
+    model = make_model(setup.config, model_key)
+    params, tables = nnx.state(model, nnx.Param), init_tables(model)
+    average = Average(params, jnp.zeros((), jnp.int32)) if setup.config.ema_decay else None
+    actor = init_actor(setup.game, actor_key, setup.config.num_envs)
+    moves = jax.eval_shape(functools.partial(_play, setup), with_tables(params, tables), actor_key, actor, 0.0)[1]
+    optimizer = setup.optimizer.init(params)
+    return MuZeroState(params, tables, average, optimizer, actor, setup.replay.init(moves), key)
+
+
+class MuZeroPrograms(NamedTuple):
+    """The functions of a learner with its config bound. Those that take a state donate it."""
+
+    init: Callable[[int], MuZeroState]  # argument: a seed; the buffer is empty
+    shapes: Callable[[], MuZeroState]  # shapes and shardings of the state; allocates nothing
+    # play one chunk into the buffer, before the first round
+    fill: Callable[[MuZeroState], tuple[MuZeroState, PlayStatistics]]
+    learn: Callable[[MuZeroState], tuple[MuZeroState, UpdateReport]]  # the updates of a round without its play
+    empty: Callable[[], MuZeroReport]  # the report of no rounds
+    # make a number of rounds; the report of earlier rounds is an argument, and their reports are added to it
+    rounds: Callable[[MuZeroState, MuZeroReport, int], tuple[MuZeroState, MuZeroReport]]
+    graphdef: nnx.GraphDef[Any]
+
+
+def make_learner(config: MuZeroConfig, devices: Devices | None = None) -> MuZeroPrograms:
+    """Bind the config.
+
+    `devices` train together; None: all devices of all processes. Programs are compiled when they are first called.
+    Errors as `make_shardings`.
+    """
+    setup = make_setup(config, devices)
+    copied = setup.shardings.copied
+    state_places = state_shardings(setup.shardings)
+    donating = functools.partial(jax.jit, donate_argnums=0, out_shardings=(state_places, copied))
+    begin = jax.jit(functools.partial(_init_state, setup), out_shardings=state_places)
+    one_round = jax.jit(functools.partial(make_round, setup))  # jitted: `rounds` and `empty` share one trace
+    return MuZeroPrograms(
+        init=lambda seed: begin(jax.random.key(seed)),
+        shapes=lambda: begin.eval_shape(jax.random.key(0)),
+        fill=donating(functools.partial(_fill, setup)),
+        learn=donating(functools.partial(_learn, setup)),
+        empty=jax.jit(lambda: empty_report(one_round, begin.eval_shape(jax.random.key(0))), out_shardings=copied),
+        rounds=donating(functools.partial(run_rounds, one_round, add_reports)),
+        graphdef=setup.graphdef,
+    )

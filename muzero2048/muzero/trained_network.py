@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from muzero2048.models.base import Model
 from muzero2048.muzero.config import MuZeroConfig
-from muzero2048.muzero.player import NetworkSetting, load_model, network_setting
-from muzero2048.players.player import Params
+from muzero2048.muzero.network_player import NetworkSetting, load_model, network_setting
+from muzero2048.players.search_player import Params
 from muzero2048.search.base import Plan
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.policies import make_root
@@ -43,32 +43,15 @@ class TrainedNetwork:
     params: Params
 
     def evaluate(self, boards: Boards) -> NetworkOutput:
-        """Return the value and the policy of boards: h, then f.
-
-        Args:
-            boards: int[B, H, W], log2 of the tiles, 0 = empty.
-
-        Returns:
-            Values [B] and policies [B, 4].
-
-        Raises:
-            ValueError: `boards` are not such boards.
-        """
+        """Return values [B] and policies [B, 4] of boards: h, then f. Wrong boards are a ValueError."""
         return NetworkOutput(*jax.device_get(_evaluate(self.setting, self.params, self._checked(boards))))
 
     def search(self, boards: Boards, config: SearchConfig | None = None, seed: int = 0) -> Plan:
         """Plan a move on each board, without the noise of self-play.
 
-        Args:
-            boards: int[B, H, W], log2 of the tiles, 0 = empty.
-            config: the search; None: that of the training.
-            seed: of the rules at chance nodes that draw, 0 <= seed < 2^32.
-
-        Returns:
-            Move [B], improved policy, Q-values and visits [B, 4], and value [B], in arrays of numpy.
-
-        Raises:
-            ValueError: `boards` are not such boards.
+        `config` is the search; None: that of the training. `seed` is that of the rules at chance nodes that draw, 0 <=
+        seed < 2^32. Returns move [B], improved policy, Q-values and visits [B, 4], and value [B], in arrays of numpy.
+        Wrong boards are a ValueError.
         """
         cells = self._checked(boards)
         setting = self.setting if config is None else replace(self.setting, search=config)
@@ -85,11 +68,7 @@ class TrainedNetwork:
 
 
 def load_trained_network(folder: Path, config: MuZeroConfig) -> TrainedNetwork:
-    """Load the network of a checkpoint.
-
-    Raises:
-        ValueError: the parameters are damaged or belong to another network.
-    """
+    """Load the network of a checkpoint."""
     graphdef, params = load_model(folder, config)
     return TrainedNetwork(config, network_setting(config, graphdef), params)
 
@@ -105,4 +84,4 @@ def _evaluate(setting: NetworkSetting, params: Params, cells: UInt8[Array, "B H 
 
 @functools.partial(jax.jit, static_argnums=0)
 def _search(setting: NetworkSetting, params: Params, cells: UInt8[Array, "B H W"], seeds: UInt32[Array, "B"]) -> Plan:
-    return setting.planner(params)(setting.game.from_cells(cells), seeds)
+    return setting.search_boards(setting.dynamics(params), setting.game.from_cells(cells), seeds)[0]

@@ -13,14 +13,22 @@ not activated: its readers begin with relu(norm(x)).
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from flax import nnx
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
-from muzero2048.game.observation import planes
 from muzero2048.networks.config import NetworkConfig
 from muzero2048.networks.tuple_embedding import Tiles, TupleFeatures
 from muzero2048.networks.value_codec import ScalarCodec, ValueCodec
+
+
+def planes(cells: Integer[Array, "*B N"], tile_levels: int) -> Float[Array, "*B N tile_levels"]:
+    """Return one-hot planes of the N cells: plane k marks the tiles 2^k, plane 0 the empty cells.
+
+    Higher levels are marked on the last plane. With 18 planes these are tiles above 131072, which cannot occur on 4x4.
+    """
+    return jax.nn.one_hot(jnp.minimum(cells, tile_levels - 1), tile_levels)
 
 
 def make_norm(features: int, network: NetworkConfig, rngs: nnx.Rngs, dtype: Any = None) -> nnx.LayerNorm | nnx.RMSNorm:

@@ -82,20 +82,20 @@ def tuple_placements(shapes: tuple[str, ...], board_shape: tuple[int, int]) -> P
         ValueError: no tuple of these shapes fits the board.
     """
     grid = np.arange(board_shape[0] * board_shape[1]).reshape(board_shape)
-    found: Placements = []
+    placements: Placements = []
     tables = 0
     for shape in shapes:
         groups = _groups(shape, grid)
         if groups:
             numbers = [np.full(len(group), tables + i) for i, group in enumerate(groups)]
-            found.append((np.concatenate(numbers), np.concatenate(groups)))
+            placements.append((np.concatenate(numbers), np.concatenate(groups)))
             tables += len(groups)
-    if not found:
+    if not placements:
         raise ValueError(
             f"network.tuple_trunk.shapes or network.value_tables.shapes {list(shapes)}: none of these fits a board of "
             f"{grid.shape[0]}x{grid.shape[1]} cells; lines fit every board"
         )
-    return found
+    return placements
 
 
 def _groups(shape: str, grid: np.ndarray) -> list[np.ndarray]:

@@ -28,7 +28,7 @@ from jaxtyping import Array, Float, Int
 from muzero2048.networks.tuple_embedding import Tiles, num_tables, table_entries, tuple_placements
 
 
-class Table(nnx.Variable[Array]):
+class ValueTable(nnx.Variable[Array]):
     """A variable that `learn` updates, not the optimizer of the network."""
 
 
@@ -38,7 +38,7 @@ class ValueTables(nnx.Module):
     def __init__(self, shapes: tuple[str, ...], bits: int, board_shape: tuple[int, int], initial: Float[Array, ""]):
         self.shapes, self.bits, self.board_shape = shapes, bits, board_shape
         placements = sum(len(table) for table, _ in tuple_placements(shapes, board_shape))
-        self.weights = Table(jnp.full(num_tables(shapes, board_shape) << bits, initial / placements))
+        self.weights = ValueTable(jnp.full(num_tables(shapes, board_shape) << bits, initial / placements))
 
     def entries(self, tiles: Tiles) -> Int[Array, "B M"]:
         """Return the entries that the boards read."""

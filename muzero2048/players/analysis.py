@@ -2,8 +2,6 @@
 
 A batch is padded to a power of two with empty boards, on which no move is legal. So ten compiled programs serve all
 batch sizes up to 512.
-
-Shapes: `B` boards of `H, W` cells, `A` = 4 actions.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +17,7 @@ from muzero2048.search.outlook import Outlook
 from ntuple.core.interfaces import Analysis, check_boards
 
 
-class Judgement(NamedTuple):
+class JudgedBoards(NamedTuple):
     """A player's choice and values on boards, on the device; entries of illegal moves are arbitrary."""
 
     action: Int[Array, "B"]  # legal wherever a move is legal
@@ -30,7 +28,7 @@ class Judgement(NamedTuple):
 
 
 # (boards, a seed of random numbers for each) -> judgement
-Judge = Callable[[Board, UInt32[Array, "B"]], Judgement]
+Judge = Callable[[Board, UInt32[Array, "B"]], JudgedBoards]
 # (parameters, boards [B, H, W], seeds [B]) -> analysis
 Analyse = Callable[[Any, np.ndarray, np.ndarray], Analysis]
 
@@ -43,34 +41,34 @@ def make_analyse(game: Game2048, judge: Callable[[Any], Judge], lanes: int) -> A
     """
 
     @jax.jit
-    def program(params: Any, cells: UInt8[Array, "B H W"], seeds: UInt32[Array, "B"]) -> tuple[Judgement, Array]:
+    def program(params: Any, cells: UInt8[Array, "B H W"], seeds: UInt32[Array, "B"]) -> tuple[JudgedBoards, Array]:
         board = game.from_cells(cells)
-        found, legal = judge(params)(board, seeds), game.legal_actions(board)
+        judged, legal = judge(params)(board, seeds), game.legal_actions(board)
         is_over = ~legal.any(axis=-1)
-        judged = Judgement(
-            jnp.where(is_over, -1, found.action),
-            jnp.where(legal, found.value, -jnp.inf),
-            jnp.where(legal, found.effort, 0),
-            None if found.policy is None else jnp.where(legal, found.policy, 0.0),
-            None if found.outlook is None else _without_ended(found.outlook, is_over),
+        masked = JudgedBoards(
+            jnp.where(is_over, -1, judged.action),
+            jnp.where(legal, judged.value, -jnp.inf),
+            jnp.where(legal, judged.effort, 0),
+            None if judged.policy is None else jnp.where(legal, judged.policy, 0.0),
+            None if judged.outlook is None else _without_ended(judged.outlook, is_over),
         )
-        return judged, jnp.where(legal, game.all_afterstates(board)[1], -1)
+        return masked, jnp.where(legal, game.all_afterstates(board)[1], -1)
 
     def analyse(params: Any, boards: np.ndarray, seeds: np.ndarray) -> Analysis:
         check_boards(game.rows, game.columns, boards, seeds)
         blocks = []
         for size, cells, some_seeds in _padded_blocks(boards.astype(np.uint8), seeds.astype(np.uint32), lanes):
             block = jax.device_get(program(params, cells, some_seeds))
-            blocks.append(jax.tree.map(lambda found, size=size: found[:size], block))
-        found, reward = jax.tree.map(lambda *parts: np.concatenate(parts), *blocks)
+            blocks.append(jax.tree.map(lambda judged, size=size: judged[:size], block))
+        judged, reward = jax.tree.map(lambda *parts: np.concatenate(parts), *blocks)
         return Analysis(
-            found.action.astype(np.int8),
+            judged.action.astype(np.int8),
             reward.astype(np.int64),
-            found.value.astype(np.float64),
-            found.effort.astype(np.int64),
-            found.outlook and found.outlook.variation.astype(np.int16),
-            None if found.policy is None else found.policy.astype(np.float64),
-            found.outlook and found.outlook.outcomes.astype(np.float64),
+            judged.value.astype(np.float64),
+            judged.effort.astype(np.int64),
+            judged.outlook and judged.outlook.variation.astype(np.int16),
+            None if judged.policy is None else judged.policy.astype(np.float64),
+            judged.outlook and judged.outlook.outcomes.astype(np.float64),
         )
 
     return analyse

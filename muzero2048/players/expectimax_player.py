@@ -7,8 +7,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, UInt32
 
 from muzero2048.game.env import NUM_ACTIONS, Board
-from muzero2048.players.analysis import Judge, Judgement
-from muzero2048.players.player import LANES, Params, SearchPlayer, SearchSetting, Setting
+from muzero2048.players.analysis import Judge, JudgedBoards
+from muzero2048.players.search_player import LANES, Params, PlayerSetting, SearchPlayer, SearchSetting
 from muzero2048.search.config import NetworkExpectimaxConfig
 from muzero2048.search.expectimax import Considered, all_moves, likely_moves, search_plies
 from muzero2048.search.views import view_back, view_boards
@@ -17,7 +17,7 @@ ROWS = 2**15  # rows that a network evaluates at a time, at most; limits the lan
 
 
 @dataclass(frozen=True)
-class ExpectimaxSetting(Setting):
+class ExpectimaxSetting(PlayerSetting):
     """Play argmax_a Q_d(s, a) over the legal moves, Q averaged over the views."""
 
     effort_unit = "ply"
@@ -34,18 +34,18 @@ class ExpectimaxSetting(Setting):
         """Return the judge that searches: the best legal move and Q of all moves."""
         dynamics, considered, views = self.world.dynamics(params), self._considered(), self.config.views
 
-        def judge(board: Board, _: UInt32[Array, "B"]) -> Judgement:
+        def judge(board: Board, _: UInt32[Array, "B"]) -> JudgedBoards:
             state = dynamics.root(view_boards(self.game, views, board)).state
             q_of_views = search_plies(dynamics, considered, state, self.config.plies, self.world.discount)
             q = view_back(self.game, views, q_of_views).mean(axis=1)
             action = jnp.argmax(jnp.where(self.game.legal_actions(board), q, -jnp.inf), axis=-1)
-            return Judgement(action, q, jnp.full(q.shape, self.config.plies, jnp.int32))
+            return JudgedBoards(action, q, jnp.full(q.shape, self.config.plies, jnp.int32))
 
         return judge
 
     def _considered(self) -> Considered:
         if self.config.model == "simulator":
-            return lambda found: self.game.legal_actions(found.state)  # needs no network
+            return lambda decision: self.game.legal_actions(decision.state)  # needs no network
         return functools.partial(likely_moves, self.config.least_prior) if self.config.least_prior else all_moves
 
 

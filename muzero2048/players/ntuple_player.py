@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int
 
 from muzero2048.game.env import Board, Game2048
 from muzero2048.game.symmetry import symmetries
-from muzero2048.players.player import SearchPlayer, SearchSetting
+from muzero2048.players.search_player import SearchPlayer, SearchSetting
 from muzero2048.search.base import Dynamics
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import BoardEvaluator, SimulatorDynamics

@@ -89,25 +89,10 @@ DECISION_RULES = {
 
 
 def select_code(
-    probabilities: Float[Array, "*B C"],
-    visits: Int[Array, "*B C"],
-    seed: UInt32[Array, "*B"],
-    config: SearchConfig,
+    probabilities: Float[Array, "*B C"], visits: Int[Array, "*B C"], seed: UInt32[Array, "*B"], config: SearchConfig
 ) -> Int[Array, "*B"]:
     """Select the chance code of the next visit by the rule that `search.chance` names."""
     return CHANCE_RULES[config.chance].select(probabilities, visits, seed)
-
-
-def _ratio(probabilities: Float[Array, "*B C"], visits: Int[Array, "*B C"], seed: UInt32[Array, "*B"]) -> Array:
-    """Select argmax p / (n + 1) (Stochastic MuZero, appendix A)."""
-    del seed
-    return argmax(probabilities / (visits + 1))
-
-
-def _deficit(probabilities: Float[Array, "*B C"], visits: Int[Array, "*B C"], seed: UInt32[Array, "*B"]) -> Array:
-    """Select argmax p (N + 1) - n."""
-    del seed
-    return argmax(deficit(probabilities, visits))
 
 
 def _weighted(probabilities: Float[Array, "*B C"], visits: Int[Array, "*B C"], seed: UInt32[Array, "*B"]) -> Array:
@@ -118,22 +103,19 @@ def _weighted(probabilities: Float[Array, "*B C"], visits: Int[Array, "*B C"], s
     return argmax(rank)
 
 
-def _quasi_random(probabilities: Float[Array, "*B C"], visits: Int[Array, "*B C"], seed: UInt32[Array, "*B"]) -> Array:
-    """Select by the golden-ratio sequence, shifted by the seed."""
-    return inverse_cdf(probabilities, _golden_sequence(visits, seed))
-
-
-def _sampled(probabilities: Float[Array, "*B C"], visits: Int[Array, "*B C"], seed: UInt32[Array, "*B"]) -> Array:
-    """Sample by a hash of seed and number of the visit."""
-    return inverse_cdf(probabilities, mix(_golden_sequence(visits, seed)))
-
-
 CHANCE_RULES = {
-    "ratio": ChanceRule(_ratio),
-    "deficit": ChanceRule(_deficit),
+    # Stochastic MuZero, appendix A
+    "ratio": ChanceRule(lambda probabilities, visits, seed: argmax(probabilities / (visits + 1))),
+    "deficit": ChanceRule(lambda probabilities, visits, seed: argmax(deficit(probabilities, visits))),
     "weighted": ChanceRule(_weighted, backs_up_expectation=True),
-    "quasi_random": ChanceRule(_quasi_random),
-    "sampled": ChanceRule(_sampled),
+    # the golden-ratio sequence, shifted by the seed
+    "quasi_random": ChanceRule(
+        lambda probabilities, visits, seed: inverse_cdf(probabilities, _golden_sequence(visits, seed))
+    ),
+    # a hash of the seed and the number of the visit
+    "sampled": ChanceRule(
+        lambda probabilities, visits, seed: inverse_cdf(probabilities, mix(_golden_sequence(visits, seed)))
+    ),
 }
 
 

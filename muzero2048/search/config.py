@@ -27,10 +27,7 @@ class GumbelConfig(Settings, prefix="search.gumbel"):
         only_if=GUMBEL_ROOT,
     )
     c_visit: float = setting(
-        50.0,
-        "c_visit of sigma(q) = (c_visit + max visits) c_scale q (Gumbel MuZero, eq. 8).",
-        at_least=0,
-        at_most=1e9,
+        50.0, "c_visit of sigma(q) = (c_visit + max visits) c_scale q (Gumbel MuZero, eq. 8).", at_least=0, at_most=1e9
     )
     c_scale: float = setting(0.1, "c_scale of sigma(q), see c_visit.", at_least=0, at_most=1e9)
     completion: Literal["mixed", "value"] = setting(
@@ -82,7 +79,8 @@ class SearchConfig(Settings, prefix="search"):
 
     engine: Literal["own", "mctx"] = setting(
         "own",
-        "own: muzero2048/search/tree_search.py. mctx: composed of mctx's public functions; slower, used as a check.",
+        "own: muzero2048/search/tree_search.py. mctx: composed of mctx's public functions "
+        "(muzero2048/search/mctx_engine.py); slower.",
     )
     model: Literal["learned", "simulator"] = setting(
         "learned", "Dynamics in the search. learned: those of the model. simulator: the rules of the game."

@@ -108,7 +108,7 @@ class NetworkEvaluator:
 
     def afterstates(self, board: Board, action: Int[Array, "B"], afterstate: Board) -> Float[Array, "B"]:
         """Represent afterstates as the model does, then predict their value (psi)."""
-        cells, after_cells = (self._game.flat_cells(words) for words in (board, afterstate))
+        cells, after_cells = (self._game.flat_cells(x) for x in (board, afterstate))
         latent = self._model.represent_afterstate(cells, action, after_cells)
         return self._model.codec.decode(self._model.afterstate_prediction(latent).value_logits)
 

@@ -18,7 +18,7 @@ from muzero2048.game.env import NUM_ACTIONS
 from muzero2048.models.base import State
 from muzero2048.search.action_selection import possible
 from muzero2048.search.base import Dynamics
-from muzero2048.search.tree import UNVISITED, Path, Tree, row_numbers
+from muzero2048.search.tree import UNVISITED, Path, Trees, row_numbers
 
 BLOCKS, LEAST_BLOCK = 4, 32  # on a CPU: blocks of rows per evaluation, and the least number of rows in a block
 
@@ -46,16 +46,16 @@ class Blocks(NamedTuple):
         return jnp.arange(len(self.rows)) < self.moves * self.size
 
 
-def expand(dynamics: Dynamics, tree: Tree, path: Path, new: Int[Array, ""]) -> tuple[Tree, Path]:
+def expand(dynamics: Dynamics, tree: Trees, path: Path, new: Int[Array, ""]) -> tuple[Trees, Path]:
     """Add the child of the unvisited slot at the end of every path."""
 
-    def in_blocks(tree: Tree, path: Path) -> tuple[Tree, Path]:
+    def in_blocks(tree: Trees, path: Path) -> tuple[Trees, Path]:
         blocks = sort_into_blocks(path.end % 2 == 0)
         return add_nodes(
             tree, path, new, blocks.rows, blocks.is_move, functools.partial(evaluate_blocks, dynamics, blocks)
         )
 
-    def at_once(tree: Tree, path: Path) -> tuple[Tree, Path]:
+    def at_once(tree: Trees, path: Path) -> tuple[Trees, Path]:
         is_move = path.end % 2 == 0
         evaluate = functools.partial(evaluate_both, dynamics, is_move)
         return add_nodes(tree, path, new, row_numbers(is_move), is_move, evaluate)
@@ -64,13 +64,13 @@ def expand(dynamics: Dynamics, tree: Tree, path: Path, new: Int[Array, ""]) -> t
 
 
 def add_nodes(
-    tree: Tree,
+    tree: Trees,
     path: Path,
     new: Int[Array, ""],
     rows: Int[Array, "P"],
     is_chance: Bool[Array, "P"],
     evaluate: Callable[[State, Int[Array, "P"]], Leaf],
-) -> tuple[Tree, Path]:
+) -> tuple[Trees, Path]:
     """Add one new node in every row.
 
     `rows` gives the row numbers in the order of evaluation; entries of B (no row) are ignored. `evaluate` maps the
@@ -129,8 +129,8 @@ def evaluate_blocks(dynamics: Dynamics, blocks: Blocks, states: State, slot: Int
         start = i * blocks.size
         inputs = jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, start, blocks.size), (leaf.state, slot))
         kinds = functools.partial(after_move, dynamics), functools.partial(after_chance, dynamics)
-        found = jax.lax.cond(i < blocks.moves, *kinds, *inputs)
-        return jax.tree.map(lambda x, y: jax.lax.dynamic_update_slice_in_dim(x, y, start, 0), leaf, found)
+        evaluated = jax.lax.cond(i < blocks.moves, *kinds, *inputs)
+        return jax.tree.map(lambda x, y: jax.lax.dynamic_update_slice_in_dim(x, y, start, 0), leaf, evaluated)
 
     # The new states of a block replace the states of the parents in the same array.
     blank = jnp.zeros((len(slot),))
@@ -149,14 +149,16 @@ def evaluate_both(dynamics: Dynamics, is_move: Bool[Array, "B"], states: State, 
 
 def after_move(dynamics: Dynamics, states: State, slot: Int[Array, "P"]) -> Leaf:
     """Compute the afterstates of moves; their prior is the probabilities of the chance codes."""
-    found = dynamics.move(states, jnp.minimum(slot, NUM_ACTIONS - 1))
-    return Leaf(found.state, found.value, found.reward, _pad(found.probabilities, _slots(dynamics)))
+    after = dynamics.move(states, jnp.minimum(slot, NUM_ACTIONS - 1))
+    return Leaf(after.state, after.value, after.reward, _pad(after.probabilities, _slots(dynamics)))
 
 
 def after_chance(dynamics: Dynamics, states: State, slot: Int[Array, "P"]) -> Leaf:
     """Compute the states after chance events; their prior is the policy logits."""
-    found = dynamics.spawn(states, jnp.minimum(slot, dynamics.codes - 1))
-    return Leaf(found.state, found.value, jnp.zeros_like(found.value), _pad(found.policy_logits, _slots(dynamics)))
+    decision = dynamics.spawn(states, jnp.minimum(slot, dynamics.codes - 1))
+    return Leaf(
+        decision.state, decision.value, jnp.zeros_like(decision.value), _pad(decision.policy_logits, _slots(dynamics))
+    )
 
 
 def _slots(dynamics: Dynamics) -> int:

@@ -43,9 +43,9 @@ def _expectation(
     probabilities, codes = jax.lax.top_k(after.probabilities, dynamics.codes)
 
     def add(i: Int[Array, ""], total: Float[Array, "B"]) -> Float[Array, "B"]:
-        found = dynamics.spawn(after.state, codes[:, i])
-        moves = considered(found)
-        q = search_plies(dynamics, considered, found.state, plies, discount)
+        decision = dynamics.spawn(after.state, codes[:, i])
+        moves = considered(decision)
+        q = search_plies(dynamics, considered, decision.state, plies, discount)
         best = jnp.where(moves, q, -jnp.inf).max(axis=-1)
         return total + probabilities[:, i] * jnp.where(moves.any(axis=-1), best, 0.0)
 
@@ -53,16 +53,16 @@ def _expectation(
     return jax.lax.fori_loop(0, most, add, jnp.zeros_like(after.value))
 
 
-def likely_moves(least_prior: float, found: Decision) -> Bool[Array, "B A"]:
+def likely_moves(least_prior: float, decision: Decision) -> Bool[Array, "B A"]:
     """Return the moves with at least this probability under the policy, and the most probable move.
 
     A learned model does not know which moves are illegal below the root, and its values of such moves were never
     trained; its policy was trained to be 0 there.
     """
-    prior = jax.nn.softmax(found.policy_logits)
+    prior = jax.nn.softmax(decision.policy_logits)
     return prior >= jnp.minimum(least_prior, prior.max(axis=-1, keepdims=True))
 
 
-def all_moves(found: Decision) -> Bool[Array, "B A"]:
+def all_moves(decision: Decision) -> Bool[Array, "B A"]:
     """Return every move."""
-    return jnp.ones_like(found.policy_logits, bool)
+    return jnp.ones_like(decision.policy_logits, bool)

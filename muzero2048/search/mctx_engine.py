@@ -1,4 +1,4 @@
-"""The same search composed of mctx's public parts. It checks the own loop, and can replace it.
+"""The same search composed of mctx's public parts: the engine `mctx`, and the check of the own loop.
 
 mctx has one kind of node, so both kinds share one axis of A + C slots: slots 0..A-1 are the actions of a decision
 node, slots A..A+C-1 the codes of a chance node. A slot that does not apply has prior logit ILLEGAL and is never
@@ -8,7 +8,8 @@ chosen. Edges follow the conventions of models/base.py, with one discount per mo
     move                    of the move     gamma      V(as)
     chance event            0               1          V(s)
 
-The rules at the nodes are those of search/root_rules.py and search/action_selection.py.
+A Gumbel root is selected by mctx's own function. All other rules at the nodes are those of search/root_rules.py and
+search/action_selection.py.
 """
 
 import dataclasses
@@ -25,7 +26,8 @@ from muzero2048.models.base import State
 from muzero2048.search.action_selection import DECISION_RULES, node_seed, possible, select_code
 from muzero2048.search.base import ILLEGAL, Dynamics, Root, Statistics
 from muzero2048.search.config import SearchConfig
-from muzero2048.search.root_rules import RootRule
+from muzero2048.search.qtransforms import complete_q, scale_q
+from muzero2048.search.root_rules import ROOT_RULES
 
 
 class Node(NamedTuple):
@@ -43,9 +45,7 @@ class Extra(NamedTuple):
     root: Root
 
 
-def search_with_mctx(
-    dynamics: Dynamics, root: Root, rule: RootRule, config: SearchConfig, discount: float
-) -> Statistics:
+def search_with_mctx(dynamics: Dynamics, root: Root, config: SearchConfig, discount: float) -> Statistics:
     """Run `config.simulations` simulations, each of which expands one node."""
     batch = len(root.value)
     blank = jnp.full((batch, dynamics.codes), ILLEGAL)
@@ -58,7 +58,7 @@ def search_with_mctx(
             embedding=Node(root.state, jnp.zeros((batch,), bool), ~root.legal.any(axis=-1)),
         ),
         recurrent_fn=functools.partial(_expand, dynamics, discount),
-        root_action_selection_fn=functools.partial(_select_at_root, rule, config),
+        root_action_selection_fn=functools.partial(_select_at_root, config),
         interior_action_selection_fn=functools.partial(_select_inside, config),
         num_simulations=config.simulations,
         invalid_actions=jnp.concatenate([~root.legal, jnp.ones_like(blank, bool)], axis=-1).astype(jnp.float32),
@@ -100,17 +100,28 @@ def _expand(
     return output, Node(state, ~node.is_chance, node.is_over | ends)
 
 
-def _select_at_root(
-    rule: RootRule, config: SearchConfig, key: Array, tree: mctx.Tree, node: Int[Array, ""]
-) -> Int[Array, ""]:
-    """Apply the rule at the root of one tree, with a batch axis of one board where the rule is not one of mctx's."""
-    view = _decision_view(tree)
-    if rule.select_with_mctx is not None:
-        return rule.select_with_mctx(key, view, node, config)
-    visits, value = view.children_visits[node], view.node_values[node]
-    one = Statistics(view.qvalues(node), visits, _no_bounds(value))
-    root, found, node_value = jax.tree.map(lambda x: x[None], (tree.extra_data.root, one, value))
-    return rule.select(root, found, node_value, visits.sum(), config)[0]
+def _select_at_root(config: SearchConfig, key: Array, tree: mctx.Tree, node: Int[Array, ""]) -> Int[Array, ""]:
+    """Select at the root of one tree; the rules that are not mctx's get a batch axis of one board."""
+    actions = _decision_view(tree)
+    if config.root == "gumbel":
+        return mctx.gumbel_muzero_root_action_selection(
+            key,
+            actions,
+            node,
+            num_simulations=config.simulations,
+            max_num_considered_actions=config.gumbel.considered_actions,
+            qtransform=functools.partial(_sigma, config),
+        )
+    visits, value = actions.children_visits[node], actions.node_values[node]
+    statistics = Statistics(actions.qvalues(node), visits, _no_bounds(value))
+    root, statistics, value = jax.tree.map(lambda x: x[None], (tree.extra_data.root, statistics, value))
+    return ROOT_RULES[config.root].select(root, statistics, value, visits.sum(), config)[0]
+
+
+def _sigma(config: SearchConfig, tree: mctx.Tree, node: Int[Array, ""]) -> Float[Array, "A"]:
+    visits, value = tree.children_visits[node], tree.raw_values[node]
+    completed = complete_q(tree.qvalues(node), visits, tree.children_prior_logits[node], value, config)
+    return scale_q(completed, visits, _no_bounds(value), config)
 
 
 def _select_inside(

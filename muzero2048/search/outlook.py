@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from muzero2048.game.env import NUM_ACTIONS
-from muzero2048.search.tree import UNVISITED, Tree, row_numbers
+from muzero2048.search.tree import UNVISITED, Trees, row_numbers
 
 VARIATION = 16  # moves of a line, at most
 
@@ -22,7 +22,7 @@ class Outlook(NamedTuple):
     variation: Int[Array, "B D 2"]  # moves, each with the chance code after it; -1 after the end of the line
 
 
-class Walk(NamedTuple):
+class LineWalk(NamedTuple):
     """The state of the walk along the line."""
 
     node: Int[Array, "B"]
@@ -30,7 +30,7 @@ class Walk(NamedTuple):
     live: Bool[Array, "B"]
 
 
-def read_outlook(tree: Tree, action: Int[Array, "B"], codes: int) -> Outlook:
+def read_outlook(tree: Trees, action: Int[Array, "B"], codes: int) -> Outlook:
     """Read the outcomes after an action of the root, and the line that begins with it.
 
     The line follows the most visited chance code and the most visited action, until an action was not visited or the
@@ -49,7 +49,7 @@ def read_outlook(tree: Tree, action: Int[Array, "B"], codes: int) -> Outlook:
         jnp.where(known & (states != UNVISITED), values, jnp.nan),
     )
 
-    def ply(walk: Walk, _: None) -> tuple[Walk, Int[Array, "B 2"]]:
+    def ply(walk: LineWalk, _: None) -> tuple[LineWalk, Int[Array, "B 2"]]:
         after = tree.children[walk.node, rows, walk.action].astype(jnp.int32)
         code = jnp.argmax(tree.visits[jnp.maximum(after, 0), rows, :codes], axis=-1)
         below = tree.children[jnp.maximum(after, 0), rows, code].astype(jnp.int32)
@@ -58,8 +58,8 @@ def read_outlook(tree: Tree, action: Int[Array, "B"], codes: int) -> Outlook:
         node = jnp.where(goes_on, below, 0)
         visits = tree.visits[node, rows, :NUM_ACTIONS]
         goes_on &= (visits.max(axis=-1) > 0) & ~tree.is_over[node, rows]
-        return Walk(node, jnp.argmax(visits, axis=-1), goes_on), step
+        return LineWalk(node, jnp.argmax(visits, axis=-1), goes_on), step
 
-    start = Walk(jnp.zeros_like(rows), action.astype(rows.dtype), jnp.ones(rows.shape, bool))
+    start = LineWalk(jnp.zeros_like(rows), action.astype(rows.dtype), jnp.ones(rows.shape, bool))
     _, steps = jax.lax.scan(ply, start, None, length=VARIATION)
     return Outlook(jnp.stack(outcomes, axis=-1), jnp.swapaxes(steps, 0, 1))

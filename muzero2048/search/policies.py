@@ -18,8 +18,8 @@ from muzero2048.search.base import ILLEGAL, Afterstate, Dynamics, Plan, Root, Sh
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.mctx_engine import search_with_mctx
 from muzero2048.search.policy_output import read_out, root_statistics
-from muzero2048.search.root_rules import ROOT_RULES, RootRule
-from muzero2048.search.tree import Tree
+from muzero2048.search.root_rules import ROOT_RULES
+from muzero2048.search.tree import Trees
 from muzero2048.search.tree_search import grow_tree
 
 
@@ -36,36 +36,24 @@ def make_root(
 
     Noise is drawn from `key`; None: no noise. It can depend on `share`, the share of the training that is made.
     """
-    found = dynamics.root(board)
+    decision = dynamics.root(board)
     legal = game.legal_actions(board)
-    logits = jnp.where(legal, found.policy_logits, ILLEGAL)
-    root = Root(found.state, logits, found.value, legal, jnp.zeros_like(logits), seeds)
+    logits = jnp.where(legal, decision.policy_logits, ILLEGAL)
+    root = Root(decision.state, logits, decision.value, legal, jnp.zeros_like(logits), seeds)
     return root if key is None else ROOT_RULES[config.root].add_noise(key, root, share, config)
 
 
-def plan(dynamics: Dynamics, root: Root, config: SearchConfig, discount: float) -> Plan:
-    """Search from the root with the rule that `search.root` names."""
-    return plan_by_rule(dynamics, root, ROOT_RULES[config.root], config, discount)
-
-
-def plan_by_rule(dynamics: Dynamics, root: Root, rule: RootRule, config: SearchConfig, discount: float) -> Plan:
-    """Search from the root with any rule at the root."""
-    return plan_with_tree(dynamics, root, rule, config, discount)[0]
-
-
-def plan_with_tree(
-    dynamics: Dynamics, root: Root, rule: RootRule, config: SearchConfig, discount: float
-) -> tuple[Plan, Tree | None]:
-    """Search as `plan_by_rule` does, and return the tree too."""
-    if rule.is_one_batch(config):
-        return plan_one_step(dynamics, root, rule, config, discount), None
+def plan(dynamics: Dynamics, root: Root, config: SearchConfig, discount: float) -> tuple[Plan, Trees | None]:
+    """Search from the roots; the tree is None if the search is one batch, or if mctx keeps it."""
+    if ROOT_RULES[config.root].is_one_batch(config):
+        return plan_one_step(dynamics, root, config, discount), None
     if config.engine == "mctx":
-        return read_out(root, search_with_mctx(dynamics, root, rule, config, discount), rule, config), None
-    tree = grow_tree(dynamics, root, rule, config, discount)
-    return read_out(root, root_statistics(tree, config, discount), rule, config), tree
+        return read_out(root, search_with_mctx(dynamics, root, config, discount), config), None
+    tree = grow_tree(dynamics, root, config, discount)
+    return read_out(root, root_statistics(tree, config, discount), config), tree
 
 
-def plan_one_step(dynamics: Dynamics, root: Root, rule: RootRule, config: SearchConfig, discount: float) -> Plan:
+def plan_one_step(dynamics: Dynamics, root: Root, config: SearchConfig, discount: float) -> Plan:
     """Search to depth 1: evaluate the afterstates of the n actions of largest g + logits in one batch."""
     count = min(config.simulations, NUM_ACTIONS)
     scores = jnp.where(root.legal, root.gumbel + root.policy_logits, -jnp.inf)
@@ -76,12 +64,14 @@ def plan_one_step(dynamics: Dynamics, root: Root, rule: RootRule, config: Search
         q_values = (after.reward + discount * after.value).reshape(-1, NUM_ACTIONS)
     else:
         after = move_each(dynamics, root.state, order[:, :count])
-        found = (after.reward + discount * after.value).reshape(-1, count)
-        q_values = jnp.take_along_axis(found, jnp.minimum(rank, count - 1), axis=-1)
+        visited_q = (after.reward + discount * after.value).reshape(-1, count)
+        q_values = jnp.take_along_axis(visited_q, jnp.minimum(rank, count - 1), axis=-1)
     visits = (root.legal & (rank < count)).astype(jnp.int32)
-    met = jnp.where(visits > 0, q_values, root.value[:, None])
-    bounds = jnp.stack([jnp.minimum(met.min(axis=-1), root.value), jnp.maximum(met.max(axis=-1), root.value)], axis=-1)
-    return read_out(root, Statistics(q_values, visits, bounds), rule, config)
+    known = jnp.where(visits > 0, q_values, root.value[:, None])
+    bounds = jnp.stack(
+        [jnp.minimum(known.min(axis=-1), root.value), jnp.maximum(known.max(axis=-1), root.value)], axis=-1
+    )
+    return read_out(root, Statistics(q_values, visits, bounds), config)
 
 
 def move_all(dynamics: Dynamics, state: State) -> Afterstate:

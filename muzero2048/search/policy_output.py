@@ -8,23 +8,23 @@ from muzero2048.game.env import NUM_ACTIONS
 from muzero2048.search.base import Plan, Root, Statistics
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.qtransforms import complete_q
-from muzero2048.search.root_rules import RootRule
-from muzero2048.search.tree import UNVISITED, Tree, expected_value
+from muzero2048.search.root_rules import ROOT_RULES
+from muzero2048.search.tree import UNVISITED, Trees, expected_value
 
 
-def read_out(root: Root, found: Statistics, rule: RootRule, config: SearchConfig) -> Plan:
+def read_out(root: Root, statistics: Statistics, config: SearchConfig) -> Plan:
     """Compute the plan from the statistics of the root.
 
     Its Q-values are completed; its value is the best visited Q, 0 if the game is over.
     """
-    action, target = rule.read_out(root, found, config)
-    completed = complete_q(found.q_values, found.visits, root.policy_logits, root.value, config)
-    best = jnp.max(jnp.where(found.visits > 0, found.q_values, -jnp.inf), axis=-1)
+    action, target = ROOT_RULES[config.root].read_out(root, statistics, config)
+    completed = complete_q(statistics.q_values, statistics.visits, root.policy_logits, root.value, config)
+    best = jnp.max(jnp.where(statistics.visits > 0, statistics.q_values, -jnp.inf), axis=-1)
     value = jnp.where(root.legal.any(axis=-1), best, 0.0)
-    return Plan(action.astype(jnp.int32), target, completed, found.visits, value)
+    return Plan(action.astype(jnp.int32), target, completed, statistics.visits, value)
 
 
-def bootstrap_value(root: Root, found: Plan, rule: str) -> Float[Array, "B"]:
+def bootstrap_value(root: Root, plan: Plan, rule: str) -> Float[Array, "B"]:
     """Compute the value of the root that targets bootstrap from.
 
     best_child:       max of Q over the visited actions (Guei 2023, eq. 35)
@@ -35,28 +35,28 @@ def bootstrap_value(root: Root, found: Plan, rule: str) -> Float[Array, "B"]:
 
     The value is in points; 0 if the game is over.
     """
-    visits = jnp.maximum(found.visits.sum(axis=-1), 1)
+    visits = jnp.maximum(plan.visits.sum(axis=-1), 1)
     value = {
-        "best_child": found.value,
-        "played": jnp.take_along_axis(found.q_values, found.action[:, None], axis=-1)[:, 0],
-        "improved_policy": jnp.sum(found.policy_target * found.q_values, axis=-1),
-        "visit_mean": jnp.sum(found.visits * found.q_values, axis=-1) / visits,
+        "best_child": plan.value,
+        "played": jnp.take_along_axis(plan.q_values, plan.action[:, None], axis=-1)[:, 0],
+        "improved_policy": jnp.sum(plan.policy_target * plan.q_values, axis=-1),
+        "visit_mean": jnp.sum(plan.visits * plan.q_values, axis=-1) / visits,
         "network": root.value,
     }[rule]
     return jnp.where(root.legal.any(axis=-1), value, 0.0)
 
 
-def root_statistics(tree: Tree, config: SearchConfig, discount: float) -> Statistics:
+def root_statistics(tree: Trees, config: SearchConfig, discount: float) -> Statistics:
     """Collect the statistics of the root's actions."""
-    found = tree.root_statistics()
+    statistics = tree.root_statistics()
     if config.read_out == "expectimax":
         # If the game is over at the root, its actions are visited but have no children: their q, 0, is kept.
         unswept = tree.children[0, :, :NUM_ACTIONS] == UNVISITED
-        found = found._replace(q_values=jnp.where(unswept, found.q_values, expectimax_q(tree, discount)))
-    return found
+        statistics = statistics._replace(q_values=jnp.where(unswept, statistics.q_values, expectimax_q(tree, discount)))
+    return statistics
 
 
-def expectimax_q(tree: Tree, discount: float) -> Float[Array, "B A"]:
+def expectimax_q(tree: Trees, discount: float) -> Float[Array, "B A"]:
     """Compute Q of the root's actions by an expectimax sweep over the visited nodes, from the last to the first.
 
     V(s)  = max_a r(s, a) + gamma V(as)         over the visited actions

@@ -50,11 +50,7 @@ def scale_q(
 
 
 def normalize(
-    q: Float[Array, "*B A"],
-    low: Float[Array, "*B"],
-    high: Float[Array, "*B"],
-    bounds: Bounds,
-    config: SearchConfig,
+    q: Float[Array, "*B A"], low: Float[Array, "*B"], high: Float[Array, "*B"], bounds: Bounds, config: SearchConfig
 ) -> Float[Array, "*B A"]:
     """Normalise Q, so that it can be compared with priors and exploration terms.
 

@@ -3,18 +3,15 @@
     gumbel   Sequential Halving over actions sampled by Gumbel top-m (Gumbel MuZero, sec. 3)
     puct     PUCT with Dirichlet noise in the prior; the move is drawn by the visits (MuZero)
 
-The search receives a rule as an argument, as mctx receives its selection functions. A further rule needs its functions
-and a row of ROOT_RULES in this file, and its name in `SearchConfig.root`.
+A further rule needs its functions and a row of ROOT_RULES in this file, and its name in `SearchConfig.root`.
 """
 
-import functools
 import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import mctx
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
@@ -37,9 +34,6 @@ class RootRule(NamedTuple):
     # config -> whether the search visits, once each, the n legal actions of largest gumbel + policy_logits. The search
     # is then one batch of afterstates (policies.plan_one_step).
     is_one_batch: Callable[[SearchConfig], bool]
-    # (key, tree of one board with the A slots of the actions, node, config) -> action. `select` as a function of mctx;
-    # if None, the mctx engine calls `select` itself.
-    select_with_mctx: Callable[[Array, mctx.Tree, Int[Array, ""], SearchConfig], Int[Array, ""]] | None = None
 
 
 def halving_schedule(considered: int, simulations: int) -> list[int]:
@@ -62,7 +56,7 @@ def halving_schedule(considered: int, simulations: int) -> list[int]:
 
 
 def _select_gumbel_root(
-    root: Root, found: Statistics, node_value: Float[Array, "B"], simulation: Int[Array, ""], config: SearchConfig
+    root: Root, statistics: Statistics, node_value: Float[Array, "B"], simulation: Int[Array, ""], config: SearchConfig
 ) -> Int[Array, "B"]:
     """Select the best action of the current phase of Sequential Halving; arguments as in `RootRule.select`."""
     del node_value
@@ -70,42 +64,27 @@ def _select_gumbel_root(
     table = np.array([halving_schedule(considered, config.simulations) for considered in range(most + 1)], np.int32)
     considered = jnp.minimum(root.legal.sum(axis=-1), most)
     visits = jnp.asarray(table)[considered, simulation]
-    return best_of_considered(root, found, visits, config)
+    return best_of_considered(root, statistics, visits, config)
 
 
-def best_of_considered(root: Root, found: Statistics, visits: Int[Array, "B"], config: SearchConfig) -> Int[Array, "B"]:
+def best_of_considered(
+    root: Root, statistics: Statistics, visits: Int[Array, "B"], config: SearchConfig
+) -> Int[Array, "B"]:
     """Select argmax g + logits + sigma(completed q) among the legal actions with `visits` (Gumbel MuZero, sec. 3)."""
-    completed = complete_q(found.q_values, found.visits, root.policy_logits, root.value, config)
-    sigma = scale_q(completed, found.visits, found.bounds, config)
-    considered = root.legal & (found.visits == visits[:, None])
+    completed = complete_q(statistics.q_values, statistics.visits, root.policy_logits, root.value, config)
+    sigma = scale_q(completed, statistics.visits, statistics.bounds, config)
+    considered = root.legal & (statistics.visits == visits[:, None])
     return argmax(jnp.where(considered, root.gumbel + root.policy_logits + sigma, -jnp.inf))
 
 
 def _read_out_gumbel(
-    root: Root, found: Statistics, config: SearchConfig
+    root: Root, statistics: Statistics, config: SearchConfig
 ) -> tuple[Int[Array, "B"], Float[Array, "B A"]]:
     """Choose the best of the most visited actions; the target is softmax(logits + sigma(completed q)) (eq. 11)."""
-    completed = complete_q(found.q_values, found.visits, root.policy_logits, root.value, config)
-    action = best_of_considered(root, found, found.visits.max(axis=-1), config)
-    logits = root.policy_logits + scale_q(completed, found.visits, found.bounds, config)
+    completed = complete_q(statistics.q_values, statistics.visits, root.policy_logits, root.value, config)
+    action = best_of_considered(root, statistics, statistics.visits.max(axis=-1), config)
+    logits = root.policy_logits + scale_q(completed, statistics.visits, statistics.bounds, config)
     return action, jax.nn.softmax(jnp.where(root.legal, logits, ILLEGAL), axis=-1) * root.legal
-
-
-def _select_gumbel_with_mctx(key: Array, tree: mctx.Tree, node: Int[Array, ""], config: SearchConfig) -> Int[Array, ""]:
-    return mctx.gumbel_muzero_root_action_selection(
-        key,
-        tree,
-        node,
-        num_simulations=config.simulations,
-        max_num_considered_actions=config.gumbel.considered_actions,
-        qtransform=functools.partial(_sigma, config),
-    )
-
-
-def _sigma(config: SearchConfig, tree: mctx.Tree, node: Int[Array, ""]) -> Float[Array, "A"]:
-    visits, value = tree.children_visits[node], tree.raw_values[node]
-    completed = complete_q(tree.qvalues(node), visits, tree.children_prior_logits[node], value, config)
-    return scale_q(completed, visits, jnp.stack([value, value], axis=-1), config)  # mctx has no bounds of the tree
 
 
 def _add_gumbel_noise(key: PRNGKeyArray, root: Root, share: Share, config: SearchConfig) -> Root:
@@ -115,17 +94,21 @@ def _add_gumbel_noise(key: PRNGKeyArray, root: Root, share: Share, config: Searc
 
 
 def _select_puct_root(
-    root: Root, found: Statistics, node_value: Float[Array, "B"], simulation: Int[Array, ""], config: SearchConfig
+    root: Root, statistics: Statistics, node_value: Float[Array, "B"], simulation: Int[Array, ""], config: SearchConfig
 ) -> Int[Array, "B"]:
     del simulation
-    return select_puct(found.q_values, found.visits, root.policy_logits, node_value, found.bounds, config)
+    return select_puct(
+        statistics.q_values, statistics.visits, root.policy_logits, node_value, statistics.bounds, config
+    )
 
 
-def _read_out_puct(root: Root, found: Statistics, config: SearchConfig) -> tuple[Int[Array, "B"], Float[Array, "B A"]]:
+def _read_out_puct(
+    root: Root, statistics: Statistics, config: SearchConfig
+) -> tuple[Int[Array, "B"], Float[Array, "B A"]]:
     """Draw the move from N^(1/T), with T the scale of the Gumbel noise (T = 0: the most visited); target N / sum N."""
-    share = found.visits * root.legal / jnp.maximum(found.visits.sum(axis=-1, keepdims=True), 1)
+    share = statistics.visits * root.legal / jnp.maximum(statistics.visits.sum(axis=-1, keepdims=True), 1)
     # Gumbel-max trick: argmax of log N + T g is a draw from N^(1/T).
-    action = argmax(jnp.where(root.legal & (found.visits > 0), jnp.log(share) + root.gumbel, -jnp.inf))
+    action = argmax(jnp.where(root.legal & (statistics.visits > 0), jnp.log(share) + root.gumbel, -jnp.inf))
     return action, share
 
 
@@ -166,12 +149,8 @@ GUMBEL = RootRule(
     select=_select_gumbel_root,
     read_out=_read_out_gumbel,
     is_one_batch=lambda config: config.simulations <= config.gumbel.considered_actions,
-    select_with_mctx=_select_gumbel_with_mctx,
 )
 PUCT = RootRule(
-    add_noise=_add_puct_noise,
-    select=_select_puct_root,
-    read_out=_read_out_puct,
-    is_one_batch=lambda config: False,
+    add_noise=_add_puct_noise, select=_select_puct_root, read_out=_read_out_puct, is_one_batch=lambda config: False
 )
 ROOT_RULES = {"gumbel": GUMBEL, "puct": PUCT}

@@ -18,7 +18,7 @@ from muzero2048.search.qtransforms import Bounds
 UNVISITED = -1
 
 
-class Tree(NamedTuple):
+class Trees(NamedTuple):
     """Trees of B boards, with `M` = N + 1 nodes each."""
 
     states: State  # leaves of [M, B, ...]
@@ -48,7 +48,7 @@ class Path(NamedTuple):
     end: Int[Array, "B"]  # depth of the node whose unvisited slot was reached
 
 
-def plant(root: Root, simulations: int, codes: int) -> Tree:
+def plant(root: Root, simulations: int, codes: int) -> Trees:
     """Make a tree that contains the root only, with room for one node per simulation."""
     batch, nodes, slots = len(root.value), simulations + 1, max(NUM_ACTIONS, codes)
     # Half the bytes where they suffice: on a CPU the loop is bound by the cache.
@@ -59,7 +59,7 @@ def plant(root: Root, simulations: int, codes: int) -> Tree:
         blank = jnp.zeros((nodes, batch, *shape), x.dtype)
         return jax.lax.dynamic_update_slice(blank, x[None], (0,) * blank.ndim)
 
-    return Tree(
+    return Trees(
         states=jax.tree.map(first, root.state),
         prior=first(root.policy_logits, (slots,)),
         children=jnp.full((nodes, batch, slots), UNVISITED, count),

@@ -35,14 +35,12 @@ def plan_views(
     """
     views = _number(game, count)
     several = jnp.tile(jnp.arange(views), len(seeds))
-    found = search(view_boards(game, count, board), node_seed(jnp.repeat(seeds, views), several))
-    policies, q_values, visits = (
-        view_back(game, count, x) for x in (found.policy_target, found.q_values, found.visits)
-    )
+    plan = search(view_boards(game, count, board), node_seed(jnp.repeat(seeds, views), several))
+    policies, q_values, visits = (view_back(game, count, x) for x in (plan.policy_target, plan.q_values, plan.visits))
     policy, total = policies.mean(axis=1), visits.sum(axis=1)
     q = jnp.where(visits > 0, q_values, 0.0).sum(axis=1) / jnp.maximum((visits > 0).sum(axis=1), 1)
     completed = jnp.where(total > 0, q, q_values.mean(axis=1))
-    value = found.value.reshape(-1, views).mean(axis=-1)
+    value = plan.value.reshape(-1, views).mean(axis=-1)
     return Plan(argmax(jnp.where(total > 0, policy, -1.0)), policy, completed, total, value)
 
 

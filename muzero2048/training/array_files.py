@@ -5,11 +5,13 @@ training needs to continue to the bit. Each is a flat dictionary of arrays; an a
 Loading runs no code from the file.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+from flax import nnx
 from orbax.checkpoint import v1 as ocp
 
 PyTree = Any
@@ -59,6 +61,12 @@ def load_pytree(path: Path, like: PyTree) -> PyTree:
     return jax.tree.unflatten(structure, restored)
 
 
+def load_network(folder: Path, make: Callable[[], nnx.Module]) -> tuple[nnx.GraphDef[Any], PyTree]:
+    """Load structure and parameters of the network of a checkpoint; `make` makes a new one. Errors as `load_pytree`."""
+    graphdef, like = nnx.split(nnx.eval_shape(make))
+    return graphdef, load_pytree(folder / PARAMETERS, like)
+
+
 def _is_key(x: Any) -> bool:
     return jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
 
@@ -68,8 +76,8 @@ def _names(tree: PyTree) -> list[str]:
 
 
 def _flatten(tree: PyTree) -> dict[str, Any]:
-    words = [jax.random.key_data(x) if _is_key(x) else x for x in jax.tree.leaves(tree)]
-    return dict(zip(_names(tree), words, strict=True))
+    leaves = [jax.random.key_data(x) if _is_key(x) else x for x in jax.tree.leaves(tree)]
+    return dict(zip(_names(tree), leaves, strict=True))
 
 
 def _difference(saved: dict[str, Any], expected: dict[str, jax.ShapeDtypeStruct]) -> str:

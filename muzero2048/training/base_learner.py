@@ -55,6 +55,14 @@ class DeviceLearner:
         """Return the counts so far: moves played, games from normal starts finished, updates made."""
         return dict(zip(("env_steps", "games", "updates"), self._progress.tolist(), strict=True))
 
+    def probes(self) -> dict[str, Any]:
+        """Return further players that test a learned model; here none."""
+        return {}
+
+    def diagnose(self) -> dict[str, float]:
+        """Return metrics of a learned model; here none."""
+        return {}
+
     def _next_report(self) -> int:
         """Return the next multiple of `report_env_steps`, or the end of the budget."""
         every = self._config.report_env_steps
@@ -79,16 +87,16 @@ class DeviceLearner:
         between two calls with the number of rounds made, and True ends the rounds. Returns the number of rounds made,
         and their report.
         """
-        made = 0
-        while made < rounds:
-            count = rounds if jax.process_count() > 1 else min(self._rounds_a_call, rounds - made)
+        finished = 0
+        while finished < rounds:
+            count = rounds if jax.process_count() > 1 else min(self._rounds_a_call, rounds - finished)
             began = time.perf_counter()
             self._state, report = jax.block_until_ready(call(self._state, report, count))
             self._rounds_a_call = rounds_a_call(count, time.perf_counter() - began)
-            made += count
-            if tick(made) and made < rounds:
+            finished += count
+            if tick(finished) and finished < rounds:
                 break
-        return made, report
+        return finished, report
 
     def _count(self, moves: int, games: float, updates: int, seconds: float) -> dict[str, float]:
         """Add to the progress what was done in `seconds`; return the metrics of speed."""

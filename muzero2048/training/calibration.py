@@ -6,8 +6,6 @@
 All positions of a game share its end, so their errors are nearly the same. One position of each game gives almost as
 much information as all of them. It is drawn uniformly over the moves of the game, so the estimates are unbiased.
 Reservoir sampling does this without knowing the length: at move t = 1, 2, .. the mark moves there with probability 1/t.
-
-Shapes: `E` games in progress, one in each environment.
 """
 
 from typing import NamedTuple
@@ -83,25 +81,25 @@ def count_pairs(mark: Mark, ended: Bool[Array, "*E"]) -> Pairs:
     )
 
 
-def add_pairs(one: Pairs, other: Pairs) -> Pairs:
+def add_pairs(first: Pairs, second: Pairs) -> Pairs:
     """Merge the pairs of n and of m games.
 
     With d_x and d_y the differences of the two means of x and of y, a sum about the common means is (Chan et al. 1983)
 
         sum (x - mean x) (y - mean y) = its two parts, each about its own means, + d_x d_y n m / (n + m).
     """
-    games = one.games + other.games
-    share = other.games / jnp.maximum(games, 1)
-    value, gain = other.value_mean - one.value_mean, other.return_mean - one.return_mean
-    between = one.games * share
+    games = first.games + second.games
+    share = second.games / jnp.maximum(games, 1)
+    value, gain = second.value_mean - first.value_mean, second.return_mean - first.return_mean
+    between = first.games * share
     return Pairs(
         games=games,
-        value_mean=one.value_mean + share * value,
-        return_mean=one.return_mean + share * gain,
-        error_sum=one.error_sum + other.error_sum,
-        value_square=one.value_square + other.value_square + between * value**2,
-        return_square=one.return_square + other.return_square + between * gain**2,
-        product=one.product + other.product + between * value * gain,
+        value_mean=first.value_mean + share * value,
+        return_mean=first.return_mean + share * gain,
+        error_sum=first.error_sum + second.error_sum,
+        value_square=first.value_square + second.value_square + between * value**2,
+        return_square=first.return_square + second.return_square + between * gain**2,
+        product=first.product + second.product + between * value * gain,
     )
 
 

@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from muzero2048.game.config import StartConfig
 from muzero2048.networks.config import TABLES, NetworkConfig
 from muzero2048.networks.value_codec import ValueCodec
 from ntuple.core.settings import Settings, group, required, setting
@@ -41,7 +40,7 @@ class ReplayConfig(Settings, prefix="replay"):
         "n: the value targets of a sampled position are the rewards of the next n stored moves and V of the board "
         "after them by the parameters that play, instead of the stored lambda-return; td_lambda, td_steps and "
         "bootstrap then matter to metrics and first priorities only. 0: the stored returns. For a learner whose buffer "
-        "is large, because stored targets bootstrap from old values (muzero2048/muzero/fresh_values.py).",
+        "is large, because stored targets bootstrap from old values (muzero2048/muzero/new_targets.py).",
         at_least=0,
         at_most=2**20,
     )
@@ -126,7 +125,6 @@ class TrainingConfig(Settings):
     symmetry: bool = setting(True, "Replace each sample by a random one of its 8 symmetric views.")
     network: NetworkConfig = group(NetworkConfig)
     value: ValueCodec = group(ValueCodec)
-    start: StartConfig = group(StartConfig)
     replay: ReplayConfig = group(ReplayConfig)
     optimizer: OptimizerConfig = group(OptimizerConfig)
 
@@ -135,12 +133,6 @@ class TrainingConfig(Settings):
         if self.network.trunk == "cnn_2x2" and min(self.rows, self.columns) < 3:
             self.network.refuse(
                 "trunk", f"cnn_3x3: two layers of 2x2 leave nothing of {self.rows}x{self.columns} cells"
-            )
-        most_tiles = self.rows * self.columns - 3
-        if self.start.kind == "jump_start" and len(self.start.jump_start.tiles) > most_tiles:
-            reason = "because a cell must be empty after two spawns"
-            self.start.jump_start.refuse(
-                "tiles", f"at most {most_tiles} tiles on {self.rows}x{self.columns} cells, {reason}"
             )
         if self.optimistic_value > self.largest_value:
             end = f"{self.largest_value:.0f}, the end of the value support"

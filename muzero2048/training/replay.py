@@ -1,7 +1,7 @@
 """The replay buffer: a ring of moves on the device, [environments, capacity] of any pytree that play produces.
 
 A row is an environment and time runs along the row. So any part of a row that does not cross the write position is a
-sequence of consecutive moves. States are frozen and functions are pure; their first argument gives the sizes.
+sequence of consecutive moves. States are frozen and functions are pure.
 
 Sampling is stratified over environments: there are G strata, each of environments / G rows. Stratum g gives batch size
 / G sequences: the rows of the batch from g * batch size / G on. The number of devices does not change the batch.
@@ -23,29 +23,19 @@ Shapes: `T` moves of a chunk, `E` environments, `B` sequences of a batch, `G` st
 `n` = B / G sequences of a stratum.
 """
 
-import functools
 import math
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from muzero2048.training.config import TrainingConfig
+
 PRIORITY_EPSILON = 1e-3  # points; so that a move without error can still be drawn
 
 Chunk = Any  # pytree of [T, E, ...], T moves of E environments
-
-
-class ReplaySizes(NamedTuple):
-    """The sizes of a buffer and the exponents of its priorities."""
-
-    capacity: int  # columns: moves of each environment
-    chunk: int  # T, columns written at a time
-    batch_size: int  # B
-    sequence: int  # moves of a sampled sequence
-    priority_exponent: float = 0.0  # alpha
-    importance_exponent: float = 0.0  # beta
 
 
 class ReplayState(NamedTuple):
@@ -73,123 +63,120 @@ class Sample(NamedTuple):
     age: Int[Array, "B"]  # columns written after the first move of the sequence
 
 
-class Replay(NamedTuple):
-    """The functions of a buffer with its sizes bound."""
+@dataclass(frozen=True)
+class Replay:
+    """A buffer: its sizes, the exponents of its priorities, and the functions of its state."""
 
-    init: Callable[[Chunk], ReplayState]  # argument: a chunk, or the shapes of one
-    add: Callable[[ReplayState, Chunk, Float[Array, "T E"]], ReplayState]
-    sample: Callable[[PRNGKeyArray, ReplayState], Sample]
-    prioritize: Callable[[ReplayState, Place, Float[Array, "B"]], ReplayState]
+    capacity: int  # columns: moves of each environment
+    chunk: int  # T, columns written at a time
+    batch_size: int  # B
+    sequence: int  # moves of a sampled sequence
+    priority_exponent: float = 0.0  # alpha
+    importance_exponent: float = 0.0  # beta
 
+    def __post_init__(self) -> None:
+        if self.capacity % self.chunk or self.capacity < self.sequence or self.chunk < self.sequence:
+            raise ValueError(
+                f"replay of {self.capacity} rows in chunks of {self.chunk}: the capacity must be a multiple of the "
+                f"chunk, and the chunk hold a sequence of {self.sequence}"
+            )
 
-def make_replay(sizes: ReplaySizes) -> Replay:
-    """Bind the sizes of a buffer.
+    def init(self, example: Chunk) -> ReplayState:
+        """Return an empty buffer for chunks with the shapes and dtypes of `example`."""
+        storage = jax.tree.map(lambda x: jnp.zeros((x.shape[1], self.capacity, *x.shape[2:]), x.dtype), example)
+        environments = len(jax.tree.leaves(storage)[0])
+        priority = jnp.zeros((environments, self.capacity)) if self.priority_exponent else None
+        return ReplayState(storage, priority, jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
 
-    Raises:
-        ValueError: if the capacity is no multiple of the chunk or shorter than a sequence.
-    """
-    capacity, chunk, sequence = sizes.capacity, sizes.chunk, sizes.sequence
-    if capacity % chunk or capacity < sequence or chunk < sequence:
-        raise ValueError(
-            f"replay of {capacity} rows in chunks of {chunk}: the capacity must be a multiple of the chunk, "
-            f"and the chunk hold a sequence of {sequence}"
+    def add(self, state: ReplayState, moves: Chunk, error: Float[Array, "T E"]) -> ReplayState:
+        """Write a chunk over the oldest columns.
+
+        `error` is that of the value of each move, in points; it is not read where sampling is uniform.
+        """
+
+        def write(stored: Array, new: Array) -> Array:
+            return jax.lax.dynamic_update_slice_in_dim(stored, new.swapaxes(0, 1), state.position, axis=1)
+
+        return ReplayState(
+            storage=jax.tree.map(write, state.storage, moves),
+            priority=None if state.priority is None else write(state.priority, self._to_priority(error)),
+            position=(state.position + self.chunk) % self.capacity,
+            size=jnp.minimum(state.size + self.chunk, self.capacity),
         )
-    bind = functools.partial
-    return Replay(bind(init, sizes), bind(add, sizes), bind(sample, sizes), bind(prioritize, sizes))
+
+    def sample(self, key: PRNGKeyArray, state: ReplayState) -> Sample:
+        """Draw a batch of sequences.
+
+        At least `sequence` columns are filled. The batch is in the order of the strata.
+        """
+        choose = self._choose_uniformly if state.priority is None else self._choose_by_priority
+        start, row, weight = choose(key, state)
+        column = (state.position - state.size + start) % self.capacity
+        columns = jnp.add.outer(column, jnp.arange(self.sequence)) % self.capacity
+
+        def read(stored: Array) -> Array:
+            take = jax.vmap(lambda x, row, columns: x[row[:, None], columns])
+            sequences = take(self._by_strata(stored), row, columns)
+            return sequences.reshape(self.batch_size, *sequences.shape[2:])
+
+        age = (state.size - 1 - start).reshape(self.batch_size)
+        moves = jax.tree.map(read, state.storage)
+        return Sample(moves, Place(row, column), weight.reshape(self.batch_size), age)
+
+    def prioritize(self, state: ReplayState, place: Place, error: Float[Array, "B"]) -> ReplayState:
+        """Replace the priorities of sampled moves; without effect where sampling is uniform.
+
+        `error` is the new error of the first move of each sampled sequence, in points.
+        """
+        if state.priority is None:
+            return state
+        new = self._to_priority(error).reshape(place.row.shape)
+        write = jax.vmap(lambda x, row, column, new: x.at[row, column].set(new))
+        priority = write(self._by_strata(state.priority), place.row, place.column, new)
+        return state._replace(priority=priority.reshape(state.priority.shape))
+
+    def _choose_uniformly(self, key: PRNGKeyArray, state: ReplayState) -> tuple[Array, Array, Array]:
+        """Return starts (columns counted from the oldest), rows within the strata, and weights, each [G, n]."""
+        strata, rows = self._by_strata(jax.tree.leaves(state.storage)[0]).shape[:2]
+        shape = strata, self.batch_size // strata
+        start_key, row_key = jax.random.split(key)
+        start = jax.random.randint(start_key, shape, 0, state.size - self.sequence + 1)
+        return start, jax.random.randint(row_key, shape, 0, rows), jnp.ones(shape)
+
+    def _choose_by_priority(self, key: PRNGKeyArray, state: ReplayState) -> tuple[Array, Array, Array]:
+        """Return the same as `_choose_uniformly`, drawn in proportion to the priorities."""
+        assert state.priority is not None
+        priority = self._by_strata(state.priority)
+        uniform = jax.random.uniform(key, (len(priority), 2, self.batch_size // len(priority)))
+        oldest, starts = state.position - state.size, state.size - self.sequence + 1
+        start, row, share = jax.vmap(draw_by_priority, in_axes=(0, 0, None, None))(uniform, priority, oldest, starts)
+        weight = share**-self.importance_exponent
+        return start, row, weight / weight.max()
+
+    def _to_priority(self, error: Array) -> Array:
+        return (jnp.abs(error) + PRIORITY_EPSILON) ** self.priority_exponent
+
+    def _by_strata(self, x: Array) -> Array:
+        """Reshape [E, ...] to [G, R, ...]."""
+        strata = 1 if self.priority_exponent else math.gcd(len(x), self.batch_size)
+        return x.reshape(strata, len(x) // strata, *x.shape[1:])
 
 
-def init(sizes: ReplaySizes, example: Chunk) -> ReplayState:
-    """Return an empty buffer for chunks with the shapes and dtypes of `example`."""
-    storage = jax.tree.map(lambda x: jnp.zeros((x.shape[1], sizes.capacity, *x.shape[2:]), x.dtype), example)
-    environments = len(jax.tree.leaves(storage)[0])
-    priority = jnp.zeros((environments, sizes.capacity)) if sizes.priority_exponent else None
-    return ReplayState(storage, priority, jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
-
-
-def add(sizes: ReplaySizes, state: ReplayState, moves: Chunk, error: Float[Array, "T E"]) -> ReplayState:
-    """Write a chunk over the oldest columns.
-
-    `error` is that of the value of each move, in points; it is not read where sampling is uniform.
-    """
-
-    def write(stored: Array, new: Array) -> Array:
-        return jax.lax.dynamic_update_slice_in_dim(stored, new.swapaxes(0, 1), state.position, axis=1)
-
-    return ReplayState(
-        storage=jax.tree.map(write, state.storage, moves),
-        priority=None if state.priority is None else write(state.priority, _to_priority(sizes, error)),
-        position=(state.position + sizes.chunk) % sizes.capacity,
-        size=jnp.minimum(state.size + sizes.chunk, sizes.capacity),
+def make_replay(config: TrainingConfig, sequence: int) -> Replay:
+    """Return the buffer that a config names, for sequences of this many moves."""
+    replay = config.replay
+    return Replay(
+        capacity=replay.capacity // config.num_envs,
+        chunk=config.chunk,
+        batch_size=replay.batch_size,
+        sequence=sequence,
+        priority_exponent=replay.priority_exponent,
+        importance_exponent=replay.importance_exponent,
     )
 
 
-def sample(sizes: ReplaySizes, key: PRNGKeyArray, state: ReplayState) -> Sample:
-    """Draw a batch of sequences.
-
-    At least `sequence` columns are filled. The batch is in the order of the strata.
-    """
-    choose = _choose_uniformly if state.priority is None else _choose_by_priority
-    start, row, weight = choose(sizes, key, state)
-    column = (state.position - state.size + start) % sizes.capacity
-    columns = jnp.add.outer(column, jnp.arange(sizes.sequence)) % sizes.capacity
-
-    def read(stored: Array) -> Array:
-        found = jax.vmap(lambda x, row, columns: x[row[:, None], columns])(_by_strata(sizes, stored), row, columns)
-        return found.reshape(sizes.batch_size, *found.shape[2:])
-
-    age = (state.size - 1 - start).reshape(sizes.batch_size)
-    moves = jax.tree.map(read, state.storage)
-    return Sample(moves, Place(row, column), weight.reshape(sizes.batch_size), age)
-
-
-def prioritize(sizes: ReplaySizes, state: ReplayState, place: Place, error: Float[Array, "B"]) -> ReplayState:
-    """Replace the priorities of sampled moves; without effect where sampling is uniform.
-
-    `error` is the new error of the first move of each sampled sequence, in points.
-    """
-    if state.priority is None:
-        return state
-    new = _to_priority(sizes, error).reshape(place.row.shape)
-    write = jax.vmap(lambda x, row, column, new: x.at[row, column].set(new))
-    priority = write(_by_strata(sizes, state.priority), place.row, place.column, new)
-    return state._replace(priority=priority.reshape(state.priority.shape))
-
-
-def _choose_uniformly(sizes: ReplaySizes, key: PRNGKeyArray, state: ReplayState) -> tuple[Array, Array, Array]:
-    """Return starts (columns counted from the oldest), rows within the strata, and weights, each [G, n]."""
-    strata, rows = _by_strata(sizes, jax.tree.leaves(state.storage)[0]).shape[:2]
-    shape = strata, sizes.batch_size // strata
-    start_key, row_key = jax.random.split(key)
-    start = jax.random.randint(start_key, shape, 0, state.size - sizes.sequence + 1)
-    return start, jax.random.randint(row_key, shape, 0, rows), jnp.ones(shape)
-
-
-def _choose_by_priority(sizes: ReplaySizes, key: PRNGKeyArray, state: ReplayState) -> tuple[Array, Array, Array]:
-    """Return the same as `_choose_uniformly`, drawn in proportion to the priorities."""
-    assert state.priority is not None
-    priority = _by_strata(sizes, state.priority)
-    uniform = jax.random.uniform(key, (len(priority), 2, sizes.batch_size // len(priority)))
-    oldest, starts = state.position - state.size, state.size - sizes.sequence + 1
-    start, row, share = jax.vmap(draw_by_priority, in_axes=(0, 0, None, None))(uniform, priority, oldest, starts)
-    weight = share**-sizes.importance_exponent
-    return start, row, weight / weight.max()
-
-
-def _to_priority(sizes: ReplaySizes, error: Array) -> Array:
-    return (jnp.abs(error) + PRIORITY_EPSILON) ** sizes.priority_exponent
-
-
-def _by_strata(sizes: ReplaySizes, x: Array) -> Array:
-    """Reshape [E, ...] to [G, R, ...]."""
-    strata = 1 if sizes.priority_exponent else math.gcd(len(x), sizes.batch_size)
-    return x.reshape(strata, len(x) // strata, *x.shape[1:])
-
-
 def draw_by_priority(
-    uniform: Float[Array, "2 n"],
-    priority: Float[Array, "R capacity"],
-    oldest: Int[Array, ""],
-    starts: Int[Array, ""],
+    uniform: Float[Array, "2 n"], priority: Float[Array, "R capacity"], oldest: Int[Array, ""], starts: Int[Array, ""]
 ) -> tuple[Int[Array, "n"], Int[Array, "n"], Float[Array, "n"]]:
     """Draw moves of one stratum in proportion to their priorities: first the column, then the row.
 

@@ -1,7 +1,4 @@
-"""Lambda-returns, the value targets of all learners on the device.
-
-Shapes: `T` moves of a chunk, `*B` any further axes, such as environments.
-"""
+"""Lambda-returns, the value targets of all learners on the device."""
 
 import jax
 import jax.numpy as jnp

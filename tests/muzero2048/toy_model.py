@@ -15,8 +15,8 @@ from reference.search import Position, Settings, Tables
 from muzero2048.game.env import Board, Game2048
 from muzero2048.models.base import AfterstatePrediction, Model, Prediction
 from muzero2048.models.make import make_model
+from muzero2048.muzero.batches import Sequence
 from muzero2048.muzero.config import ChanceConfig, MuZeroConfig
-from muzero2048.muzero.targets import Sequence
 from muzero2048.muzero.train_step import make_learner
 from muzero2048.networks.config import NetworkConfig
 from muzero2048.networks.value_codec import ValueCodec

@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.scipy.special import xlogy
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from muzero2048.game.env import NUM_ACTIONS, Board, Game2048, where
 from muzero2048.models.base import Model, State
-from muzero2048.muzero.losses import xlogx
+from muzero2048.models.chance_encoders import Observed
 from muzero2048.search.dynamics import LearnedDynamics
 from muzero2048.search.policies import move_all
 
@@ -69,20 +70,20 @@ def _move_errors(
     seen = model.representation(game.flat_cells(board))
     legal = game.legal_actions(board) & alive[:, None]
     reward = game.all_afterstates(board)[1].astype(jnp.float32)
-    found, known = (_evaluate(model, dynamics, discount, s) for s in (state, seen))
-    best, action = (jnp.argmax(jnp.where(legal, x.q, -jnp.inf), axis=-1) for x in (found, known))
+    unrolled_output, seen_output = (_evaluate(model, dynamics, discount, s) for s in (state, seen))
+    best, action = (jnp.argmax(jnp.where(legal, x.q, -jnp.inf), axis=-1) for x in (unrolled_output, seen_output))
     unplayed = legal & ~jax.nn.one_hot(action, NUM_ACTIONS, dtype=bool)
-    error = jnp.abs(found.reward - reward)
+    error = jnp.abs(unrolled_output.reward - reward)
     illegal = ~legal & alive[:, None]
     errors = {
-        "value_correlation": _correlation(found.value, known.value, alive.astype(jnp.float32)),
-        "value_error": _mean(jnp.abs(found.value - known.value), alive),
+        "value_correlation": _correlation(unrolled_output.value, seen_output.value, alive.astype(jnp.float32)),
+        "value_error": _mean(jnp.abs(unrolled_output.value - seen_output.value), alive),
         "reward_error": _mean(error, legal),
         "reward_error_unplayed": _mean(error, unplayed),
         "reward_mean": _mean(reward, legal),
         "best_move": _mean(best == action, alive),
-        "illegal_prior": _mean(jnp.sum(found.policy * illegal, axis=-1), alive),
-        "illegal_prior_root": _mean(jnp.sum(known.policy * illegal, axis=-1), alive),
+        "illegal_prior": _mean(jnp.sum(unrolled_output.policy * illegal, axis=-1), alive),
+        "illegal_prior_root": _mean(jnp.sum(seen_output.policy * illegal, axis=-1), alive),
         "boards": alive.sum().astype(jnp.float32),
     }
     return errors, action
@@ -116,18 +117,20 @@ def _spawn_errors(model: Model, game: Game2048, unrolled: Unrolled, action: Int[
     repeated = jax.tree.map(lambda x: jnp.repeat(x, count, axis=0), afterstate)
     following = model.dynamics(repeated, spawns.codes.reshape(batch * count, -1))
     seen = model.representation(game.flat_cells(spawns.boards))
-    found, known = (
+    values, true_values = (
         model.codec.decode(model.prediction(s).value_logits).reshape(batch, count) for s in (following, seen)
     )
-    known = jnp.where(game.is_over(spawns.boards).reshape(batch, count), 0.0, known)  # h never saw such a board
+    true_values = jnp.where(
+        game.is_over(spawns.boards).reshape(batch, count), 0.0, true_values
+    )  # h never saw such a board
     weight = spawns.probabilities * alive[:, None]
-    code_entropy, spawn_entropy = (-jnp.sum(xlogx(p) * alive[:, None]) for p in (true, spawns.probabilities))
-    found, known = (x - jnp.sum(x * spawns.probabilities, axis=-1, keepdims=True) for x in (found, known))
+    code_entropy, spawn_entropy = (-jnp.sum(xlogy(p, p) * alive[:, None]) for p in (true, spawns.probabilities))
+    values, true_values = (x - jnp.sum(x * spawns.probabilities, axis=-1, keepdims=True) for x in (values, true_values))
     return {
         "chance_distance": _mean(0.5 * jnp.abs(predicted - true).sum(axis=-1), alive),
-        "spawn_correlation": _correlation(found, known, weight),
-        "spawn_spread": _spread(found, weight),
-        "spawn_spread_true": _spread(known, weight),
+        "spawn_correlation": _correlation(values, true_values, weight),
+        "spawn_spread": _spread(values, weight),
+        "spawn_spread_true": _spread(true_values, weight),
         "spawns_told": code_entropy / jnp.maximum(spawn_entropy, 1e-9),
     }
 
@@ -141,24 +144,14 @@ def _all_spawns(model: Model, game: Game2048, board: Board, action: Int[Array, "
     befores, afters, actions = jax.tree.map(lambda x: jnp.repeat(x, count, axis=0), (board, after, action))
     # Where a cell is occupied there is no such spawn; the afterstate stands in for the board, with probability 0.
     following = where(probabilities.ravel() > 0, game.place(afters, numbers), afters)
-    code = code_of(model, game, befores, actions, afters, following, numbers)
+    code = _code_of(model, game, actions, numbers, befores, afters, following)
     return Spawns(code.reshape(len(action), count, -1), probabilities, following)
 
 
-def code_of(
-    model: Model,
-    game: Game2048,
-    board: Board,
-    action: Int[Array, "B"],
-    afterstate: Board,
-    following: Board,
-    spawn_code: Int[Array, "B"],
-) -> Float[Array, "B C"]:
-    """Return the one-hot chance code of transitions: that of the encoder, or the true spawn of oracle codes."""
-    if model.oracle:
-        return jax.nn.one_hot(spawn_code, model.codes)
-    cells, after_cells, next_cells = (game.flat_cells(words) for words in (board, afterstate, following))
-    return jax.nn.one_hot(jnp.argmax(model.encode(cells, action, after_cells, next_cells), axis=-1), model.codes)
+def _code_of(model: Model, game: Game2048, action: Array, spawn_code: Array, *boards: Board) -> Float[Array, "B C"]:
+    """Return the one-hot chance codes of transitions; boards before the move, after it, after the spawn."""
+    cells, after_cells, next_cells = (game.flat_cells(board) for board in boards)
+    return model.chance_encoder.code(model, Observed(cells, action, after_cells, next_cells, spawn_code))[0]
 
 
 def _make_move(
@@ -168,7 +161,7 @@ def _make_move(
     state, board, alive = unrolled
     after, _ = game.afterstate(board, action)
     following, spawn_code = game.spawn(key, after)
-    code = code_of(model, game, board, action, after, following, spawn_code)
+    code = _code_of(model, game, action, spawn_code, board, after, following)
     state = model.dynamics(model.afterstate_dynamics(state, action)[0], code)
     following = where(alive, following, board)
     return Unrolled(state, following, alive & ~game.is_over(following))

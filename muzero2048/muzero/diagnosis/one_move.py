@@ -73,7 +73,7 @@ def diagnose(
             "model/afterstate_accuracy_unplayed": _mean(right, legal & unplayed),
             "model/afterstate_accuracy_late": _mean(right, legal & late),
         }
-    if model.oracle:
+    if model.chance_encoder.tells_spawns:
         chances = jnp.pad(true.probabilities, ((0, 0), (0, model.codes - game.num_spawn_codes)))
         distance = 0.5 * jnp.abs(learned.probabilities - chances).sum(axis=-1)
         means["model/chance_distance"] = _mean(distance.reshape(-1, NUM_ACTIONS), legal)

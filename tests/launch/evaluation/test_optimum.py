@@ -8,9 +8,9 @@ from flax import nnx
 
 from launch.experiment.interfaces import Player
 from muzero2048.game.env import Game2048
-from muzero2048.muzero.player import NetworkSetting
+from muzero2048.muzero.network_player import NetworkSetting
 from muzero2048.players.ntuple_player import NTupleSetting
-from muzero2048.players.player import SearchPlayer
+from muzero2048.players.search_player import SearchPlayer
 from muzero2048.search.config import SearchConfig
 from ntuple import ExpectimaxConfig, GreedyPlayer, NTupleConfig, NTupleLearner, NTuplePlayer, RandomPlayer, make_rules
 from ntuple.exact.solution import Solution

@@ -8,10 +8,10 @@ import ntuple
 from launch.errors import UserError
 from launch.experiment import registry
 from launch.experiment.interfaces import Player
-from muzero2048.deep_td.player import OnePlySetting
+from muzero2048.deep_td.value_player import OnePlySetting
 from muzero2048.game.env import Game2048
 from muzero2048.players.ntuple_player import NTupleSetting
-from muzero2048.players.player import SearchPlayer
+from muzero2048.players.search_player import SearchPlayer
 from muzero2048.search.config import SearchConfig
 from ntuple.core.learner_spec import EXPECTIMAX, MCTS, ONE_PLY, TREE
 from ntuple.core.settings import keys_of

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from muzero2048.deep_td.config import ExplorationConfig
+from muzero2048.deep_td.config import EpsilonConfig
 from muzero2048.networks.config import NetworkConfig
 from muzero2048.training.config import ReplayConfig
 
@@ -43,7 +43,7 @@ def test_what_does_not_fit_is_refused(changes: dict[str, object], message: str) 
 )
 def test_exploration(changes: dict[str, float], message: str) -> None:
     with pytest.raises(ValueError, match=f"exploration.{message}"):
-        ExplorationConfig(**changes)
+        EpsilonConfig(**changes)
 
 
 def test_convolutions_of_2x2_fit_from_3x3() -> None:

@@ -13,10 +13,10 @@ from reference import positions, rules
 
 from launch.experiment.metrics import REGISTRY
 from muzero2048.deep_td import learner as learner_module
-from muzero2048.deep_td.config import ExplorationConfig
+from muzero2048.deep_td.config import EpsilonConfig
 from muzero2048.deep_td.learner import DeepTDLearner
 from muzero2048.deep_td.network import make_network
-from muzero2048.deep_td.player import OnePlySetting, load_one_ply_player, load_tree_player
+from muzero2048.deep_td.value_player import OnePlySetting, load_one_ply_player, load_value_search
 from muzero2048.game.env import Game2048
 from muzero2048.networks.config import NetworkConfig
 from muzero2048.search.config import SearchConfig
@@ -25,7 +25,7 @@ from tests.muzero2048.deep_td.test_train_step import shared_learner
 from tests.muzero2048.deep_td.toy_network import small_config, values_of
 from tests.settings import configured
 
-CONFIG = small_config(rows=2, columns=2, exploration=ExplorationConfig(0.4, 0.1, 0.6))
+CONFIG = small_config(rows=2, columns=2, exploration=EpsilonConfig(0.4, 0.1, 0.6))
 OPTIMUM = 66.964149  # mean score of optimal play on 2x2
 
 
@@ -97,12 +97,12 @@ def test_players_of_a_checkpoint(run: Run) -> None:
     learner.restore(run[1])
     one_ply = configured(SearchConfig, simulations=4, considered_actions=4, model="simulator")
     games = learner.player().play(20, seed=5)
-    for player in (load_one_ply_player(run[1], CONFIG), load_tree_player(run[1], CONFIG, one_ply)):
+    for player in (load_one_ply_player(run[1], CONFIG), load_value_search(run[1], CONFIG, one_ply)):
         same = player.play(20, seed=5)
         np.testing.assert_array_equal(games.score, same.score)
         np.testing.assert_array_equal(games.moves, same.moves)
     with pytest.raises(ValueError, match="q_learning has none; give --search 1ply"):
-        load_tree_player(run[1], dataclasses.replace(CONFIG, method="q_learning"), one_ply)
+        load_value_search(run[1], dataclasses.replace(CONFIG, method="q_learning"), one_ply)
 
 
 def test_the_move_is_the_best_of_the_four(rng: np.random.Generator) -> None:
@@ -160,7 +160,7 @@ def test_it_learns_2x2(method: str) -> None:
         num_envs=64,
         chunk=16,
         network=NetworkConfig(blocks=1, width=32, tile_levels=8),
-        exploration=ExplorationConfig(0.2, 0.0, 0.5) if method == "q_learning" else ExplorationConfig(),
+        exploration=EpsilonConfig(0.2, 0.0, 0.5) if method == "q_learning" else EpsilonConfig(),
         replay=ReplayConfig(capacity=64 * 16 * 4, batch_size=128),
         optimizer=OptimizerConfig(learning_rate=3e-3),
     )

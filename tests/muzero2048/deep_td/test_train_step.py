@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from reference import positions, rules
 
-from muzero2048.deep_td.config import ExplorationConfig
+from muzero2048.deep_td.config import EpsilonConfig
 from muzero2048.deep_td.selfplay import Experience
 from muzero2048.deep_td.train_step import make_learner, value_loss, view_experience
 from muzero2048.game.symmetry import symmetries, view_cells
@@ -60,7 +60,7 @@ def test_views_keep_moves_and_boards_together(rng: np.random.Generator) -> None:
 
 
 def test_rounds_are_the_same_in_one_call_and_in_two() -> None:
-    config = small_config(rows=2, columns=2, exploration=ExplorationConfig(0.4, 0.1, 0.6))  # falls during 3 of 5 rounds
+    config = small_config(rows=2, columns=2, exploration=EpsilonConfig(0.4, 0.1, 0.6))  # falls during 3 of 5 rounds
     learner = shared_learner(config)
     one, whole = learner.advance(learner.init(0), learner.empty(), 3)
     first, some = learner.advance(learner.init(0), learner.empty(), 2)
@@ -80,7 +80,7 @@ def test_rounds_are_the_same_in_one_call_and_in_two() -> None:
 
 
 def test_the_seed_decides() -> None:
-    learner = shared_learner(small_config(rows=2, columns=2, exploration=ExplorationConfig(0.4, 0.1, 0.6)))
+    learner = shared_learner(small_config(rows=2, columns=2, exploration=EpsilonConfig(0.4, 0.1, 0.6)))
     params = [learner.advance(learner.init(seed), learner.empty(), 1)[0].params for seed in (3, 3, 4)]
     one, same, other = ([np.array(x) for x in jax.tree.leaves(tree)] for tree in params)
     assert all(np.array_equal(a, b) for a, b in zip(one, same, strict=True))

@@ -11,13 +11,13 @@ import pytest
 from flax import nnx
 from reference import positions, rules
 
-from muzero2048.game.observation import planes
 from muzero2048.game.symmetry import symmetries
-from muzero2048.models.base import Model, straight_through_code
-from muzero2048.models.grounded import REWARD_SCALE, GroundedModel, Move
+from muzero2048.models.base import Model
+from muzero2048.models.chance_encoders import Observed, straight_through_code
+from muzero2048.models.grounded import REWARD_SCALE, DecodedMove, GroundedModel
 from muzero2048.models.latent import LatentModel
 from muzero2048.models.make import make_model
-from muzero2048.networks.trunks import Tower
+from muzero2048.networks.trunks import Tower, planes
 from muzero2048.networks.value_codec import ValueCodec
 from tests.muzero2048.toy_model import KINDS, random_model, small_config
 from tests.settings import configured
@@ -146,7 +146,7 @@ def test_what_the_encoders_read() -> None:
 
     def encoded(model: Model) -> jax.Array:
         cells, after_cells, next_cells = (jnp.asarray(x, jnp.uint8) for x in boards)
-        return model.encode(cells, jnp.asarray(action), after_cells, next_cells)
+        return model.encode(Observed(cells, jnp.asarray(action), after_cells, next_cells, jnp.asarray(action)))
 
     latent, grounded = some_outputs("residual_mlp")[0], some_outputs("grounded")[0]
     assert isinstance(latent, LatentModel)
@@ -183,7 +183,7 @@ def test_the_encoder_reads_both_boards_and_the_action(encoder: str, kind: str, r
         expected = np.concatenate([before.reshape(B, 2, 3, 10), after.reshape(B, 2, 3, 10), places], axis=-1)
     cells, next_cells = (jnp.asarray(board, jnp.uint8) for board in boards)
 
-    logits = model.encode(cells, jnp.asarray(action), cells, next_cells)
+    logits = model.encode(Observed(cells, jnp.asarray(action), cells, next_cells, jnp.asarray(action)))
     assert logits.shape == (B, CODES)
     np.testing.assert_allclose(logits, model.encoder(jnp.asarray(expected, jnp.float32)), rtol=1e-4, atol=1e-5)
     towers = [layer for layer in model.encoder.layers if isinstance(layer, Tower)]
@@ -199,7 +199,7 @@ def test_the_encoder_learns_through_the_dynamics(kind: str) -> None:
     @nnx.grad
     def gradient(model: Model) -> jax.Array:
         afterstate, _ = model.afterstate_dynamics(model.representation(cells), action)
-        code = straight_through_code(model.encode(cells, action, cells, cells[::-1]))
+        code = straight_through_code(model.encode(Observed(cells, action, cells, cells[::-1], action)))
         state = model.dynamics(afterstate, code)
         return jnp.sum((model.decode(state) if model.grounded else model.prediction(state).value_logits) ** 2)
 
@@ -240,12 +240,12 @@ def test_grounded_reward_is_the_gain_of_the_score(rng: np.random.Generator) -> N
     moved = jnp.array([rules.cells(after) for _, (after, _) in moves])
     reward = jnp.array([reward for _, (_, reward) in moves], jnp.float32)
     assert jnp.unique(reward).size > 5
-    np.testing.assert_allclose(model.reward(Move(tiles, moved)), reward, atol=1e-3)
-    np.testing.assert_allclose(model.reward_loss(Move(tiles, moved), reward), 0.0, atol=1e-6)
+    np.testing.assert_allclose(model.reward(DecodedMove(tiles, moved)), reward, atol=1e-3)
+    np.testing.assert_allclose(model.reward_loss(DecodedMove(tiles, moved), reward), 0.0, atol=1e-6)
     # A move that changes the sum of the tiles is wrong: its reward and its loss are 0.
     wrong = moved.at[:, 0].add(1)
-    assert not model.reward(Move(tiles, wrong)).any()
-    assert not model.reward_loss(Move(tiles, wrong), reward).any()
+    assert not model.reward(DecodedMove(tiles, wrong)).any()
+    assert not model.reward_loss(DecodedMove(tiles, wrong), reward).any()
 
 
 def test_grounded_code_writes_one_place() -> None:

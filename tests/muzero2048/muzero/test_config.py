@@ -5,7 +5,6 @@ import math
 
 import pytest
 
-from muzero2048.game.config import StartConfig
 from muzero2048.muzero.config import ChanceConfig, LossWeights, MuZeroConfig, RewardConfig
 from muzero2048.networks.config import NetworkConfig
 from muzero2048.networks.value_codec import ValueCodec
@@ -65,7 +64,6 @@ def test_sizes_that_follow() -> None:
         ({"optimistic_value": -1.0}, "optimistic_value is -1.0; give a number in"),
         ({"optimistic_value": 2e5}, "optimistic_value is 200000.0; give 0 to 1785.*raise value.h_max"),
         ({"network": NetworkConfig(model="grounded"), "losses": LossWeights(consistency=1.0)}, "losses.consistency"),
-        ({"rows": 2, "columns": 2, "start": StartConfig("jump_start")}, "at most 1 tiles on 2x2 cells"),
     ],
 )
 def test_what_does_not_fit_is_refused(changes: dict[str, object], message: str) -> None:

@@ -9,8 +9,8 @@ import pytest
 from reference import positions, targets
 
 from muzero2048.models.base import Model
-from muzero2048.muzero.fresh_values import fresh_values
-from muzero2048.muzero.targets import Sequence
+from muzero2048.muzero.batches import Sequence
+from muzero2048.muzero.new_targets import fresh_values
 from tests.muzero2048.toy_model import random_model, small_config
 
 B, K = 6, 3

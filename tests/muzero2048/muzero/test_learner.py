@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from launch.experiment.metrics import REGISTRY
-from muzero2048.game.config import StartConfig
 from muzero2048.muzero import learner as learner_module
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.learner import MuZeroLearner
-from muzero2048.muzero.player import load_muzero_player
+from muzero2048.muzero.network_player import load_muzero_player
 from muzero2048.networks.config import NetworkConfig
 from muzero2048.training import base_learner
 from tests.muzero2048.toy_model import shared_learner, small_config
@@ -61,7 +60,6 @@ def test_metrics(run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, flo
         assert not set(metrics) & {"env_steps", "games", "updates", "wall_hours"}
         assert all(type(value) is float and np.isfinite(value) for value in metrics.values())
         assert metrics["train/games"] > 0
-        assert metrics["train/normal_start_share"] == 1
         assert abs(metrics["value/bias"]) <= 1.001 * metrics["value/error"]
         assert 0 < metrics["value/return_mean"] < metrics["train/score_mean"]
         assert -1 <= metrics["value/correlation"] <= 1
@@ -132,33 +130,29 @@ def test_calls_take_a_second_and_a_half(rounds: int, seconds: float, following: 
     assert base_learner.rounds_a_call(rounds, seconds) == following
 
 
-def test_starts_tables_averages_and_priorities_continue_to_the_bit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_averages_and_priorities_continue_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The checkpoint contains all optional parts of the state. They share one program, because compilation is slow."""
     monkeypatch.setattr("muzero2048.muzero.table_learning.MODEL_IS_RIGHT", 0.0)
     network = configured(small_config("grounded").network, value_tuples="lines squares", table_bits=16)
     config = dataclasses.replace(
         CONFIG, network=network, ema_decay=0.9,
-        start=configured(StartConfig, kind="carousel", stages="8 16", carousel_size=5),
         replay=dataclasses.replace(CONFIG.replay, priority_exponent=1.0, importance_exponent=1.0),
     )  # fmt: skip
-    learner, first = continues_to_the_bit(config, tmp_path)
-    assert 0 < first["train/normal_start_share"] < 1
+    learner = continues_to_the_bit(config, tmp_path)
     weights, coherence = jax.tree.leaves(learner._state.tables.weights)[0], learner._state.tables.coherence
     assert np.count_nonzero(weights) > 20
     assert np.count_nonzero(coherence.absolute) >= np.count_nonzero(weights)
 
 
-def continues_to_the_bit(config: MuZeroConfig, folder: Path) -> tuple[MuZeroLearner, dict[str, float]]:
-    """Check that a restored learner gives the same second report; return the first learner and its first metrics."""
+def continues_to_the_bit(config: MuZeroConfig, folder: Path) -> MuZeroLearner:
+    """Check that a restored learner gives the same second report; return the first learner."""
     learner, other = MuZeroLearner(config, seed=1), MuZeroLearner(config, seed=99)
-    first = learner.advance()
+    learner.advance()
     learner.save(folder)
     other.restore(folder)
     assert trained(other.advance()) == trained(learner.advance())
     assert all(np.array_equal(a, b) for a, b in zip(weights(other), weights(learner), strict=True))
-    return learner, first
+    return learner
 
 
 def test_the_player_of_a_checkpoint(run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]]) -> None:

@@ -16,9 +16,10 @@ import pytest
 from flax import nnx
 
 from muzero2048.models.base import AfterstatePrediction, Model, Prediction
+from muzero2048.models.chance_encoders import CHANCE_ENCODERS, Observed
+from muzero2048.muzero.batches import Batch
 from muzero2048.muzero.config import LossWeights
 from muzero2048.muzero.losses import unrolled_loss
-from muzero2048.muzero.targets import Batch
 from tests.muzero2048.toy_model import small_config
 
 B, K, C = 4, 3, 5
@@ -46,7 +47,7 @@ class NumberModel(Model):
 
     def __init__(self) -> None:
         self.codec, self.codes, self.tile_levels = LinearCodec(), C, 10
-        self.oracle, self.by_surprise = False, False
+        self.chance_encoder = CHANCE_ENCODERS["learned"]
         self.h, self.p, self.q = (nnx.Param(jnp.float32(START[name])) for name in "hpq")
         self.d, self.sigma, self.e = (nnx.Param(jnp.asarray(x, jnp.float32)) for x in (DENSE, SIGMA, ENCODER))
         self.predictor = nnx.Module()
@@ -75,8 +76,8 @@ class NumberModel(Model):
     def inconsistency(self, predicted: jax.Array, true: jax.Array) -> jax.Array:
         return (predicted * true)[:, 0]
 
-    def encode(self, cells: jax.Array, action: jax.Array, after: jax.Array, following: jax.Array) -> jax.Array:
-        return jnp.broadcast_to(self.e[...], (len(cells), C))
+    def encode(self, observed: Observed) -> jax.Array:
+        return jnp.broadcast_to(self.e[...], (len(observed.cells), C))
 
 
 def some_batch(moves: int = K) -> Batch:

@@ -9,8 +9,8 @@ import pytest
 from reference import positions, targets
 
 from muzero2048.game.env import Game2048
-from muzero2048.muzero.reanalyse import reanalyse
-from muzero2048.muzero.targets import Sequence
+from muzero2048.muzero.batches import Sequence
+from muzero2048.muzero.new_targets import reanalyse
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import make_dynamics
 from muzero2048.search.policies import make_root, plan
@@ -58,7 +58,7 @@ def test_targets_of_the_share_are_searched_anew(
     dynamics = make_dynamics(model, GAME, config.search)
     seeds = jnp.zeros(len(boards), jnp.uint32)  # a search of depth 1 uses no random numbers
     root = make_root(dynamics, GAME, GAME.from_cells(jnp.asarray(boards)), seeds, None, config.search)
-    expected = plan(dynamics, root, config.search, config.discount)
+    expected = plan(dynamics, root, config.search, config.discount)[0]
     policy, value = np.array(sequence.policy), np.array(sequence.value)
     policy[renewed] = expected.policy_target.reshape(B, K + 1, 4)[np.array(renewed)]
     visits, q = np.asarray(expected.visits), np.asarray(expected.q_values, float)

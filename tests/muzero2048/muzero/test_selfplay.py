@@ -10,11 +10,10 @@ from reference import positions, rules
 from reference.search import Position, Tables, search
 from reference.targets import lambda_return
 
-from muzero2048.game.config import StartConfig
 from muzero2048.game.env import Game2048
 from muzero2048.muzero import selfplay
+from muzero2048.muzero.batches import Sequence
 from muzero2048.muzero.selfplay import PlayStatistics, play_chunk
-from muzero2048.muzero.targets import Sequence
 from muzero2048.training.actor import ActorState, init_actor
 from muzero2048.training.devices import make_shardings
 from tests.muzero2048.toy_model import plain_settings, random_model, small_config
@@ -35,7 +34,7 @@ def played() -> tuple[ActorState, Sequence, PlayStatistics]:
     @jax.jit
     def play(key: jax.Array) -> tuple[ActorState, Sequence, jax.Array, PlayStatistics]:
         actor_key, play_key = jax.random.split(key)
-        actor = init_actor(GAME, actor_key, CONFIG)
+        actor = init_actor(GAME, actor_key, CONFIG.num_envs)
         return play_chunk(model, play_key, GAME, actor, CONFIG, make_shardings(CONFIG).cut)
 
     actor, sequence, _, statistics = play(jax.random.key(0))
@@ -78,23 +77,22 @@ def improved(played: tuple[ActorState, Sequence, PlayStatistics]) -> np.ndarray:
     return np.array(policies).reshape(CONFIG.chunk, CONFIG.num_envs, 4)
 
 
-RESTART = configured(StartConfig, kind="restart", restart_moves=4)
-RESTARTING = dataclasses.replace(CONFIG, start=RESTART, bootstrap="network", td_lambda=0.5, td_steps=3)
+BOOTSTRAPPED = dataclasses.replace(CONFIG, bootstrap="network", td_lambda=0.5, td_steps=3)
 
 
 @pytest.fixture(scope="module")
-def restarted() -> tuple[ActorState, Sequence, PlayStatistics, np.ndarray]:
-    """Play with restarts and targets that bootstrap from the network; also return its values [T + 1, E]."""
-    model = random_model(RESTARTING, seed=0)
+def bootstrapped() -> tuple[Sequence, PlayStatistics, np.ndarray]:
+    """Play with targets that bootstrap from the network; also return its values [T + 1, E]."""
+    model = random_model(BOOTSTRAPPED, seed=0)
 
     @jax.jit
-    def play(key: jax.Array) -> tuple[ActorState, Sequence, PlayStatistics, jax.Array]:
-        actor, cut = init_actor(GAME, jax.random.key(1), RESTARTING), make_shardings(RESTARTING).cut
-        actor, sequence, _, statistics = play_chunk(model, key, GAME, actor, RESTARTING, cut)
+    def play(key: jax.Array) -> tuple[Sequence, PlayStatistics, jax.Array]:
+        actor, cut = init_actor(GAME, jax.random.key(1), CONFIG.num_envs), make_shardings(BOOTSTRAPPED).cut
+        actor, sequence, _, statistics = play_chunk(model, key, GAME, actor, BOOTSTRAPPED, cut)
         last = GAME.to_cells(actor.board).reshape(1, -1, 4)
         cells = jnp.concatenate([sequence.cells, last]).reshape(-1, 4)
         values = model.codec.decode(model.prediction(model.representation(cells)).value_logits)
-        return actor, sequence, statistics, values.reshape(-1, CONFIG.num_envs)
+        return sequence, statistics, values.reshape(-1, CONFIG.num_envs)
 
     return jax.device_get(play(jax.random.key(0)))
 
@@ -205,7 +203,6 @@ def test_statistics(played: tuple[ActorState, Sequence, PlayStatistics]) -> None
     entropy = -np.sum(sequence.policy * np.log(np.maximum(sequence.policy, 1e-30)), axis=-1).mean()
     np.testing.assert_allclose(statistics.target_entropy, entropy, rtol=1e-4)
     assert statistics.late == 0
-    assert statistics.ended.normal == 1
 
 
 def test_errors_are_search_values_less_returns() -> None:
@@ -213,7 +210,9 @@ def test_errors_are_search_values_less_returns() -> None:
     config = dataclasses.replace(CONFIG, td_steps=1, td_lambda=0.0)
     model = random_model(config, seed=0)
     play = jax.jit(
-        lambda key: play_chunk(model, key, GAME, init_actor(GAME, key, config), config, make_shardings(config).cut)
+        lambda key: play_chunk(
+            model, key, GAME, init_actor(GAME, key, config.num_envs), config, make_shardings(config).cut
+        )
     )
     _, sequence, error, _ = jax.device_get(play(jax.random.key(0)))
     search_value = sequence.value + error
@@ -235,59 +234,17 @@ def games_of(sequence: Sequence, i: int) -> list[Game]:
     return games
 
 
-def test_restarts_and_the_games_that_count(
-    restarted: tuple[ActorState, Sequence, PlayStatistics, np.ndarray],
-) -> None:
-    """After a game of n moves the next game begins at its move n // 2, if more than 4 moves follow that board.
-
-    Games that begin so are not counted in the statistics.
-    """
-    actor, sequence, statistics, _ = restarted
-    last = GAME.to_cells(jax.tree.map(jnp.asarray, actor.board))
-    counted, normal_moves, restarts = [], 0, 0
-    for i in range(CONFIG.num_envs):
-        *finished, current = games_of(sequence, i)
-        normal = True
-        for game, following in zip(finished, [*finished[1:], current], strict=True):
-            normal_moves += normal * len(game)
-            if normal:
-                counted.append((sum(int(sequence.reward[t, i]) for t in game), len(game)))
-            middle = len(game) // 2
-            normal = len(game) - middle <= 4
-            start = board_at(sequence, following[0], i) if following else positions.as_board(last[i])
-            if not normal:
-                restarts += 1
-                assert start == board_at(sequence, game[middle], i)
-            else:
-                assert sum(cell > 0 for cell in rules.cells(start)) == 2
-        normal_moves += normal * len(current)
-        assert actor.normal[i] == normal
-        assert actor.moves[i] == len(current)
-        assert actor.score[i] == sum(int(sequence.reward[t, i]) for t in current)
-    assert restarts > 5
-    assert statistics.ended.games == len(counted) > 10
-    assert statistics.ended.score_sum == sum(score for score, _ in counted)
-    assert statistics.ended.score_max == max(score for score, _ in counted)
-    assert statistics.ended.moves_sum == sum(moves for _, moves in counted)
-    assert statistics.ended.reached[0] == len(counted)
-    assert statistics.ended.normal == pytest.approx(normal_moves / (CONFIG.chunk * CONFIG.num_envs))
-
-
-def test_targets_bootstrap_from_what_the_config_says(
-    restarted: tuple[ActorState, Sequence, PlayStatistics, np.ndarray],
-) -> None:
-    _, sequence, _, values = restarted
+def test_targets_bootstrap_from_what_the_config_says(bootstrapped: tuple[Sequence, PlayStatistics, np.ndarray]) -> None:
+    sequence, _, values = bootstrapped
     for i in range(CONFIG.num_envs):
         reward, done, value = (x[:, i].tolist() for x in (sequence.reward, sequence.done, values))
         expected = [lambda_return(t, reward, done, value, DISCOUNT, 0.5, 3) for t in range(CONFIG.chunk)]
         np.testing.assert_allclose(sequence.value[:, i], expected, rtol=1e-4)
 
 
-def test_pairs_of_value_and_return(
-    restarted: tuple[ActorState, Sequence, PlayStatistics, np.ndarray],
-) -> None:
-    """Each finished game, restarted or not, gives one pair, at the position that its random numbers mark."""
-    _, sequence, statistics, values = restarted
+def test_pairs_of_value_and_return(bootstrapped: tuple[Sequence, PlayStatistics, np.ndarray]) -> None:
+    """Each finished game gives one pair, at the position that its random numbers mark."""
+    sequence, statistics, values = bootstrapped
     keys = jax.random.split(jax.random.key(0), CONFIG.chunk + 1)[:-1]
     bits = [jax.random.bits(jax.random.split(key)[1], (3, CONFIG.num_envs), jnp.uint32)[2] for key in keys]
     pairs = []

@@ -9,9 +9,9 @@ from flax import nnx
 from reference import rules, value_tables
 
 from muzero2048.game.env import Game2048
+from muzero2048.muzero.batches import make_batch
 from muzero2048.muzero.table_learning import Tables, learn_tables
-from muzero2048.muzero.targets import make_batch
-from muzero2048.networks.value_tables import Table, init_coherence
+from muzero2048.networks.value_tables import ValueTable, init_coherence
 from tests.muzero2048.toy_model import random_model, sequences, small_config
 from tests.settings import configured
 
@@ -31,7 +31,7 @@ def test_tables_learn_the_afterstate_of_the_first_move(rng: np.random.Generator)
     )
     model = random_model(config, seed=2)
     assert model.value_tables is not None
-    tables = Tables(nnx.state(model, Table), init_coherence(model.value_tables.weights[...]))
+    tables = Tables(nnx.state(model, ValueTable), init_coherence(model.value_tables.weights[...]))
     weights = np.asarray(model.value_tables.weights[...], float)
     plain = [weights.copy(), np.zeros_like(weights), np.zeros_like(weights)]
     step = jax.jit(lambda model, tables, batch: learn_tables(model, tables, batch, jnp.asarray(True), config))

@@ -13,12 +13,12 @@ from flax import nnx
 from reference import positions, rules
 
 from muzero2048.models.make import make_model
-from muzero2048.muzero.learner_state import LearnerState, acting_params
+from muzero2048.muzero.batches import Batch
+from muzero2048.muzero.learner_state import MuZeroState, acting_params
 from muzero2048.muzero.selfplay import add_play
-from muzero2048.muzero.targets import Batch
+from muzero2048.muzero.setup import make_setup
 from muzero2048.muzero.train_step import (
-    Learner,
-    _make_setup,
+    MuZeroPrograms,
     _sample_batch,
     norms_by_part,
     training_share,
@@ -33,11 +33,11 @@ CONFIG = small_config(rows=2, columns=2)
 
 
 @pytest.fixture(scope="module")
-def learner() -> Learner:
+def learner() -> MuZeroPrograms:
     return shared_learner(CONFIG)
 
 
-def after_a_round(learner: Learner, seed: int) -> tuple[LearnerState, list[np.ndarray]]:
+def after_a_round(learner: MuZeroPrograms, seed: int) -> tuple[MuZeroState, list[np.ndarray]]:
     state, _ = learner.fill(learner.init(seed))
     before = [np.array(x) for x in jax.tree.leaves(state.params)]
     state, report = learner.rounds(state, learner.empty(), 1)
@@ -57,7 +57,7 @@ def words(tree: object) -> object:
     )
 
 
-def test_a_round_plays_and_learns(learner: Learner) -> None:
+def test_a_round_plays_and_learns(learner: MuZeroPrograms) -> None:
     state, before = after_a_round(learner, seed=0)
     after = jax.tree.leaves(state.params)
     changed = [not np.array_equal(a, b) for a, b in zip(before, after, strict=True)]
@@ -67,7 +67,7 @@ def test_a_round_plays_and_learns(learner: Learner) -> None:
     assert int(state.replay.position) == 2 * CONFIG.chunk
 
 
-def test_same_seed_same_bits(learner: Learner) -> None:
+def test_same_seed_same_bits(learner: MuZeroPrograms) -> None:
     one, _ = after_a_round(learner, seed=3)
     same, _ = after_a_round(learner, seed=3)
     other, _ = after_a_round(learner, seed=4)
@@ -76,7 +76,7 @@ def test_same_seed_same_bits(learner: Learner) -> None:
     assert not equal(one.replay, other.replay)
 
 
-def test_rounds_in_one_call_are_rounds_one_by_one(learner: Learner) -> None:
+def test_rounds_in_one_call_are_rounds_one_by_one(learner: MuZeroPrograms) -> None:
     together, report = learner.rounds(learner.fill(learner.init(5))[0], learner.empty(), 3)
     state, reports = learner.fill(learner.init(5))[0], []
     for _ in range(3):
@@ -96,7 +96,7 @@ def test_rounds_in_one_call_are_rounds_one_by_one(learner: Learner) -> None:
 
 
 @pytest.mark.parametrize("calls", [(1, 1, 1, 1, 1), (2, 3), (4, 1)])
-def test_a_report_of_several_calls_has_the_bits_of_one(learner: Learner, calls: tuple[int, ...]) -> None:
+def test_a_report_of_several_calls_has_the_bits_of_one(learner: MuZeroPrograms, calls: tuple[int, ...]) -> None:
     whole, expected = learner.rounds(learner.fill(learner.init(5))[0], learner.empty(), 5)
     state, report = learner.fill(learner.init(5))[0], learner.empty()
     for count in calls:
@@ -105,7 +105,7 @@ def test_a_report_of_several_calls_has_the_bits_of_one(learner: Learner, calls: 
     assert equal(report, expected)
 
 
-def test_the_age_of_samples(learner: Learner) -> None:
+def test_the_age_of_samples(learner: MuZeroPrograms) -> None:
     """Sequences of 3 moves in a chunk of 8 begin 2 to 7 moves ago; the age counts moves of all 16 environments."""
     _, report = learner.rounds(learner.fill(learner.init(0))[0], learner.empty(), 1)
     assert 16 * 2 < report.update.age < 16 * 7
@@ -144,7 +144,7 @@ def test_averaged_parameters_follow_and_play() -> None:
     for e, found in zip(expected, jax.tree.leaves(acting_params(state)), strict=True):
         np.testing.assert_allclose(found, e, rtol=1e-5, atol=1e-7)
 
-    def chunk(state: LearnerState) -> object:
+    def chunk(state: MuZeroState) -> object:
         copy = jax.tree.map(lambda x: x.copy(), state)
         return learner.fill(copy)[0].replay
 
@@ -189,8 +189,8 @@ def test_the_error_of_a_value_is_that_of_the_first_position(rng: np.random.Gener
 class Sampled(NamedTuple):
     """A batch whose targets are all searched anew, the sample of replay that it is made of, and how it was made."""
 
-    make: Callable[[LearnerState], tuple[Batch, Sample]]
-    state: LearnerState
+    make: Callable[[MuZeroState], tuple[Batch, Sample]]
+    state: MuZeroState
     batch: Batch
     sample: Sample
 
@@ -198,7 +198,7 @@ class Sampled(NamedTuple):
 @pytest.fixture(scope="module")
 def sampled() -> Sampled:
     config = dataclasses.replace(WITH_OPTIONS, replay=dataclasses.replace(WITH_OPTIONS.replay, reanalyse=1.0))
-    program = jax.jit(functools.partial(_sample_batch, _make_setup(config, None), jax.random.key(7)))
+    program = jax.jit(functools.partial(_sample_batch, make_setup(config, None), jax.random.key(7)))
     state, _ = shared_learner(WITH_OPTIONS).fill(shared_learner(WITH_OPTIONS).init(0))
     return Sampled(program, state, *jax.device_get(program(state)))
 
@@ -217,7 +217,7 @@ def test_averaged_parameters_reanalyse(sampled: Sampled) -> None:
 def test_fresh_values_are_those_of_the_averaged_parameters(sampled: Sampled) -> None:
     """Sequences then hold n moves more, of which the batch keeps none."""
     replay = dataclasses.replace(WITH_OPTIONS.replay, fresh_steps=2)
-    setup = _make_setup(dataclasses.replace(WITH_OPTIONS, replay=replay), None)
+    setup = make_setup(dataclasses.replace(WITH_OPTIONS, replay=replay), None)
     make, state = jax.jit(functools.partial(_sample_batch, setup, jax.random.key(7))), sampled.state
     batch, sample = jax.device_get(make(state))
     assert sample.moves.value.shape[1] == batch.value.shape[1] + 2

@@ -9,7 +9,7 @@ import pytest
 from flax import nnx
 from reference import rules
 
-from muzero2048.muzero.player import make_player, network_setting
+from muzero2048.muzero.network_player import make_player, network_setting
 from muzero2048.muzero.trained_network import TrainedNetwork
 from tests.muzero2048.toy_model import random_model, small_config
 

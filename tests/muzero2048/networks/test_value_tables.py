@@ -7,9 +7,9 @@ import pytest
 from reference import value_tables
 
 from muzero2048.models.make import make_model
+from muzero2048.muzero.batches import Batch
 from muzero2048.muzero.losses import LossReport
 from muzero2048.muzero.table_learning import init_tables, learn_tables, model_is_right
-from muzero2048.muzero.targets import Batch
 from muzero2048.networks.value_codec import ValueCodec, transform
 from muzero2048.networks.value_tables import ValueTables, init_coherence, learn
 from tests.muzero2048.toy_model import NETWORKS, random_model, small_config
@@ -65,8 +65,7 @@ def test_optimistic_tables() -> None:
 
 
 def report(afterstate_accuracy: float) -> LossReport:
-    blank = LossReport(*[jnp.float32(0.0)] * len(LossReport._fields))
-    return blank._replace(afterstate_accuracy=jnp.float32(afterstate_accuracy))
+    return LossReport(jnp.float32(0.0), {}, {"afterstate_accuracy": jnp.float32(afterstate_accuracy)})
 
 
 def test_tables_are_moved_by_the_first_afterstates_of_a_batch_if_that_is_allowed(rng: np.random.Generator) -> None:

@@ -11,12 +11,12 @@ import pytest
 from flax import nnx
 from reference import positions, rules
 
-from muzero2048.deep_td.player import AfterstateSearch, OnePlySetting
+from muzero2048.deep_td.value_player import AfterstateSearch, OnePlySetting
 from muzero2048.game.env import Board, Game2048
-from muzero2048.muzero.player import NetworkSetting
-from muzero2048.players.analysis import Judge, Judgement, make_analyse
+from muzero2048.muzero.network_player import NetworkSetting
+from muzero2048.players.analysis import Judge, JudgedBoards, make_analyse
 from muzero2048.players.ntuple_player import NTupleSetting
-from muzero2048.players.player import Params, SearchPlayer, SearchSetting, Setting
+from muzero2048.players.search_player import Params, PlayerSetting, SearchPlayer, SearchSetting
 from muzero2048.search.base import Plan
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.policies import make_root, plan
@@ -35,7 +35,7 @@ ONE_STEP = configured(SearchConfig, simulations=2, considered_actions=2, model="
 
 
 class Case(NamedTuple):
-    setting: Setting
+    setting: PlayerSetting
     params: Params
 
     @property
@@ -102,7 +102,7 @@ def search_directly(case: Case, boards: np.ndarray, seeds: np.ndarray) -> Plan:
         words = GAME.from_cells(jnp.asarray(boards))
         dynamics = setting.dynamics(params)
         root = make_root(dynamics, GAME, words, jnp.asarray(seeds), None, setting.search)
-        return plan(dynamics, root, setting.search, setting.discount)
+        return plan(dynamics, root, setting.search, setting.discount)[0]
 
     return jax.device_get(search(case.params))
 
@@ -254,10 +254,10 @@ def test_batches_of_a_size_share_a_program() -> None:
     traced = []
 
     def judge(params: Params) -> Judge:
-        def judge(board: Board, seeds: jax.Array) -> Judgement:
+        def judge(board: Board, seeds: jax.Array) -> JudgedBoards:
             traced.append(len(seeds))
             ones = jnp.ones((len(seeds), 4), jnp.int32)
-            return Judgement(seeds.astype(jnp.int32) % 4, params * ones, ones)
+            return JudgedBoards(seeds.astype(jnp.int32) % 4, params * ones, ones)
 
         return judge
 

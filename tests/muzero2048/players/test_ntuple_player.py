@@ -103,7 +103,7 @@ def test_four_simulations_at_a_gumbel_root_are_the_1ply_search(rows: int, column
     seeds = jnp.zeros(len(boards), jnp.uint32)
     dynamics = setting.dynamics(jnp.asarray(read_field(network)))
     root = make_root(dynamics, game, pack(game, boards), seeds, None, ONE_PLY)
-    found = plan(dynamics, root, ONE_PLY, setting.discount)
+    found = plan(dynamics, root, ONE_PLY, setting.discount)[0]
     chosen = found.action.tolist()
     expected = [_best_move(rules, network, to_board(board), make_scratch(network)) for board in boards]
     for board, action, (best, q) in zip(boards, chosen, expected, strict=True):

@@ -19,7 +19,6 @@ from muzero2048.search.action_selection import (
     select_gumbel,
     select_puct,
 )
-from muzero2048.search.base import ILLEGAL
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.root_rules import halving_schedule
 from tests.muzero2048.toy_model import nodes_of_mctx, random_nodes
@@ -33,12 +32,6 @@ NO_BOUNDS = jnp.zeros(2)
 def test_sequential_halving_equals_mctx(simulations: int) -> None:
     table = seq_halving.get_table_of_considered_visits(4, simulations)
     assert [tuple(halving_schedule(considered, simulations)) for considered in range(5)] == list(table)
-
-
-def test_sequential_halving_by_hand() -> None:
-    # Two phases of 8 simulations: four actions twice each, then the best two four more times each.
-    assert halving_schedule(4, 16) == [0] * 4 + [1] * 4 + [2, 2, 3, 3, 4, 4, 5, 5]
-    assert halving_schedule(1, 3) == [0, 1, 2]
 
 
 def test_puct_by_hand() -> None:
@@ -100,21 +93,6 @@ def test_puct_equals_mctx(least_visits: int, unvisited: str, rng: np.random.Gene
     assert len(np.unique(ours)) == 4
 
 
-def test_gumbel_inside_by_hand() -> None:
-    config = configured(SearchConfig, c_visit=1.0, c_scale=1.0, normalization="fixed", value_scale=10.0)
-    logits, value = jnp.log(jnp.array([0.4, 0.3, 0.2, 0.1])), jnp.array(0.0)
-    none = jnp.zeros(4, jnp.int32)
-    assert int(select_gumbel(jnp.zeros(4), none, logits, value, NO_BOUNDS, config)) == 0
-    # One visit of action 0 with result 0 changes no value: 0.4 - 1/2 < 0.3.
-    once = jnp.array([1, 0, 0, 0])
-    assert int(select_gumbel(jnp.zeros(4), once, logits, value, NO_BOUNDS, config)) == 1
-    # With result 20, the mixed value is (0 + 20) / 2, and sigma is (1 + 1) * (20 - 10) / 10 = 2 above the others:
-    # 0.4 e^2 / (0.4 e^2 + 0.6) - 1/2 = 0.33 against 0.3 / (0.4 e^2 + 0.6) = 0.08.
-    assert int(select_gumbel(jnp.array([20.0, 0, 0, 0]), once, logits, value, NO_BOUNDS, config)) == 0
-    illegal = logits.at[1].set(ILLEGAL)
-    assert int(select_gumbel(jnp.zeros(4), once, illegal, value, NO_BOUNDS, config)) == 2
-
-
 def test_gumbel_inside_equals_mctx(rng: np.random.Generator) -> None:
     nodes = random_nodes(rng, least_visits=0)
     logits, q, value, visits = nodes
@@ -159,12 +137,6 @@ def visit_codes(probabilities: jax.Array, seed: jax.Array, chance: str, count: i
 def test_order_of_codes_by_hand(chance: str, codes: list[int]) -> None:
     probabilities = jnp.array([0.5, 0.3125, 0.1875, 0.0])
     assert visit_codes(probabilities, jnp.uint32(0), chance, 6).tolist() == codes
-
-
-def test_weighted_visits_every_outcome_first() -> None:
-    probabilities = jnp.array([0.05, 0.8, 0.0, 0.1, 0.05])
-    assert visit_codes(probabilities, jnp.uint32(0), "weighted", 5).tolist() == [1, 3, 0, 4, 1]
-    assert visit_codes(probabilities, jnp.uint32(0), "deficit", 5).tolist() == [1, 1, 1, 3, 1]
 
 
 @pytest.mark.parametrize("chance", CHANCE)

@@ -12,12 +12,12 @@ from reference import positions, rules
 from reference.expectimax import World, search_plies
 from reference.search import Tables, softmax
 
-from muzero2048.deep_td.player import AfterstateSearch, OnePlySetting
+from muzero2048.deep_td.value_player import AfterstateSearch, OnePlySetting
 from muzero2048.game.env import Game2048
 from muzero2048.models.base import Model
-from muzero2048.muzero.player import NetworkSetting
+from muzero2048.muzero.network_player import NetworkSetting
 from muzero2048.players.expectimax_player import ExpectimaxSetting, make_expectimax_player
-from muzero2048.players.player import SearchPlayer
+from muzero2048.players.search_player import SearchPlayer
 from muzero2048.search import expectimax
 from muzero2048.search.base import ILLEGAL, Decision
 from muzero2048.search.config import NetworkExpectimaxConfig, SearchConfig

@@ -52,7 +52,7 @@ CONFIGS = [
 
 @functools.partial(jax.jit, static_argnums=(2, 3))
 def plan_on_tables(model: ToyModel, root: Root, config: SearchConfig, discount: float) -> Plan:
-    return plan(toy_dynamics(model), root, config, discount)
+    return plan(toy_dynamics(model), root, config, discount)[0]
 
 
 def assert_same(one: Plan, other: Plan) -> None:
@@ -108,7 +108,8 @@ def check_agreement(config: SearchConfig) -> None:
 @functools.partial(jax.jit, static_argnums=(3, 4))
 def plan_in_simulator(model: Model, board: Board, seeds: jax.Array, config: SearchConfig, discount: float) -> Plan:
     dynamics = network_dynamics(model, simulator=True)
-    return plan(dynamics, make_root(dynamics, GAME, board, seeds, jax.random.key(1), config), config, discount)
+    root = make_root(dynamics, GAME, board, seeds, jax.random.key(1), config)
+    return plan(dynamics, root, config, discount)[0]
 
 
 @pytest.mark.parametrize("config", [

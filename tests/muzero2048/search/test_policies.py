@@ -5,7 +5,6 @@ import functools
 
 import jax
 import jax.numpy as jnp
-import mctx
 import numpy as np
 import pytest
 from reference import search
@@ -18,7 +17,7 @@ from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import SimulatorDynamics
 from muzero2048.search.policies import make_root, plan, plan_one_step
 from muzero2048.search.policy_output import read_out, root_statistics
-from muzero2048.search.root_rules import GUMBEL, ROOT_RULES, add_dirichlet_noise
+from muzero2048.search.root_rules import ROOT_RULES, add_dirichlet_noise
 from muzero2048.search.tree_search import grow_tree
 from tests.muzero2048.toy_model import (
     GAME,
@@ -44,9 +43,9 @@ DISCOUNT = 0.97
 def both_plans(model: Model | None, board: Board, config: SearchConfig, simulator: bool) -> tuple[Plan, Plan]:
     dynamics = network_dynamics(model, simulator) if model else SimulatorDynamics(GAME, PlainEvaluator())
     root = make_root(dynamics, GAME, board, jnp.zeros(board[0].shape, jnp.uint32), jax.random.key(4), config)
-    tree = grow_tree(dynamics, root, GUMBEL, config, DISCOUNT)
+    tree = grow_tree(dynamics, root, config, DISCOUNT)
     found = root_statistics(tree, config, DISCOUNT)
-    return plan_one_step(dynamics, root, GUMBEL, config, DISCOUNT), read_out(root, found, GUMBEL, config)
+    return plan_one_step(dynamics, root, config, DISCOUNT), read_out(root, found, config)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +81,7 @@ def test_depth_1_equals_the_plain_search(normalization: str) -> None:
     config = configured(SearchConfig, simulations=4, normalization=normalization, value_scale=10.0)
     tables = random_tables(2)
     root = roots_of(tables)
-    found = jax.jit(lambda model, root: plan_one_step(toy_dynamics(model), root, GUMBEL, config, DISCOUNT))(
+    found = jax.jit(lambda model, root: plan_one_step(toy_dynamics(model), root, config, DISCOUNT))(
         ToyModel(tables), root
     )
     settings, outside = plain_settings(config, DISCOUNT), 0
@@ -120,42 +119,6 @@ def test_plan_takes_the_cheaper_of_two_equal_ways(monkeypatch: pytest.MonkeyPatc
         assert not used
 
 
-@pytest.mark.parametrize("n", [3, 4])
-def test_depth_1_equals_mctx(n: int) -> None:
-    """Compare with mctx's Gumbel MuZero, where an afterstate is the next state; roots have 4 or 3 legal moves."""
-    batch = 30
-    key, config = jax.random.key(11), configured(SearchConfig, simulations=n, considered_actions=n, range_floor=1e-8)
-    state = jnp.arange(batch)
-    legal = jnp.ones((batch, 4), bool).at[::2, 1].set(n == 4)
-    # The noise that mctx draws from this key.
-    gumbel = jax.random.gumbel(jax.random.split(key)[1], (batch, 4), jnp.float32)
-    prediction = TOY.prediction(state)
-    logits = jnp.where(legal, prediction.policy_logits, ILLEGAL)
-    root = Root(state, logits, prediction.value_logits[:, 0], legal, gumbel, jnp.zeros(batch, jnp.uint32))
-    ours = jax.jit(lambda root: plan_one_step(toy_dynamics(TOY), root, GUMBEL, config, 0.9))(root)
-
-    def recurrent(params: None, key: jax.Array, action: jax.Array, state: jax.Array):
-        afterstate, reward = TOY.afterstate_dynamics(state, action)
-        value = TOY.afterstate_prediction(afterstate).value_logits[:, 0]
-        return mctx.RecurrentFnOutput(
-            reward=reward, discount=jnp.full(batch, 0.9), prior_logits=jnp.zeros((batch, 4)), value=value
-        ), afterstate
-
-    with jax.numpy_rank_promotion("allow"):
-        policy = functools.partial(
-            mctx.gumbel_muzero_policy,
-            recurrent_fn=recurrent,
-            num_simulations=n,
-            max_num_considered_actions=n,
-            qtransform=functools.partial(mctx.qtransform_completed_by_mix_value, value_scale=0.1, maxvisit_init=50.0),
-        )
-        their_root = mctx.RootFnOutput(prior_logits=prediction.policy_logits, value=root.value, embedding=state)
-        theirs = jax.jit(policy)(None, key, their_root, invalid_actions=~legal)
-    np.testing.assert_array_equal(ours.action, theirs.action)
-    np.testing.assert_array_equal(ours.visits, theirs.search_tree.summary().visit_counts)
-    np.testing.assert_allclose(ours.policy_target, theirs.action_weights, rtol=1e-4, atol=1e-6)
-
-
 @pytest.mark.parametrize("config", [
     configured(SearchConfig, simulations=3, considered_actions=3),
     SearchConfig(simulations=16, root="puct", inside="gumbel", read_out="expectimax"),
@@ -172,7 +135,7 @@ def test_illegal_and_dead(config: SearchConfig) -> None:
     def search(board: Board) -> Plan:
         dynamics = toy_dynamics(TOY)
         root = make_root(dynamics, GAME, board, jnp.arange(48, dtype=jnp.uint32), jax.random.key(0), config)
-        return plan(dynamics, root, config, 0.9)
+        return plan(dynamics, root, config, 0.9)[0]
 
     found = jax.device_get(search(boards.words))
     assert all(np.isfinite(field).all() for field in found)
@@ -207,7 +170,7 @@ def test_the_noise_decides_what_is_considered() -> None:
     """Gumbel top-m samples actions without replacement; the first one is distributed as the prior policy."""
     draws, config = 20_000, configured(SearchConfig, simulations=1, considered_actions=1)
     root = roots_of_one_board(draws, jax.random.key(0), config)
-    visits = jax.jit(lambda root: plan_one_step(toy_dynamics(TOY), root, GUMBEL, config, 0.9))(root).visits
+    visits = jax.jit(lambda root: plan_one_step(toy_dynamics(TOY), root, config, 0.9))(root).visits
     logits = np.where([False, True, True, False], TOY.tables.policy_logits[1], ILLEGAL)
     np.testing.assert_allclose(visits.mean(axis=0), jax.nn.softmax(logits), atol=0.015)
     np.testing.assert_array_equal(root.policy_logits[0], logits)

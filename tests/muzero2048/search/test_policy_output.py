@@ -7,11 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from muzero2048.search.base import ILLEGAL, Plan, Root, Statistics
+from muzero2048.search.base import ILLEGAL, Root, Statistics
 from muzero2048.search.config import SearchConfig
-from muzero2048.search.policy_output import bootstrap_value, expectimax_q
-from muzero2048.search.policy_output import read_out as read_out_by_rule
-from muzero2048.search.root_rules import ROOT_RULES
+from muzero2048.search.policy_output import bootstrap_value, expectimax_q, read_out
 from muzero2048.search.tree import UNVISITED, plant
 from tests.settings import configured
 
@@ -29,10 +27,6 @@ def root_of(legal: list[bool], gumbel: list[float], value: float = 2.0) -> Root:
 
 def found_of(q: list[float], visits: list[int]) -> Statistics:
     return Statistics(jnp.array([q]), jnp.array([visits]), jnp.zeros((1, 2)))
-
-
-def read_out(root: Root, found: Statistics, config: SearchConfig) -> Plan:
-    return read_out_by_rule(root, found, ROOT_RULES[config.root], config)
 
 
 def test_gumbel_root_by_hand() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from muzero2048.search.base import Plan, Root, Statistics
 from muzero2048.search.config import SearchConfig
-from muzero2048.search.policies import plan_by_rule
+from muzero2048.search.policies import plan
 from muzero2048.search.root_rules import GUMBEL, PUCT, ROOT_RULES, RootRule
 from tests.muzero2048.toy_model import ToyModel, random_tables, roots_of, toy_dynamics
 from tests.settings import configured
@@ -41,14 +41,15 @@ ROUND_ROBIN = RootRule(
 
 @functools.partial(jax.jit, static_argnums=2)
 def plan_in_turn(model: ToyModel, root: Root, config: SearchConfig) -> Plan:
-    return plan_by_rule(toy_dynamics(model), root, ROUND_ROBIN, config, 0.9)
+    return plan(toy_dynamics(model), root, config, 0.9)[0]
 
 
 @pytest.mark.parametrize("engine", ["own", "mctx"])
-def test_a_further_rule_can_be_passed_in(engine: str) -> None:
+def test_both_engines_use_a_rule_that_is_put_into_the_table(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ROOT_RULES, "puct", ROUND_ROBIN)
     tables = random_tables(3)
     root, simulations = roots_of(tables), 11
-    config = SearchConfig(simulations=simulations, engine=engine)
+    config = SearchConfig(root="puct", simulations=simulations, engine=engine)
     found = jax.device_get(plan_in_turn(ToyModel(tables), root, config))
     live = np.asarray(root.legal).any(axis=1)
     legal = np.asarray(root.legal)[live]

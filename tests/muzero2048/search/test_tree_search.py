@@ -17,8 +17,7 @@ from muzero2048.search.config import SearchConfig
 from muzero2048.search.expansion import BLOCKS, LEAST_BLOCK, sort_into_blocks
 from muzero2048.search.policies import make_root, plan
 from muzero2048.search.policy_output import read_out, root_statistics
-from muzero2048.search.root_rules import GUMBEL, ROOT_RULES
-from muzero2048.search.tree import UNVISITED, Tree
+from muzero2048.search.tree import UNVISITED, Trees
 from muzero2048.search.tree_search import grow_tree
 from tests.muzero2048.toy_model import (
     GAME,
@@ -41,12 +40,11 @@ READ_OUTS = ("mean", "expectimax")
 
 
 @functools.partial(jax.jit, static_argnums=2)
-def tree_and_plans(model: ToyModel, root: Root, config: SearchConfig) -> tuple[Tree, list[Plan]]:
+def tree_and_plans(model: ToyModel, root: Root, config: SearchConfig) -> tuple[Trees, list[Plan]]:
     """Return the tree that `plan` grows, and its plans with both read-outs."""
-    rule = ROOT_RULES[config.root]
-    tree = grow_tree(toy_dynamics(model), root, rule, config, DISCOUNT)
+    tree = grow_tree(toy_dynamics(model), root, config, DISCOUNT)
     configs = [dataclasses.replace(config, read_out=name) for name in READ_OUTS]
-    return tree, [read_out(root, root_statistics(tree, config, DISCOUNT), rule, config) for config in configs]
+    return tree, [read_out(root, root_statistics(tree, config, DISCOUNT), config) for config in configs]
 
 
 # Options that mctx lacks, and others. test_mctx_engine.py compares the remaining ones with the plain search.
@@ -99,7 +97,7 @@ def check_against_plain(config: SearchConfig, knows_the_rules: bool) -> None:
                     np.testing.assert_allclose(found.q_values[row], plain.q_values, rtol=1e-5, atol=1e-6 * scale)
 
 
-def check_tree(tree: Tree, config: SearchConfig) -> None:
+def check_tree(tree: Trees, config: SearchConfig) -> None:
     """Check that parents precede children, that nodes count all visits through them, and that edges are possible."""
     nodes = config.simulations + 1
     for row in range(len(tree.seeds)):
@@ -156,7 +154,7 @@ def test_one_discount_a_move() -> None:
 
     @jax.jit
     def q_values(model: ToyModel, root: Root) -> list[jax.Array]:
-        tree = grow_tree(toy_dynamics(model), root, GUMBEL, config, 0.5)
+        tree = grow_tree(toy_dynamics(model), root, config, 0.5)
         configs = [dataclasses.replace(config, read_out=name) for name in READ_OUTS]
         return [root_statistics(tree, config, 0.5).q_values[0, 2] for config in configs]
 
@@ -168,7 +166,7 @@ def plan_boards(model: Model, board: Board, noise: tuple, config: SearchConfig, 
     dynamics = network_dynamics(model, simulator)
     gumbel, seeds = noise
     root = make_root(dynamics, GAME, board, seeds, None, config)._replace(gumbel=gumbel)
-    return plan(dynamics, root, config, DISCOUNT)
+    return plan(dynamics, root, config, DISCOUNT)[0]
 
 
 @pytest.mark.parametrize(("simulator", "config"), [
@@ -229,10 +227,10 @@ def test_an_accelerator_grows_the_trees_of_a_cpu(considered: int, monkeypatch: p
     model = random_model(small_config(), seed=2)
 
     @jax.jit
-    def grow(model: Model, board: Board) -> Tree:
+    def grow(model: Model, board: Board) -> Trees:
         dynamics = network_dynamics(model, simulator=False)
         root = make_root(dynamics, GAME, board, jnp.arange(len(boards.legal), dtype=jnp.uint32), None, config)
-        return grow_tree(dynamics, root, GUMBEL, config, DISCOUNT)
+        return grow_tree(dynamics, root, config, DISCOUNT)
 
     on_cpu = grow(model, boards.words)
     jax.clear_caches()

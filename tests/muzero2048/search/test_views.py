@@ -9,9 +9,9 @@ from flax import nnx
 from reference import positions, rules
 
 from muzero2048.game.env import Game2048
-from muzero2048.muzero.player import NetworkSetting
+from muzero2048.muzero.network_player import NetworkSetting
 from muzero2048.players.expectimax_player import ExpectimaxSetting, make_expectimax_player
-from muzero2048.players.player import SearchPlayer, SearchSetting
+from muzero2048.players.search_player import SearchPlayer, SearchSetting
 from muzero2048.search.base import Plan
 from muzero2048.search.config import NetworkExpectimaxConfig, SearchConfig
 from muzero2048.search.views import plan_views, view_back, view_boards

@@ -39,7 +39,6 @@ port, index, processes, devices = (int(word) for word in sys.argv[1:5])
 one, other = (Path(word) for word in sys.argv[5:])
 if processes > 1:
     jax.distributed.initialize(f"127.0.0.1:{{port}}", num_processes=processes, process_id=index)
-from muzero2048.game.config import *
 from muzero2048.muzero.config import *
 from muzero2048.networks.config import *
 from muzero2048.networks.value_codec import *

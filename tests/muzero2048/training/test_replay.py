@@ -1,12 +1,15 @@
 """Tests on a buffer of counters: every sample must be a sequence of consecutive counters, drawn by its priority."""
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.stats
 
-from muzero2048.training.replay import PRIORITY_EPSILON, Place, Replay, ReplaySizes, ReplayState, invert, make_replay
+from muzero2048.training.replay import PRIORITY_EPSILON, Place, Replay, ReplayState, Sample, invert
 
 CAPACITY, CHUNK, ENVIRONMENTS, SEQUENCE, BATCH = 12, 4, 6, 4, 3000
 STRATA = 6  # gcd(6, 3000), of uniform sampling; prioritised sampling has one stratum
@@ -26,15 +29,22 @@ def errors(chunk: int) -> np.ndarray:
     return np.random.default_rng(chunk).normal(0.0, 10.0, (CHUNK, ENVIRONMENTS)).astype(np.float32)
 
 
-def make(batch: int = BATCH, alpha: float = 0.0, beta: float = 0.0) -> Replay:
-    sizes = ReplaySizes(CAPACITY, CHUNK, batch, SEQUENCE, priority_exponent=alpha, importance_exponent=beta)
-    return Replay(*map(jax.jit, make_replay(sizes)))
+class Jitted(NamedTuple):
+    init: Callable[..., ReplayState]
+    add: Callable[..., ReplayState]
+    sample: Callable[..., Sample]
+    prioritize: Callable[..., ReplayState]
+
+
+def make(batch: int = BATCH, alpha: float = 0.0, beta: float = 0.0) -> Jitted:
+    replay = Replay(CAPACITY, CHUNK, batch, SEQUENCE, priority_exponent=alpha, importance_exponent=beta)
+    return Jitted(*map(jax.jit, (replay.init, replay.add, replay.sample, replay.prioritize)))
 
 
 UNIFORM, PRIORITISED = make(), make(alpha=ALPHA, beta=BETA)
 
 
-def filled(replay: Replay, chunks: int) -> ReplayState:
+def filled(replay: Jitted, chunks: int) -> ReplayState:
     state = replay.init(play(0))
     for chunk in range(chunks):
         state = replay.add(state, play(chunk), errors(chunk))
@@ -43,7 +53,7 @@ def filled(replay: Replay, chunks: int) -> ReplayState:
 
 @pytest.mark.parametrize("chunks", [1, 2, 3, 4, 5, 9])
 @pytest.mark.parametrize("replay", [UNIFORM, PRIORITISED], ids=["uniform", "prioritised"])
-def test_samples_are_stretches_of_play(replay: Replay, chunks: int) -> None:
+def test_samples_are_stretches_of_play(replay: Jitted, chunks: int) -> None:
     state = filled(replay, chunks)
     held = min(chunks * CHUNK, CAPACITY)
     assert int(state.size) == held
@@ -150,4 +160,4 @@ def test_the_ring_overwrites_the_oldest() -> None:
 def test_refused_sizes(sizes: tuple[int, int, int]) -> None:
     capacity, chunk, sequence = sizes
     with pytest.raises(ValueError, match="replay of"):
-        make_replay(ReplaySizes(capacity, chunk, 1, sequence))
+        (Replay(capacity, chunk, 1, sequence))

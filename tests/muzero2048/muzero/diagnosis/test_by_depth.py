@@ -7,7 +7,7 @@ from launch.experiment.metrics import DEPTH_NUMBERS, REGISTRY
 from muzero2048.muzero.config import ChanceConfig
 from muzero2048.muzero.diagnosis.by_depth import REPORTED, errors_in_training, played_boards
 from muzero2048.muzero.learner_state import acting_params
-from muzero2048.muzero.player import network_setting
+from muzero2048.muzero.network_player import network_setting
 from tests.muzero2048.toy_model import GAME, shared_learner, small_config
 
 

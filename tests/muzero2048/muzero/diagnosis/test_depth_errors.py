@@ -13,6 +13,7 @@ from jaxtyping import Array
 from launch.experiment.metrics import DEPTH_NUMBERS
 from muzero2048.game.env import Board
 from muzero2048.models.base import AfterstatePrediction, Model, Prediction
+from muzero2048.models.chance_encoders import CHANCE_ENCODERS, ChanceEncoder, Observed
 from muzero2048.muzero.diagnosis.depth_errors import depth_errors
 from muzero2048.networks.value_codec import ScalarCodec, transform
 from tests.muzero2048.toy_model import GAME
@@ -30,6 +31,14 @@ class Faults:
     coarse_codes: bool = False  # the code tells the cell of the spawn, and not its tile
 
 
+def cell_of_spawn(model: Model, observed: Observed) -> tuple[Array, Array]:
+    cell = jnp.argmax(observed.next_cells != observed.afterstate_cells, axis=-1)
+    return jax.nn.one_hot(cell, model.codes), jnp.zeros(len(cell))
+
+
+COARSE = ChanceEncoder("the cell of the spawn", cell_of_spawn)
+
+
 class Rules(Model):
     """The rules of the game as a model with oracle codes; the latent state is the board."""
 
@@ -38,7 +47,7 @@ class Rules(Model):
     def __init__(self, faults: Faults):
         self.codec: Any = ScalarCodec()
         self.faults = faults
-        self.oracle = not faults.coarse_codes
+        self.chance_encoder = COARSE if faults.coarse_codes else CHANCE_ENCODERS["oracle"]
 
     def representation(self, cells: Array) -> Array:
         return cells.astype(jnp.uint8)
@@ -65,9 +74,6 @@ class Rules(Model):
 
     def reward(self, reward_head: Array) -> Array:
         return reward_head
-
-    def encode(self, cells: Array, action: Array, afterstate_cells: Array, next_cells: Array) -> Array:
-        return jax.nn.one_hot(jnp.argmax(next_cells != afterstate_cells, axis=-1), self.codes)
 
 
 def _board(cells: Array) -> Board:

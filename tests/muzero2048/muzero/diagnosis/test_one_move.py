@@ -11,9 +11,10 @@ from reference import positions, rules
 
 from launch.experiment.metrics import REGISTRY
 from muzero2048.models.base import AfterstatePrediction, Model, Prediction
+from muzero2048.models.chance_encoders import CHANCE_ENCODERS
+from muzero2048.muzero.batches import Sequence
 from muzero2048.muzero.config import ChanceConfig
 from muzero2048.muzero.diagnosis.one_move import Mean, buffer_boards, diagnose, measure
-from muzero2048.muzero.targets import Sequence
 from muzero2048.training.replay import ReplayState
 from tests.muzero2048.toy_model import GAME, PlainCodec, random_model, shared_learner, small_config
 
@@ -30,7 +31,7 @@ class RulesModel(Model):
     Where `wrong` is true, one level is added to the first cell of the afterstate and `BONUS` to the reward.
     """
 
-    grounded, oracle = True, True
+    grounded, chance_encoder = True, CHANCE_ENCODERS["oracle"]
     codes, tile_levels = CODES, LEVELS
 
     def __init__(self, wrong: Wrong):
@@ -136,43 +137,6 @@ def check_close(found: dict[str, float], expected: dict[str, float]) -> None:
         np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-4, err_msg=name)
 
 
-def test_a_model_that_knows_the_rules() -> None:
-    found = diagnosed(RulesModel(lambda cells, action: jnp.zeros(len(cells), bool)), *boards())
-    nothing = {"model/reward_error_all": 0.0, "model/chance_distance": 0.0, "swap/q_error": 0.0}
-    check_close(found, {name: nothing.get(name, 1.0) for name in found})
-    assert len(found) == 7
-
-
-def test_one_move_that_was_not_played_shows() -> None:
-    """The model is wrong at one of all L legal moves: in one cell, and by a bonus that makes this move the best."""
-    plain, played = boards()
-    legal = np.array([rules.legal_actions(board) for board in plain])
-    row = next(
-        i
-        for i, board in enumerate(plain)
-        if legal[i].sum() > 2 and max(rules.cells(board)) < 11 and plain.count(board) == 1
-    )
-    moves_of_row = [rules.afterstate(plain[row], action) for action in rules.ACTIONS]
-    q = [reward + CONFIG.discount * float(WEIGHTS @ rules.cells(after)) for after, reward in moves_of_row]
-    best = max(np.flatnonzero(legal[row]), key=lambda a: q[a])
-    action = next(a for a in np.flatnonzero(legal[row]) if a not in (best, played[row]))
-    cells = jnp.asarray(rules.cells(plain[row]))
-
-    found = diagnosed(RulesModel(lambda c, a: jnp.all(c == cells[None], axis=-1) & (a == action)), plain, played)
-    moves = legal.sum()
-    check_close(
-        {name: value for name, value in found.items() if name != "model/chance_distance"},
-        {
-            "model/afterstate_accuracy_all": 1 - 1 / moves,
-            "model/afterstate_accuracy_unplayed": 1 - 1 / (moves - len(plain)),
-            "model/afterstate_accuracy_late": 1.0,
-            "model/reward_error_all": BONUS / moves,
-            "swap/q_error": (BONUS + CONFIG.discount * WEIGHTS[0]) / moves,  # V gains one level of the first cell
-            "swap/agreement": 1 - 1 / len(plain),
-        },
-    )
-
-
 def test_figures_equal_a_plain_computation() -> None:
     def wrong(cells: jax.Array, action: jax.Array) -> jax.Array:
         return (cells.sum(axis=-1) + 2 * action) % 5 == 0
@@ -202,12 +166,6 @@ def test_a_latent_model_is_swapped_in_its_rewards_alone() -> None:
     np.testing.assert_allclose(found["model/reward_error_all"], np.mean(errors), rtol=1e-4)
     np.testing.assert_allclose(found["swap/q_error"], np.mean(errors), rtol=1e-4)
     assert 0 < found["swap/agreement"] < 1
-
-
-def test_a_random_grounded_model_decodes_few_boards() -> None:
-    found = diagnosed(random_model(small_config("grounded"), seed=5), *boards())
-    assert found["model/afterstate_accuracy_all"] < 0.05
-    assert found["swap/q_error"] > 1
 
 
 def filled(size: int, position: int) -> ReplayState:

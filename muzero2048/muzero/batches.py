@@ -1,7 +1,4 @@
-"""Training batches from sequences of moves.
-
-Shapes: `B` sequences, `K` unroll steps, `N` cells, `A` = 4 actions, `*B` any leading axes.
-"""
+"""Training batches from sequences of moves."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,8 @@
-"""Reanalysis: new targets for stored positions, searched with the current parameters (MuZero, appendix H)."""
+"""New targets for stored positions (MuZero, appendix H): by a search with the present parameters, or by their values.
+
+A stored target bootstraps from the values of the network that played. In a large buffer these are old, and a value
+learns from the future only what the network knew then: while play improves, values stay far below the returns.
+"""
 
 import math
 
@@ -9,20 +13,35 @@ from jaxtyping import Array, PRNGKeyArray
 
 from muzero2048.game.env import Game2048
 from muzero2048.models.base import Model
+from muzero2048.muzero.batches import Sequence
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.selfplay import search_by_device
-from muzero2048.muzero.targets import Sequence
 from muzero2048.search.policy_output import bootstrap_value
 from muzero2048.training.returns import lambda_returns
 
 
+def fresh_values(model: Model, sequence: Sequence, config: MuZeroConfig) -> Sequence:
+    """Replace the values of the first K+1 positions by n-step returns of the stored moves.
+
+        z_k = r_k + gamma r_{k+1} + ... + gamma^(n-1) r_{k+n-1} + gamma^n V(h(o_{k+n}))
+
+    At the end of a game the sum ends. V is that of `model`, without a search.
+
+    Takes moves [B, K+1+n, ...] and returns the first K+1 of them with the new values.
+    """
+    steps = config.replay.fresh_steps
+    batch, length, num_cells = sequence.cells.shape
+    last = sequence.cells[:, steps:].reshape(-1, num_cells)
+    value = model.codec.decode(model.prediction(model.representation(last)).value_logits).reshape(batch, -1)
+    values = jnp.pad(value, ((0, 0), (steps, 0)))  # no return reads the first ones
+    reward, done = (x[:, :-1].T for x in (sequence.reward, sequence.done))  # time first
+    returns = lambda_returns(reward, done, values.T, config.discount, 1.0, steps)
+    first = jax.tree.map(lambda x: x[:, : length - steps], sequence)
+    return first._replace(value=returns[: length - steps].T)
+
+
 def reanalyse(
-    model: Model,
-    key: PRNGKeyArray,
-    game: Game2048,
-    sequence: Sequence,
-    config: MuZeroConfig,
-    rows: NamedSharding,
+    model: Model, key: PRNGKeyArray, game: Game2048, sequence: Sequence, config: MuZeroConfig, rows: NamedSharding
 ) -> Sequence:
     """Replace policies and values in a share `replay.reanalyse` of the sequences of a batch [B, K+1, ...].
 
@@ -50,14 +69,14 @@ def reanalyse(
         return by_blocks(x)[:, :first].reshape(renewed, *x.shape[1:])
 
     def renew(old: Array, new: Array) -> Array:
-        kept = by_blocks(old)[:, first:]
-        return jnp.concatenate([new.reshape(blocks, first, *old.shape[1:]), kept], axis=1).reshape(old.shape)
+        others = by_blocks(old)[:, first:]
+        return jnp.concatenate([new.reshape(blocks, first, *old.shape[1:]), others], axis=1).reshape(old.shape)
 
     board = game.from_cells(chosen(sequence.cells).reshape(-1, game.rows, game.columns))
     seeds = jax.random.bits(key, board[0].shape, jnp.uint32)
-    root, found = search_by_device(model, game, board, seeds, None, config, rows)
-    searched = bootstrap_value(root, found, config.bootstrap).reshape(renewed, -1)
+    root, plan = search_by_device(model, game, board, seeds, None, config, rows)
+    searched = bootstrap_value(root, plan, config.bootstrap).reshape(renewed, -1)
     reward, done = (chosen(x)[:, :-1].T for x in (sequence.reward, sequence.done))  # time first
     returns = lambda_returns(reward, done, searched.T, config.discount, config.td_lambda, config.td_steps)
     value = jnp.concatenate([returns.T, searched[:, -1:]], axis=1)
-    return sequence._replace(policy=renew(sequence.policy, found.policy_target), value=renew(sequence.value, value))
+    return sequence._replace(policy=renew(sequence.policy, plan.policy_target), value=renew(sequence.value, value))

@@ -1,4 +1,7 @@
-"""Players that use the value network: the best of the four moves; tree search or expectimax in the simulator."""
+"""Players that use the value network: the best of the four moves; tree search or expectimax in the simulator.
+
+Only the parameters of a checkpoint are read; a ValueError says if they are damaged or belong to another network.
+"""
 
 import functools
 from dataclasses import dataclass
@@ -12,17 +15,17 @@ from jaxtyping import Array, UInt32
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.network import afterstate_values, make_network, q_values
 from muzero2048.game.env import Board, Game2048
-from muzero2048.players.analysis import Judge, Judgement
+from muzero2048.players.analysis import Judge, JudgedBoards
 from muzero2048.players.expectimax_player import make_expectimax_player
-from muzero2048.players.player import Params, SearchPlayer, SearchSetting, Setting
+from muzero2048.players.search_player import Params, PlayerSetting, SearchPlayer, SearchSetting
 from muzero2048.search.base import Dynamics
 from muzero2048.search.config import NetworkExpectimaxConfig, SearchConfig
 from muzero2048.search.dynamics import BoardEvaluator, SimulatorDynamics
-from muzero2048.training.array_files import PARAMETERS, load_pytree
+from muzero2048.training.array_files import load_network
 
 
 @dataclass(frozen=True)
-class OnePlySetting(Setting):
+class OnePlySetting(PlayerSetting):
     """Play argmax_a Q(s, a), a search of one ply."""
 
     effort_unit = "ply"
@@ -33,9 +36,9 @@ class OnePlySetting(Setting):
         """Return the judge that chooses the best of the four moves; its values are Q."""
         network = nnx.merge(self.graphdef, params)
 
-        def judge(board: Board, _: UInt32[Array, "B"]) -> Judgement:
+        def judge(board: Board, _: UInt32[Array, "B"]) -> JudgedBoards:
             q = q_values(network, self.game, board, self.discount)
-            return Judgement(jnp.argmax(q, axis=-1), q, jnp.ones(q.shape, jnp.int32))
+            return JudgedBoards(jnp.argmax(q, axis=-1), q, jnp.ones(q.shape, jnp.int32))
 
         return judge
 
@@ -59,39 +62,22 @@ def make_player(config: DeepTDConfig, graphdef: nnx.GraphDef[Any], params: Param
 
 
 def load_one_ply_player(folder: Path, config: DeepTDConfig) -> SearchPlayer:
-    """Load the player of a checkpoint that chooses the best of the four moves; only the parameters are read.
-
-    Raises:
-        ValueError: the parameters are damaged or belong to another network.
-    """
-    return make_player(config, *_load_network(folder, config))
+    """Load the player of a checkpoint that chooses the best of the four moves."""
+    return make_player(config, *load_network(folder, lambda: make_network(config, seed=0)))
 
 
-def load_tree_player(folder: Path, config: DeepTDConfig, search: SearchConfig) -> SearchPlayer:
-    """Load the player of a checkpoint that plays by tree search; only the parameters are read.
-
-    Raises:
-        ValueError: as `load_one_ply_player`, or the method has no values of afterstates.
-    """
+def load_value_search(folder: Path, config: DeepTDConfig, search: SearchConfig) -> SearchPlayer:
+    """Load the player of a checkpoint that plays by tree search; ValueError if the method has no afterstate values."""
     return SearchPlayer(*_load_search(folder, config, search))
 
 
-def load_expectimax_player(folder: Path, config: DeepTDConfig, search: NetworkExpectimaxConfig) -> SearchPlayer:
-    """Load the player of a checkpoint that plays by expectimax; only the parameters are read.
-
-    Raises:
-        ValueError: as `load_tree_player`.
-    """
+def load_value_expectimax(folder: Path, config: DeepTDConfig, search: NetworkExpectimaxConfig) -> SearchPlayer:
+    """Load the player of a checkpoint that plays by expectimax."""
     return make_expectimax_player(*_load_search(folder, config, SearchConfig()), search)
 
 
 def _load_search(folder: Path, config: DeepTDConfig, search: SearchConfig) -> tuple[AfterstateSearch, Params]:
     if config.method != "td_afterstate":
         raise ValueError(f"a search needs values of afterstates, {config.method} has none; give --search 1ply")
-    graphdef, params = _load_network(folder, config)
+    graphdef, params = load_network(folder, lambda: make_network(config, seed=0))
     return AfterstateSearch(Game2048(config.rows, config.columns), search, config.discount, graphdef), params
-
-
-def _load_network(folder: Path, config: DeepTDConfig) -> tuple[nnx.GraphDef[Any], Params]:
-    graphdef, like = nnx.split(nnx.eval_shape(lambda: make_network(config, seed=0)))
-    return graphdef, load_pytree(folder / PARAMETERS, like)

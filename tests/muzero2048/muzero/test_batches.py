@@ -10,7 +10,7 @@ from reference import rules
 
 from muzero2048.game.env import Game2048
 from muzero2048.game.symmetry import symmetries
-from muzero2048.muzero.targets import make_batch, view_sequence
+from muzero2048.muzero.batches import make_batch, view_sequence
 from tests.muzero2048.toy_model import sequences
 
 batch_of = jax.jit(make_batch, static_argnums=(0, 2))

@@ -7,10 +7,9 @@ import pytest
 from flax import nnx
 
 from muzero2048.game.env import Game2048
-from muzero2048.muzero.player import NetworkSetting, make_player
-from muzero2048.players import player
-from muzero2048.players.player import SearchPlayer
-from muzero2048.search.config import SearchConfig
+from muzero2048.muzero.network_player import NetworkSetting, make_player
+from muzero2048.players import search_player
+from muzero2048.players.search_player import SearchPlayer
 from ntuple.core.interfaces import Games
 from tests.muzero2048.toy_model import random_model, small_config
 
@@ -66,21 +65,8 @@ def test_the_trees_of_all_lanes_are_bounded() -> None:
 
 
 def test_lanes_take_the_next_game(plays: SearchPlayer, games: Games, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(player, "LANES", 6)
-    player._make_play.cache_clear()
+    monkeypatch.setattr(search_player, "LANES", 6)
+    search_player._make_play.cache_clear()
     few_lanes = make_player(CONFIG, *nnx.split(random_model(CONFIG, seed=0)))
     assert same(few_lanes.play(50, seed=7), games, 50)
-    player._make_play.cache_clear()
-
-
-@pytest.mark.parametrize("search", [
-    SearchConfig(simulations=6),
-    SearchConfig(simulations=5, root="puct", chance="sampled", model="simulator"),
-])  # fmt: skip
-def test_it_plays_with_the_tree_too(search: SearchConfig) -> None:
-    config = small_config(rows=2, columns=2, search=search)
-    plays = make_player(config, *nnx.split(random_model(config, seed=0)))
-    found = plays.play(20, seed=7)
-    assert (found.score >= 4).all()
-    assert (found.moves > 1).all()
-    assert same(plays.play(20, seed=7), found, 20)  # random draws of the search depend on the seed only
+    search_player._make_play.cache_clear()

@@ -1,4 +1,7 @@
-"""The players of a MuZero model: tree search and expectimax in its learned dynamics, or in the simulator."""
+"""The players of a MuZero model: tree search and expectimax in its learned dynamics, or in the simulator.
+
+Only the parameters of a checkpoint are read; a ValueError says if they are damaged or belong to another network.
+"""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,11 +14,11 @@ from muzero2048.models.base import Model
 from muzero2048.models.make import make_model
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.players.expectimax_player import make_expectimax_player
-from muzero2048.players.player import Params, SearchPlayer, SearchSetting
+from muzero2048.players.search_player import Params, SearchPlayer, SearchSetting
 from muzero2048.search.base import Dynamics
 from muzero2048.search.config import NetworkExpectimaxConfig, SearchConfig
 from muzero2048.search.dynamics import make_dynamics
-from muzero2048.training.array_files import PARAMETERS, load_pytree
+from muzero2048.training.array_files import load_network
 
 
 @dataclass(frozen=True)
@@ -44,32 +47,19 @@ def network_setting(config: MuZeroConfig, graphdef: nnx.GraphDef[Any]) -> Networ
 
 
 def load_model(folder: Path, config: MuZeroConfig) -> tuple[nnx.GraphDef[Any], Params]:
-    """Load structure and parameters of the model of a checkpoint.
-
-    Raises:
-        ValueError: the parameters are damaged or belong to another network.
-    """
-    graphdef, like = nnx.split(nnx.eval_shape(lambda: make_model(config, seed=0)))
-    return graphdef, load_pytree(folder / PARAMETERS, like)
+    """Load structure and parameters of the model of a checkpoint; raises the ValueError of `load_network`."""
+    return load_network(folder, lambda: make_model(config, seed=0))
 
 
 def load_muzero_player(folder: Path, config: MuZeroConfig, search: SearchConfig | None = None) -> SearchPlayer:
-    """Load the player of a checkpoint; only the parameters are read.
-
-    Raises:
-        ValueError: the parameters are damaged or belong to another network.
-    """
+    """Load the player of a checkpoint."""
     graphdef, params = load_model(folder, config)
     if search is not None:
         config = replace(config, search=search)
     return make_player(config, graphdef, params)
 
 
-def load_expectimax_player(folder: Path, config: MuZeroConfig, search: NetworkExpectimaxConfig) -> SearchPlayer:
-    """Load the player of a checkpoint that plays by expectimax; only the parameters are read.
-
-    Raises:
-        ValueError: as `load_muzero_player`.
-    """
+def load_muzero_expectimax(folder: Path, config: MuZeroConfig, search: NetworkExpectimaxConfig) -> SearchPlayer:
+    """Load the player of a checkpoint that plays by expectimax."""
     graphdef, params = load_model(folder, config)
     return make_expectimax_player(network_setting(config, graphdef), params, search)

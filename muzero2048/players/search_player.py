@@ -1,6 +1,6 @@
 """Players on the device: they play many games at a time and analyse given boards.
 
-A `Setting` defines how a player chooses its moves; each learner's room has its own settings.
+A `PlayerSetting` defines how a player chooses its moves; each learner's room has its own settings.
 """
 
 import functools
@@ -15,26 +15,23 @@ import numpy as np
 from jaxtyping import Array, UInt32
 
 from muzero2048.game.env import Board, Game2048
-from muzero2048.players.analysis import Analyse, Judge, Judgement, make_analyse
+from muzero2048.players.analysis import Analyse, Judge, JudgedBoards, make_analyse
 from muzero2048.players.lanes import Lanes, Policy, open_lanes, play_lanes
 from muzero2048.search.base import Dynamics, Plan
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.outlook import read_outlook
-from muzero2048.search.policies import make_root, plan_with_tree
-from muzero2048.search.root_rules import ROOT_RULES
-from muzero2048.search.tree import Tree
+from muzero2048.search.policies import make_root, plan
+from muzero2048.search.tree import Trees
 from muzero2048.search.views import plan_views
 from ntuple.core.interfaces import Analysis, Games
 
 LANES = 512  # games played at a time, at most
 TREE_NODES = 2**21  # nodes of all their trees together, at most: 0.5 to 3 GB; limits the lanes of large searches
 
-# (boards, a seed of random numbers for each) -> plans
-Planner = Callable[[Board, UInt32[Array, "B"]], Plan]
 Params = Any  # pytree of arrays that a player's dynamics read
 
 
-class Program(NamedTuple):
+class CompiledPlay(NamedTuple):
     """Compiled play of a number of games."""
 
     open: Callable[[Array], Lanes]  # seed -> every lane at the start of its first game
@@ -42,7 +39,7 @@ class Program(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Setting:
+class PlayerSetting:
     """How a player chooses, without its parameters. Hashable: equal settings share a compiled program."""
 
     effort_unit: ClassVar[str]  # unit of the effort in its analysis
@@ -69,7 +66,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class SearchSetting(Setting):
+class SearchSetting(PlayerSetting):
     """Tree search without noise at the root."""
 
     effort_unit = "visits"
@@ -87,30 +84,28 @@ class SearchSetting(Setting):
         most = max(1, TREE_NODES // (self.search.simulations * self.search.views))
         return min(LANES, 1 << (most.bit_length() - 1))
 
-    def planner(self, params: Params) -> Planner:
-        """Return the search, without noise, averaged over the views that `search.views` names."""
-        dynamics = self.dynamics(params)
-        return lambda board, seeds: self._search(dynamics, board, seeds)[0]
-
     def judge(self, params: Params) -> Judge:
         """Return the judge that searches: its action, and Q and visits of the root's actions."""
         dynamics = self.dynamics(params)
 
-        def judge(board: Board, seeds: UInt32[Array, "B"]) -> Judgement:
-            found, tree = self._search(dynamics, board, seeds)
-            value = jnp.where(found.visits > 0, found.q_values, jnp.nan)
-            outlook = None if tree is None else read_outlook(tree, found.action, dynamics.codes)
-            return Judgement(found.action, value, found.visits, found.policy_target, outlook)
+        def judge(board: Board, seeds: UInt32[Array, "B"]) -> JudgedBoards:
+            result, tree = self.search_boards(dynamics, board, seeds)
+            value = jnp.where(result.visits > 0, result.q_values, jnp.nan)
+            outlook = None if tree is None else read_outlook(tree, result.action, dynamics.codes)
+            return JudgedBoards(result.action, value, result.visits, result.policy_target, outlook)
 
         return judge
 
-    def _search(self, dynamics: Dynamics, board: Board, seeds: UInt32[Array, "B"]) -> tuple[Plan, Tree | None]:
-        """Search; the tree is None after a search of several views, and where `plan_with_tree` has none."""
+    def search_boards(self, dynamics: Dynamics, board: Board, seeds: UInt32[Array, "B"]) -> tuple[Plan, Trees | None]:
+        """Search without noise, averaged over the views that `search.views` names.
+
+        The tree is None after a search of several views, and where `plan` returns none.
+        """
         views = self.search.views
 
-        def search(board: Board, seeds: UInt32[Array, "M"]) -> tuple[Plan, Tree | None]:
+        def search(board: Board, seeds: UInt32[Array, "M"]) -> tuple[Plan, Trees | None]:
             root = make_root(dynamics, self.game, board, seeds, None, self.search)
-            return plan_with_tree(dynamics, root, ROOT_RULES[self.search.root], self.search, self.discount)
+            return plan(dynamics, root, self.search, self.discount)
 
         if views == 1:
             return search(board, seeds)
@@ -126,7 +121,7 @@ class SearchPlayer:
 
     plays_one_by_one = False
 
-    def __init__(self, setting: Setting, params: Params):
+    def __init__(self, setting: PlayerSetting, params: Params):
         self.effort_unit = setting.effort_unit
         self._compile = _make_play(setting)
         self._analyse = _make_analyse(setting)
@@ -156,30 +151,25 @@ class SearchPlayer:
         )
 
     def analyse(self, boards: np.ndarray, seeds: np.ndarray) -> Analysis:
-        """Analyse boards uint8[B, H, W].
+        """Analyse boards uint8[B, H, W]; wrong ones are a ValueError (`ntuple.core.interfaces.check_boards`).
 
-        `seeds` uint32[B] are the seeds of the search, one for each board; `play` draws one for each move.
-
-        The analysis of a board does not depend on the other boards of the batch, except for float32 rounding as in
-        `play`.
-
-        Raises:
-            ValueError: see `ntuple.core.interfaces.check_boards`.
+        `seeds` uint32[B] are the seeds of the search; `play` draws one for each move. The analysis of a board does not
+        depend on the other boards of the batch, except for float32 rounding as in `play`.
         """
         return self._analyse(self._params, boards, seeds)._replace(names_spawns=self._names_spawns)
 
 
 @functools.cache
-def _make_analyse(setting: Setting) -> Analyse:
+def _make_analyse(setting: PlayerSetting) -> Analyse:
     return make_analyse(setting.game, setting.judge, setting.lanes)
 
 
 @functools.cache
-def _make_play(setting: Setting) -> Callable[[int, Params], Program]:
+def _make_play(setting: PlayerSetting) -> Callable[[int, Params], CompiledPlay]:
     """Return (number of games, parameters) -> program, compiled once for each number; only the shapes are used."""
-    programs: dict[int, Program] = {}
+    programs: dict[int, CompiledPlay] = {}
 
-    def compile_for(num_games: int, params: Params) -> Program:
+    def compile_for(num_games: int, params: Params) -> CompiledPlay:
         if num_games not in programs:
             programs[num_games] = compile_play(setting, num_games, params, min(setting.lanes, num_games))
         return programs[num_games]
@@ -187,7 +177,7 @@ def _make_play(setting: Setting) -> Callable[[int, Params], Program]:
     return compile_for
 
 
-def compile_play(setting: Setting, num_games: int, params: Params, num_lanes: int) -> Program:
+def compile_play(setting: PlayerSetting, num_games: int, params: Params, num_lanes: int) -> CompiledPlay:
     """Compile the play of games.
 
     Of `params` only the shapes are used.
@@ -199,4 +189,4 @@ def compile_play(setting: Setting, num_games: int, params: Params, num_lanes: in
     seed = jax.ShapeDtypeStruct((), jnp.uint32)
     opening = jax.jit(functools.partial(open_lanes, setting.game, num_lanes, num_games)).lower(seed)
     playing = jax.jit(play).lower(opening.out_info, params, seed)
-    return Program(opening.compile(), playing.compile())
+    return CompiledPlay(opening.compile(), playing.compile())
