@@ -56,6 +56,7 @@ def test_a_wheel_has_all_files_of_the_packages_and_all_configs(site: Path):
     shipped = [file for file in files if file.suffix in SHIPPED or file.name == "papers.yaml"]
     assert len(shipped) > 100
     assert all((site / file.relative_to(ROOT)).is_file() for file in shipped)
+    assert not (site / "benchmarks").exists()
     configs = list((ROOT / "configs").rglob("*.yaml"))
     assert configs
     assert all((site / "launch" / "example_configs" / file.relative_to(ROOT / "configs")).is_file() for file in configs)
