@@ -131,7 +131,7 @@ def test_a_table_on_this_machine_by_a_cluster_file(table_yaml: str, monkeypatch,
         for task in tasks:
             if not task.is_running():
                 task.prepare()
-            assert main([word for word in task.words if word != "--keep"]) == 0  # the toy plays whole games
+            assert main([word for word in task.arguments if word != "--keep"]) == 0  # the toy plays whole games
         return local.Outcome(finished=list(tasks))
 
     monkeypatch.setattr(local, "do_all", do_all)
