@@ -132,7 +132,7 @@ def test_a_table_on_this_machine_by_a_cluster_file(table_yaml: str, monkeypatch,
             if not task.is_running():
                 task.prepare()
             assert main([word for word in task.arguments if word != "--keep"]) == 0  # the toy plays whole games
-        return local.Outcome(finished=list(tasks))
+        return local.TaskOutcomes(finished=list(tasks))
 
     monkeypatch.setattr(local, "do_all", do_all)
     assert main(["reproduce", table_yaml, "--rows", "a", "--on", "local"]) == 0
