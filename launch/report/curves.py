@@ -129,7 +129,8 @@ def _thinned(metric: AllPoints, name: str, points: int) -> Series:
     shown = shown_points(metric.band, points)
     has_iqm = len(metric.seeds) > 1 and (name == SCORE or name.startswith(REACH))
     iqm = interquartile_band(metric.seeds[:, shown]) if has_iqm else None
-    band = Band(*(None if part is None else part[shown] for part in metric.band))
+    y, low, high = metric.band
+    band = Band(y[shown], None if low is None else low[shown], None if high is None else high[shown])
     return Series({axis: x[shown] for axis, x in metric.x.items()}, band, iqm)
 
 
