@@ -14,6 +14,7 @@ l is cross-entropy, sg stops the gradient, d is 1 - the cosine similarity after 
 """
 
 import dataclasses
+from enum import Enum
 from typing import NamedTuple
 
 import jax
@@ -37,7 +38,7 @@ class LossReport(NamedTuple):
     diagnostics: dict[str, Float[Array, ""]]
 
 
-Samples = dict[Loss | Diagnostic, list[Array]]  # of each term, one number for each unrolled state or move that has it
+Samples = dict[Enum, list[Array]]  # of each term, one number for each unrolled state or move that has it
 
 
 def scale_gradient(x: Float[Array, "..."], scale: float) -> Float[Array, "..."]:
@@ -64,7 +65,8 @@ def unrolled_loss(model: Model, batch: Batch, config: MuZeroConfig) -> tuple[Flo
     samples[Diagnostic.SATURATED].append(jnp.mean(model.codec.saturated(batch.value)))
 
     means = {term: jnp.mean(jnp.stack(numbers)) if numbers else jnp.zeros(()) for term, numbers in samples.items()}
-    losses, diagnostics = ({term.name.lower(): means[term] for term in kind} for kind in (Loss, Diagnostic))
+    losses = {term.name.lower(): means[term] for term in Loss}
+    diagnostics = {term.name.lower(): means[term] for term in Diagnostic}
     total = sum(weight * losses[name] for name, weight in dataclasses.asdict(config.losses).items())
     return total, LossReport(total, losses, diagnostics)
 
