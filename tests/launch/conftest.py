@@ -1,10 +1,12 @@
 """A toy learner in the registry, a working folder of one's own, and wandb without its slow parts."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from launch.cli import main
 from launch.experiment import registry
 
 sys.path.insert(0, str(Path(__file__).parent))  # for `import toy`
@@ -48,3 +50,21 @@ def toy_yaml(tmp_path: Path) -> Path:
     path = tmp_path / "toy.yaml"
     path.write_text(TOY_YAML)
     return path
+
+
+@pytest.fixture
+def mistake(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Return a function that gives the one line, without "error: ", with which a command refuses what is wrong.
+
+    Its first argument is split into words; the others may have spaces.
+    """
+
+    def refused(line: str, *words: str) -> str:
+        capsys.readouterr()
+        assert main([*line.split(), *words]) == 2
+        *warnings, error = capsys.readouterr().err.splitlines()
+        assert not any(line.startswith("error: ") for line in warnings)
+        assert error.startswith("error: ")
+        return error.removeprefix("error: ")
+
+    return refused

@@ -18,40 +18,30 @@ from launch.evaluation.seeds import final_evaluation_seed
 ROOT = Path(__file__).parents[2]
 
 
-def _mistake(capsys, *words: str) -> str:
-    """The one line that a command with a mistake prints."""
-    capsys.readouterr()
-    assert main(list(words)) == 2
-    captured = capsys.readouterr()
-    assert captured.err.startswith("error: ")
-    assert captured.err.count("\n") == 1
-    return captured.err.removeprefix("error: ").strip()
-
-
-def test_a_value_of_the_wrong_type(toy_yaml: Path, capsys):
+def test_a_value_of_the_wrong_type(toy_yaml: Path, mistake):
     toy_yaml.write_text(toy_yaml.read_text().replace("rate: 0.25", "rate: fast"))
-    line = _mistake(capsys, "train", "toy.yaml")
+    line = mistake("train toy.yaml")
     assert line == "toy.yaml: toy.rate: Value 'fast' of type 'str' could not be converted to Float"
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate", "compare"])
-def test_a_missing_path(command: str, capsys):
-    assert "nowhere" in _mistake(capsys, command, "nowhere")
+def test_a_missing_path(command: str, mistake):
+    assert "nowhere" in mistake(command, "nowhere")
 
 
 @pytest.mark.parametrize("words", [["compare"], ["evaluate"], ["config"], ["judge"]])
-def test_a_path_that_no_system_has(words: list[str], capsys):
+def test_a_path_that_no_system_has(words: list[str], mistake):
     name = "x" * 5000
-    line = _mistake(capsys, *words, name)
+    line = mistake(*words, name)
     assert name in line
     assert "File name too long" in line
 
 
-def test_a_checkpoint_cut_short(toy_yaml: Path, capsys):
+def test_a_checkpoint_cut_short(toy_yaml: Path, mistake):
     main(["train", "toy.yaml"])
     file = Path("runs/one/checkpoints/100/toy.json")
     file.write_bytes(file.read_bytes()[:5])
-    line = _mistake(capsys, "evaluate", "runs/one/checkpoints/100")
+    line = mistake("evaluate runs/one/checkpoints/100")
     assert line.startswith(f"{file} has 5 bytes instead of ")
     assert line.endswith("the checkpoint is damaged, use another one")
 
@@ -65,11 +55,11 @@ def test_a_checkpoint_cut_short(toy_yaml: Path, capsys):
         (100, "toy.yaml", "runs/one holds a run; add --resume to go on with it, or give another run.name=..."),
     ],
 )
-def test_a_run_keeps_its_config(toy_yaml: Path, capsys, moves: int, words: str, line: str):
+def test_a_run_keeps_its_config(toy_yaml: Path, mistake, moves: int, words: str, line: str):
     Path("other.yaml").write_text("learner: ntuple\nrun: {name: one, group: toys}\nntuple: {}\n")
     main(["train", "toy.yaml", f"toy.env_steps={moves}"])
     before = Path("runs/one/config.yaml").read_text()
-    assert line in _mistake(capsys, "train", *words.split())
+    assert line in mistake("train", *words.split())
     assert Path("runs/one/config.yaml").read_text() == before
 
 
@@ -81,7 +71,7 @@ def test_a_finished_run_takes_settings_that_change_nothing_or_train_on(toy_yaml:
     assert main(["train", "toy.yaml", "--resume", "toy.columns=4", "toy.env_steps=120"]) == 0
 
 
-def test_a_checkpoint_that_does_not_fit_the_config(toy_yaml: Path, capsys, monkeypatch):
+def test_a_checkpoint_that_does_not_fit_the_config(toy_yaml: Path, mistake, monkeypatch):
     from toy import ToyLearner
 
     def refuse(self, folder: Path) -> None:
@@ -90,12 +80,12 @@ def test_a_checkpoint_that_does_not_fit_the_config(toy_yaml: Path, capsys, monke
     main(["train", "toy.yaml", "toy.env_steps=50"])
     before = Path("runs/one/config.yaml").read_text()
     monkeypatch.setattr(ToyLearner, "restore", refuse)
-    line = _mistake(capsys, "train", "toy.yaml", "--resume", "toy.columns=4")
+    line = mistake("train toy.yaml --resume toy.columns=4")
     assert line == "runs/one/checkpoints/50: toy.json is of a 3x3 board"
     assert Path("runs/one/config.yaml").read_text() == before
 
 
-def test_settings_that_fit_no_learner_leave_no_run(toy_yaml: Path, capsys, monkeypatch):
+def test_settings_that_fit_no_learner_leave_no_run(toy_yaml: Path, mistake, monkeypatch):
     """The mended command needs no --resume."""
     from toy import ToyLearner
 
@@ -104,18 +94,18 @@ def test_settings_that_fit_no_learner_leave_no_run(toy_yaml: Path, capsys, monke
 
     with monkeypatch.context() as patch:
         patch.setattr(ToyLearner, "__init__", refuse)
-        assert _mistake(capsys, "train", "toy.yaml") == "no tuple fits the board"
+        assert mistake("train toy.yaml") == "no tuple fits the board"
     assert main(["train", "toy.yaml"]) == 0
 
 
-def test_a_bad_line_of_metrics_is_named(toy_yaml: Path, capsys):
+def test_a_bad_line_of_metrics_is_named(toy_yaml: Path, mistake):
     main(["train", "toy.yaml"])
     file = Path("runs/one/metrics.jsonl")
     lines = file.read_text().splitlines(keepends=True)
     for bad, fault in (("{oops\n", "not JSON"), ("7\n", "not a row of metrics, it has no env_steps")):
         file.write_text("".join([lines[0], bad, *lines[2:]]))
         for words in (["compare", "runs/one"], ["train", "toy.yaml", "--resume", "toy.env_steps=200"]):
-            assert _mistake(capsys, *words) == f"{file}, line 2: {fault}; remove the line"
+            assert mistake(*words) == f"{file}, line 2: {fault}; remove the line"
 
 
 @pytest.mark.parametrize(
@@ -125,19 +115,19 @@ def test_a_bad_line_of_metrics_is_named(toy_yaml: Path, capsys):
         ("null", "line 1: not an evaluation, it has no board; delete it and evaluate again"),
     ],
 )
-def test_a_bad_evaluation_is_named(toy_yaml: Path, capsys, text: str, fault: str):
+def test_a_bad_evaluation_is_named(toy_yaml: Path, mistake, text: str, fault: str):
     main(["train", "toy.yaml"])
     file = Path(f"runs/one/evaluations/100-1ply-4games-seed{final_evaluation_seed(0)}.json")
     file.write_text(text)
-    assert _mistake(capsys, "compare", "runs/one") == f"{file}, {fault}"
+    assert mistake("compare runs/one") == f"{file}, {fault}"
 
 
 @pytest.mark.parametrize("in_the_way", ["runs", "runs/one"])
-def test_an_unwritable_run_folder(toy_yaml: Path, capsys, in_the_way: str):
+def test_an_unwritable_run_folder(toy_yaml: Path, mistake, in_the_way: str):
     file = Path(in_the_way)
     file.parent.mkdir(exist_ok=True)
     file.write_text("a file, not a folder")  # tests may run as root, who can write everywhere
-    line = _mistake(capsys, "train", "toy.yaml")
+    line = mistake("train toy.yaml")
     assert line.startswith("cannot write the run folder runs/one: ")
     assert line.endswith("give another run.runs_folder=...")
 
@@ -180,8 +170,8 @@ WHOLE = "an option needs its whole name, see --help"
         ("compare runs --tile 2047", "--tile is 2047; give one of 2048, 4096, 8192, 16384, 32768, 65536, 131072"),
     ],
 )
-def test_bad_words(toy_yaml: Path, capsys, words: str, line: str):
-    assert _mistake(capsys, *words.split()) == line
+def test_bad_words(toy_yaml: Path, mistake, words: str, line: str):
+    assert mistake(*words.split()) == line
 
 
 def _run(*words: str, code: str = "") -> subprocess.CompletedProcess[str]:

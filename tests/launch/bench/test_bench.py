@@ -41,11 +41,8 @@ def test_rows_are_printed_and_given_as_json(
         ("learner muzero.chunk=4", "there is no config for muzero.chunk=4 to change; give one before it"),
     ],
 )
-def test_a_config_is_for_the_benchmark_of_the_learner(
-    words: str, line: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["bench", *words.split()]) == 2
-    assert capsys.readouterr().err == f"error: {line}\n"
+def test_a_config_is_for_the_benchmark_of_the_learner(words: str, line: str, mistake) -> None:
+    assert mistake("bench", *words.split()) == line
 
 
 @pytest.mark.parametrize("words", ["my.yaml a=1 --json", "--json my.yaml a=1", "my.yaml --json a=1"])

@@ -87,24 +87,15 @@ def test_one_player_has_a_csv_file_and_no_table(runs: list[str], capsys):
     assert len(Path("scores.csv").read_text().splitlines()) == 2
 
 
-def _mistake(capsys, *words: str) -> str:
-    """Return the line of a command that must end before a game is played."""
-    capsys.readouterr()
-    assert main(["evaluate", *words, "--games", "4"]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    return captured.err.removeprefix("error: ").rstrip("\n")
-
-
-def test_a_damaged_player_is_named_before_games_are_played(runs: list[str], capsys):
+def test_a_damaged_player_is_named_before_games_are_played(runs: list[str], mistake):
     file = Path(runs[1], "checkpoints/100/toy.json")
     file.write_bytes(file.read_bytes()[:5])
-    assert _mistake(capsys, runs[0], str(file.parent)).startswith(f"{file} has 5 bytes instead of ")
+    assert mistake("evaluate", runs[0], str(file.parent)).startswith(f"{file} has 5 bytes instead of ")
 
 
-def test_a_foreign_player_is_named_before_games_are_played(runs: list[str], capsys, monkeypatch):
+def test_a_foreign_player_is_named_before_games_are_played(runs: list[str], mistake, monkeypatch):
     Path("empty").mkdir()
-    assert _mistake(capsys, runs[0], "empty").startswith("empty holds no checkpoint; ")
+    assert mistake("evaluate", runs[0], "empty").startswith("empty holds no checkpoint; ")
     load = registry.restore_player
 
     def refuse(learner: str, checkpoint: Path, *others: object) -> ToyPlayer:
@@ -113,7 +104,7 @@ def test_a_foreign_player_is_named_before_games_are_played(runs: list[str], caps
         return load(learner, checkpoint, *others)
 
     monkeypatch.setattr(registry, "restore_player", refuse)
-    assert _mistake(capsys, *runs) == "runs/b=2/checkpoints/100: toy.json is of a 3x3 board"
+    assert mistake("evaluate", *runs) == "runs/b=2/checkpoints/100: toy.json is of a 3x3 board"
     assert not list(Path(runs[0], "evaluations").glob("*1ply-4games-seed7*"))
 
 
@@ -126,27 +117,27 @@ def test_a_foreign_player_is_named_before_games_are_played(runs: list[str], caps
         (["--solution", "x.sol"], "--solution"),
     ],
 )
-def test_options_with_one_file_for_one_player(runs: list[str], capsys, words: list[str], name: str):
-    line = _mistake(capsys, *runs, *words)
+def test_options_with_one_file_for_one_player(runs: list[str], mistake, words: list[str], name: str):
+    line = mistake("evaluate", *runs, *words)
     assert line == f"{name} is for one player, and here are 2 players; evaluate one PATH at a time, or leave it out"
 
 
-def test_mistakes_in_a_set_of_players(runs: list[str], capsys):
+def test_mistakes_in_a_set_of_players(runs: list[str], mistake):
     again = f"{runs[0]}/checkpoints/100"
-    assert _mistake(capsys, *runs, again) == f"{again} is given twice; give each player once"
-    assert _mistake(capsys, "random", runs[0], "random") == "random is given twice; give each player once"
-    assert "a checkpoint holds its own board" in _mistake(capsys, *runs, "--board", "2x2")
+    assert mistake("evaluate", *runs, again) == f"{again} is given twice; give each player once"
+    assert mistake("evaluate random", runs[0], "random") == "random is given twice; give each player once"
+    assert "a checkpoint holds its own board" in mistake("evaluate", *runs, "--board", "2x2")
     Path("old.csv").write_text("old")
-    assert _mistake(capsys, *runs, "--csv", "old.csv") == "old.csv is there already: name another --csv, or remove it"
-    assert "there is no folder" in _mistake(capsys, *runs, "--csv", "none/new.csv")
+    assert mistake("evaluate", *runs, "--csv=old.csv") == "old.csv is there already: name another --csv, or remove it"
+    assert "there is no folder" in mistake("evaluate", *runs, "--csv", "none/new.csv")
 
 
-def test_a_run_whose_name_has_an_equals_sign_is_a_path(runs: list[str], capsys):
+def test_a_run_whose_name_has_an_equals_sign_is_a_path(runs: list[str], mistake):
     shutil.move("runs/b=2", "b=2")
-    line = _mistake(capsys, runs[0], "b=2", "search.plies=3")
+    line = mistake("evaluate", runs[0], "b=2", "search.plies=3")
     assert line == "runs/a/checkpoints/100: 1ply has no settings; leave out search.plies=3"
-    assert _mistake(capsys, runs[0], "c=2") == "runs/a/checkpoints/100: 1ply has no settings; leave out c=2"
-    assert "there is no runs/c=2" in _mistake(capsys, runs[0], "runs/c=2")
+    assert mistake("evaluate", runs[0], "c=2") == "runs/a/checkpoints/100: 1ply has no settings; leave out c=2"
+    assert "there is no runs/c=2" in mistake("evaluate", runs[0], "runs/c=2")
 
 
 def test_a_stop_leaves_no_table_and_no_csv_file(runs: list[str], capsys, monkeypatch):

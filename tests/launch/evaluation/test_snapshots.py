@@ -119,25 +119,18 @@ def test_a_damaged_checkpoint_is_left_out_with_a_warning(run: Path, capsys):
     assert all(line.startswith("warning: runs/one/snapshots/") and line.endswith("it is left out") for line in warnings)
 
 
-def test_mistakes(run: Path, capsys):
-    def mistake(*words: str) -> str:
-        capsys.readouterr()
-        assert main(["evaluate", *words, "--snapshots", "--games", "5"]) == 2
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        return captured.err.splitlines()[-1].removeprefix("error: ")
-
-    assert mistake("random") == "--snapshots evaluates the checkpoints of one run, not random; give one RUN"
-    assert mistake("runs/one", "runs/two").endswith("of one run, not runs/one runs/two; give one RUN")
-    line = "is not a run folder: it has no config.yaml; --snapshots needs runs/<name>"
-    assert mistake("runs/one/checkpoints") == f"runs/one/checkpoints {line}"
-    assert mistake("runs/one", "--part", "1/2").startswith("--part is for one player, and here are all checkpoints of")
-    assert mistake("runs/one", "--search", "mcts").startswith(
-        "runs/one/snapshots/20: mcts searches over n-tuple values"
-    )
+def test_mistakes(run: Path, mistake):
+    for words, line in {
+        "random": "--snapshots evaluates the checkpoints of one run, not random; give one RUN",
+        "runs/one runs/two": "of one run, not runs/one runs/two; give one RUN",
+        "runs/one/checkpoints": "runs/one/checkpoints is not a run folder: it has no config.yaml; --snapshots needs",
+        "runs/one --part 1/2": "--part is for one player, and here are all checkpoints of",
+        "runs/one --search mcts": "runs/one/snapshots/20: mcts searches over n-tuple values",
+    }.items():
+        assert line in mistake(f"evaluate --snapshots --games 5 {words}")
     shutil.rmtree(run / "snapshots")
     shutil.rmtree(run / "checkpoints")
-    assert mistake("runs/one").startswith("runs/one holds no good checkpoint; train first")
+    assert mistake("evaluate --snapshots runs/one").startswith("runs/one holds no good checkpoint; train first")
 
 
 def test_a_stop_leaves_no_table(run: Path, capsys, monkeypatch):

@@ -65,7 +65,7 @@ def test_the_words_of_the_tasks_play_each_game_once(options: dict, capsys):
 
 
 @pytest.mark.usefixtures("_run")
-def test_a_running_part_is_found_by_its_log(monkeypatch, capsys):
+def test_a_running_part_is_found_by_its_log(monkeypatch, mistake):
     first, second, whole = _tasks()
     log = EVALUATIONS / "20000-1ply-seed5.games.jsonl"
     with GameLog(log, {}, Part(2, 2)):
@@ -76,9 +76,8 @@ def test_a_running_part_is_found_by_its_log(monkeypatch, capsys):
         monkeypatch.setattr("launch.jobs.following.STOP_SECONDS", 0.0)
         assert stop(["small"], Path("runs")) == 1
         assert killed == [(os.getpid(), 15)]
-        assert main(["submit", "evaluate", "runs/small", "--games", "9", "--seed", "5", "--parts", "3"]) == 2
-        assert (
-            "part-2-of-2.jsonl: another process is playing these games; give its number of" in capsys.readouterr().err
+        assert "part-2-of-2.jsonl: another process is playing these games; give its number of" in mistake(
+            "submit evaluate runs/small --games 9 --seed 5 --parts 3"
         )
     assert not second.is_running()
 
@@ -135,17 +134,14 @@ def test_a_sweep_and_its_evaluations(monkeypatch):
         ("small.yaml --then-evaluate --games 1", "--games is 1; give 2 to "),
     ],
 )
-def test_mistakes_are_one_line_and_start_nothing(words: str, line: str, capsys, monkeypatch):
+def test_mistakes_are_one_line_and_start_nothing(words: str, line: str, mistake, monkeypatch):
     monkeypatch.setattr("subprocess.Popen", None)
     before = sorted(Path().rglob("*"))
-    capsys.readouterr()
-    assert main(["submit", *words.split()]) == 2
-    error = capsys.readouterr().err
-    assert line in error
-    assert error.count("\n") == 1
+    assert line in mistake("submit", *words.split())
     assert sorted(Path().rglob("*")) == before
 
 
-def test_a_player_without_a_run_folder_needs_a_file(capsys):
-    assert main(["evaluate", "random", "--games", "4", "--keep"]) == 2
-    assert "random has no run folder that keeps its games: give --keep FILE" in capsys.readouterr().err
+def test_a_player_without_a_run_folder_needs_a_file(mistake):
+    assert "random has no run folder that keeps its games: give --keep FILE" in mistake(
+        "evaluate random --games 4 --keep"
+    )

@@ -112,14 +112,13 @@ def test_a_long_file_of_metrics_is_read_from_its_end(toy_yaml: Path):
     assert read_state(RUNS / "one").env_steps == 4_999
 
 
-def test_a_damaged_row_is_named(toy_yaml: Path, capsys):
+def test_a_damaged_row_is_named(toy_yaml: Path, mistake):
     _train("one")
     (RUNS / "one" / "metrics.jsonl").write_text("{\n")
-    assert main(["status"]) == 2
-    assert "error: runs/one/metrics.jsonl has a line that is no row of metrics" in capsys.readouterr().err
+    assert "runs/one/metrics.jsonl has a line that is no row of metrics" in mistake("status")
 
 
-def test_runs_by_name_by_folder_and_by_group(toy_yaml: Path, capsys):
+def test_runs_by_name_by_folder_and_by_group(toy_yaml: Path, capsys, mistake):
     for name, group in (("b", "sweep/rate=1"), ("a", "sweep/rate=2"), ("c", "sweeper"), ("d", "sweep")):
         _train(name, f"run.group={group}")
     named = [folder.name for folder in find_runs(["sweep"], RUNS)]
@@ -127,8 +126,7 @@ def test_runs_by_name_by_folder_and_by_group(toy_yaml: Path, capsys):
     assert [folder.name for folder in find_runs(["c", "runs/b", "sweep"], RUNS)] == ["c", "b", "a", "d"]
     assert [folder.name for folder in find_runs([], RUNS)] == ["a", "b", "c", "d"]
     assert [state["name"] for state in _status(capsys, "sweeper")] == ["c"]
-    assert main(["status", "sweeps"]) == 2
-    assert "there is no run and no group sweeps in runs" in capsys.readouterr().err
+    assert "there is no run and no group sweeps in runs" in mistake("status sweeps")
 
 
 def test_the_table(toy_yaml: Path, capsys):
@@ -146,10 +144,9 @@ def test_no_runs(tmp_path: Path, capsys):
     assert main(["status", "--watch", "--json"]) == 2
 
 
-def test_the_output_of_a_run(toy_yaml: Path, capsys):
+def test_the_output_of_a_run(toy_yaml: Path, capsys, mistake):
     _train("one")
-    assert main(["logs", "one"]) == 2
-    assert "runs/one has no output.log" in capsys.readouterr().err
+    assert "runs/one has no output.log" in mistake("logs one")
     file = RUNS / "one" / OUTPUT_FILE
     file.write_text("first\n")
     assert main(["logs", "one"]) == 0
@@ -172,11 +169,10 @@ def test_the_output_of_a_run(toy_yaml: Path, capsys):
     assert capsys.readouterr().out == "first\nsecond\n"
 
 
-def test_the_output_of_a_group_is_refused(toy_yaml: Path, capsys):
+def test_the_output_of_a_group_is_refused(toy_yaml: Path, mistake):
     _train("a")
     _train("b")
-    assert main(["logs", "toys"]) == 2
-    assert "toys is a group of 2 runs; give one of them: a, b" in capsys.readouterr().err
+    assert "toys is a group of 2 runs; give one of them: a, b" in mistake("logs toys")
 
 
 def test_stop_waits_until_the_runs_have_saved(toy_yaml: Path, capsys):
@@ -202,9 +198,8 @@ def test_stop_waits_until_the_runs_have_saved(toy_yaml: Path, capsys):
     assert capsys.readouterr().out == "none of these runs is in training, evaluated or in the queue\n"
 
 
-def test_a_run_on_another_machine_is_stopped_there(toy_yaml: Path, capsys):
+def test_a_run_on_another_machine_is_stopped_there(toy_yaml: Path, mistake):
     _train("one")
     _edit_process("one", host="elsewhere", pid=1)
     with owning(RUNS / "one"):
-        assert main(["stop", "one"]) == 2
-    assert "is trained by process 1 on elsewhere: stop it there" in capsys.readouterr().err
+        assert "is trained by process 1 on elsewhere: stop it there" in mistake("stop one")

@@ -165,18 +165,16 @@ def test_submit_checks_then_gives_the_script_to_slurm(capsys):
     assert (Path("runs/one-seed1") / "config.yaml").is_file()
 
 
-def test_a_script_that_slurm_refuses_is_one_line_and_leaves_nothing(capsys):
+def test_a_script_that_slurm_refuses_is_one_line_and_leaves_nothing(mistake):
     Path("sbatch.err").write_text("sbatch: error: invalid partition specified: moon\n")
-    assert main(["submit", "toy.yaml", "--on", "slurm.yaml"]) == 2
-    error = capsys.readouterr().err
-    assert error == "error: SLURM refuses it: sbatch: error: invalid partition specified: moon\n"
+    line = mistake("submit toy.yaml --on slurm.yaml")
+    assert line == "SLURM refuses it: sbatch: error: invalid partition specified: moon"
     assert not Path("runs").exists()
 
 
-def test_without_slurm(capsys, monkeypatch):
+def test_without_slurm(mistake, monkeypatch):
     monkeypatch.setenv("PATH", "/usr/bin/nowhere")
-    assert main(["submit", "toy.yaml", "--on", "slurm.yaml"]) == 2
-    assert "engine is slurm, but there is no sbatch on this machine" in capsys.readouterr().err
+    assert "engine is slurm, but there is no sbatch on this machine" in mistake("submit toy.yaml --on slurm.yaml")
 
 
 def _queue(lines: str) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-from soak import soak, start
 
+from benchmarks.soak import soak, start
 from launch.experiment.checkpoints import find_checkpoint, read_checkpoint, verify
 from launch.experiment.metrics_file import METRICS_FILE, read_metrics
 from ntuple.learning.threads import SLICE_MOVES

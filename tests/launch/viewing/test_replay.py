@@ -352,13 +352,11 @@ def test_the_name_of_a_player_is_text():
         ("", "holds no game"),
     ],
 )
-def test_a_bad_file_gives_one_line(capsys, content: str, message: str):
+def test_a_bad_file_gives_one_line(mistake, content: str, message: str):
     Path("bad.txt").write_text(content)
-    assert main(["replay", "bad.txt"]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.startswith("error: bad.txt")
-    assert error.count("\n") == 1
+    line = mistake("replay bad.txt")
+    assert message in line
+    assert line.startswith("bad.txt")
     assert not Path("replay.html").exists()
 
 
@@ -402,11 +400,8 @@ def test_a_game_without_moves_and_one_that_stops():
         ("heuristic --board 2x2 --games 3 --game 4", "3 games are played; give more --games"),
     ],
 )
-def test_a_mistake_gives_one_line(files: Path, capsys, words: str, message: str):
-    assert main(["replay", *words.format(f=files).split()]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
+def test_a_mistake_gives_one_line(files: Path, mistake, words: str, message: str):
+    assert message in mistake("replay", *words.format(f=files).split())
     assert not list(Path().rglob("*.html"))
 
 
@@ -420,9 +415,8 @@ def test_ctrl_c_keeps_nothing_and_says_so(files: Path, capsys, monkeypatch):
     assert not list(Path().iterdir())
 
 
-def test_games_of_a_checkpoint_that_plays_another_board_are_refused(files: Path, toy_yaml: Path, capsys):
+def test_games_of_a_checkpoint_that_plays_another_board_are_refused(files: Path, toy_yaml: Path, capsys, mistake):
     main(["train", "toy.yaml"])
     capsys.readouterr()
     for words in (["--player", "runs/one"], ["--judge", "runs/one"]):
-        assert main(["replay", str(files / "2x2.txt"), *words]) == 2
-        assert "runs/one plays 2x3, but the games are of 2x2" in capsys.readouterr().err
+        assert "runs/one plays 2x3, but the games are of 2x2" in mistake("replay", str(files / "2x2.txt"), *words)

@@ -1,6 +1,6 @@
 """Kill a training at random times and resume it, many times: measure lost work, checkpoints, memory and disk space.
 
-python tests/launch/soak.py configs/muzero/grounded.yaml --minutes 60 --kills 20 run.name=soak run.save_minutes=3 \
+python -m benchmarks.soak configs/muzero/grounded.yaml --minutes 60 --kills 20 run.name=soak run.save_minutes=3 \
     muzero.env_steps=1_000_000_000
 """
 
@@ -19,7 +19,7 @@ from typing import IO, NamedTuple
 from launch.experiment.checkpoints import find_checkpoint, read_checkpoint
 from launch.experiment.metrics_file import METRICS_FILE, read_metrics
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 LOOK_SECONDS = 0.1
 
