@@ -184,11 +184,11 @@ def _hang(*_: Any) -> None:
 
 
 @contextlib.contextmanager
-def _limited() -> Iterator[None]:
-    """Send SIGTERM after STOP_SECONDS, and raise an exception after SECONDS."""
+def _limited(stop_seconds: float) -> Iterator[None]:
+    """Send SIGTERM after `stop_seconds`, and raise `Hang` after SECONDS."""
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN), signal.signal(signal.SIGALRM, _hang)
     signal.alarm(SECONDS)
-    stop = threading.Timer(STOP_SECONDS, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    stop = threading.Timer(stop_seconds, lambda: os.kill(os.getpid(), signal.SIGTERM))
     stop.start()
     try:
         yield
@@ -199,10 +199,10 @@ def _limited() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def run(words: list[str]) -> Result:
-    """Run a command in this process."""
+def run(words: list[str], stop_seconds: float = SECONDS) -> Result:
+    """Run a command in this process, and send it SIGTERM after `stop_seconds`."""
     out, error = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error), _limited():
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error), _limited(stop_seconds):
         try:
             code: Any = main(words)
         except SystemExit as stop:  # --help
@@ -331,7 +331,7 @@ def check_command(draw: Callable[..., Any], words: list[str], workplace: tuple[P
     with contextlib.chdir("place"):
         is_mutated = mutate_files(draw, words)
         began = time.monotonic()
-        result = run(words)
+        result = run(words, STOP_SECONDS)
         check(words, result, time.monotonic() - began, is_mutated=is_mutated, truth=truth)
 
 
