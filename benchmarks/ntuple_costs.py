@@ -25,7 +25,7 @@ from launch.bench.rows import REPEATS, BenchRow, best_seconds
 from launch.commands.parser import Parser, add_json
 from launch.quantities import counted
 from ntuple import NTupleLearner, make_rules
-from ntuple.core.lists import list_text
+from ntuple.core.settings import list_text
 from ntuple.game.bitboard import Rules
 from ntuple.game.episode import COLUMNS
 from ntuple.players.greedy import make_scratch

@@ -1,9 +1,10 @@
-"""Configs for tests, built from flat key names."""
+"""Configs for tests, with some keys changed."""
 
 import dataclasses
 from typing import Any
 
-from ntuple.core.plain_values import in_present_form
+from launch.experiment.plain_values import merged
+from ntuple.core.settings import keys_of
 
 
 def configured(base: Any, **changes: Any) -> Any:
@@ -11,16 +12,19 @@ def configured(base: Any, **changes: Any) -> Any:
 
     Args:
         base: a Settings class, which gives its defaults, or an instance.
-        changes: values by the present or a former name of a key; `considered_actions` is `gumbel.considered_actions`.
-
-    Returns:
-        The config.
+        changes: values by key. A key of a group has its last name alone, if no other group has this name:
+            `considered_actions` is `gumbel.considered_actions`; else the value of the group is a dict.
     """
     start = base() if isinstance(base, type) else base
-    return _changed(start, in_present_form(type(start), changes))
-
-
-def _changed(settings: Any, values: dict[str, Any]) -> Any:
-    nested = {name: _changed(getattr(settings, name), value) if isinstance(value, dict) else value
-              for name, value in values.items()}  # fmt: skip
-    return dataclasses.replace(settings, **nested)
+    values: dict[str, Any] = {}
+    for name, value in changes.items():
+        if not hasattr(start, name):
+            [name] = [key.name for key in keys_of(type(start)) if key.name.endswith(f".{name}")]
+        for part in reversed(name.split(".")):
+            value = {part: value}
+        values = merged(values, value)
+    changed = {
+        name: configured(getattr(start, name), **value) if isinstance(value, dict) else value
+        for name, value in values.items()
+    }
+    return dataclasses.replace(start, **changed)

@@ -5,7 +5,7 @@ from pathlib import Path
 NTUPLE = """\
 learner: ntuple
 run: {{name: tuples, group: tuples, save_minutes: 0.01, final_games: 100}}
-ntuple: {{rows: 3, columns: 3, network: "0134,1245", env_steps: {0}, report_env_steps: {1}, threads: 1}}
+ntuple: {{rows: 3, columns: 3, network: ["0134", "1245"], env_steps: {0}, report_env_steps: {1}, threads: 1}}
 """
 MUZERO = """\
 learner: muzero

@@ -16,7 +16,7 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), 
 NTUPLE = """\
 learner: ntuple
 run: {name: quick-ntuple, group: quick, evaluate_env_steps: 10_000, evaluation_games: 4, final_games: 4}
-ntuple: {network: "0123,4567", env_steps: 20_000, report_env_steps: 10_000, threads: 1}
+ntuple: {network: ["0123", "4567"], env_steps: 20_000, report_env_steps: 10_000, threads: 1}
 """
 MUZERO = """\
 learner: muzero

@@ -21,7 +21,7 @@ from launch.errors import UserError
 from launch.experiment.interfaces import Player
 from launch.quantities import counted
 from ntuple import NTupleConfig, NTupleLearner
-from ntuple.core.lists import list_text
+from ntuple.core.settings import list_text
 from ntuple.files.stored_network import StoredNetwork
 from ntuple.learning.config import StepSizeConfig
 from ntuple.tables.record_fields import read_field

@@ -16,7 +16,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +26,16 @@ from launch.experiment.interfaces import Learner
 from launch.experiment.processes import Processes
 from launch.files import write_json
 from ntuple.core.atomic_files import sync
+from ntuple.core.settings import Settings, from_plain
 
 FOLDER = "checkpoints"
 SNAPSHOTS = "snapshots"  # folder of a run with checkpoints that are never deleted
 STATE_FILE = "state.json"
 MANIFEST_FILE = "manifest.json"
+DAMAGED = ": the checkpoint is damaged, use another one"  # end of messages
 
 
-@dataclass(frozen=True)
-class State:
+class State(Settings):
     """The state of the loop at a checkpoint."""
 
     learner: str  # its name in the registry
@@ -51,16 +52,6 @@ def save_checkpoint(
 
     An old checkpoint of the same step is replaced. At any time there are at most `keep_checkpoints` complete
     checkpoints and the one that is being written.
-
-    Args:
-        run_folder: folder of the run.
-        learner: the training to save.
-        experiment: its experiment.
-        state: of the loop.
-        processes: those that train together.
-
-    Returns:
-        The checkpoint's folder.
     """
     parent, keep = run_folder / FOLDER, experiment.run.keep_checkpoints
     if processes.is_first:
@@ -77,15 +68,7 @@ def save_checkpoint(
 def save_snapshot(
     run_folder: Path, learner: Learner, experiment: Experiment, state: State, processes: Processes
 ) -> None:
-    """Write a checkpoint that is never deleted.
-
-    Args:
-        run_folder: folder of the run.
-        learner: the training to save.
-        experiment: its experiment.
-        state: of the loop.
-        processes: those that train together.
-    """
+    """Write a checkpoint that is never deleted."""
     _save(run_folder / SNAPSHOTS, learner, experiment, state, processes)
 
 
@@ -102,15 +85,8 @@ def write_checkpoint(
 ) -> None:
     """Write a checkpoint completely or not at all; an old one in its place is replaced.
 
-    Each process writes its part of the learner, and the first process writes all else. The checkpoint is complete when
-    this returns.
-
-    Args:
-        folder: of the checkpoint.
-        save: writes the learner's files into a folder.
-        experiment: what is trained.
-        state: of the loop.
-        processes: those that train together.
+    Each process writes its part of the learner by `save`, and the first process writes all else. The checkpoint is
+    complete when this returns.
     """
     temporary = folder.with_name(f".{folder.name}.tmp")
     if processes.is_first:
@@ -133,16 +109,12 @@ def write_checkpoint(
 def find_checkpoint(path: Path, set_aside: bool = False) -> Path:
     """Return the checkpoint that a path names: the checkpoint itself, or the newest good one of a run.
 
-    If the path is a checkpoint and it is damaged, that is an error. Of a run, a damaged checkpoint gives a warning, and
-    the one before it is tried.
+    Of a run, a damaged checkpoint gives a warning, and the one before it is tried.
 
     Args:
         path: the checkpoint, or the run's folder.
         set_aside: rename damaged checkpoints to <env_steps>.damaged when a good one is found, so that they no longer
             count as checkpoints. If false, nothing on the disk changes.
-
-    Returns:
-        The checkpoint's folder.
 
     Raises:
         UserError: there is no checkpoint, or no good one.
@@ -172,28 +144,22 @@ def good_checkpoints(run_folder: Path) -> dict[int, Path]:
 
     A damaged one gives a warning. If a snapshot and a checkpoint have the same env_steps, the snapshot is taken.
 
-    Args:
-        run_folder: folder of the run.
-
-    Returns:
-        The folders of the checkpoints and snapshots.
-
     Raises:
         UserError: there is none.
     """
-    found: dict[int, Path] = {}
+    good: dict[int, Path] = {}
     for checkpoint in (*_numbered(run_folder / SNAPSHOTS), *_numbered(run_folder / FOLDER)):
-        if _env_steps(checkpoint) in found:
+        if _env_steps(checkpoint) in good:
             continue
         try:
             verify(checkpoint)
         except UserError as error:
             warn(f"{error}; it is left out")
         else:
-            found[_env_steps(checkpoint)] = checkpoint
-    if not found:
+            good[_env_steps(checkpoint)] = checkpoint
+    if not good:
         raise UserError(f"{run_folder} holds no good checkpoint; train first, with run.snapshot_env_steps to keep more")
-    return dict(sorted(found.items()))
+    return dict(sorted(good.items()))
 
 
 def newest_checkpoint(run_folder: Path) -> Path | None:
@@ -212,8 +178,8 @@ def read_checkpoint(checkpoint: Path) -> tuple[Experiment, State]:
     """Return the experiment and the state of a good checkpoint; UserError if they cannot be read."""
     file = checkpoint / STATE_FILE
     try:
-        state = State(**json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:  # TypeError: JSON of another form
+        state = from_plain(State, json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
         raise UserError(f"{file} cannot be read: use another checkpoint") from error
     return load_experiment(checkpoint), state
 
@@ -223,14 +189,11 @@ def verify(checkpoint: Path) -> None:
     for name, expected in _read_manifest(checkpoint / MANIFEST_FILE).items():
         file = checkpoint / name
         if not file.is_file():
-            raise UserError(f"{file} is missing: the checkpoint is damaged, use another one")
-        size = file.stat().st_size
-        if size != expected["bytes"]:
-            raise UserError(
-                f"{file} has {size} bytes instead of {expected['bytes']}: the checkpoint is damaged, use another one"
-            )
+            raise UserError(f"{file} is missing{DAMAGED}")
+        if (size := file.stat().st_size) != expected["bytes"]:
+            raise UserError(f"{file} has {size} bytes instead of {expected['bytes']}{DAMAGED}")
         if _digest_as_read(file) != expected["sha256"]:
-            raise UserError(f"{file} was changed after saving: the checkpoint is damaged, use another one")
+            raise UserError(f"{file} was changed after saving{DAMAGED}")
 
 
 def _read_manifest(file: Path) -> dict[str, Any]:
@@ -241,10 +204,10 @@ def _read_manifest(file: Path) -> dict[str, Any]:
     entries = manifest if isinstance(manifest, dict) else {}
     for name in (STATE_FILE, CONFIG_FILE):
         if name not in entries:
-            raise UserError(f"{file} does not name {name}: the checkpoint is damaged, use another one")
+            raise UserError(f"{file} does not name {name}{DAMAGED}")
     for name, expected in entries.items():
         if not isinstance(expected, dict) or not {"bytes", "sha256"} <= expected.keys():
-            raise UserError(f"{file} has no size and SHA-256 of {name}: the checkpoint is damaged, use another one")
+            raise UserError(f"{file} has no size and SHA-256 of {name}{DAMAGED}")
     return entries
 
 

@@ -1,24 +1,16 @@
 """`muzero2048 config`: print every key of an experiment or a learner: type, value, range and meaning."""
 
 import dataclasses
-import functools
 import json
+import operator
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 from launch.experiment import registry
-from launch.experiment.experiment import Experiment, RunConfig, load_experiment
+from launch.experiment.experiment import RunConfig, load_experiment
 from ntuple.core.settings import Key, full_condition, keys_of
-
-INDENT = "    "
-
-
-class Entry(NamedTuple):
-    """A key and its value."""
-
-    key: Key
-    value: Any  # in an experiment, or the default; dataclasses.MISSING: a required key without a value
 
 
 def describe(target: str, overrides: Sequence[str], as_json: bool) -> None:
@@ -33,15 +25,18 @@ def describe(target: str, overrides: Sequence[str], as_json: bool) -> None:
         UserError: the config cannot be read.
     """
     if target in registry.LEARNERS and not overrides:
-        learner, entries = target, [Entry(key, key.default) for key in learner_keys(target)]
+        learner = target
+        values = {key: key.default for key in learner_keys(target)}
     else:
         experiment = load_experiment(Path(target), overrides)
-        learner, entries = experiment.learner, _entries(experiment)
+        learner = experiment.learner
+        sections = SimpleNamespace(run=experiment.run, **{learner: experiment.settings})
+        values = {key: operator.attrgetter(key.name)(sections) for key in learner_keys(learner)}
     print(f"learner: {learner}")
-    for entry in entries:
-        print(_text(entry))
+    for key, value in values.items():
+        print(_text(key, value))
     if as_json:
-        print(json.dumps({"learner": learner, "keys": [_record(entry) for entry in entries]}))
+        print(json.dumps({"learner": learner, "keys": [_record(key, value) for key, value in values.items()]}))
 
 
 def learner_keys(learner: str) -> list[Key]:
@@ -49,18 +44,7 @@ def learner_keys(learner: str) -> list[Key]:
     return keys_of(RunConfig, "run.") + keys_of(registry.config_class(learner), f"{learner}.")
 
 
-def _entries(experiment: Experiment) -> list[Entry]:
-    sections = {"run": experiment.run, experiment.learner: experiment.settings}
-
-    def value(key: Key) -> Any:
-        section, *names = key.name.split(".")
-        return functools.reduce(getattr, names, sections[section])
-
-    return [Entry(key, value(key)) for key in learner_keys(experiment.learner)]
-
-
-def _text(entry: Entry) -> str:
-    key, value = entry
+def _text(key: Key, value: Any) -> str:
     section = key.name.partition(".")[0] + "."
     shown = "(required)" if value is dataclasses.MISSING else f"= {value!r}"
     notes = [key.accepts]
@@ -68,9 +52,10 @@ def _text(entry: Entry) -> str:
         notes.insert(0, f"default {key.default!r}")
     if key.only_if:
         notes.append(f"only with {full_condition(key.only_if, section)}")
-    return f"\n{key.name}: {key.type} {shown}  ({'; '.join(notes)})\n{INDENT}{key.meaning}"
+    return f"\n{key.name}: {key.type} {shown}  ({'; '.join(notes)})\n    {key.meaning}"
 
 
-def _record(entry: Entry) -> dict[str, Any]:
-    key = entry.key._asdict() | {"value": entry.value}
-    return {name: None if value is dataclasses.MISSING else value for name, value in key.items()}
+def _record(key: Key, value: Any) -> dict[str, Any]:
+    """Return a key as an object of JSON, None for a default or a value that is missing."""
+    entries = key._asdict() | {"value": value}
+    return {name: None if entry is dataclasses.MISSING else entry for name, entry in entries.items()}

@@ -17,7 +17,7 @@ from launch.files import write_json
 
 ROOT = Path(__file__).resolve().parents[2]  # of the checkout, if this file lies in one
 ENVIRONMENT_FILE = "environment.json"
-PACKAGES = ("numpy", "numba", "jax", "jaxlib", "flax", "optax", "mctx", "scipy", "omegaconf", "wandb")
+PACKAGES = ("numpy", "numba", "jax", "jaxlib", "flax", "optax", "mctx", "scipy", "pydantic", "wandb")
 
 
 def project_version() -> str:
@@ -26,28 +26,22 @@ def project_version() -> str:
     Raises:
         UserError: it runs from a checkout that was not installed.
     """
-    found = _version_of("muzero2048")
-    if found is None:
+    if (installed := _version_of("muzero2048")) is None:
         raise UserError("this Python has no package muzero2048; install the checkout: pip install -e .")
-    return found
+    return installed
 
 
 def record_environment(run_folder: Path) -> None:
     """Add this process to the list in environment.json: one entry for each time the run was started."""
-    file = run_folder / ENVIRONMENT_FILE
-    write_json(file, [*_earlier(file), environment()])
-
-
-def _earlier(file: Path) -> list[Any]:
-    """Return the entries of earlier starts; none, with a warning, if the file is damaged."""
+    file, earlier = run_folder / ENVIRONMENT_FILE, []
     try:
-        found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+        earlier = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
     except (OSError, ValueError):
-        found = None
-    if isinstance(found, list):
-        return found
-    warn(f"{file} is damaged: the entries of earlier starts are lost")
-    return []
+        earlier = None
+    if not isinstance(earlier, list):
+        warn(f"{file} is damaged: the entries of earlier starts are lost")
+        earlier = []
+    write_json(file, [*earlier, environment()])
 
 
 def environment() -> dict[str, Any]:
@@ -62,7 +56,7 @@ def environment() -> dict[str, Any]:
         "cpu": _cpu_model(),
         "cpu_count": os.cpu_count(),
         "devices": _devices(),
-        "packages": {name: found for name in PACKAGES if (found := _version_of(name))},
+        "packages": {name: installed for name in PACKAGES if (installed := _version_of(name))},
     }
 
 
@@ -110,15 +104,14 @@ def _git_commit() -> str | None:
 
     The package may be installed inside the checkout of another project, whose commit is not of this code.
     """
-    here = ["git", "-C", str(ROOT)]
     try:
-        found = subprocess.run(
-            [*here, "rev-parse", "--show-toplevel", "HEAD"], capture_output=True, text=True, check=True
-        )
-        top, commit = found.stdout.splitlines()
+        top, commit = _git("rev-parse", "--show-toplevel", "HEAD").splitlines()
         if Path(top).resolve() != ROOT:
             return None
-        status = subprocess.run([*here, "status", "--porcelain"], capture_output=True, text=True, check=True)
+        return commit + ("+changes" if _git("status", "--porcelain") else "")
     except (OSError, subprocess.CalledProcessError):
         return None
-    return commit + ("+changes" if status.stdout else "")
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True).stdout

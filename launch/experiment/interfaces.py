@@ -38,9 +38,6 @@ class Player(Protocol):
             boards: cells hold log2 of the tile, 0 = empty, up to 17 (131072).
             seeds: of the random numbers for each board; only players that draw random numbers use them.
 
-        Returns:
-            The chosen moves, and reward, value and search effort of all moves.
-
         Raises:
             ValueError: a cell is not in 0..17, or a shape is wrong.
         """

@@ -4,6 +4,8 @@ A further learner needs its package with a `LearnerSpec` (ntuple/core/learner_sp
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -38,35 +40,15 @@ def config_class(name: str) -> type[Any]:
 
 
 def make_learner(name: str, config: "LearnerConfig", seed: int) -> "Learner":
-    """Construct a learner at the start of its training.
-
-    Args:
-        name: of the learner.
-        config: its settings.
-        seed: of all its random numbers.
-
-    Returns:
-        The learner.
-
-    Raises:
-        UserError: the config does not fit the machine.
-    """
-    try:
+    """Construct a learner at the start of its training; UserError if the config does not fit the machine."""
+    with _user_errors():
         return cast("Learner", _learner_class(name)(config, seed))
-    except ValueError as error:
-        raise UserError(str(error)) from error
 
 
 def memory(name: str, config: "LearnerConfig") -> dict[str, int]:
-    """Return the bytes that a training takes on each device, by what takes them: `Learner.memory`.
-
-    Raises:
-        UserError: the config does not fit the machine.
-    """
-    try:
+    """Return `Learner.memory`; UserError if the config does not fit the machine."""
+    with _user_errors():
         return cast(dict[str, int], _learner_class(name).memory(config))
-    except ValueError as error:
-        raise UserError(str(error)) from error
 
 
 def begin_from(name: str, learner: "Learner", path: Path, config: "LearnerConfig | None") -> None:
@@ -82,24 +64,14 @@ def begin_from(name: str, learner: "Learner", path: Path, config: "LearnerConfig
         UserError: the network cannot be read or does not fit.
     """
     spec = spec_of(name)
-    try:
+    with _user_errors(f"run.begin_from = {path}: "):
         _load(spec.begin_from, spec.uses_jax)(learner, path, config)
-    except ValueError as error:
-        raise UserError(f"run.begin_from = {path}: {error}") from error
 
 
 def diagnose(
     name: str, folder: Path, config: "LearnerConfig", boards: int, depth: int, seed: int
 ) -> "dict[str, np.ndarray]":
-    """Measure the learned model of a checkpoint: `LearnerSpec.diagnose`.
-
-    Args:
-        name: of the learner; its spec has `diagnose`.
-        folder: of the checkpoint.
-        config: of the checkpoint.
-        boards: number of boards.
-        depth: the last depth.
-        seed: of the boards.
+    """Measure the learned model of a checkpoint by `LearnerSpec.diagnose`, which the learner's spec must have.
 
     Returns:
         Numbers at depths 0 ... `depth`, by name.
@@ -108,10 +80,8 @@ def diagnose(
         UserError: the checkpoint does not fit the config.
     """
     spec = spec_of(name)
-    try:
+    with _user_errors(f"{folder}: "):
         return cast("dict[str, np.ndarray]", _load(spec.diagnose, spec.uses_jax)(folder, config, boards, depth, seed))
-    except ValueError as error:
-        raise UserError(f"{folder}: {error}") from error
 
 
 def restore_player(name: str, folder: Path, config: "LearnerConfig", kind: str, search: Any) -> "Player":
@@ -124,18 +94,13 @@ def restore_player(name: str, folder: Path, config: "LearnerConfig", kind: str, 
         kind: of search, a key of `LearnerSpec.players`.
         search: SearchConfig, MCTSConfig, ExpectimaxConfig or NetworkExpectimaxConfig; None for the kind 1ply.
 
-    Returns:
-        The player.
-
     Raises:
         UserError: the checkpoint does not fit the config.
     """
     spec = spec_of(name)
     load = _load(spec.players[kind], spec.uses_jax or kind == TREE)
-    try:
+    with _user_errors(f"{folder}: "):
         return cast("Player", load(folder, config) if search is None else load(folder, config, search))
-    except ValueError as error:
-        raise UserError(f"{folder}: {error}") from error
 
 
 def search_config() -> type[Any]:
@@ -156,6 +121,15 @@ def expectimax_config() -> type[Any]:
 def mcts_config() -> type[Any]:
     """Return the class MCTSConfig."""
     return cast(type[Any], _load("ntuple.mcts.config:MCTSConfig", uses_jax=False))
+
+
+@contextmanager
+def _user_errors(place: str = "") -> Iterator[None]:
+    """Raise a ValueError of a learner as a UserError that begins with `place`."""
+    try:
+        yield
+    except ValueError as error:
+        raise UserError(f"{place}{error}") from error
 
 
 def _learner_class(name: str) -> Any:

@@ -2,23 +2,19 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
-
-from omegaconf import OmegaConf
+from typing import Literal
 
 from launch.errors import UserError, warn
 from launch.experiment.examples import examples_folder
-from launch.experiment.experiment import MISTAKES, mistake_text
+from launch.experiment.plain_values import MISTAKES, load_plain, mistake_text
 from launch.quantities import counted
-from ntuple.core.settings import Settings, setting, without_effect
+from ntuple.core.settings import Settings, from_plain, setting, without_effect
 
 LOCAL, SLURM = "local", "slurm"
 ON_SLURM = f"engine={SLURM}"
 
 
-@dataclass(frozen=True)
 class ClusterConfig(Settings, prefix="cluster"):
     """What each run gets, and how many train at once."""
 
@@ -51,7 +47,6 @@ class ClusterConfig(Settings, prefix="cluster"):
 
     def __post_init__(self) -> None:
         """Check the values."""
-        super().__post_init__()
         if self.engine == LOCAL and self.at_once == 0:
             self.refuse("at_once", "1 or more on this machine")
         for variable in self.environment:
@@ -73,12 +68,12 @@ def load_cluster(word: str) -> ClusterConfig:
         known = sorted(path.stem for path in (examples_folder() / "clusters").glob("*.yaml"))
         raise UserError(f"--on {word}: there is no {file}; give a YAML file or one of: {', '.join(known)}")
     try:
-        cluster = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(ClusterConfig), OmegaConf.load(file)))
+        cluster = from_plain(ClusterConfig, load_plain(file.read_text(encoding="utf-8")))
     except MISTAKES as error:
         raise UserError(f"{file}: {mistake_text(error)}") from error
     for line in without_effect(cluster).values():
         warn(f"{file}: {line}")
-    return cast(ClusterConfig, cluster)
+    return cluster
 
 
 def resources(cluster: ClusterConfig, cores: Sequence[int] = ()) -> str:

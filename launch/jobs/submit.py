@@ -16,7 +16,7 @@ from rich.table import Table
 
 from launch.errors import LaunchError, UserError
 from launch.evaluation.result import read_result
-from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experiment, read_yaml
+from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experiment
 from launch.jobs import local, slurm
 from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster, resources
 from launch.jobs.evaluations import PlannedEvaluation, plan_final_evaluations
@@ -212,5 +212,5 @@ def _known_speeds(folders: set[Path]) -> dict[str, float]:
 
 def _training_key(experiment: Experiment) -> str:
     """Return the settings that decide the speed of a training, as one text."""
-    settings = read_yaml(experiment.to_yaml())[experiment.learner]
+    settings = experiment.plain()[experiment.learner]
     return json.dumps([experiment.learner, {key: value for key, value in settings.items() if key not in BUDGET}])

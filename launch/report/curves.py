@@ -15,7 +15,7 @@ from jaxtyping import Float64, Int64
 from scipy.stats import trim_mean
 
 from launch.evaluation.intervals import student_band, student_band_of_rates, wilson_band
-from launch.experiment.value_text import value_text
+from launch.experiment.plain_values import value_text
 from launch.quantities import counted
 from launch.report.runs import X_AXES, Run
 

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import yaml
 from jaxtyping import Float64
 
 from launch.errors import UserError, warn
@@ -12,6 +11,7 @@ from launch.evaluation.result import FOLDER, read_result
 from launch.evaluation.summary import Summary
 from launch.experiment.experiment import CONFIG_FILE
 from launch.experiment.metrics_file import read_columns
+from launch.experiment.plain_values import MISTAKES, flat, load_plain, mistake_text
 
 RESULT_KEYS = ("board", "run", "group", "learner", "training_seed", "seed", "env_steps", "training_games", "wall_hours",
                "search", "score_bins", "max_tiles", *Summary._fields)  # fmt: skip
@@ -48,25 +48,13 @@ def read_config(folder: Path) -> dict[str, Any]:
     """Read the config of a run folder, without its schema, so that runs of other versions can be compared."""
     file = folder / CONFIG_FILE
     try:
-        with file.open("rb") as stream:
-            config = flat(yaml.load(stream, yaml.CSafeLoader))
-    except (OSError, yaml.YAMLError, ValueError) as error:
-        raise UserError(f"cannot read {file}: {' '.join(str(error).split())}") from error
+        config = flat(load_plain(file.read_text(encoding="utf-8")))
+    except MISTAKES as error:
+        raise UserError(f"cannot read {file}: {mistake_text(error)}") from error
     for key in CONFIG_KEYS:
         if key not in config:
             raise UserError(f"{file} is not the config of a run: it has no {key}")
     return config
-
-
-def flat(value: Any, prefix: str = "") -> dict[str, Any]:
-    """Return the leaves of nested mappings by dotted key."""
-    if not isinstance(value, dict):
-        return {prefix: value}
-    return {
-        key: leaf
-        for name, part in value.items()
-        for key, leaf in flat(part, f"{prefix}.{name}" if prefix else str(name)).items()
-    }
 
 
 def read_run(folder: Path, config: dict[str, Any]) -> Run:

@@ -15,7 +15,7 @@ from typing import Any
 from launch.errors import UserError, warn
 from launch.experiment.experiment import CONFIG_FILE
 from launch.experiment.metrics_file import METRICS_FILE
-from launch.experiment.value_text import has_value, parse_value, value_text
+from launch.experiment.plain_values import has_value, parse_value, value_text
 from launch.report.runs import read_config
 
 WILDCARDS = "*?["

@@ -1,7 +1,6 @@
 """Configuration of the learner of TD-afterstate and Q-learning (muzero2048/training/config.py has the shared keys)."""
 
 import math
-from dataclasses import dataclass
 from typing import Literal
 
 from muzero2048.game.env import NUM_ACTIONS
@@ -10,7 +9,6 @@ from muzero2048.training.config import TrainingConfig
 from ntuple.core.settings import Settings, group, setting
 
 
-@dataclass(frozen=True)
 class EpsilonConfig(Settings, prefix="exploration"):
     """Probability epsilon of a random move in self-play; it falls linearly to `final_epsilon`, then is constant."""
 
@@ -27,12 +25,10 @@ class EpsilonConfig(Settings, prefix="exploration"):
     )
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.final_epsilon > self.epsilon:
             self.refuse("final_epsilon", f"at most exploration.epsilon = {self.epsilon}")
 
 
-@dataclass(frozen=True)
 class DeepTDConfig(TrainingConfig):
     """Configuration of a deep TD experiment; td_steps = 1 gives the targets of Guei 2023, sec. 4.4.2."""
 

@@ -1,6 +1,6 @@
 """Configuration of the MuZero learner; ntuple/core/settings.py checks the values and defines `only_if`."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from muzero2048.models.chance_encoders import CHANCE_ENCODERS
@@ -18,7 +18,6 @@ else:
     EncoderName = Literal[tuple(CHANCE_ENCODERS)]
 
 
-@dataclass(frozen=True)
 class ChanceConfig(Settings, prefix="chance"):
     """Chance codes: encoder and size of the codebook."""
 
@@ -33,7 +32,6 @@ def weight(default: float, of: str, only_if: str = "") -> Any:
     return setting(default, f"Weight of the {of}.", at_least=0, at_most=MOST_WEIGHT, only_if=only_if)
 
 
-@dataclass(frozen=True)
 class LossWeights(Settings, prefix="losses"):
     """Weights of the terms of the loss (muzero2048/muzero/loss_terms.py)."""
 
@@ -59,7 +57,6 @@ class LossWeights(Settings, prefix="losses"):
     )
 
 
-@dataclass(frozen=True)
 class RewardConfig(Settings, prefix="reward"):
     """Support of the reward head of a latent model or a model of cells."""
 
@@ -79,12 +76,10 @@ class RewardConfig(Settings, prefix="reward"):
     )
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.bins == 1:
             self.refuse("bins", "0, or at least 2: a support has two ends")
 
 
-@dataclass(frozen=True)
 class MuZeroConfig(TrainingConfig):
     """Configuration of a MuZero experiment."""
 

@@ -1,7 +1,6 @@
 """Configuration of the networks."""
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from ntuple.core.settings import Settings, group, setting
 
@@ -15,7 +14,6 @@ HAS_BLOCKS = "network.model=latent|cells or network.trunk=residual_mlp|se_resnet
 TUPLES, TABLES = "network.trunk=tuples", "network.value_tables.shapes!="
 
 
-@dataclass(frozen=True)
 class TupleTrunkConfig(Settings, prefix="network.tuple_trunk"):
     """The trunk `tuples`: a table of vectors for each tuple of cells (muzero2048/networks/tuple_embedding.py)."""
 
@@ -23,12 +21,10 @@ class TupleTrunkConfig(Settings, prefix="network.tuple_trunk"):
     width: int = setting(8, "Length of the vector of a table entry.", at_least=1, at_most=4096)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if not self.shapes or set(self.shapes) - set(TUPLE_SHAPES):
             self.refuse("shapes", SHAPES)
 
 
-@dataclass(frozen=True)
 class LatentConfig(Settings, prefix="network.latent"):
     """The latent model (muzero2048/models/latent.py)."""
 
@@ -44,7 +40,6 @@ class LatentConfig(Settings, prefix="network.latent"):
     )
 
 
-@dataclass(frozen=True)
 class CellsConfig(Settings, prefix="network.cells"):
     """The model of cells (muzero2048/models/cells.py)."""
 
@@ -60,7 +55,6 @@ class CellsConfig(Settings, prefix="network.cells"):
     )
 
 
-@dataclass(frozen=True)
 class GroundedConfig(Settings, prefix="network.grounded"):
     """The grounded model (muzero2048/models/grounded.py)."""
 
@@ -70,7 +64,6 @@ class GroundedConfig(Settings, prefix="network.grounded"):
     )
 
 
-@dataclass(frozen=True)
 class ValueTablesConfig(Settings, prefix="network.value_tables"):
     """An n-tuple network that is part of the value of a grounded model (muzero2048/networks/value_tables.py).
 
@@ -87,12 +80,10 @@ class ValueTablesConfig(Settings, prefix="network.value_tables"):
     )
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if set(self.shapes) - set(TUPLE_SHAPES):
             self.refuse("shapes", SHAPES)
 
 
-@dataclass(frozen=True)
 class NetworkConfig(Settings, prefix="network"):
     """The model and its networks."""
 
@@ -129,14 +120,7 @@ class NetworkConfig(Settings, prefix="network"):
     grounded: GroundedConfig = group(GroundedConfig, only_if=GROUNDED)
     value_tables: ValueTablesConfig = group(ValueTablesConfig)
 
-    former_keys: ClassVar[dict[str, str]] = {
-        "tuples": "tuple_trunk.shapes", "tuple_width": "tuple_trunk.width", "action_input": "latent.action_input",
-        "cell_width": "grounded.cell_width", "line_width": "grounded.line_width",
-        "value_tuples": "value_tables.shapes", "table_bits": "value_tables.bits",
-    }  # fmt: skip
-
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.value_tables.shapes and self.model != "grounded":
             self.value_tables.refuse(
                 "shapes", "none, or set network.model=grounded: these tuples read predicted boards"

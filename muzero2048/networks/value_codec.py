@@ -39,7 +39,6 @@ def inverse_transform(y: Float[Array, "*B"]) -> Float[Array, "*B"]:
     return jnp.sign(y) * (root**2 - 1.0)
 
 
-@dataclass(frozen=True)
 class ValueCodec(Settings, prefix="value"):
     """Distributions on `bins` evenly spaced points of [0, h_max], in units of h."""
 

@@ -21,7 +21,7 @@ from muzero2048.search.base import Dynamics
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import BoardEvaluator, SimulatorDynamics
 from ntuple import NTupleConfig, load_weights
-from ntuple.core.lists import list_text
+from ntuple.core.settings import list_text
 from ntuple.tables.patterns import Pattern, count_levels, parse_network, table_sizes
 
 MOST_WEIGHTS = 2**31 - 1  # positions in the table are int32; the largest named network has 2^27 weights

@@ -1,9 +1,10 @@
 """Configuration of the search."""
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, Literal
 
-from ntuple.core.settings import Settings, group, setting
+from pydantic import Field
+
+from ntuple.core.settings import Settings, Share, group, setting
 
 MOST_SIMULATIONS = 2**16
 MOST_TEMPERATURE = 1e6
@@ -15,7 +16,6 @@ SOME_GUMBEL = "search.root=gumbel or search.inside=gumbel"
 SOME_PUCT = "search.root=puct or search.inside=puct"
 
 
-@dataclass(frozen=True)
 class GumbelConfig(Settings, prefix="search.gumbel"):
     """Constants of Gumbel MuZero: of the root rule, and of the rule at interior nodes."""
 
@@ -37,7 +37,6 @@ class GumbelConfig(Settings, prefix="search.gumbel"):
     )
 
 
-@dataclass(frozen=True)
 class PUCTConfig(Settings, prefix="search.puct"):
     """Constants of PUCT: of the root rule, and of the rule at interior nodes."""
 
@@ -56,7 +55,7 @@ class PUCTConfig(Settings, prefix="search.puct"):
         only_if=PUCT_ROOT,
     )
     dirichlet_alpha: float = setting(0.3, "alpha of the Dirichlet noise.", above=0, at_most=1e6, only_if=PUCT_ROOT)
-    temperature_steps: tuple[tuple[float, float], ...] = setting(
+    temperature_steps: tuple[tuple[Share, Annotated[float, Field(ge=0, le=MOST_TEMPERATURE)]], ...] = setting(
         (),
         "Later temperatures of the visit counts in self-play, as pairs [share of the planned updates, temperature from "
         "then on]; before them search.gumbel_scale holds. Stochastic MuZero has 1, 0.5, 0.1, 0 (the most visited) with "
@@ -66,11 +65,9 @@ class PUCTConfig(Settings, prefix="search.puct"):
     )
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check_steps("temperature_steps", "temperatures", at_least=0, at_most=MOST_TEMPERATURE)
+        self.check_ascending("temperature_steps")
 
 
-@dataclass(frozen=True)
 class SearchConfig(Settings, prefix="search"):
     """Search from a root (muzero2048/search/).
 
@@ -136,21 +133,13 @@ class SearchConfig(Settings, prefix="search"):
     gumbel: GumbelConfig = group(GumbelConfig, only_if=SOME_GUMBEL)
     puct: PUCTConfig = group(PUCTConfig, only_if=SOME_PUCT)
 
-    former_keys: ClassVar[dict[str, str]] = {
-        "considered_actions": "gumbel.considered_actions", "c_visit": "gumbel.c_visit", "c_scale": "gumbel.c_scale",
-        "pb_c_init": "puct.c_init", "pb_c_base": "puct.c_base",
-        "dirichlet_fraction": "puct.dirichlet_fraction", "dirichlet_alpha": "puct.dirichlet_alpha",
-    }  # fmt: skip
-
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.engine == "mctx":
             for name, missing in (("normalization", "tree"), ("chance", "weighted"), ("read_out", "expectimax")):
                 if getattr(self, name) == missing:
                     self.refuse(name, "another value, or set search.engine=own")
 
 
-@dataclass(frozen=True)
 class NetworkExpectimaxConfig(Settings, prefix="search"):
     """Expectimax over the values of a network (muzero2048/search/expectimax.py)."""
 

@@ -1,17 +1,17 @@
 """Configuration that all learners on the device share."""
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from muzero2048.networks.config import TABLES, NetworkConfig
 from muzero2048.networks.value_codec import ValueCodec
-from ntuple.core.settings import Settings, group, required, setting
+from ntuple.core.settings import Settings, Share, group, required, setting
 
 STORED = "replay.fresh_steps=0 or replay.priority_exponent!=0.0"  # stored returns are targets, or first priorities
 
 
-@dataclass(frozen=True)
 class ReplayConfig(Settings, prefix="replay"):
     """The replay buffer: boards of self-play on the device, which are encoded when they are sampled."""
 
@@ -46,7 +46,6 @@ class ReplayConfig(Settings, prefix="replay"):
     )
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.importance_exponent and not self.priority_exponent:
             self.refuse("importance_exponent", "0, or set replay.priority_exponent: it corrects prioritized sampling")
 
@@ -56,7 +55,6 @@ class ReplayConfig(Settings, prefix="replay"):
         return max(1, round(self.reanalyse * self.batch_size)) if self.reanalyse else 0
 
 
-@dataclass(frozen=True)
 class OptimizerConfig(Settings, prefix="optimizer"):
     """Rule and learning rates of the updates (muzero2048/training/optimizer.py)."""
 
@@ -73,7 +71,7 @@ class OptimizerConfig(Settings, prefix="optimizer"):
         at_most=1e3,
         only_if="optimizer.learning_rate_steps=",
     )
-    learning_rate_steps: tuple[tuple[float, float], ...] = setting(
+    learning_rate_steps: tuple[tuple[Share, Annotated[float, Field(gt=0, le=1e3)]], ...] = setting(
         (),
         "Later learning rates, as pairs [share of the planned updates, rate from then on], such as [[0.5, 0.0001]], "
         "instead of the linear change.",
@@ -89,11 +87,9 @@ class OptimizerConfig(Settings, prefix="optimizer"):
     )
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check_steps("learning_rate_steps", "rates", above=0, at_most=1e3)
+        self.check_ascending("learning_rate_steps")
 
 
-@dataclass(frozen=True)
 class TrainingConfig(Settings):
     """Configuration shared by the learners on the device: game, value targets, rounds, replay, network, optimizer.
 
@@ -129,7 +125,6 @@ class TrainingConfig(Settings):
     optimizer: OptimizerConfig = group(OptimizerConfig)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.network.trunk == "cnn_2x2" and min(self.rows, self.columns) < 3:
             self.network.refuse(
                 "trunk", f"cnn_3x3: two layers of 2x2 leave nothing of {self.rows}x{self.columns} cells"

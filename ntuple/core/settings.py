@@ -1,70 +1,52 @@
-"""Settings: the default, range and meaning of each configuration key, and one check for all of them.
+"""Settings: configuration classes whose keys have a default, a range and a meaning.
 
-    @dataclass(frozen=True)
     class TargetConfig(Settings, prefix="target"):
         method: Literal["td", "n_step"] = setting("td", "Rule that computes the target.")
         steps: int = setting(1, "n of n_step.", at_least=1, at_most=1000, only_if="target.method=n_step")
 
-A float must be finite and in its range, an int must be in its range, a Literal must be one of its values. No range is
-checked by hand, because a comparison such as `x < 0` is false for NaN. This module imports the standard library only.
+A subclass of Settings is a frozen dataclass, without a decorator. pydantic checks types and ranges: when it is
+constructed, and when it is read from the plain values of a YAML or JSON file (`from_plain`). Values are not converted,
+but a list may be given as one value, and text in a file as a number. NaN and infinity are refused. This module adds
+what pydantic does not have: conditions of keys, descriptions of ranges, and one line for a mistake.
 """
 
 import dataclasses
-import functools
-import math
-import numbers
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, TypeVar, cast, get_args, get_origin, get_type_hints
+import difflib
+import operator
+import types
+from collections.abc import Sequence
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    NoReturn,
+    TypeVar,
+    Union,
+    cast,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from ntuple.core.lists import as_tuple, is_list, list_holds, list_text, list_words
+from pydantic import ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic.dataclasses import dataclass
+from pydantic.fields import FieldInfo
+from pydantic_core import ArgsKwargs, PydanticUndefined, to_json
 
 T = TypeVar("T")
 
 LARGEST = 10**15  # upper bound of an int for which none is given: sums of thousands of them fit in 64 bits
-_METADATA = "setting"
-_HINTS: dict[type[Any], dict[str, Any]] = {}  # of `types_of`
+LONGEST = 60  # characters of a value in a message
+UNKNOWN = "unexpected_keyword_argument"  # pydantic's type of the mistake
+PLURALS = {int: "integers", float: "numbers", str: "names", int | str: "integers or names"}
+WORDS = {int: "an integer", float: "a number", str: "text", bool: "true or false",
+         int | str: "an integer or a name", list: "a list", dict: "a mapping"}  # fmt: skip
 
-
-@dataclass(frozen=True)
-class Range:
-    """The numbers that a key accepts; None: no bound on that side."""
-
-    at_least: float | None = None
-    above: float | None = None
-    at_most: float | None = None
-    below: float | None = None
-
-    def holds(self, value: float) -> bool:
-        """Return whether a value is in the range; NaN and infinity never are."""
-        return (
-            math.isfinite(value)
-            and (self.at_least is None or value >= self.at_least)
-            and (self.above is None or value > self.above)
-            and (self.at_most is None or value <= self.at_most)
-            and (self.below is None or value < self.below)
-        )
-
-    def text(self, kind: type) -> str:
-        """Return the range in words, such as "1 to 1000" or "a number in (0, 2]"."""
-        if kind is int:
-            low, high = self.at_least, self.at_most
-            return f"{low} or more" if high == LARGEST else f"{low} to {high}"
-        low_text = f"({self.above:g}" if self.above is not None else _end("[", self.at_least, "(-inf")
-        high_text = f"{self.below:g})" if self.below is not None else _end("", self.at_most, "inf)", "]")
-        return f"a number in {low_text}, {high_text}"
-
-
-def _end(left: str, bound: float | None, unbounded: str, right: str = "") -> str:
-    """Return the text of one end of an interval that includes its bound."""
-    return unbounded if bound is None else f"{left}{bound:g}{right}"
-
-
-class Setting(NamedTuple):
-    """Properties of a key other than its type and default."""
-
-    meaning: str = ""
-    range: Range = Range()
-    only_if: str = ""  # condition under which the key has an effect, see `applies`
+Share = Annotated[float, Field(gt=0, lt=1)]  # of a training, in schedules
 
 
 class Key(NamedTuple):
@@ -98,114 +80,164 @@ def setting(
         at_most: largest value; for an int the default is LARGEST.
         below: upper bound, not included.
         only_if: condition under which the key has an effect, see `applies`; "": always.
-
-    Returns:
-        A dataclass field, typed as its value.
     """
-    details = Setting(meaning, Range(at_least, above, at_most, below), only_if)
-    field: Any = dataclasses.field(default=default, metadata={_METADATA: details})
+    if type(default) is int:
+        at_least, at_most = (-LARGEST if at_least is None else at_least), (LARGEST if at_most is None else at_most)
+    bounds: dict[str, Any] = {"ge": at_least, "gt": above, "le": at_most, "lt": below}
+    field: Any = Field(default, description=meaning, json_schema_extra={"only_if": only_if}, **bounds)
     return field
 
 
-def required(meaning: str, *, at_least: float | None = None) -> Any:
-    """Return a field of a `Settings` class without a default."""
-    return dataclasses.field(metadata={_METADATA: Setting(meaning, Range(at_least=at_least))})
+def required(meaning: str, *, at_least: int | None = None) -> Any:
+    """Return a field of a `Settings` class without a default: text, or an int with a smallest value."""
+    bounds: dict[str, Any] = {} if at_least is None else {"ge": at_least, "le": LARGEST}
+    return Field(description=meaning, **bounds)
 
 
 def group(kind: type[T], only_if: str = "") -> T:
     """Return a field that holds another `Settings` class with its defaults; `only_if` applies to all its keys."""
-    field: Any = dataclasses.field(default_factory=kind, metadata={_METADATA: Setting(only_if=only_if)})
-    return field
+    return cast(T, Field(default_factory=kind, json_schema_extra={"only_if": only_if}))
 
 
+@dataclass_transform(frozen_default=True)
 class Settings:
-    """Base class of configuration dataclasses: checks every field on construction."""
+    """Base class of configurations."""
 
+    __pydantic_config__ = ConfigDict(allow_inf_nan=False, extra="forbid")
     _prefix: ClassVar[str] = ""
-
-    # Former name of a key -> present name, dotted if the key moved into a group. Files of earlier versions can be read.
-    former_keys: ClassVar[dict[str, str]] = {}
+    if TYPE_CHECKING:
+        __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+        __pydantic_fields__: ClassVar[dict[str, FieldInfo]]
+        __pydantic_validator__: ClassVar[Any]
 
     def __init_subclass__(cls, prefix: str | None = None, **rest: Any) -> None:
-        """Set the prefix of key names in messages.
+        """Make the subclass a dataclass.
 
         Args:
-            prefix: name under which the class is nested; None: the prefix of the base class.
+            prefix: name under which the class is nested, in messages; None: that of the base class.
             rest: arguments of other base classes.
         """
         super().__init_subclass__(**rest)
         if prefix is not None:
-            cls._prefix = f"{prefix}."
+            cls._prefix = prefix
+        dataclass(cls, frozen=True)
+        setattr(cls, "__init__", _checked_init)  # noqa: B010 (mypy refuses another signature)
 
-    def __post_init__(self) -> None:
-        """Check all fields.
-
-        Raises:
-            ValueError: a value is out of its range or has another type; the message names the key.
-        """
-        for field in dataclasses.fields(self):  # type: ignore[arg-type] # subclasses are dataclasses
-            value, kind = getattr(self, field.name), types_of(type(self))[field.name]
-            accepted = _range(field, kind)
-            if is_list(kind):
-                value = self._set_list(field.name, kind, value)
-            if not _is_accepted(value, kind, accepted):
-                self.refuse(field.name, _accepts(kind, accepted, value))
-
-    def _set_list(self, name: str, kind: Any, value: Any) -> Any:
-        """Store a list, given in any form, as nested tuples, and return them."""
-        try:
-            value = as_tuple(kind, value)
-        except ValueError:
-            self.refuse(name, list_words(kind))
-        object.__setattr__(self, name, value)  # the dataclass is frozen
-        return value
+    @field_validator("*", mode="before")
+    @classmethod
+    def _as_field(cls, value: Any, info: ValidationInfo) -> Any:
+        """Return a number of numpy as Python's, one value as a list where a list is wanted, and lists as tuples."""
+        kind = cls.__pydantic_fields__[cast(str, info.field_name)].annotation
+        if getattr(value, "shape", None) == ():
+            value = value.item()
+        if info.mode == "json" and kind is str and type(value) in (int, float):
+            return str(value)  # run.group=3
+        if dataclasses.is_dataclass(kind) and not hasattr(kind, "__pydantic_fields__") and isinstance(value, dict):
+            return {name: _as_tuple(part) for name, part in value.items()}  # of a dataclass without this method
+        if get_origin(kind) is not tuple:
+            return value
+        return _as_tuple([value] if type(value) in (int, float, str) else value)
 
     def refuse(self, name: str, give: str) -> NoReturn:
         """Raise ValueError for the value of a field; `give` says what it should be."""
-        value = getattr(self, name)
-        raise ValueError(f"{self._prefix}{name} is {value!r}; give {give}")
+        raise ValueError(_refusal(_joined(self._prefix, name), getattr(self, name), give))
 
-    def check_steps(self, name: str, values: str, **bounds: float) -> None:
-        """Check a schedule of pairs [share of the training, value from then on].
-
-        Args:
-            name: the field.
-            values: what the values are, such as "rates".
-            bounds: range of the values, as in `setting`.
-
-        Raises:
-            ValueError: the shares do not ascend between 0 and 1, or a value is out of its range.
-        """
-        steps, accepted = getattr(self, name), Range(**bounds)
-        shares = [share for share, _ in steps]
-        if shares != sorted(set(shares)) or not all(0 < share < 1 for share in shares):
+    def check_ascending(self, name: str) -> None:
+        """Check that the shares of a schedule of pairs [share of the training, value from then on] ascend."""
+        shares = [share for share, _ in getattr(self, name)]
+        if shares != sorted(set(shares)):
             self.refuse(name, "ascending shares between 0 and 1")
-        if not all(accepted.holds(value) for _, value in steps):
-            self.refuse(name, f"{values}, each {accepted.text(float)}")
+
+
+dataclass(Settings, frozen=True)  # so that subclasses inherit the validator
+
+
+def _checked_init(self: Settings, *args: Any, **values: Any) -> None:
+    """Construct an instance; ValueError of one line, which names the key, for a value that it does not accept."""
+    try:
+        self.__pydantic_validator__.validate_python(ArgsKwargs(args, values), self_instance=self, strict=True)
+    except ValidationError as error:
+        raise ValueError(_line(type(self), error, self._prefix)) from None
+
+
+def from_plain(kind: type[T], values: Any, place: str = "") -> T:
+    """Return the instance of a `Settings` class that plain values describe.
+
+    Args:
+        kind: the class.
+        values: a mapping of a YAML or JSON file. Keys that it lacks have their defaults.
+        place: name of the values, for messages.
+
+    Raises:
+        ValueError: a key is unknown or missing, or a value is not accepted; the line names the key.
+    """
+    try:  # strict JSON is right for plain values: a list may be a tuple and a mapping a class, but '3' is no number
+        validator: Any = kind.__pydantic_validator__  # type: ignore[attr-defined]
+        return cast(T, validator.validate_json(to_json(values, inf_nan_mode="constants"), strict=True))
+    except ValidationError as error:
+        raise ValueError(_line(kind, error, place)) from None
+
+
+def _line(kind: Any, error: ValidationError, place: str) -> str:
+    """Return one line for the first mistake, with the key and what it accepts; an unknown key comes first."""
+    mistakes = error.errors(include_url=False)
+    mistake = next((one for one in mistakes if one["type"] == UNKNOWN), mistakes[0])
+    if mistake["type"] == "value_error":  # of a __post_init__
+        return str(mistake["ctx"]["error"])
+    key, owner = place, kind
+    bounds: Sequence[Any] = ()
+    for part in mistake["loc"]:
+        if keys := _fields(kind):
+            name = list(keys)[part] if isinstance(part, int) else part
+            key, owner = _joined(key, name), kind
+            kind, bounds = (keys[name].annotation, keys[name].metadata) if name in keys else (None, ())
+        elif get_origin(kind) in (list, tuple):
+            parts = get_args(kind)
+            is_pair = get_origin(kind) is tuple and Ellipsis not in parts
+            key, kind = f"{key}[{part}]", parts[cast(int, part) if is_pair else 0]
+        elif get_origin(kind) is dict:
+            key, kind = _joined(key, str(part)), get_args(kind)[1]  # else `part` names the member of a union
+        kind = _without_none(kind)
+    if mistake["type"] == UNKNOWN:
+        name = str(mistake["loc"][-1])
+        near = [known.name for known in keys_of(owner) if known.name.endswith(f".{name}")]
+        near += difflib.get_close_matches(name, _fields(owner), n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"its keys are {', '.join(_fields(owner))}"
+        return f"there is no key '{key}'; {hint}"
+    if mistake["type"] == "missing":
+        return f"{key} is missing and has no default; set it"
+    if mistake["type"] == "less_than_equal" and mistake["ctx"]["le"] == LARGEST:
+        return _refusal(key, mistake["input"], f"at most {LARGEST}")
+    give = "text in quotes" if kind is str else _accepts(kind, bounds)
+    is_other = kind is int and bounds and type(mistake["input"]) is not int  # such as 1e3
+    return _refusal(key, mistake["input"], f"an integer, {give}" if is_other else give)
+
+
+def _refusal(key: str, value: Any, give: str) -> str:
+    text = repr(value)
+    text = text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    return f"{key} is {text}; give {give}" if key else f"{text} stands here; give {give}"
 
 
 def keys_of(kind: type[Any], prefix: str = "", only_if: str = "") -> list[Key]:
-    """Return all keys of a dataclass and of the dataclasses nested in it, in order of definition.
+    """Return all keys of a class and of the classes nested in it, in order of definition.
 
     Args:
-        kind: the dataclass.
+        kind: the class.
         prefix: prefix of the names, such as "ntuple.".
         only_if: condition of keys that have no condition of their own.
-
-    Returns:
-        The keys, with dotted names.
     """
-    found: list[Key] = []
-    for field in dataclasses.fields(kind):
-        type_: Any
-        type_, details = types_of(kind)[field.name], setting_of(field)
-        condition = details.only_if or only_if
-        if dataclasses.is_dataclass(type_):
-            found += keys_of(cast(type[Any], type_), f"{prefix}{field.name}.", condition)
+    keys: list[Key] = []
+    for name, field in _fields(kind).items():
+        type_: Any = _without_none(field.annotation)
+        condition = cast(dict[str, str], field.json_schema_extra or {}).get("only_if") or only_if
+        if _fields(type_):
+            keys += keys_of(type_, f"{prefix}{name}.", condition)
             continue
-        accepts = _accepts(type_, _range(field, type_))
-        found.append(Key(prefix + field.name, _type_name(type_), field.default, accepts, details.meaning, condition))
-    return found
+        default = dataclasses.MISSING if field.default is PydanticUndefined else field.default
+        accepts, meaning = _accepts(type_, field.metadata), field.description or ""
+        keys.append(Key(prefix + name, _type_name(type_), default, accepts, meaning, condition))
+    return keys
 
 
 def applies(condition: str, settings: Any) -> bool:
@@ -214,7 +246,7 @@ def applies(condition: str, settings: Any) -> bool:
     Args:
         condition: alternatives separated by " or ". Each is a dotted key of `settings`, then `=` or `!=`, then values
             separated by `|`: "target.method=trace|delayed or average.env_steps!=0". "" always holds.
-        settings: the dataclass instance to which the keys refer.
+        settings: the instance to which the keys refer.
     """
     return not condition or any(_clause_holds(clause, settings) for clause in condition.split(" or "))
 
@@ -228,76 +260,90 @@ def without_effect(settings: Any, prefix: str = "") -> dict[str, str]:
     """Find the keys that differ from their defaults but have no effect.
 
     Args:
-        settings: a dataclass instance; the keys of conditions refer to it.
+        settings: an instance; the keys of conditions refer to it.
         prefix: prefix of its keys, such as "ntuple.".
 
     Returns:
         Name of each such key, with the prefix -> a message with the condition that the key needs.
     """
-    found = {}
+    idle = {}
     for key in keys_of(type(settings)):
-        value = functools.reduce(getattr, key.name.split("."), settings)
+        value = operator.attrgetter(key.name)(settings)
         if key.default is not dataclasses.MISSING and value != key.default and not applies(key.only_if, settings):
             needed = full_condition(key.only_if, prefix)
-            found[prefix + key.name] = f"{prefix}{key.name} = {value} has no effect: it needs {needed}"
-    return found
+            idle[prefix + key.name] = f"{prefix}{key.name} = {value} has no effect: it needs {needed}"
+    return idle
 
 
-def setting_of(field: "dataclasses.Field[Any]") -> Setting:
-    """Return what `setting` stored in a field; an empty `Setting` for a plain field."""
-    return field.metadata.get(_METADATA, Setting())
+def list_text(value: Any) -> Any:
+    """Return a list as one text with commas, the same for a list and a tuple; other values are returned unchanged."""
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
 def _clause_holds(clause: str, settings: Any) -> bool:
     path, values = clause.split("=")
-    value = str(list_text(functools.reduce(getattr, path.removesuffix("!").split("."), settings)))
+    value = str(list_text(operator.attrgetter(path.removesuffix("!"))(settings)))
     return (value in values.split("|")) != path.endswith("!")
 
 
-def types_of(kind: type[Any]) -> dict[str, Any]:
-    """Return the types of a dataclass's fields; they are found once, because that takes longer than all checks."""
-    if kind not in _HINTS:
-        _HINTS[kind] = get_type_hints(kind)
-    return _HINTS[kind]
+def _fields(kind: Any) -> dict[str, FieldInfo]:
+    """Return the fields of a Settings class, or of a plain dataclass inside one; of another type none."""
+    if dataclasses.is_dataclass(kind) and not hasattr(kind, "__pydantic_fields__"):
+        return {name: FieldInfo.from_annotation(hint) for name, hint in get_type_hints(kind).items()}
+    return getattr(kind, "__pydantic_fields__", {})
 
 
-def _range(field: "dataclasses.Field[Any]", kind: Any) -> Range:
-    """Return the range of a field; an int always has two bounds."""
-    found = setting_of(field).range
-    if kind is not int:
-        return found
-    low, high = found.at_least, found.at_most
-    return Range(at_least=-LARGEST if low is None else low, at_most=LARGEST if high is None else high)
+def _joined(place: str, name: str) -> str:
+    return f"{place}.{name}" if place else name
 
 
-def _is_accepted(value: Any, kind: Any, accepted: Range) -> bool:
-    if get_origin(kind) is Literal:
-        return value in get_args(kind)
-    if is_list(kind):
-        return list_holds(kind, value)
-    if kind is bool:
-        return isinstance(value, bool)
-    if kind in (int, float):
-        number = numbers.Integral if kind is int else numbers.Real
-        return isinstance(value, number) and not isinstance(value, bool) and accepted.holds(cast(float, value))
-    return isinstance(value, kind)
+def _as_tuple(value: Any) -> Any:
+    return tuple(map(_as_tuple, value)) if isinstance(value, list | tuple) else value
 
 
-def _accepts(kind: Any, accepted: Range, value: Any = None) -> str:
-    if get_origin(kind) is Literal:
-        return f"one of: {', '.join(map(str, get_args(kind)))}"
-    if is_list(kind):
-        return list_words(kind)
-    if kind is bool:
-        return "true or false"
-    if kind is int and isinstance(value, int) and value > LARGEST:
-        return f"{accepted.at_least} to {accepted.at_most}"
-    if kind in (int, float):
-        return accepted.text(kind)
-    return "text" if kind is str else f"a {kind.__name__}"
+def _without_none(kind: Any) -> Any:
+    """Return X of `X | None`."""
+    if get_origin(kind) in (Union, types.UnionType) and types.NoneType in get_args(kind):
+        return next(part for part in get_args(kind) if part is not types.NoneType)
+    return kind
+
+
+def _accepts(kind: Any, bounds: Sequence[Any] = ()) -> str:
+    """Return what a key of a type accepts, in words."""
+    kind = _without_none(kind)
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _accepts(parts[0], parts[1].metadata)
+    if origin is Literal:
+        return f"one of: {', '.join(map(str, parts))}"
+    if origin is tuple:
+        return f"a list of {_plural(parts[0])}" if Ellipsis in parts else f"a pair of {_plural(parts[0])}"
+    if _fields(kind):
+        return f"a mapping with the keys {', '.join(_fields(kind))}"
+    if kind in (int, float) and bounds:
+        limits: dict[str, Any] = {}
+        for bound in bounds:
+            limits |= {name: getattr(bound, name) for name in ("ge", "gt", "le", "lt") if hasattr(bound, name)}
+        return _range_text(kind, **limits)
+    return WORDS.get(kind) or WORDS[origin]
+
+
+def _plural(kind: Any) -> str:
+    if get_origin(kind) is Annotated:
+        return _plural(get_args(kind)[0])
+    return f"pairs of {_plural(get_args(kind)[0])}" if get_origin(kind) is tuple else PLURALS[kind]
+
+
+def _range_text(kind: type, ge: Any = None, gt: Any = None, le: Any = None, lt: Any = None) -> str:
+    """Return a range in words, such as "1 to 1000" or "a number in (0, 2]"."""
+    if kind is int:
+        return f"{ge} or more" if le == LARGEST else f"{ge} to {le}"
+    low = f"({gt:g}" if gt is not None else "(-inf" if ge is None else f"[{ge:g}"
+    high = f"{lt:g})" if lt is not None else "inf)" if le is None else f"{le:g}]"
+    return f"a number in {low}, {high}"
 
 
 def _type_name(kind: Any) -> str:
-    if is_list(kind):
+    if get_origin(kind) is tuple:
         return "list"
     return "choice" if get_origin(kind) is Literal else str(kind.__name__)

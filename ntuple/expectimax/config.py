@@ -1,6 +1,5 @@
 """Configuration of the expectimax search and of the hand-made evaluation."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ntuple.core.settings import Settings, group, setting
@@ -12,7 +11,6 @@ LEAST_BITS, MOST_BITS = 4, 28  # range of log2 of the entries of a transposition
 MOST_WEIGHT = 1e6  # of a hand-made feature; a value is single precision
 
 
-@dataclass(frozen=True)
 class HeuristicConfig(Settings, prefix="search.heuristic"):
     """Weights of the hand-made evaluation, in points (ntuple/expectimax/heuristic.py).
 
@@ -34,7 +32,6 @@ class HeuristicConfig(Settings, prefix="search.heuristic"):
     sum_power: float = setting(1.2, "Power of log2 of these tiles.", above=0, at_most=8)
 
 
-@dataclass(frozen=True)
 class ExpectimaxConfig(Settings, prefix="search"):
     """Depth, pruning and transposition tables of an expectimax search (ntuple/expectimax/search.py)."""
 
@@ -72,7 +69,6 @@ class ExpectimaxConfig(Settings, prefix="search"):
     heuristic: HeuristicConfig = group(HeuristicConfig)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         cells = [empty for empty, _ in self.limits]
         if cells != sorted(set(cells)) or not all(
             0 <= empty <= MOST_CELLS and 1 <= plies <= MOST_PLIES for empty, plies in self.limits

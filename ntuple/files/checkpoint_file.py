@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from safetensors import SafetensorError, safe_open
 
-from ntuple.core.lists import list_text
+from ntuple.core.settings import list_text
 from ntuple.files.safetensors import Array, Parts, Tensors, check_finite, map_safetensors, write_safetensors
 from ntuple.learning.config import NTupleConfig
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.core.lists import list_text
+from ntuple.core.settings import list_text
 from ntuple.files.checkpoint_file import differences, load_tensors, save_tensors, saved_promotion, shape_of, take
 from ntuple.files.safetensors import Tensors
 from ntuple.learning.config import NTupleConfig

@@ -10,14 +10,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.core.lists import as_tuple
 from ntuple.files.stored_network import ABSOLUTES, ERRORS, StoredNetwork, in_half
 from ntuple.files.tdl import UNTOUCHED, FileTable, WeightFile, count_file_stages, make_name, stage_and_pattern
 from ntuple.learning.config import NTupleConfig
 from ntuple.tables.patterns import network_texts
 from ntuple.tables.stages import count_stages
-
-STAGES_TYPE = tuple[int | str, ...]  # type of NTupleConfig.stages
 
 
 def to_w(stored: StoredNetwork, half: bool = False) -> WeightFile:
@@ -73,9 +70,9 @@ def from_w(file: WeightFile, config: NTupleConfig, stages: str | Sequence[int | 
         raise ValueError(f"stage {missing[0][0]} of the file lacks the tuple {missing[0][1]}")
     blocks = [found[stage, pattern] for stage in range(count) for pattern in patterns]
     weights = np.concatenate([block[0].astype(np.float32) for block in blocks])
-    stored = StoredNetwork(
-        replace(config, network=network_texts(patterns), stages=as_tuple(STAGES_TYPE, stages)), weights
-    )
+    if isinstance(stages, str):
+        stages = [int(word) if word.isdecimal() else word for word in stages.split(",") if word]
+    stored = StoredNetwork(replace(config, network=network_texts(patterns), stages=tuple(stages)), weights)
     if all(len(block) > 1 and block[1].size == 2 * block[0].size for block in blocks):
         sums = [np.concatenate([_sums(block[1])[number] for block in blocks]) for number in range(2)]
         stored.memory.update(zip((ERRORS, ABSOLUTES), (part * _error_scale(stored) for part in sums), strict=True))

@@ -1,10 +1,11 @@
 """Configuration of the n-tuple learner."""
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from ntuple.core.rules import check_sides
-from ntuple.core.settings import Settings, group, setting
+from ntuple.core.settings import Settings, Share, group, setting
 from ntuple.mcts.config import MCTSConfig
 from ntuple.tables.patterns import parse_network, table_sizes
 from ntuple.tables.placement import available_cores
@@ -24,7 +25,6 @@ RESTART, CAROUSEL, JUMP = "start.kind=restart", "start.kind=carousel", "start.ki
 BLOCKS, BOUNDARY = "start.kind=blocks", "start.kind=boundary"
 
 
-@dataclass(frozen=True)
 class TargetSearchConfig(Settings, prefix="target.search"):
     """The search whose value of the best move is the target (Guei 2023, sec. 4.3.4; ntuple/td/planning.py)."""
 
@@ -52,7 +52,6 @@ class TargetSearchConfig(Settings, prefix="target.search"):
         return MCTSConfig(simulations=self.simulations, c=self.c, v_norm=self.v_norm, backup=self.backup)
 
 
-@dataclass(frozen=True)
 class TargetConfig(Settings, prefix="target"):
     """The target of an afterstate (ntuple/td/targets.py)."""
 
@@ -84,7 +83,6 @@ class TargetConfig(Settings, prefix="target"):
     search: TargetSearchConfig = group(TargetSearchConfig)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.search.simulations > 1 and (self.method, self.direction) != ("td", "forward"):
             self.refuse("method", "td, forward: a search gives the target of one move")
         if self.method == "delayed" and self.direction == "backward":
@@ -93,7 +91,6 @@ class TargetConfig(Settings, prefix="target"):
             self.refuse("method", "another one: expected updates are forward and not rectified")
 
 
-@dataclass(frozen=True)
 class TCConfig(Settings, prefix="step_size.tc"):
     """Temporal coherence (Jaskowski 2017, algorithm 2)."""
 
@@ -103,7 +100,6 @@ class TCConfig(Settings, prefix="step_size.tc"):
     )
 
 
-@dataclass(frozen=True)
 class AutostepConfig(Settings, prefix="step_size.autostep"):
     """Autostep (Jaskowski 2017, sec. V-B)."""
 
@@ -117,14 +113,13 @@ class AutostepConfig(Settings, prefix="step_size.autostep"):
     )
 
 
-@dataclass(frozen=True)
 class StepSizeConfig(Settings, prefix="step_size"):
     """How an error changes the weights: first by TD, then by an adaptive rule (ntuple/td/step_sizes.py)."""
 
     alpha: float = setting(
         0.1, "TD: learning rate of a board, shared by its entries.", above=0, at_most=2, only_if=SOME_TD
     )
-    alpha_steps: tuple[tuple[float, float], ...] = setting(
+    alpha_steps: tuple[tuple[Share, Annotated[float, Field(gt=0, le=2)]], ...] = setting(
         (),
         "TD: later learning rates, as pairs [share of the budget, rate from then on], such as "
         "[[0.5, 0.01], [0.75, 0.001]].",
@@ -142,17 +137,10 @@ class StepSizeConfig(Settings, prefix="step_size"):
     tc: TCConfig = group(TCConfig, only_if=SOME_TC)
     autostep: AutostepConfig = group(AutostepConfig, only_if=AUTOSTEP)
 
-    former_keys: ClassVar[dict[str, str]] = {
-        "adaptive_alpha": "tc.alpha", "tc_sums": "tc.sums",
-        "mu": "autostep.mu", "tau": "autostep.tau", "first": "autostep.first",
-    }  # fmt: skip
-
     def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check_steps("alpha_steps", "rates", above=0, at_most=2)
+        self.check_ascending("alpha_steps")
 
 
-@dataclass(frozen=True)
 class ExplorationConfig(Settings, prefix="exploration"):
     """Exploration in training; epsilon and temperature fall linearly to 0 (Guei 2023, appendix C)."""
 
@@ -172,14 +160,12 @@ class ExplorationConfig(Settings, prefix="exploration"):
     )
 
 
-@dataclass(frozen=True)
 class RestartConfig(Settings, prefix="start.restart"):
     """Restart from the middle of the game that has just ended (Matsuzaki 2017, algorithm 3)."""
 
     moves: int = setting(100, "L: restart only if more than this number of moves follow the middle.", at_least=1)
 
 
-@dataclass(frozen=True)
 class CarouselConfig(Settings, prefix="start.carousel"):
     """Start where an earlier game reached a stage, each stage in turn (Jaskowski 2017, algorithm 5)."""
 
@@ -187,14 +173,12 @@ class CarouselConfig(Settings, prefix="start.carousel"):
     size: int = setting(1000, "Afterstates kept for each stage and thread.", at_least=1, at_most=10**7)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         try:
             make_stages(self.stages)
         except ValueError as error:
             self.refuse("stages", str(error).partition("give ")[2])
 
 
-@dataclass(frozen=True)
 class BlocksConfig(Settings, prefix="start.blocks"):
     """Start in the block that follows the one in which the game ended (TDL2048+, option -b; ntuple/td/blocks.py)."""
 
@@ -204,7 +188,6 @@ class BlocksConfig(Settings, prefix="start.blocks"):
     limit: int = setting(65536, "Blocks stay below this sum of tiles.", at_least=8, at_most=2**18)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.tile not in JUMP_LEVELS:
             self.refuse("tile", "a power of 2")
 
@@ -214,7 +197,6 @@ class BlocksConfig(Settings, prefix="start.blocks"):
         return JUMP_LEVELS[self.tile]
 
 
-@dataclass(frozen=True)
 class BoundaryConfig(Settings, prefix="start.boundary"):
     """Start where an earlier game entered the first stage that is trained (Guei 2023, sec. 3.4.2)."""
 
@@ -223,7 +205,6 @@ class BoundaryConfig(Settings, prefix="start.boundary"):
     )
 
 
-@dataclass(frozen=True)
 class JumpStartConfig(Settings, prefix="start.jump_start"):
     """Start some games on a made-up board with large tiles."""
 
@@ -231,7 +212,6 @@ class JumpStartConfig(Settings, prefix="start.jump_start"):
     tiles: tuple[int, ...] = setting((16384, 8192, 4096), "Large tiles of a made-up board: the first one or more.")
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if not self.tiles or not all(tile in JUMP_LEVELS for tile in self.tiles):
             self.refuse("tiles", "tiles from 8 to 131072, such as [4096, 2048]")
 
@@ -241,7 +221,6 @@ class JumpStartConfig(Settings, prefix="start.jump_start"):
         return tuple(JUMP_LEVELS[tile] for tile in self.tiles)
 
 
-@dataclass(frozen=True)
 class StartConfig(Settings, prefix="start"):
     """Where training games start (ntuple/td/starts.py). Evaluation always uses normal starts."""
 
@@ -257,13 +236,7 @@ class StartConfig(Settings, prefix="start"):
     boundary: BoundaryConfig = group(BoundaryConfig, only_if=BOUNDARY)
     jump_start: JumpStartConfig = group(JumpStartConfig, only_if=JUMP)
 
-    former_keys: ClassVar[dict[str, str]] = {
-        "restart_moves": "restart.moves", "stages": "carousel.stages", "carousel_size": "carousel.size",
-        "jump_fraction": "jump_start.fraction", "jump_tiles": "jump_start.tiles",
-    }  # fmt: skip
 
-
-@dataclass(frozen=True)
 class AverageConfig(Settings, prefix="average"):
     """Stochastic weight averaging: play with the mean of networks at several times in training (Guei 2023, sec. 4.2).
 
@@ -280,7 +253,6 @@ class AverageConfig(Settings, prefix="average"):
     )
 
 
-@dataclass(frozen=True)
 class NTupleConfig(Settings):
     """Configuration of the n-tuple learner. v_init > 0 gives optimistic initial values."""
 
@@ -330,7 +302,6 @@ class NTupleConfig(Settings):
     average: AverageConfig = group(AverageConfig)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         check_sides(self.rows, self.columns)
         stages = count_stages(self.stages)
         if self.frozen_stages >= stages:

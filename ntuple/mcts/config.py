@@ -1,6 +1,5 @@
 """Configuration of Monte Carlo tree search."""
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from ntuple.core.settings import Settings, setting
@@ -8,7 +7,6 @@ from ntuple.core.settings import Settings, setting
 MOST_SIMULATIONS = 50_000
 
 
-@dataclass(frozen=True)
 class MCTSConfig(Settings, prefix="search"):
     """Monte Carlo tree search on afterstate values (ntuple/mcts/search.py)."""
 

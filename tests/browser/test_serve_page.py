@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 ROOT = Path(__file__).parents[2]
 NAMES = ("up", "right", "down", "left")
-CONFIG = TINY.replace("tiny", "larger").replace('rows: 2, columns: 3, network: "012,345"', "network: '0123,4567,0145'")
+CONFIG = TINY.replace("tiny", "larger").replace(
+    'rows: 2, columns: 3, network: ["012", "345"]', "network: ['0123', '4567', '0145']"
+)
 CONFIG = CONFIG.replace("env_steps: 2000", "env_steps: 1_000_000")  # games of 500 moves and more
 # Count the frames in which the number of moves changed, for some seconds.
 COUNT = """seconds => new Promise(resolve => {

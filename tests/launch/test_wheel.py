@@ -15,7 +15,7 @@ BESIDE = ("numba", "llvmlite", "numpy", "numpy.libs")  # packages that lie in th
 CONFIG = """\
 learner: ntuple
 run: {name: one, group: wheel, final_games: 20}
-ntuple: {rows: 2, columns: 3, network: "012,345", env_steps: 2000, report_env_steps: 1000, threads: 1}
+ntuple: {rows: 2, columns: 3, network: ["012", "345"], env_steps: 2000, report_env_steps: 1000, threads: 1}
 """
 
 

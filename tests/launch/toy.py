@@ -4,7 +4,6 @@ import json
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from launch.experiment.metrics import DEPTH_NUMBERS
 from ntuple.core.interfaces import Analysis, Games
 from ntuple.core.learner_spec import ONE_PLY, LearnerSpec
+from ntuple.core.settings import Settings
 
 SPEC = LearnerSpec(
     config="toy:ToyConfig",
@@ -23,8 +23,7 @@ SPEC = LearnerSpec(
 )
 
 
-@dataclass(frozen=True)
-class ToyConfig:
+class ToyConfig(Settings):
     rows: int = 2
     columns: int = 3
     env_steps: int = 100

@@ -30,7 +30,9 @@ from tests.settings import configured
 NETWORKS = {
     "residual_mlp": NetworkConfig(model="latent", trunk="residual_mlp"),
     "se_resnet": NetworkConfig(model="latent", trunk="se_resnet"),
-    "tuples": configured(NetworkConfig, model="latent", trunk="tuples", norm="rms", tuples="lines rects"),
+    "tuples": configured(
+        NetworkConfig, model="latent", trunk="tuples", norm="rms", tuple_trunk={"shapes": ("lines", "rects")}
+    ),
     "grounded": NetworkConfig(model="grounded", trunk="tuples"),
     "grounded_se_resnet": NetworkConfig(model="grounded", trunk="se_resnet", norm="rms"),
     "cells": configured(NetworkConfig, model="cells", cells={"cell_width": 4, "line_width": 8, "tuple_width": 2}),
@@ -50,7 +52,12 @@ def small_config(kind: str = "residual_mlp", rows: int = 2, columns: int = 3, **
         "chunk": 8,
         "unroll_steps": 2,
         "network": configured(
-            NETWORKS[kind], blocks=1, width=16, tile_levels=10, cell_width=4, line_width=8, tuple_width=2
+            NETWORKS[kind],
+            blocks=1,
+            width=16,
+            tile_levels=10,
+            tuple_trunk={"width": 2},
+            grounded={"cell_width": 4, "line_width": 8},
         ),
         "value": ValueCodec(16, 30.0),
         "chance": ChanceConfig("learned", 12),
@@ -162,7 +169,7 @@ def plain_position(root: Root, row: int) -> Position:
 
 def plain_settings(config: SearchConfig, discount: float) -> Settings:
     """Return the settings of the plain search that correspond to the config."""
-    names = {key.name.rpartition(".")[2]: key.name for key in keys_of(SearchConfig)} | SearchConfig.former_keys
+    names = {key.name.rpartition(".")[2]: key.name for key in keys_of(SearchConfig)}
     return Settings(discount, *(operator.attrgetter(names[name])(config) for name in Settings._fields[1:]))
 
 

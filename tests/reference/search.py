@@ -50,8 +50,8 @@ class Settings(NamedTuple):
     normalization: str
     range_floor: float
     value_scale: float
-    pb_c_init: float
-    pb_c_base: float
+    c_init: float
+    c_base: float
     unvisited: str
 
 
@@ -172,8 +172,8 @@ class Search:
         unit = self.normalize(q, min(*q, node.value), max(*q, node.value))
         if self.settings.unvisited == "zero":
             unit = np.array([unit[a] if a in node.children else 0.0 for a in range(4)])
-        c_base = self.settings.pb_c_base
-        rate = self.settings.pb_c_init + math.log((node.count + c_base + 1) / c_base)
+        c_base = self.settings.c_base
+        rate = self.settings.c_init + math.log((node.count + c_base + 1) / c_base)
         visits = np.array([node.visited(a) for a in range(4)])
         return unit + node.prior * math.sqrt(node.count) / (1 + visits) * rate
 

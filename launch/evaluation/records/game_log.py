@@ -116,7 +116,9 @@ class GameLog:
         length = text.rfind(b"\n") + 1
         try:
             first, *lines = [json.loads(line) for line in text[:length].splitlines()] or [header]
-            if _with_texts(first) != _with_texts(header):
+            if first["format"] != FORMAT:
+                raise UserError(f"{path}: saved by another version; move it away to play all its games again")
+            if first != json.loads(json.dumps(header)):  # JSON has no tuples
                 raise UserError(f"{path}: holds games of another evaluation; move it away")
             self.games |= {line["number"]: LoggedGame(**_checked(line)) for line in lines}
         except (ValueError, TypeError, KeyError) as error:
@@ -153,17 +155,6 @@ class GameLog:
 
 def _checksum(line: dict[str, Any]) -> int:
     return zlib.crc32(json.dumps(line).encode())
-
-
-def _with_texts(value: Any) -> Any:
-    """A header with texts in place of lists, as files of earlier versions have them: [[6, 2], [10, 1]] is 6:2 10:1."""
-    if isinstance(value, dict):
-        return {key: _with_texts(one) for key, one in value.items()}
-    if not isinstance(value, list | tuple):
-        return value
-    if value and isinstance(value[0], list | tuple):
-        return " ".join(":".join(map(str, pair)) for pair in value)
-    return "+".join(map(str, value))
 
 
 def _checked(line: dict[str, Any]) -> dict[str, Any]:

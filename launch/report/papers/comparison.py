@@ -5,7 +5,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,12 @@ from launch.errors import UserError, warn
 from launch.evaluation.intervals import Interval, student, student_of_rates, wilson
 from launch.evaluation.result import read_result
 from launch.experiment.environment import command_line, machine, project_version
-from launch.experiment.typed_values import typed
 from launch.files import write_json
 from launch.quantities import plural
 from launch.report.papers.plan import Scale, plan_row, run_name, trained_row, why_not
 from launch.report.papers.table import PaperColumn, PaperRow, PaperTable
 from launch.tables import fields, render
+from ntuple.core.settings import Settings, from_plain
 
 RESULT_KEYS = ("games", "score_mean", "score_low", "score_high", "reach", "search")
 REACH = "reach_"
@@ -27,8 +27,7 @@ CSV_COLUMNS = fields("table", "row", "column", "paper", "paper_margin", "here", 
                      "moves", "paper_seeds", "seeds", "paper_games", "games", "search", "why")  # fmt: skip
 
 
-@dataclass(frozen=True)
-class CellData:
+class CellData(Settings):
     """One number."""
 
     paper: float
@@ -42,8 +41,7 @@ class CellData:
     search: str  # name of the search here
 
 
-@dataclass(frozen=True)
-class ColumnData:
+class ColumnData(Settings):
     """One column of numbers."""
 
     name: str
@@ -52,8 +50,7 @@ class ColumnData:
     why: str  # why not
 
 
-@dataclass(frozen=True)
-class RowData:
+class RowData(Settings):
     """One row."""
 
     name: str
@@ -65,8 +62,7 @@ class RowData:
     cells: dict[str, CellData]  # by name of the column
 
 
-@dataclass(frozen=True)
-class TableData:
+class TableData(Settings):
     """A table with the paper's numbers and ours."""
 
     table: str
@@ -195,7 +191,7 @@ def write_table_file(data: TableData, file: Path) -> None:
 def read_table_file(file: Path) -> TableData:
     """Read the JSON file of a table; UserError if it cannot be read, or is not the file of a table."""
     try:
-        return typed(TableData, json.loads(file.read_text(encoding="utf-8")))
+        return from_plain(TableData, json.loads(file.read_text(encoding="utf-8")))
     except OSError as error:
         raise UserError(f"cannot read {file}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:

@@ -3,18 +3,16 @@
 import functools
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from launch.errors import LaunchError
 from launch.evaluation.search_options import SearchOptions
-from launch.experiment.experiment import CONFIG_FILE, MISTAKES, Experiment, load_experiment, plain_overrides
+from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experiment
 from launch.jobs.run_states import read_speed
 from launch.report.papers.plan import Scale, Trained, base_of, run_name, settings_of, trained_row, why_not, with_firsts
 from launch.report.papers.table import PaperRow, PaperTable
 from ntuple.core.learner_spec import EXPECTIMAX, MCTS
-from ntuple.core.plain_values import in_present_form
 
 MOVES_OF_A_GAME = 10_000  # of a well-trained player: 10^10 moves are about 10^6 games (Guei 2023, sec. 4.4.4)
 # Evaluated boards of a move by depth, relative to 1-ply: Guei 2023, table 14, which stops at 5 plies.
@@ -87,32 +85,8 @@ def network_of_row(trained: Trained) -> Network:
 
 @functools.lru_cache(maxsize=256)
 def _network_of(base: Path, overrides: tuple[str, ...]) -> Network:
-    """Return `network_of` an experiment config with some overrides of its learner.
-
-    Only the base is read as a whole: each of the hundred networks of the tables by `load_experiment` takes seconds.
-    """
-    experiment = _base(base)
-    try:
-        values = in_present_form(type(experiment.settings), plain_overrides(overrides).get(experiment.learner, {}))
-        return network_of(replace(experiment, settings=_changed(experiment.settings, values)))
-    except (TypeError, AttributeError, *MISTAKES):
-        return network_of(load_experiment(base, overrides))  # it names the override that is wrong
-
-
-@functools.lru_cache(maxsize=64)
-def _base(base: Path) -> Experiment:
-    return load_experiment(base)
-
-
-def _changed(settings: Any, values: dict[str, Any]) -> Any:
-    """Return settings with other values, groups of them as dicts."""
-    return replace(
-        settings,
-        **{
-            key: _changed(getattr(settings, key), value) if isinstance(value, dict) else value
-            for key, value in values.items()
-        },
-    )
+    """Return `network_of` an experiment config with some overrides of its learner."""
+    return network_of(load_experiment(base, overrides))
 
 
 def _group_of(override: str) -> str:

@@ -6,15 +6,15 @@ A row is one trained network and how it plays. Numbers are those that the paper 
 import functools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from launch.errors import UserError
 from launch.evaluation.search_options import SearchOptions
 from launch.experiment.examples import examples_folder
-from launch.experiment.experiment import MISTAKES, mistake_text
 from launch.experiment.metrics import TILES
-from launch.experiment.typed_values import load_plain, typed
+from launch.experiment.plain_values import MISTAKES, load_plain, mistake_text
+from ntuple.core.settings import Settings, from_plain
 
 STATISTICS = ("score_mean", "score_median", "score_max", "moves_mean", "moves_per_second", "wall_hours")
 REACH = tuple(f"reach_{tile}" for tile in TILES)
@@ -22,8 +22,7 @@ NO_OPTIONS = SearchOptions()
 SLASH = "/"  # between a table and a row in `of` and `begin_from`
 
 
-@dataclass(frozen=True)
-class PaperColumn:
+class PaperColumn(Settings):
     """One column of numbers."""
 
     name: str = ""  # as in the paper
@@ -41,8 +40,7 @@ class PaperColumn:
             raise ValueError(f"columns: {self.name} has no statistic; say why")
 
 
-@dataclass(frozen=True)
-class PaperRow:
+class PaperRow(Settings):
     """One row."""
 
     name: str = ""  # part of names of runs
@@ -67,8 +65,7 @@ class PaperRow:
             raise ValueError(f"rows: {self.name} takes the network of {self.of}: leave out its own training")
 
 
-@dataclass(frozen=True)
-class PaperTable:
+class PaperTable(Settings):
     """One table of a paper."""
 
     title: str = ""
@@ -156,7 +153,7 @@ def load_table(word: str) -> PaperTable:
 def _read(file: Path, changed: int) -> PaperTable:
     """Read a file; `changed` is its time of change, since rows of other tables read it again and again."""
     try:
-        table = typed(PaperTable, load_plain(file.read_text(encoding="utf-8")))
+        table = from_plain(PaperTable, load_plain(file.read_text(encoding="utf-8")))
         table = replace(table, name=file.stem, folder=str(file.parent))
         table.check()
     except MISTAKES as error:

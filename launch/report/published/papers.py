@@ -4,20 +4,19 @@ papers.yaml lists references. Numbers, search, games and budget are those of the
 reference names, so that no number stands twice.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from launch.errors import UserError
 from launch.evaluation.search_options import SearchOptions
-from launch.experiment.experiment import MISTAKES, mistake_text
-from launch.experiment.typed_values import load_plain, typed
+from launch.experiment.plain_values import MISTAKES, load_plain, mistake_text
 from launch.report.papers.comparison import REACH
 from launch.report.papers.estimate import TIME_LIMIT
 from launch.report.papers.lines import training_text
 from launch.report.papers.plan import trained_row, with_firsts
 from launch.report.papers.table import SLASH, PaperRow, PaperTable, load_table
 from ntuple.core.learner_spec import EXPECTIMAX
+from ntuple.core.settings import Settings, from_plain
 
 REFERENCES = Path(__file__).with_suffix(".yaml")
 BOARD = "4x4"  # of all tables
@@ -25,8 +24,7 @@ SCORE, SPEED = "score_mean", "moves_per_second"
 DOWNGRADE = "search.downgrade="
 
 
-@dataclass(frozen=True)
-class Reference:
+class Reference(Settings):
     """One entry of papers.yaml."""
 
     row: str  # TABLE/ROW
@@ -36,8 +34,7 @@ class Reference:
     moves_per_second: float = 0.0  # speed of play that only the text of the paper gives; 0: none
 
 
-@dataclass(frozen=True)
-class References:
+class References(Settings):
     """The content of papers.yaml."""
 
     references: list[Reference]
@@ -62,7 +59,7 @@ class PaperResult(NamedTuple):
 def read_papers(file: Path = REFERENCES) -> list[PaperResult]:
     """Read the results that a file like papers.yaml refers to, in its order."""
     try:
-        references = typed(References, load_plain(file.read_text(encoding="utf-8"))).references
+        references = from_plain(References, load_plain(file.read_text(encoding="utf-8"))).references
         return [_result(reference) for reference in references]
     except (UserError, *MISTAKES) as error:
         raise UserError(f"{file}: {mistake_text(error)}") from error

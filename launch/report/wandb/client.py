@@ -9,7 +9,7 @@ from typing import Any
 
 from launch.errors import UserError
 from launch.experiment import metrics
-from launch.experiment.experiment import Experiment, read_yaml
+from launch.experiment.experiment import Experiment
 from launch.report.wandb.folder import result_files, summary_of, tags, wandb_id
 
 TIMEOUT_SECONDS = 20  # with wandb's default a run with a key and without a network waits for 100 s
@@ -35,7 +35,7 @@ def open_run(folder: Path, experiment: Experiment, mode: Any, in_training: bool 
         resume="allow",
         dir=folder.resolve(),
         mode=mode,
-        config={"seed": experiment.run.seed, **read_yaml(experiment.to_yaml())},
+        config={"seed": experiment.run.seed, **experiment.plain()},
         # console off: else every redrawing of the progress bar is a line in wandb's log
         settings=wandb.Settings(
             init_timeout=TIMEOUT_SECONDS,

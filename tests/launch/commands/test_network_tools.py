@@ -17,7 +17,7 @@ GOLDEN = Path(__file__).parents[2] / "golden" / "tdl2048"
 CONFIG = """
 learner: ntuple
 run: {name: one, group: nets, final_games: 20, save_minutes: 0}
-ntuple: {network: '012,01,4', env_steps: 20000, report_env_steps: 10000, threads: 1}
+ntuple: {network: ['012', '01', '4'], env_steps: 20000, report_env_steps: 10000, threads: 1}
 """
 
 
@@ -134,7 +134,7 @@ def test_a_checkpoint_of_no_numbers_is_not_played(
 
 def test_average_and_fold_of_a_promoted_network(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("1.yaml").write_text(CONFIG)
-    words = ["ntuple.stages='16,64,256'", "ntuple.promotion=both", "ntuple.v_init=320"]
+    words = ["ntuple.stages=[16,64,256]", "ntuple.promotion=both", "ntuple.v_init=320"]
     for seed, name in enumerate(("one", "two")):
         assert main(["train", "1.yaml", *words, f"run.name={name}", f"run.seed={seed}"]) == 0
     runs, network = [tmp_path / "runs" / name for name in ("one", "two")], {}
@@ -171,7 +171,7 @@ def test_a_run_begins_with_a_w_file() -> None:
     # not matter.
     for name, file_stages, network in (("tc", "", "012,15"), ("stages", "0,256", "01,15")):
         file = GOLDEN / f"{name}.w"
-        words = ["ntuple.env_steps=1", "ntuple.stages='0,256'", f"ntuple.network='{network}'", f"run.name={name}"]
+        words = ["ntuple.env_steps=1", "ntuple.stages=[0,256]", f"ntuple.network='{network}'", f"run.name={name}"]
         assert main(["train", "w.yaml", *words, f"run.begin_from={file}"]) == 0
         run, source = read_source(Path("runs", name), "").network, read_source(file, file_stages).network
         tables = dict(zip(run.patterns, run.tables(run.weights), strict=True))

@@ -162,14 +162,12 @@ def test_kept_games_of_something_else_are_refused(tmp_path: Path) -> None:
             GameLog(path, {"seed": 1})
 
 
-def test_a_log_whose_search_is_in_the_former_form_goes_on(tmp_path: Path) -> None:
-    path = tmp_path / "games.jsonl"
-    former = {"plies": 3, "limits": "6:2 10:1", "downgrade": "32768+8192", "heuristic": {"empty": 70.0}}
-    present = {"plies": 3, "limits": ((6, 2), (10, 1)), "downgrade": (32768, 8192), "heuristic": {"empty": 70.0}}
-    GameLog(path, {"search_config": former}).close()
-    GameLog(path, {"search_config": present}).close()
-    with pytest.raises(UserError, match="another evaluation"):
-        GameLog(path, {"search_config": present | {"limits": ((6, 2),)}})
+def test_the_header_of_a_log_names_its_evaluation(tmp_path: Path) -> None:
+    path, search = tmp_path / "games.jsonl", {"plies": 3, "limits": ((6, 2), (10, 1))}
+    GameLog(path, {"search_config": search}).close()
+    GameLog(path, {"search_config": search}).close()
+    with pytest.raises(UserError, match="holds games of another evaluation"):
+        GameLog(path, {"search_config": search | {"limits": ((6, 2),)}})
 
 
 def test_a_file_in_use_is_refused(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from ntuple import MCTSConfig
 YAML = """\
 learner: ntuple
 run: {name: small, group: small, seed: 1, final_games: 10}
-ntuple: {rows: 2, columns: 3, network: "0134,1245", env_steps: 20_000, report_env_steps: 20_000, threads: 1}
+ntuple: {rows: 2, columns: 3, network: ["0134", "1245"], env_steps: 20_000, report_env_steps: 20_000, threads: 1}
 """
 RUN = "runs/small"
 MCTS = ("--search", "mcts", "--simulations", "20")
@@ -102,7 +102,7 @@ def test_strength_finds_the_z_of_a_score(capsys: pytest.CaptureFixture[str], mis
     ("words", "says"),
     [
         (["--search", "mcts", "--simulations", "0"], "search.simulations is 0; give 1 to 50000"),
-        (["--search", "mcts", "search.c=-1"], "search.c is -1.0; give a number in [0, 1000]"),
+        (["--search", "mcts", "search.c=-1"], "search.c is -1; give a number in [0, 1000]"),
         (["--search", "mcts", "search.c=nan"], "search.c is nan"),
         (["--search", "mcts", "--plies", "2"], "--plies 2 is of expectimax"),
         (["--search", "mcts", "--model", "simulator"], "--model simulator is of a search in JAX"),

@@ -107,7 +107,7 @@ def trained_player() -> NTuplePlayer:
         report_env_steps=10_000_000,
         threads=1,
         v_init=1000.0,
-        step_size=StepSizeConfig(alpha=0.1, alpha_steps="0.3:0.02 0.6:0.005", adaptive_fraction=0.0),
+        step_size=StepSizeConfig(alpha=0.1, alpha_steps=((0.3, 0.02), (0.6, 0.005)), adaptive_fraction=0.0),
         exploration=ExplorationConfig(temperature=10.0, decay=0.8),
     )
     learner = NTupleLearner(config, seed=1)

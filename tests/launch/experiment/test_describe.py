@@ -9,17 +9,11 @@ from pathlib import Path
 import pytest
 
 from launch.cli import main
-from launch.experiment.experiment import load_experiment, read_yaml
+from launch.experiment.experiment import load_experiment
+from launch.experiment.plain_values import flat
 
 ROOT = Path(__file__).parents[3]
 NTUPLE = "learner: ntuple\nrun: {name: a, group: b}\nntuple: {network: 5x6, target: {method: n_step, steps: 7}}\n"
-
-
-def _leaves(values: dict, prefix: str = "") -> dict:
-    found = {}
-    for name, value in values.items():
-        found |= _leaves(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
-    return found
 
 
 @pytest.fixture
@@ -33,7 +27,7 @@ def test_all_keys_of_a_config_with_their_values(ntuple_yaml: Path, capsys):
     assert main(["config", "ntuple.yaml", "run.seed=3", "--json"]) == 0
     text, last = capsys.readouterr().out.rstrip("\n").rsplit("\n", 1)
     printed = {key["name"]: key["value"] for key in json.loads(last)["keys"]}
-    wanted = _leaves(read_yaml(load_experiment(ntuple_yaml, ["run.seed=3"]).to_yaml()))
+    wanted = flat(load_experiment(ntuple_yaml, ["run.seed=3"]).plain())
     assert {"learner": "ntuple", **printed} == wanted
     assert (
         "\nntuple.target.steps: int = 7  (default 1; 1 to 1000; only with ntuple.target.method=n_step|lambda_return)\n"

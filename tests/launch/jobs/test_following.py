@@ -82,7 +82,6 @@ def test_states_of_runs(toy_yaml: Path, capsys):
 
 
 def test_a_run_without_the_file_of_its_process(toy_yaml: Path):
-    """Runs of earlier versions have none."""
     _train("one")
     (RUNS / "one" / PROCESS_FILE).unlink()
     assert (read_state(RUNS / "one").state, read_state(RUNS / "one").place) == ("finished", "")

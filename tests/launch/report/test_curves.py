@@ -74,7 +74,7 @@ def test_runs_are_grouped_by_values_of_their_configs(tmp_path: Path):
 def test_a_value_is_named_with_the_last_part_of_its_key_and_a_group_without():
     assert key_label("run.group", "a") == "a"
     assert key_label("ntuple.step_size.alpha", 0.1) == "alpha=0.1"
-    assert key_label("ntuple.network", ["4x6", "5x6"]) == "network=4x6,5x6"
+    assert key_label("ntuple.network", ["4x6", "5x6"]) == "network=[4x6,5x6]"
     assert key_label("ntuple.network", None) == "network=null"
 
 

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[3]
 NTUPLE_YAML = """\
 learner: ntuple
 run: {name: whole, group: g, save_minutes: 0.0005, evaluate_env_steps: 100_000, evaluation_games: 20, final_games: 20}
-ntuple: {rows: 3, columns: 3, network: "0134,1245", env_steps: 1_000_000, report_env_steps: 10_000, threads: 1}
+ntuple: {rows: 3, columns: 3, network: ["0134", "1245"], env_steps: 1_000_000, report_env_steps: 10_000, threads: 1}
 """
 MUZERO_WORDS = (
     "run.name=whole", "run.save_minutes=0.000001", "run.evaluate_env_steps=8_192", "run.evaluation_games=20",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from launch.cli import main
-from launch.experiment.experiment import Experiment, load_experiment, read_yaml
+from launch.experiment.experiment import Experiment, load_experiment
 from launch.experiment.metrics_file import MetricsFile, drop_rows_after, read_metrics
 from launch.report.wandb import client
 from launch.train.wandb_sink import WandbSink
@@ -68,7 +68,7 @@ def _check_offline_run(folder: Path, experiment: Experiment) -> None:
     name = (folder / "wandb" / "id").read_text().strip()
     assert told == (experiment.run.name, experiment.run.group, experiment.learner, name)
     config = {key: value for key, value in run["config"]["update"].items() if key != "_wandb"}
-    assert config == {"seed": experiment.run.seed, **read_yaml(experiment.to_yaml())}
+    assert config == {"seed": experiment.run.seed, **experiment.plain()}
     axes = {metric["glob_name"]: metric["step_metric"] for metric in of_kind["metric"] if "glob_name" in metric}
     assert axes["eval/*"] == axes["train/*"] == axes["td/*"] == "env_steps"
 

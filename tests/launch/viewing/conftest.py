@@ -17,7 +17,7 @@ from launch.viewing.serve.server import Site, listen, make_server
 TINY = """\
 learner: ntuple
 run: {name: tiny, group: tiny, final_games: 20}
-ntuple: {rows: 2, columns: 3, network: "012,345", env_steps: 2000, report_env_steps: 1000, threads: 1}
+ntuple: {rows: 2, columns: 3, network: ["012", "345"], env_steps: 2000, report_env_steps: 1000, threads: 1}
 """
 
 

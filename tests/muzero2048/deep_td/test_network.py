@@ -44,7 +44,7 @@ def test_values_of_the_four_moves(rng: np.random.Generator, method: str, output:
 
 @pytest.mark.parametrize("trunk", ["residual_mlp", "se_resnet", "tuples", "cnn_2x2", "cnn_3x3"])
 def test_every_trunk(trunk: str) -> None:
-    network = configured(NetworkConfig, trunk=trunk, blocks=1, width=16, tile_levels=8, tuple_width=2)
+    network = configured(NetworkConfig, trunk=trunk, blocks=1, width=16, tile_levels=8, tuple_trunk={"width": 2})
     for method, outputs in zip(METHODS, (1, 4), strict=True):
         config = small_config(method, 3, 4, network=network)
         cells = jax.ShapeDtypeStruct((5, 12), jnp.uint8)

@@ -133,7 +133,7 @@ def test_calls_take_a_second_and_a_half(rounds: int, seconds: float, following: 
 def test_tables_averages_and_priorities_continue_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The checkpoint contains all optional parts of the state. They share one program, because compilation is slow."""
     monkeypatch.setattr("muzero2048.muzero.table_learning.MODEL_IS_RIGHT", 0.0)
-    network = configured(small_config("grounded").network, value_tuples="lines squares", table_bits=16)
+    network = configured(small_config("grounded").network, value_tables={"shapes": ("lines", "squares"), "bits": 16})
     config = dataclasses.replace(
         CONFIG, network=network, ema_decay=0.9,
         replay=dataclasses.replace(CONFIG.replay, priority_exponent=1.0, importance_exponent=1.0),

@@ -26,7 +26,7 @@ def test_tables_learn_the_afterstate_of_the_first_move(rng: np.random.Generator)
     config = small_config("grounded", discount=DISCOUNT)
     config = dataclasses.replace(
         config,
-        network=configured(config.network, value_tuples="rects", table_bits=16),
+        network=configured(config.network, value_tables={"shapes": "rects", "bits": 16}),
         optimizer=dataclasses.replace(config.optimizer, table_learning_rate=RATE),
     )
     model = random_model(config, seed=2)

@@ -12,7 +12,7 @@ from muzero2048.networks.config import NetworkConfig
 from muzero2048.networks.trunks import make_norm, make_trunk
 from tests.settings import configured
 
-SMALL = configured(NetworkConfig, width=8, blocks=2, tile_levels=6, tuple_width=2)
+SMALL = configured(NetworkConfig, width=8, blocks=2, tile_levels=6, tuple_trunk={"width": 2})
 TRUNKS = ("residual_mlp", "se_resnet", "tuples", "cnn_2x2", "cnn_3x3")
 
 

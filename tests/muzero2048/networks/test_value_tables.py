@@ -15,7 +15,7 @@ from muzero2048.networks.value_tables import ValueTables, init_coherence, learn
 from tests.muzero2048.toy_model import NETWORKS, random_model, small_config
 from tests.settings import configured
 
-TABLES = configured(NETWORKS["grounded"], value_tuples="rects", table_bits=16)
+TABLES = configured(NETWORKS["grounded"], value_tables={"shapes": "rects", "bits": 16})
 
 
 def test_batches_of_tc_equal_plain_python(rng: np.random.Generator) -> None:

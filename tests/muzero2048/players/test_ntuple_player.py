@@ -37,7 +37,7 @@ CASES = [
 ]
 ONE_PLY = configured(SearchConfig, model="simulator", simulations=4, considered_actions=4)
 SMALL = NTupleConfig(
-    rows=2, columns=2, network="0123,01", env_steps=20_000, report_env_steps=20_000, threads=1, v_init=60.0
+    rows=2, columns=2, network=("0123", "01"), env_steps=20_000, report_env_steps=20_000, threads=1, v_init=60.0
 )
 
 

@@ -35,7 +35,7 @@ def test_sequential_halving_equals_mctx(simulations: int) -> None:
 
 
 def test_puct_by_hand() -> None:
-    config = configured(SearchConfig, pb_c_init=1.25, pb_c_base=19652.0, range_floor=1.0)
+    config = configured(SearchConfig, c_init=1.25, c_base=19652.0, range_floor=1.0)
     prior = jnp.array([0.1, 0.2, 0.6, 0.1])
     none = jnp.zeros(4, jnp.int32)
 

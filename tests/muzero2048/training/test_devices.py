@@ -20,7 +20,7 @@ from tests.muzero2048.toy_model import small_config
 from tests.settings import configured
 
 # Tree search, value tables and all options of replay; sequences are drawn from the environments of all devices.
-TABLES = configured(small_config("grounded").network, value_tuples="lines squares", table_bits=16)
+TABLES = configured(small_config("grounded").network, value_tables={"shapes": ("lines", "squares"), "bits": 16})
 CONFIG = small_config(
     network=TABLES, rows=2, columns=2, num_envs=24, report_env_steps=24 * 8 * 2, env_steps=24 * 8 * 6, ema_decay=0.9,
     search=SearchConfig(simulations=6),

@@ -3,16 +3,16 @@
 import dataclasses
 import functools
 import math
-from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import pytest
 
 from launch.experiment.experiment import RunConfig
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.muzero.config import MuZeroConfig
 from ntuple import ExpectimaxConfig, NTupleConfig
-from ntuple.core.settings import Settings, applies, group, keys_of, setting, without_effect
+from ntuple.core.settings import Settings, Share, applies, from_plain, group, keys_of, required, setting, without_effect
 
 CONFIGS: dict[str, Any] = {
     "run": functools.partial(RunConfig, "name", "group"),
@@ -58,19 +58,35 @@ def test_every_key_says_what_it_is(config: str, key: Any) -> None:
     applies(key.only_if, CONFIGS[config]())  # raises if the condition names a key that does not exist
 
 
-@dataclass(frozen=True)
 class Part(Settings, prefix="part"):
     kind: Literal["a", "b"] = setting("a", "Which.")
     share: float = setting(0.5, "Share.", above=0, at_most=1, only_if="part.kind=b")
     count: int = setting(3, "Count.", at_least=2, at_most=9)
     flag: bool = setting(True, "Flag.")
     text: str = setting("x", "Text.")
+    names: tuple[str, ...] = setting((), "Names.")
+    stages: tuple[int | str, ...] = setting((), "Stages.")
+    pairs: tuple[tuple[Share, float], ...] = setting((), "Pairs.")
+    limits: tuple[tuple[int, int], ...] = setting((), "Limits.")
+
+    def __post_init__(self) -> None:
+        self.check_ascending("pairs")
 
 
-@dataclass(frozen=True)
 class Whole(Settings):
     part: Part = group(Part)
     rest: int = setting(0, "Rest.", at_least=0, only_if="part.kind=a|c or part.flag!=True")
+
+
+class Row(Settings):
+    name: str = required("Name.")
+    best: float | None = None
+    numbers: dict[str, list[float]] = dataclasses.field(default_factory=dict)
+
+
+class Sheet(Settings):
+    rows: list[Row]
+    part: Part = group(Part)
 
 
 @pytest.mark.parametrize(
@@ -81,9 +97,22 @@ class Whole(Settings):
         ({"share": 1.5}, "part.share is 1.5; give a number in (0, 1]"),
         ({"share": True}, "part.share is True; give a number in (0, 1]"),
         ({"count": 1}, "part.count is 1; give 2 to 9"),
-        ({"count": 2.0}, "part.count is 2.0; give 2 to 9"),
+        ({"count": 2.0}, "part.count is 2.0; give an integer, 2 to 9"),
+        ({"count": "3"}, "part.count is '3'; give an integer, 2 to 9"),
         ({"flag": 1}, "part.flag is 1; give true or false"),
-        ({"text": 3}, "part.text is 3; give text"),
+        ({"text": 3}, "part.text is 3; give text in quotes"),
+        ({"names": (83,)}, "part.names[0] is 83; give text in quotes"),
+        ({"names": None}, "part.names is None; give a list of names"),
+        ({"stages": (8, True)}, "part.stages[1] is True; give an integer or a name"),
+        ({"pairs": (0.5,)}, "part.pairs[0] is 0.5; give a pair of numbers"),
+        ({"pairs": ((0.5, math.nan),)}, "part.pairs[0][1] is nan; give a number"),
+        ({"pairs": ((2, 3),)}, "part.pairs[0][0] is 2; give a number in (0, 1)"),
+        (
+            {"pairs": ((0.5, 1.0), (0.5, 2.0))},
+            "part.pairs is ((0.5, 1.0), (0.5, 2.0)); give ascending shares between 0 and 1",
+        ),
+        ({"limits": ((1, 2.0),)}, "part.limits[0][1] is 2.0; give an integer"),
+        ({"nams": ()}, "there is no key 'part.nams'; did you mean 'names'?"),
     ],
 )
 def test_a_wrong_value_is_one_line(values: dict[str, Any], line: str) -> None:
@@ -96,6 +125,61 @@ def test_the_ends_of_the_range_are_accepted() -> None:
     assert Part(share=1.0, count=2).count == 2
     assert Part(share=1e-300, count=9).count == 9
     assert Part(share=1).share == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        ({"names": "0123"}, {"names": ("0123",)}),
+        ({"stages": 512}, {"stages": (512,)}),
+        ({"pairs": [[0.5, 1]]}, {"pairs": ((0.5, 1.0),)}),
+        ({"count": np.int64(4), "share": np.float32(0.5)}, {"count": 4, "share": 0.5}),
+    ],
+)
+def test_one_value_is_a_list_and_lists_are_tuples(given: dict[str, Any], stored: dict[str, Any]) -> None:
+    part = Part(**given)
+    assert part == Part(**stored)
+    assert hash(part) == hash(Part(**stored))
+    assert [type(getattr(part, key)) for key in stored] == [type(value) for value in stored.values()]
+
+
+def test_plain_values_of_all_types() -> None:
+    rows = [{"name": 3, "numbers": {"x": [1, 2.5]}}, {"name": "b", "best": None}, {"name": "c", "best": 2}]
+    sheet = from_plain(Sheet, {"rows": rows, "part": {"share": 1, "names": "a", "pairs": [[0.5, 1]]}})
+    assert sheet.rows == [Row(name="3", numbers={"x": [1.0, 2.5]}), Row(name="b"), Row(name="c", best=2.0)]
+    assert sheet.part == Part(share=1.0, names=("a",), pairs=((0.5, 1.0),))
+    assert type(sheet.part.share) is float
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        sheet.part.share = 0.5
+
+
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [
+        ({}, "sheet.rows is missing and has no default; set it"),
+        (3, "sheet is 3; give a mapping with the keys rows, part"),
+        ({"rows": 3}, "sheet.rows is 3; give a list"),
+        ({"rows": [3]}, "sheet.rows[0] is 3; give a mapping with the keys name, best, numbers"),
+        ({"rows": [{}]}, "sheet.rows[0].name is missing and has no default; set it"),
+        ({"rows": [{"nam": "a"}]}, "there is no key 'sheet.rows[0].nam'; did you mean 'name'?"),
+        ({"rows": [], "count": 3}, "there is no key 'sheet.count'; did you mean 'part.count'?"),
+        ({"rows": [{"name": "a", "best": "b"}]}, "sheet.rows[0].best is 'b'; give a number"),
+        ({"rows": [{"name": "a", "numbers": {"x": 3}}]}, "sheet.rows[0].numbers.x is 3; give a list"),
+        ({"rows": [{"name": "a", "numbers": {"x": ["y"]}}]}, "sheet.rows[0].numbers.x[0] is 'y'; give a number"),
+        ({"rows": [{"name": "a", "best": math.inf}]}, "sheet.rows[0].best is inf; give a number"),
+        ({"rows": [], "part": {"share": True}}, "sheet.part.share is True; give a number in (0, 1]"),
+        ({"rows": [], "part": {"flag": "true"}}, "sheet.part.flag is 'true'; give true or false"),
+        ({"rows": [], "part": {"pairs": [[0.5]]}}, "sheet.part.pairs[0][1] is missing and has no default; set it"),
+        (
+            {"rows": [], "part": {"text": "x" * 100, "kind": "y" * 100}},
+            f"sheet.part.kind is '{'y' * 56}...; give one of: a, b",
+        ),
+    ],
+)
+def test_a_mistake_in_plain_values_is_one_line_with_its_place(values: Any, line: str) -> None:
+    with pytest.raises(ValueError) as error:  # noqa: PT011 (the whole line is compared)
+        from_plain(Sheet, values, "sheet")
+    assert str(error.value) == line
 
 
 def test_keys_without_effect() -> None:

@@ -93,7 +93,7 @@ def test_rectified() -> None:
 
 
 def test_limits_by_empty_cells() -> None:
-    config = ExpectimaxConfig(plies=4, limits="3:3 5:2 7:1")
+    config = ExpectimaxConfig(plies=4, limits=((3, 3), (5, 2), (7, 1)))
     most = {empty: 3 if empty < 5 else 2 if empty < 7 else 1 for empty in range(3, 10)}
     rules, network, boards = make_rules(3, 3), random_network(), spread_boards(3, 3, 24)
     plain = reference.Expectimax(cache(lambda board: value(rules, network, board)), most_plies=most)
@@ -122,7 +122,7 @@ def test_what_is_left_out_does_not_depend_on_the_tables() -> None:
     np.testing.assert_allclose(one, other, rtol=2e-6, atol=2e-3)
 
 
-@pytest.mark.parametrize("settings", [{"stages": "0,16,32"}, {"stages": "0,32", "promotion": "both"}])
+@pytest.mark.parametrize("settings", [{"stages": (0, 16, 32)}, {"stages": (0, 32), "promotion": "both"}])
 def test_networks_of_several_stages(settings: dict[str, str]) -> None:
     network = random_network(**settings)
     if "promotion" in settings:
@@ -181,7 +181,7 @@ def test_downgrading_halves_the_tiles_above_the_largest_missing_one() -> None:
 def test_downgrading_searches_the_smaller_board() -> None:
     rules, network = make_rules(3, 3), random_network()
     boards = spread_boards(3, 3, 60)
-    player = ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=2, downgrade="32"), threads=1)
+    player = ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=2, downgrade=(32,)), threads=1)
     plain = ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=2), threads=1)
     smaller = [reference.downgraded(board, 32) for board in boards]
     assert sum(one != other for one, other in zip(boards, smaller, strict=True)) > 5

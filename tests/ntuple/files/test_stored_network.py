@@ -16,7 +16,7 @@ from ntuple.td.step_sizes import FIRST, SECOND
 from tests.ntuple.drivers import value
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "tdl2048"
-CONFIG = NTupleConfig(network="012,45", env_steps=3000, report_env_steps=1000, threads=1)
+CONFIG = NTupleConfig(network=("012", "45"), env_steps=3000, report_env_steps=1000, threads=1)
 
 
 def test_files_of_tdl2048_come_back_to_the_byte(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_errors_are_on_the_scale_of_tdl2048() -> None:
     np.testing.assert_allclose(table.blocks[1][4096:], (ours.weights[:4096] + 32) / 16)
 
 
-STAGED = replace(CONFIG, network="012,01,45", stages="16,64,256", v_init=2400.0)
+STAGED = replace(CONFIG, network=("012", "01", "45"), stages=(16, 64, 256), v_init=2400.0)
 
 
 def _partly_touched(config: NTupleConfig) -> StoredNetwork:

@@ -31,23 +31,27 @@ from tests.settings import configured
         (TargetConfig, {"method": "delayed", "direction": "backward"}, "set target.method = trace"),
         (TargetConfig, {"method": "expected", "rectified": "relu"}, "expected updates are forward and not rectified"),
         (StepSizeConfig, {"alpha": 0.0}, "step_size.alpha is 0.0; give "),
-        (StepSizeConfig, {"adaptive_alpha": 3.0}, "step_size.tc.alpha is 3.0; give "),
+        (StepSizeConfig, {"tc": {"alpha": 3.0}}, "step_size.tc.alpha is 3.0; give "),
         (StepSizeConfig, {"adaptive_fraction": 1.5}, "step_size.adaptive_fraction is 1.5; give "),
         (StepSizeConfig, {"reset_env_steps": -1}, "step_size.reset_env_steps is -1; give "),
         (StepSizeConfig, {"mu": 0.0}, "step_size.autostep.mu is 0.0; give "),
-        (StepSizeConfig, {"alpha_steps": "0.5"}, "give a list of pairs of numbers"),
-        (StepSizeConfig, {"alpha_steps": [[0.5, 0.1], [0.75]]}, "give a list of pairs of numbers"),
-        (StepSizeConfig, {"alpha_steps": [[0.5, math.nan]]}, "give a list of pairs of numbers"),
-        (StepSizeConfig, {"alpha_steps": "0.5:0"}, r"give rates, each a number in \(0, 2\]"),
-        (StepSizeConfig, {"alpha_steps": "0.75:0.1 0.5:0.01"}, "give ascending shares"),
+        (StepSizeConfig, {"alpha_steps": (0.5,)}, r"alpha_steps\[0\] is 0.5; give a pair of numbers"),
+        (StepSizeConfig, {"alpha_steps": [[0.5, 0.1], [0.75]]}, r"alpha_steps\[1\]\[1\] is missing"),
+        (
+            StepSizeConfig,
+            {"alpha_steps": [[0.5, math.nan]]},
+            r"alpha_steps\[0\]\[1\] is nan; give a number in \(0, 2\]",
+        ),
+        (StepSizeConfig, {"alpha_steps": ((0.5, 0),)}, r"alpha_steps\[0\]\[1\] is 0; give a number in \(0, 2\]"),
+        (StepSizeConfig, {"alpha_steps": ((0.75, 0.1), (0.5, 0.01))}, "give ascending shares"),
         (ExplorationConfig, {"epsilon": 1.1}, "exploration.epsilon is 1.1; give "),
         (ExplorationConfig, {"temperature": -1.0}, "exploration.temperature is -1.0; give "),
         (ExplorationConfig, {"decay": 0.0}, "exploration.decay is 0.0; give "),
-        (StartConfig, {"restart_moves": 0}, "start.restart.moves is 0; give "),
-        (StartConfig, {"jump_fraction": 2.0}, "start.jump_start.fraction is 2.0; give "),
+        (StartConfig, {"moves": 0}, "start.restart.moves is 0; give "),
+        (StartConfig, {"fraction": 2.0}, "start.jump_start.fraction is 2.0; give "),
         (StartConfig, {"stages": "many"}, r"start.carousel.stages is \('many',\); give ascending"),
-        (StartConfig, {"jump_tiles": "4096 3"}, r"start.jump_start.tiles is \(4096, 3\)"),
-        (NTupleConfig, {"stages": "16384,8192"}, "stages = '16384,8192'"),
+        (StartConfig, {"tiles": (4096, 3)}, r"start.jump_start.tiles is \(4096, 3\)"),
+        (NTupleConfig, {"stages": (16384, 8192)}, "stages = '16384,8192'"),
         (AverageConfig, {"env_steps": -1}, "average.env_steps is -1; give "),
         (AverageConfig, {"fraction": 0.0}, "average.fraction is 0.0; give "),
         (
@@ -56,7 +60,7 @@ from tests.settings import configured
             "target.method is 'n_step'; give td, forward",
         ),
         (NTupleConfig, {"frozen_tuples": 4}, "frozen_tuples is 4; give a number below the 4 tuples"),
-        (NTupleConfig, {"stages": "0,64", "frozen_stages": 2}, "frozen_stages is 2; give a number below the 2 of"),
+        (NTupleConfig, {"stages": (0, 64), "frozen_stages": 2}, "frozen_stages is 2; give a number below the 2 of"),
         (NTupleConfig, {"promotion": "inter"}, "promotion is 'inter'; give intra, or set stages"),
         (BlocksConfig, {"tile": 48}, "start.blocks.tile is 48; give a power of 2"),
         (NTupleConfig, {"start": StartConfig(kind="boundary")}, "start.kind is 'boundary', which needs frozen stages"),
@@ -81,7 +85,7 @@ def test_where_the_adaptive_rule_starts() -> None:
 
 def test_rates_fall_by_steps_and_exploration_linearly() -> None:
     # The step-size decay of Guei 2023, sec. 3.3.1.
-    size = StepSizeConfig(alpha=0.1, alpha_steps="0.5:0.01 0.75:0.001", adaptive_fraction=0.0)
+    size = StepSizeConfig(alpha=0.1, alpha_steps=((0.5, 0.01), (0.75, 0.001)), adaptive_fraction=0.0)
     config = NTupleConfig(env_steps=1000, step_size=size, exploration=ExplorationConfig(epsilon=0.1, decay=0.5))
     assert [config.alpha_at(move) for move in (0, 499, 500, 749, 750, 999)] == [0.1, 0.1, 0.01, 0.01, 0.001, 0.001]
     assert [config.exploration_at(move) for move in (0, 250, 500, 900)] == [1.0, 0.5, 0.0, 0.0]

@@ -37,8 +37,8 @@ def _mean_of_the_best(truth: reference.Network, after: rules.Board) -> float:
         (True, 0.0, "expected", "restart", {}),  # restarts need the history of whole games
         (False, 0.5, "td", "normal", {"symmetry": False}),
         pytest.param(True, 0.0, "expected", "restart", {"symmetry": False}, marks=pytest.mark.slow),
-        (False, 0.0, "td", "normal", {"symmetry": False, "rows": 2, "network": "012,0134"}),
-        (False, 0.0, "td", "normal", {"rows": 2, "network": "012,0134"}),
+        (False, 0.0, "td", "normal", {"symmetry": False, "rows": 2, "network": ("012", "0134")}),
+        (False, 0.0, "td", "normal", {"rows": 2, "network": ("012", "0134")}),
     ],
 )
 def test_learning_move_by_move_equals_the_reference(
@@ -47,7 +47,7 @@ def test_learning_move_by_move_equals_the_reference(
     config = replace(
         SMALL, **board, report_env_steps=1, env_steps=700, v_init=30.0, step_size=TC if adaptive else TD,
         exploration=ExplorationConfig(epsilon), target=TargetConfig(method),
-        start=configured(StartConfig, kind=start, restart_moves=10_000),
+        start=configured(StartConfig, kind=start, restart={"moves": 10_000}),
     )  # fmt: skip
     learner = NTupleLearner(config, seed=1)
     every_game = learner._state.games  # keep only one game, which the test follows
@@ -89,7 +89,7 @@ def test_learning_move_by_move_equals_the_reference(
 
 
 def test_counted_games_are_those_from_two_tiles() -> None:
-    learner = NTupleLearner(replace(SMALL, start=configured(StartConfig, kind="restart", restart_moves=5)), seed=1)
+    learner = NTupleLearner(replace(SMALL, start=configured(StartConfig, kind="restart", restart={"moves": 5})), seed=1)
     whole = sum(report["train/games"] for report in learn(learner))
     assert 0 < whole < 0.7 * learner.progress["games"]
 
@@ -104,7 +104,7 @@ def test_a_diverged_network_shows_in_the_mean_error() -> None:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_two_by_two_reaches_the_optimum(seed: int) -> None:
     # On 2x2 one 4-tuple is a table of all boards. The optimal policy has mean score 66.964149 (exact solution).
-    size = StepSizeConfig(alpha=0.1, alpha_steps="0.3:0.02 0.6:0.005 0.85:0.001", adaptive_fraction=0.0)
+    size = StepSizeConfig(alpha=0.1, alpha_steps=((0.3, 0.02), (0.6, 0.005), (0.85, 0.001)), adaptive_fraction=0.0)
     config = NTupleConfig(rows=2, columns=2, network="0123", env_steps=1_500_000, threads=1, v_init=100, step_size=size)
     learner = NTupleLearner(config, seed)
     learn(learner)

@@ -77,7 +77,7 @@ def test_a_stop_within_a_report_changes_no_bit(tmp_path: Path, monkeypatch: pyte
 
 
 def test_two_threads_share_the_budget_and_learn() -> None:
-    config = NTupleConfig(network="0123,0145", env_steps=600_001, report_env_steps=200_000, threads=2)
+    config = NTupleConfig(network=("0123", "0145"), env_steps=600_001, report_env_steps=200_000, threads=2)
     learner = NTupleLearner(config, seed=1)
     reports = learn(learner)
     assert learner.progress["env_steps"] == 600_001

@@ -96,7 +96,7 @@ def test_a_later_stage_is_trained_alone_behind_a_trained_one(tmp_path: Path) -> 
     learn(first)
     first.save(tmp_path)
     start = StartConfig("boundary", boundary=BoundaryConfig(size=5))
-    config = replace(SMALL, stages="0,32", frozen_stages=1, v_init=5.0, start=start, step_size=TC)
+    config = replace(SMALL, stages=(0, 32), frozen_stages=1, v_init=5.0, start=start, step_size=TC)
     learner = NTupleLearner(config, seed=2)
     learner.begin_with(load_stored(tmp_path, SMALL, with_memory=True))
     before = read_field(learner.network).reshape(2, -1)
@@ -111,10 +111,10 @@ def test_a_later_stage_is_trained_alone_behind_a_trained_one(tmp_path: Path) -> 
 
 
 def test_promoted_stages_begin_as_copies_of_the_last_one(tmp_path: Path) -> None:
-    first = NTupleLearner(replace(SMALL, stages="0,32"), seed=1)
+    first = NTupleLearner(replace(SMALL, stages=(0, 32)), seed=1)
     learn(first)
     first.save(tmp_path)
-    learner = NTupleLearner(replace(SMALL, stages="0,32,64,64+32", promotion="inter"), seed=2)
+    learner = NTupleLearner(replace(SMALL, stages=(0, 32, 64, "64+32"), promotion="inter"), seed=2)
     learner.begin_with(load_stored(tmp_path, first.config))
     before, after = read_field(first.network).reshape(2, -1), read_field(learner.network).reshape(4, -1)
     np.testing.assert_array_equal(after, before[[0, 1, 1, 1]])
@@ -138,8 +138,8 @@ def test_step_sizes_go_on_where_they_were_if_the_rule_is_the_same(tmp_path: Path
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"rows": 2, "network": "012,01"}, "rows = 3, the config 2"),
-        ({"network": "012,0135"}, "network = 012,0134"),
+        ({"rows": 2, "network": ("012", "01")}, "rows = 3, the config 2"),
+        ({"network": ("012", "0135")}, "network = 012,0134"),
         ({"symmetry": False}, "symmetry = True"),
         ({"values": "state"}, "values = 'afterstate'"),
         ({"stages": "64"}, "stages = 32, which are not the first ones of 64"),
@@ -158,7 +158,7 @@ def test_new_tuples_learn_what_frozen_ones_leave(tmp_path: Path, size: StepSizeC
     first = NTupleLearner(SMALL, seed=1)
     learn(first)
     first.save(tmp_path)
-    config = replace(SMALL, network="0124,012,0134,01245", v_init=24.0)
+    config = replace(SMALL, network=("0124", "012", "0134", "01245"), v_init=24.0)
     learner = NTupleLearner(config, seed=2)
     learner.begin_with(load_stored(tmp_path, SMALL))  # in another order, with two new tuples
     old, new = read_field(first.network), read_field(learner.network)
@@ -167,7 +167,7 @@ def test_new_tuples_learn_what_frozen_ones_leave(tmp_path: Path, size: StepSizeC
     assert (new[:start] == np.float32(24 / 32)).all()
     assert (new[start + old.size :] == np.float32(24 / 32)).all()
 
-    config = replace(SMALL, network="012,0134,01245", frozen_tuples=2, step_size=size)
+    config = replace(SMALL, network=("012", "0134", "01245"), frozen_tuples=2, step_size=size)
     learner = NTupleLearner(config, seed=2)
     learner.begin_with(load_stored(tmp_path, SMALL))
     learn(learner)

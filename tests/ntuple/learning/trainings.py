@@ -14,7 +14,7 @@ from ntuple.learning.config import (
 )
 from tests.settings import configured
 
-SMALL = NTupleConfig(rows=3, columns=3, network="012,0134", env_steps=4000, report_env_steps=1000, threads=1)
+SMALL = NTupleConfig(rows=3, columns=3, network=("012", "0134"), env_steps=4000, report_env_steps=1000, threads=1)
 
 TD, TC = StepSizeConfig(adaptive_fraction=0.0), StepSizeConfig(adaptive_fraction=1.0)
 
@@ -30,15 +30,15 @@ METHODS = {
     "restart, backward, stages": replace(
         SMALL,
         target=TargetConfig("trace", "backward"),
-        start=configured(StartConfig, kind="restart", restart_moves=5),
-        stages="16,64",
+        start=configured(StartConfig, kind="restart", restart={"moves": 5}),
+        stages=(16, 64),
         promotion="both",
     ),
     CAROUSEL: replace(
         SMALL,
-        start=configured(StartConfig, kind="carousel", stages="16,32,64"),
+        start=configured(StartConfig, kind="carousel", carousel={"stages": (16, 32, 64)}),
         exploration=ExplorationConfig(epsilon=0.2, temperature=5.0),
-        step_size=StepSizeConfig(adaptive_fraction=0.5, alpha_steps="0.1:0.05 0.3:0.01", reset_env_steps=700),
+        step_size=StepSizeConfig(adaptive_fraction=0.5, alpha_steps=((0.1, 0.05), (0.3, 0.01)), reset_env_steps=700),
     ),
     "search": replace(SMALL, target=TargetConfig(search=TargetSearchConfig(simulations=8, c=0.1, plays=False))),
     "averaged": replace(
@@ -47,7 +47,7 @@ METHODS = {
         start=StartConfig("blocks", blocks=BlocksConfig(tile=16, limit=64)),
     ),
     "averaged, promoted": replace(
-        SMALL, average=AverageConfig(env_steps=600, fraction=0.9), stages="16,32,64", promotion="both", v_init=50.0
+        SMALL, average=AverageConfig(env_steps=600, fraction=0.9), stages=(16, 32, 64), promotion="both", v_init=50.0
     ),
 }
 

@@ -97,7 +97,7 @@ def learn(network, lookup, delta, alpha):
 @pytest.mark.parametrize("promotion", ["none", "inter", "intra", "both"])
 def test_promotion_equals_the_reference(promotion: str) -> None:
     game, text, cuts = make_rules(3, 3), "012,0134", (16, 64)
-    network = make_network(text, 3, 3, 50.0, stages="16,64", promotion=promotion)
+    network = make_network(text, 3, 3, 50.0, stages=(16, 64), promotion=promotion)
     stages = make_stages("16,64")
 
     def stage_number(board: rules.Board) -> int:
@@ -124,7 +124,7 @@ def test_promotion_equals_the_reference(promotion: str) -> None:
 
 def test_one_stage_is_many_with_equal_tables() -> None:
     game, text = make_rules(3, 3), "012,0134"
-    one, many = make_network(text, 3, 3, 0.0), make_network(text, 3, 3, 0.0, stages="8,32,128")
+    one, many = make_network(text, 3, 3, 0.0), make_network(text, 3, 3, 0.0, stages=(8, 32, 128))
     weights = np.random.default_rng(1).standard_normal(int(one.stage_size), np.float32)
     write_field(one, weights)
     write_field(many, np.tile(weights, 4))

@@ -80,7 +80,7 @@ def test_one_update_and_the_move_after_it(plays: bool) -> None:
     """The error is Q - V(as) (eq. 35); the game goes on with the search's move, or with that of 1-ply."""
     rules, differ = make_rules(3, 3), 0
     config = NTupleConfig(
-        rows=3, columns=3, network="01,034,0124", threads=1,
+        rows=3, columns=3, network=("01", "034", "0124"), threads=1,
         step_size=StepSizeConfig(adaptive_fraction=0.0),
         target=TargetConfig(search=TargetSearchConfig(60, c=0.2, plays=plays)),
     )  # fmt: skip

@@ -97,7 +97,7 @@ def test_restart_goes_on_from_the_middle() -> None:
 
 
 def test_carousel_takes_each_stage_in_turn() -> None:
-    starts, row = _starts("carousel", stages="512,1024,2048"), _row()
+    starts, row = _starts("carousel", stages=(512, 1024, 2048)), _row()
     begin(RULES, starts, None, row)
     assert (row[CAROUSEL], row[IS_WHOLE]) == (0, 1)  # no stage entered so far: start with two tiles
     entered = [_tiles(512, 2 * k) for k in (1, 2, 4, 8, 16)]
@@ -123,7 +123,7 @@ def test_carousel_takes_each_stage_in_turn() -> None:
 
 
 def test_boundary_begins_where_whole_games_entered_the_stage_once_enough_are_known() -> None:
-    starts, row = _starts("boundary", stages="512,1024", boundary=2), _row()
+    starts, row = _starts("boundary", stages=(512, 1024), boundary=2), _row()
     entered = [_tiles(1024, 2 * k) for k in (1, 2, 4)]
     see(starts, _tiles(512, 512), _tiles(1024, 512), is_whole=False)  # a game that began at the boundary
     for after in entered:

@@ -155,7 +155,7 @@ def _turned(board: rules.Board, view: tuple[int, ...], shape: tuple[int, int]) -
     return tuple(tuple(tiles[view[r * shape[1] + c]] for c in range(shape[1])) for r in range(shape[0]))
 
 
-SIZE = StepSizeConfig(alpha=0.1, alpha_steps="0.3:0.02 0.6:0.005 0.85:0.001", adaptive_fraction=0.0)
+SIZE = StepSizeConfig(alpha=0.1, alpha_steps=((0.3, 0.02), (0.6, 0.005), (0.85, 0.001)), adaptive_fraction=0.0)
 TWO_BY_TWO = NTupleConfig(rows=2, columns=2, network="0123", env_steps=1_500_000, threads=1, v_init=100, step_size=SIZE)
 
 
@@ -171,7 +171,7 @@ def test_two_by_two_reaches_the_optimum(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["state", "action"])
 def test_one_thread_goes_on_to_the_bit(kind: str, tmp_path: Path) -> None:
     config = NTupleConfig(
-        rows=2, columns=3, network="0123,045", values=kind, threads=1, env_steps=3000, report_env_steps=1000,
+        rows=2, columns=3, network=("0123", "045"), values=kind, threads=1, env_steps=3000, report_env_steps=1000,
         exploration=ExplorationConfig(epsilon=0.1),
     )  # fmt: skip
     whole = NTupleLearner(config, seed=1)

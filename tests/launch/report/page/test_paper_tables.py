@@ -51,7 +51,10 @@ def test_the_page_and_its_csv_have_the_tables_of_the_selected_runs(capsys):
     assert main(["compare", "a0", "--out", "out"]) == 0
     errors = capsys.readouterr().err.splitlines()
     assert len(errors) == 2
-    assert "runs/mine-b1.json is not a table of `muzero2048 reproduce`: table is missing; set it" in errors[0]
+    assert (
+        "runs/mine-b1.json is not a table of `muzero2048 reproduce`: table is missing and has no default; set it"
+        in errors[0]
+    )
     assert "warning: left out: " in errors[1]
     assert "runs/x-b2.json is not a table" in errors[1]
     page = Path("out/index.html").read_text()
@@ -80,8 +83,8 @@ def test_a_file_is_read_as_it_was_written():
 @pytest.mark.parametrize(
     ("old", "new", "line"),
     [
-        ('"here": 20123.4', '"here": NaN', "rows[0].cells.average score.here: nan stands here; give a finite number"),
-        ('"version": "0.1.0",', "", "version is missing; set it"),
+        ('"here": 20123.4', '"here": NaN', "rows[0].cells.average score.here is nan; give a number"),
+        ('"version": "0.1.0",', "", "version is missing and has no default; set it"),
     ],
 )
 def test_a_damaged_file_is_named(old: str, new: str, line: str):

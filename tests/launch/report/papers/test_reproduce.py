@@ -273,11 +273,11 @@ def test_mistakes_are_one_line(table_yaml: str, mistake, words: list[str], line:
         ("of: a", "of: other/a", "there is no table"),
         ("of: a", "of: a, env_steps: 3", "again takes the network of a: leave out its own training"),
         ("name: b", 'name: "b b"', "the name 'b b' needs letters"),
-        ("score: [9]", "score: [nine]", "rows[1].paper.score[0]: 'nine' stands here; give a finite number"),
+        ("score: [9]", "score: [nine]", "rows[1].paper.score[0] is 'nine'; give a number"),
         ("score: [9]", "score: [9], score: [8]", "the key 'score' stands twice in one mapping"),
         ("toy.rate=0.1]", "toy.rate=0.1", "not YAML"),
         ("games: 4", "gamez: 4", "table.yaml: there is no key 'gamez'; its keys are title, source"),
-        ("toy.rate=0.1", "toy.rats=0.1", "toy.rats: Key 'rats' not in 'ToyConfig'"),
+        ("toy.rate=0.1", "toy.rats=0.1", "there is no key 'toy.rats'; did you mean 'rate'?"),
     ],
 )
 def test_a_wrong_table(table_yaml: str, mistake, old: str, new: str, line: str):

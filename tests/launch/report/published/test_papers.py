@@ -59,6 +59,7 @@ def test_searches_in_words(play: SearchOptions, words: str):
     [
         ("a: b", "papers.yaml: there is no key 'a'; its keys are references"),
         ("references: [", "papers.yaml: not YAML"),
+        ("references: [{row: guei-table-7/8x6-1-ply, player: p, score: 3}]", "there is no key 'references[0].score'"),
         (
             "references: [{row: guei-table-7/none, player: p}]",
             "papers.yaml: guei-table-7 has no row none; its rows are 4x6-1-ply",
