@@ -93,7 +93,8 @@ def count_tree(
 def _played_boards(rules: Rules, network: Network, boards: int, seed: int) -> list[Board]:
     """Return random boards with a legal move, from all parts of games of the 1-ply policy."""
     search, memory = _make_search(rules, network)
-    row, trace, played, game = np.zeros(COLUMNS, np.uint64), np.zeros((1, TRACE_COLUMNS)), [], 0
+    played: list[Board] = []
+    row, trace, game = np.zeros(COLUMNS, np.uint64), np.zeros((1, TRACE_COLUMNS)), 0
     while game < GAMES or len(played) < boards:
         open_game(rules, seed, game, row)
         board = Board(row[BOARD_LO], row[BOARD_HI])
