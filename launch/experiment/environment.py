@@ -33,7 +33,8 @@ def project_version() -> str:
 
 def record_environment(run_folder: Path) -> None:
     """Add this process to the list in environment.json: one entry for each time the run was started."""
-    file, earlier = run_folder / ENVIRONMENT_FILE, []
+    file = run_folder / ENVIRONMENT_FILE
+    earlier: Any
     try:
         earlier = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
     except (OSError, ValueError):

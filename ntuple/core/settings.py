@@ -96,7 +96,8 @@ def required(meaning: str, *, at_least: int | None = None) -> Any:
 
 def group(kind: type[T], only_if: str = "") -> T:
     """Return a field that holds another `Settings` class with its defaults; `only_if` applies to all its keys."""
-    return cast(T, Field(default_factory=kind, json_schema_extra={"only_if": only_if}))
+    field: Any = Field(default_factory=kind, json_schema_extra={"only_if": only_if})
+    return field
 
 
 @dataclass_transform(frozen_default=True)
