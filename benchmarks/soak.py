@@ -119,7 +119,7 @@ def _life(run: Path, seconds: float, memory: list[float]) -> Life:
     quarter = len(memory) // 4
     growth = sum(memory[-quarter:]) / sum(memory[quarter : 2 * quarter]) if quarter >= 5 else 1.0
     lost_minutes = 60 * (last["wall_hours"] - saved_hours)
-    return Life(seconds, last["env_steps"], saved, lost_minutes, max(memory, default=0.0), len(memory), growth)
+    return Life(seconds, int(last["env_steps"]), saved, lost_minutes, max(memory, default=0.0), len(memory), growth)
 
 
 def _saved(run: Path) -> int:
