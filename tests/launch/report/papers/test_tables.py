@@ -48,7 +48,7 @@ def test_every_row_is_an_experiment_that_serves_its_evaluations(name: str, capsy
                 served = experiments[run].learner, getattr(experiments[run].settings, "search", None), play
                 if served not in plays:
                     plays.add(served)
-                    resolve(experiments[run], play.options(), Path(row.name))
+                    resolve(experiments[run], play, Path(row.name))
     assert capsys.readouterr().err == ""
 
 
