@@ -25,7 +25,7 @@ from tests.muzero2048.toy_model import small_config
 B, K, C = 4, 3, 5
 START = {"h": 0.7, "p": 1.3, "q": -0.8}
 DENSE, SIGMA, ENCODER = (np.random.default_rng(seed).normal(size=C) for seed in range(3))
-NO_LOSS = LossWeights(**dict.fromkeys(LossWeights.__dataclass_fields__, 0.0))
+NO_LOSS = LossWeights(**{term.name: 0.0 for term in dataclasses.fields(LossWeights)})
 CONFIG = small_config()
 
 

@@ -185,7 +185,7 @@ def test_the_target_of_consistency_learns_nothing() -> None:
 
     The predictor's output is constant here (its last kernel is 0), so h could only get a gradient through the target.
     """
-    silent = dict.fromkeys(LossWeights.__dataclass_fields__, 0.0)
+    silent = {term.name: 0.0 for term in dataclasses.fields(LossWeights)}
     config = small_config(losses=LossWeights(**{**silent, "consistency": 1.0}))
     model = random_model(config, seed=7)
     assert isinstance(model, LatentModel)
