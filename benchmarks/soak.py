@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -165,18 +166,24 @@ def random_lives(minutes: float, kills: int, seed: int) -> list[float]:
     return [-rng.uniform(0, 10) if index in early else life for index, life in enumerate(lives)] + [0.2 * 60 * minutes]
 
 
-def main() -> None:
-    """Print one line for each process, then the largest disk space and number of checkpoints."""
+def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the words after the name of the script, or those of the process."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("config")
+    parser.add_argument("overrides", nargs="*", metavar="key=value")
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=2048)
-    arguments, words = parser.parse_known_args()
-    name = next(word.partition("=")[2] for word in words if word.startswith("run.name="))
+    return parser.parse_intermixed_args(argv)
+
+
+def main() -> None:
+    """Print one line for each process, then the largest disk space and number of checkpoints."""
+    arguments = parse()
+    name = next(word.partition("=")[2] for word in arguments.overrides if word.startswith("run.name="))
     Path("runs").mkdir(exist_ok=True)
     lives = random_lives(arguments.minutes, arguments.kills, arguments.seed)
-    result = soak(arguments.config, words, Path("runs") / name, lives)
+    result = soak(arguments.config, arguments.overrides, Path("runs") / name, lives)
     print(json.dumps({key: value for key, value in asdict(result).items() if key != "lives"}))
 
 

@@ -132,7 +132,7 @@ def test_a_mistake_has_one_line(run: Path):
 def test_a_command_says_the_same_mistake_in_its_own_words(run: Path, mistake):
     for words, line in (
         (["evaluate", str(run), "--plies", "2"], "--plies 2 is of expectimax; add --search expectimax"),
-        (["evaluate", str(run), "--seed", "-1"], "error: --seed is -1; give 0 to 4294967295"),
+        (["evaluate", str(run), "--seed", "-1"], "--seed is -1; give 0 to 4294967295"),
         (["solve", "--board", "2x2", "--until", "16", "--tile", "32"], "ends with --until 16, so --tile 32 is out"),
     ):
         assert line in mistake(*words)

@@ -64,7 +64,7 @@ class GameLog:
         self._open_files: list[BinaryIO] = []
         if path is None or self.path is None:
             return
-        header = {"format": FORMAT, **header}
+        header = json.loads(json.dumps({"format": FORMAT, **header}))  # as a file gives it back: JSON has no tuples
         try:
             for other in sorted(files_of(path) - {self.path}):
                 self._open(other, header, is_own=False)
@@ -118,7 +118,7 @@ class GameLog:
             first, *lines = [json.loads(line) for line in text[:length].splitlines()] or [header]
             if first["format"] != FORMAT:
                 raise UserError(f"{path}: saved by another version; move it away to play all its games again")
-            if first != json.loads(json.dumps(header)):  # JSON has no tuples
+            if first != header:
                 raise UserError(f"{path}: holds games of another evaluation; move it away")
             self.games |= {line["number"]: LoggedGame(**_checked(line)) for line in lines}
         except (ValueError, TypeError, KeyError) as error:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from launch.report.papers.lines import line_columns, lines_of
 from launch.report.runs import X_AXES
 from launch.tables import Column, entry, fields, html_head, html_rows, html_table, markup, render
 
-Cell = tuple[float, str]  # the value to sort by, and the HTML
+Cell = tuple[Any, str]  # the value to sort by, and the HTML
 
 
 def group_table(groups: Sequence[Group], out: Path) -> str:
@@ -151,7 +152,7 @@ def _cell_table(name: str, names: Sequence[str], rows: dict[str, list[Cell]]) ->
     """Return a table of cells by label of the row."""
 
     def column(place: int) -> Column:
-        def html(row: list[Cell]) -> str:
+        def html(row: Sequence[Cell]) -> str:
             return row[place][1]
 
         return Column(names[place], lambda row: row[place][0], html, html)

@@ -103,7 +103,7 @@ def test_strength_finds_the_z_of_a_score(capsys: pytest.CaptureFixture[str], mis
     [
         (["--search", "mcts", "--simulations", "0"], "search.simulations is 0; give 1 to 50000"),
         (["--search", "mcts", "search.c=-1"], "search.c is -1; give a number in [0, 1000]"),
-        (["--search", "mcts", "search.c=nan"], "search.c is nan"),
+        (["--search", "mcts", "search.c=nan"], "search.c is 'nan'"),
         (["--search", "mcts", "--plies", "2"], "--plies 2 is of expectimax"),
         (["--search", "mcts", "--model", "simulator"], "--model simulator is of a search in JAX"),
         (["--search", "mcts", "search.chance=ratio"], "chance"),

@@ -168,13 +168,15 @@ REFUSED = {
 MISTYPED = {
     "no position": ("/api/position", {"position": "a b c / d e f"}, "row 1, column 1 is 'a'"),
     "a position of another board": ("/api/position", {"position": "2 2 / 2 2"}, "row 1 has 2 cells; give 3"),
-    "a key that there is not": ("/api/ask", {"search": "expectimax", "overrides": "search.pleis=3"}, "mean: 'plies'?"),
+    "a key that there is not": ("/api/ask", {"search": "expectimax", "overrides": "search.pleis=3"}, "mean 'plies'?"),
     "too deep": ("/api/ask", {"search": "expectimax", "plies": 99}, "search.plies is 99; give 1 to"),
     "a player that does not search": ("/api/ask", {"agent": "random", "search": "mcts"}, "random does not search"),
     "a variable of the environment": (
-        "/api/ask", {"search": "expectimax", "overrides": "search.seconds=${oc.env:SECRET}"}, "${...} is not allowed"),
+        "/api/ask", {"search": "expectimax", "overrides": "search.seconds=${oc.env:SECRET}"},
+        "is '${oc.env:SECRET}'; give a number"),
     "a variable in another notation": (
-        "/api/ask", {"search": "mcts", "overrides": 'search.c="\\u0024{oc.env:SECRET}"'}, "${...} is not allowed"),
+        "/api/ask", {"search": "mcts", "overrides": 'search.c="\\u0024{oc.env:SECRET}"'},
+        "is '${oc.env:SECRET}'; give a number"),
 }  # fmt: skip
 
 

@@ -55,9 +55,12 @@ def test_the_probability_of_a_tile(capsys) -> None:
     assert _object(capsys, "--board", "2x3", "--tile", "4")["reach"] == pytest.approx(1)
 
 
-@pytest.mark.parametrize(("board", "until", "worst"), [("3x3", "16", 0), ("4x4", "8", 0)])
+@pytest.mark.parametrize(("board", "until", "worst"), [("3x3", "16", 0), ("4x4", "8", -1)])
 def test_an_end_before_the_end(capsys, board: str, until: str, worst: int) -> None:
-    """The board is large enough: best play always reaches the tile, which ends the game."""
+    """The board is large enough: best play nearly always reaches the tile, which ends the game.
+
+    On 4x4 it delays the 8, and the unluckiest spawns fill the board before the first merge.
+    """
     found = _object(capsys, "--board", board, "--until", until, "--tile", until)
     assert found["until"] == found["tile"] == int(until)
     assert found["reach"] == pytest.approx(1)

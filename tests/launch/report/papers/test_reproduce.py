@@ -276,7 +276,7 @@ def test_mistakes_are_one_line(table_yaml: str, mistake, words: list[str], line:
         ("score: [9]", "score: [nine]", "rows[1].paper.score[0] is 'nine'; give a number"),
         ("score: [9]", "score: [9], score: [8]", "the key 'score' stands twice in one mapping"),
         ("toy.rate=0.1]", "toy.rate=0.1", "not YAML"),
-        ("games: 4", "gamez: 4", "table.yaml: there is no key 'gamez'; its keys are title, source"),
+        ("games: 4", "gamez: 4", "table.yaml: there is no key 'gamez'; did you mean 'games'?"),
         ("toy.rate=0.1", "toy.rats=0.1", "there is no key 'toy.rats'; did you mean 'rate'?"),
     ],
 )
