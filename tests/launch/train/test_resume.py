@@ -78,6 +78,7 @@ def _arrays(checkpoint: Path) -> dict[str, np.ndarray]:
     return {name: array for file in checkpoint.glob("*.safetensors") for name, array in load_file(file).items()}
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments_and_resumed_is_as_never_stopped(yaml: Path):
     whole = _start()
     output, _ = whole.communicate(timeout=120)

@@ -60,7 +60,8 @@ def test_the_page_and_the_terminal_have_the_same_speeds():
 
 
 @pytest.mark.parametrize("words", [
-    [], ["--search", "mcts", "--simulations", "40", "search.backup=mean"],
+    [],
+    pytest.param(["--search", "mcts", "--simulations", "40", "search.backup=mean"], marks=pytest.mark.slow),
     pytest.param(["--search", "expectimax", "--plies", "2"], marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_what_a_player_says_is_what_moves_prints(client: Client, runs: Path, capsys, words: list[str]):
