@@ -16,7 +16,7 @@ from launch.files import write_text
 from launch.signals import STOPPED
 from launch.tables import entry, render
 
-# Of the CSV file. Baselines lack the entries of a run.
+# Columns of the CSV file. A baseline has no run, so the entries of its run are empty.
 CSV_COLUMNS = [
     *map(entry, ("path", "run", "group", "learner", "training_seed", "env_steps", "training_games", "updates",
                  "wall_hours", "training_start", "board", "search", "seed")),

@@ -6,7 +6,7 @@ Each row has the four axes, so that runs can be compared on any of them.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from muzero2048.muzero.loss_terms import Diagnostic, Loss
+from ntuple.core.loss_terms import Diagnostic, Loss
 
 Row = Mapping[str, int | float]  # values of metrics by name, at one point of a run
 

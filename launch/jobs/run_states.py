@@ -1,10 +1,10 @@
 """Where a run stands, read from its folder: nothing else is kept of it, and runs started by hand are read alike."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from launch.errors import UserError
+from launch.errors import LaunchError, UserError
 from launch.experiment.checkpoints import newest_checkpoint
 from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experiment
 from launch.experiment.metrics import Row
@@ -93,9 +93,17 @@ def read_state(folder: Path, queued: QueuedTask | None = None) -> RunState:
     )
 
 
-def read_speed(folder: Path) -> float | None:
-    """Return `RunState.moves_per_second` of a run from its metrics alone."""
-    return _speed(read_last_rows(folder))
+def measured_runs(runs_folder: Path) -> Iterator[tuple[Experiment, float]]:
+    """Yield the runs of a folder that have reported their speed, each with its `RunState.moves_per_second`.
+
+    A damaged run is left out: it is perhaps of somebody else.
+    """
+    for file in sorted(runs_folder.glob(f"*/{CONFIG_FILE}")):
+        try:
+            if speed := _speed(read_last_rows(file.parent)):
+                yield load_experiment(file.parent), speed
+        except LaunchError:
+            continue
 
 
 def _state(experiment: Experiment, process: RunProcess | None, queued: QueuedTask | None) -> tuple[State, str]:

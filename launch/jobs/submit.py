@@ -12,18 +12,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from rich.table import Table
-
-from launch.errors import LaunchError, UserError
+from launch.errors import UserError
 from launch.evaluation.result import read_result
-from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experiment
+from launch.experiment.experiment import CONFIG_FILE, Experiment
 from launch.jobs import local, slurm
 from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster, resources
 from launch.jobs.evaluations import PlannedEvaluation, plan_final_evaluations
 from launch.jobs.following import console, status_table
 from launch.jobs.plan import PlannedRun, check_memory
-from launch.jobs.run_states import read_speed, read_states
+from launch.jobs.run_states import measured_runs, read_states
 from launch.signals import STOPPED
+from launch.tables import fields, grid
 from launch.train.resume import BUDGET
 
 
@@ -157,56 +156,38 @@ def _print_runs(runs: Sequence[PlannedRun], gets: str, queue: Mapping[Path, slur
     read = read_states([run.folder for run in existing], queue)
     states = {run.name: state for run, state in zip(existing, read, strict=True)}
     speeds = _known_speeds({Path(run.experiment.run.runs_folder) for run in runs})
-    table = Table("run", "learner", "state", box=None)
-    for heading in ("moves", "to do", "expected hours"):
-        table.add_column(heading, justify="right")
-    table.add_column("gets")
+    rows = []
     for run in runs:
         state, total = states.get(run.name), run.experiment.settings.env_steps
         left = max(0, total - state.env_steps) if state else total
         speed = (state.moves_per_second if state else None) or speeds.get(_training_key(run.experiment))
-        table.add_row(
-            run.name,
-            run.experiment.learner,
-            state.state if state else "new",
-            f"{total:,}",
-            f"{left:,}",
-            f"{left / speed / 3600:.1f}" if speed else "unknown",
-            gets,
-        )
-    console().print(table)
+        hours = f"{left / speed / 3600:.1f}" if speed else "unknown"
+        is_in = state.state if state else "new"
+        rows.append((run.name, run.experiment.learner, is_in, f"{total:,}", f"{left:,}", hours, gets))
+    columns = fields("run", "learner", "state", "moves", "to do", "expected hours", "gets")
+    console().print(grid(rows, columns, left=(0, 1, 2, 6)))
 
 
 def _print_evaluations(planned: Sequence[PlannedEvaluation]) -> None:
     """Print a row for each evaluation, with its result if it is finished."""
-    table = Table("run", "moves", "search", box=None)
-    for heading in ("games", "processes", "mean", "95% interval"):
-        table.add_column(heading, justify="right")
+    rows = []
     for evaluation in planned:
         file = evaluation.result()
         result = read_result(file, ("score_mean", "score_low", "score_high")) if file else {}
-        table.add_row(
-            evaluation.run_folder.name,
-            f"{evaluation.env_steps:,}" if evaluation.env_steps else "",
-            evaluation.search,
-            f"{evaluation.evaluation.games:,}",
-            str(evaluation.request.parts),
-            f"{result['score_mean']:,.0f}" if result else "",
-            f"{result['score_low']:,.0f} to {result['score_high']:,.0f}" if result else "",
-        )
-    console().print(table)
+        moves = f"{evaluation.env_steps:,}" if evaluation.env_steps else ""
+        games, parts = f"{evaluation.evaluation.games:,}", evaluation.request.parts
+        mean = f"{result['score_mean']:,.0f}" if result else ""
+        interval = f"{result['score_low']:,.0f} to {result['score_high']:,.0f}" if result else ""
+        rows.append((evaluation.run_folder.name, moves, evaluation.search, games, parts, mean, interval))
+    columns = fields("run", "moves", "search", "games", "processes", "mean", "95% interval")
+    console().print(grid(rows, columns, left=range(3)))
 
 
 def _known_speeds(folders: set[Path]) -> dict[str, float]:
     """Return moves per second of the runs in some folders, by their settings."""
     speeds: dict[str, float] = {}
     for folder in folders:
-        for file in sorted(folder.glob(f"*/{CONFIG_FILE}")):
-            try:
-                if speed := read_speed(file.parent):
-                    speeds[_training_key(load_experiment(file.parent))] = speed
-            except LaunchError:  # a damaged run of somebody else does not stop this one
-                continue
+        speeds |= {_training_key(experiment): speed for experiment, speed in measured_runs(folder)}
     return speeds
 
 

@@ -33,7 +33,7 @@ def weight(default: float, of: str, only_if: str = "") -> Any:
 
 
 class LossWeights(Settings, prefix="losses"):
-    """Weights of the terms of the loss (muzero2048/muzero/loss_terms.py)."""
+    """Weights of the terms of the loss (ntuple/core/loss_terms.py)."""
 
     value: float = weight(0.25, "loss of V(s)")
     afterstate_value: float = weight(0.25, "loss of V(as)")

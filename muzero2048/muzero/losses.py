@@ -27,11 +27,11 @@ from muzero2048.models.base import Model, State
 from muzero2048.models.chance_encoders import Observed
 from muzero2048.muzero.batches import Batch
 from muzero2048.muzero.config import MuZeroConfig
-from muzero2048.muzero.loss_terms import Diagnostic, Loss
+from ntuple.core.loss_terms import Diagnostic, Loss
 
 
 class LossReport(NamedTuple):
-    """The loss of an update, and the means of its terms by name (muzero/loss_terms.py)."""
+    """The loss of an update, and the means of its terms by name (ntuple/core/loss_terms.py)."""
 
     total: Float[Array, ""]
     losses: dict[str, Float[Array, ""]]

@@ -95,7 +95,7 @@ def back_up(tree: Trees, path: Path, config: SearchConfig, discount: float) -> T
     passed on to its parent (`expected_value`).
     """
 
-    def ply(carry: tuple[Int[Array, ""], Float[Array, "B"], Trees]) -> tuple[Int[Array, ""], Float[Array, "B"], Trees]:
+    def ply(carry: BackUp) -> BackUp:
         depth, value, tree = carry
         tree, value = _back_up_chance(tree, path, depth, value, config)
         tree, value = _back_up_move(tree, path, depth - 1, value, config, discount)

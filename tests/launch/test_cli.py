@@ -194,7 +194,7 @@ def test_help_and_mistakes_load_nothing_heavy():
         "import sys; from launch.cli import main\n"
         "try: main(['--help'])\nexcept SystemExit: pass\n"
         "assert main(['train', 'nowhere.yaml']) == 2\n"
-        "print(sorted({'jax', 'numba', 'wandb', 'matplotlib', 'flax', 'mctx'} & set(sys.modules)))"
+        "print(sorted({'jax', 'numba', 'wandb', 'matplotlib', 'muzero2048'} & set(sys.modules)))"
     )
     result = _run(code=code)
     assert result.stdout.splitlines()[-1] == "[]"

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from html import escape
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from launch.report.papers.lines import line_columns, lines_of
 from launch.report.runs import X_AXES
 from launch.tables import Column, entry, fields, html_head, html_rows, html_table, markup, render
 
-Cell = tuple[Any, str]  # the value to sort by, and the HTML
+Cell = tuple[int | float | str, str]  # the value to sort by, and the HTML
 
 
 def group_table(groups: Sequence[Group], out: Path) -> str:

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from launch.errors import LaunchError
 from launch.evaluation.search_options import SearchOptions
-from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experiment
-from launch.jobs.run_states import read_speed
+from launch.experiment.experiment import Experiment, load_experiment
+from launch.jobs.run_states import measured_runs
 from launch.report.papers.plan import Scale, Trained, base_of, run_name, settings_of, trained_row, why_not, with_firsts
 from launch.report.papers.table import PaperRow, PaperTable
 from ntuple.core.learner_spec import EXPECTIMAX, MCTS
@@ -36,13 +35,9 @@ class Estimate(NamedTuple):
 def measured_speeds(runs_folder: Path) -> dict[Network, float]:
     """Return the moves per second of training on this machine, by network: the median over runs."""
     by_network: dict[Network, list[float]] = {}
-    for file in sorted(runs_folder.glob(f"*/{CONFIG_FILE}")):
-        try:
-            experiment = load_experiment(file.parent)
-            if experiment.settings.env_steps >= LEAST_MOVES and (speed := read_speed(file.parent)):
-                by_network.setdefault(network_of(experiment), []).append(speed)
-        except LaunchError:  # a damaged run of somebody else does not stop this command
-            continue
+    for experiment, speed in measured_runs(runs_folder):
+        if experiment.settings.env_steps >= LEAST_MOVES:
+            by_network.setdefault(network_of(experiment), []).append(speed)
     return {network: statistics.median(speeds) for network, speeds in by_network.items()}
 
 

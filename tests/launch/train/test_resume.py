@@ -208,7 +208,7 @@ def test_a_run_without_jax_never_loads_it(yaml: Path):
         "import sys; from launch.cli import main\n"
         "assert main(['train', 'ntuple.yaml', 'ntuple.env_steps=10_000']) == 0\n"
         "assert main(['evaluate', 'runs/whole', '--games', '5']) == 0\n"
-        "print({'jax', 'flax', 'mctx', 'matplotlib'} & set(sys.modules))"
+        "print({'jax', 'muzero2048', 'matplotlib'} & set(sys.modules))"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT) + os.pathsep + os.environ.get("PYTHONPATH", "")}
     output = subprocess.check_output([sys.executable, "-c", code], env=environment, text=True, timeout=120)

@@ -92,7 +92,7 @@ def test_the_moves_of_a_player_follow_the_rules(client: Client):
     opening = client.post("/api/new", board="2x3", seed=9)
     fields = START | {"position": opening["position"], "seed": 9}
     steps = client.post("/api/ask", **fields, count=20)["steps"]
-    assert 1 < len(steps) <= 20  # as many as a busy machine makes in the time of an answer
+    assert len(steps) == 20
     levels = opening["levels"]
     for moves, step in enumerate(steps):
         fields |= {"position": step["advice"]["position"], "moves": moves}

@@ -55,16 +55,16 @@ def test_the_probability_of_a_tile(capsys) -> None:
     assert _object(capsys, "--board", "2x3", "--tile", "4")["reach"] == pytest.approx(1)
 
 
-@pytest.mark.parametrize(("board", "until", "worst"), [("3x3", "16", 0), ("4x4", "8", -1)])
+@pytest.mark.parametrize(("board", "until", "worst"), [("3x3", "16", 8), ("4x4", "8", 0)])
 def test_an_end_before_the_end(capsys, board: str, until: str, worst: int) -> None:
     """The board is large enough: best play nearly always reaches the tile, which ends the game.
 
-    On 4x4 it delays the 8, and the unluckiest spawns fill the board before the first merge.
+    The unluckiest spawns on 4x4 fill the board with 2s and 4s in turn before the first merge: 0 points.
     """
     found = _object(capsys, "--board", board, "--until", until, "--tile", until)
     assert found["until"] == found["tile"] == int(until)
     assert found["reach"] == pytest.approx(1)
-    assert found["expected"] > found["worst"] > worst
+    assert found["expected"] > found["worst"] == worst
     assert _said(capsys, "--board", board, "--until", until)[0].startswith(f"{board} until {until}: ")
 
 

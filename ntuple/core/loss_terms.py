@@ -1,7 +1,8 @@
-"""The terms of the MuZero loss and the diagnostics beside them, as values; this file loads no JAX.
+"""The terms of the MuZero loss and the diagnostics beside them, as values.
 
-losses.py computes them, the learner reports them as `loss/` and `model/` with the names in lower case, and
-launch/experiment/metrics.py makes metrics of them.
+muzero2048/muzero/losses.py computes them, the learner reports them as `loss/` and `model/` with the names in lower
+case, and launch/experiment/metrics.py makes metrics of them. A run of n-tuples reads the metrics too, and loads no
+muzero2048: therefore the terms are here.
 """
 
 from enum import Enum
