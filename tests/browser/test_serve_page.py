@@ -240,7 +240,7 @@ def test_a_mistyped_number_position_or_setting_is_one_line(page: "Page"):
     )
     page.locator(".overrides").fill("search.pleis=3")
     page.locator(".overrides").press("Enter")
-    wait_for_state(page, "override search.pleis=3: search.pleis")
+    wait_for_state(page, "there is no key 'search.pleis'")
 
 
 def test_the_name_of_the_player_is_there_after_a_move_was_taken_back(page: "Page"):
