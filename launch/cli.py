@@ -6,36 +6,12 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from launch.commands import (
-    bench,
-    compare,
-    completion,
-    config,
-    diagnose,
-    evaluate,
-    follow,
-    judge,
-    leaderboard,
-    moves,
-    network,
-    play,
-    replay,
-    reproduce,
-    serve,
-    solve,
-    submit,
-    tables,
-    train,
-    wandb,
-)
+from launch.commands import completion, games, reports, runs, tools
 from launch.commands.parser import Parser
 from launch.errors import LaunchError, UserError
 from launch.signals import INTERRUPTED
 
-COMMANDS = (
-    train, submit, follow, config, evaluate, moves, serve, play, replay, diagnose, compare, reproduce, tables,
-    leaderboard, bench, network, solve, judge, wandb,
-)  # fmt: skip  # as --help lists them
+COMMANDS = (runs, games, reports, tools)  # as --help lists them
 CLOSED_PIPE = 141  # exit code of a command whose output nobody reads, as in shells
 
 
@@ -71,8 +47,8 @@ def make_parser() -> Parser:
     parser = Parser(prog="muzero2048", description="MuZero and n-tuple networks learn 2048.")
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and stop")
     parser.set_defaults(overrides=None)
-    for command in COMMANDS:
-        command.add(parser)
+    for commands in COMMANDS:
+        commands.add(parser)
     return parser
 
 

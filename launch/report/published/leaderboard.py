@@ -46,18 +46,18 @@ INTRODUCTION = f"""\
 """
 
 
-def write_leaderboard(paths: Sequence[Path], out: Path, check: bool) -> int:
+def write_leaderboard(paths: Sequence[Path], out: Path | None, check: bool) -> int:
     """Write the leaderboard, and print one line for each evaluation that it refuses.
 
     Args:
         paths: evaluation files, and run folders, which stand for their final evaluations; none: those of PUBLISHED.
-        out: the Markdown file.
+        out: the Markdown file; None: PAGE.
         check: write nothing; only report whether the file differs, UserError if it does.
 
     Returns:
         The exit code.
     """
-    version = project_version()
+    out, version = out or PAGE, project_version()
     rows = [paper_row(paper) for paper in read_papers()]
     for file in evaluation_files(paths):
         result = read_evaluation(file)

@@ -1,4 +1,4 @@
-"""`muzero2048 submit`."""
+"""Runs: `muzero2048 train`, `submit`, `status`, `logs`, `stop` and `config`."""
 
 import argparse
 from collections.abc import Sequence
@@ -6,20 +6,50 @@ from pathlib import Path
 from typing import Any
 
 from launch.commands import completion
-from launch.commands.parser import Parser, add_search_options, is_path, search_options
+from launch.commands.parser import (
+    Parser,
+    add_config_overrides,
+    add_json,
+    add_runs_folder,
+    add_search_options,
+    is_path,
+    later,
+    search_options,
+)
 from launch.errors import UserError
+from launch.experiment.examples import examples_folder
+from launch.experiment.registry import LEARNERS
 
 EVALUATE = "evaluate"
 OF_SEARCH = "search."  # begins the keys of a search's fields
 TRAINING = ("seeds", "group", "rows", "then_evaluate")  # options of one of the two uses
 EVALUATION = ("games", "seed", "parts", "search", "plies", "simulations", "strength", "model", "value")
+FOLDER = {"metavar": "DIR", "help": "folder of the runs (default: runs)"}
 
 
 def add(commands: Parser) -> None:
-    """Add the command."""
+    """Add the commands."""
+    for add_command in (_add_train, _add_submit, _add_follow, _add_config):
+        add_command(commands)
+
+
+def _add_train(commands: Parser) -> None:
+    parser = commands.add_command(
+        "train",
+        later("launch.train.loop", "train", "config", "overrides", "resume"),
+        "train one experiment",
+        usage="muzero2048 train [-h] CONFIG [key=value ...] [--resume]",
+        epilog=f"muzero2048 config CONFIG prints every key; example configs are in {examples_folder()}",
+    )
+    parser.add_argument("config", type=Path, metavar="CONFIG", help="a YAML file, or the folder of a run")
+    add_config_overrides(parser)
+    parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint, if there is one")
+
+
+def _add_submit(commands: Parser) -> None:
     parser = commands.add_command(
         "submit",
-        _run,
+        _run_submit,
         "train or evaluate a set of runs, here or on a cluster",
         usage="muzero2048 submit [-h] CONFIG [CONFIG ...] [key=value ...] [key=a,b,c ...] [options]\n"
         "       muzero2048 submit [-h] evaluate PATH [PATH ...] [search.key=value ...] [options]",
@@ -49,7 +79,7 @@ def add(commands: Parser) -> None:
     parser.set_defaults(overrides=[])
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def _run_submit(arguments: argparse.Namespace) -> int:
     from launch.jobs.evaluations import EvaluationRequest, plan_evaluations, plan_final_evaluations
     from launch.jobs.plan import GridRequest, plan_runs
     from launch.jobs.submit import SubmitPlan, submit
@@ -84,3 +114,44 @@ def _given(arguments: argparse.Namespace, names: Sequence[str]) -> list[str]:
     """Return the options among these that the user gave."""
     given = [name for name in names if getattr(arguments, name) not in (None, "", False)]
     return [f"--{name.replace('_', '-')}" for name in given]
+
+
+def _add_follow(commands: Parser) -> None:
+    parser = commands.add_command(
+        "status",
+        later("launch.jobs.following", "status", "runs", "runs_folder", "watch", "json"),
+        "show where runs stand: state, progress, scores, time left, errors",
+    )
+    parser.add_argument("runs", nargs="*", metavar="RUN|GROUP", help="runs or groups (default: all runs)")
+    add_runs_folder(parser, **FOLDER)
+    parser.add_argument("--watch", action="store_true", help="show them again every few seconds, until Ctrl-C")
+    add_json(parser)
+
+    parser = commands.add_command(
+        "logs",
+        later("launch.jobs.following", "logs", "name", "runs_folder", "follow"),
+        "print the output of a run that submit started",
+    )
+    parser.add_argument("name", metavar="RUN", help="a run")
+    add_runs_folder(parser, **FOLDER)
+    parser.add_argument("-f", "--follow", action="store_true", help="go on until the run ends")
+
+    parser = commands.add_command(
+        "stop", later("launch.jobs.following", "stop", "runs", "runs_folder"), "stop runs in training after they saved"
+    )
+    parser.add_argument("runs", nargs="+", metavar="RUN|GROUP", help="runs or groups")
+    add_runs_folder(parser, **FOLDER)
+
+
+def _add_config(commands: Parser) -> None:
+    parser = commands.add_command(
+        "config",
+        later("launch.experiment.describe", "describe", "config", "overrides", "json"),
+        "print every key of a config, with its value, type, range and meaning",
+        usage="muzero2048 config [-h] CONFIG|LEARNER [key=value ...] [--json]",
+    )
+    text = f"a YAML file, a run, a checkpoint, or a learner: {', '.join(LEARNERS)}"
+    config: Any = parser.add_argument("config", metavar="CONFIG|LEARNER", help=text)
+    config.completer = completion.complete_learner
+    add_config_overrides(parser)
+    add_json(parser)

@@ -1,0 +1,229 @@
+"""Games of players: `muzero2048 evaluate`, `moves`, `serve`, `play`, `replay` and `diagnose`."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from launch.commands.parser import (
+    Parser,
+    add_json,
+    add_player,
+    add_runs_folder,
+    add_search,
+    is_path,
+    later,
+    search_of_a_path,
+    search_options,
+)
+from launch.errors import UserError
+from launch.evaluation.search_options import SEARCHES
+
+PORT = 2048
+
+
+def add(commands: Parser) -> None:
+    """Add the commands."""
+    for add_command in (_add_evaluate, _add_moves, _add_serve, _add_play, _add_replay, _add_diagnose):
+        add_command(commands)
+
+
+def _add_evaluate(commands: Parser) -> None:
+    parser = commands.add_command(
+        "evaluate",
+        _run_evaluate,
+        "play games with checkpoints and report the scores",
+        usage="muzero2048 evaluate [-h] PATH [PATH ...] [options] [search.key=value ...]",
+        epilog="docs/evaluate.md explains the searches and their fields",
+    )
+    add_player(parser)
+    parser.add_argument("--games", type=int, default=1000, help="games to play (default: 1000)")
+    parser.add_argument("--seed", type=int, help="seed of the games (default: that of the evaluation that ends a run)")
+    add_search(parser)
+    parser.add_argument("--records", type=Path, metavar="FILE", help="write the games, in the notation of judge")
+    parser.add_argument(
+        "--solution", type=Path, metavar="FILE", help="exact solution of a small board, by solve: print the regret"
+    )
+    parser.add_argument(
+        "--keep",
+        nargs="?",
+        const="",
+        metavar="FILE",
+        help="keep the games as they end, and go on from them (default of FILE: in the run folder)",
+    )
+    parser.add_argument("--part", default="", metavar="I/N", help="play every Nth game, for one of N processes")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write one row for each player")
+    parser.add_argument(
+        "--snapshots", action="store_true", help="evaluate every kept checkpoint of a run, each on games of its own"
+    )
+    add_json(parser)
+
+
+def _run_evaluate(arguments: argparse.Namespace) -> int:
+    from launch.evaluation import evaluate, several, snapshots
+    from launch.evaluation.loading import UNTRAINED, check_has_board
+    from launch.evaluation.result import OutputOptions
+
+    paths = [arguments.path, *filter(is_path, arguments.overrides)]
+    options = search_options(arguments, [word for word in arguments.overrides if not is_path(word)])
+    outputs = OutputOptions(
+        records=arguments.records,
+        solution=arguments.solution,
+        keep=arguments.keep is not None,
+        log=Path(arguments.keep) if arguments.keep else None,
+        part=arguments.part,
+        as_json=arguments.json,
+    )
+    games, seed = arguments.games, arguments.seed
+    check_has_board(paths, arguments.board)
+    if arguments.snapshots:
+        if len(paths) > 1 or paths[0] in UNTRAINED:
+            raise UserError(f"--snapshots evaluates the checkpoints of one run, not {' '.join(paths)}; give one RUN")
+        return snapshots.evaluate_snapshots(Path(paths[0]), games, seed, options, outputs, arguments.csv)
+    if len(paths) > 1:
+        several.refuse_outputs_of_one(outputs, f"{len(paths)} players")
+    players = [
+        evaluate.prepare_path(path, games, seed, options, outputs, arguments.board if path in UNTRAINED else None)
+        for path in paths
+    ]
+    return several.evaluate_players(players, arguments.csv, arguments.json)
+
+
+def _add_moves(commands: Parser) -> None:
+    parser = commands.add_command(
+        "moves",
+        _run_moves,
+        "analyse a board: each move's reward, value, and search depth or visits",
+        usage="muzero2048 moves [-h] PATH --position POSITION [options] [search.key=value ...]",
+        epilog='a position is rows of tiles, "2 4 0 8 / 0 8 2 0 / ...", or the word of a bitboard, 0x130021',
+    )
+    add_player(parser)
+    parser.add_argument("--position", required=True, help="the board before the move")
+    add_search(parser)
+    add_json(parser)
+
+
+def _run_moves(arguments: argparse.Namespace) -> None:
+    from launch.evaluation.boards.analyse import print_moves
+    from launch.evaluation.loading import load_player
+
+    player = load_player(arguments.path, search_of_a_path(arguments), arguments.board)
+    print_moves(player.name, player.advise(arguments.position), arguments.json)
+
+
+def _add_serve(commands: Parser) -> None:
+    parser = commands.add_command(
+        "serve",
+        later("launch.viewing.serve.server", "serve", "runs", "runs_folder", "host", "port"),
+        "open a page in the browser to play, with the advice of players, and to watch them play",
+        epilog="docs/view.md explains the page",
+    )
+    parser.add_argument(
+        "runs", nargs="*", metavar="RUN|GROUP", help="runs, checkpoints or groups (default: all of --runs-folder)"
+    )
+    add_runs_folder(parser)
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine alone)"
+    )
+    parser.add_argument("--port", type=int, default=PORT, help=f"port to listen on; 0: a free one (default: {PORT})")
+
+
+def _add_play(commands: Parser) -> None:
+    parser = commands.add_command(
+        "play",
+        _run_play,
+        "play in the terminal, alone or with the advice of a player",
+        usage="muzero2048 play [-h] [RUN] [options] [search.key=value ...]",
+        epilog="docs/play.md explains the keys",
+    )
+    parser.add_argument(
+        "path",
+        nargs="?",
+        metavar="RUN",
+        help="a run folder, a checkpoint, or: random, greedy, heuristic (default: none)",
+    )
+    parser.add_argument("--board", help="without a run: rows x columns (default: 4x4)")
+    parser.add_argument("--seed", type=int, help="seed of the spawns: the same game again (default: a new one)")
+    add_search(parser)
+
+
+def _run_play(arguments: argparse.Namespace) -> None:
+    if arguments.path is not None and arguments.path.startswith("search."):  # a word of a search in the place of RUN
+        arguments.overrides, arguments.path = [arguments.path, *arguments.overrides], None
+    options = search_of_a_path(arguments)
+    from launch.viewing.terminal.play import play
+
+    play(arguments.path, arguments.board, arguments.seed, options)
+
+
+def _add_replay(commands: Parser) -> None:
+    parser = commands.add_command(
+        "replay",
+        _run_replay,
+        "make one HTML page of recorded games: boards, values, the worst moves first",
+        usage="muzero2048 replay [-h] RUN|FILE [options] [search.key=value ...]",
+        epilog="docs/replay.md explains the page and the judge",
+    )
+    parser.add_argument(
+        "path",
+        metavar="RUN|FILE",
+        help="a file of game records (evaluate --records), or a player: a run, a checkpoint, random, greedy, heuristic",
+    )
+    parser.add_argument("--out", type=Path, default=Path("replay.html"), help="the page (default: replay.html)")
+    parser.add_argument(
+        "--game",
+        default="median",
+        help="the game that opens first: its number, best, worst or median (default: median)",
+    )
+    parser.add_argument("--games", type=int, metavar="N", help="games to play (default: 10), or to read (default: all)")
+    parser.add_argument("--seed", type=int, help="seed of the games that are played (default: 0)")
+    parser.add_argument("--board", help="rows x columns of a file without header, or of random, greedy, heuristic")
+    parser.add_argument("--player", metavar="PATH", help="of a FILE: a run or checkpoint whose values are shown")
+    add_search(parser)
+    judge = parser.add_argument_group("the judge of the moves")
+    judge.add_argument("--judge", metavar="PATH", help="an exact solution (by solve), a run, a checkpoint or heuristic")
+    judge.add_argument("--judge-search", choices=SEARCHES, help="its --search")
+    judge.add_argument("--judge-plies", type=int, metavar="N", help="its --plies")
+    judge.add_argument("--judge-simulations", type=int, metavar="N", help="its --simulations")
+    judge.add_argument("--judge-every", type=int, default=1, metavar="N", help="judge every Nth move (default: 1)")
+
+
+def _run_replay(arguments: argparse.Namespace) -> int:
+    from launch.evaluation.search_options import SearchOptions
+    from launch.signals import INTERRUPTED
+    from launch.viewing.replay.replay import ReplayRequest, replay
+
+    request = ReplayRequest(
+        path=arguments.path,
+        player=arguments.player,
+        board=arguments.board,
+        games=arguments.games,
+        seed=arguments.seed,
+        game=arguments.game,
+        options=search_of_a_path(arguments),
+        judge=arguments.judge,
+        judge_options=SearchOptions(
+            search=arguments.judge_search, plies=arguments.judge_plies, simulations=arguments.judge_simulations
+        ),
+        judge_every=arguments.judge_every,
+        out=arguments.out,
+    )
+    try:
+        replay(request)
+    except KeyboardInterrupt:
+        print("stopped: no page is written", file=sys.stderr)
+        return INTERRUPTED
+    return 0
+
+
+def _add_diagnose(commands: Parser) -> None:
+    parser = commands.add_command(
+        "diagnose",
+        later("launch.evaluation.diagnose", "diagnose_path", "path", "boards", "depth", "seed", "json"),
+        "errors of a learned model by depth, against the true board; for n-tuples the size of expectimax trees",
+        epilog="launch/experiment/metrics.py defines the columns, docs/diagnostics.md explains them",
+    )
+    parser.add_argument("path", type=Path, metavar="PATH", help="a run folder or a checkpoint of muzero or ntuple")
+    parser.add_argument("--boards", type=int, default=512, metavar="N", help="boards of its own play (default: 512)")
+    parser.add_argument("--depth", type=int, default=8, metavar="K", help="the last depth (default: 8)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the boards (default: 1)")
+    add_json(parser)

@@ -1,0 +1,154 @@
+"""Tools: `muzero2048 bench`, `network`, `solve`, `judge` and `wandb`."""
+
+import argparse
+import importlib
+from pathlib import Path
+
+from launch.commands import completion
+from launch.commands.parser import (
+    Parser,
+    add_json,
+    add_overrides,
+    add_runs_folder,
+    add_selection,
+    config_and_overrides,
+    later,
+)
+from launch.errors import UserError
+
+KINDS = ("env", "ntuple", "expectimax", "mcts", "search", "learner")
+TOOLS = {
+    "inspect": "print a network's tables, the share of weights touched, and the most extreme weights",
+    "average": "average networks of one shape, such as the checkpoints of a run (Guei 2023, sec. 4.2)",
+    "fold": "add tuples that lie inside larger ones to these: the same values, fewer entries to look up",
+    "convert": "from a checkpoint to a .w file of TDL2048+, or from a .w file to a checkpoint",
+}
+
+
+def add(commands: Parser) -> None:
+    """Add the commands."""
+    for add_command in (_add_bench, _add_network, _add_solve, _add_judge, _add_wandb):
+        add_command(commands)
+
+
+def _add_bench(commands: Parser) -> None:
+    parser = commands.add_command("bench", _run_bench, "measure speed, also of other libraries")
+    text = "env: steps/s; ntuple, expectimax, mcts, search, learner: moves/s"
+    parser.add_argument("what", choices=KINDS, help=text)
+    of_config = "for learner: a MuZero experiment, and key=value to change it"
+    parser.add_argument("config", nargs="?", type=Path, metavar="CONFIG", help=of_config)
+    add_overrides(parser, of_config, completion.complete_config_override)
+    add_json(parser)
+
+
+def _run_bench(arguments: argparse.Namespace) -> None:
+    from launch.bench import rows
+
+    config, overrides = config_and_overrides(arguments)
+    if config and arguments.what != "learner":
+        raise UserError(f"bench {arguments.what} takes no config, bench learner does: leave out {config}")
+    # Imported only now: the peers, pgx and jumanji, are installed with the dependency group `bench` alone.
+    bench = importlib.import_module(f"launch.bench.{arguments.what}").bench
+    rows.show(bench(config, overrides) if arguments.what == "learner" else bench(), arguments.json)
+
+
+def _add_network(commands: Parser) -> None:
+    tools = commands.add_command("network", None, "inspect, average, fold and convert n-tuple networks")
+    for name, text in TOOLS.items():
+        tool = tools.add_command(name, _run_network, text)
+        number = "+" if name == "average" else 1
+        tool.add_argument("paths", nargs=number, type=Path, metavar="PATH", help="a run, a checkpoint or a .w file")
+        tool.add_argument("--stages", default="", help="thresholds of a .w file of several stages, like 0,16384")
+        if name != "inspect":
+            tool.add_argument("--out", type=Path, required=True, help="checkpoint to write; for convert also a .w file")
+            tool.add_argument("--half", action="store_true", help="weights in half precision: half the file size")
+        tool.set_defaults(tool=name)
+
+
+def _run_network(arguments: argparse.Namespace) -> None:
+    from launch.commands import network_tools
+
+    if arguments.tool == "inspect":
+        network_tools.inspect(arguments.paths[0], arguments.stages)
+    else:
+        network_tools.transform(arguments.tool, arguments.paths, arguments.stages, arguments.out, arguments.half)
+
+
+def _add_solve(commands: Parser) -> None:
+    parser = commands.add_command(
+        "solve",
+        _run_solve,
+        "solve a small board exactly, save the solution, look up positions",
+        epilog='a position is rows of tiles, "2 4 0 / 0 8 2", or the word of a bitboard, 0x130021; see docs/solve.md',
+    )
+    parser.add_argument("--board", help="rows x columns, e.g. 2x3: to its end up to nine cells")
+    parser.add_argument("--until", type=int, metavar="TILE", help="the game ends with this tile")
+    parser.add_argument("--tile", type=int, metavar="TILE", help="also find the probability of reaching this tile")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="save the solution (3x3: 1.4 GB)")
+    parser.add_argument("--solution", type=Path, metavar="FILE", help="look up a saved solution in place of solving")
+    parser.add_argument("--position", help="print the kind of this position and its value")
+    add_json(parser)
+
+
+def _run_solve(arguments: argparse.Namespace) -> None:
+    from launch.evaluation.boards.solve import Request, run_solve
+
+    game = (arguments.board, arguments.until, arguments.tile, arguments.out)
+    run_solve(Request(*game, arguments.solution, arguments.position, arguments.json))
+
+
+def _add_judge(commands: Parser) -> None:
+    parser = commands.add_command(
+        "judge",
+        later("launch.evaluation.records.judge", "judge", "file", "board", "whole", "json"),
+        "replay game records by the rules; exit code 2 if one is wrong",
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="one game a line, in the notation of docs/records.md")
+    parser.add_argument("--board", help="rows x columns (default: that of the file's header, or 4x4)")
+    parser.add_argument("--whole", action="store_true", help="a game that stops before it is over is wrong")
+    add_json(parser)
+
+
+def _add_wandb(commands: Parser) -> None:
+    tools = commands.add_command("wandb", None, "runs in wandb: upload, workspace, reports")
+
+    tool = tools.add_command(
+        "sync",
+        later("launch.report.wandb.sync", "sync", "runs", "runs_folder"),
+        "upload runs from metrics.jsonl, each row once",
+    )
+    add_selection(tool)
+    add_runs_folder(tool)
+
+    text = "write wandb's files of runs again from metrics.jsonl, whole and offline"
+    tool = tools.add_command("rebuild", _rebuild, text)
+    tool.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders")
+
+    tool = tools.add_command(
+        "workspace",
+        later("launch.report.wandb.workspace", "save_workspace", "entity", "project", "url", "json"),
+        "save a workspace: scores, speed, diagnostics of learners",
+    )
+    _add_project(tool)
+    tool.add_argument("--url", help="of a saved workspace that is replaced (default: a new one)")
+    tool.add_argument("--json", type=Path, metavar="FILE", help="write what would be sent to a file; nothing is sent")
+
+    text = "save a report that compares groups: curves, and a table of evaluations"
+    tool = tools.add_command(
+        "report", later("launch.report.wandb.report", "save_report", "groups", "runs_folder", "entity", "project"), text
+    )
+    tool.add_argument("groups", nargs="+", metavar="GROUP", help="groups of runs, run.group of their configs")
+    add_runs_folder(tool)
+    _add_project(tool)
+
+
+def _add_project(tool: argparse.ArgumentParser) -> None:
+    tool.add_argument("--project", default="muzero2048", help="of wandb, run.wandb_project (default: muzero2048)")
+    tool.add_argument("--entity", help="of wandb: a user or a team (default: that of the key)")
+
+
+def _rebuild(arguments: argparse.Namespace) -> None:
+    from launch.train.wandb_sink import rebuild
+
+    for run in arguments.runs:
+        rebuild(run)
