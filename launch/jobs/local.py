@@ -20,7 +20,6 @@ from typing import NamedTuple
 from launch.errors import UserError
 from launch.jobs.cluster import ClusterConfig
 from launch.jobs.tasks import PlannedTask
-from launch.memory import available_bytes
 from launch.signals import STOPPED, StopSignals
 from ntuple.tables.placement import cores_by_node
 
@@ -100,11 +99,6 @@ def make_slots(cluster: ClusterConfig) -> list[Slot]:
         )
         for i in range(count)
     ]
-
-
-def memory_of_a_run(cluster: ClusterConfig) -> float:
-    """Return the bytes of the machine's memory that each of the tasks at once gets."""
-    return cluster.memory_gb * 1e9 or available_bytes() / cluster.at_once
 
 
 def do_all(tasks: Sequence[PlannedTask], cluster: ClusterConfig) -> TaskOutcomes:

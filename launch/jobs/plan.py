@@ -1,6 +1,7 @@
 """Which runs a `submit` asks for: configs, overrides with lists, rows of a file and seeds, multiplied."""
 
 import itertools
+import math
 import re
 import shlex
 import socket
@@ -14,7 +15,8 @@ from launch.experiment import registry
 from launch.experiment.checkpoints import newest_checkpoint
 from launch.experiment.experiment import CONFIG_FILE, Experiment, changes, load_experiment
 from launch.files import write_text
-from launch.memory import size_text
+from launch.jobs.cluster import SLURM, ClusterConfig
+from launch.memory import available_bytes, size_text
 from launch.train.resume import BUDGET, is_finished
 from launch.train.run_process import has_begun, is_locked, read_process
 
@@ -121,24 +123,26 @@ def plan_runs(request: GridRequest) -> list[PlannedRun]:
     return runs
 
 
-def check_memory(runs: Sequence[PlannedRun], room: float, on_gpus: bool) -> None:
-    """Refuse a run that takes more memory than `room`, the bytes that each gets on a node; inf: unknown.
+def check_fits(runs: Sequence[PlannedRun], cluster: ClusterConfig) -> None:
+    """Refuse a run that takes more memory than each of the tasks at once gets on a node; on SLURM that may be unknown.
 
-    With `on_gpus`, JAX's learners are trained on GPUs, whose memory is known only there.
+    Learners that the cluster trains on GPUs pass: the memory of a GPU is known only there.
     """
-    if any(registry.spec_of(run.experiment.learner).uses_jax for run in runs):
+    unset = math.inf if cluster.engine == SLURM else available_bytes() / cluster.at_once
+    room = cluster.memory_gb * 1e9 or unset
+    specs = [registry.spec_of(run.experiment.learner) for run in runs]
+    if any(spec.uses_jax for spec in specs):
         import jax
 
         jax.config.update("jax_platforms", "cpu")  # this process must not take the memory of the runs' GPUs
-    for run in runs:
-        if on_gpus and registry.spec_of(run.experiment.learner).uses_jax:
+    for run, spec in zip(runs, specs, strict=True):
+        if cluster.gpus and spec.uses_jax:
             continue
         needs = sum(registry.memory(run.experiment.learner, run.experiment.settings).values())
         if needs > room:
-            keys = registry.spec_of(run.experiment.learner).memory_keys
             raise UserError(
-                f"{run.name} takes {size_text(needs)} of memory and gets {size_text(room)}; lower {keys}, or change"
-                " memory_gb or at_once of the cluster"
+                f"{run.name} takes {size_text(needs)} of memory and gets {size_text(room)}; lower {spec.memory_keys},"
+                " or change memory_gb or at_once of the cluster"
             )
 
 

@@ -4,7 +4,6 @@ The same plan again is always safe: what is finished, running or in the queue is
 """
 
 import json
-import math
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,7 @@ from launch.jobs import local, slurm
 from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster, resources
 from launch.jobs.evaluations import PlannedEvaluation, plan_final_evaluations
 from launch.jobs.following import console, status_table
-from launch.jobs.plan import PlannedRun, check_memory
+from launch.jobs.plan import PlannedRun, check_fits
 from launch.jobs.run_states import measured_runs, read_states
 from launch.signals import STOPPED
 from launch.tables import fields, grid
@@ -45,7 +44,7 @@ def _do_here(plan: SubmitPlan, cluster: ClusterConfig, dry_run: bool) -> int:
     slots = local.make_slots(cluster)
     to_do = [run for run in plan.runs if not run.is_finished()]
     if plan.runs:
-        check_memory(to_do, local.memory_of_a_run(cluster), bool(cluster.gpus))
+        check_fits(to_do, cluster)
         _print_runs(plan.runs, resources(cluster, slots[0].cores), slurm.read_queue())
     if dry_run:
         if not plan.runs:
@@ -80,7 +79,7 @@ def evaluate_here(planned: Sequence[PlannedEvaluation], cluster: ClusterConfig) 
 
 def _submit_to_slurm(plan: SubmitPlan, cluster: ClusterConfig, dry_run: bool) -> int:
     to_do = [run for run in plan.runs if not run.is_finished()]
-    check_memory(to_do, cluster.memory_gb * 1e9 or math.inf, bool(cluster.gpus))
+    check_fits(to_do, cluster)
     queue = slurm.read_queue(is_needed=True)
     if not plan.runs:
         evaluate_on_slurm(plan.evaluations, cluster, queue, dry_run)

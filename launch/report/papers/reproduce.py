@@ -1,6 +1,5 @@
 """`muzero2048 reproduce`: train what a table of a paper lacks, evaluate it as the paper did, and print both."""
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +12,7 @@ from launch.jobs import local, slurm
 from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster
 from launch.jobs.evaluations import PlannedEvaluation
 from launch.jobs.following import console
-from launch.jobs.plan import PlannedRun, check_memory
+from launch.jobs.plan import PlannedRun, check_fits
 from launch.jobs.submit import evaluate_here, evaluate_on_slurm
 from launch.report.papers.comparison import compare_with_paper, tables_csv, write_table_file
 from launch.report.papers.estimate import Estimate, estimate, measured_speeds
@@ -127,14 +126,14 @@ def _do_on(
         queue = slurm.read_queue(is_needed=True)
         ready = [run for run in _ready(runs) if not run.is_running() and run.output.resolve() not in queue]
         if ready:
-            check_memory(ready, cluster.memory_gb * 1e9 or math.inf, bool(cluster.gpus))
+            check_fits(ready, cluster)
             slurm.submit_tasks(ready, cluster, table.name, RUNS, dry_run=False)
         if planned := _evaluations(table, rows, scale):
             evaluate_on_slurm(planned, cluster, queue, dry_run=False)
         print("the same command again submits what could not begin yet, and prints what is finished")
         return 0
     while ready := _ready(runs):
-        check_memory(ready, local.memory_of_a_run(cluster), bool(cluster.gpus))
+        check_fits(ready, cluster)
         outcome = local.do_all(ready, cluster)
         if outcome.exit_code:
             return outcome.exit_code

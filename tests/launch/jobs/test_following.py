@@ -126,6 +126,7 @@ def test_runs_by_name_by_folder_and_by_group(toy_yaml: Path, capsys, mistake):
     assert [folder.name for folder in find_runs([], RUNS)] == ["a", "b", "c", "d"]
     assert [state["name"] for state in _status(capsys, "sweeper")] == ["c"]
     assert "there is no run and no group sweeps in runs" in mistake("status sweeps")
+    assert "sweep is a group of 3 runs; give one of them: a, b, d" in mistake("logs sweep")
 
 
 def test_the_table(toy_yaml: Path, capsys):
@@ -166,12 +167,6 @@ def test_the_output_of_a_run(toy_yaml: Path, capsys, mistake):
     assert main(["logs", "one", "-f"]) == 0
     thread.join()
     assert capsys.readouterr().out == "first\nsecond\n"
-
-
-def test_the_output_of_a_group_is_refused(toy_yaml: Path, mistake):
-    _train("a")
-    _train("b")
-    assert "toys is a group of 2 runs; give one of them: a, b" in mistake("logs toys")
 
 
 def test_stop_waits_until_the_runs_have_saved(toy_yaml: Path, capsys):

@@ -7,7 +7,7 @@ import pytest
 
 from launch.cli import main
 from launch.errors import UserError
-from launch.jobs.plan import GridRequest, parse_seeds, plan_runs, split_values
+from launch.jobs.plan import GridRequest, plan_runs, split_values
 
 TOY = Path("toy.yaml")
 
@@ -57,7 +57,7 @@ def test_a_single_value_is_no_part_of_the_name(toy_yaml: Path):
     assert _names("toy.rate=0.1") == ["one"]
     assert _names("toy.rate=0.1", "run.name=mine") == ["mine"]
     assert _names("run.name=a,b", "toy.rate=0.1,0.2") == ["a-rate=0.1", "a-rate=0.2", "b-rate=0.1", "b-rate=0.2"]
-    assert _names(seeds="4") == ["one-seed4"]
+    assert _names(seeds="7, 1-2") == ["one-seed7", "one-seed1", "one-seed2"]
     assert _names("run.seed=4,5") == ["one-seed4", "one-seed5"]
     assert _names("run.seed=4") == ["one"]
 
@@ -105,11 +105,6 @@ def test_a_quoted_comma_is_part_of_a_value(ntuple_yaml: Path):
     runs = _plan("ntuple.network='0123',['01','23']", configs=(ntuple_yaml,))
     assert [run.experiment.settings.network for run in runs] == [("0123",), ("01", "23")]
     assert [run.name for run in runs] == ["two-network=0123", "two-network=01_23"]
-
-
-def test_seeds():
-    assert parse_seeds("1-4") == [1, 2, 3, 4]
-    assert parse_seeds("7, 1-2") == [7, 1, 2]
 
 
 def test_rows_of_a_file(toy_yaml: Path, tmp_path: Path):

@@ -77,23 +77,15 @@ def test_each_board_has_a_table_with_the_best_score_first(published: Path, capsy
     assert "475,127" in page.read_text()
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"games": 99}, "it has 99 games; evaluate with --games 100 or more"),
-        ({"version": "0.2.0"}, 'its version "0.2.0" is unknown to version 0.1.0; evaluate again'),
-        ({"version": None}, "its version null is unknown to version 0.1.0; evaluate again"),
-        ({"training_start": "states"}, "it was trained with start.kind=states; train with start.kind=normal"),
-    ],
-)
-def test_a_refused_evaluation_has_a_line_and_the_others_are_written(
-    published: Path, capsys, monkeypatch, changes: dict, reason: str
-):
+def test_a_refused_evaluation_has_a_line_and_the_others_are_written(published: Path, capsys, monkeypatch):
     monkeypatch.setattr(leaderboard, "project_version", lambda: "0.1.0")
+    changes = {"games": 99, "version": "0.2.0", "training_start": "states"}
     _write(published / "b1.json", run="refused", score_mean=1e6, score_high=1e6, **changes)
     assert main(["leaderboard"]) == 0
     assert capsys.readouterr().out == (
-        f"docs/evaluations/b1.json is left out: {reason}\ndocs/leaderboard.md: written\n"
+        "docs/evaluations/b1.json is left out: it has 99 games; evaluate with --games 100 or more;"
+        ' its version "0.2.0" is unknown to version 0.1.0; evaluate again;'
+        " it was trained with start.kind=states; train with start.kind=normal\ndocs/leaderboard.md: written\n"
     )
     assert Path("docs/leaderboard.md").read_text() == leaderboard.INTRODUCTION + TABLES
 
@@ -102,7 +94,7 @@ def test_a_refused_evaluation_has_a_line_and_the_others_are_written(
     ("changes", "own", "reasons"),
     [
         ({}, "0.1.0", []),
-        ({"games": 2, "version": "9.0.0", "training_start": "restart"}, "0.1.0", ["has", "version", "was"]),
+        ({"version": None}, "0.1.0", ["version"]),
         ({"training_start": ...}, "0.1.0", []),  # a learner without a rule of starts has normal ones
         ({"version": "0.9.0"}, "0.10.0", []),  # versions up to that of the program are known
         ({"version": "0.10.0"}, "0.9.9", ["version"]),
@@ -111,7 +103,7 @@ def test_a_refused_evaluation_has_a_line_and_the_others_are_written(
         ({"version": "1e3"}, "0.1.0", ["version"]),
     ],
 )
-def test_all_reasons_of_a_refusal_are_named(changes: dict, own: str, reasons: list[str]):
+def test_which_versions_and_starts_are_refused(changes: dict, own: str, reasons: list[str]):
     result = {key: value for key, value in (RESULT | changes).items() if value is not ...}
     assert [reason.split()[1] for reason in refusals(result, own)] == reasons
 
@@ -136,20 +128,6 @@ def test_the_result_of_a_training_is_taken_as_it_is(toy_yaml: Path, capsys, publ
     assert main(["leaderboard", "runs/one", "--out", "page.md"]) == 0
     (row,) = (line for line in Path("page.md").read_text().splitlines() if "this project |" in line)
     assert row.startswith(f"| this project | one (toy) | 1ply | 100 | {result['score_mean']:,.0f} ± ")
-
-
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("{", "docs/evaluations/a.json, line 1: not JSON"),
-        ("{}", "docs/evaluations/a.json, line 1: not an evaluation, it has no run"),
-        (json.dumps(RESULT | {"games": "many"}), "docs/evaluations/a.json: its games is not that of an evaluation"),
-    ],
-)
-def test_a_file_that_is_no_evaluation(published: Path, mistake, text: str, line: str):
-    (published / "a.json").write_text(text)
-    assert line in mistake("leaderboard")
-    assert not Path("docs/leaderboard.md").exists()
 
 
 def test_paths_that_cannot_be_used(published: Path, capsys):

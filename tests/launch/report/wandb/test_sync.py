@@ -8,9 +8,8 @@ import pytest
 from launch.cli import main
 from launch.experiment.metrics_file import METRICS_FILE, MetricsFile, read_metrics
 from launch.locks import take_lock
+from launch.report.wandb.folder import summary_of
 from launch.train.run_process import LOCK_FILE
-
-AXES = ("env_steps", "games", "wall_hours")
 
 
 @pytest.fixture
@@ -57,15 +56,8 @@ def test_tags_summary_and_result_files_go_with_the_run(runs: Path, wandb_server)
     run = runs / "toy1"
     sent = wandb_server.runs[_id(run)]
     assert (sent["groupName"], sent["jobType"], sent["tags"]) == ("toys", "toy", ["toy", "2x3"])
-    rows = [row for row in read_metrics(run) if "eval/score_mean" in row]
-    summary = wandb_server.summaries[_id(run)]
-    assert summary["last/score_mean"] == rows[-1]["eval/score_mean"]
-    assert {axis: summary[f"last/{axis}"] for axis in AXES} == {axis: rows[-1][axis] for axis in AXES}
-    assert summary["best/score_mean"] == max(row["eval/score_mean"] for row in rows)
+    assert summary_of(run).items() <= wandb_server.summaries[_id(run)].items()
     (file,) = (run / "evaluations").glob("*.json")
-    result = json.loads(file.read_text())
-    assert summary["evaluation/1ply/score_mean"] == result["score_mean"]
-    assert summary["evaluation/1ply/file"] == f"evaluations/{file.name}"
     assert f"evaluations/{file.name}" in wandb_server.saved[_id(run)]
 
 
