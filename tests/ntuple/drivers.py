@@ -14,6 +14,7 @@ from ntuple.tables.layout import place_of_index, reorder
 from ntuple.tables.network import VIEWS, Network, make_network
 from ntuple.tables.record_fields import write_field
 from ntuple.tables.values import value_at
+from ntuple.td.step_sizes import TD, StepSize
 
 
 def to_board(board: reference.Board) -> Board:
@@ -86,6 +87,10 @@ def plain_moves(rules, network, lookup, boards, plies, values):
             values[i, action] = -np.inf
             if not is_same(after, board):
                 values[i, action] = reward + plain_chance(rules, network, lookup, after, plies - 1)
+
+
+def step_size(rule: int = TD, alpha: float = 0.5, takes_steps: bool = False) -> StepSize:
+    return StepSize(rule, np.float32(alpha), takes_steps, np.float32(0.1), np.float32(0.01), np.float32(1.0))
 
 
 @kernel

@@ -9,7 +9,6 @@ from reference import ntuple as reference
 from reference import rules
 
 from ntuple.game.bitboard import Rules, encode, flip, make_rules, mirror, transposed, turned_afterstate
-from ntuple.game.jit import kernel
 from ntuple.tables.layout import scramble, smaller_index, unscramble
 from ntuple.tables.network import Network, make_network
 from tests.ntuple.drivers import entries, positions, to_board, to_reference
@@ -35,37 +34,21 @@ def _network(text: str) -> Network:
     return make_network(text, 4, 4, 0.0)
 
 
-@kernel
-def turn(game, board):
-    return mirror(game, board), flip(game, board), transposed(board)
-
-
-@kernel
-def turned_move(game, board, action):
-    return turned_afterstate(game, board, action)
-
-
-@kernel
-def layout(index, salt):
-    place = scramble(index, salt)
-    return place, unscramble(place, salt), smaller_index(index)
-
-
 @given(boards())
 def test_boards_turn_as_the_reference_says(board: rules.Board) -> None:
     game = _rules(len(board), len(board[0]))
-    mirrored, flipped, exchanged = turn(game, to_board(board))
-    assert to_reference(game, to_board(board)) == board
-    assert to_reference(game, mirrored) == rules.mirror(board)
-    assert to_reference(game, flipped) == board[::-1]
-    assert exchanged == encode(np.array(rules.transpose(board)))
+    word = to_board(board)
+    assert to_reference(game, word) == board
+    assert to_reference(game, mirror(game, word)) == rules.mirror(board)
+    assert to_reference(game, flip(game, word)) == board[::-1]
+    assert transposed(word) == encode(np.array(rules.transpose(board)))
 
 
 @given(boards(), st.sampled_from(rules.ACTIONS))
 def test_a_turned_move_is_the_move_up_to_symmetry(board: rules.Board, action: int) -> None:
     game = _rules(len(board), len(board[0]))
     after, reward = rules.afterstate(board, action)
-    source, turned, points = turned_move(game, to_board(board), action)
+    source, turned, points = turned_afterstate(game, to_board(board), action)
     source, turned = to_reference(game, source), to_reference(game, turned)
     views = zip(rules.symmetries(board), rules.symmetries(after), strict=True)
     assert (source, turned) in list(views)  # the same view of the board and of the afterstate
@@ -85,7 +68,8 @@ def test_any_pattern_finds_the_entries_of_the_reference(order: list[int], size: 
 @given(WORDS, WORDS)
 def test_places_are_found_back_and_halved(index: int, salt: int) -> None:
     """`unscramble` inverts `scramble`, which keeps the low 4 bits; `smaller_index` halves all tiles of an index."""
-    place, back, smaller = layout(np.uint32(index), np.uint32(salt & ~15))
-    assert back == index
+    salt = np.uint32(salt & ~15)
+    place = scramble(np.uint32(index), salt)
+    assert unscramble(np.uint32(place), salt) == index
     assert place % 16 == index % 16
-    assert smaller == reference.halved(index)
+    assert smaller_index(np.uint32(index)) == reference.halved(index)

@@ -3,7 +3,7 @@
 import functools
 import json
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -13,7 +13,6 @@ from safetensors.numpy import load_file, save_file
 from ntuple.exact.solution import CHUNK, Answer, Solution, Worth
 from ntuple.exact.solution_file import FORMAT, digest_of
 from ntuple.exact.solver import LEVELS, solve
-from ntuple.files import safetensors
 from ntuple.game.bitboard import encode
 
 NO_TILE = LEVELS + 1
@@ -199,27 +198,6 @@ def test_a_file_gives_back_the_same(game, tmp_path: Path) -> None:
     states = asked.solved.states
     np.testing.assert_array_equal(loaded.move_values(states), asked.move_values(states))
     assert ("reach" in load_file(path)) == (game[3] <= LEVELS)  # `reach` is saved only if a tile was given
-
-
-def test_a_write_that_fails_leaves_the_old_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, asked = tmp_path / "game.solution", solution(*GAMES[0])
-    asked.save(path)
-    whole = path.read_bytes()
-
-    def fail(file: BinaryIO, values: np.ndarray) -> None:
-        file.write(b"half")
-        raise OSError("disk full")
-
-    monkeypatch.setattr(safetensors, "_write", fail)
-    with pytest.raises(OSError, match="disk full"):
-        asked.save(path)
-    assert path.read_bytes() == whole
-    assert [file.name for file in tmp_path.iterdir()] == ["game.solution"]
-
-
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="No such file"):
-        solution(*GAMES[0]).save(tmp_path / "nowhere" / "game.solution")
 
 
 def refusal(path: Path) -> str:

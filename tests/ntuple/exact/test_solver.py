@@ -3,27 +3,14 @@
 import numpy as np
 import pytest
 from reference import exact, rules
+from reference.positions import as_board
 
 from ntuple.exact.solution import Solution
-from ntuple.exact.solver import LEVELS, Solved, canonize, first_boards, layer, solve
+from ntuple.exact.solver import LEVELS, canonize, first_boards, solve
 from ntuple.game.bitboard import Board, decode, make_rules
 
 OPTIMA = {(2, 2): (110, 66.964149), (2, 3): (21_752, 480.258272), (3, 2): (21_752, 480.258272)}
 NO_TILE = LEVELS + 1
-
-
-def total_of(word: int) -> int:
-    return sum(1 << (word >> 4 * i & 15) for i in range(16) if word >> 4 * i & 15)
-
-
-def start_value(solved: Solved, shape: tuple[int, int], measure: str) -> float:
-    values = []
-    for p, code in first_boards(*shape):
-        states, of_states = layer(solved, total_of(int(code)) // 2)
-        place = np.searchsorted(states, code)
-        assert states[place] == code
-        values.append(p * getattr(of_states, measure)[place])
-    return float(sum(values))
 
 
 @pytest.mark.parametrize("shape", OPTIMA)
@@ -31,7 +18,8 @@ def test_positions_and_optima(shape: tuple[int, int]) -> None:
     solved = solve(*shape)
     assert solved.states.size == OPTIMA[shape][0]
     assert sum(p for p, _ in first_boards(*shape)) == pytest.approx(1)
-    assert start_value(solved, shape, "expected") == pytest.approx(OPTIMA[shape][1], abs=1e-6)
+    solution = Solution(*shape, NO_TILE, NO_TILE, solved)
+    assert solution.start().expected == pytest.approx(OPTIMA[shape][1], abs=1e-6)
 
 
 @pytest.mark.parametrize(("tiles", "worst"), [(((2, 4, 0), (0, 8, 2)), 36), (((2, 8, 0), (0, 0, 0)), 32)])
@@ -51,6 +39,12 @@ def test_the_dense_solver_agrees() -> None:
     game, solved = make_rules(2, 3), solve(2, 3)
     cells = np.stack([decode(game, Board(word, np.uint64(0))) for word in solved.states])
     np.testing.assert_allclose(dense.states[dense.number(cells)], solved.values.expected, rtol=1e-9)
+    boards = dense.boards(np.flatnonzero(dense.reachable)).tolist()
+    assert len({min(rules.symmetries(as_board(board))) for board in boards}) == solved.states.size
+    afters = np.stack([decode(game, Board(word, np.uint64(0))) for word in solved.afters])
+    solution = Solution(2, 3, NO_TILE, NO_TILE, solved)
+    expected = [solution.look_up(after).afterstate.expected for after in afters]
+    np.testing.assert_allclose(dense.afterstates[dense.number(afters)], expected, rtol=1e-9)
 
 
 def test_views_of_a_board_have_one_name() -> None:
@@ -73,10 +67,3 @@ def test_no_more_memory_is_taken_than_given() -> None:
     assert solve(2, 2, most_bytes=needed).states.size == 110
     with pytest.raises(MemoryError, match=r"the positions up to \d+, the sum of their tiles, need [\d,]+ bytes"):
         solve(3, 3, most_bytes=1e6)
-
-
-@pytest.mark.slow
-def test_three_by_three() -> None:
-    solved = solve(3, 3)
-    assert solved.states.size == 48_713_519
-    assert start_value(solved, (3, 3), "expected") == pytest.approx(5468.486797, abs=1e-6)

@@ -10,7 +10,6 @@ from ntuple.files.checkpoint_file import load_tensors, save_tensors
 from ntuple.files.stored_network import StoredNetwork, filled_network, load_stored, save_stored
 from ntuple.files.tdl import read_w, write_w
 from ntuple.files.tdl_network import from_w, to_w
-from ntuple.tables.averaging import average
 from ntuple.tables.record_fields import read_field
 from ntuple.td.step_sizes import FIRST, SECOND
 from tests.ntuple.drivers import value
@@ -166,13 +165,3 @@ def test_half_precision_has_no_large_weights(tmp_path: Path) -> None:
     for write in (lambda: save_stored(stored, tmp_path, half=True), lambda: to_w(stored, half=True)):
         with pytest.raises(ValueError, match=r"^2 of 4,352 weights are above 65,504.*leave out --half$"):
             write()
-
-
-def test_an_average_is_the_mean_of_every_weight() -> None:
-    rng = np.random.default_rng(1)
-    networks = [rng.normal(0, 1000, 500).astype(np.float32) for _ in range(7)]
-    np.testing.assert_allclose(average(iter(networks)), np.mean(networks, axis=0), rtol=1e-5, atol=1e-2)
-    np.testing.assert_array_equal(average(networks[:1]), networks[0])
-    with pytest.raises(ValueError, match="at least one"):
-        average([])
-    assert NTupleLearner(CONFIG, 1).network.weights.size == 4096 + 256

@@ -9,7 +9,7 @@ from ntuple.files.checkpoint_file import FORMAT
 from ntuple.files.safetensors import write_safetensors
 from ntuple.files.stored_network import StoredNetwork, filled_network, load_stored
 from ntuple.game.bitboard import make_rules
-from ntuple.learning.config import BoundaryConfig, StartConfig, StepSizeConfig
+from ntuple.learning.config import BoundaryConfig, ExplorationConfig, StartConfig, StepSizeConfig
 from ntuple.tables.record_fields import read_field
 from tests.ntuple.learning.trainings import METHODS, SMALL, TC, TD, learn
 
@@ -97,6 +97,7 @@ def test_a_later_stage_is_trained_alone_behind_a_trained_one(tmp_path: Path) -> 
     first.save(tmp_path)
     start = StartConfig("boundary", boundary=BoundaryConfig(size=5))
     config = replace(SMALL, stages=(0, 32), frozen_stages=1, v_init=5.0, start=start, step_size=TC)
+    config = replace(config, exploration=ExplorationConfig(epsilon=0.1))  # the kernel of CAROUSEL
     learner = NTupleLearner(config, seed=2)
     learner.begin_with(load_stored(tmp_path, SMALL, with_memory=True))
     before = read_field(learner.network).reshape(2, -1)

@@ -44,6 +44,7 @@ METHODS = {
     "averaged": replace(
         SMALL,
         average=AverageConfig(env_steps=600, fraction=0.9),
+        exploration=ExplorationConfig(epsilon=0.2),  # the kernel of CAROUSEL
         start=StartConfig("blocks", blocks=BlocksConfig(tile=16, limit=64)),
     ),
     "averaged, promoted": replace(

@@ -13,11 +13,11 @@ from ntuple.game.bitboard import afterstate, decode, turned_afterstate
 from ntuple.game.episode import COLUMNS, RNG, begin_game, board_of, go_on, set_board, write_result
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
-from ntuple.tables.network import Network, make_network
+from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network
-from ntuple.tables.record_fields import read_field, write_field
+from ntuple.tables.record_fields import read_field
 from ntuple.td.state_and_q import AFTERSTATES, KINDS
-from tests.ntuple.drivers import to_board, to_reference
+from tests.ntuple.drivers import random_network, to_board, to_reference
 from tests.ntuple.td.test_state_and_q import ActionNetwork, move_value
 
 TEXT = "012,0134"
@@ -25,16 +25,10 @@ OVER = ((1, 2, 1), (2, 1, 2), (1, 2, 1))
 PLAYERS = [NTuplePlayer, RandomPlayer, GreedyPlayer]
 
 
-def random_network(text: str, rows: int, columns: int, values: str, symmetry: bool = True) -> Network:
-    network = make_network(text, rows, columns, 0.0, values=values, symmetry=symmetry)
-    write_field(network, 50 * np.random.default_rng(1).standard_normal(network.weights.size, np.float32))
-    return network
-
-
 def make_player(kind: type, rows: int = 3, columns: int = 3) -> NTuplePlayer | RandomPlayer:
     game = make_rules(rows, columns)
     if kind is NTuplePlayer:
-        return NTuplePlayer(game, random_network("01", rows, columns, "afterstate"), 1)
+        return NTuplePlayer(game, random_network(rows, columns, "01"), 1)
     return kind(game, 1)
 
 
@@ -49,11 +43,6 @@ def analysis_of(player: NTuplePlayer | RandomPlayer, boards: list[rules.Board]) 
 
 
 @kernel
-def begin(rules, row, seed, game):
-    begin_game(rules, row, stream(seed, game))
-
-
-@kernel
 def make_move(rules, row, action, turned):
     """Make a move as the kernel of play does; with `turned` the game continues on a view of the board."""
     if turned:
@@ -61,23 +50,6 @@ def make_move(rules, row, action, turned):
     else:
         after, reward = afterstate(rules, board_of(row), action)
     go_on(rules, row, after, reward)
-
-
-@kernel
-def finish(row, result):
-    write_result(row, result)
-
-
-@kernel
-def current_board(row):
-    return board_of(row)
-
-
-@kernel
-def draw(rules, greedy, board, seed, row):
-    set_board(row, board)
-    row[RNG] = stream(seed, np.uint64(0))
-    return draw_move(rules, greedy, row)[1]
 
 
 def combinations() -> list[object]:
@@ -94,12 +66,12 @@ def combinations() -> list[object]:
 @pytest.mark.parametrize(("rows", "columns", "text", "kind", "symmetry"), combinations())
 def test_games_by_analysis_are_those_of_play(rows: int, columns: int, text: str, kind: str, symmetry: bool) -> None:
     game, count = make_rules(rows, columns), 5
-    player = NTuplePlayer(game, random_network(text, rows, columns, kind, symmetry), 1, KINDS[kind])
+    player = NTuplePlayer(game, random_network(rows, columns, text, values=kind, symmetry=symmetry), 1, KINDS[kind])
     table, results = np.zeros((count, COLUMNS), np.uint64), np.zeros((count, 3), np.int64)
     for i, row in enumerate(table):
-        begin(game, row, np.uint64(7), np.uint64(i))
+        begin_game(game, row, np.uint64(stream(np.uint64(7), np.uint64(i))))
     while True:
-        cells = np.array([decode(game, current_board(row)) for row in table], np.uint8)
+        cells = np.array([decode(game, board_of(row)) for row in table], np.uint8)
         analysis = player.analyse(cells, np.zeros(count, np.uint32))
         if (analysis.action < 0).all():
             break
@@ -107,7 +79,7 @@ def test_games_by_analysis_are_those_of_play(rows: int, columns: int, text: str,
             if action >= 0:
                 make_move(game, row, int(action), symmetry and KINDS[kind] == AFTERSTATES)
     for row, result in zip(table, results, strict=True):
-        finish(row, result)
+        write_result(row, result)
     played = player.play(count, 7)
     np.testing.assert_array_equal(results.T, [played.score, played.max_tile, played.moves])
     assert played.moves.min() > 3
@@ -116,7 +88,7 @@ def test_games_by_analysis_are_those_of_play(rows: int, columns: int, text: str,
 @pytest.mark.parametrize("symmetry", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
 def test_values_equal_the_reference(kind: str, symmetry: bool) -> None:
-    network, patterns = random_network(TEXT, 3, 3, kind, symmetry), list(parse_network(TEXT, 3, 3))
+    network, patterns = random_network(3, 3, TEXT, values=kind, symmetry=symmetry), list(parse_network(TEXT, 3, 3))
     boards = [*some_boards(count=40), OVER, ((0,) * 3,) * 3]
     found = analysis_of(NTuplePlayer(make_rules(3, 3), network, 1, KINDS[kind]), boards)
     views = len(network.symmetries)
@@ -157,7 +129,9 @@ def test_drawn_moves_are_those_of_the_kernel_of_play(kind: type[RandomPlayer]) -
     game, boards, row = make_rules(3, 3), [*some_boards(), OVER], np.zeros(COLUMNS, np.uint64)
     found = analysis_of(kind(game, 1), boards)
     for i, board in enumerate(boards):
-        drawn = to_reference(game, draw(game, kind.greedy, to_board(board), np.uint64(i), row))
+        set_board(row, to_board(board))
+        row[RNG] = stream(np.uint64(i), np.uint64(0))
+        drawn = to_reference(game, draw_move(game, kind.greedy, row)[1])
         legal = np.array(rules.legal_actions(board))
         moved = [legal[a] and rules.afterstate(board, a)[0] == drawn for a in range(4)]
         assert found.action[i] == (np.flatnonzero(moved).item() if legal.any() else -1)

@@ -46,15 +46,15 @@ def test_games_depend_on_seed_and_number_alone() -> None:
 @pytest.mark.parametrize("weight", [np.nan, -np.inf])
 def test_a_network_of_no_numbers_ends_no_game(kind: str, weight: float) -> None:
     """Values of NaN or -inf raise an error; they do not count as the end of a game."""
-    network = make_network("0123", 2, 3, 0.0, values=kind)
+    network = make_network("0134", 3, 3, 0.0, values=kind)
     network.weights[:] = weight
-    player = NTuplePlayer(make_rules(2, 3), network, 1, KINDS[kind])
+    player = NTuplePlayer(make_rules(3, 3), network, 1, KINDS[kind])
     with pytest.raises(ValueError, match="the values are no numbers"):
         player.play(20, seed=1)
-    boards = np.array([[[0, 0, 1], [0, 1, 0]]], np.uint8)
+    boards = np.array([[[0, 0, 1], [0, 1, 0], [0, 0, 0]]], np.uint8)
     with pytest.raises(ValueError, match="the values are no numbers"):
         player.analyse(boards, np.zeros(1, np.uint32))
-    over = np.array([[[1, 2, 1], [2, 1, 2]]], np.uint8)  # no legal move, so no values are compared
+    over = np.array([[[1, 2, 1], [2, 1, 2], [1, 2, 1]]], np.uint8)  # no legal move, so no values are compared
     assert player.analyse(over, np.zeros(1, np.uint32)).action.tolist() == [-1]
 
 

@@ -10,8 +10,8 @@ from ntuple.tables.entries import make_lookup
 from ntuple.tables.layout import make_salts
 from ntuple.tables.network import VIEWS, index_parts, make_network
 from ntuple.tables.patterns import parse_network
-from ntuple.tables.record_fields import read_field, write_field
-from tests.ntuple.drivers import entries, find_plainly, positions, to_board, value
+from ntuple.tables.record_fields import read_field
+from tests.ntuple.drivers import entries, find_plainly, positions, random_network, to_board, value
 
 # The second network lists scattered cells in any order, so that every cell is a run of its own.
 CASES = [
@@ -28,16 +28,10 @@ def random_board(rng: random.Random, rows: int, columns: int) -> reference_rules
     return tuple(tuple(rng.randrange(18) for _ in range(columns)) for _ in range(rows))
 
 
-def random_network(network: str, rows: int, columns: int):
-    made = make_network(network, rows, columns, 0.0)
-    write_field(made, np.random.default_rng(1).standard_normal(made.weights.size, np.float32))
-    return made
-
-
 @pytest.mark.parametrize(("rows", "columns", "text"), CASES)
 def test_positions_and_values_equal_the_reference(rows: int, columns: int, text: str) -> None:
     rules = make_rules(rows, columns)
-    network = random_network(text, rows, columns)
+    network = random_network(rows, columns, text)
     weights = read_field(network)
     truth = reference.Network(list(parse_network(text, rows, columns)), len(network.symmetries))
     starts = network.tables.tolist()
@@ -47,7 +41,7 @@ def test_positions_and_values_equal_the_reference(rows: int, columns: int, text:
         found = positions(network, entries(rules, network, board).entries)
         expected = [starts[m] + index for _, m, index in truth.entries(board)]
         assert sorted(found) == sorted(expected)
-        assert value(rules, network, board) == pytest.approx(weights[expected].sum(), abs=1e-4)
+        assert value(rules, network, board) == pytest.approx(weights[expected].sum(), abs=1e-3)
 
 
 @pytest.mark.parametrize(

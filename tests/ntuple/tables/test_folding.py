@@ -1,6 +1,5 @@
 import random
 
-import numpy as np
 import pytest
 
 from ntuple.files.stored_network import StoredNetwork
@@ -10,7 +9,7 @@ from ntuple.tables.folding import containing
 from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network, view_cells
 from ntuple.tables.record_fields import read_field, write_field
-from tests.ntuple.drivers import value
+from tests.ntuple.drivers import random_network, value
 
 
 @pytest.mark.parametrize(
@@ -29,8 +28,7 @@ def test_values_are_the_same_before_and_after(
 ) -> None:
     game = make_rules(rows, columns)
     config = NTupleConfig(rows=rows, columns=columns, network=network, stages=stages, symmetry=symmetry)
-    before = make_network(network, rows, columns, 0.0, stages=stages, symmetry=symmetry)
-    write_field(before, np.random.default_rng(1).standard_normal(before.weights.size, np.float32))
+    before = random_network(rows, columns, network, stages=stages, symmetry=symmetry)
     folded = StoredNetwork(config, read_field(before)).folded()
     assert folded.config.network == tuple(left.split(","))
     after = make_network(left, rows, columns, 0.0, stages=stages, symmetry=symmetry)
@@ -38,7 +36,7 @@ def test_values_are_the_same_before_and_after(
     rng = random.Random(2)
     for _ in range(60):
         board = tuple(tuple(rng.choices(range(17), k=columns)) for _ in range(rows))
-        assert value(game, before, board) == pytest.approx(value(game, after, board), abs=1e-4)
+        assert value(game, before, board) == pytest.approx(value(game, after, board), abs=1e-3)
 
 
 def test_the_redundant_tuples_of_jaskowski_fold_into_the_six_tuples() -> None:

@@ -2,7 +2,7 @@ import numpy as np
 
 from ntuple.tables.network import make_network
 from ntuple.tables.record_fields import read_field, with_memory, write_field
-from tests.ntuple.tables.test_entries import random_network
+from tests.ntuple.drivers import random_network
 
 
 def test_fields_are_written_and_read_in_plain_order() -> None:
@@ -13,7 +13,7 @@ def test_fields_are_written_and_read_in_plain_order() -> None:
         write_field(network, field, number)
     for number, field in enumerate(fields):
         np.testing.assert_array_equal(read_field(network, number), field)
-    wide = with_memory(random_network("012,0134", 3, 3), 2)
-    np.testing.assert_array_equal(read_field(wide), read_field(random_network("012,0134", 3, 3)))
+    wide = with_memory(random_network(3, 3, "012,0134"), 2)
+    np.testing.assert_array_equal(read_field(wide), read_field(random_network(3, 3, "012,0134")))
     assert wide.memory.size == 4 * wide.weights.size
     assert not wide.memory.any()

@@ -6,14 +6,13 @@ from reference import ntuple as reference
 from reference import rules
 
 from ntuple.game.bitboard import make_rules
-from ntuple.game.jit import kernel
 from ntuple.tables.entries import stage_of
 from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network
 from ntuple.tables.record_fields import read_field, write_field
 from ntuple.tables.stages import SCHEMES, make_stages
-from ntuple.td.step_sizes import TD, StepSize, update
-from tests.ntuple.drivers import entries, to_board, value
+from ntuple.td.step_sizes import TD, update
+from tests.ntuple.drivers import entries, step_size, to_board, value
 
 # Matsuzaki 2017, sec. 4.1: a stage begins when a set of tiles, here in units of 1024, first appears in a game.
 CONDITIONS = {
@@ -27,18 +26,13 @@ CONDITIONS = {
 }
 
 
-@kernel
-def stage(stages, board):
-    return stage_of(stages, board)
-
-
 def _board(tiles: list[int]) -> rules.Board:
     cells = [tile.bit_length() - 1 for tile in tiles] + [0] * (16 - len(tiles))
     return tuple(tuple(cells[4 * row : 4 * row + 4]) for row in range(4))
 
 
 def _stage(text: str, tiles: list[int]) -> int:
-    return int(stage(make_stages(text), to_board(_board(tiles))))
+    return int(stage_of(make_stages(text), to_board(_board(tiles))))
 
 
 @pytest.mark.parametrize("scheme", CONDITIONS)
@@ -89,11 +83,6 @@ def test_other_words_are_refused(text: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-@kernel
-def learn(network, lookup, delta, alpha):
-    update(network, lookup, 0, delta, np.float32(1), StepSize(TD, alpha, False, alpha, alpha, alpha))
-
-
 @pytest.mark.parametrize("promotion", ["none", "inter", "intra", "both"])
 def test_promotion_equals_the_reference(promotion: str) -> None:
     game, text, cuts = make_rules(3, 3), "012,0134", (16, 64)
@@ -108,9 +97,9 @@ def test_promotion_equals_the_reference(promotion: str) -> None:
     rng = random.Random(3)
     boards = [tuple(tuple(rng.choices(range(8), [5, 5, 4, 3, 3, 2, 2, 1], k=3)) for _ in range(3)) for _ in range(300)]
     for board in boards:
-        assert stage(stages, to_board(board)) == stage_number(board)
+        assert stage_of(stages, to_board(board)) == stage_number(board)
         error = rng.uniform(-100, 100)
-        learn(network, entries(game, network, board), np.float32(error), np.float32(0.5))
+        update(network, entries(game, network, board), 0, np.float32(error), np.float32(1), step_size(TD))
         truth.td_error(board, error, 0.5)
     size = int(network.stage_size)
     weights = read_field(network)

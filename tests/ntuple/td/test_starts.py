@@ -20,7 +20,6 @@ from ntuple.game.episode import (
     board_of,
     last_afterstate,
 )
-from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
 from ntuple.learning.config import BlocksConfig, BoundaryConfig, CarouselConfig, JumpStartConfig, StartConfig
 from ntuple.tables.stages import make_stages
@@ -32,21 +31,6 @@ from tests.ntuple.drivers import to_board, to_reference
 RULES = make_rules(4, 4)
 
 
-@kernel
-def begin(rules, starts, history, row):
-    begin_next(rules, starts, history, 0, row)
-
-
-@kernel
-def see_move(starts, row, after, reward):
-    watch(starts, row, after, reward)
-
-
-@kernel
-def write_down(history, move, after):
-    remember(history, 0, move, after, np.float32(0))
-
-
 def _starts(kind: str, stages: str = "", boundary: int = 0, **groups: Any) -> Starts:
     groups = {"carousel": CarouselConfig(size=3), "boundary": BoundaryConfig(size=3)} | groups
     groups = {"jump_start": JumpStartConfig(tiles=(2048, 1024, 512))} | groups
@@ -56,7 +40,7 @@ def _starts(kind: str, stages: str = "", boundary: int = 0, **groups: Any) -> St
 def see(starts: Starts, before: Board, after: Board, reward: int = 0, is_whole: bool = True) -> None:
     row = _row()
     row[AFTER_LO], row[AFTER_HI], row[IS_WHOLE] = before.lo, before.hi, is_whole
-    see_move(starts, row, after, np.float32(reward))
+    watch(starts, row, after, np.float32(reward))
 
 
 def _row(seed: int = 1):
@@ -80,25 +64,25 @@ def test_restart_goes_on_from_the_middle() -> None:
     history, starts, row = make_history(1, LONGEST_GAME), _starts("restart"), _row()
     afters = {move: _tiles(2 ** (1 + move % 16), 2 ** (1 + move // 16 % 16)) for move in range(300)}
     for move, after in afters.items():
-        write_down(history, move, after)
+        remember(history, 0, move, after, np.float32(0))
     row[MOVES], row[IS_WHOLE] = 300, 1
-    begin(RULES, starts, history, row)
+    begin_next(RULES, starts, history, 0, row)
     # The game restarts at move 150, after a spawn on afterstate 149, and does not count as a whole game.
     assert (row[FIRST], row[MOVES], row[IS_WHOLE]) == (150, 150, 0)
     assert last_afterstate(row) == afters[149]
     assert _is_spawn_behind(row, afters[149])
     row[MOVES] = 352
-    begin(RULES, starts, history, row)
+    begin_next(RULES, starts, history, 0, row)
     assert (row[FIRST], row[MOVES]) == (251, 251)  # 101 moves follow the middle
     row[MOVES] = 451
-    begin(RULES, starts, history, row)  # only 100 moves follow it: a new game
+    begin_next(RULES, starts, history, 0, row)  # only 100 moves follow it: a new game
     assert (row[FIRST], row[MOVES], row[IS_WHOLE]) == (0, 0, 1)
     assert len([tile for tile in reference.cells(to_reference(RULES, board_of(row))) if tile]) == 2
 
 
 def test_carousel_takes_each_stage_in_turn() -> None:
     starts, row = _starts("carousel", stages=(512, 1024, 2048)), _row()
-    begin(RULES, starts, None, row)
+    begin_next(RULES, starts, None, 0, row)
     assert (row[CAROUSEL], row[IS_WHOLE]) == (0, 1)  # no stage entered so far: start with two tiles
     entered = [_tiles(512, 2 * k) for k in (1, 2, 4, 8, 16)]
     for after in entered:
@@ -109,15 +93,15 @@ def test_carousel_takes_each_stage_in_turn() -> None:
     assert starts.seen.tolist() == [0, 5, 1, 0]
     boards = set()
     for _ in range(40):
-        begin(RULES, starts, None, row)
+        begin_next(RULES, starts, None, 0, row)
         assert (row[CAROUSEL], row[MOVES], row[FIRST], row[IS_WHOLE]) == (1, 0, 0, 0)
         assert last_afterstate(row) in entered[-3:]  # the last three afterstates are kept
         assert _is_spawn_behind(row, last_afterstate(row))
         boards.add(last_afterstate(row))
-        begin(RULES, starts, None, row)
+        begin_next(RULES, starts, None, 0, row)
         assert row[CAROUSEL] == 2
         assert last_afterstate(row) == _tiles(1024)
-        begin(RULES, starts, None, row)  # stage 3 has never been reached
+        begin_next(RULES, starts, None, 0, row)  # stage 3 has never been reached
         assert (row[CAROUSEL], row[IS_WHOLE]) == (0, 1)
     assert len(boards) == 3
 
@@ -127,13 +111,13 @@ def test_boundary_begins_where_whole_games_entered_the_stage_once_enough_are_kno
     entered = [_tiles(1024, 2 * k) for k in (1, 2, 4)]
     see(starts, _tiles(512, 512), _tiles(1024, 512), is_whole=False)  # a game that began at the boundary
     for after in entered:
-        begin(RULES, starts, None, row)
+        begin_next(RULES, starts, None, 0, row)
         assert (row[CAROUSEL], row[IS_WHOLE]) == (0, 1)
         see(starts, _tiles(256, 256), _tiles(512))  # the stage before
         see(starts, _tiles(512, 512), after)
     seen = set()
     for _ in range(40):
-        begin(RULES, starts, None, row)
+        begin_next(RULES, starts, None, 0, row)
         assert (row[MOVES], row[FIRST], row[IS_WHOLE]) == (0, 0, 0)
         assert _is_spawn_behind(row, last_afterstate(row))
         seen.add(last_afterstate(row))
@@ -167,18 +151,18 @@ def test_a_board_of_the_next_block_has_the_tiles_of_tdl2048(shape: tuple[int, in
 def test_blocks_follow_each_other_to_the_limit() -> None:
     """A game that ended in block k is followed by one in block k + 1; after the last block a game begins normally."""
     starts, row = _starts("blocks", blocks=BlocksConfig(tile=8, limit=32)), _row()
-    begin(RULES, starts, None, row)
+    begin_next(RULES, starts, None, 0, row)
     assert last_afterstate(row) == _tiles(8)  # a game without a tile of a block ends in block 0
-    see_move(starts, row, _tiles(4, 4, 2), np.float32(4))
-    see_move(starts, row, _tiles(16, 4, 2), np.float32(16))
-    see_move(starts, row, _tiles(16, 4, 4), np.float32(4))  # enters no block
-    begin(RULES, starts, None, row)
+    watch(starts, row, _tiles(4, 4, 2), np.float32(4))
+    watch(starts, row, _tiles(16, 4, 2), np.float32(16))
+    watch(starts, row, _tiles(16, 4, 4), np.float32(4))  # enters no block
+    begin_next(RULES, starts, None, 0, row)
     assert last_afterstate(row) == _tiles(16, 8, 4, 2)  # the 4 is made from the 2, and the 2 on an empty cell
     assert (row[MOVES], row[FIRST], row[IS_WHOLE]) == (0, 0, 0)
     assert _is_spawn_behind(row, last_afterstate(row))
-    begin(RULES, starts, None, row)  # 16 + 8 + 8 is the limit
+    begin_next(RULES, starts, None, 0, row)  # 16 + 8 + 8 is the limit
     assert row[IS_WHOLE] == 1
-    begin(RULES, starts, None, row)
+    begin_next(RULES, starts, None, 0, row)
     assert last_afterstate(row) == _tiles(8)
 
 
@@ -187,7 +171,7 @@ def test_made_up_boards_have_the_first_of_the_tiles() -> None:
     kinds: Counter[tuple[int, ...]] = Counter()
     cells: Counter[int] = Counter()
     for _ in range(4000):
-        begin(RULES, starts, None, row)
+        begin_next(RULES, starts, None, 0, row)
         board = reference.cells(to_reference(RULES, board_of(row)))
         large = tuple(sorted((tile for tile in board if tile > 2), reverse=True))
         kinds[large] += 1
@@ -205,7 +189,7 @@ def test_tiles_beyond_the_index_can_be_made_up() -> None:
     row = _row()
     seen = set()
     for _ in range(20):
-        begin(RULES, starts, None, row)
+        begin_next(RULES, starts, None, 0, row)
         seen |= set(reference.cells(to_reference(RULES, board_of(row))))
     assert {15, 16} <= seen <= {0, 1, 2, 15, 16}
 
@@ -218,7 +202,7 @@ def test_nothing_is_random_but_the_row_s_stream(kind: str) -> None:
         starts, row, history = _starts(kind, stages="512"), _row(seed), make_history(1, LONGEST_GAME)
         found = []
         for _ in range(20):
-            begin(RULES, starts, history, row)
+            begin_next(RULES, starts, history, 0, row)
             found.append(board_of(row))
         return found
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from reference import ntuple as reference
 from reference import rules
+from reference.positions import random_game
 
 from ntuple import NTupleConfig, NTupleLearner, load_ntuple_player
 from ntuple.game.bitboard import make_rules
-from ntuple.game.jit import kernel
-from ntuple.learning.config import ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
+from ntuple.learning.config import ExplorationConfig, StartConfig, TargetConfig
 from ntuple.players.greedy import LEARN, ChosenMove, make_scratch
 from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network, view_actions, view_cells
@@ -25,8 +25,6 @@ from tests.ntuple.drivers import to_board
 
 PATTERNS, V_INIT, ALPHA = "012,0134", 40.0, 0.5
 FOUR = 0.1
-
-Transition = tuple[rules.Board, int, rules.Board]  # a board, the action, and the board after the spawn
 
 
 class ActionNetwork(reference.Network):
@@ -49,32 +47,6 @@ def _does(view: int, image: int, action: int) -> bool:
     probe = ((0, 0, 0), (0, 1, 0), (0, 0, 0))
     moved, _ = rules.afterstate(probe, action)
     return rules.afterstate(probe, image)[0] == rules.symmetries(moved)[view]
-
-
-def games(seed: int, count: int) -> list[Transition]:
-    """Return the transitions of random games on 3x3, played to their end."""
-    rng = random.Random(seed)
-    found = []
-    for _ in range(count):
-        board = rules.spawn(((0,) * 3,) * 3, 9)
-        while not rules.is_over(board):
-            action = rng.choice([a for a, legal in enumerate(rules.legal_actions(board)) if legal])
-            after, _ = rules.afterstate(board, action)
-            spawned = rules.spawn(after, rng.choice(list(rules.chance_probabilities(after))))
-            found.append((board, action, spawned))
-            board = spawned
-    return found
-
-
-@kernel
-def learn_transition(rules, network, kind, target, size, scratch, board, action, reward, after, spawned, counts):
-    learning = Learning(network, scratch.lookup, LEARN, target, size, counts)
-    learn_move(rules, learning, kind, scratch, 0, board, ChosenMove(action, after, reward, reward), spawned)
-
-
-@kernel
-def look_once(rules, network, kind, board, scratch):
-    look(rules, network, kind, board, scratch, 0)
 
 
 def state_of(network: reference.Network, board: rules.Board) -> float:
@@ -102,15 +74,17 @@ def test_learning_from_recorded_games_equals_the_reference(kind: str, rule: int)
     size = StepSize(rule, np.float32(ALPHA), False, np.float32(0), np.float32(0), np.float32(1))
     target = Target(ONE_STEP, False, 1, np.float32(0), 0, PLAIN)
     scratch, counts = make_scratch(network), np.zeros(16)
+    learning = Learning(network, scratch.lookup, LEARN, target, size, counts)
     truth = (ActionNetwork if kind == "action" else reference.Network)(list(parse_network(PATTERNS, 3, 3)), 8, V_INIT)
     update = truth.td_update if rule == TD else truth.tc_update
 
-    recorded = games(seed=3, count=6)
+    rng = np.random.default_rng(3)
+    recorded = [(step.board, step.action, step.next_board) for _ in range(6) for step in random_game(rng, 3, 3)]
     total = 0.0
     for board, action, spawned in recorded:
         after, reward = rules.afterstate(board, action)
-        boards = (to_board(board), action, np.float32(reward), to_board(after), to_board(spawned))
-        learn_transition(game, network, KINDS[kind], target, size, scratch, *boards, counts)
+        move = ChosenMove(action, to_board(after), np.float32(reward), np.float32(reward))
+        learn_move(game, learning, KINDS[kind], scratch, 0, to_board(board), move, to_board(spawned))
         if kind == "action":
             total += abs(update((board, action), reward + best_value(truth, kind, spawned), ALPHA))
         else:
@@ -129,7 +103,7 @@ def test_learning_from_recorded_games_equals_the_reference(kind: str, rule: int)
 
     # Values of the four moves after learning.
     for board, _, _ in recorded[::7]:
-        look_once(game, network, KINDS[kind], to_board(board), scratch)
+        look(game, network, KINDS[kind], to_board(board), scratch, 0)
         for action, legal in enumerate(rules.legal_actions(board)):
             value = move_value(truth, kind, board, action) if legal else -np.inf
             assert scratch.values[0, action] == pytest.approx(value, abs=2e-2)
@@ -155,23 +129,10 @@ def _turned(board: rules.Board, view: tuple[int, ...], shape: tuple[int, int]) -
     return tuple(tuple(tiles[view[r * shape[1] + c]] for c in range(shape[1])) for r in range(shape[0]))
 
 
-SIZE = StepSizeConfig(alpha=0.1, alpha_steps=((0.3, 0.02), (0.6, 0.005), (0.85, 0.001)), adaptive_fraction=0.0)
-TWO_BY_TWO = NTupleConfig(rows=2, columns=2, network="0123", env_steps=1_500_000, threads=1, v_init=100, step_size=SIZE)
-
-
-@pytest.mark.parametrize("kind", ["state", "action"])
-def test_two_by_two_reaches_the_optimum(kind: str) -> None:
-    learner = NTupleLearner(replace(TWO_BY_TWO, values=kind), seed=1)
-    while learner.progress["env_steps"] < learner.env_steps_total:
-        metrics = learner.advance()
-    assert metrics["train/score_mean"] > 60
-    assert learner.player().play(50_000, seed=5).score.mean() == pytest.approx(66.964149, rel=0.01)
-
-
 @pytest.mark.parametrize("kind", ["state", "action"])
 def test_one_thread_goes_on_to_the_bit(kind: str, tmp_path: Path) -> None:
     config = NTupleConfig(
-        rows=2, columns=3, network=("0123", "045"), values=kind, threads=1, env_steps=3000, report_env_steps=1000,
+        rows=3, columns=3, network=("0134", "045"), values=kind, threads=1, env_steps=3000, report_env_steps=1000,
         exploration=ExplorationConfig(epsilon=0.1),
     )  # fmt: skip
     whole = NTupleLearner(config, seed=1)
@@ -211,7 +172,7 @@ def test_a_board_without_a_move_counts_nothing() -> None:
     scratch, game = make_scratch(network), make_rules(3, 3)
     # Right and down are legal. No move is legal on any board after them and a spawn: V = 0 there, not V_INIT.
     board = ((7, 3, 7), (5, 6, 2), (4, 8, 0))
-    look_once(game, network, STATES, to_board(board), scratch)
+    look(game, network, STATES, to_board(board), scratch, 0)
     values = [move_value(reference.Network([(0, 1, 2), (0, 1, 3, 4)], 8, V_INIT), "state", board, a) for a in range(4)]
     np.testing.assert_allclose(scratch.values[0, 1:3], values[1:3])
     assert values[1:3] == [0, 0]  # the rewards alone

@@ -1,16 +1,17 @@
 """The updates, compared with the plain Python reference entry by entry."""
 
+import itertools
 import math
-import random
 
 import numpy as np
 import pytest
 from reference import ntuple as reference
 from reference import rules
+from reference.positions import random_game
 
 from ntuple.game.bitboard import make_rules
-from ntuple.game.jit import kernel
-from ntuple.tables.network import make_network
+from ntuple.tables.entries import Lookup
+from ntuple.tables.network import Network, make_network
 from ntuple.tables.patterns import parse_network
 from ntuple.tables.record_fields import WEIGHT, read_field
 from ntuple.tables.values import value_at
@@ -22,49 +23,29 @@ from ntuple.td.step_sizes import (
     TC,
     TD,
     THIRD,
-    StepSize,
     update,
 )
-from tests.ntuple.drivers import entries, positions
+from tests.ntuple.drivers import entries, positions, step_size
 
 PATTERNS = "012,0134"
 
 
-@kernel
-def td(network, lookup, target, alpha):
-    delta = target - value_at(network, lookup, 0)
-    size = StepSize(TD, alpha, False, alpha, alpha, alpha)
-    update(network, lookup, 0, delta, np.float32(1), size)
+def learn(rule: int, network: Network, lookup: Lookup, target: float, alpha: float = 0.5) -> np.float32:
+    """Update a board towards a target, and return the error."""
+    delta = np.float32(target - value_at(network, lookup, 0))
+    update(network, lookup, 0, delta, np.float32(1), step_size(rule, alpha))
     return delta
 
 
-@kernel
-def tc(network, lookup, target, alpha):
-    delta = target - value_at(network, lookup, 0)
-    size = StepSize(TC, alpha, False, alpha, alpha, alpha)
-    update(network, lookup, 0, delta, np.float32(1), size)
-    return delta
-
-
-@kernel
-def autostep(network, lookup, delta):
-    size = StepSize(AUTOSTEP, delta, False, np.float32(0.1), np.float32(0.01), np.float32(1))
-    update(network, lookup, 0, delta, np.float32(1), size)
+def autostep(network: Network, lookup: Lookup, delta: float) -> None:
+    update(network, lookup, 0, np.float32(delta), np.float32(1), step_size(AUTOSTEP))
 
 
 def _recorded_afterstates(moves: int) -> list[tuple[rules.Board, float]]:
     """Return afterstates of random games, which include symmetric ones, and the targets to learn."""
-    rng = random.Random(1)
-    record = []
-    board = rules.spawn(((0,) * 3,) * 3, 9)
-    while len(record) < moves:
-        if rules.is_over(board):
-            board = rules.spawn(((0,) * 3,) * 3, 9)
-        action = rng.choice([a for a, legal in enumerate(rules.legal_actions(board)) if legal])
-        after, reward = rules.afterstate(board, action)
-        record.append((after, float(rng.randrange(-40, 80) + reward)))
-        board = rules.spawn(after, rng.choice(list(rules.chance_probabilities(after))))
-    return record
+    rng = np.random.default_rng(1)
+    steps = itertools.chain.from_iterable(random_game(rng, 3, 3) for _ in itertools.count())
+    return [(step.afterstate, rng.integers(-40, 80) + step.reward) for step in itertools.islice(steps, moves)]
 
 
 class _Fixture:
@@ -91,18 +72,18 @@ def test_hand_computed_tc() -> None:
     found = f.entries(board)
     at = positions(f.network, found.entries)
 
-    def learn(target: float) -> tuple[float, float, float, float]:
+    def after(target: float) -> tuple[float, float, float, float]:
         """Learn, and return delta, and w, E and A, which are equal for all entries."""
-        delta = tc(f.network, found, np.float32(target), np.float32(1))
+        delta = learn(TC, f.network, found, target, 1.0)
         fields = [field[at] for field in f.fields()]
         assert all(np.ptp(field) == 0 for field in fields)
         return (delta, *(field[0] for field in fields))
 
     # V = 0, target 16: delta 16, each weight 16/16 = 1; then V = 16, target 0: delta -16, beta |16|/16 = 1.
-    assert learn(16) == (16, 1, 16, 16)
-    assert learn(0) == (-16, 0, 0, 32)
+    assert after(16) == (16, 1, 16, 16)
+    assert after(0) == (-16, 0, 0, 32)
     # E = 0 and A = 32: beta is 0, so w does not change, but E and A do.
-    assert learn(8) == (8, 0, 8, 40)
+    assert after(8) == (8, 0, 8, 40)
 
 
 def test_hand_computed_autostep() -> None:
@@ -113,7 +94,7 @@ def test_hand_computed_autostep() -> None:
 
     def learn(delta: float) -> list[float]:
         """Learn, and return w, h, v and log(16 a), which are equal for all entries."""
-        autostep(f.network, found, np.float32(delta))
+        autostep(f.network, found, delta)
         fields = [read_field(f.network, field)[at] for field in (WEIGHT, FIRST, SECOND, THIRD)]
         assert all(np.ptp(field) == 0 for field in fields)
         return [float(field[0]) for field in fields]
@@ -132,28 +113,28 @@ def test_new_entries_do_not_shrink_the_rates_of_autostep() -> None:
     shared = set(f.truth.entries(one)) & set(f.truth.entries(two))
     assert 0 < len(shared) < 16
     for board in (one, two) * 20:
-        autostep(f.network, f.entries(board), np.float32(0))
+        autostep(f.network, f.entries(board), 0.0)
     np.testing.assert_allclose(read_field(f.network, THIRD), 0, atol=1e-5)
 
 
 def test_first_visits_of_tc_are_td() -> None:
     for (board, target), alpha in zip(_recorded_afterstates(30), [0.1, 1.0] * 15, strict=True):
         one, two = _Fixture(), _Fixture()
-        td(one.network, one.entries(board), np.float32(target), np.float32(alpha))
-        tc(two.network, two.entries(board), np.float32(target), np.float32(alpha))
+        learn(TD, one.network, one.entries(board), target, alpha)
+        learn(TC, two.network, two.entries(board), target, alpha)
         np.testing.assert_array_equal(one.fields()[0], two.fields()[0])
 
 
-@pytest.mark.parametrize("learn", [td, tc])
-def test_tuples_that_learn_share_the_whole_step(learn) -> None:
+@pytest.mark.parametrize("rule", [TD, TC])
+def test_tuples_that_learn_share_the_whole_step(rule: int) -> None:
     """One update changes V by alpha delta for any number of frozen tuples."""
     game, board = make_rules(3, 3), ((1, 2, 3), (4, 5, 6), (0, 0, 1))
-    bits = MEMORY_BITS["autostep"] if learn is tc else None
+    bits = MEMORY_BITS["autostep"] if rule == TC else None
     for frozen in range(3):
         network = make_network("012,0134,0124", 3, 3, 9.0, memory_bits=bits, frozen_tuples=frozen)
         before, lookup = read_field(network), entries(game, network, board)
-        assert learn(network, lookup, np.float32(19), np.float32(0.5)) == pytest.approx(10)
-        assert learn(network, lookup, np.float32(14), np.float32(0.5)) == pytest.approx(0, abs=1e-5)
+        assert learn(rule, network, lookup, 19) == pytest.approx(10)
+        assert learn(rule, network, lookup, 14) == pytest.approx(0, abs=1e-5)
         changed = np.flatnonzero(read_field(network) != before)
         assert changed.size == 8 * (3 - frozen)
         assert changed.min() >= int(network.tables[frozen])

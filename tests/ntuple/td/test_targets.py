@@ -1,6 +1,6 @@
 """Every learning method on recorded games, compared with the papers' algorithms in plain Python."""
 
-import random
+import itertools
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from reference import ntuple as reference
 from reference import rules, td_methods
+from reference.positions import random_game
 
 from ntuple.game.bitboard import Board, has_move, make_rules
 from ntuple.game.episode import AFTER_HI, AFTER_LO, BOARD_HI, BOARD_LO, COLUMNS, MOVES
@@ -43,7 +44,7 @@ from ntuple.td.targets import (
     learn_forward,
     rectify,
 )
-from tests.ntuple.drivers import to_board, value
+from tests.ntuple.drivers import step_size, to_board, value
 
 PATTERNS = "012,0134"
 V_INIT = 50.0
@@ -65,18 +66,10 @@ def learn_episode(rules, learning, history, boards, rewards):
 
 
 def episodes(seed: int, count: int, shift: float = 0.0) -> list[list[reference.Move]]:
-    """Return random games on 3x3 of at most 40 moves; `shift` is added to every reward."""
-    rng = random.Random(seed)
-    found = []
-    for _ in range(count):
-        board, moves = rules.spawn(((0,) * 3,) * 3, 9), []
-        while not rules.is_over(board) and len(moves) < 40:
-            action = rng.choice([a for a, legal in enumerate(rules.legal_actions(board)) if legal])
-            after, reward = rules.afterstate(board, action)
-            moves.append((after, reward + shift))
-            board = rules.spawn(after, rng.choice(list(rules.chance_probabilities(after))))
-        found.append(moves)
-    return found
+    """Return the first 40 moves of random games on 3x3; `shift` is added to every reward."""
+    rng = np.random.default_rng(seed)
+    games = [itertools.islice(random_game(rng, 3, 3), 40) for _ in range(count)]
+    return [[(step.afterstate, step.reward + shift) for step in game] for game in games]
 
 
 def target(method: int = TD, **changes: Any) -> Target:
@@ -89,10 +82,6 @@ def target(method: int = TD, **changes: Any) -> Target:
         settings["horizon"],
         settings["rectified"],
     )
-
-
-def step_size(rule: int = TD_RULE, alpha: float = 0.5, takes_steps: bool = False) -> StepSize:
-    return StepSize(rule, np.float32(alpha), takes_steps, np.float32(0.1), np.float32(0.01), np.float32(1.0))
 
 
 class Both:
