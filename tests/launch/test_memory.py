@@ -30,12 +30,11 @@ def test_a_training_says_what_it_takes(toy_yaml: Path, capsys, monkeypatch):
         (
             "muzero/tiny",
             "muzero.replay.capacity=1_024_000_000_000",
-            ("replay of 1,024,000,000,000 moves, 31 bytes each",),
-        ),
-        (
-            "muzero/tiny",
-            "muzero.replay.capacity=1_024_000_000_000",
-            ("tiny-muzero takes 31,7", "lower muzero.replay.capacity"),
+            (
+                "tiny-muzero takes 31,7",
+                "replay of 1,024,000,000,000 moves, 31 bytes each",
+                "lower muzero.replay.capacity",
+            ),
         ),
         ("deep_td/td-cnn-2x2", "deep_td.replay.capacity=1_024_000_000_000", ("lower deep_td.replay.capacity",)),
     ],

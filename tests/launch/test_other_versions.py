@@ -7,11 +7,8 @@ import pytest
 
 from launch.errors import UserError
 from launch.evaluation.records.game_log import GameLog
-from launch.evaluation.result import read_result
 from launch.experiment.checkpoints import read_checkpoint
 from launch.experiment.experiment import load_experiment
-from launch.report.papers.comparison import read_table_file
-from launch.report.runs import RESULT_KEYS
 from ntuple.exact.solution import Solution
 
 NTUPLE = "learner: ntuple\nrun: {name: a, group: b}\nntuple: {%s}\n"
@@ -26,8 +23,6 @@ Read = Callable[[Path], object]
         (load_experiment, NTUPLE % "step_size: {adaptive_alpha: 1.0}", "no key 'ntuple.step_size.adaptive_alpha'"),
         (load_experiment, NTUPLE % "step_size: {alpha_steps: '0.5:0.01'}", "give a pair of numbers"),
         (lambda file: GameLog(file, {"seed": 1}), '{"format": "muzero2048 games 1"}\n', "saved by another version"),
-        (lambda file: read_result(file, RESULT_KEYS), '{"board": "4x4"}', "not an evaluation, it has no run"),
-        (read_table_file, '{"table": "guei-table-5"}', "is missing and has no default"),
         (lambda file: read_checkpoint(file.parent), '{"learner": "toy"}', "state.json cannot be read"),
         (Solution.load, "muzero2048 solution", "missing or damaged, solve the game again"),
     ],

@@ -85,20 +85,13 @@ def test_what_the_jobs_ask_for():
 
 
 def test_several_nodes_start_one_process_for_each_gpu():
-    script = make_script(_runs(), _cluster(nodes=2, gpus=4, cores=32, at_once=0), "name", OUTPUT)
-    assert {"--nodes=2", "--ntasks-per-node=4", "--gpus-per-node=4", "--cpus-per-task=8", "--array=1-2"} <= set(
-        _headers(script)
-    )
+    script = make_script(_runs(), _cluster(nodes=2, gpus=4, cores=32, at_once=0, hours=0.001), "name", OUTPUT)
+    assert {
+        "--nodes=2", "--ntasks-per-node=4", "--gpus-per-node=4", "--cpus-per-task=8", "--array=1-2", "--time=0:01:00",
+    } <= set(_headers(script))  # fmt: skip
     assert "\n    srun --kill-on-bad-exit=1 " in script
     assert "JAX_NUM_PROCESSES" not in script
     assert """|| scancel --signal=TERM "$SLURM_JOB_ID.$attempt" """ in script  # each attempt is a step of the job
-
-
-@pytest.mark.parametrize(
-    ("hours", "time"), [(24.0, "24:00:00"), (0.5, "0:30:00"), (0.001, "0:01:00"), (200.0, "200:00:00")]
-)
-def test_the_time_limit(hours: float, time: str):
-    assert f"--time={time}" in _headers(make_script(_runs(), _cluster(hours=hours), "name", OUTPUT))
 
 
 def test_a_task_trains_its_run():
@@ -129,19 +122,17 @@ def test_a_signal_saves_and_requeues():
     assert 0 < state.env_steps < 100
 
 
-def test_a_crash_is_tried_again_in_the_same_job():
-    (run,) = _runs("toy.nan_at=50", seeds="1")
+@pytest.mark.parametrize(
+    ("override", "code", "starts"),
+    [("toy.nan_at=50", 1, 3), ("run.begin_from=nowhere", 2, 1)],
+    ids=["crash", "mistake"],
+)
+def test_a_crash_is_tried_again_in_the_same_job_and_a_mistake_is_not(override: str, code: int, starts: int):
+    (run,) = _runs(override, seeds="1")
     run.prepare()
-    assert _start(make_script([run], _cluster(restarts=2), "name", OUTPUT)).wait(60) == 1
-    assert (run.folder / "output.log").read_text().count("error: training stopped") == 3
+    assert _start(make_script([run], _cluster(restarts=2), "name", OUTPUT)).wait(60) == code
+    assert (run.folder / "output.log").read_text().count("error: ") == starts
     assert _calls() == []
-
-
-def test_a_mistake_is_not_tried_again():
-    (run,) = _runs("run.begin_from=nowhere", seeds="1")
-    run.prepare()
-    assert _start(make_script([run], _cluster(restarts=2), "name", OUTPUT)).wait(60) == 2
-    assert (run.folder / "output.log").read_text().count("error: ") == 1
 
 
 def test_a_dry_run_prints_the_script_and_starts_nothing(capsys):
