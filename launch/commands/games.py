@@ -59,7 +59,7 @@ def _add_evaluate(commands: Parser) -> None:
 
 
 def _run_evaluate(arguments: argparse.Namespace) -> int:
-    from launch.evaluation import evaluate, several, snapshots
+    from launch.evaluation import evaluate, several
     from launch.evaluation.loading import UNTRAINED, check_has_board
     from launch.evaluation.result import OutputOptions
 
@@ -78,7 +78,7 @@ def _run_evaluate(arguments: argparse.Namespace) -> int:
     if arguments.snapshots:
         if len(paths) > 1 or paths[0] in UNTRAINED:
             raise UserError(f"--snapshots evaluates the checkpoints of one run, not {' '.join(paths)}; give one RUN")
-        return snapshots.evaluate_snapshots(Path(paths[0]), games, seed, options, outputs, arguments.csv)
+        return several.evaluate_snapshots(Path(paths[0]), games, seed, options, outputs, arguments.csv)
     if len(paths) > 1:
         several.refuse_outputs_of_one(outputs, f"{len(paths)} players")
     players = [

@@ -1,12 +1,23 @@
-"""The evaluation of one player: play games with fixed weights, print their statistics, and save the result."""
+"""The evaluation of one player: play games with fixed weights, print their statistics, and save the result.
 
+Games are played in one of two ways, which draw other random spawns:
+
+| way | players and outputs | what a signal leaves |
+|---|---|---|
+| whole, by `play` | players with fast games, where no output needs the moves | nothing |
+| move by move, into a game log | `plays_one_by_one`; or records, regret, `--keep` | the finished games, in the log |
+"""
+
+import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from launch.errors import UserError, warn
-from launch.evaluation.loading import Checkpoint, PlayerSource, find_player
+from launch.evaluation.loading import Checkpoint, PlayerSource, find_player, play_each
 from launch.evaluation.parts import parse_part
-from launch.evaluation.play import PlayRequest, play_evaluation
 from launch.evaluation.result import (
     FOLDER,
     Evaluation,
@@ -24,10 +35,14 @@ from launch.evaluation.seeds import BASELINE_SEED, check_seed, final_evaluation_
 from launch.experiment.checkpoints import run_folder_of
 from launch.experiment.experiment import MOST_GAMES
 from launch.experiment.interfaces import Player
+from launch.signals import StopSignals
 from ntuple.core.interfaces import Games
 
 if TYPE_CHECKING:
+    from launch.evaluation.records.game_log import LoggedGame
     from ntuple.exact.solution import Solution
+
+Played = tuple[Games, list["LoggedGame"]]  # games, and the same with their records: empty if they were played whole
 
 
 class PlayerEvaluation(NamedTuple):
@@ -48,7 +63,8 @@ class PlayerEvaluation(NamedTuple):
         Returns the result; None if a signal stopped the games and the finished games are in the log.
 
         Raises:
-            UserError: the checkpoint does not fit its config, or a file cannot be used.
+            UserError: the checkpoint does not fit its config, or a file cannot be used, or the player computed NaN.
+            KeyboardInterrupt: a signal stopped games that are not logged in a file.
         """
         source, outputs, checkpoint = self.source, self.outputs, self.source.checkpoint
         player = source.load()
@@ -57,19 +73,12 @@ class PlayerEvaluation(NamedTuple):
         if checkpoint and run_folder and not log_file:
             env_steps = checkpoint.state.progress["env_steps"]
             log_file = self.evaluation.log_file(run_folder, env_steps, self._setting()["search"])
-        request = PlayRequest(
-            player=player,
-            rows=source.rows,
-            columns=source.columns,
-            evaluation=self.evaluation,
-            outputs=outputs,
-            log_file=log_file,
-            log_header=self._log_header(),
-        )
-        played = play_evaluation(request)
+        is_by_moves = player.plays_one_by_one or outputs.need_moves
+        played = self._play_by_moves(player, log_file) if is_by_moves else self._play_whole(player)
         if played is None:
             return None
-        result = self._report(played.games) | write_outputs(outputs, source.board, self.solution, played.logged)
+        games, logged = played
+        result = self._report(games) | write_outputs(outputs, source.board, self.solution, logged)
         if checkpoint and run_folder and not outputs.part:
             try:
                 save_result(result, self.result_file(run_folder, checkpoint, player))
@@ -83,6 +92,58 @@ class PlayerEvaluation(NamedTuple):
         is_by_moves = self.outputs.need_moves and player is not None and not player.plays_one_by_one
         name = result_names(self._setting()["search"])[is_by_moves]
         return self.evaluation.file(run_folder, checkpoint.state.progress["env_steps"], name)
+
+    def _play_whole(self, player: Player) -> Played:
+        """Play all games by one call of the player."""
+        if part := self.outputs.part:
+            raise UserError(f"--part {part} is for games that are kept as they end: add --keep")
+        games = _interruptible(lambda: player.play(*self.evaluation), "stopping", "no game is kept")
+        if games is None:
+            raise KeyboardInterrupt
+        return games, []
+
+    def _play_by_moves(self, player: Player, file: Path | None) -> Played | None:
+        """Play the games that the log lacks move by move; None if a signal stopped them and the log has a file."""
+        from launch.evaluation.records.game_log import (  # needs numba; MuZero's evaluation does without
+            GameLog,
+            play_missing,
+        )
+
+        part, (count, seed) = self.outputs.part, self.evaluation
+        if part and file is None:
+            raise UserError(f"--part {part} needs a file for its games: add --keep FILE")
+        play_numbered = functools.partial(play_each, player, self.source.rows, self.source.columns)
+        with GameLog(file, self._log_header(), parse_part(part)) as log:
+
+            def play() -> Games:
+                if len(log.ordered(count)) < len(log.numbers(count)):
+                    self._compile(player)  # before the clock of the first game starts
+                return play_missing(play_numbered, log, count, seed)
+
+            action, lost = "stopping", "no game is kept"
+            if file is not None:
+                action = "keeping the finished games and stopping"
+                lost = f"the finished games are in {log.path}, and the same command goes on"
+            games = _interruptible(play, action, lost)
+            if games is None and file is None:
+                raise KeyboardInterrupt
+            if games is None:
+                print(f"stopped; {lost}")
+                return None
+            if part:
+                print(f"part {part}: the same command without --part puts the parts together")
+            return games, log.ordered(count)
+
+    def _compile(self, player: Any) -> None:
+        """Compile the functions of the player, by a call with the shapes of the games."""
+        from ntuple.game.rollout import LANES
+
+        if player.plays_one_by_one:
+            player.prepare()
+        else:
+            lanes = min(self.evaluation.games, LANES)
+            boards = np.zeros((lanes, self.source.rows, self.source.columns), np.uint8)
+            player.analyse(boards, np.zeros(lanes, np.uint32))
 
     def _setting(self) -> dict[str, Any]:
         """Return board and search as entries of a result."""
@@ -146,3 +207,12 @@ def check_numbers(games: int, seed: int | None, outputs: OutputOptions) -> None:
     if games > MOST_GAMES:
         raise UserError(f"--games is {games}; give {MOST_GAMES} or less")
     check_seed(seed)
+
+
+def _interruptible(play: Callable[[], Games], action: str, lost: str) -> Games | None:
+    """Call `play`; None if a signal stopped it. `action` and `lost` are the words of `StopSignals`."""
+    try:
+        with StopSignals(action, lost) as stop:
+            return stop.interruptible(play)
+    except ValueError as error:  # the player computed NaN
+        raise UserError(str(error)) from error

@@ -1,4 +1,8 @@
-"""`muzero2048 evaluate`: the evaluation of one player or of several, with their table and their CSV file."""
+"""`muzero2048 evaluate`: one player or several, or all kept checkpoints of a run, with their table and their CSV file.
+
+The evaluations of a training all play the same games, and a checkpoint that is chosen by the best of them has a score
+that is too high (selection bias). With `--snapshots` every checkpoint plays games of its own, which chose nothing.
+"""
 
 import json
 from collections.abc import Sequence
@@ -7,14 +11,22 @@ from typing import Any
 
 from launch.errors import UserError
 from launch.evaluation.boards.notation import board_order
-from launch.evaluation.evaluate import PlayerEvaluation
-from launch.evaluation.result import OutputOptions, check_new_file
+from launch.evaluation.evaluate import PlayerEvaluation, check_numbers, prepare
+from launch.evaluation.loading import source_of
+from launch.evaluation.result import OutputOptions, check_new_file, read_result
 from launch.evaluation.result_columns import GAMES, INTERVAL, MAX, MEDIAN, rates, reached_tiles, speed
+from launch.evaluation.search_options import SearchOptions
+from launch.evaluation.seeds import snapshot_evaluation_seed
 from launch.evaluation.summary import Summary
-from launch.experiment.metrics import TILES
+from launch.experiment import checkpoints
+from launch.experiment.experiment import CONFIG_FILE, load_experiment
+from launch.experiment.metrics import TILES, Row
+from launch.experiment.metrics_file import METRICS_FILE, read_metrics
 from launch.files import write_text
 from launch.signals import STOPPED
-from launch.tables import entry, render
+from launch.tables import Column, entry, render
+
+RESULT_KEYS = ("env_steps", "training_games", "updates", "wall_hours", "board", "search", *Summary._fields)
 
 # Columns of the CSV file. A baseline has no run, so the entries of its run are empty.
 CSV_COLUMNS = [
@@ -26,9 +38,22 @@ CSV_COLUMNS = [
 ]  # fmt: skip
 
 
+def _seen(name: str, key: str) -> Column:
+    """Return the column of an entry of the evaluation that the training made."""
+
+    def text(result: dict[str, Any]) -> str:
+        return f"{result['training'][key]:,.0f}" if result["training"] else "-"
+
+    return Column(name, text, text)
+
+
+CURVE = [entry("env_steps", form=","), _seen("in training", "score_mean"), _seen("at env_steps", "env_steps"),
+         entry("fresh", "score_mean", ",.0f"), INTERVAL, GAMES, entry("seed")]  # fmt: skip
+
+
 def evaluate_players(players: Sequence[PlayerEvaluation], csv_file: Path | None, as_json: bool) -> int:
     """Evaluate checked players in turn; return the exit code. Several are compared in a table, the best first."""
-    check_csv(csv_file)
+    _check_csv(csv_file)
     if len(players) > 1:
         _check_different(players)
         for player in players:
@@ -40,13 +65,47 @@ def evaluate_players(players: Sequence[PlayerEvaluation], csv_file: Path | None,
             return STOPPED
         results.append(result)
     rows = [{"path": player.source.path, **result} for player, result in zip(players, results, strict=True)]
-    if csv_file is not None:
-        write_csv(rows, csv_file)
-    if len(rows) > 1:
-        print(_table(rows), flush=True)
-    if as_json:
-        print(json.dumps({"rows": rows} if len(rows) > 1 else results[0]))
-    return 0
+    table = _table(rows) if len(rows) > 1 else ""
+    return _show(rows, table, csv_file, ({"rows": rows} if table else results[0]) if as_json else None)
+
+
+def evaluate_snapshots(
+    run_folder: Path,
+    games: int,
+    seed: int | None,
+    options: SearchOptions,
+    outputs: OutputOptions,
+    csv_file: Path | None,
+) -> int:
+    """Evaluate every kept checkpoint of a run, and print the curve beside the one seen in training.
+
+    Each result is a file in the run's folder of evaluations. A checkpoint whose result is there plays no game again.
+    The seed replaces the training seed, from which the seeds of the games are derived.
+    """
+    refuse_outputs_of_one(outputs, "all checkpoints of a run")
+    check_numbers(games, seed, outputs)
+    _check_csv(csv_file)
+    if not (run_folder / CONFIG_FILE).is_file():
+        raise UserError(f"{run_folder} is not a run folder: it has no {CONFIG_FILE}; --snapshots needs runs/<name>")
+    first_seed = load_experiment(run_folder).run.seed if seed is None else seed
+    rows = _evaluations_in_training(run_folder)
+    prepared = [
+        prepare(
+            source_of(str(checkpoint), checkpoint, options),
+            games,
+            snapshot_evaluation_seed(first_seed, env_steps),
+            outputs,
+        )
+        for env_steps, checkpoint in checkpoints.good_checkpoints(run_folder).items()
+    ]
+    finished = [_finished(evaluation, run_folder) for evaluation in prepared]
+    results = []
+    for evaluation, earlier in zip(prepared, finished, strict=True):
+        result = earlier or evaluation.play()
+        if result is None:
+            return STOPPED
+        results.append({"path": evaluation.source.path, **result, "training": _in_training(rows, result["env_steps"])})
+    return _show(results, render(results, CURVE, "text"), csv_file, {"rows": results} if outputs.as_json else None)
 
 
 def refuse_outputs_of_one(outputs: OutputOptions, what: str) -> None:
@@ -59,18 +118,24 @@ def refuse_outputs_of_one(outputs: OutputOptions, what: str) -> None:
         )
 
 
-def check_csv(file: Path | None) -> None:
+def _check_csv(file: Path | None) -> None:
     """Refuse a CSV file that exists or cannot be written, before games are played; None is accepted."""
     if file is not None:
         check_new_file(file, "--csv")
 
 
-def write_csv(results: Sequence[dict[str, Any]], file: Path) -> None:
-    """Write one row for each result, which has its `path`, in the order of `results`."""
+def _show(rows: Sequence[dict[str, Any]], table: str, csv_file: Path | None, as_json: dict[str, Any] | None) -> int:
+    """Write one row of the CSV file for each result, which has its `path`; print the table and the JSON object."""
     try:
-        write_text(file, render(results, CSV_COLUMNS, "csv"))
+        if csv_file is not None:
+            write_text(csv_file, render(rows, CSV_COLUMNS, "csv"))
     except OSError as error:
-        raise UserError(f"cannot write {file}: {error.strerror}; give another --csv") from error
+        raise UserError(f"cannot write {csv_file}: {error.strerror}; give another --csv") from error
+    if table:
+        print(table, flush=True)
+    if as_json:
+        print(json.dumps(as_json))
+    return 0
 
 
 def _check_different(players: Sequence[PlayerEvaluation]) -> None:
@@ -90,3 +155,32 @@ def _table(results: Sequence[dict[str, Any]]) -> str:
     names = (entry("player", "path"), entry("board"), entry("search"))
     scores = (GAMES, entry("mean", "score_mean", ",.0f"), INTERVAL, MEDIAN, MAX)
     return render(ordered, [*names, *scores, *rates(reached_tiles(results)), speed("moves/s")], "text")
+
+
+def _finished(evaluation: PlayerEvaluation, run_folder: Path) -> dict[str, Any] | None:
+    """Return the result of an earlier command; None if there is none, or if the run was trained again since then."""
+    # The player is needed only to know whether it plays one by one, which matters only if the moves are needed.
+    player = evaluation.source.load() if evaluation.outputs.need_moves else None
+    checkpoint = evaluation.source.checkpoint
+    assert checkpoint
+    file, state = evaluation.result_file(run_folder, checkpoint, player), checkpoint.state
+    if not file.is_file():
+        return None
+    result = read_result(file, RESULT_KEYS)
+    trained = {**state.progress, "training_games": state.progress["games"], "wall_hours": state.wall_hours}
+    if any(result[key] != trained[key] for key in ("env_steps", "training_games", "updates", "wall_hours")):
+        return None
+    print(f"{result['env_steps']:,} moves: evaluated before, {file}", flush=True)
+    return result
+
+
+def _evaluations_in_training(run_folder: Path) -> list[Row]:
+    if not (run_folder / METRICS_FILE).is_file():
+        return []
+    return [row for row in read_metrics(run_folder) if "eval/score_mean" in row]
+
+
+def _in_training(rows: Sequence[Row], env_steps: int) -> dict[str, Any] | None:
+    """Return the last evaluation of the training at or before these moves; None if there is none."""
+    before = [row for row in rows if row["env_steps"] <= env_steps]
+    return {"env_steps": before[-1]["env_steps"], "score_mean": before[-1]["eval/score_mean"]} if before else None

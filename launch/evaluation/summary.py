@@ -72,6 +72,26 @@ def histograms(games: Games) -> dict[str, dict[str, int]]:
     }
 
 
+class Ended(NamedTuple):
+    """The games that ended with one largest tile."""
+
+    tile: int
+    games: int
+    score: float  # mean
+    moves: float  # mean
+    win: float  # fraction of all games that ended with this tile or a larger one
+
+
+def by_tile(games: Games) -> list[Ended]:
+    """Return the games by their largest tile, the smallest first."""
+    rows = []
+    for tile in np.unique(games.max_tile).tolist():
+        ended = games.max_tile == tile
+        score, moves = float(games.score[ended].mean()), float(games.moves[ended].mean())
+        rows.append(Ended(tile, int(ended.sum()), score, moves, float((games.max_tile >= tile).mean())))
+    return rows
+
+
 def statistics_block(games: Games) -> str:
     """Return the summary block in the format of TDL2048+ (moporgic/TDL2048, README, "Summary Block").
 
@@ -86,12 +106,8 @@ def statistics_block(games: Games) -> str:
         f"total:  {total} win={summary.reach[2048]:.2%}",
         f"{'tile':<8}{'count':>6}{'score':>8}{'move':>8}{'rate':>9}{'win':>9}",
     ]
-    for tile in np.unique(games.max_tile):
-        ended = games.max_tile == tile
-        lines.append(
-            f"{tile:<8}{ended.sum():>6}{games.score[ended].mean():>8.0f}{games.moves[ended].mean():>8.0f}"
-            f"{ended.mean():>9.2%}{(games.max_tile >= tile).mean():>9.2%}"
-        )
+    for tile, count, score, moves, win in by_tile(games):
+        lines.append(f"{tile:<8}{count:>6}{score:>8.0f}{moves:>8.0f}{count / summary.games:>9.2%}{win:>9.2%}")
     return "\n".join(lines)
 
 

@@ -128,11 +128,7 @@ def find_checkpoint(path: Path, set_aside: bool = False) -> Path:
     if not numbered:
         raise UserError(f"{path} holds no checkpoint; give a run folder or a checkpoint in its {FOLDER}/ folder")
     for place, checkpoint in enumerate(numbered):
-        try:
-            verify(checkpoint)
-        except UserError as error:
-            warn(f"{error}; trying the one before it")
-        else:
+        if _is_good(checkpoint, "trying the one before it"):
             if set_aside:
                 _set_aside(numbered[:place])
             return checkpoint
@@ -149,13 +145,7 @@ def good_checkpoints(run_folder: Path) -> dict[int, Path]:
     """
     good: dict[int, Path] = {}
     for checkpoint in (*_numbered(run_folder / SNAPSHOTS), *_numbered(run_folder / FOLDER)):
-        if _env_steps(checkpoint) in good:
-            continue
-        try:
-            verify(checkpoint)
-        except UserError as error:
-            warn(f"{error}; it is left out")
-        else:
+        if _env_steps(checkpoint) not in good and _is_good(checkpoint, "it is left out"):
             good[_env_steps(checkpoint)] = checkpoint
     if not good:
         raise UserError(f"{run_folder} holds no good checkpoint; train first, with run.snapshot_env_steps to keep more")
@@ -176,12 +166,18 @@ def run_folder_of(checkpoint: Path) -> Path | None:
 
 def read_checkpoint(checkpoint: Path) -> tuple[Experiment, State]:
     """Return the experiment and the state of a good checkpoint; UserError if they cannot be read."""
-    file = checkpoint / STATE_FILE
-    try:
-        state = from_plain(State, json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{file} cannot be read: use another checkpoint") from error
+    state: State = _read_json(checkpoint / STATE_FILE, lambda values: from_plain(State, values))
     return load_experiment(checkpoint), state
+
+
+def _is_good(checkpoint: Path, consequence: str) -> bool:
+    """Return whether the files of a checkpoint are whole; if not, warn and say the consequence."""
+    try:
+        verify(checkpoint)
+    except UserError as error:
+        warn(f"{error}; {consequence}")
+        return False
+    return True
 
 
 def verify(checkpoint: Path) -> None:
@@ -192,15 +188,12 @@ def verify(checkpoint: Path) -> None:
             raise UserError(f"{file} is missing{DAMAGED}")
         if (size := file.stat().st_size) != expected["bytes"]:
             raise UserError(f"{file} has {size} bytes instead of {expected['bytes']}{DAMAGED}")
-        if _digest_as_read(file) != expected["sha256"]:
+        if _digest(file) != expected["sha256"]:
             raise UserError(f"{file} was changed after saving{DAMAGED}")
 
 
 def _read_manifest(file: Path) -> dict[str, Any]:
-    try:
-        manifest = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{file} cannot be read: use another checkpoint") from error
+    manifest = _read_json(file)
     entries = manifest if isinstance(manifest, dict) else {}
     for name in (STATE_FILE, CONFIG_FILE):
         if name not in entries:
@@ -209,6 +202,13 @@ def _read_manifest(file: Path) -> dict[str, Any]:
         if not isinstance(expected, dict) or not {"bytes", "sha256"} <= expected.keys():
             raise UserError(f"{file} has no size and SHA-256 of {name}{DAMAGED}")
     return entries
+
+
+def _read_json(file: Path, build: Callable[[Any], Any] = lambda values: values) -> Any:
+    try:
+        return build(json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{file} cannot be read: use another checkpoint") from error
 
 
 def _set_aside(damaged: Sequence[Path]) -> None:
@@ -232,7 +232,7 @@ def _write_manifest(folder: Path) -> None:
     write_json(folder / MANIFEST_FILE, manifest)
 
 
-def _digest_as_read(file: Path) -> str:
+def _digest(file: Path) -> str:
     """Return the digest of a file, read again only if the file changed: `reproduce` asks for each number of a table."""
     status = file.stat()
     return _digest_of(file, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
@@ -240,10 +240,6 @@ def _digest_as_read(file: Path) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def _digest_of(file: Path, *_status: int) -> str:
-    return _digest(file)
-
-
-def _digest(file: Path) -> str:
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

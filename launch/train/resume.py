@@ -8,11 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from launch.errors import UserError
+from launch.evaluation.result import Evaluation
+from launch.evaluation.search_options import SearchChoice, SearchOptions
+from launch.evaluation.searches import resolve
+from launch.evaluation.seeds import final_evaluation_seed
 from launch.experiment import checkpoints, registry
 from launch.experiment.experiment import CONFIG_FILE, Experiment, changes
 from launch.experiment.interfaces import Learner, LearnerConfig
 from launch.experiment.processes import Processes
-from launch.train.evaluations import final_evaluation, own_search
 
 BUDGET = ("env_steps", "report_env_steps")  # settings of a learner that change nothing it has learned
 
@@ -97,6 +100,16 @@ def begin_with_network(experiment: Experiment, learner: Learner) -> None:
             raise UserError(f"run.begin_from = {path} was trained by '{saved.learner}'; give a network of '{name}'")
         config = saved.settings
     registry.begin_from(name, learner, path, config)
+
+
+def final_evaluation(experiment: Experiment) -> Evaluation:
+    """Return the games of the evaluation that ends a run: more of them, under another seed."""
+    return Evaluation(experiment.run.final_games, final_evaluation_seed(experiment.run.seed))
+
+
+def own_search(experiment: Experiment) -> SearchChoice:
+    """Return the search that the learner's own player plays with, in training and after it."""
+    return resolve(experiment, SearchOptions(), experiment.run.folder)
 
 
 def is_finished(experiment: Experiment, checkpoint: Path) -> bool:

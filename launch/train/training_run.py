@@ -9,6 +9,7 @@ from types import TracebackType
 
 from launch.errors import DivergedError, UserError, warn
 from launch.evaluation.result import Evaluation, prepare_folder, report, save_result
+from launch.evaluation.seeds import training_evaluation_seed
 from launch.evaluation.summary import summarize
 from launch.experiment import checkpoints, registry
 from launch.experiment.checkpoints import State
@@ -21,9 +22,8 @@ from launch.experiment.processes import Processes
 from launch.files import write_text
 from launch.memory import check_memory
 from launch.signals import StopSignals
-from launch.train.evaluations import evaluation_in_training, final_evaluation, own_search, play_with_probes
 from launch.train.progress import ProgressDisplay
-from launch.train.resume import begin_with_network
+from launch.train.resume import begin_with_network, final_evaluation, own_search
 from launch.train.wandb_sink import WandbSink
 from ntuple.core.interfaces import Games
 
@@ -127,7 +127,8 @@ class TrainingRun:
             or self.env_steps // every == self._evaluated_env_steps // every
         ):
             return
-        played = self._play(evaluation_in_training(self._experiment), stop)
+        run = self._experiment.run
+        played = self._play(Evaluation(run.evaluation_games, training_evaluation_seed(run.seed)), stop)
         if played is not None:
             games, probes = played
             self._display.update(self._record({**summarize(games).metrics(), **probes}))
@@ -183,7 +184,7 @@ class TrainingRun:
         num_probe_games = self._experiment.run.probe_games
         try:
             with self._display.evaluating(evaluation.games):
-                return stop.interruptible(lambda: play_with_probes(self._learner, evaluation, num_probe_games))
+                return stop.interruptible(lambda: _play_with_probes(self._learner, evaluation, num_probe_games))
         except ValueError as error:  # the network's values are NaN
             raise DivergedError(f"evaluation stopped at env_steps {self.env_steps}: {error}") from error
 
@@ -231,3 +232,32 @@ def _trace(folder: Path) -> Iterator[None]:
         yield
     trace = max(folder.rglob("*.trace.json.gz"), key=lambda file: file.stat().st_mtime)
     print(f"profile of one report: {trace} for ui.perfetto.dev, or tensorboard --logdir {folder}", flush=True)
+
+
+def _play_with_probes(learner: Learner, evaluation: Evaluation, probe_games: int) -> tuple[Games, Row]:
+    """Play an evaluation and the learner's probes with the current weights, and diagnose the learned model.
+
+    Probes play `probe_games` games under the same seed; 0: none. Returns the games of the evaluation, and the metrics
+    of the probes and of the diagnosis.
+    """
+    games = learner.player().play(evaluation.games, evaluation.seed)
+    probes = dict(learner.diagnose())
+    if probe_games:
+        for name, player in learner.probes().items():
+            probes |= _probe_metrics(name, player.play(probe_games, evaluation.seed), games)
+    return games, probes
+
+
+def _probe_metrics(name: str, probe: Games, games: Games) -> dict[str, float]:
+    """Return the metrics probe/<name>_* of a probe's games.
+
+    gap = mean score of the probe - mean score of the evaluation
+    """
+    summary = summarize(probe)
+    scalars = {
+        "score_mean": summary.score_mean,
+        "score_low": summary.score_low,
+        "score_high": summary.score_high,
+        "gap": summary.score_mean - float(games.score.mean()),
+    }
+    return {f"probe/{name}_{metric}": value for metric, value in scalars.items()}

@@ -18,11 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from launch.evaluation.boards.notation import parse_board
+from launch.evaluation.summary import by_tile
 from launch.quantities import counted
 from launch.viewing import BOARD_SCRIPT, BOARD_STYLE
 from launch.viewing.replay.games import Game, gather
-from launch.viewing.replay.summary import Bin, by_tile, last_moves
+from launch.viewing.replay.summary import Bin, last_moves
 from launch.viewing.replay.views import View, losses
+from ntuple.core.interfaces import Games
 
 HERE = Path(__file__).parent
 MOST_LISTED = 300  # mistakes
@@ -185,10 +187,11 @@ def _about_ends(games: Sequence[Game]) -> str:
 def _tiles(games: Sequence[Game]) -> str:
     """Return the table of games by their largest tile."""
     titles = ("largest tile", "games", "share", "mean score", "mean moves")
-    rows = []
-    for row in by_tile(games):
-        share, means = row.games / len(games), (row.score, row.moves)
-        rows.append((f"{row.tile}", f"{row.games:,}", f"{share:.1%}", *(f"{mean:,.0f}" for mean in means)))
+    score, max_tile, moves = np.array([(game.score, game.max_tile, game.moves) for game in games], np.int64).T
+    rows = [
+        (f"{row.tile}", f"{row.games:,}", f"{row.games / len(games):.1%}", f"{row.score:,.0f}", f"{row.moves:,.0f}")
+        for row in reversed(by_tile(Games(score, max_tile, moves, 0.0)))
+    ]
     return _table("tiles", titles, rows)
 
 

@@ -23,15 +23,6 @@ class Bin(NamedTuple):
     actual: float  # mean rest of the score
 
 
-class Tile(NamedTuple):
-    """Games with the same largest tile."""
-
-    tile: int
-    games: int
-    score: float  # mean
-    moves: float  # mean
-
-
 class LastMove(NamedTuple):
     """The empty cells of the boards that are this many moves before the end."""
 
@@ -40,16 +31,6 @@ class LastMove(NamedTuple):
     low: float  # quartile
     mean: float
     high: float  # quartile
-
-
-def by_tile(games: Sequence[Game]) -> list[Tile]:
-    """Return the games by their largest tile, the largest first."""
-    rows = []
-    for tile in sorted({game.max_tile for game in games}, reverse=True):
-        some = [game for game in games if game.max_tile == tile]
-        score, moves = (float(np.mean([getattr(game, name) for game in some])) for name in ("score", "moves"))
-        rows.append(Tile(tile, len(some), score, moves))
-    return rows
 
 
 def last_moves(games: Sequence[Game]) -> list[LastMove]:

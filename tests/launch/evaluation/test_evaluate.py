@@ -10,15 +10,9 @@ from launch.evaluation.seeds import final_evaluation_seed
 from launch.experiment import registry
 
 
-def _last_json(capsys, *words: str) -> dict:
-    capsys.readouterr()
-    assert main([*words, "--json"]) == 0
-    return json.loads(capsys.readouterr().out.splitlines()[-1])
-
-
-def test_a_path_is_enough(toy_yaml: Path, capsys):
+def test_a_path_is_enough(toy_yaml: Path, last_json):
     main(["train", "toy.yaml", "run.seed=3"])
-    result = _last_json(capsys, "evaluate", "runs/one", "--games", "5", "--seed", "7")
+    result = last_json("evaluate", "runs/one", "--games", "5", "--seed", "7")
     weight = round(json.loads(Path("runs/one/checkpoints/100/toy.json").read_text())["weight"])
     expected = {
         "run": "one", "group": "toys", "learner": "toy", "training_seed": 3, "env_steps": 100, "training_games": 20,
@@ -33,10 +27,10 @@ def test_a_path_is_enough(toy_yaml: Path, capsys):
     assert json.loads(Path("runs/one/evaluations/100-1ply-5games-seed7.json").read_text()) == result
 
 
-def test_the_last_evaluation_of_a_run_can_be_repeated(toy_yaml: Path, capsys):
+def test_the_last_evaluation_of_a_run_can_be_repeated(toy_yaml: Path, last_json):
     main(["train", "toy.yaml"])
     kept = json.loads(Path(f"runs/one/evaluations/100-1ply-4games-seed{final_evaluation_seed(0)}.json").read_text())
-    again = _last_json(capsys, "evaluate", "runs/one", "--games", "4")
+    again = last_json("evaluate", "runs/one", "--games", "4")
     assert kept | {"time": ""} == again | {"time": ""}
 
 
@@ -56,15 +50,15 @@ def test_a_signal_ends_games_that_are_not_kept(toy_yaml: Path, capfd, monkeypatc
     assert sorted(Path("runs/one/evaluations").iterdir()) == before
 
 
-def test_a_named_checkpoint_is_evaluated_not_the_newest(toy_yaml: Path, capsys):
+def test_a_named_checkpoint_is_evaluated_not_the_newest(toy_yaml: Path, last_json):
     main(["train", "toy.yaml"])
-    assert _last_json(capsys, "evaluate", "runs/one/checkpoints/90")["env_steps"] == 90
+    assert last_json("evaluate", "runs/one/checkpoints/90")["env_steps"] == 90
     assert Path(f"runs/one/evaluations/90-1ply-1000games-seed{final_evaluation_seed(0)}.json").exists()
 
 
 @pytest.mark.parametrize(("name", "mean"), [("random", 19.66), ("greedy", 24.04)])
-def test_random_and_greedy_play_for_scale(capsys, name: str, mean: float):
-    result = _last_json(capsys, "evaluate", name, "--board", "2x2", "--games", "20000")
+def test_random_and_greedy_play_for_scale(last_json, name: str, mean: float):
+    result = last_json("evaluate", name, "--board", "2x2", "--games", "20000")
     assert result["search"] == name
     assert result["board"] == "2x2"
     assert result["score_mean"] == pytest.approx(mean, abs=0.6)  # exact value of the 2x2 board to two decimals
@@ -84,10 +78,10 @@ def test_a_result_that_cannot_be_kept_is_printed_with_a_warning(toy_yaml: Path, 
     assert captured.err.count("\n") == 1
 
 
-def test_of_a_checkpoint_outside_its_run_nothing_is_kept(toy_yaml: Path, capsys):
+def test_of_a_checkpoint_outside_its_run_nothing_is_kept(toy_yaml: Path, last_json):
     main(["train", "toy.yaml"])
     Path("best").mkdir()
     copy = Path("runs/one/checkpoints/100").rename("best/one")
     before = sorted(Path().rglob("*"))
-    assert _last_json(capsys, "evaluate", str(copy))["env_steps"] == 100
+    assert last_json("evaluate", str(copy))["env_steps"] == 100
     assert sorted(Path().rglob("*")) == before

@@ -2,13 +2,16 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,28 +21,11 @@ from launch.cli import main
 from launch.errors import UserError
 from launch.evaluation.records.game_log import GameLog, play_missing
 from launch.evaluation.seeds import final_evaluation_seed
-from ntuple import RandomPlayer, make_rules
+from launch.experiment.checkpoints import find_checkpoint, read_checkpoint
+from launch.experiment.registry import restore_player
+from ntuple import ExpectimaxConfig, MCTSConfig, RandomPlayer, make_rules
+from ntuple.core.learner_spec import EXPECTIMAX, MCTS
 from ntuple.game.rollout import PlayedGame, play_by_analysis
-
-YAML = """\
-learner: ntuple
-run: {name: small, group: small, seed: 1, final_games: 10}
-ntuple: {rows: 2, columns: 3, network: "012345", env_steps: 20_000, report_env_steps: 10_000, threads: 1}
-"""
-
-
-@pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    Path("small.yaml").write_text(YAML)
-    assert main(["train", "small.yaml"]) == 0
-    capsys.readouterr()
-    return "runs/small"
-
-
-def last_json(capsys: pytest.CaptureFixture[str], *words: str) -> dict:
-    capsys.readouterr()
-    assert main([*words, "--json"]) == 0
-    return json.loads(capsys.readouterr().out.splitlines()[-1])
 
 
 def start(*words: str) -> "subprocess.Popen[str]":
@@ -48,9 +34,9 @@ def start(*words: str) -> "subprocess.Popen[str]":
     return subprocess.Popen([sys.executable, *words], env=environment, stdout=pipe, stderr=pipe, text=True)
 
 
-def test_expectimax_keeps_its_games(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_expectimax_keeps_its_games(run: str, last_json) -> None:
     words = ("evaluate", run, "--search", "expectimax", "--plies", "2", "--games", "12")
-    result = last_json(capsys, *words)
+    result = last_json(*words)
     assert result["search"] == "expectimax-p2"
     assert result["search_config"]["plies"] == 2
     (file,) = Path(run, "evaluations").glob("*.jsonl")
@@ -59,12 +45,12 @@ def test_expectimax_keeps_its_games(run: str, capsys: pytest.CaptureFixture[str]
     assert heading["board"] == "2x3"
     assert sorted(game["number"] for game in games) == list(range(12))
     assert np.mean([game["score"] for game in games]) == pytest.approx(result["score_mean"])
-    again = last_json(capsys, *words)
+    again = last_json(*words)
     assert (again["score_mean"], again["moves_mean"]) == (result["score_mean"], result["moves_mean"])
     assert file.read_text().count("\n") == 13  # no game was played again
 
 
-def test_a_kill_loses_no_game_and_repeats_none(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_kill_loses_no_game_and_repeats_none(run: str, last_json) -> None:
     words = ["evaluate", run, "--search", "expectimax", "--plies", "6", "--games", "60"]
     process = start("-m", "launch", *words)
     deadline = time.monotonic() + 120
@@ -79,20 +65,21 @@ def test_a_kill_loses_no_game_and_repeats_none(run: str, capsys: pytest.CaptureF
         file.write('{"number": 59, "sco')  # a line that a crash cut off
     before = files[0].read_text().splitlines()[1:-1]
     assert len(before) >= 4
-    result = last_json(capsys, *words)
+    result = last_json(*words)
     lines = files[0].read_text().splitlines()[1:]
     assert lines[: len(before)] == before
     assert sorted(json.loads(line)["number"] for line in lines) == list(range(60))
     Path(run, "evaluations").rename("elsewhere")
-    whole = last_json(capsys, *words)
+    whole = last_json(*words)
     assert (whole["score_mean"], whole["moves_mean"]) == (result["score_mean"], result["moves_mean"])
 
 
-def test_records_of_any_player_are_right(run: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for words in ([run], ["greedy", "--board", "2x3"], ["heuristic", "--board", "2x3"]):
+def test_records_of_any_player_are_right(run: str, last_json) -> None:
+    by_mcts = [run, "--search", "mcts", "--simulations", "20"]
+    for words in ([run], by_mcts, ["greedy", "--board", "2x3"], ["heuristic", "--board", "2x3"]):
         Path("games.txt").unlink(missing_ok=True)
-        result = last_json(capsys, "evaluate", *words, "--games", "8", "--records", "games.txt")
-        judged = last_json(capsys, "judge", "games.txt", "--whole")
+        result = last_json("evaluate", *words, "--games", "8", "--records", "games.txt")
+        judged = last_json("judge", "games.txt", "--whole")
         assert (judged["games"], judged["correct"], judged["wrong"]) == (8, 8, [])
         assert judged["score_mean"] == pytest.approx(result["score_mean"])
         heading, *lines = Path("games.txt").read_text().splitlines()
@@ -100,19 +87,19 @@ def test_records_of_any_player_are_right(run: str, capsys: pytest.CaptureFixture
         assert len(lines) == 8
 
 
-def test_one_ply_move_by_move_is_the_same_player(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_ply_move_by_move_is_the_same_player(run: str, last_json) -> None:
     """The spawns are drawn differently than in the fast evaluation, so the means agree only within their errors."""
-    fast = last_json(capsys, "evaluate", run, "--games", "2000")
-    slow = last_json(capsys, "evaluate", run, "--games", "2000", "--records", "games.txt")
+    fast = last_json("evaluate", run, "--games", "2000")
+    slow = last_json("evaluate", run, "--games", "2000", "--records", "games.txt")
     error = (fast["score_high"] - fast["score_low"]) / 4
     assert slow["score_mean"] == pytest.approx(fast["score_mean"], abs=4 * 1.5 * error)
 
 
-def test_regret_against_the_solution(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_regret_against_the_solution(run: str, last_json) -> None:
     assert main(["solve", "--board", "2x3", "--out", "2x3.sol"]) == 0
     asked = ("--games", "400", "--solution", "2x3.sol")
-    greedy = last_json(capsys, "evaluate", "greedy", "--board", "2x3", *asked)
-    learned = last_json(capsys, "evaluate", run, *asked)
+    greedy = last_json("evaluate", "greedy", "--board", "2x3", *asked)
+    learned = last_json("evaluate", run, *asked)
     assert learned["regret_optimum"] == pytest.approx(480.258272)
     for result in (greedy, learned):
         # score + regret = optimum + luck of the spawns. The luck has mean 0 and a spread of about 200 points a game.
@@ -121,16 +108,19 @@ def test_regret_against_the_solution(run: str, capsys: pytest.CaptureFixture[str
         assert result["regret_worst_move"] in "URDL"
     assert greedy["regret_a_game"] > learned["regret_a_game"]
     deep = ("--search", "expectimax", "--plies", "5")
-    searched = last_json(capsys, "evaluate", run, *deep, "--games", "40", "--solution", "2x3.sol")
+    searched = last_json("evaluate", run, *deep, "--games", "40", "--solution", "2x3.sol")
     assert searched["regret_a_game"] < learned["regret_a_game"]
 
 
-def test_a_solution_of_another_board_is_refused(run: str, capsys: pytest.CaptureFixture[str], mistake) -> None:
+def test_a_solution_of_another_game_is_refused(run: str, mistake) -> None:
     assert main(["solve", "--board", "2x2", "--out", "2x2.sol"]) == 0
-    capsys.readouterr()
-    assert main(["evaluate", run, "--games", "4", "--solution", "2x2.sol"]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
-    assert "none.sol" in mistake("evaluate", run, "--games", "4", "--solution", "none.sol")
+    assert main(["solve", "--board", "2x3", "--until", "64", "--out", "64.sol"]) == 0
+    for file, line in {
+        "2x2.sol": "2x2.sol: a solution of 2x2, but the games are of 2x3",
+        "64.sol": "64.sol: of a game that ends with 64; solve again without --until",
+        "none.sol": "none.sol",
+    }.items():
+        assert line in mistake("evaluate", run, "--games", "4", "--solution", file)
 
 
 RULES = make_rules(2, 2)
@@ -210,13 +200,13 @@ def test_a_disk_that_is_full_ends_with_one_line(tmp_path: Path, monkeypatch: pyt
             play_missing(play_randomly, log, 5, 1)
 
 
-def test_parts_come_together_without_repeating_a_game(run: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_parts_come_together_without_repeating_a_game(run: str, capsys: pytest.CaptureFixture[str], last_json) -> None:
     words = ("evaluate", run, "--search", "expectimax", "--plies", "2", "--games", "11")
     assert main([*words, "--part", "1/3"]) == 0
     out = capsys.readouterr().out
     assert "4 games" in out
     assert "part 1/3: the same command without --part puts the parts together" in out.splitlines()
-    assert last_json(capsys, *words, "--part", "3/3")["games"] == 3
+    assert last_json(*words, "--part", "3/3")["games"] == 3
     folder = Path(run, "evaluations")
     stem = f"20000-expectimax-p2-seed{final_evaluation_seed(1)}.games"
     parts = [folder / f"{stem}.part-{number}-of-3.jsonl" for number in (1, 3)]
@@ -226,34 +216,28 @@ def test_parts_come_together_without_repeating_a_game(run: str, capsys: pytest.C
     assert main([*words[:-1], "12", "--part", "1/2"]) == 0  # of games 0, 2, .., 10 only 4 and 10 are missing
     assert "4 of 6 games are there; 2 to play" in capsys.readouterr().out
     (folder / f"{stem}.part-1-of-2.jsonl").unlink()
-    together = last_json(capsys, *words)
+    together = last_json(*words)
     (own,) = folder.glob(f"{stem}.jsonl")
     assert sorted(json.loads(line)["number"] for line in own.read_text().splitlines()[1:]) == [1, 4, 7, 10]
     for file in (own, *parts):
         file.unlink()
-    alone = last_json(capsys, *words)
+    alone = last_json(*words)
     assert (together["score_mean"], together["moves_mean"]) == (alone["score_mean"], alone["moves_mean"])
 
 
-@pytest.mark.parametrize("part", ["0/2", "3/2", "2", "a/b", "-1/2"])
-def test_a_part_that_cannot_be(run: str, capsys: pytest.CaptureFixture[str], mistake, part: str) -> None:
-    assert main(["evaluate", run, "--games", "4", f"--part={part}"]) == 2
-    assert capsys.readouterr().err == (
-        f"error: --part is {part}; give number/count, such as 2/4 for the second of four processes\n"
-    )
-    assert main(["evaluate", run, "--games", "6", "--part", "1/3"]) == 2  # 1-ply games are not kept by default
-    assert "--part 1/3 is for games that are kept as they end: add --keep\n" in capsys.readouterr().err
-    assert "--keep is .; give a file" in mistake("evaluate", run, "--games", "6", "--part", "1/3", "--keep", ".")
-    assert "give 6 or more" in mistake("evaluate", run, "--games", "5", "--part", "1/3")
+def test_parts_that_cannot_be(run: str, mistake) -> None:
+    for part in ("0/2", "3/2", "2", "a/b", "-1/2"):
+        line = f"--part is {part}; give number/count, such as 2/4 for the second of four processes"
+        assert mistake("evaluate", run, "--games", "4", f"--part={part}") == line
+    third = ("evaluate", run, "--part", "1/3", "--games")  # 1-ply games are not kept by default
+    assert mistake(*third, "6") == "--part 1/3 is for games that are kept as they end: add --keep"
+    assert "--keep is .; give a file" in mistake(*third, "6", "--keep", ".")
+    assert "give 6 or more" in mistake(*third, "5")
     assert "add --keep" in mistake("evaluate random --games 4 --part 1/2")
 
 
-@pytest.mark.parametrize("player", ["run", "heuristic"])
-def test_a_signal_stops_and_the_same_command_goes_on(run: str, player: str, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["evaluate", run, "--search", "expectimax", "--plies", "6"]
-    if player == "heuristic":
-        words = ["evaluate", "heuristic", "--board", "2x3", "--plies", "6"]
-    words += ["--games", "80", "--keep", "kept.jsonl"]
+def test_a_signal_stops_and_the_same_command_goes_on(last_json) -> None:
+    words = ["evaluate", "heuristic", "--board", "2x3", "--plies", "6", "--games", "80", "--keep", "kept.jsonl"]
     process = start("-m", "launch", *words)
     while process.poll() is None and not (
         Path("kept.jsonl").exists() and Path("kept.jsonl").read_text().count("\n") > 3
@@ -266,7 +250,7 @@ def test_a_signal_stops_and_the_same_command_goes_on(run: str, player: str, caps
     before = Path("kept.jsonl").read_text().splitlines()
     assert out.splitlines()[-1] == "stopped; the finished games are in kept.jsonl, and the same command goes on"
     assert 3 < len(before) < 80
-    result = last_json(capsys, *words)
+    result = last_json(*words)
     after = Path("kept.jsonl").read_text().splitlines()
     assert after[: len(before)] == before
     assert (len(after), result["games"]) == (81, 80)
@@ -325,46 +309,56 @@ def test_games_of_other_draws_replace_no_result(run: str) -> None:
     assert Path(run, "evaluations", f"20000-1ply-by_moves-10games-seed{final_evaluation_seed(1)}.json").exists()
 
 
-def test_the_solution_of_a_game_with_another_end_is_refused(mistake) -> None:
-    assert main(["solve", "--board", "2x3", "--until", "64", "--out", "64.sol"]) == 0
-    assert "64.sol: of a game that ends with 64; solve again without --until" in mistake(
-        "evaluate random --board 2x3 --games 4 --solution 64.sol"
-    )
-
-
-def test_moves_of_a_board(run: str, capsys: pytest.CaptureFixture[str], mistake) -> None:
-    found = last_json(capsys, "moves", run, "--position", "2 2 0 / 4 0 0", "--search", "expectimax", "--plies", "2")
+def test_moves_of_a_board(run: str, last_json, mistake) -> None:
+    found = last_json("moves", run, "--position", "2 2 0 / 4 0 0", "--search", "expectimax", "--plies", "2")
     assert found["position"] == "2 2 0 / 4 0 0"
     assert {name: move["reward"] for name, move in found["moves"].items()} == {"right": 4, "down": 0, "left": 4}
     assert {move["ply"] for move in found["moves"].values()} == {2}
     best = max(found["moves"], key=lambda name: found["moves"][name]["value"])
     assert found["action"] == best
-    over = last_json(capsys, "moves", "greedy", "--board", "2x2", "--position", "2 4 / 4 2")
+    over = last_json("moves", "greedy", "--board", "2x2", "--position", "2 4 / 4 2")
     assert (over["action"], over["moves"]) == (None, {})
     assert "3" in mistake("moves heuristic --board 2x2 --position", "2 4 / 4 3")
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["--search", "expectimax", "--simulations", "4"], "simulations"),
-        (["--plies", "2"], "--search expectimax"),
-        (["--search", "expectimax", "--plies", "0"], "plies"),
-        (["--search", "expectimax", "search.limits=8"], "limits"),
-        (["--search", "expectimax", "search.depth=8"], "depth"),
-        (["--search", "expectimax", "search.heuristic.empty=8"], "leave out search.heuristic.empty=8"),
-    ],
-)
-def test_searches_that_cannot_be(run: str, mistake, words: list[str], says: str) -> None:
-    assert says in mistake("evaluate", run, *words)
+@pytest.mark.parametrize("search", [ExpectimaxConfig(), MCTSConfig()])
+def test_other_values_cannot_be_searched(run: str, search: Any) -> None:
+    checkpoint = find_checkpoint(Path(run))
+    settings = replace(read_checkpoint(checkpoint)[0].settings, values="state")
+    kind = EXPECTIMAX if isinstance(search, ExpectimaxConfig) else MCTS
+    with pytest.raises(UserError, match="afterstates"):
+        restore_player("ntuple", checkpoint, settings, kind, search)
 
 
-def test_expectimax_needs_values_of_afterstates(mistake) -> None:
-    Path("state.yaml").write_text(YAML.replace("threads: 1", "threads: 1, values: state"))
-    assert main(["train", "state.yaml"]) == 0
-    assert "afterstates" in mistake("evaluate runs/small --search expectimax")
+BY_MCTS = ("--search", "mcts", "--simulations", "20")
 
 
-def test_a_time_limit_deepens_to_the_most(run: str, capsys: pytest.CaptureFixture[str]) -> None:
-    result = last_json(capsys, "evaluate", run, "--search", "expectimax", "search.seconds=0.0005", "--games", "4")
-    assert result["search"] == "expectimax-p16-seconds=0.0005"
+def test_moves_have_visits_and_a_line(run: str, last_json, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("moves", run, "--position", "2 2 0 / 4 0 0", *BY_MCTS)
+    found = last_json(*words)
+    assert sum(move["visits"] for move in found["moves"].values()) == 19  # the first simulation makes the root
+    assert found["line"][0].split()[0] == found["action"]
+    assert re.fullmatch(r"(right|down|left) [24]@\([12],[123]\)", found["line"][0])
+    assert main(list(words)) == 0
+    assert f"expects: {', '.join(found['line'])}" in capsys.readouterr().out
+
+
+def test_strength_finds_the_z_of_a_score(run: str, last_json, mistake) -> None:
+    drawn = ("evaluate", run, *BY_MCTS, "search.c=0.5", "search.r_th=0")
+    means = {}
+    for z in (-2.0, 0.0, 4.0):
+        result = last_json(*drawn, "--games", "300", "search.choice=drawn", f"search.z={z}")
+        means[z] = result["score_mean"]
+    assert means[-2.0] < means[0.0] < means[4.0]
+    wanted = 0.3 * means[0.0] + 0.7 * means[4.0]
+    found = last_json(*drawn, "--games", "300", "--strength", f"{wanted:.1f}")
+    assert found["search_config"]["z"] == pytest.approx(2.8, abs=0.01)
+    assert found["search_config"]["choice"] == "drawn"
+    # Another c was not measured, and neither was another checkpoint.
+    file = next(Path(run, "evaluations").glob("*z=-2.0*.json"))
+    other = json.loads(file.read_text()) | {"env_steps": 10_000, "score_mean": 1e6}
+    file.with_name("other.json").write_text(json.dumps(other))
+    again = last_json(*drawn, "--games", "4", "--strength", f"{wanted:.1f}")
+    assert 1.5 < again["search_config"]["z"] < 3.6  # the evaluation at 2.8 counts too
+    assert "0 values of z are measured" in mistake("evaluate", run, *BY_MCTS, "search.c=0.4", "--strength", "100")
+    assert f"is not between the measured {means[-2.0]:,.0f} (z = -2)" in mistake(*drawn, "--strength", "9000")

@@ -23,7 +23,7 @@ from launch.experiment.processes import Processes
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.search.config import NetworkExpectimaxConfig, SearchConfig
 from muzero2048.training.config import ReplayConfig
-from ntuple import NTupleConfig
+from ntuple import ExpectimaxConfig, MCTSConfig, NTupleConfig
 from ntuple.core.settings import keys_of
 from tests.settings import configured
 
@@ -61,65 +61,41 @@ def asked(words: str) -> SearchOptions:
         # considered_actions is kept.
         (NTUPLE, "--search gumbel --simulations 4", "gumbel-n4-simulator-ntuple-considered_actions=4", SHALLOW),
         (NTUPLE, "--search gumbel search.simulations=4", "gumbel-n4-simulator-ntuple-considered_actions=4", SHALLOW),
-        (
-            NTUPLE,
-            "--search gumbel --simulations 4 search.gumbel.considered_actions=2",
-            "gumbel-n4-simulator-ntuple",
-            replace(TREE, simulations=4),
-        ),
-        (
-            NTUPLE,
-            "--search puct --simulations 50 --model simulator --value ntuple",
-            "puct-n50-simulator-ntuple",
-            replace(TREE, root="puct", simulations=50),
-        ),
-        (
-            NTUPLE,
-            "--search gumbel search.read_out=mean search.chance=deficit",
-            "gumbel-n16-simulator-ntuple-chance=deficit-read_out=mean",
-            replace(TREE, chance="deficit", read_out="mean"),
-        ),
+        (NTUPLE, "--search gumbel --simulations 4 search.gumbel.considered_actions=2",
+         "gumbel-n4-simulator-ntuple", replace(TREE, simulations=4)),
+        (NTUPLE, "--search puct --simulations 50 --model simulator --value ntuple",
+         "puct-n50-simulator-ntuple", replace(TREE, root="puct", simulations=50)),
+        (NTUPLE, "--search gumbel search.read_out=mean search.chance=deficit",
+         "gumbel-n16-simulator-ntuple-chance=deficit-read_out=mean", replace(TREE, chance="deficit", read_out="mean")),
+        # A time limit alone: as deep, or as many simulations, as there can be.
+        (NTUPLE, "--search expectimax search.seconds=0.0005",
+         "expectimax-p16-seconds=0.0005", ExpectimaxConfig(plies=16, seconds=0.0005)),
+        (NTUPLE, "--search mcts --simulations 20 search.c=0.1", "mcts-n20-c=0.1", MCTSConfig(20, c=0.1)),
+        (NTUPLE, "--search mcts search.seconds=0.01",
+         "mcts-n50000-seconds=0.01", MCTSConfig(MCTSConfig.MOST_SIMULATIONS, seconds=0.01)),
+        (NTUPLE, "--search mcts --simulations 70 search.seconds=0.01",
+         "mcts-n70-seconds=0.01", MCTSConfig(70, seconds=0.01)),
         (MUZERO, "", "gumbel-n8-c_scale=1.0", OWN),
         (MUZERO, "--search puct --value network", "puct-n8-c_scale=1.0", replace(OWN, root="puct")),
-        (
-            MUZERO,
-            "--simulations 100 --model simulator",
-            "gumbel-n100-simulator-c_scale=1.0",
-            replace(OWN, simulations=100, model="simulator"),
-        ),
-        (
-            MUZERO,
-            "search.gumbel.c_scale=1e-1 search.simulations=2_0 search.gumbel_scale=0",
-            "gumbel-n20",
-            configured(OWN, c_scale=0.1, simulations=20, gumbel_scale=0.0),
-        ),
+        (MUZERO, "--simulations 100 --model simulator",
+         "gumbel-n100-simulator-c_scale=1.0", replace(OWN, simulations=100, model="simulator")),
+        (MUZERO, "search.gumbel.c_scale=1e-1 search.simulations=2_0 search.gumbel_scale=0",
+         "gumbel-n20", configured(OWN, c_scale=0.1, simulations=20, gumbel_scale=0.0)),
         (MUZERO, "--search expectimax", "expectimax-p2", NetworkExpectimaxConfig()),
-        (
-            MUZERO,
-            "--search expectimax --plies 1 --model simulator --value network",
-            "expectimax-p1-simulator",
-            NetworkExpectimaxConfig(1, "simulator"),
-        ),
-        (
-            MUZERO,
-            "--search expectimax search.least_prior=0.05 search.plies=3",
-            "expectimax-p3-least_prior=0.05",
-            NetworkExpectimaxConfig(3, least_prior=0.05),
-        ),
+        (MUZERO, "--search expectimax --plies 1 --model simulator --value network",
+         "expectimax-p1-simulator", NetworkExpectimaxConfig(1, "simulator")),
+        (MUZERO, "--search expectimax search.least_prior=0.05 search.plies=3",
+         "expectimax-p3-least_prior=0.05", NetworkExpectimaxConfig(3, least_prior=0.05)),
         (DEEP_TD, "--search expectimax", "expectimax-p2-simulator", NetworkExpectimaxConfig(model="simulator")),
         (DEEP_TD, "", "1ply", None),
         (DEEP_TD, "--search gumbel", "gumbel-n16-simulator", TREE),
-        (
-            DEEP_TD,
-            "--search puct --simulations 4 --model simulator --value network",
-            "puct-n4-simulator-considered_actions=4",
-            replace(SHALLOW, root="puct"),
-        ),
+        (DEEP_TD, "--search puct --simulations 4 --model simulator --value network",
+         "puct-n4-simulator-considered_actions=4", replace(SHALLOW, root="puct")),
         (TOY, "", "1ply", None),
     ],
-)
+)  # fmt: skip
 def test_what_is_asked_for(experiment: Experiment, words: str, name: str, config: object):
-    kind = "1ply" if config is None else "expectimax" if name.startswith("expectimax") else "tree"
+    kind = "1ply" if config is None else name.partition("-")[0].replace("gumbel", "tree").replace("puct", "tree")
     assert resolve(experiment, asked(words), HERE) == SearchChoice(name, config, kind)
     assert re.fullmatch(r"\w[\w.=-]*", name)
 
@@ -156,6 +132,16 @@ HOLDS = "the checkpoint holds"
          f"here: {HOLDS} an n-tuple network, not a learned model; give --model simulator"),
         (NTUPLE, "--search gumbel search.model=learned",
          f"here: {HOLDS} an n-tuple network, not a learned model; give --model simulator"),
+        (NTUPLE, "--strength 100", "here: --strength 100 is of mcts; add --search mcts"),
+        (NTUPLE, "--plies 2", "here: --plies 2 is of expectimax; add --search expectimax"),
+        (NTUPLE, "--search mcts --plies 2", "here: --plies 2 is of expectimax; add --search expectimax"),
+        (NTUPLE, "--search mcts --model simulator",
+         "here: --model simulator is of a search in JAX; leave it out, or give --search gumbel"),
+        (NTUPLE, "--search mcts search.c=nan",
+         "override search.c=nan: search.c is 'nan'; give a number in [0, 1000]"),
+        (NTUPLE, "--search expectimax --simulations 4", "here: --simulations 4 is of a tree search; leave it out"),
+        (NTUPLE, "--search expectimax search.heuristic.empty=8",
+         "here: a network values its boards; leave out search.heuristic.empty=8"),
         (NTUPLE, "--value network", f"here: {HOLDS} an n-tuple network, not a value network; give --value ntuple"),
         (MUZERO, "--value ntuple", f"here: {HOLDS} a value network, not an n-tuple network; give --value network"),
         (MUZERO, "--search 1ply", "here: muzero has no 1ply; give --search expectimax --plies 1"),

@@ -141,7 +141,7 @@ def test_a_run_whose_name_has_an_equals_sign_is_a_path(runs: list[str], mistake)
 
 
 def test_a_stop_leaves_no_table_and_no_csv_file(runs: list[str], capsys, monkeypatch):
-    monkeypatch.setattr(evaluate, "play_evaluation", lambda request: None)
+    monkeypatch.setattr(evaluate.PlayerEvaluation, "play", lambda self: None)
     capsys.readouterr()
     assert main(["evaluate", *runs, "--games", "4", "--csv", "scores.csv"]) == STOPPED
     assert capsys.readouterr().out == ""

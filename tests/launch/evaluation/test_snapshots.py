@@ -134,7 +134,7 @@ def test_mistakes(run: Path, mistake):
 
 
 def test_a_stop_leaves_no_table(run: Path, capsys, monkeypatch):
-    monkeypatch.setattr(evaluate, "play_evaluation", lambda request: None)
+    monkeypatch.setattr(evaluate.PlayerEvaluation, "play", lambda self: None)
     capsys.readouterr()
     assert main([*WORDS, "--csv", "curve.csv"]) == STOPPED
     assert capsys.readouterr().out == ""

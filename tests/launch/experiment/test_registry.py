@@ -2,17 +2,9 @@ from importlib import import_module
 
 import pytest
 import toy
-from flax import nnx
 
-import ntuple
 from launch.errors import UserError
 from launch.experiment import registry
-from launch.experiment.interfaces import Player
-from muzero2048.deep_td.value_player import OnePlySetting
-from muzero2048.game.env import Game2048
-from muzero2048.players.ntuple_player import NTupleSetting
-from muzero2048.players.search_player import SearchPlayer
-from muzero2048.search.config import SearchConfig
 from ntuple.core.learner_spec import EXPECTIMAX, MCTS, ONE_PLY, TREE
 from ntuple.core.settings import keys_of
 
@@ -45,21 +37,3 @@ def test_jax_gets_a_cache_unless_the_user_chose_one(monkeypatch):
     assert registry.os.environ["JAX_COMPILATION_CACHE_DIR"] == "caches/muzero2048/jax"
     monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR")
     monkeypatch.delenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS")
-
-
-def test_every_player_gives_analysis():
-    rules, game = ntuple.make_rules(2, 2), Game2048(2, 2)
-    network = ntuple.NTupleLearner(ntuple.NTupleConfig(rows=2, columns=2, network="0123", threads=1), 0)
-    by_search = NTupleSetting(game, SearchConfig(), 1.0, ((0, 1, 2, 3),))
-    by_values = OnePlySetting(game, 1.0, nnx.split(nnx.Module())[0])
-    players = {
-        network.player(): "ply",
-        ntuple.RandomPlayer(rules, 1): "ply",
-        ntuple.GreedyPlayer(rules, 1): "ply",
-        SearchPlayer(by_search, None): "visits",
-        SearchPlayer(by_values, None): "ply",
-    }
-    for player, unit in players.items():
-        assert isinstance(player, Player)
-        assert player.effort_unit == unit
-        assert not player.plays_one_by_one

@@ -31,10 +31,6 @@ def _rows(run: Path = RUN) -> list[dict]:
     return [{name: row[name] for name in row if name not in UNREPEATABLE} for row in read_metrics(run)]
 
 
-def _final(seed: int) -> Path:
-    return RUN / "evaluations" / f"100-1ply-4games-seed{final_evaluation_seed(seed)}.json"
-
-
 def test_a_run_leaves_rows_evaluations_and_checkpoints(toy_yaml: Path, capsys):
     assert _train(toy_yaml) == 0
     rows = read_metrics(RUN)
@@ -43,17 +39,11 @@ def test_a_run_leaves_rows_evaluations_and_checkpoints(toy_yaml: Path, capsys):
     assert [row["eval/games"] for row in rows if "eval/games" in row] == [3, 3, 3, 4]
     assert all({"env_steps", "games", "updates", "wall_hours"} <= row.keys() for row in rows)
     assert sorted(path.name for path in (RUN / "checkpoints").iterdir()) == ["100", "90"]
-    assert [path.name for path in (RUN / "evaluations").iterdir()] == [_final(0).name]
+    assert [path.name for path in (RUN / "evaluations").iterdir()] == [
+        f"100-1ply-4games-seed{final_evaluation_seed(0)}.json"
+    ]
     assert {path.name for path in RUN.iterdir()} >= {"config.yaml", "environment.json", "metrics.jsonl"}
     assert "summary 500ms" in capsys.readouterr().out
-
-
-def test_the_last_evaluation_has_its_own_seed(toy_yaml: Path):
-    _train(toy_yaml)
-    evaluations = [row["eval/score_max"] for row in read_metrics(RUN) if "eval/score_max" in row]
-    weight = round(read_metrics(RUN)[-2]["train/score_mean"])
-    assert evaluations[-1] == final_evaluation_seed(0) % 1000 + 300 + weight  # the toy's largest score
-    assert final_evaluation_seed(0) % 1000 != training_evaluation_seed(0) % 1000
 
 
 def test_wall_hours_grow_over_a_resume(toy_yaml: Path):
@@ -124,7 +114,7 @@ def test_a_finished_run_says_so(toy_yaml: Path, capsys):
 def test_a_missing_last_evaluation_is_made_up(toy_yaml: Path):
     _train(toy_yaml)
     whole = _rows()
-    _final(0).unlink()
+    (RUN / "evaluations" / f"100-1ply-4games-seed{final_evaluation_seed(0)}.json").unlink()
     (RUN / "metrics.jsonl").write_text("".join((RUN / "metrics.jsonl").read_text().splitlines(keepends=True)[:-1]))
     assert _train(toy_yaml, "--resume") == 0
     assert _rows() == whole
@@ -210,21 +200,6 @@ def test_a_second_interrupt_names_the_last_checkpoint(toy_yaml: Path, monkeypatc
         "second Ctrl-C: ended at once; the training after runs/one/checkpoints/30 is lost;"
         " the same command with --resume goes on from there"
     )
-
-
-def test_a_signal_ends_an_evaluation_at_once(toy_yaml: Path, monkeypatch):
-    played = []
-
-    class SlowPlayer:
-        def play(self, num_games: int, seed: int) -> None:
-            played.append(num_games)
-            signal.raise_signal(signal.SIGTERM)
-            pytest.fail("the evaluation went on")
-
-    monkeypatch.setattr(ToyLearner, "player", lambda self: SlowPlayer())
-    assert _train(toy_yaml) == 75
-    assert played == [3]
-    assert find_checkpoint(RUN).name == "30"
 
 
 def test_nan_stops_the_run_and_keeps_the_checkpoints_from_before(toy_yaml: Path, capsys):
@@ -359,12 +334,6 @@ def test_the_swap_test_is_played_at_every_evaluation(toy_yaml: Path):
         assert row["probe/swap_score_high"] == pytest.approx(row["probe/swap_score_mean"] + margin, rel=1e-4)
     without = [{name: row[name] for name in row if not name.startswith("probe/")} for row in _rows()]
     assert without == _rows(Path("runs/alone"))
-
-
-def test_without_probe_games_nothing_is_probed(toy_yaml: Path, monkeypatch):
-    monkeypatch.setattr(ToyLearner, "probes", lambda self: pytest.fail("probed"))
-    assert _train(toy_yaml) == 0
-    assert not any(name.startswith("probe/") for row in read_metrics(RUN) for name in row)
 
 
 @pytest.mark.parametrize("env_steps", [30, 100])  # during training, and at its end

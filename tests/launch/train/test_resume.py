@@ -13,12 +13,12 @@ import pytest
 from safetensors.numpy import load_file
 
 from benchmarks.soak import soak, start
-from launch.experiment.checkpoints import find_checkpoint, read_checkpoint, verify
+from launch.experiment.checkpoints import find_checkpoint, read_checkpoint
 from launch.experiment.metrics_file import METRICS_FILE, read_metrics
-from ntuple.learning.threads import SLICE_MOVES
 
 ROOT = Path(__file__).parents[3]
 
+TINY = str(ROOT / "configs" / "muzero" / "tiny.yaml")
 NTUPLE_YAML = """\
 learner: ntuple
 run: {name: whole, group: g, save_minutes: 0.0005, evaluate_env_steps: 100_000, evaluation_games: 20, final_games: 20}
@@ -49,8 +49,15 @@ def _start(*words: str, config: str = "ntuple.yaml") -> subprocess.Popen[str]:
     return start(config, *words)
 
 
-def _wait_for_rows(process: subprocess.Popen[str], run: Path, rows: int, seconds: float = 120) -> None:
-    deadline = time.monotonic() + seconds  # compiling the kernels for the first time takes half a minute
+def _finish(process: subprocess.Popen[str]) -> str:
+    """Return what a training prints that comes to its end."""
+    output, _ = process.communicate(timeout=600)
+    assert process.returncode == 0, output
+    return output
+
+
+def _wait_for_rows(process: subprocess.Popen[str], run: Path, rows: int) -> None:
+    deadline = time.monotonic() + 600  # compiling takes most of it
     while not (run / METRICS_FILE).exists() or len(read_metrics(run)) < rows:
         assert process.poll() is None, process.communicate()[0]
         assert time.monotonic() < deadline
@@ -79,22 +86,22 @@ def _arrays(checkpoint: Path) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments_and_resumed_is_as_never_stopped(yaml: Path):
-    whole = _start()
-    output, _ = whole.communicate(timeout=120)
-    assert whole.returncode == 0, output
-    run = Path("runs/killed")
-    moments = _kill_moments(range(5, 95), 2)
-    for kill_at in moments:
-        process = _start("run.name=killed", "--resume")
+@pytest.mark.filterwarnings("ignore:Sharding info not provided")  # the machine that wrote the file reads it
+@pytest.mark.parametrize(
+    ("config", "words", "rows", "kills"), [("ntuple.yaml", (), range(5, 95), 2), (TINY, MUZERO_WORDS, range(3, 9), 1)]
+)
+def test_killed_and_resumed_is_as_never_stopped(
+    yaml: Path, config: str, words: tuple[str, ...], rows: range, kills: int
+):
+    _finish(_start(*words, config=config))
+    run, words = Path("runs/killed"), (*words, "run.name=killed", "--resume")
+    for kill_at in _kill_moments(rows, kills):
+        process = _start(*words, config=config)
         _wait_for_rows(process, run, kill_at)
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=60)
         assert process.returncode == -signal.SIGKILL
-    process = _start("run.name=killed", "--resume")
-    output, _ = process.communicate(timeout=120)
-    assert process.returncode == 0, output
-    assert "resumed from runs/killed/checkpoints/" in output
+    assert "resumed from runs/killed/checkpoints/" in _finish(_start(*words, config=config))
     assert _result(run) == _result(Path("runs/whole"))
 
 
@@ -106,27 +113,6 @@ def _kill_moments(rows: range, count: int) -> list[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Sharding info not provided")  # the machine that wrote the file reads it
-def test_muzero_killed_and_resumed_is_as_never_stopped():
-    config = str(ROOT / "configs" / "muzero" / "tiny.yaml")
-    whole = _start(*MUZERO_WORDS, config=config)
-    output, _ = whole.communicate(timeout=600)
-    assert whole.returncode == 0, output
-    words = (*MUZERO_WORDS, "run.name=killed", "--resume")
-    (kill_at,) = _kill_moments(range(3, 9), 1)
-    process = _start(*words, config=config)
-    _wait_for_rows(process, Path("runs/killed"), kill_at, seconds=600)
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGKILL
-    process = _start(*words, config=config)
-    output, _ = process.communicate(timeout=600)
-    assert process.returncode == 0, output
-    assert "resumed from runs/killed/checkpoints/" in output
-    assert _result(Path("runs/killed")) == _result(Path("runs/whole"))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(("learner", "kills", "seconds"), [("ntuple", 20, 1), ("muzero", 8, 5)])
 def test_a_run_that_is_killed_many_times(yaml: Path, learner: str, kills: int, seconds: float):
     """The run loses only the training since its last save, keeps `keep_checkpoints`, and its memory does not grow."""
@@ -134,7 +120,7 @@ def test_a_run_that_is_killed_many_times(yaml: Path, learner: str, kills: int, s
     words += [f"{learner}.env_steps=4_096_000_000"]  # more than it can make in this time
     report = 100_000 if learner == "ntuple" else 2_048
     words += [f"{learner}.report_env_steps={report}"]
-    config = "ntuple.yaml" if learner == "ntuple" else str(ROOT / "configs" / "muzero" / "tiny.yaml")
+    config = "ntuple.yaml" if learner == "ntuple" else TINY
     run, rng = Path("runs/killed"), random.Random(KILL_SEED)
     lives = [rng.uniform(0, seconds) if life % 4 else -rng.uniform(0, 3) for life in range(kills)]
     run.parent.mkdir()
@@ -151,19 +137,6 @@ def test_a_run_that_is_killed_many_times(yaml: Path, learner: str, kills: int, s
     assert found.lives[-1].growth < 1.1
 
 
-def test_sigterm_saves_a_good_checkpoint_and_exits_75(yaml: Path):
-    process = _start("run.save_minutes=0", "ntuple.env_steps=1_000_000_000")
-    run = Path("runs/whole")
-    _wait_for_rows(process, run, 3)
-    process.send_signal(signal.SIGTERM)
-    output, _ = process.communicate(timeout=60)
-    assert process.returncode == 75, output
-    assert "the same command with --resume goes on" in output
-    (checkpoint,) = (run / "checkpoints").iterdir()
-    verify(checkpoint)
-    assert int(checkpoint.name) == read_metrics(run)[-1]["env_steps"]
-
-
 def _stop_in_training(*words: str) -> None:
     """Start a run, send it SIGTERM soon after its training began, and check that it saves and ends."""
     process = _start("--resume", *words)
@@ -175,26 +148,12 @@ def _stop_in_training(*words: str) -> None:
     assert process.returncode == 75, output
 
 
-def test_sigterm_does_not_wait_for_a_report_of_minutes(yaml: Path):
-    moves = 10**9  # a report would take five minutes
-    _stop_in_training("run.name=long", f"ntuple.env_steps={moves}", f"ntuple.report_env_steps={moves}")
-    run = Path("runs/long")
-    (row,) = read_metrics(run)
-    checkpoint = find_checkpoint(run)
-    assert 0 < row["env_steps"] == int(checkpoint.name) < moves
-    assert row["env_steps"] % SLICE_MOVES == 0
-
-
 def test_stopped_twice_within_a_report_and_resumed_is_as_never_stopped(yaml: Path):
     words = ("run.evaluate_env_steps=0", "ntuple.env_steps=10_000_000", "ntuple.report_env_steps=10_000_000")
-    whole = _start(*words)
-    output, _ = whole.communicate(timeout=120)
-    assert whole.returncode == 0, output
+    _finish(_start(*words))
     for _ in range(2):
         _stop_in_training("run.name=stopped", *words)
-    process = _start("run.name=stopped", "--resume", *words)
-    output, _ = process.communicate(timeout=120)
-    assert process.returncode == 0, output
+    _finish(_start("run.name=stopped", "--resume", *words))
     stopped, once = _result(Path("runs/stopped")), _result(Path("runs/whole"))
     steps = [row["env_steps"] for row in stopped[0]]
     assert 0 < steps[0] < steps[1] < steps[2] == steps[3] == 10_000_000  # the last two rows: training, evaluation

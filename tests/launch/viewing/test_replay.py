@@ -20,7 +20,7 @@ from launch.evaluation.records.regret import load_solution, regret_of
 from launch.viewing.replay import replay as replay_module
 from launch.viewing.replay.games import Game, choose_game, game_of, read_games, shown_games
 from launch.viewing.replay.page import DTYPES, ReplayContent, pack, render
-from launch.viewing.replay.summary import Bin, LastMove, Tile, by_tile, calibrate, last_moves
+from launch.viewing.replay.summary import Bin, LastMove, calibrate, last_moves
 from launch.viewing.replay.views import FIRST_PART, GROWTH, View, in_parts, losses
 from ntuple.core.interfaces import Analysis
 
@@ -194,17 +194,6 @@ def values_and_rests(data: dict[str, Any], file: Path, stride: int = 1) -> list[
     return pairs
 
 
-def test_calibration_of_a_page(files: Path):
-    data = replay(files / "2x3.txt", "--player", "heuristic", "--plies", "1")
-    pairs = values_and_rests(data, files / "2x3.txt")
-    bins = data["bins"]
-    assert sum(found["positions"] for found in bins) == len(pairs)
-    for found in bins[:-1]:
-        inside = [(value, rest) for value, rest in pairs if found["low"] <= value < found["high"]]
-        assert found["positions"] == len(inside)
-        assert (found["predicted"], found["actual"]) == pytest.approx(np.mean(inside, axis=0))
-
-
 def test_calibration_of_some_moves_of_games_that_the_page_does_not_hold(files: Path, monkeypatch):
     """The page holds one game; every third move of all games counts, with the values of a page of all games."""
     words = ["--player", "heuristic", "--plies", "1"]
@@ -237,7 +226,6 @@ def test_ends_by_hand():
         make_game(2, [[1, 0, 0, 0], [1, 1, 1, 0], [2, 1, 1, 3]]),
         make_game(3, [[1, 0, 0, 0], [5, 0, 0, 0]], over=False),
     ]
-    assert by_tile(games) == [Tile(32, 1, 4, 1), Tile(8, 2, 6, 1.5)]
     expected = [(0, 2, 0.25, 0.5, 0.75), (1, 2, 1.25, 1.5, 1.75), (2, 1, 3, 3, 3)]
     assert last_moves(games) == [LastMove(*row) for row in expected]
     assert [game.rest.tolist() for game in games] == [[4], [8, 4], [4]]
@@ -346,8 +334,6 @@ def test_the_name_of_a_player_is_text():
     [
         ("0112 #D 01 #R", "line 1, number 6, column 14: missing spawn, the line ends"),
         ("% board 2x2\n0112 #U 21", "line 2, number 3: illegal move, #U"),
-        ("<!doctype html>", "line 1, number 1, column 1: unreadable text"),
-        ("\x7fELF\x00\x01", "line 1, number 1, column 1: unreadable text"),
         ('{"format": "muzero2048 games 2"}', "line 1, number 1, column 1: unreadable text"),
         ("", "holds no game"),
     ],

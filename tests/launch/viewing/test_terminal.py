@@ -28,7 +28,7 @@ from launch.evaluation.search_options import SearchOptions
 from launch.viewing import agent_process
 from launch.viewing.agent_process import answer, run_agent
 from launch.viewing.agents import Agent, Ticket
-from launch.viewing.catalogue import Choice, choose
+from launch.viewing.catalogue import Choice
 from launch.viewing.game import InteractiveGame
 from launch.viewing.terminal.play import summary
 from launch.viewing.terminal.screen import Terminal
@@ -333,21 +333,6 @@ def test_bars():
         "expects left 2@(1,1)",
         "bars of value from 0 to 100 points",
     ]
-
-
-@pytest.mark.parametrize(
-    ("path", "board", "plies", "line"),
-    [
-        ("tiny", "4x4", None, "--board is for"),
-        ("tiny", None, 2, "--plies 2 is of expectimax"),
-        ("random", None, 2, "random does not search"),
-    ],
-)
-def test_a_player_is_chosen_as_moves_chooses_it(runs: Path, path: str, board: str | None, plies: int | None, line: str):
-    choice = choose(str(runs / "tiny"), None, SearchOptions("expectimax", plies=2))
-    assert (choice.board, choice.load().name) == ("2x3", "tiny, expectimax-p2")
-    with pytest.raises(UserError, match=line):
-        choose(str(runs / path) if path == "tiny" else path, board, SearchOptions(plies=plies))
 
 
 @pytest.mark.parametrize(

@@ -23,16 +23,6 @@ def _object(capsys: pytest.CaptureFixture[str], *words: str) -> dict:
     return json.loads(_said(capsys, *words, "--json")[-1])
 
 
-def _mistake(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    capsys.readouterr()
-    assert main(["solve", *words]) == 2
-    captured = capsys.readouterr()
-    assert captured.err.startswith("error: ")
-    assert captured.err.count("\n") == 1
-    assert captured.out == ""
-    return captured.err.removeprefix("error: ").strip()
-
-
 def test_a_board_to_its_end(capsys) -> None:
     lines = _said(capsys, "--board", "2x3")
     assert lines[0].startswith("2x3 to its end: 21,752 states, 14,883 afterstates in ")
@@ -137,42 +127,39 @@ SOLVED = "is for solving with --board; f holds a game that is solved"
         ("--solution f --until 16", f"--until {SOLVED}"),
         ("--solution f --tile 16", f"--tile {SOLVED}"),
         ("--solution f --out g", f"--out {SOLVED}"),
-        (
-            "--board 2x3 --position 2/2",
-            "cannot read the position '2/2': row 1 has 1 cell; give 3, with blanks between them",
-        ),
+        ("--board 2x3 --position 2/2",
+         "cannot read the position '2/2': row 1 has 1 cell; give 3, with blanks between them"),
         ("--board 2x2 --out no/f", "there is no folder PWD/no to write f into"),
         ("--board 2x2 --out .", ". is there already: name another --out, or remove it"),
         ("--board 2x2 more", "cannot read more; see `muzero2048 --help`"),
     ],
-)
-def test_bad_words(capsys, words: str, line: str) -> None:
-    assert _mistake(capsys, *words.split()) == line.replace("PWD", str(Path.cwd()))
+)  # fmt: skip
+def test_bad_words(mistake, words: str, line: str) -> None:
+    assert mistake("solve", *words.split()) == line.replace("PWD", str(Path.cwd()))
 
 
-def test_bad_files(capsys, tmp_path: Path) -> None:
+def test_bad_files(capsys, mistake, tmp_path: Path) -> None:
     file = tmp_path / "game.solution"
-    assert _mistake(capsys, "--solution", str(file)).startswith(f"{file}: missing or damaged, solve the game again (")
+    assert mistake("solve", "--solution", str(file)).startswith(f"{file}: missing or damaged, solve the game again (")
     _said(capsys, "--board", "2x2", "--out", str(file))
     file.write_bytes(file.read_bytes()[:-1])
-    assert _mistake(capsys, "--solution", str(file)).startswith(f"{file}: missing or damaged, solve the game again (")
-    assert _mistake(capsys, "--board", "2x2", "--out", str(file)).startswith(f"{file} is there already")
+    assert mistake("solve", "--solution", str(file)).startswith(f"{file}: missing or damaged, solve the game again (")
+    assert mistake("solve", "--board", "2x2", "--out", str(file)).startswith(f"{file} is there already")
 
 
-def test_a_file_that_cannot_be_written(capsys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_written(mistake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise OSError("disk full")
 
     monkeypatch.setattr("ntuple.files.safetensors._write", fail)
-    capsys.readouterr()
-    assert main(["solve", "--board", "2x2", "--out", str(tmp_path / "f")]) == 2
-    assert capsys.readouterr().err == f"error: cannot write {tmp_path / 'f'}: disk full; name another --out\n"
+    line = mistake("solve --board 2x2 --out", str(tmp_path / "f"))
+    assert line == f"cannot write {tmp_path / 'f'}: disk full; name another --out"
     assert not list(tmp_path.glob("*f*"))
 
 
-def test_too_little_memory(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_memory(mistake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("launch.evaluation.boards.solve.available_bytes", lambda: 2e6)
-    line = _mistake(capsys, "--board", "4x4", "--until", "1024")
+    line = mistake("solve", "--board", "4x4", "--until", "1024")
     assert line.startswith("4x4 needs more memory than there is: the positions up to 2")
     assert line.endswith(" bytes; give a smaller --until")
 
