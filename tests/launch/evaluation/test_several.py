@@ -104,8 +104,9 @@ def test_a_foreign_player_is_named_before_games_are_played(runs: list[str], mist
         return load(learner, checkpoint, *others)
 
     monkeypatch.setattr(registry, "restore_player", refuse)
-    assert mistake("evaluate", *runs) == "runs/b=2/checkpoints/100: toy.json is of a 3x3 board"
-    assert not list(Path(runs[0], "evaluations").glob("*1ply-4games-seed7*"))
+    before = sorted(Path(runs[0], "evaluations").iterdir())
+    assert mistake("evaluate", *runs, "--games", "5") == "runs/b=2/checkpoints/100: toy.json is of a 3x3 board"
+    assert sorted(Path(runs[0], "evaluations").iterdir()) == before
 
 
 @pytest.mark.parametrize(
