@@ -9,7 +9,7 @@ from launch.experiment.metrics import TILES
 from launch.report.comparison import Comparison, make_comparison
 from launch.report.curves import REACH, SCORE
 from launch.report.export import csv_files
-from launch.report.figures import SUFFIXES, PlotLine, draw, draw_scores, draw_tiles, line_of
+from launch.report.figures import PlotLine, draw, draw_scores, draw_tiles, line_of
 from launch.report.finals import Group, Result
 from launch.report.page.page import page_text
 from launch.report.runs import read_runs
@@ -77,15 +77,11 @@ def _figures(comparison: Comparison) -> dict[str, bytes]:
         f"reach_{tile}": (f"games that reach {tile}", lines_of(f"{REACH}{tile}"), axis, True),
         "searches": ("mean score of searches", comparison.searches, "microseconds", False),
     }
-    figures: dict[str, bytes] = {}
-    for suffix in SUFFIXES:
-        for name, (title, lines, x, as_rate) in plots.items():
-            if lines:
-                figures[f"{name}.{suffix}"] = draw(lines, x, title, as_rate, suffix)
-        if comparison.distributions:
-            figures[f"scores.{suffix}"] = draw_scores(comparison.distributions, suffix)
-            figures[f"tiles.{suffix}"] = draw_tiles(comparison.distributions, suffix)
-    return figures
+    figures = {name: draw(lines, x, title, as_rate) for name, (title, lines, x, as_rate) in plots.items() if lines}
+    if comparison.distributions:
+        figures["scores"] = draw_scores(comparison.distributions)
+        figures["tiles"] = draw_tiles(comparison.distributions)
+    return {f"{name}.{suffix}": image for name, images in figures.items() for suffix, image in images.items()}
 
 
 def _group_line(group: Group) -> str:

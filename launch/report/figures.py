@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import EngFormatter, PercentFormatter, StrMethodFormatter
 
 from launch.report.curves import Points, Series
@@ -45,10 +46,10 @@ def line_of(label: str, series: Series, axis: str) -> PlotLine:
     return PlotLine(label, series.x[axis], y, y if low is None else low, y if high is None else high)
 
 
-SUFFIXES = ("png", "svg")
+Images = dict[str, bytes]  # by suffix
 
 
-def draw(curves: Sequence[PlotLine], x: str, title: str, as_rate: bool, suffix: str) -> bytes:
+def draw(curves: Sequence[PlotLine], x: str, title: str, as_rate: bool) -> Images:
     """Draw lines with their bands against `x`, a key of AXIS_LABELS; a rate is drawn from 0 to 100%."""
     figure, axes = _begin(title, x)
     for number, curve in enumerate(curves):
@@ -61,10 +62,10 @@ def draw(curves: Sequence[PlotLine], x: str, title: str, as_rate: bool, suffix: 
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}") if x == "wall_hours" else EngFormatter(sep=""))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0) if as_rate else EngFormatter(sep=""))
     axes.set_ylim(bottom=0, top=1.02 if as_rate else _top(curves))
-    return _file(figure, axes, suffix)
+    return _images(figure, axes)
 
 
-def draw_scores(distributions: Sequence[Distribution], suffix: str) -> bytes:
+def draw_scores(distributions: Sequence[Distribution]) -> Images:
     """Draw the shares of games by score, in bins that grow with the score."""
     figure, axes = _begin("share of games by score", "score")
     for number, games in enumerate(distributions):
@@ -72,10 +73,10 @@ def draw_scores(distributions: Sequence[Distribution], suffix: str) -> bytes:
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    return _file(figure, axes, suffix)
+    return _images(figure, axes)
 
 
-def draw_tiles(distributions: Sequence[Distribution], suffix: str) -> bytes:
+def draw_tiles(distributions: Sequence[Distribution]) -> Images:
     """Draw the shares of games by largest tile as bars."""
     figure, axes = _begin("share of games by largest tile", "tile")
     tiles = sorted({tile for games in distributions for tile in games.tiles}, key=int)
@@ -86,12 +87,12 @@ def draw_tiles(distributions: Sequence[Distribution], suffix: str) -> bytes:
         axes.bar(places, rates, width, label=games.name, color=_style(number)["color"])
     axes.set_xticks(range(len(tiles)), tiles)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    return _file(figure, axes, suffix)
+    return _images(figure, axes)
 
 
 def _begin(title: str, x: str) -> tuple[Figure, Axes]:
     """Return an empty figure with a title and the name of its x-axis, a faint grid, and of the frame the base line."""
-    figure = Figure(figsize=(7.2, 4.3), dpi=200, facecolor=BACKGROUND, layout="constrained")
+    figure = Figure(figsize=(7.2, 4.3), dpi=200, facecolor=BACKGROUND)
     axes = figure.add_subplot(facecolor=BACKGROUND)
     axes.spines[["top", "left", "right"]].set_visible(False)
     axes.spines["bottom"].set_color(FAINT)
@@ -111,8 +112,8 @@ def _style(number: int) -> dict[str, Any]:
     return {"color": COLOURS[colour], "linestyle": STYLES[rounds % len(STYLES)]}
 
 
-def _file(figure: Figure, axes: Axes, suffix: str) -> bytes:
-    """Add the legend, below the axes if it is long and of its first names alone if it is very long; return the file."""
+def _images(figure: Figure, axes: Axes) -> Images:
+    """Add the legend, below the axes if long, of its first names alone if very long; return the images."""
     handles, labels = axes.get_legend_handles_labels()
     style: dict[str, Any] = {"frameon": False, "labelcolor": INK, "fontsize": 9}
     if len(labels) <= MOST_INSIDE:
@@ -124,9 +125,14 @@ def _file(figure: Figure, axes: Axes, suffix: str) -> bytes:
         width, height = figure.get_size_inches()
         figure.set_size_inches(width, height + 0.15 * math.ceil(min(len(labels), MOST_NAMES) / 2))
         figure.legend(handles[:MOST_NAMES], labels[:MOST_NAMES], loc="outside lower center", **style)
-    file = io.BytesIO()
-    FigureCanvasAgg(figure).print_figure(file, format=suffix, metadata={"Date": None} if suffix == "svg" else None)
-    return file.getvalue()
+    canvas = FigureCanvasAgg(figure)
+    ConstrainedLayoutEngine().execute(figure)  # once; print_figure would do it again for each file
+    images = {}
+    for suffix in ("png", "svg"):
+        file = io.BytesIO()
+        canvas.print_figure(file, format=suffix, metadata={"Date": None} if suffix == "svg" else None)
+        images[suffix] = file.getvalue()
+    return images
 
 
 def _top(curves: Sequence[PlotLine]) -> float:

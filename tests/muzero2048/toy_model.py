@@ -24,6 +24,7 @@ from muzero2048.search.base import ILLEGAL, Dynamics, Root
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import LearnedDynamics, NetworkEvaluator, SimulatorDynamics
 from muzero2048.training.config import ReplayConfig
+from muzero2048.training.replay import ReplayState
 from ntuple.core.settings import keys_of
 from tests.settings import configured
 
@@ -254,6 +255,11 @@ def sequences(
         policy=jnp.asarray(policy),
         value=jnp.asarray(rng.uniform(1.0, 100.0, (count, moves)).astype(np.float32)),
     ), rows
+
+
+def buffer_of(rng: np.random.Generator, shape: tuple[int, int]) -> ReplayState:
+    """Return a full buffer of random games: 8 moves of each of 16 environments."""
+    return ReplayState(sequences(rng, shape, moves=8, count=16)[0], None, jnp.asarray(0), jnp.asarray(8))
 
 
 class Nodes(NamedTuple):

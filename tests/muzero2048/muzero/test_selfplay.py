@@ -1,6 +1,7 @@
 """Tests of a chunk of self-play: moves obey the rules, targets are returns, statistics count the games."""
 
 import dataclasses
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,8 +28,17 @@ CONFIG = dataclasses.replace(
 GAME = Game2048(2, 2)
 
 
+class Played(NamedTuple):
+    """A chunk of self-play."""
+
+    actor: ActorState  # after it
+    sequence: Sequence
+    error: np.ndarray
+    statistics: PlayStatistics
+
+
 @pytest.fixture(scope="module")
-def played() -> tuple[ActorState, Sequence, PlayStatistics]:
+def played() -> Played:
     model = random_model(CONFIG, seed=0)
 
     @jax.jit
@@ -37,17 +47,16 @@ def played() -> tuple[ActorState, Sequence, PlayStatistics]:
         actor = init_actor(GAME, actor_key, CONFIG.num_envs)
         return play_chunk(model, play_key, GAME, actor, CONFIG, make_shardings(CONFIG).cut)
 
-    actor, sequence, _, statistics = play(jax.random.key(0))
-    return actor, *jax.device_get((sequence, statistics))
+    return Played(*jax.device_get(play(jax.random.key(0))))
 
 
 @pytest.fixture(scope="module")
-def improved(played: tuple[ActorState, Sequence, PlayStatistics]) -> np.ndarray:
-    """Return the policies [T, E, A] of the plain search on the boards of the chunk, without noise.
+def searched(played: Played) -> tuple[np.ndarray, np.ndarray]:
+    """Return policies [T, E, A] and values [T, E] of the plain search on the boards of the chunk, without noise.
 
     It visits every legal move once. Its tables are the outputs of the model: row i is the board at place i.
     """
-    model, cells = random_model(CONFIG, seed=0), jnp.asarray(played[1].cells.reshape(-1, 4))
+    model, cells = random_model(CONFIG, seed=0), jnp.asarray(played.sequence.cells.reshape(-1, 4))
     count = len(cells)
 
     @jax.jit
@@ -69,12 +78,18 @@ def improved(played: tuple[ActorState, Sequence, PlayStatistics]) -> np.ndarray:
             next_state=jnp.zeros((4 * count, 1), jnp.int32),
         )
 
-    known, policies = jax.device_get(tables()), []
+    known, plans = jax.device_get(tables()), []
     for row, board in enumerate(cells):
         legal = list(rules.legal_actions(positions.as_board(board.reshape(2, 2))))
         settings = plain_settings(configured(CONFIG.search, simulations=sum(legal)), DISCOUNT)
-        policies.append(search(known, Position(row, legal, np.zeros(4), 0), settings).policy_target)
-    return np.array(policies).reshape(CONFIG.chunk, CONFIG.num_envs, 4)
+        plans.append(search(known, Position(row, legal, np.zeros(4), 0), settings))
+    values = np.array([plan.value for plan in plans]).reshape(CONFIG.chunk, CONFIG.num_envs)
+    return np.array([plan.policy_target for plan in plans]).reshape(*values.shape, 4), values
+
+
+@pytest.fixture(scope="module")
+def improved(searched: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    return searched[0]
 
 
 BOOTSTRAPPED = dataclasses.replace(CONFIG, bootstrap="network", td_lambda=0.5, td_steps=3)
@@ -101,8 +116,8 @@ def board_at(sequence: Sequence, t: int, i: int) -> rules.Board:
     return positions.as_board(sequence.cells[t, i].reshape(2, 2))
 
 
-def test_every_move_obeys_the_rules(played: tuple[ActorState, Sequence, PlayStatistics]) -> None:
-    actor, sequence, _ = played
+def test_every_move_obeys_the_rules(played: Played) -> None:
+    actor, sequence = played.actor, played.sequence
     last = np.asarray(GAME.to_cells(actor.board))
     assert sequence.done.sum() > 10
     for i in range(CONFIG.num_envs):
@@ -121,10 +136,9 @@ def test_every_move_obeys_the_rules(played: tuple[ActorState, Sequence, PlayStat
             np.testing.assert_allclose(policy.sum(), 1.0, rtol=1e-5)
 
 
-def test_values_are_returns(played: tuple[ActorState, Sequence, PlayStatistics]) -> None:
+def test_values_are_returns(played: Played) -> None:
     """With lambda = 1 and no limit of steps, targets of games that end in the chunk are discounted sums of rewards."""
-    _, sequence, _ = played
-    checked = 0
+    sequence, checked = played.sequence, 0
     for i in range(CONFIG.num_envs):
         total = None
         for t in reversed(range(CONFIG.chunk)):
@@ -138,24 +152,18 @@ def test_values_are_returns(played: tuple[ActorState, Sequence, PlayStatistics])
     assert checked > 100
 
 
-def test_policy_targets_are_those_of_the_plain_search(
-    played: tuple[ActorState, Sequence, PlayStatistics], improved: np.ndarray
-) -> None:
+def test_policy_targets_are_those_of_the_plain_search(played: Played, improved: np.ndarray) -> None:
     """The noise of self-play decides the moves alone: the stored policy is that of a search without it."""
-    _, sequence, _ = played
-    np.testing.assert_allclose(sequence.policy, improved, rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(played.sequence.policy, improved, rtol=1e-3, atol=1e-5)
     assert np.sort(improved, axis=-1)[..., -2].mean() > 0.01  # more than one move has a share
 
 
-def test_moves_are_drawn_from_the_improved_policy(
-    played: tuple[ActorState, Sequence, PlayStatistics], improved: np.ndarray
-) -> None:
+def test_moves_are_drawn_from_the_improved_policy(played: Played, improved: np.ndarray) -> None:
     """Argmax of g + logits + sigma over all legal moves is a draw from softmax(logits + sigma) (Gumbel-max trick).
 
     So the share of a move that is played has the mean sum_a pi(a)^2. Without noise it would be max_a pi(a).
     """
-    _, sequence, _ = played
-    share = np.take_along_axis(improved, sequence.action[..., None].astype(int), axis=-1)[..., 0]
+    share = np.take_along_axis(improved, played.sequence.action[..., None].astype(int), axis=-1)[..., 0]
     mean = (improved**2).sum(axis=-1)
     error = np.sqrt(np.sum((improved**3).sum(axis=-1) - mean**2)) / share.size
     assert abs(share.mean() - mean.mean()) < 4 * error
@@ -181,8 +189,8 @@ def test_each_environment_and_move_has_its_own_seed(monkeypatch: pytest.MonkeyPa
     assert len(seen) == 2 * CONFIG.num_envs
 
 
-def test_statistics(played: tuple[ActorState, Sequence, PlayStatistics]) -> None:
-    actor, sequence, statistics = played
+def test_statistics(played: Played) -> None:
+    actor, sequence, _, statistics = played
     scores, lengths, largest = [], [], []
     for i in range(CONFIG.num_envs):
         score = moves = 0
@@ -205,20 +213,9 @@ def test_statistics(played: tuple[ActorState, Sequence, PlayStatistics]) -> None
     assert statistics.late == 0
 
 
-def test_errors_are_search_values_less_returns() -> None:
-    """With n = 1 the target is r + gamma V', with V' the next search value, or 0 at the end of a game."""
-    config = dataclasses.replace(CONFIG, td_steps=1, td_lambda=0.0)
-    model = random_model(config, seed=0)
-    play = jax.jit(
-        lambda key: play_chunk(
-            model, key, GAME, init_actor(GAME, key, config.num_envs), config, make_shardings(config).cut
-        )
-    )
-    _, sequence, error, _ = jax.device_get(play(jax.random.key(0)))
-    search_value = sequence.value + error
-    expected = sequence.reward[:-1] + DISCOUNT * np.where(sequence.done[:-1], 0.0, search_value[1:])
-    np.testing.assert_allclose(sequence.value[:-1], expected, rtol=1e-4, atol=1e-3)
-    assert np.abs(error).mean() > 1.0
+def test_errors_are_search_values_less_returns(played: Played, searched: tuple[np.ndarray, np.ndarray]) -> None:
+    np.testing.assert_allclose(played.error, searched[1] - played.sequence.value, rtol=1e-4, atol=1e-3)
+    assert np.abs(played.error).mean() > 1.0
 
 
 Game = list[int]  # times t of the moves of one game in one environment

@@ -1,4 +1,4 @@
-"""Test of the training of value tables against plain Python, on games; some samples have weight 0."""
+"""Tests of the training of value tables against plain Python, on games; some samples have weight 0."""
 
 import dataclasses
 
@@ -10,7 +10,8 @@ from reference import rules, value_tables
 
 from muzero2048.game.env import Game2048
 from muzero2048.muzero.batches import make_batch
-from muzero2048.muzero.table_learning import Tables, learn_tables
+from muzero2048.muzero.losses import LossReport
+from muzero2048.muzero.table_learning import Tables, learn_tables, model_is_right
 from muzero2048.networks.value_tables import ValueTable, init_coherence
 from tests.muzero2048.toy_model import random_model, sequences, small_config
 from tests.settings import configured
@@ -40,6 +41,8 @@ def test_tables_learn_the_afterstate_of_the_first_move(rng: np.random.Generator)
         sequence, rows = sequences(rng, (2, 3), moves=2, count=SAMPLES)
         batch = make_batch(Game2048(2, 3), sequence, DISCOUNT)
         batch = batch._replace(weight=jnp.asarray(rng.choice([0.0, 0.5, 1.0], SAMPLES), jnp.float32))
+        untouched = learn_tables(model, tables, batch, jnp.asarray(False), config)
+        jax.tree.map(np.testing.assert_array_equal, untouched, tables)
         tables = step(model, tables, batch)
         first = [row[0] for row in rows]
         merges += sum(move.reward > 0 for move in first)
@@ -57,3 +60,9 @@ def test_tables_learn_the_afterstate_of_the_first_move(rng: np.random.Generator)
     for leaf, expected in zip(found, plain, strict=True):
         np.testing.assert_allclose(leaf, expected, rtol=1e-4, atol=1e-3)
     assert np.abs(plain[0] - weights).max() > 1.0
+
+
+def test_tables_learn_once_the_model_decodes_99_percent_of_the_afterstates() -> None:
+    for share in (0.98, 0.99):
+        report = LossReport(jnp.float32(0.0), {}, {"afterstate_accuracy": jnp.float32(share)})
+        assert bool(model_is_right(report)) == (share == 0.99)

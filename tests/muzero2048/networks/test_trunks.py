@@ -16,23 +16,8 @@ SMALL = configured(NetworkConfig, width=8, blocks=2, tile_levels=6, tuple_trunk=
 TRUNKS = ("residual_mlp", "se_resnet", "tuples", "cnn_2x2", "cnn_3x3")
 
 
-def features(network: NetworkConfig, cells: np.ndarray, shape: tuple[int, int] = (3, 3)) -> jax.Array:
-    trunk = make_trunk(network, shape, nnx.Rngs(0))
-    return jax.jit(lambda trunk, cells: trunk(cells))(trunk, jnp.asarray(cells, jnp.uint8))
-
-
 @pytest.mark.parametrize("trunk", TRUNKS)
-def test_shapes(trunk: str, rng: np.random.Generator) -> None:
-    network = dataclasses.replace(SMALL, trunk=trunk)
-    found = features(network, rng.integers(0, 6, (5, 9)))
-    assert found.shape == ((5, 3, 3, 8) if trunk == "se_resnet" else (5, 8))
-    assert len(np.unique(np.asarray(found).reshape(5, -1).round(5), axis=0)) == 5
-    halved = features(dataclasses.replace(network, compute_dtype="bfloat16"), rng.integers(0, 6, (5, 9)))
-    assert halved.dtype == jnp.bfloat16
-
-
-@pytest.mark.parametrize("trunk", TRUNKS)
-def test_bfloat16_computes_nearly_the_same_features_and_gradients(trunk: str, rng: np.random.Generator) -> None:
+def test_features_and_gradients_in_both_precisions(trunk: str, rng: np.random.Generator) -> None:
     cells = jnp.asarray(rng.integers(0, 6, (32, 9)), jnp.uint8)
     wide = dataclasses.replace(SMALL, trunk=trunk, width=32)
     weights = jnp.asarray(rng.normal(size=(32, 3, 3, 32) if trunk == "se_resnet" else (32, 32)))
@@ -42,12 +27,14 @@ def test_bfloat16_computes_nearly_the_same_features_and_gradients(trunk: str, rn
         graphdef, params = nnx.split(make_trunk(network, (3, 3), nnx.Rngs(0)))
 
         def weighted(params: nnx.State) -> tuple[jax.Array, jax.Array]:
-            found = nnx.merge(graphdef, params)(cells).astype(jnp.float32)
-            return jnp.sum(weights * found), found
+            found = nnx.merge(graphdef, params)(cells)
+            assert found.dtype == dtype
+            return jnp.sum(weights * found.astype(jnp.float32)), found.astype(jnp.float32)
 
         gradients, found = jax.jit(jax.grad(weighted, has_aux=True))(params)
         leaves = jax.tree.leaves(gradients)
         assert {leaf.dtype for leaf in leaves} == {jnp.dtype("float32")}
+        assert len(np.unique(np.asarray(found).reshape(32, -1).round(5), axis=0)) == 32
         return np.asarray(found).ravel(), np.concatenate([np.asarray(leaf).ravel() for leaf in leaves])
 
     # Gradients differ more than features: rounding moves some inputs of a relu to the other side of 0.

@@ -54,11 +54,8 @@ def test_two_hot_code() -> None:
     assert set((second - first).tolist()) <= {0, 1}  # neighbours
     # By hand: h(3) = 1.003, so point 1 has weight 0.997 and point 2 has weight 0.003.
     np.testing.assert_allclose(CODEC.encode(jnp.array(3.0))[:3], [0.0, 0.997, 0.003], atol=1e-6)
-
-
-def test_spacing_other_than_one() -> None:
-    codec = ValueCodec(bins=4, h_max=6.0)  # points 0, 2, 4, 6
-    np.testing.assert_allclose(codec.encode(jnp.array(8.0)), [0.0, 0.996, 0.004, 0.0], atol=1e-6)  # h = 2.008
+    codec = ValueCodec(bins=4, h_max=6.0)  # points 0, 2, 4, 6; h(8) = 2.008
+    np.testing.assert_allclose(codec.encode(jnp.array(8.0)), [0.0, 0.996, 0.004, 0.0], atol=1e-6)
 
 
 def test_saturation() -> None:
@@ -69,27 +66,12 @@ def test_saturation() -> None:
     assert code[4].tolist() == [0.0] * 600 + [1.0]
 
 
-def test_decoding_inverts_the_code_of_a_bin() -> None:
-    x = inverse_transform(CODEC.support)
-    logits = jnp.log(jnp.maximum(CODEC.encode(x), 1e-30))
-    np.testing.assert_allclose(CODEC.decode(logits), x, rtol=2e-5, atol=1e-3)
-    other = ValueCodec(601, 600.0, decoding="mean_of_inverse")
-    np.testing.assert_allclose(other.decode(logits), x, rtol=2e-5, atol=1e-3)
-
-
 def test_both_decodings() -> None:
     codec, other = ValueCodec(3, 2.0), ValueCodec(3, 2.0, decoding="mean_of_inverse")
     logits = jnp.log(jnp.array([0.5, 1e-30, 0.5]))
     # With u = sqrt(x + 1), h(x) = y is 0.001 u^2 + u = y + 1.001. So h^-1(1) = 2.98806 and h^-1(2) = 7.95235.
     np.testing.assert_allclose(codec.decode(logits), 2.98806, atol=1e-4)
     np.testing.assert_allclose(other.decode(logits), 7.95235 / 2, atol=1e-4)
-
-
-def test_the_mean_bin_is_averse_to_risk(rng: np.random.Generator) -> None:
-    """Jensen: h^-1 is convex, so h^-1(mean) <= mean(h^-1)."""
-    logits = jnp.asarray(rng.normal(0.0, 2.0, (200, 601)), jnp.float32)
-    averse, neutral = CODEC.decode(logits), ValueCodec(601, 600.0, decoding="mean_of_inverse").decode(logits)
-    assert (averse < neutral).all()
 
 
 @pytest.mark.parametrize("codec", [CODEC, GAUSS], ids=["two_hot", "hl_gauss"])
@@ -145,12 +127,6 @@ def test_hl_gauss_without_smoothing_is_the_nearest_point() -> None:
     np.testing.assert_allclose(code[jnp.array([0, 1, 3])], two_hot, atol=1e-4)
 
 
-@pytest.mark.parametrize("smoothing", [0.0, -0.5, float("nan")])
-def test_refused_smoothing(smoothing: float) -> None:
-    with pytest.raises(ValueError, match=r"value\.smoothing is .*; give a number in \(0, 1e\+06\]"):
-        ValueCodec(smoothing=smoothing)
-
-
 @pytest.mark.parametrize("decoding", ["inverse_of_mean", "mean_of_inverse"])
 @pytest.mark.parametrize(("bins", "h_max"), [(2, 3.0), (30, 2000.0), (601, 600.0)])
 def test_logits_of_a_value(bins: int, h_max: float, decoding: str) -> None:
@@ -162,9 +138,3 @@ def test_logits_of_a_value(bins: int, h_max: float, decoding: str) -> None:
         assert jnp.isfinite(logits).all()
         assert float(codec.decode(logits)) == pytest.approx(value, rel=2e-3)
         np.testing.assert_allclose(jnp.diff(logits, 2), 0.0, atol=1e-4 * float(jnp.abs(logits).max()) + 1e-6)
-
-
-@pytest.mark.parametrize(("bins", "h_max"), [(1, 600.0), (601, 0.0), (601, -1.0), (601, np.inf), (601, np.nan)])
-def test_refused_supports(bins: int, h_max: float) -> None:
-    with pytest.raises(ValueError, match=r"value\.(bins|h_max) is "):
-        ValueCodec(bins, h_max)

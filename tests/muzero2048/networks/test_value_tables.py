@@ -7,9 +7,6 @@ import pytest
 from reference import value_tables
 
 from muzero2048.models.make import make_model
-from muzero2048.muzero.batches import Batch
-from muzero2048.muzero.losses import LossReport
-from muzero2048.muzero.table_learning import init_tables, learn_tables, model_is_right
 from muzero2048.networks.value_codec import ValueCodec, transform
 from muzero2048.networks.value_tables import ValueTables, init_coherence, learn
 from tests.muzero2048.toy_model import NETWORKS, random_model, small_config
@@ -62,36 +59,3 @@ def test_optimistic_tables() -> None:
     config = small_config("grounded", network=TABLES, optimistic_value=500.0)
     tables = make_model(config, 0).value_tables
     np.testing.assert_allclose(tables(jnp.zeros((1, 6), jnp.uint8)), transform(jnp.float32(500.0)), rtol=1e-5)
-
-
-def report(afterstate_accuracy: float) -> LossReport:
-    return LossReport(jnp.float32(0.0), {}, {"afterstate_accuracy": jnp.float32(afterstate_accuracy)})
-
-
-def test_tables_are_moved_by_the_first_afterstates_of_a_batch_if_that_is_allowed(rng: np.random.Generator) -> None:
-    """Tables learn once the model decodes 99% of a batch's afterstates right; a sample of weight 0 changes nothing."""
-    config = small_config("grounded", network=TABLES)
-    assert not model_is_right(report(0.98))
-    assert model_is_right(report(0.99))
-    model = make_model(config, 0)
-    tables = init_tables(model)
-    B, K, N, A = 4, config.unroll_steps, 6, 4
-    cells = jnp.asarray(rng.integers(0, 6, (B, K, N)), jnp.uint8)
-    blank = jnp.zeros((B, K + 1))
-    batch = Batch(
-        cells=jnp.zeros((B, K + 1, N), jnp.uint8), alive=blank > 0, value=blank, policy=jnp.zeros((B, K + 1, A)),
-        afterstate_cells=cells, action=jnp.zeros((B, K), jnp.int8), spawn_code=jnp.zeros((B, K), jnp.int8),
-        reward=jnp.zeros((B, K)), afterstate_value=jnp.full((B, K), 300.0), weight=jnp.array([1.0, 1.0, 1.0, 0.0]),
-    )  # fmt: skip
-    waiting = learn_tables(model, tables, batch, jnp.asarray(False), config)
-    assert not any(jnp.any(x) for x in jax.tree.leaves(waiting))
-    learned = learn_tables(model, tables, batch, jnp.asarray(True), config)
-    (weights,), absolute = jax.tree.leaves(learned.weights), np.asarray(learned.coherence.absolute)
-    entries = np.asarray(model.value_tables.entries(cells[:, 0]))
-    moved = set(entries[:3].ravel().tolist())
-    assert moved
-    assert set(np.flatnonzero(weights).tolist()) == moved
-    assert set(np.flatnonzero(absolute).tolist()) == moved
-    model.value_tables.weights[...] = weights
-    left = config.value.to_centre(jnp.float32(300.0)) - model.value_tables(cells[:3, 0])
-    assert float(jnp.abs(left).mean()) < 0.5 * float(config.value.to_centre(jnp.float32(300.0)))

@@ -11,6 +11,7 @@ import pytest
 from flax import nnx
 from reference import positions, rules
 
+from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.value_player import AfterstateSearch, OnePlySetting
 from muzero2048.game.env import Board, Game2048
 from muzero2048.muzero.network_player import NetworkSetting
@@ -54,8 +55,12 @@ def ntuple_case(search: SearchConfig, scale: float) -> Case:
     return Case(NTupleSetting(GAME, search, 1.0, PATTERNS), jnp.asarray(weights))
 
 
+def one_ply_config(name: str) -> DeepTDConfig:
+    return deep_config(output="scalar") if name == "scalar" else deep_config(name)
+
+
 def deep_case(method: str, search: SearchConfig | None = None) -> Case:
-    config = deep_config(method)
+    config = one_ply_config(method)
     graphdef, params = nnx.split(random_network(config))
     if search is None:
         return Case(OnePlySetting(GAME, config.discount, graphdef), params)
@@ -71,7 +76,7 @@ SEARCHES = {
     "ties": functools.partial(ntuple_case, dataclasses.replace(GUMBEL, model="simulator"), 0.0),
     "afterstates": functools.partial(deep_case, "td_afterstate", dataclasses.replace(GUMBEL, model="simulator")),
 }
-ONE_PLY = {method: functools.partial(deep_case, method) for method in ("td_afterstate", "q_learning")}
+ONE_PLY = {method: functools.partial(deep_case, method) for method in ("td_afterstate", "q_learning", "scalar")}
 CASES = SEARCHES | ONE_PLY
 
 
@@ -206,14 +211,14 @@ def test_a_move_that_was_not_visited_has_no_value() -> None:
 
 @pytest.mark.parametrize("name", ONE_PLY)
 def test_values_of_the_four_moves_are_those_of_the_network(name: str) -> None:
-    config = deep_config(name)
+    config = one_ply_config(name)
     values, boards = values_of(random_network(config)), some_boards()
     found = case_of(name).player.analyse(boards, seeds_of(boards))
     for i, cells in enumerate(boards):
         board = positions.as_board(cells)
         moves, legal = [rules.afterstate(board, a) for a in range(4)], np.array(rules.legal_actions(board))
         rewards = np.array([reward for _, reward in moves])
-        if name == "td_afterstate":
+        if config.method == "td_afterstate":
             q = rewards + config.discount * values([after for after, _ in moves])[:, 0]
         else:
             q = values([board])[0]

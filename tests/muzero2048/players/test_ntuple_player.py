@@ -28,12 +28,9 @@ from tests.settings import configured
 CASES = [
     (4, 4, "4x6"),
     (4, 4, "4x6-matsuzaki"),
-    (4, 4, "f1a3,59,7"),
     (3, 4, "0123,4589,b7"),
     (3, 3, "0134,012,258"),
     (2, 3, "0123,14"),
-    (3, 2, "0123,14"),
-    (2, 2, "0123"),
 ]
 ONE_PLY = configured(SearchConfig, model="simulator", simulations=4, considered_actions=4)
 SMALL = NTupleConfig(
@@ -92,8 +89,8 @@ def _q(rules, network: Network, board: reference_rules.Board, action: int) -> fl
     return reward + value(rules, network, after)
 
 
-@pytest.mark.parametrize(("rows", "columns", "text"), [(4, 4, "0123,4567,0145,048c"), (2, 3, "0123,14")])
-def test_four_simulations_at_a_gumbel_root_are_the_1ply_search(rows: int, columns: int, text: str) -> None:
+def test_four_simulations_at_a_gumbel_root_are_the_1ply_search() -> None:
+    rows, columns, text = 2, 3, "0123,14"
     game, rules = Game2048(rows, columns), make_rules(rows, columns)
     network = random_network(text, rows, columns, scale=100.0)
     rng = np.random.default_rng(3)
@@ -145,9 +142,8 @@ def test_one_ply_games_score_like_those_of_ntuple(checkpoint: Path) -> None:
     assert games.score.mean() > 40  # greedy play scores 24, so the learned values are used
 
 
-@pytest.mark.parametrize("root", ["gumbel", "puct"])
-def test_games_by_tree_search_are_reproducible(checkpoint: Path, root: str) -> None:
-    search = SearchConfig(model="simulator", simulations=12, root=root, chance="weighted")
+def test_games_by_tree_search_are_reproducible(checkpoint: Path) -> None:
+    search = SearchConfig(model="simulator", simulations=12, root="puct", chance="weighted")
     player = load_value_player(checkpoint, SMALL, search)
     games, again, other = player.play(60, 7), player.play(60, 7), player.play(60, 8)
     np.testing.assert_array_equal(games.score, again.score)

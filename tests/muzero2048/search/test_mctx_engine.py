@@ -73,17 +73,12 @@ def plain_plans(tables: Tables, root: Root, config: SearchConfig) -> Plan:
 
 @pytest.mark.parametrize(("root_rule", "inside", "chance", "normalization"), CONFIGS)
 def test_own_mctx_and_plain_search_agree(root_rule: str, inside: str, chance: str, normalization: str) -> None:
-    config = dataclasses.replace(BASE, root=root_rule, inside=inside, chance=chance, normalization=normalization)
-    check_agreement(config)
-
-
-def test_they_agree_on_other_values_of_unvisited_actions() -> None:
-    for root in ("gumbel", "puct"):
-        check_agreement(configured(BASE, root=root, puct={"unvisited": "zero"}, gumbel={"completion": "value"}))
-
-
-def check_agreement(config: SearchConfig) -> None:
     """All tables have 32 codes. The second have values of 10^6 points, illegal actions, impossible codes and ends."""
+    config = configured(
+        BASE, root=root_rule, inside=inside, chance=chance, normalization=normalization,
+        gumbel={"completion": "value" if chance == "deficit" else "mixed"},
+        puct={"unvisited": "zero" if chance == "quasi_random" else "node_value"},
+    )  # fmt: skip
     for tables in (
         random_tables(3, states=20, codes=32),
         random_tables(5, states=20, codes=32, scale=1e6, knows_the_rules=True),

@@ -52,11 +52,8 @@ def both_plans(model: Model | None, board: Board, config: SearchConfig, simulato
     ("n", "kind", "simulator", "normalization"),
     [
         (2, "residual_mlp", False, "node"),
-        (3, "se_resnet", False, "tree"),
-        pytest.param(4, "grounded", False, "fixed", marks=pytest.mark.slow),
-        (2, None, True, "tree"),
-        pytest.param(3, "grounded", True, "node", marks=pytest.mark.slow),
-        (4, None, True, "node"),
+        (3, None, True, "tree"),
+        (4, None, True, "fixed"),
     ],
 )
 def test_depth_1_equals_the_tree(n: int, kind: str | None, simulator: bool, normalization: str) -> None:

@@ -59,25 +59,12 @@ def tree_and_plans(model: ToyModel, root: Root, config: SearchConfig) -> tuple[T
 def test_the_tree_equals_the_plain_search(
     root_rule: str, inside: str, chance: str, normalization: str, considered: int, knows_the_rules: bool
 ) -> None:
+    # The rule of Stochastic MuZero (appendix I): it draws the codes, and Q of unvisited actions is 0.
     config = configured(
-        BASE, root=root_rule, inside=inside, chance=chance, normalization=normalization, considered_actions=considered
-    )
-    check_against_plain(config, knows_the_rules)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        # The rule of Stochastic MuZero (appendix I), except that it draws the codes.
-        {"root": "puct", "normalization": "tree", "puct": {"unvisited": "zero"}},
-        {"inside": "gumbel", "gumbel": {"completion": "value", "considered_actions": 3}},
-    ],
-)
-def test_other_values_of_unvisited_actions_equal_the_plain_search(options: dict) -> None:
-    check_against_plain(configured(BASE, **options), knows_the_rules=True)
-
-
-def check_against_plain(config: SearchConfig, knows_the_rules: bool) -> None:
+        BASE, root=root_rule, inside=inside, chance=chance, normalization=normalization,
+        gumbel={"considered_actions": considered, "completion": "value" if chance == "deficit" else "mixed"},
+        puct={"unvisited": "zero" if chance == "sampled" else "node_value"},
+    )  # fmt: skip
     for seed, scale in ((5, 10.0), (6, 1e6)):
         tables = random_tables(seed, scale=scale, knows_the_rules=knows_the_rules)
         root = roots_of(tables)

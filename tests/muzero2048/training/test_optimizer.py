@@ -67,16 +67,3 @@ def step_sizes(config: MuZeroConfig, gradients: list[float], weight: float = 0.0
         update, state = optimizer.update(jnp.full(1, gradient), state, params)
         sizes.append(float(-update[0]))
     return sizes
-
-
-@pytest.mark.parametrize(
-    ("steps", "message"),
-    [
-        (((0.7, 1e-4), (0.3, 1e-5)), " is .*; give ascending shares between 0 and 1"),
-        (((1.0, 1e-4),), r"\[0\]\[0\] is 1.0; give a number in \(0, 1\)"),
-        (((0.5, 0.0),), r"\[0\]\[1\] is 0.0; give a number in \(0, 1000\]"),
-    ],
-)
-def test_steps_that_are_refused(steps: tuple[tuple[float, float], ...], message: str) -> None:
-    with pytest.raises(ValueError, match=f"optimizer.learning_rate_steps{message}"):
-        OptimizerConfig(learning_rate_steps=steps)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 from reference import positions, rules
 
 from launch.experiment.metrics import REGISTRY
@@ -16,7 +17,7 @@ from muzero2048.muzero.batches import Sequence
 from muzero2048.muzero.config import ChanceConfig
 from muzero2048.muzero.diagnosis.one_move import Mean, buffer_boards, diagnose, measure
 from muzero2048.training.replay import ReplayState
-from tests.muzero2048.toy_model import GAME, PlainCodec, random_model, shared_learner, small_config
+from tests.muzero2048.toy_model import GAME, PlainCodec, buffer_of, random_model, small_config
 
 Wrong = Callable[[jax.Array, jax.Array], jax.Array]  # (cells [M, N], action [M]) -> bool [M], or of one move
 
@@ -193,13 +194,13 @@ def test_boards_of_the_buffer(size: int, position: int, count: int, columns: lis
 
 
 @pytest.mark.parametrize("kind", ["residual_mlp", "grounded"])
-def test_a_learner_is_measured_on_its_buffer(kind: str) -> None:
+def test_a_learner_is_measured_on_its_buffer(kind: str, rng: np.random.Generator) -> None:
     config = small_config(kind, rows=2, columns=2, chance=ChanceConfig("oracle", 12))
-    learner = shared_learner(config)
-    state, _ = learner.fill(learner.init(0))
-    found = measure(config, learner.graphdef, state.params, state.replay)
+    graphdef, params = nnx.split(random_model(config, seed=0))
+    buffer = buffer_of(rng, (2, 2))
+    found = measure(config, graphdef, params, buffer)
     accuracies = {"model/afterstate_accuracy_all", "model/afterstate_accuracy_unplayed"}  # no 2x2 board is late
     every = {"model/reward_error_all", "model/chance_distance", "swap/q_error", "swap/agreement"}
     assert found.keys() == (every | accuracies if kind == "grounded" else every)
     assert all(type(value) is float and np.isfinite(value) for value in found.values())
-    assert found == measure(config, learner.graphdef, state.params, state.replay)
+    assert found == measure(config, graphdef, params, buffer)
