@@ -47,7 +47,8 @@ def played() -> Played:
         actor = init_actor(GAME, actor_key, CONFIG.num_envs)
         return play_chunk(model, play_key, GAME, actor, CONFIG, make_shardings(CONFIG).cut)
 
-    return Played(*jax.device_get(play(jax.random.key(0))))
+    actor, *others = play(jax.random.key(0))
+    return Played(actor, *jax.device_get(others))
 
 
 @pytest.fixture(scope="module")
