@@ -1,5 +1,6 @@
 """Models and positions for tests of search and losses: models given as tables, small random models of each kind."""
 
+import dataclasses
 import functools
 import operator
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from muzero2048.models.base import AfterstatePrediction, Model, Prediction
 from muzero2048.models.make import make_model
 from muzero2048.muzero.batches import Sequence
 from muzero2048.muzero.config import ChanceConfig, MuZeroConfig
-from muzero2048.muzero.train_step import make_learner
+from muzero2048.muzero.train_step import MuZeroPrograms, make_learner
 from muzero2048.networks.config import NetworkConfig
 from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.search.base import ILLEGAL, Dynamics, Root
@@ -67,8 +68,12 @@ def small_config(kind: str = "residual_mlp", rows: int = 2, columns: int = 3, **
     return MuZeroConfig(**{**settings, **changes})
 
 
-# One compilation of each config, shared by all tests.
-shared_learner = functools.cache(make_learner)
+compiled = functools.cache(make_learner)
+
+
+def shared_learner(config: MuZeroConfig) -> MuZeroPrograms:
+    """Return the programs of a config, compiled once for all tests: they do not read the length of a report."""
+    return compiled(dataclasses.replace(config, report_env_steps=200))
 
 
 def random_model(config: MuZeroConfig, seed: int) -> Model:

@@ -1,5 +1,6 @@
 """Tests of the loss, of the views of a move, and of rounds: any grouping into calls gives the same bits."""
 
+import dataclasses
 import functools
 
 import jax
@@ -8,13 +9,18 @@ import numpy as np
 import pytest
 from reference import positions, rules
 
-from muzero2048.deep_td.config import EpsilonConfig
+from muzero2048.deep_td.config import DeepTDConfig, EpsilonConfig
 from muzero2048.deep_td.selfplay import Experience
-from muzero2048.deep_td.train_step import make_learner, value_loss, view_experience
+from muzero2048.deep_td.train_step import DeepTDPrograms, make_learner, value_loss, view_experience
 from muzero2048.game.symmetry import symmetries, view_cells
 from tests.muzero2048.deep_td.toy_network import random_network, small_config
 
-shared_learner = functools.cache(make_learner)  # one compilation of each config, shared by all tests
+compiled = functools.cache(make_learner)
+
+
+def shared_learner(config: DeepTDConfig) -> DeepTDPrograms:
+    """Return the programs of a config, compiled once for all tests: they do not read the length of a report."""
+    return compiled(dataclasses.replace(config, report_env_steps=200))
 
 
 def experience(rng: np.random.Generator, rows: int, columns: int, count: int = 20) -> Experience:
