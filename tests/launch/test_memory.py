@@ -79,6 +79,7 @@ def test_the_state_of_a_learner_on_the_device_takes_what_was_said(config: str):
 def test_an_n_tuple_learner_takes_what_was_said(tmp_path: Path, fraction: float, average: int, stages: str, count: int):
     overrides = [f"ntuple.step_size.adaptive_fraction={fraction}", "ntuple.env_steps=2000", "ntuple.threads=1"]
     overrides += [f"ntuple.average.env_steps={average}", "ntuple.report_env_steps=500", f"ntuple.stages={stages}"]
+    overrides += ["ntuple.exploration.temperature=0"]  # the kernel of other tests
     settings = load_experiment(CONFIGS / "ntuple/2x3.yaml", overrides).settings
     learner = registry.make_learner("ntuple", settings, 1)
     while learner.progress["env_steps"] < learner.env_steps_total:

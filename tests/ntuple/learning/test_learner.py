@@ -35,7 +35,7 @@ def _mean_of_the_best(truth: reference.Network, after: rules.Board) -> float:
         (True, 0.0, "td", "normal", {}),
         (False, 0.5, "td", "normal", {}),
         (False, 0.5, "expected", "normal", {}),
-        (True, 0.0, "expected", "restart", {}),  # restarts need the history of whole games
+        (True, 0.0, "td", "restart", {}),  # restarts need the history of whole games
         (False, 0.5, "td", "normal", {"symmetry": False}),
         pytest.param(True, 0.0, "expected", "restart", {"symmetry": False}, marks=pytest.mark.slow),
         (False, 0.5, "td", "normal", {"symmetry": False, "rows": 2, "network": ("012", "0134")}),

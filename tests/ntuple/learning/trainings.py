@@ -24,8 +24,11 @@ CAROUSEL = "carousel, exploration, rates that fall, memory that is lost"
 
 METHODS = {
     "optimistic, TD then TC": replace(SMALL, v_init=100.0, step_size=HALF),
-    "delayed, TD then Autostep": replace(
-        SMALL, target=TargetConfig("delayed"), step_size=replace(HALF, adaptive="autostep")
+    "delayed, TD then Autostep, carousel": replace(
+        SMALL,
+        target=TargetConfig("delayed"),
+        step_size=replace(HALF, adaptive="autostep"),
+        start=configured(StartConfig, kind="carousel", carousel={"stages": (16, 64)}),  # the kernel of other tests
     ),
     "restart, backward, stages": replace(
         SMALL,
