@@ -149,14 +149,14 @@ def _stop_in_training(*words: str) -> None:
 
 
 def test_stopped_twice_within_a_report_and_resumed_is_as_never_stopped(yaml: Path):
-    words = ("run.evaluate_env_steps=0", "ntuple.env_steps=10_000_000", "ntuple.report_env_steps=10_000_000")
+    words = ("run.evaluate_env_steps=0", "ntuple.env_steps=5_000_000", "ntuple.report_env_steps=5_000_000")
     _finish(_start(*words))
     for _ in range(2):
         _stop_in_training("run.name=stopped", *words)
     _finish(_start("run.name=stopped", "--resume", *words))
     stopped, once = _result(Path("runs/stopped")), _result(Path("runs/whole"))
     steps = [row["env_steps"] for row in stopped[0]]
-    assert 0 < steps[0] < steps[1] < steps[2] == steps[3] == 10_000_000  # the last two rows: training, evaluation
+    assert 0 < steps[0] < steps[1] < steps[2] == steps[3] == 5_000_000  # the last two rows: training, evaluation
     assert len(once[0]) == 2
     assert stopped[0][-1] == once[0][-1]
     assert stopped[1:] == once[1:]
