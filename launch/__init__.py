@@ -29,7 +29,7 @@ Glossary of the package. Docstrings in it describe arguments only where these wo
 | env_steps | moves of training |
 | moves | moves of the games in question; in tables of runs those of training |
 | on, dry_run | the cluster file, or its name in configs/clusters/; whether the plan is only checked and printed |
-| as_json | whether the last line is one JSON object |
+| as_json | whether the result is printed as one line of JSON |
 
 Every command raises UserError, of one line, for a mistake of the user: what is wrong, where, and how to correct it. A
 function that returns an exit code returns 0 (done), 1 (failed), 2 (mistake of the user) or 75 (stopped by a signal;

@@ -4,11 +4,13 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from launch.commands import completion, games, reports, runs, tools
 from launch.commands.parser import Parser
 from launch.errors import LaunchError, UserError
+from launch.output import json_alone
 from launch.signals import INTERRUPTED
 
 COMMANDS = (runs, games, reports, tools)  # as --help lists them
@@ -20,7 +22,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def run() -> int:
         arguments = parse(argv)
-        return arguments.run(arguments) or 0
+        with json_alone() if getattr(arguments, "json", None) is True else nullcontext():
+            return arguments.run(arguments) or 0
 
     return exit_code_of(run)
 

@@ -1,6 +1,5 @@
 """Rows of a benchmark, and timing: runs are interleaved, the best of several repeats counts, ratios are to peers."""
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -8,6 +7,8 @@ from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
+
+from launch.output import print_json
 
 REPEATS = 5  # the best repeat counts, since other load on the machine can only slow a run down
 
@@ -27,7 +28,7 @@ class BenchRow(NamedTuple):
 
 
 def show(rows: Sequence[BenchRow], as_json: bool) -> None:
-    """Print a table of the rows, and with `as_json` one JSON object in the last line."""
+    """Print a table of the rows, and with `as_json` one JSON object."""
     peers = list(dict.fromkeys(peer for row in rows for peer in row.ratio))
     table = Table("", "value", "unit", *(f"x {peer}" for peer in peers))
     for row in rows:
@@ -35,7 +36,7 @@ def show(rows: Sequence[BenchRow], as_json: bool) -> None:
         table.add_row(row.name, row.text, row.unit, *ratios)
     Console().print(table)
     if as_json:
-        print(json.dumps({"rows": [row._asdict() | {"ratio": dict(row.ratio)} for row in rows]}))
+        print_json({"rows": [row._asdict() | {"ratio": dict(row.ratio)} for row in rows]})
 
 
 def best_seconds(runs: Mapping[str, Callable[[], object]], repeats: int = REPEATS) -> dict[str, float]:

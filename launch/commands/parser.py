@@ -49,7 +49,7 @@ def _call(module: str, function: str, names: Sequence[str], arguments: argparse.
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add --json."""
-    parser.add_argument("--json", action="store_true", help="print the result as one JSON object in the last line")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON and nothing else")
 
 
 def add_runs_folder(parser: argparse.ArgumentParser, **options: Any) -> None:

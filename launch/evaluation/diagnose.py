@@ -1,11 +1,11 @@
 """Errors of a checkpoint's learned model by depth, or the size of its expectimax trees, as a table and as JSON."""
 
-import json
 from pathlib import Path
 
 from launch.errors import UserError
 from launch.experiment import checkpoints, registry
 from launch.experiment.metrics import DEPTH_NUMBERS, TREE_NUMBERS
+from launch.output import print_json
 
 DEPTHS = range(1, 65)
 
@@ -30,4 +30,4 @@ def diagnose_path(path: Path, boards: int, depth: int, seed: int, as_json: bool)
         print(" | ".join(cell.rjust(len(heading)) for cell, heading in zip(cells, headings, strict=True)))
     if as_json:
         numbers = {name: [float(value) for value in values] for name, values in measured.items()}
-        print(json.dumps({"run": experiment.run.name, "boards": boards, "seed": seed, "depths": numbers}))
+        print_json({"run": experiment.run.name, "boards": boards, "seed": seed, "depths": numbers})

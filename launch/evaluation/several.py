@@ -4,7 +4,6 @@ The evaluations of a training all play the same games, and a checkpoint that is 
 that is too high (selection bias). With `--snapshots` every checkpoint plays games of its own, which chose nothing.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from launch.experiment.experiment import CONFIG_FILE, load_experiment
 from launch.experiment.metrics import TILES, Row
 from launch.experiment.metrics_file import METRICS_FILE, read_metrics
 from launch.files import write_text
+from launch.output import print_json
 from launch.signals import STOPPED
 from launch.tables import Column, entry, render
 
@@ -134,7 +134,7 @@ def _show(rows: Sequence[dict[str, Any]], table: str, csv_file: Path | None, as_
     if table:
         print(table, flush=True)
     if as_json:
-        print(json.dumps(as_json))
+        print_json(as_json)
     return 0
 
 

@@ -128,7 +128,8 @@ def find_checkpoint(path: Path, set_aside: bool = False) -> Path:
     if not numbered:
         raise UserError(f"{path} holds no checkpoint; give a run folder or a checkpoint in its {FOLDER}/ folder")
     for place, checkpoint in enumerate(numbered):
-        if _is_good(checkpoint, "trying the one before it"):
+        is_last = place + 1 == len(numbered)
+        if _is_good(checkpoint, "there is none before it" if is_last else "trying the one before it"):
             if set_aside:
                 _set_aside(numbered[:place])
             return checkpoint

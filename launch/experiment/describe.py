@@ -1,7 +1,6 @@
 """`muzero2048 config`: print every key of an experiment or a learner: type, value, range and meaning."""
 
 import dataclasses
-import json
 import operator
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from launch.experiment import registry
 from launch.experiment.experiment import RunConfig, load_experiment
+from launch.output import print_json
 from ntuple.core.settings import Key, full_condition, keys_of
 
 
@@ -36,7 +36,7 @@ def describe(target: str, overrides: Sequence[str], as_json: bool) -> None:
     for key, value in values.items():
         print(_text(key, value))
     if as_json:
-        print(json.dumps({"learner": learner, "keys": [_record(key, value) for key, value in values.items()]}))
+        print_json({"learner": learner, "keys": [_record(key, value) for key, value in values.items()]})
 
 
 def learner_keys(learner: str) -> list[Key]:

@@ -209,6 +209,8 @@ def _experiment(values: dict[str, Any]) -> Experiment:
         settings = registry.config_class(learner)
     except UserError as error:
         raise ValueError(f"learner: {error}") from error
+    if others := [name for name in registry.LEARNERS if name in values and name != learner]:
+        raise ValueError(f"'{others[0]}' holds keys of another learner: this config has learner: {learner}")
     parts = from_plain(_sections(learner=str, run=RunConfig, **{learner: settings}), values)
     return Experiment(learner, parts.run, getattr(parts, learner))
 

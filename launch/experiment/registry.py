@@ -98,9 +98,14 @@ def restore_player(name: str, folder: Path, config: "LearnerConfig", kind: str, 
         UserError: the checkpoint does not fit the config.
     """
     spec = spec_of(name)
-    load = _load(spec.players[kind], spec.uses_jax or kind == TREE)
+    load = _load(spec.players[kind], plays_on_jax(name, kind))
     with _user_errors(f"{folder}: "):
         return cast("Player", load(folder, config) if search is None else load(folder, config, search))
+
+
+def plays_on_jax(name: str, kind: str) -> bool:
+    """Return whether players of that learner use JAX with a kind of search."""
+    return spec_of(name).uses_jax or kind == TREE
 
 
 def search_config() -> type[Any]:

@@ -10,7 +10,7 @@ from launch.evaluation.result import FOLDER, Evaluation, prepare_folder, result_
 from launch.evaluation.search_options import SearchOptions
 from launch.evaluation.searches import resolve
 from launch.evaluation.seeds import check_seed, final_evaluation_seed
-from launch.experiment import checkpoints
+from launch.experiment import checkpoints, registry
 from launch.experiment.experiment import MOST_GAMES, Experiment
 from launch.jobs.plan import PlannedRun
 from launch.locks import is_locked, lock_owner
@@ -48,6 +48,7 @@ class PlannedEvaluation(NamedTuple):
     env_steps: int | None  # of the checkpoint; None if the training is not over
     label: str  # env_steps, or FINAL
     search: str  # name of the search
+    uses_jax: bool
     evaluation: Evaluation  # the games
 
     @property
@@ -191,9 +192,11 @@ def _planned(
     request: EvaluationRequest, path: Path, run_folder: Path, env_steps: int | None, experiment: Experiment
 ) -> PlannedEvaluation:
     seed = final_evaluation_seed(experiment.run.seed) if request.seed is None else request.seed
-    search = resolve(experiment, request.options, path).name
+    search = resolve(experiment, request.options, path)
+    uses_jax = registry.plays_on_jax(experiment.learner, search.player)
     label = FINAL if env_steps is None or env_steps >= experiment.settings.env_steps else str(env_steps)
-    return PlannedEvaluation(request, path, run_folder, env_steps, label, search, Evaluation(request.games, seed))
+    games = Evaluation(request.games, seed)
+    return PlannedEvaluation(request, path, run_folder, env_steps, label, search.name, uses_jax, games)
 
 
 def _check_different(planned: Sequence[PlannedEvaluation]) -> None:

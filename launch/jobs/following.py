@@ -1,7 +1,6 @@
 """`muzero2048 status`, `logs` and `stop`: where runs stand, what they printed, and how to end them."""
 
 import contextlib
-import json
 import os
 import signal
 import socket
@@ -21,6 +20,7 @@ from launch.evaluation.result import FOLDER
 from launch.jobs.plan import OUTPUT_FILE
 from launch.jobs.run_states import RunState, find_runs, read_states
 from launch.jobs.slurm import QueuedTask, cancel, read_queue
+from launch.output import print_json
 from launch.quantities import clock
 from launch.train.run_process import is_locked, read_process
 
@@ -44,7 +44,7 @@ def status(names: Sequence[str], runs_folder: Path, watch: bool, as_json: bool) 
                 time.sleep(WATCH_SECONDS)
     states = _states(names, runs_folder)
     if as_json:
-        print(json.dumps([state._asdict() for state in states]))
+        print_json([state._asdict() for state in states])
     elif states:
         screen.print(status_table(states))
     else:

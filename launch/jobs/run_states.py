@@ -123,7 +123,8 @@ def _state(experiment: Experiment, process: RunProcess | None, queued: QueuedTas
     if process is None or process.is_stopped:
         return "stopped", ""
     if process.exit_code is None:
-        return "stopped", "ended without saving; goes on from its last checkpoint"
+        goes_on = "goes on from its last checkpoint" if checkpoint else "it has no checkpoint, so it begins again"
+        return "stopped", f"ended without saving; {goes_on}"
     if process.exit_code == 0:
         return "stopped", "its budget is larger than when it was finished"
     return "failed", process.line

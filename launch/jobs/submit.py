@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from launch.errors import UserError
 from launch.evaluation.result import read_result
+from launch.experiment import registry
 from launch.experiment.experiment import CONFIG_FILE, Experiment
 from launch.jobs import local, slurm
 from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster, resources
@@ -20,6 +21,7 @@ from launch.jobs.evaluations import PlannedEvaluation, plan_final_evaluations
 from launch.jobs.following import console, status_table
 from launch.jobs.plan import PlannedRun, check_fits
 from launch.jobs.run_states import measured_runs, read_states
+from launch.quantities import duration
 from launch.signals import STOPPED
 from launch.tables import fields, grid
 from launch.train.resume import BUDGET
@@ -41,18 +43,19 @@ def submit(plan: SubmitPlan, on: str, dry_run: bool) -> int:
 
 
 def _do_here(plan: SubmitPlan, cluster: ClusterConfig, dry_run: bool) -> int:
-    slots = local.make_slots(cluster)
+    trains_on = _for_trainings(cluster, plan.runs)
+    slots = local.make_slots(trains_on)
     to_do = [run for run in plan.runs if not run.is_finished()]
     if plan.runs:
         check_fits(to_do, cluster)
-        _print_runs(plan.runs, resources(cluster, slots[0].cores), slurm.read_queue())
+        _print_runs(plan.runs, resources(trains_on, slots[0].cores), slurm.read_queue())
     if dry_run:
         if not plan.runs:
             _print_evaluations(plan.evaluations)
         return 0
     if not plan.runs:
         return evaluate_here(plan.evaluations, cluster)
-    trained = local.do_all(to_do, cluster)
+    trained = local.do_all(to_do, trains_on)
     console().print(status_table(read_states([run.folder for run in plan.runs])))
     if not plan.evaluations or trained.is_interrupted:
         return trained.exit_code
@@ -61,9 +64,22 @@ def _do_here(plan: SubmitPlan, cluster: ClusterConfig, dry_run: bool) -> int:
     return trained.exit_code or evaluated
 
 
+def _for_trainings(cluster: ClusterConfig, runs: Sequence[PlannedRun]) -> ClusterConfig:
+    """Return what runs get of a cluster: no GPUs if no learner of them can use one."""
+    uses_jax = any(registry.spec_of(run.experiment.learner).uses_jax for run in runs)
+    return cluster if uses_jax else replace(cluster, gpus=0)
+
+
+def _for_evaluations(cluster: ClusterConfig, planned: Sequence[PlannedEvaluation]) -> ClusterConfig:
+    """Return what evaluations get of a cluster: one node, and no GPUs if no search of them can use one."""
+    uses_jax = any(evaluation.uses_jax for evaluation in planned)
+    return replace(cluster, nodes=1, gpus=cluster.gpus if uses_jax else 0)
+
+
 def evaluate_here(planned: Sequence[PlannedEvaluation], cluster: ClusterConfig) -> int:
     """Play evaluations on this machine, put their parts together, and print the results; return the exit code."""
     to_do = [evaluation for evaluation in planned if not evaluation.result()]
+    cluster = _for_evaluations(cluster, to_do)
     for evaluation in to_do:
         evaluation.check_free()
     parts = [part for evaluation in to_do for part in evaluation.parts if not part.is_finished()]
@@ -85,12 +101,13 @@ def _submit_to_slurm(plan: SubmitPlan, cluster: ClusterConfig, dry_run: bool) ->
         evaluate_on_slurm(plan.evaluations, cluster, queue, dry_run)
         return 0
     new = [run for run in to_do if not run.is_running() and run.output.resolve() not in queue]
-    _print_runs(plan.runs, resources(cluster), queue)
+    trains_on = _for_trainings(cluster, new)
+    _print_runs(plan.runs, resources(trains_on), queue)
     if not new:
         print("all of them are finished, in training or in the queue")
     else:
         name = re.sub(r"[^\w.-]", "_", new[0].experiment.run.group.partition("/")[0]) or "muzero2048"
-        job = slurm.submit_tasks(new, cluster, name, Path(new[0].experiment.run.runs_folder), dry_run)
+        job = slurm.submit_tasks(new, trains_on, name, Path(new[0].experiment.run.runs_folder), dry_run)
         begun = {run.folder for run in new}
         if after := [evaluation for evaluation in plan.evaluations if evaluation.run_folder in begun]:
             evaluate_on_slurm(after, cluster, queue, dry_run, after=[job])
@@ -126,7 +143,7 @@ def evaluate_on_slurm(
         return
     count = max(1, len(new[0].parts))
     each = max(1, cluster.at_once // count) if cluster.at_once else 0
-    cluster = replace(cluster, nodes=1, at_once=each)
+    cluster = replace(_for_evaluations(cluster, new), at_once=each)
     runs_folder = new[0].run_folder.parent
     jobs = [
         slurm.submit_tasks(tasks, cluster, f"evaluate-{number}", runs_folder, dry_run, after)
@@ -160,10 +177,10 @@ def _print_runs(runs: Sequence[PlannedRun], gets: str, queue: Mapping[Path, slur
         state, total = states.get(run.name), run.experiment.settings.env_steps
         left = max(0, total - state.env_steps) if state else total
         speed = (state.moves_per_second if state else None) or speeds.get(_training_key(run.experiment))
-        hours = f"{left / speed / 3600:.1f}" if speed else "unknown"
+        time = "" if not left else duration(left / speed / 3600) if speed else "unknown"
         is_in = state.state if state else "new"
-        rows.append((run.name, run.experiment.learner, is_in, f"{total:,}", f"{left:,}", hours, gets))
-    columns = fields("run", "learner", "state", "moves", "to do", "expected hours", "gets")
+        rows.append((run.name, run.experiment.learner, is_in, f"{total:,}", f"{left:,}", time, gets))
+    columns = fields("run", "learner", "state", "moves", "to do", "expected time", "gets")
     console().print(grid(rows, columns, left=(0, 1, 2, 6)))
 
 

@@ -6,8 +6,9 @@
 
 A subclass of Settings is a frozen dataclass, without a decorator. pydantic checks types and ranges: when it is
 constructed, and when it is read from the plain values of a YAML or JSON file (`from_plain`). Values are not converted,
-but a list may be given as one value, and text in a file as a number. NaN and infinity are refused. This module adds
-what pydantic does not have: conditions of keys, descriptions of ranges, and one line for a mistake.
+but a list may be given as one value, and in a file text as a number and an integer as 1e6. NaN and infinity are
+refused. This module adds what pydantic does not have: conditions of keys, descriptions of ranges, and one line for a
+mistake.
 """
 
 import dataclasses
@@ -133,6 +134,8 @@ class Settings:
             value = value.item()
         if info.mode == "json" and kind is str and type(value) in (int, float):
             return str(value)  # run.group=3
+        if info.mode == "json" and kind is int and type(value) is float and value.is_integer():
+            return int(value)  # env_steps=1e6
         if dataclasses.is_dataclass(kind) and not hasattr(kind, "__pydantic_fields__") and isinstance(value, dict):
             return {name: _as_tuple(part) for name, part in value.items()}  # of a dataclass without this method
         if get_origin(kind) is not tuple:

@@ -4,6 +4,7 @@ import argparse
 import functools
 import importlib
 import inspect
+import json
 import os
 import subprocess
 import sys
@@ -35,6 +36,20 @@ def test_a_path_that_no_system_has(words: list[str], mistake):
     line = mistake(*words, name)
     assert name in line
     assert "File name too long" in line
+
+
+@pytest.mark.parametrize(
+    "words", ["evaluate random --games 4", "config ntuple", "moves heuristic --plies 1 --position", "solve --board 2x2"]
+)
+def test_json_is_alone_on_the_standard_output(words: str, capsys):
+    position = ["2 0 0 2 / 0 0 0 0 / 0 0 0 0 / 0 0 0 4"] if words.endswith("--position") else []
+    assert main([*words.split(), *position, "--json"]) == 0
+    assert type(json.loads(capsys.readouterr().out)) is dict
+
+
+def test_keys_of_another_learner(toy_yaml: Path, mistake):
+    line = mistake("train toy.yaml muzero.env_steps=5")
+    assert line == "override muzero.env_steps=5: 'muzero' holds keys of another learner: this config has learner: toy"
 
 
 def test_a_checkpoint_cut_short(toy_yaml: Path, mistake):

@@ -53,10 +53,12 @@ def test_the_words_of_a_search_are_those_of_the_command(capsys):
     position = "2 4 / 0 2"
     overrides = ["search.rectified=true", "search.limits=[[1,1],[2,2]]", "search.least_probability=0.00001"]
     words = ["--board", "2x2", "--plies", "2", "--position", position, *overrides]
+    assert main(["moves", "heuristic", *words]) == 0
+    assert capsys.readouterr().out.startswith(f"{player.name}: {position}\n")
     assert main(["moves", "heuristic", *words, "--json"]) == 0
-    first, *_, last = capsys.readouterr().out.splitlines()
-    assert first == f"{player.name}: {position}"
-    assert json.loads(last) == player.advise(position).to_json()
+    advice = player.advise(position)
+    assert json.loads(capsys.readouterr().out) == advice.to_json()
+    assert advice.action == ("up", "right", "down", "left")[advice.action_index]
 
 
 def test_records_are_games_by_the_rules():

@@ -1,6 +1,5 @@
 """A player's view of a board as plain data, and as the text that `muzero2048 moves` prints."""
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -8,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from launch.evaluation.boards.notation import format_position
+from launch.output import print_json
 from ntuple.core.interfaces import Analysis
 
 NAMES = ("up", "right", "down", "left")
@@ -42,13 +42,20 @@ class Advice(NamedTuple):
     policy: dict[str, float] | None = None  # the search's probability of each legal move; None: the player has none
     chances: Sequence[Chance] = ()  # after the chosen move, the most visited and most probable first
 
+    @property
+    def action_index(self) -> int | None:
+        """The move that the player makes, as the number that environments take: 0 up, 1 right, 2 down, 3 left."""
+        return None if self.action is None else NAMES.index(self.action)
+
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of `moves --json`, without `line`, `policy` and `chances` if the player has none."""
         moves = {
             name: {"reward": move.reward, "value": move.value, self.unit: move.effort}
             for name, move in self.moves.items()
         }
-        values: dict[str, Any] = {"position": self.position, "action": self.action, "moves": moves}
+        values: dict[str, Any] = {
+            "position": self.position, "action": self.action, "action_index": self.action_index, "moves": moves,
+        }  # fmt: skip
         if self.line:
             values["line"] = self.line
         if self.policy is not None:
@@ -74,7 +81,7 @@ def print_moves(player: str, advice: Advice, as_json: bool) -> None:
     if advice.line:
         print(f"expects: {', '.join(advice.line)}")
     if as_json:
-        print(json.dumps(advice.to_json()))
+        print_json(advice.to_json())
 
 
 def _advice(levels: NDArray[np.integer], analysis: Analysis, i: int, unit: str) -> Advice:

@@ -1,6 +1,5 @@
 """`muzero2048 solve`: the exact optimum of a small board, and exact values of single positions."""
 
-import json
 import math
 import time
 from pathlib import Path
@@ -15,6 +14,7 @@ from launch.evaluation.boards.notation import format_position, parse_board, pars
 from launch.evaluation.result import check_new_file
 from launch.experiment.environment import project_version
 from launch.memory import available_bytes
+from launch.output import print_json
 from ntuple.exact.solution import ACTIONS, Solution, Worth
 from ntuple.exact.solver import LEVELS, MOST_CELLS, solve
 
@@ -60,7 +60,7 @@ def run_solve(request: Request) -> None:
     if levels is not None:
         record["position"] = _position(solution, levels)
     if request.as_json:
-        print(json.dumps(record, allow_nan=False))
+        print_json(record)
 
 
 @checked

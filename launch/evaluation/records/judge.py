@@ -5,7 +5,6 @@ except for a header before the first game that gives the board: `% board 3x4`, w
 the board is 4x4.
 """
 
-import json
 import math
 import re
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from launch.errors import UserError
 from launch.evaluation.boards.notation import parse_board
 from launch.evaluation.records.record import Judgement, Kind, Mistake, judge_line
 from launch.evaluation.summary import statistics_block, summarize, summary_line
+from launch.output import print_json
 from ntuple import Games
 
 COMMENT = "%"
@@ -66,7 +66,7 @@ def judge(path: Path, board: str | None, whole: bool, as_json: bool) -> int:
     statistics = _report(correct) if correct else {}
     if as_json:
         counts = {"games": games, "correct": len(correct), "not_over": not_over}
-        print(json.dumps({"file": str(path), "board": board, **counts, "wrong": wrong, **statistics}))
+        print_json({"file": str(path), "board": board, **counts, "wrong": wrong, **statistics})
     return WRONG if wrong else 0
 
 

@@ -38,11 +38,11 @@ def run(_trained: Path, capsys: pytest.CaptureFixture[str]) -> str:
 
 @pytest.fixture
 def last_json(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
-    """Return a function that gives the JSON object which a command prints in its last line."""
+    """Return a function that gives the JSON object which a command prints."""
 
     def said(*words: str) -> Any:
         capsys.readouterr()
         assert main([*words, "--json"]) == 0
-        return json.loads(capsys.readouterr().out.splitlines()[-1])
+        return json.loads(capsys.readouterr().out)
 
     return said

@@ -14,13 +14,15 @@ ROOT = Path(__file__).parents[3]
 def test_the_table_has_a_row_for_each_depth(toy_yaml: Path, capsys):
     main(["train", "toy.yaml"])
     capsys.readouterr()
-    assert main(["diagnose", "runs/one", "--boards", "20", "--depth", "3", "--seed", "4", "--json"]) == 0
-    first, headings, *rows, last = capsys.readouterr().out.splitlines()
+    words = ["diagnose", "runs/one", "--boards", "20", "--depth", "3", "--seed", "4"]
+    assert main(words) == 0
+    first, headings, *rows = capsys.readouterr().out.splitlines()
     assert first == "one after 100 moves: 20 boards of its own play"
     assert headings.split(" | ")[:2] == ["depth", "corr. of V"]
     assert [row.split(" | ")[0].strip() for row in rows] == ["0", "1", "2", "3"]
     assert rows[2].split(" | ")[1].strip() == "8.00"  # 0.1 * 20 + 4 + 2
-    assert json.loads(last)["depths"]["reward_error"] == [6.0, 7.0, 8.0, 9.0]
+    assert main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["depths"]["reward_error"] == [6.0, 7.0, 8.0, 9.0]
 
 
 @pytest.mark.parametrize(

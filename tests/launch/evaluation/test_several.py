@@ -45,11 +45,12 @@ def test_each_player_plays_as_alone(runs: list[str], capsys):
         assert main(["evaluate", run, "--games", "4", "--seed", "7"]) == 0
     alone = _results(runs, 7)
     blocks = capsys.readouterr().out.splitlines()
-    assert main(["evaluate", *runs, "--games", "4", "--seed", "7", "--json"]) == 0
-    *lines, last = capsys.readouterr().out.splitlines()
-    assert _results(runs, 7) == alone
+    assert main(["evaluate", *runs, "--games", "4", "--seed", "7"]) == 0
+    lines = capsys.readouterr().out.splitlines()
     assert lines[-3 - len(blocks) : -3] == blocks[-len(blocks) :]  # the report of each, then head and two rows
-    rows = json.loads(last)["rows"]
+    assert main(["evaluate", *runs, "--games", "4", "--seed", "7", "--json"]) == 0
+    assert _results(runs, 7) == alone
+    rows = json.loads(capsys.readouterr().out)["rows"]
     assert [row.pop("path") for row in rows] == runs  # in the order of the command
     assert [row | {"command": "", "time": ""} for row in rows] == alone
     assert [result["score_mean"] for result in alone] == [7 + 150 + 40, 7 + 150 + 90]

@@ -143,7 +143,7 @@ def test_damage_is_refused_by_name_and_the_one_before_is_used(run: Path, damage,
     assert warning.endswith("; trying the one before it\n")
 
 
-def test_nothing_good_is_an_error(run: Path, tmp_path: Path):
+def test_nothing_good_is_an_error(run: Path, tmp_path: Path, capsys):
     with pytest.raises(UserError, match=r"holds no checkpoint"):
         find_checkpoint(tmp_path)
     with pytest.raises(UserError, match=r"there is no .*nowhere"):
@@ -152,6 +152,11 @@ def test_nothing_good_is_an_error(run: Path, tmp_path: Path):
         _cut(checkpoint)
     with pytest.raises(UserError, match=r"every checkpoint of .* is damaged"):
         find_checkpoint(run, set_aside=True)
+    warnings = capsys.readouterr().err.splitlines()
+    assert [line.rpartition("; ")[2] for line in warnings] == [
+        *2 * ["trying the one before it"],
+        "there is none before it",
+    ]
     assert sorted(path.name for path in (run / "checkpoints").iterdir()) == ["10", "100", "9"]
 
 

@@ -24,9 +24,10 @@ def ntuple_yaml(tmp_path: Path) -> Path:
 
 
 def test_all_keys_of_a_config_with_their_values(ntuple_yaml: Path, capsys):
+    assert main(["config", "ntuple.yaml", "run.seed=3"]) == 0
+    text = capsys.readouterr().out
     assert main(["config", "ntuple.yaml", "run.seed=3", "--json"]) == 0
-    text, last = capsys.readouterr().out.rstrip("\n").rsplit("\n", 1)
-    printed = {key["name"]: key["value"] for key in json.loads(last)["keys"]}
+    printed = {key["name"]: key["value"] for key in json.loads(capsys.readouterr().out)["keys"]}
     wanted = flat(load_experiment(ntuple_yaml, ["run.seed=3"]).plain())
     assert {"learner": "ntuple", **printed} == wanted
     assert (

@@ -63,7 +63,7 @@ def test_overrides_may_be_mappings_and_lists(tmp_path: Path):
         ("run.sed=1", "override run.sed=1: there is no key 'run.sed'; did you mean 'seed'?"),
         ("rum.seed=1", "override rum.seed=1: there is no key 'rum'; did you mean 'run'?"),
         ("run.seed=abc", "override run.seed=abc: run.seed is 'abc'; give an integer, 0 to 4294967295"),
-        ("run.seed=1e3", "override run.seed=1e3: run.seed is 1000.0; give an integer, 0 to 4294967295"),
+        ("run.seed=1.5", "override run.seed=1.5: run.seed is 1.5; give an integer, 0 to 4294967295"),
         ("run.group=yes", "override run.group=yes: run.group is True; give text in quotes"),
         ("run.group=", "override run.group=: run.group is None; give text in quotes"),
         ("toy.rate=.nan", "override toy.rate=.nan: toy.rate is nan; give a number"),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -66,12 +67,18 @@ def test_states_of_runs(toy_yaml: Path, capsys):
     _edit_process("saved", exit_code=75)
     _train("killed", "toy.nan_at=50")
     _edit_process("killed", exit_code=None, ended="", line="")
+    shutil.copytree(RUNS / "killed", RUNS / "early")
+    config = RUNS / "early" / "config.yaml"
+    config.write_text(config.read_text().replace("name: killed", "name: early"))
+    shutil.rmtree(RUNS / "early" / "checkpoints")
     found = {state["name"]: state for state in _status(capsys)}
     assert {name: state["state"] for name, state in found.items()} == {
         "done": "finished", "diverged": "failed", "longer": "stopped", "saved": "stopped", "killed": "stopped",
+        "early": "stopped",
     }  # fmt: skip
     assert "td/error_abs_mean is nan at env_steps 50" in found["diverged"]["line"]
     assert found["killed"]["line"] == "ended without saving; goes on from its last checkpoint"
+    assert found["early"]["line"] == "ended without saving; it has no checkpoint, so it begins again"
     assert found["saved"]["line"] == ""
     assert (found["done"]["env_steps"], found["saved"]["env_steps"], found["saved"]["env_steps_total"]) == (
         100, 50, 100,

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+import toy
 
 from launch.cli import main
 from launch.jobs.cluster import ClusterConfig
@@ -42,7 +43,7 @@ def _commands(toy_yaml: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("USER", "somebody")
-    Path("slurm.yaml").write_text(f"{{engine: slurm, prefix: '{PREFIX}', hours: 1, cores: 2}}\n")
+    Path("slurm.yaml").write_text(f"engine: slurm\nprefix: '{PREFIX}'\nhours: 1\ncores: 2\n")
 
 
 def _calls() -> list[str]:
@@ -143,6 +144,16 @@ def test_a_dry_run_prints_the_script_and_starts_nothing(capsys):
     assert subprocess.run(["bash", "-n"], input=out[out.index("#!/bin/bash") :], text=True, check=False).returncode == 0
     assert not Path("runs").exists()
     assert not any(call.startswith("sbatch") for call in _calls())
+
+
+@pytest.mark.parametrize("uses_jax", [False, True])
+def test_a_gpu_is_requested_for_learners_that_use_one(capsys, monkeypatch, uses_jax: bool):
+    monkeypatch.setattr(toy, "SPEC", toy.SPEC._replace(uses_jax=uses_jax))
+    with Path("slurm.yaml").open("a") as file:
+        file.write("gpus: 1\n")
+    assert main(["submit", "toy.yaml", "--on", "slurm.yaml", "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert ("#SBATCH --gpus-per-node=1" in out) == ("1 GPU" in out) == uses_jax
 
 
 def test_submit_checks_then_gives_the_script_to_slurm(capsys):

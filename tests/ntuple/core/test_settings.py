@@ -148,6 +148,8 @@ def test_plain_values_of_all_types() -> None:
     sheet = from_plain(Sheet, {"rows": rows, "part": {"share": 1, "names": "a", "pairs": [[0.5, 1]]}})
     assert sheet.rows == [Row(name="3", numbers={"x": [1.0, 2.5]}), Row(name="b"), Row(name="c", best=2.0)]
     assert sheet.part == Part(share=1.0, names=("a",), pairs=((0.5, 1.0),))
+    part = from_plain(Part, {"count": 3e0})
+    assert (part.count, type(part.count)) == (3, int)
     assert type(sheet.part.share) is float
     with pytest.raises(dataclasses.FrozenInstanceError):
         sheet.part.share = 0.5

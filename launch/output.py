@@ -1,0 +1,27 @@
+"""The standard output of a command: text for people, or with --json the result alone."""
+
+import io
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from contextvars import ContextVar
+from typing import Any, TextIO
+
+_RESULTS: ContextVar[TextIO | None] = ContextVar("_RESULTS", default=None)
+
+
+@contextmanager
+def json_alone() -> Iterator[None]:
+    """Keep the standard output for `print_json`; text that is printed there is dropped."""
+    token = _RESULTS.set(sys.stdout)
+    try:
+        with redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        _RESULTS.reset(token)
+
+
+def print_json(result: Any) -> None:
+    """Print a result as one line of JSON."""
+    print(json.dumps(result), file=_RESULTS.get(), flush=True)
