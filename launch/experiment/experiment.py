@@ -105,6 +105,11 @@ class Experiment:
         return dump_plain(self.plain())
 
 
+def in_group(group: str, name: str) -> bool:
+    """Return whether `group` is the group `name` or in it: "sweep" includes the groups "sweep/..." of a grid."""
+    return group == name or group.startswith(f"{name}/")
+
+
 def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
     """Read an experiment from a YAML file, or from the config file in the folder of a run or checkpoint.
 

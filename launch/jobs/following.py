@@ -9,9 +9,10 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from launch import locks
 from launch.errors import UserError
@@ -27,6 +28,12 @@ from launch.train.run_process import is_locked, read_process
 LINE_WIDTH = 250  # characters of a line of output that is not a terminal
 WATCH_SECONDS = 5.0  # between two readings of all runs
 FOLLOW_SECONDS = 0.5  # between two readings of a growing file
+# Columns of `status` with the fields that they show; where there is no room, the last ones are left out.
+COLUMNS = {
+    "run": "name", "state": "state", "done": "env_steps", "score": "score", "evaluation": "evaluation",
+    "time left": "seconds_left", "moves/s": "moves_per_second", "moves": "env_steps_total", "where": "place",
+}  # fmt: skip
+NUMBERS = ("done", "score", "evaluation", "time left", "moves/s", "moves")
 POLL_SECONDS = 0.2  # between two looks at runs that are saving
 QUEUE_SECONDS = 2.0  # the same if some are in SLURM's queue: many users ask the same scheduler
 STOP_SECONDS = 600.0  # that `stop` waits for runs to save
@@ -40,13 +47,13 @@ def status(names: Sequence[str], runs_folder: Path, watch: bool, as_json: bool) 
     if watch:
         with Live(console=screen, auto_refresh=False) as live:
             while True:
-                live.update(status_table(_states(names, runs_folder)), refresh=True)
+                live.update(status_table(_states(names, runs_folder), screen.width), refresh=True)
                 time.sleep(WATCH_SECONDS)
     states = _states(names, runs_folder)
     if as_json:
         print_json([state._asdict() for state in states])
     elif states:
-        screen.print(status_table(states))
+        screen.print(status_table(states, screen.width))
     else:
         print(f"there is no run in {runs_folder}")
     return 0
@@ -146,24 +153,33 @@ def console() -> Console:
     return screen if screen.is_terminal else Console(width=LINE_WIDTH)
 
 
-def status_table(states: Sequence[RunState]) -> Table:
-    """Return the table of `status`."""
-    table = Table("run", "state", box=None)
-    for heading in ("moves", "of", "moves/s", "score", "evaluation", "time left"):
-        table.add_column(heading, justify="right")
-    table.add_column("where")
-    table.add_column("why", overflow="fold")
-    for state in states:
-        done = state.env_steps / state.env_steps_total
-        numbers = (state.moves_per_second, state.score, state.evaluation)
-        table.add_row(
-            state.name,
-            state.state,
-            f"{done:.0%}",
-            f"{state.env_steps_total:,}",
-            *("" if number is None else f"{number:,.0f}" for number in numbers),
-            "" if state.seconds_left is None else clock(state.seconds_left),
-            state.place,
-            state.line,
-        )
-    return table
+def status_table(states: Sequence[RunState], width: int) -> RenderableType:
+    """Return the table of `status`, and below it why runs do not go on.
+
+    Empty columns are left out, and so many of the last columns that the rest fits into the width.
+    """
+    columns = {heading: [_text(state, heading) for state in states] for heading in COLUMNS}
+    columns = {heading: texts for heading, texts in columns.items() if any(texts)}
+    while len(columns) > 2 and sum(max(map(len, (heading, *texts))) + 2 for heading, texts in columns.items()) > width:
+        columns.popitem()
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in columns:
+        table.add_column(heading, justify="right" if heading in NUMBERS else "left", overflow="fold")
+    for texts in zip(*columns.values(), strict=True):
+        table.add_row(*texts)
+    return Group(table, *(Text(f"{state.name}: {state.line}") for state in states if state.line))
+
+
+def _text(state: RunState, heading: str) -> str:
+    """Return a cell of the table of `status`."""
+    match heading:
+        case "run":
+            return state.name
+        case "done":
+            return f"{state.env_steps / state.env_steps_total:.0%}" if state.env_steps_total else ""
+        case "moves":
+            return f"{state.env_steps_total:,}" if state.env_steps_total else ""
+        case "time left":
+            return "" if state.seconds_left is None else clock(state.seconds_left)
+    value = getattr(state, COLUMNS[heading])
+    return value if isinstance(value, str) else "" if value is None else f"{value:,.0f}"

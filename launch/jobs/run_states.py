@@ -1,12 +1,13 @@
 """Where a run stands, read from its folder: nothing else is kept of it, and runs started by hand are read alike."""
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from launch.errors import LaunchError, UserError
 from launch.experiment.checkpoints import newest_checkpoint
-from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experiment
+from launch.experiment.experiment import CONFIG_FILE, Experiment, in_group, load_experiment
 from launch.experiment.metrics import Row
 from launch.experiment.metrics_file import read_last_rows
 from launch.jobs.plan import OUTPUT_FILE
@@ -14,7 +15,7 @@ from launch.jobs.slurm import QueuedTask, read_queue
 from launch.train.resume import in_folder, is_finished
 from launch.train.run_process import RunProcess, has_begun, is_locked, read_process
 
-State = Literal["new", "queued", "running", "stopped", "requeued", "finished", "failed"]
+State = Literal["new", "queued", "running", "stopped", "requeued", "finished", "failed", "damaged"]
 
 SPEED_ROWS = 10  # reports over which the speed is measured
 
@@ -34,13 +35,13 @@ class RunState(NamedTuple):
     evaluation: float | None  # mean score of the last evaluation
     seconds_left: float | None  # of training; None: not in training, or the speed is unknown
     place: str  # host, job and GPUs of the process that trains it, or that trained it last
-    line: str  # why it is stopped, failed or waiting
+    line: str  # why it is stopped, failed, damaged or waiting
 
 
 def find_runs(names: Sequence[str], runs_folder: Path) -> list[Path]:
     """Return the folders of runs, each once, in the order of `names`: folders, names or groups; none: all.
 
-    A group "sweep" includes the groups "sweep/..." of a grid. UserError if a word names no run and no group.
+    A damaged run belongs to no group. UserError if a word names no run and no group.
     """
     everywhere = sorted(file.parent for file in runs_folder.glob(f"*/{CONFIG_FILE}"))
     if not names:
@@ -53,12 +54,20 @@ def find_runs(names: Sequence[str], runs_folder: Path) -> list[Path]:
             folders[named] = None
             continue
         if groups is None:
-            groups = {folder: load_experiment(folder).run.group for folder in everywhere}
-        members = [folder for folder, group in groups.items() if group == name or group.startswith(f"{name}/")]
+            groups = _groups(everywhere)
+        members = [folder for folder, group in groups.items() if in_group(group, name)]
         if not members:
             raise UserError(f"there is no run and no group {name} in {runs_folder}; `muzero2048 status` lists them")
         folders |= dict.fromkeys(members)
     return list(folders)
+
+
+def _groups(folders: Sequence[Path]) -> dict[Path, str]:
+    groups = {}
+    for folder in folders:
+        with contextlib.suppress(UserError):
+            groups[folder] = load_experiment(folder).run.group
+    return groups
 
 
 def read_states(folders: Sequence[Path], queue: Mapping[Path, QueuedTask] | None = None) -> list[RunState]:
@@ -68,7 +77,14 @@ def read_states(folders: Sequence[Path], queue: Mapping[Path, QueuedTask] | None
 
 
 def read_state(folder: Path, queued: QueuedTask | None = None) -> RunState:
-    """Read the state of one run; `queued` is its place in SLURM's queue."""
+    """Read the state of one run; `queued` is its place in SLURM's queue. A run that cannot be read is damaged."""
+    try:
+        return _read_state(folder, queued)
+    except LaunchError as error:
+        return RunState(folder.name, "", "", str(folder), "damaged", 0, 0, None, None, None, None, "", str(error))
+
+
+def _read_state(folder: Path, queued: QueuedTask | None) -> RunState:
     experiment = in_folder(load_experiment(folder), folder, ())
     process = read_process(folder)
     rows = read_last_rows(folder)

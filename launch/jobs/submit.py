@@ -56,7 +56,8 @@ def _do_here(plan: SubmitPlan, cluster: ClusterConfig, dry_run: bool) -> int:
     if not plan.runs:
         return evaluate_here(plan.evaluations, cluster)
     trained = local.do_all(to_do, trains_on)
-    console().print(status_table(read_states([run.folder for run in plan.runs])))
+    screen = console()
+    screen.print(status_table(read_states([run.folder for run in plan.runs]), screen.width))
     if not plan.evaluations or trained.is_interrupted:
         return trained.exit_code
     finished = [run for run in plan.runs if run.is_finished()]

@@ -2,7 +2,7 @@
 
 runs/a  runs          a run folder, or a folder of runs
 'runs/4x4-*'          a pattern of run folders
-quick                 a group: all runs of the runs folder with run.group=quick
+quick                 a group: all runs of the runs folder with run.group=quick, or quick/... of a grid
 """
 
 import glob
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from launch.errors import UserError, warn
-from launch.experiment.experiment import CONFIG_FILE
+from launch.experiment.experiment import CONFIG_FILE, in_group
 from launch.experiment.metrics_file import METRICS_FILE
 from launch.experiment.plain_values import has_value, parse_value, value_text
 from launch.report.runs import read_config
@@ -62,7 +62,7 @@ def _named(name: str, in_runs: Callable[[], dict[Path, Config]]) -> dict[Path, C
     elif any(sign in name for sign in WILDCARDS):
         runs = _readable([Path(match) for match in sorted(glob.glob(name))])
     else:
-        runs = {folder: config for folder, config in in_runs().items() if config[GROUP] == name}
+        runs = {folder: config for folder, config in in_runs().items() if in_group(config[GROUP], name)}
     if not runs:
         raise UserError(f"{name}: no run folder, pattern of run folders, or group with a readable run")
     return runs

@@ -1,5 +1,6 @@
 """`status`, `logs` and `stop`: what they read from run folders, of runs in every state."""
 
+import io
 import json
 import os
 import shutil
@@ -11,12 +12,14 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from launch.cli import main
 from launch.experiment.metrics_file import TAIL_BYTES
 from launch.files import write_json
+from launch.jobs.following import status_table
 from launch.jobs.plan import OUTPUT_FILE
-from launch.jobs.run_states import find_runs, read_state
+from launch.jobs.run_states import RunState, find_runs, read_state
 from launch.train.run_process import PROCESS_FILE, owning, read_process, this_process
 
 ROOT = Path(__file__).parents[3]
@@ -43,7 +46,7 @@ def _train(name: str, *words: str) -> int:
 def _status(capsys, *words: str) -> list[dict]:
     capsys.readouterr()
     assert main(["status", *words, "--json"]) == 0
-    return json.loads(capsys.readouterr().out.splitlines()[-1])
+    return json.loads(capsys.readouterr().out)
 
 
 def _edit_process(name: str, **changes: object) -> None:
@@ -53,6 +56,41 @@ def _edit_process(name: str, **changes: object) -> None:
 
 def _rows(name: str, rows: list[dict]) -> None:
     (RUNS / name / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_a_damaged_run_hides_no_other(toy_yaml: Path, capsys):
+    for name in ("config", "metrics", "good"):
+        _train(name)
+    (RUNS / "config" / "config.yaml").write_text("x: [")
+    _rows("metrics", [])
+    (RUNS / "metrics" / "metrics.jsonl").write_text("{broken\n")
+    states = {state["name"]: state for state in _status(capsys)}
+    assert [states[name]["state"] for name in ("config", "metrics", "good")] == ["damaged", "damaged", "finished"]
+    assert states["config"]["line"].startswith("runs/config/config.yaml: not YAML")
+    assert states["metrics"]["line"].startswith("runs/metrics/metrics.jsonl has a line that is no row")
+    assert [state["name"] for state in _status(capsys, "toys")] == ["good", "metrics"]  # of the group
+
+
+@pytest.mark.parametrize(
+    ("width", "headings"),
+    [
+        (40, "run state"),
+        (80, "run state done score evaluation"),
+        (200, "run state done score evaluation moves/s moves where"),
+    ],
+)
+def test_the_table_fits_into_a_terminal(width: int, headings: str):
+    name = "quick-ntuple-step_size.alpha=0.05-seed1"
+    done = RunState(name, "", "", "", "finished", 10, 10, 1e6, 2e4, 3e4, None, "host, process 1", "")
+    failed = done._replace(state="failed", line="why " * 30)
+    screen = Console(width=width, file=io.StringIO())
+    screen.print(status_table([done, failed], width))
+    lines = screen.file.getvalue().splitlines()
+    assert " ".join(lines[0].split()) == headings
+    assert max(len(line.rstrip()) for line in lines) <= width
+    if width >= 80:
+        assert lines[1].startswith(f"{name}  finished")
+        assert lines[3].startswith(f"{name}: why why")
 
 
 def test_states_of_runs(toy_yaml: Path, capsys):
@@ -118,12 +156,6 @@ def test_a_long_file_of_metrics_is_read_from_its_end(toy_yaml: Path):
     assert read_state(RUNS / "one").env_steps == 4_999
 
 
-def test_a_damaged_row_is_named(toy_yaml: Path, mistake):
-    _train("one")
-    (RUNS / "one" / "metrics.jsonl").write_text("{\n")
-    assert "runs/one/metrics.jsonl has a line that is no row of metrics" in mistake("status")
-
-
 def test_runs_by_name_by_folder_and_by_group(toy_yaml: Path, capsys, mistake):
     for name, group in (("b", "sweep/rate=1"), ("a", "sweep/rate=2"), ("c", "sweeper"), ("d", "sweep")):
         _train(name, f"run.group={group}")
@@ -141,8 +173,8 @@ def test_the_table(toy_yaml: Path, capsys):
     capsys.readouterr()
     assert main(["status"]) == 0
     heading, row = capsys.readouterr().out.splitlines()
-    assert heading.split()[:3] == ["run", "state", "moves"]
-    assert row.split()[:4] == ["done", "finished", "100%", "100"]
+    assert heading.split()[:3] == ["run", "state", "done"]
+    assert row.split()[:3] == ["done", "finished", "100%"]
 
 
 def test_no_runs(tmp_path: Path, capsys):

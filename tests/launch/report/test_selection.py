@@ -27,6 +27,9 @@ def test_runs_are_named_by_folder_group_and_pattern(runs: Path):
     assert _names(select([str(runs / "b1"), "a"], [], None, runs)) == ["b1", "a1", "a2"]
     assert _names(select([f"{runs}/*1"], [], None, runs)) == ["a1", "b1"]
     assert _names(select(["a", str(runs / "a2")], [], None, runs)) == ["a1", "a2"]
+    write_run(runs / "a3", [(1, 1.0)], group="a/rate=2", seed=1)  # of a grid
+    write_run(runs / "ab", [(1, 1.0)], group="ab", seed=1)
+    assert _names(select(["a"], [], None, runs)) == ["a1", "a2", "a3"]
 
 
 def test_runs_are_chosen_by_values_of_their_configs(runs: Path):
