@@ -19,6 +19,7 @@ from launch.errors import UserError
 from launch.evaluation.parts import locked_logs
 from launch.evaluation.result import FOLDER
 from launch.jobs.plan import OUTPUT_FILE
+from launch.jobs.queue import queue_files
 from launch.jobs.run_states import RunState, find_runs, read_states
 from launch.jobs.slurm import QueuedTask, cancel, read_queue
 from launch.output import print_json
@@ -76,7 +77,7 @@ def logs(name: str, runs_folder: Path, follow: bool) -> int:
 
 
 def stop(names: Sequence[str], runs_folder: Path) -> int:
-    """Stop runs and their evaluations: they save first, or leave SLURM's queue. All can be started again.
+    """Stop runs and their evaluations: they save first, or leave the queue. All can be started again.
 
     Returns 1 if one is still saving after STOP_SECONDS.
     """
@@ -86,6 +87,8 @@ def stop(names: Sequence[str], runs_folder: Path) -> int:
         print("none of these runs is in training, evaluated or in the queue")
         return 0
     elsewhere: list[str] = []
+    for file in [file for folder in folders for file in queue_files(folder)]:
+        file.unlink(missing_ok=True)  # takes the task out of the queue
     for folder in folders:
         queued = _queued(folder, queue)
         for task in queued:
@@ -106,7 +109,8 @@ def stop(names: Sequence[str], runs_folder: Path) -> int:
 
 
 def _is_busy(folder: Path, queue: Mapping[Path, QueuedTask]) -> bool:
-    return is_locked(folder) or bool(locked_logs(folder / FOLDER)) or bool(_queued(folder, queue))
+    is_done_now = is_locked(folder) or bool(locked_logs(folder / FOLDER))
+    return is_done_now or bool(queue_files(folder)) or bool(_queued(folder, queue))
 
 
 def _queued(folder: Path, queue: Mapping[Path, QueuedTask]) -> list[QueuedTask]:

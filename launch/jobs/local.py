@@ -5,6 +5,7 @@ finds it by its lock, counts it among the tasks at once, and waits for it.
 """
 
 import contextlib
+import math
 import os
 import shlex
 import signal
@@ -19,6 +20,7 @@ from typing import NamedTuple
 
 from launch.errors import UserError
 from launch.jobs.cluster import ClusterConfig
+from launch.jobs.queue import LocalQueue, local_queue
 from launch.jobs.tasks import PlannedTask
 from launch.signals import STOPPED, StopSignals
 from ntuple.tables.placement import cores_by_node
@@ -43,6 +45,7 @@ class Job:
     task: PlannedTask
     slot: Slot | None  # None: it was started elsewhere, and uses cores or GPUs of no slot alone
     process: "subprocess.Popen[bytes] | None"  # None: another launcher, or a user, started it
+    signalled: float = -math.inf  # when SIGTERM was sent last
 
     def poll(self) -> int | None:
         """Return the exit code of the process; None before its end. A killed process has a negative one."""
@@ -54,7 +57,10 @@ class Job:
         return -signal.SIGKILL if code is None else code
 
     def stop(self) -> None:
-        """Send SIGTERM to the process."""
+        """Send SIGTERM to the process, after SIGNAL_SECONDS again."""
+        if time.monotonic() - self.signalled < SIGNAL_SECONDS:
+            return
+        self.signalled = time.monotonic()
         if self.process is not None:
             self.process.send_signal(signal.SIGTERM)
         elif pid := self.task.pid():
@@ -105,19 +111,25 @@ def do_all(tasks: Sequence[PlannedTask], cluster: ClusterConfig) -> TaskOutcomes
     """Bring tasks to their end, `cluster.at_once` at a time.
 
     A task that crashes is started again, and goes on from its last save, `cluster.restarts` times. A task that ends
-    with a mistake of the user (exit code 2) has failed at once. If `muzero2048 stop` stops a task, the waiting tasks of
-    the same run are stopped too. After SIGINT or SIGTERM all tasks save and stop.
+    with a mistake of the user (exit code 2) has failed at once. If a task is stopped, the waiting tasks of the same run
+    are stopped too. `muzero2048 stop` takes tasks out of the queue (launch/jobs/queue.py). After SIGINT or SIGTERM all
+    tasks save and stop.
     """
+    if not tasks:
+        return TaskOutcomes()
     for task in tasks:
         if not task.is_running():
             task.prepare()
-    with StopSignals(action="stopping all after they saved", lost="they go on") as stop:
-        return _Launcher(cluster, stop).do(tasks)
+    with (
+        StopSignals(action="stopping all after they saved", lost="they go on") as stop,
+        local_queue(tasks[0].folder.parent) as queue,
+    ):
+        return _Launcher(cluster, stop, queue).do(tasks)
 
 
 class _Launcher:
-    def __init__(self, cluster: ClusterConfig, stop: StopSignals) -> None:
-        self._cluster, self._stop = cluster, stop
+    def __init__(self, cluster: ClusterConfig, stop: StopSignals, queue: LocalQueue) -> None:
+        self._cluster, self._stop, self._queue = cluster, stop, queue
         self._free = make_slots(cluster)
         self._jobs: list[Job] = []
         self._crashes: dict[Path, int] = {}  # by the output of the task
@@ -127,26 +139,37 @@ class _Launcher:
         """See `do_all`."""
         waiting: deque[PlannedTask] = deque()
         for task in tasks:
+            self._queue.add(task)
             if task.is_running():
                 self._adopt(task)
             else:
                 waiting.append(task)
-        signalled = -SIGNAL_SECONDS
         while self._jobs or (waiting and not self._stop.requested):
-            if self._stop.requested:
-                if time.monotonic() - signalled > SIGNAL_SECONDS:
-                    signalled = time.monotonic()
-                    for job in self._jobs:
-                        job.stop()
-            else:
+            if not self._stop.requested:
+                self._drop_unwanted(waiting)
                 self._start(waiting)
+            for job in self._jobs:
+                if self._stop.requested or not self._queue.has(job.task):
+                    job.stop()
             time.sleep(POLL_SECONDS)
             for job in list(self._jobs):
                 if (code := job.poll()) is not None:
                     self._end(job, code, waiting)
-        self._outcome.stopped += waiting
+        for task in waiting:
+            self._stopped(task)
         self._outcome.is_interrupted = self._stop.requested
         return self._outcome
+
+    def _drop_unwanted(self, waiting: deque[PlannedTask]) -> None:
+        """Drop the waiting tasks that were taken out of the queue."""
+        for task in [task for task in waiting if not self._queue.has(task)]:
+            waiting.remove(task)
+            self._stopped(task)
+            _say(f"{task.name}: taken out of the queue")
+
+    def _stopped(self, task: PlannedTask) -> None:
+        self._queue.remove(task)
+        self._outcome.stopped.append(task)
 
     def _start(self, waiting: deque[PlannedTask]) -> None:
         while waiting and self._free and len(self._jobs) < self._cluster.at_once:
@@ -176,19 +199,21 @@ class _Launcher:
         if is_mistake and job.task.is_running():  # another launcher was faster
             self._adopt(job.task)
         elif code == 0 or (is_mistake and job.task.exit_code() == 0):
+            self._queue.remove(job.task)
             self._outcome.finished.append(job.task)
             _say(f"{name}: finished")
-        elif code == STOPPED or self._stop.requested:
-            self._outcome.stopped.append(job.task)
+        elif code == STOPPED or self._stop.requested or not self._queue.has(job.task):
+            self._stopped(job.task)
             _say(f"{name}: stopped")
             for task in [task for task in waiting if task.folder == job.task.folder]:
                 waiting.remove(task)
-                self._outcome.stopped.append(task)
+                self._stopped(task)
         elif not is_mistake and self._crashes.get(key, 0) < self._cluster.restarts:
             self._crashes[key] = self._crashes.get(key, 0) + 1
             waiting.appendleft(job.task)
             _say(f"{name}: {_how(code)}; restart {self._crashes[key]} of {self._cluster.restarts}")
         else:
+            self._queue.remove(job.task)
             self._outcome.failed.append(job.task)
             _say(f"{name}: failed, {_how(code)}: {_last_line(job.task.output)}")
 

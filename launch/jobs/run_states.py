@@ -11,6 +11,7 @@ from launch.experiment.experiment import CONFIG_FILE, Experiment, in_group, load
 from launch.experiment.metrics import Row
 from launch.experiment.metrics_file import read_last_rows
 from launch.jobs.plan import OUTPUT_FILE
+from launch.jobs.queue import queue_files
 from launch.jobs.slurm import QueuedTask, read_queue
 from launch.train.resume import in_folder, is_finished
 from launch.train.run_process import RunProcess, has_begun, is_locked, read_process
@@ -131,6 +132,8 @@ def _state(experiment: Experiment, process: RunProcess | None, queued: QueuedTas
         return "requeued" if process else "queued", queued.reason
     if queued and queued.state in ("RUNNING", "CONFIGURING"):
         return "running", "starting or ending"  # or its lock is not visible here
+    if any(file.name.startswith(OUTPUT_FILE) for file in queue_files(folder)):
+        return "queued", "it waits for its turn on this machine"
     checkpoint = newest_checkpoint(folder)
     if checkpoint and is_finished(experiment, checkpoint):
         return "finished", ""

@@ -69,7 +69,10 @@ def _named(name: str, in_runs: Callable[[], dict[Path, Config]]) -> dict[Path, C
 
 
 def _children(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    """Return the folders in a folder, without hidden ones such as .slurm."""
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
 
 
 def _readable(folders: Sequence[Path]) -> dict[Path, Config]:

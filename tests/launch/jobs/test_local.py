@@ -161,6 +161,22 @@ def test_a_signal_stops_all_runs_and_the_same_command_goes_on():
     assert [state.state for state in _states()] == ["finished"] * 3
 
 
+def test_stop_ends_what_is_trained_and_what_waits():
+    launcher = _submit("--seeds", "1-4", "--group", "sweep", HELD)
+    _wait_for(lambda: all(_saved(f"one-seed{seed}") for seed in (1, 2)))
+    assert [state.state for state in _states()] == ["running", "running", "queued", "queued"]
+    said = subprocess.run([*TOY, "stop", "sweep"], check=True, capture_output=True, text=True).stdout
+    assert said.splitlines()[2:] == [f"runs/one-seed{seed}: new at 0 moves" for seed in (3, 4)]
+    text = _output(launcher, 75)
+    assert "one-seed1: stopped" in text
+    assert "one-seed4: taken out of the queue" in text
+    assert not any((RUNS / f"one-seed{seed}" / "environment.json").exists() for seed in (3, 4))
+    assert not list(RUNS.glob("*/*.queued"))
+    Path("hold").unlink()
+    _output(_submit("--seeds", "1-4", "--group", "sweep", HELD), 0)
+    assert [state.state for state in _states()] == ["finished"] * 4
+
+
 @pytest.mark.slow
 def test_a_run_that_a_user_stops_stays_stopped():
     launcher = _submit("--seeds", "1-2", HELD)
