@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from scipy.stats import trim_mean
 
+from launch.errors import warn
 from launch.evaluation.intervals import student_band, student_band_of_rates, wilson_band
 from launch.experiment.plain_values import value_text
 from launch.quantities import counted
@@ -71,9 +72,9 @@ class Curve(NamedTuple):
 def make_curves(runs: Sequence[Run], keys: Sequence[str], points: int) -> list[Curve]:
     """Return the curves of runs with rows, the highest last score first.
 
-    Runs of one learner and board with equal values of `keys` are the seeds of one curve; seeds whose moves have no
-    range in common are curves of their own. The labels name the board if the runs have several. A series has about
-    `points` points, see `shown_points`.
+    Runs of one learner and board with equal values of `keys` are the seeds of one curve. Seeds whose moves, or the
+    moves of their evaluations, have no range in common are curves of their own, with a warning. The labels name the
+    board if the runs have several. A series has about `points` points, see `shown_points`.
     """
 
     def place(run: Run) -> tuple[str, str, str]:
@@ -83,7 +84,11 @@ def make_curves(runs: Sequence[Run], keys: Sequence[str], points: int) -> list[C
     curves = []
     for _, group in groupby(sorted((run for run in runs if run.columns), key=place), key=place):
         seeds = list(group)
-        apart = max(_moves(run)[0] for run in seeds) > min(_moves(run)[-1] for run in seeds)
+        evaluated = [moves for run in seeds if len(moves := _moves_of_evaluations(run))]
+        apart = not (_overlap([_moves(run) for run in seeds]) and _overlap(evaluated))
+        if apart:
+            names = ", ".join(run.name for run in seeds)
+            warn(f"{names}: no moves at which all of these seeds were evaluated, so each is a curve of its own")
         parts = [([run], run.name) for run in seeds] if apart else [(seeds, "")]
         curves += [_curve(part, keys, name, points, names_board) for part, name in parts]
     return sorted(curves, key=lambda curve: -curve.last_score)
@@ -91,6 +96,15 @@ def make_curves(runs: Sequence[Run], keys: Sequence[str], points: int) -> list[C
 
 def _moves(run: Run) -> Float64[np.ndarray, " R"]:
     return run.columns["env_steps"]
+
+
+def _moves_of_evaluations(run: Run) -> Float64[np.ndarray, " E"]:
+    return _moves(run)[~np.isnan(run.columns[SCORE])] if SCORE in run.columns else np.empty(0)
+
+
+def _overlap(moves: Sequence[np.ndarray]) -> bool:
+    """Return whether ascending moves of several runs have a range in common."""
+    return not moves or bool(max(part[0] for part in moves) <= min(part[-1] for part in moves))
 
 
 def values_of(run: Run, keys: Sequence[str]) -> tuple[Any, ...]:
@@ -109,8 +123,9 @@ def _curve(runs: list[Run], keys: Sequence[str], name: str, points: int, names_b
     label = name or ", ".join(key_label(key, value) for key, value in zip(keys, values, strict=True))
     label += f", {runs[0].board}" if names_board else ""
     label += f" ({runs[0].learner}), {counted(len(runs), 'seed')}"
-    names = [name for name in runs[0].columns if name not in (*X_AXES, *BAND_OF_GAMES)]
-    metrics = {name: metric for name in names if (metric := _all_points(runs, name)) is not None}
+    names = dict.fromkeys(name for run in runs for name in run.columns if name not in (*X_AXES, *BAND_OF_GAMES))
+    having = {name: [run for run in runs if name in run.columns] for name in names}
+    metrics = {name: metric for name in names if (metric := _all_points(having[name], name)) is not None}
     series = {name: _thinned(metric, name, points) for name, metric in metrics.items()}
     scores = Series(metrics[SCORE].x, metrics[SCORE].band, None) if SCORE in metrics else None
     return Curve(label, values, runs[0].learner, runs, series, scores)
@@ -135,9 +150,7 @@ def _thinned(metric: AllPoints, name: str, points: int) -> Series:
 
 
 def _all_points(runs: Sequence[Run], name: str) -> AllPoints | None:
-    """Return one metric of the runs; None if not all of them have it at common moves."""
-    if not all(name in run.columns for run in runs):
-        return None
+    """Return one metric of runs that have it; None if there are no common moves."""
     masks = [~np.isnan(run.columns[name]) for run in runs]
     if len(runs) == 1:
         columns = {key: column[masks[0]] for key, column in runs[0].columns.items()}

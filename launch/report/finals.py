@@ -134,8 +134,8 @@ def devices_of(run: Run) -> tuple[str, int] | None:
 def make_groups(results: Sequence[Result], keys: Sequence[str]) -> list[Group]:
     """Group final evaluations, the best group first: runs of one learner and board with equal values of `keys`.
 
-    Labels name the board if there are several. Seeds that were evaluated on the same games cause a warning: see
-    `student`.
+    Labels name the board if there are several, and the moves of groups that differ in them alone. Seeds that were
+    evaluated on the same games cause a warning: see `student`.
     """
 
     def place(result: Result) -> tuple[str, ...]:
@@ -144,6 +144,11 @@ def make_groups(results: Sequence[Result], keys: Sequence[str]) -> list[Group]:
 
     names_board = len({result["board"] for result in results}) > 1
     groups = [_group(list(seeds), keys, names_board) for _, seeds in groupby(sorted(results, key=place), key=place)]
+    count = Counter(group.name for group in groups)
+    groups = [
+        group._replace(label=f"{group.label}, {group.env_steps:,} moves") if count[group.name] > 1 else group
+        for group in groups
+    ]
     return sorted(groups, key=lambda group: -group.score.value)
 
 

@@ -9,9 +9,17 @@ from launch.report.runs import Run, read_config, read_run
 
 
 def write_run(
-    folder: Path, points: list[tuple[float, float]], group: str = "g", seed: int = 0, learner: str = "toy", **keys: Any
+    folder: Path,
+    points: list[tuple[float, float | None]],
+    group: str = "g",
+    seed: int = 0,
+    learner: str = "toy",
+    **keys: Any,
 ) -> Path:
-    """Write a run with an evaluation at each (env_steps, score): a game takes 10 moves, 100 moves take an hour."""
+    """Write a run with an evaluation at each (env_steps, score): a game takes 10 moves, 100 moves take an hour.
+
+    A row with the score None has no evaluation.
+    """
     folder.mkdir(parents=True)
     values = "".join(f"  {key}: {value}\n" for key, value in keys.items())
     run = f"run: {{name: {folder.name}, group: {group}, seed: {seed}}}\n"
@@ -19,8 +27,10 @@ def write_run(
     rows = []
     for x, y in points:
         row = {"env_steps": x, "games": x / 10, "updates": x, "wall_hours": x / 100}
-        row |= {"eval/score_mean": y, "eval/score_low": y - 1, "eval/score_high": y + 2, "eval/games": 10}
-        rows.append({**row, "eval/reach_2048": 1.0})
+        if y is not None:
+            row |= {"eval/score_mean": y, "eval/score_low": y - 1, "eval/score_high": y + 2, "eval/games": 10}
+            row |= {"eval/reach_2048": 1.0}
+        rows.append(row)
     (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return folder
 

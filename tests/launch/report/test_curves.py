@@ -55,6 +55,18 @@ def test_seeds_without_common_moves_are_curves_of_their_own(tmp_path: Path):
     assert [curve.label for curve in make_curves(runs, BY_GROUP, 400)] == ["b (toy), 1 seed", "a (toy), 1 seed"]
 
 
+def test_a_score_is_never_lost(tmp_path: Path, capsys):
+    """Seeds that were evaluated at other moves are curves of their own; one without evaluation does not count."""
+    first = write_run(tmp_path / "a", [(10, 1.0), (20, None)])
+    runs = read(first, write_run(tmp_path / "b", [(10, None), (20, 2.0)]))
+    curves = make_curves(runs, BY_GROUP, 400)
+    assert [(curve.label, curve.last_score) for curve in curves] == [("b (toy), 1 seed", 2.0), ("a (toy), 1 seed", 1.0)]
+    assert "a, b: no moves at which all of these seeds were evaluated" in capsys.readouterr().err
+    (curve,) = make_curves(read(first, write_run(tmp_path / "c", [(10, None), (20, None)])), BY_GROUP, 400)
+    assert curve.last_score == 1.0
+    assert capsys.readouterr().err == ""
+
+
 def test_runs_are_grouped_by_values_of_their_configs(tmp_path: Path):
     folders = [
         write_run(tmp_path / f"{size}{rate}{seed}", [(10, size * rate)], seed=seed, size=size, rate=rate)

@@ -72,6 +72,13 @@ def test_equal_scores_without_variance_do_not_differ(tmp_path: Path):
     assert pair.improvement == (0.5, 0.5, 0.5)
 
 
+def test_groups_that_differ_in_their_moves_alone_have_other_names(tmp_path: Path):
+    for name, moves in (("a1", 100), ("a2", 2000)):
+        write_evaluation(write_run(tmp_path / name, [(1, 1.0)]), 10.0, 1, env_steps=moves)
+    groups = make_groups(final_evaluations(read(tmp_path / "a1", tmp_path / "a2")), KEYS)
+    assert {group.label for group in groups} == {"g, 100 moves", "g, 2,000 moves"}
+
+
 def test_evaluations_on_different_boards_are_neither_averaged_nor_tested(tmp_path: Path):
     boards = ["4x4", "4x4", "2x3", "2x3"]
     runs = [write_run(tmp_path / f"a{seed}", [(1, 1.0)], seed=seed) for seed in range(4)]
