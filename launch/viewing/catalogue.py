@@ -1,11 +1,12 @@
 """The players that can be chosen: runs and checkpoints, and the players that need no training."""
 
 import functools
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from launch.errors import UserError
+from launch.errors import LaunchError, UserError
 from launch.evaluation.boards.notation import board_order
 from launch.evaluation.loading import BASELINES, HEURISTIC, UNTRAINED, LoadedPlayer, find_player, load_player
 from launch.evaluation.search_options import SearchOptions
@@ -13,6 +14,7 @@ from launch.evaluation.searches import resolve
 from launch.experiment import registry
 from launch.experiment.checkpoints import is_checkpoint, newest_checkpoint
 from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experiment
+from launch.experiment.metrics_file import read_last_rows
 from launch.jobs.run_states import find_runs
 from ntuple.core.learner_spec import EXPECTIMAX, MCTS, ONE_PLY, TREE
 
@@ -21,6 +23,7 @@ BOARDS = ("4x4", "3x4", "3x3", "2x3", "2x2")  # offered for the players without 
 SIMULATIONS, PLIES = "simulations", "plies"  # what the number of a search counts: fields of SearchOptions
 COUNTED = {EXPECTIMAX: PLIES, MCTS: SIMULATIONS} | dict.fromkeys(ROOT_RULES, SIMULATIONS)
 MOST = {SIMULATIONS: 10**6, PLIES: 100}  # of a request
+SCORE = "eval/score_mean"
 MOST_CHECKED = 256  # choices whose options are known to be good
 
 
@@ -62,10 +65,16 @@ class Catalogue:
                 raise UserError(f"{folder} holds no checkpoint yet; give runs that have saved one")
 
     def listing(self) -> dict[str, Any]:
-        """Return the players and boards as the page reads them."""
+        """Return the players and boards as the page reads them.
+
+        The page selects the first run: of those that the user named the first one, else that with the highest score.
+        """
         if not self._names:
             self._folders = self._find()
-        agents = [entry for name, folder in self._folders.items() if (entry := _describe(name, folder))]
+        folders = list(self._folders.items())
+        if not self._names:
+            folders.sort(key=lambda named: -_last_score(named[1]))
+        agents = [entry for name, folder in folders if (entry := _describe(name, folder))]
         boards = sorted({*BOARDS, *(agent["board"] for agent in agents)}, key=board_order)
         agents.append({"id": HEURISTIC, "board": None, "searches": [_search(EXPECTIMAX)]})
         agents += [{"id": name, "board": None, "searches": []} for name in BASELINES]
@@ -111,6 +120,14 @@ def _describe(name: str, folder: Path) -> dict[str, Any] | None:
         kinds.sort(key=lambda kind: kind != settings.search.root)
     searches = [_search(kind) for kind in kinds]
     return {"id": name, "board": _board_of(experiment), "learner": experiment.learner, "searches": searches}
+
+
+def _last_score(folder: Path) -> float:
+    """Return the mean score of the last evaluation of a run; -inf if there is none, or it cannot be read."""
+    try:
+        return next((float(row[SCORE]) for row in reversed(read_last_rows(folder)) if SCORE in row), -math.inf)
+    except LaunchError:
+        return -math.inf
 
 
 def _search(kind: str) -> dict[str, Any]:

@@ -60,6 +60,9 @@ def _numbers(page: "Page") -> list[Any]:
 def test_the_worst_move_first(folder: Path, open_page: OpenPage):
     page, solution = open_page(folder / "page.html"), Solution.load(folder / "2x3.solution")
     rows = page.locator("#mistakes tbody tr")
+    opened = page.locator("#game option:checked").inner_text().split(":")[0]
+    worst = next(text for text in rows.locator("button").all_inner_texts() if text.startswith(f"{opened},"))
+    assert worst == f"{opened}, move {page.locator('#move').input_value()}"
     link = rows.first.locator("button")
     number, move = (int(word) for word in link.inner_text().replace("game ", "").split(", move "))
     link.click()
@@ -129,7 +132,7 @@ def test_the_page_fits(folder: Path, open_page: OpenPage, width: int, theme: str
 
 
 def test_labels_for_screen_readers(folder: Path, open_page: OpenPage):
-    page = open_page(folder / "page.html")
+    page = open_page(folder / "page.html", "#move=0")
     for name in ("first position", "one move back", "Play", "one move on", "last position"):
         assert page.get_by_role("button", name=name, exact=True).count() == 1
     assert page.get_by_role("slider", name="move").count() == 1

@@ -420,11 +420,16 @@
 
   // ---- the start
 
+  function worstMove() {
+    const worst = data.mistakes.find(({ at }) => at >= game.start && at < game.start + game.moves);
+    return worst ? worst.at - game.start : 0;
+  }
+
   function openAddress() {
     const asked = new URLSearchParams(location.hash.slice(1));
     const index = data.games.findIndex(({ number }) => String(number) === asked.get("game"));
     choose(index >= 0 ? index : data.first);
-    goTo(Number(asked.get("move")));
+    goTo(asked.has("game") || asked.has("move") ? Number(asked.get("move")) : worstMove());
   }
 
   function start() {

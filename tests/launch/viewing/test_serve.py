@@ -7,6 +7,7 @@ import math
 import multiprocessing
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -23,6 +24,7 @@ from launch.cli import main
 from launch.evaluation.boards.analyse import NAMES
 from launch.evaluation.search_options import SEARCHES
 from launch.viewing import BOARD_SCRIPT, agents
+from launch.viewing.catalogue import Catalogue
 from launch.viewing.game import make_move
 from launch.viewing.serve import connections
 from launch.viewing.serve.guard import is_loopback
@@ -112,6 +114,15 @@ def test_the_players_are_the_runs_and_those_without_training(client: Client):
     assert [search["name"] for search in listing["agents"][0]["searches"]] == [*SEARCHES]
     over = client.post("/api/ask", **START | {"agent": "random", "position": "2 4 2 / 4 2 4"}, count=5)
     assert [step["advice"]["action"] for step in over["steps"]] == [None]
+
+
+def test_the_run_with_the_highest_score_is_selected(runs: Path, tmp_path: Path):
+    rows = {"a": "", "b": '{"eval/score_mean": 90}', "c": '{"eval/score_mean": 900}\n{"loss/total": 1}', "d": "{"}
+    for name, text in rows.items():
+        shutil.copytree(runs / "tiny", tmp_path / name)
+        (tmp_path / name / "metrics.jsonl").write_text(f"{text}\n" if text else "")
+    assert [agent["id"] for agent in Catalogue([], tmp_path).listing()["agents"][:4]] == ["c", "b", "a", "d"]
+    assert [agent["id"] for agent in Catalogue(["b", "c"], tmp_path).listing()["agents"][:2]] == ["b", "c"]
 
 
 POST = {"method": "POST", "path": "/api/new", "headers": JSON, "body": b'{"board": "2x3", "seed": 1}'}
