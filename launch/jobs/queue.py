@@ -17,6 +17,7 @@ from launch.locks import is_locked, take_lock
 
 FOLDER = ".local"  # in the runs folder: the locks of launchers
 SUFFIX = ".queued"
+NEW_SECONDS = 60.0  # a lock file that is younger is perhaps about to be locked
 
 
 class LocalQueue:
@@ -26,7 +27,10 @@ class LocalQueue:
         self._lock = lock
 
     def add(self, task: PlannedTask) -> None:
-        """Put a task into the queue."""
+        """Put a task into the queue; files of launchers that were killed are removed."""
+        for file in task.output.parent.glob(f"{task.output.name}.*{SUFFIX}"):
+            if not _is_alive(file):
+                file.unlink(missing_ok=True)
         self._file(task).write_text(str(self._lock), encoding="utf-8")
 
     def has(self, task: PlannedTask) -> bool:
@@ -46,6 +50,10 @@ def local_queue(runs_folder: Path) -> Iterator[LocalQueue]:
     """Make the queue of this process, until the end of the `with` block."""
     folder = runs_folder.absolute() / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
+    for left in folder.glob("*.lock"):  # by a launcher that was killed
+        with contextlib.suppress(OSError):
+            if time.time() - left.stat().st_mtime > NEW_SECONDS and not is_locked(left):
+                left.unlink()
     lock = folder / f"{os.getpid()}-{time.time_ns()}.lock"
     with lock.open("w") as file:
         take_lock(file)

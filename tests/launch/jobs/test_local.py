@@ -127,6 +127,7 @@ def test_the_runs_outlive_a_killed_launcher_and_the_next_one_finds_them():
     launcher.kill()
     launcher.communicate()
     assert is_locked(RUNS / "one-seed1")
+    assert [state.state for state in _states()] == ["running", "running", "new"]  # nobody will start the third one
     launcher = _submit("--seeds", "1-3", HELD)
     assert launcher.stdout is not None
     while (line := launcher.stdout.readline()) != "one-seed2: is running already\n":
@@ -137,6 +138,7 @@ def test_the_runs_outlive_a_killed_launcher_and_the_next_one_finds_them():
         assert f"{name}: finished" in text
     assert "one-seed3: started" in text
     assert [(state.state, _starts(state.name)) for state in _states()] == [("finished", 1)] * 3
+    assert not list(RUNS.glob("*/*.queued"))
 
 
 @pytest.mark.slow
