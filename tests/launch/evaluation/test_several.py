@@ -45,6 +45,7 @@ def test_each_player_plays_as_alone(runs: list[str], capsys):
         assert main(["evaluate", run, "--games", "4", "--seed", "7"]) == 0
     alone = _results(runs, 7)
     blocks = capsys.readouterr().out.splitlines()
+    assert ", 1ply) after " in blocks[0]
     assert main(["evaluate", *runs, "--games", "4", "--seed", "7"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[-3 - len(blocks) : -3] == blocks[-len(blocks) :]  # the report of each, then head and two rows

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import toy
 
 from launch.cli import main
 from launch.errors import UserError
@@ -199,6 +200,8 @@ def test_a_mistake_is_one_line_and_starts_nothing(toy_yaml: Path, mistake, monke
     for name, text in FILES.items():
         Path(name).write_text(text)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
+    if "gpus.yaml" in words:  # a learner without JAX gets none
+        monkeypatch.setattr(toy, "SPEC", toy.SPEC._replace(uses_jax=True))
     monkeypatch.setattr("subprocess.Popen", lambda *_, **__: pytest.fail("a process was started"))
     before = sorted(Path().rglob("*"))
     error = mistake("submit toy.yaml", *words)
