@@ -22,6 +22,6 @@ def json_alone() -> Iterator[None]:
         _RESULTS.reset(token)
 
 
-def print_json(result: Any) -> None:
-    """Print a result as one line of JSON."""
-    print(json.dumps(result), file=_RESULTS.get(), flush=True)
+def print_json(result: Any, allow_nan: bool = True) -> None:
+    """Print a result as one line of JSON; ValueError for NaN and infinity if they are not allowed."""
+    print(json.dumps(result, allow_nan=allow_nan), file=_RESULTS.get(), flush=True)

@@ -83,7 +83,7 @@ def grid(rows: Iterable[Any], columns: Sequence[Column], left: Container[int]) -
 
     table = Grid(box=None)
     for place, column in enumerate(columns):
-        table.add_column(column.name, justify="left" if place in left else "right")
+        table.add_column(column.name, justify="left" if place in left else "right", overflow="fold")
     for row in rows:
         table.add_row(*(column.text(row) for column in columns))
     return table

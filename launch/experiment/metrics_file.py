@@ -97,6 +97,11 @@ def read_last_rows(folder: Path) -> list[Row]:
         raise UserError(f"{file} has a line that is no row of metrics: {error}") from error
 
 
+def last_value(rows: Sequence[Row], name: str) -> float | None:
+    """Return a metric of the last row that has it; None if no row has it."""
+    return next((float(row[name]) for row in reversed(rows) if name in row), None)
+
+
 def drop_rows_after(folder: Path, env_steps: int, evaluate_again: bool = False) -> None:
     """Remove the rows of metrics.jsonl after a checkpoint, since they will be written again. The change is atomic.
 

@@ -6,12 +6,13 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from launch import locks
@@ -24,17 +25,12 @@ from launch.jobs.run_states import RunState, find_runs, read_states
 from launch.jobs.slurm import QueuedTask, cancel, read_queue
 from launch.output import print_json
 from launch.quantities import clock
+from launch.tables import Column, grid
 from launch.train.run_process import is_locked, read_process
 
 LINE_WIDTH = 250  # characters of a line of output that is not a terminal
 WATCH_SECONDS = 5.0  # between two readings of all runs
 FOLLOW_SECONDS = 0.5  # between two readings of a growing file
-# Columns of `status` with the fields that they show; where there is no room, the last ones are left out.
-COLUMNS = {
-    "run": "name", "state": "state", "done": "env_steps", "score": "score", "evaluation": "evaluation",
-    "time left": "seconds_left", "moves/s": "moves_per_second", "moves": "env_steps_total", "where": "place",
-}  # fmt: skip
-NUMBERS = ("done", "score", "evaluation", "time left", "moves/s", "moves")
 POLL_SECONDS = 0.2  # between two looks at runs that are saving
 QUEUE_SECONDS = 2.0  # the same if some are in SLURM's queue: many users ask the same scheduler
 STOP_SECONDS = 600.0  # that `stop` waits for runs to save
@@ -157,33 +153,37 @@ def console() -> Console:
     return screen if screen.is_terminal else Console(width=LINE_WIDTH)
 
 
+def _column(name: str, field: str, form: Callable[[Any], str]) -> Column:
+    """Return the column of a field of RunState, "" where it is None."""
+    read = attrgetter(field)
+    return Column(name, read, lambda state: "" if read(state) is None else form(read(state)))
+
+
+# Columns of `status`; where there is no room, the last ones are left out.
+COLUMNS = (
+    _column("run", "name", str),
+    _column("state", "state", str),
+    _column("done", "share", "{:.0%}".format),
+    _column("score", "score", "{:,.0f}".format),
+    _column("evaluation", "evaluation", "{:,.0f}".format),
+    _column("time left", "seconds_left", clock),
+    _column("moves/s", "moves_per_second", "{:,.0f}".format),
+    _column("moves", "env_steps_total", lambda moves: f"{moves:,}" if moves else ""),
+    _column("where", "place", str),
+)
+WORDS = ("run", "state", "where")
+
+
 def status_table(states: Sequence[RunState], width: int) -> RenderableType:
     """Return the table of `status`, and below it why runs do not go on.
 
     Empty columns are left out, and so many of the last columns that the rest fits into the width.
     """
-    columns = {heading: [_text(state, heading) for state in states] for heading in COLUMNS}
-    columns = {heading: texts for heading, texts in columns.items() if any(texts)}
-    while len(columns) > 2 and sum(max(map(len, (heading, *texts))) + 2 for heading, texts in columns.items()) > width:
-        columns.popitem()
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in columns:
-        table.add_column(heading, justify="right" if heading in NUMBERS else "left", overflow="fold")
-    for texts in zip(*columns.values(), strict=True):
-        table.add_row(*texts)
+    columns = [column for column in COLUMNS if any(map(column.text, states))]
+    widths = [2 + max(len(column.name), *(len(column.text(state)) for state in states)) for column in columns]
+    while len(columns) > 2 and sum(widths) > width:
+        columns.pop()
+        widths.pop()
+    table = grid(states, columns, [place for place, column in enumerate(columns) if column.name in WORDS])
+    table.pad_edge = False
     return Group(table, *(Text(f"{state.name}: {state.line}") for state in states if state.line))
-
-
-def _text(state: RunState, heading: str) -> str:
-    """Return a cell of the table of `status`."""
-    match heading:
-        case "run":
-            return state.name
-        case "done":
-            return f"{state.env_steps / state.env_steps_total:.0%}" if state.env_steps_total else ""
-        case "moves":
-            return f"{state.env_steps_total:,}" if state.env_steps_total else ""
-        case "time left":
-            return "" if state.seconds_left is None else clock(state.seconds_left)
-    value = getattr(state, COLUMNS[heading])
-    return value if isinstance(value, str) else "" if value is None else f"{value:,.0f}"

@@ -9,7 +9,7 @@ from launch.errors import LaunchError, UserError
 from launch.experiment.checkpoints import newest_checkpoint
 from launch.experiment.experiment import CONFIG_FILE, Experiment, in_group, load_experiment
 from launch.experiment.metrics import Row
-from launch.experiment.metrics_file import read_last_rows
+from launch.experiment.metrics_file import last_value, read_last_rows
 from launch.jobs.plan import OUTPUT_FILE
 from launch.jobs.queue import queue_files
 from launch.jobs.slurm import QueuedTask, read_queue
@@ -37,6 +37,11 @@ class RunState(NamedTuple):
     seconds_left: float | None  # of training; None: not in training, or the speed is unknown
     place: str  # host, job and GPUs of the process that trains it, or that trained it last
     line: str  # why it is stopped, failed, damaged or waiting
+
+    @property
+    def share(self) -> float | None:
+        """Share of the moves that are made; None if the run is damaged."""
+        return self.env_steps / self.env_steps_total if self.env_steps_total else None
 
 
 def find_runs(names: Sequence[str], runs_folder: Path) -> list[Path]:
@@ -102,8 +107,8 @@ def _read_state(folder: Path, queued: QueuedTask | None) -> RunState:
         env_steps=env_steps,
         env_steps_total=total,
         moves_per_second=speed,
-        score=_last(rows, "train/score_mean"),
-        evaluation=_last(rows, "eval/score_mean"),
+        score=last_value(rows, "train/score_mean"),
+        evaluation=last_value(rows, "eval/score_mean"),
         seconds_left=max(0, total - env_steps) / speed if speed and state == "running" else None,
         place=_place(process, queued),
         line=line,
@@ -165,7 +170,3 @@ def _speed(rows: Sequence[Row]) -> float | None:
     hours = recent[-1]["wall_hours"] - recent[0]["wall_hours"]
     moves = recent[-1]["env_steps"] - recent[0]["env_steps"]
     return float(moves / (3600 * hours)) if hours > 0 and moves > 0 else None
-
-
-def _last(rows: Sequence[Row], name: str) -> float | None:
-    return next((float(row[name]) for row in reversed(rows) if name in row), None)

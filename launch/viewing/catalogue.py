@@ -1,5 +1,6 @@
 """The players that can be chosen: runs and checkpoints, and the players that need no training."""
 
+import contextlib
 import functools
 import math
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from launch.evaluation.searches import resolve
 from launch.experiment import registry
 from launch.experiment.checkpoints import is_checkpoint, newest_checkpoint
 from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experiment
-from launch.experiment.metrics_file import read_last_rows
+from launch.experiment.metrics_file import last_value, read_last_rows
 from launch.jobs.run_states import find_runs
 from ntuple.core.learner_spec import EXPECTIMAX, MCTS, ONE_PLY, TREE
 
@@ -23,7 +24,6 @@ BOARDS = ("4x4", "3x4", "3x3", "2x3", "2x2")  # offered for the players without 
 SIMULATIONS, PLIES = "simulations", "plies"  # what the number of a search counts: fields of SearchOptions
 COUNTED = {EXPECTIMAX: PLIES, MCTS: SIMULATIONS} | dict.fromkeys(ROOT_RULES, SIMULATIONS)
 MOST = {SIMULATIONS: 10**6, PLIES: 100}  # of a request
-SCORE = "eval/score_mean"
 MOST_CHECKED = 256  # choices whose options are known to be good
 
 
@@ -70,11 +70,9 @@ class Catalogue:
         The page selects the first run: of those that the user named the first one, else that with the highest score.
         """
         if not self._names:
-            self._folders = self._find()
-        folders = list(self._folders.items())
-        if not self._names:
-            folders.sort(key=lambda named: -_last_score(named[1]))
-        agents = [entry for name, folder in folders if (entry := _describe(name, folder))]
+            found = self._find().items()
+            self._folders = dict(sorted(found, key=lambda named: -_last_score(named[1])))
+        agents = [entry for name, folder in self._folders.items() if (entry := _describe(name, folder))]
         boards = sorted({*BOARDS, *(agent["board"] for agent in agents)}, key=board_order)
         agents.append({"id": HEURISTIC, "board": None, "searches": [_search(EXPECTIMAX)]})
         agents += [{"id": name, "board": None, "searches": []} for name in BASELINES]
@@ -124,10 +122,10 @@ def _describe(name: str, folder: Path) -> dict[str, Any] | None:
 
 def _last_score(folder: Path) -> float:
     """Return the mean score of the last evaluation of a run; -inf if there is none, or it cannot be read."""
-    try:
-        return next((float(row[SCORE]) for row in reversed(read_last_rows(folder)) if SCORE in row), -math.inf)
-    except LaunchError:
-        return -math.inf
+    with contextlib.suppress(LaunchError):
+        score = last_value(read_last_rows(folder), "eval/score_mean")
+        return -math.inf if score is None else score
+    return -math.inf
 
 
 def _search(kind: str) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def run_solve(request: Request) -> None:
     if levels is not None:
         record["position"] = _position(solution, levels)
     if request.as_json:
-        print_json(record)
+        print_json(record, allow_nan=False)
 
 
 @checked

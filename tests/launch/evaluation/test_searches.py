@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -202,8 +203,12 @@ def _in_json(config: SearchConfig) -> dict:
 
 def _evaluate(capsys, *words: str) -> dict:
     capsys.readouterr()
-    assert main(["evaluate", "runs/one", "--games", "30", "--json", *words]) == 0
-    result = json.loads(capsys.readouterr().out)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("launch.cli.json_alone", nullcontext)  # the text is printed too
+        assert main(["evaluate", "runs/one", "--games", "30", "--json", *words]) == 0
+    output = capsys.readouterr().out.splitlines()
+    result = json.loads(output[-1])
+    assert f", {result['search']}) after " in output[0]
     seed = final_evaluation_seed(result["training_seed"])
     stem = f"{result['env_steps']}-{result['search']}-30games-seed{seed}"
     kept = Path("runs/one/evaluations", f"{stem}.json")
