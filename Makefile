@@ -88,22 +88,26 @@ $(VENV)/docs-ready: requirements-docs.lock $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
 	touch $@
 
-# The environment is built from the lock file alone, and rebuilt when that file changes. `ready` is written last, so an
+# The environment is built from the lock file alone, and rebuilt when that file changes. `packages` is written last, so an
 # environment whose build was interrupted is built again. All cores compile the packages' bytecode, without their tests;
 # pip would use one.
-$(READY): requirements.lock
+$(VENV)/packages: requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
 	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
+	-$(BIN)/python -m compileall -qq -j 0 -x '/tests/|/plotly/|/pip/' $(VENV)/lib
+	touch $@
+
+# The project itself: its commands, and the extras that an error message names.
+$(READY): $(VENV)/packages pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	-$(BIN)/python -m compileall -qq -j 0 -x /tests/ $(VENV)/lib
 	touch $@
 
 lock:
-	uv pip compile pyproject.toml --group dev --group bench --universal --python-version 3.11 \
+	uv pip compile pyproject.toml --group dev --extra view --extra bench --universal --python-version 3.11 \
 		--generate-hashes --no-annotate --no-header --upgrade -o requirements.lock
-	uv pip compile pyproject.toml --extra gpu --constraints requirements.lock --universal --python-version 3.11 \
+	uv pip compile pyproject.toml --extra gpu --extra view --constraints requirements.lock --universal --python-version 3.11 \
 		--generate-hashes --no-annotate --no-header -o requirements-gpu.lock
 	uv pip compile --group browser --constraints requirements.lock --universal --python-version 3.11 \
 		--generate-hashes --no-annotate --no-header -o requirements-browser.lock

@@ -15,6 +15,7 @@ import numpy as np
 from launch.arguments import checked, shown
 from launch.errors import UserError
 from launch.experiment import metrics_file
+from launch.trained import DEFAULT
 
 if TYPE_CHECKING:
     from launch.evaluation.loading import LoadedPlayer
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 @checked
 def load(
-    path: str | Path,
+    path: str | Path = DEFAULT,
     search: str | None = None,
     *,
     simulations: int | None = None,
@@ -38,7 +39,8 @@ def load(
     """Load a player: what `muzero2048 evaluate PATH` plays with, by the same options (docs/evaluate.md).
 
     Args:
-        path: a run folder (its newest good checkpoint), a checkpoint, or random, greedy or heuristic.
+        path: a run folder (its newest good checkpoint), a checkpoint, ntuple or muzero (the networks of the package,
+            launch/trained), or random, greedy or heuristic.
         search: 1ply, expectimax, mcts, gumbel or puct; None: that of the training.
         simulations: of mcts or a tree search, for each move.
         plies: depth of expectimax.

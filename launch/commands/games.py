@@ -5,18 +5,20 @@ import sys
 from pathlib import Path
 
 from launch.commands.parser import (
+    PLAYERS,
     Parser,
     add_json,
     add_player,
     add_runs_folder,
     add_search,
-    is_path,
     later,
-    search_of_a_path,
+    paths_and_overrides,
+    player_and_search,
     search_options,
 )
 from launch.errors import UserError
 from launch.evaluation.search_options import SEARCHES
+from launch.trained import DEFAULT, PACKAGED
 
 PORT = 2048
 
@@ -32,7 +34,7 @@ def _add_evaluate(commands: Parser) -> None:
         "evaluate",
         _run_evaluate,
         "play games with checkpoints and report the scores",
-        usage="muzero2048 evaluate [-h] PATH [PATH ...] [options] [search.key=value ...]",
+        usage="muzero2048 evaluate [-h] [PATH ...] [options] [search.key=value ...]",
         epilog="docs/evaluate.md explains the searches and their fields",
     )
     add_player(parser)
@@ -63,8 +65,9 @@ def _run_evaluate(arguments: argparse.Namespace) -> int:
     from launch.evaluation.loading import UNTRAINED, check_has_board
     from launch.evaluation.result import OutputOptions
 
-    paths = [arguments.path, *filter(is_path, arguments.overrides)]
-    options = search_options(arguments, [word for word in arguments.overrides if not is_path(word)])
+    paths, overrides = paths_and_overrides(arguments)
+    paths = paths or [_default_player()]
+    options = search_options(arguments, overrides)
     outputs = OutputOptions(
         records=arguments.records,
         solution=arguments.solution,
@@ -88,12 +91,18 @@ def _run_evaluate(arguments: argparse.Namespace) -> int:
     return several.evaluate_players(players, arguments.csv, arguments.json)
 
 
+def _default_player() -> str:
+    """Return the player of a command without one, and say what it is."""
+    print(f"no player is given: {DEFAULT}, the {PACKAGED[DEFAULT]} of the package (launch/trained)", file=sys.stderr)
+    return DEFAULT
+
+
 def _add_moves(commands: Parser) -> None:
     parser = commands.add_command(
         "moves",
         _run_moves,
         "analyse a board: each move's reward, value, and search depth or visits",
-        usage="muzero2048 moves [-h] PATH --position POSITION [options] [search.key=value ...]",
+        usage="muzero2048 moves [-h] [PATH] --position POSITION [options] [search.key=value ...]",
         epilog='a position is rows of tiles, "2 4 0 8 / 0 8 2 0 / ...", or the word of a bitboard, 0x130021',
     )
     add_player(parser)
@@ -106,7 +115,8 @@ def _run_moves(arguments: argparse.Namespace) -> None:
     from launch.evaluation.boards.analyse import print_moves
     from launch.evaluation.loading import load_player
 
-    player = load_player(arguments.path, search_of_a_path(arguments), arguments.board)
+    path, options = player_and_search(arguments)
+    player = load_player(path or _default_player(), options, arguments.board)
     print_moves(player.name, player.advise(arguments.position), arguments.json)
 
 
@@ -139,7 +149,7 @@ def _add_play(commands: Parser) -> None:
         "path",
         nargs="?",
         metavar="RUN",
-        help="a run folder, a checkpoint, or: random, greedy, heuristic (default: none)",
+        help=f"{PLAYERS} (default: {DEFAULT} on 4x4; on another board nobody gives advice)",
     )
     parser.add_argument("--board", help="without a run: rows x columns (default: 4x4)")
     parser.add_argument("--seed", type=int, help="seed of the spawns: the same game again (default: a new one)")
@@ -147,12 +157,13 @@ def _add_play(commands: Parser) -> None:
 
 
 def _run_play(arguments: argparse.Namespace) -> None:
-    if arguments.path is not None and arguments.path.startswith("search."):  # a word of a search in the place of RUN
-        arguments.overrides, arguments.path = [arguments.path, *arguments.overrides], None
-    options = search_of_a_path(arguments)
+    from launch.evaluation.loading import BOARD
     from launch.viewing.terminal.play import play
 
-    play(arguments.path, arguments.board, arguments.seed, options)
+    (path, options), board = player_and_search(arguments), arguments.board
+    if path is None and board in (None, BOARD):  # on other boards a user without a player plays alone
+        path, board = DEFAULT, None
+    play(path, board, arguments.seed, options)
 
 
 def _add_replay(commands: Parser) -> None:
@@ -192,14 +203,16 @@ def _run_replay(arguments: argparse.Namespace) -> int:
     from launch.signals import INTERRUPTED
     from launch.viewing.replay.replay import ReplayRequest, replay
 
+    path, options = player_and_search(arguments)
+    assert path
     request = ReplayRequest(
-        path=arguments.path,
+        path=path,
         player=arguments.player,
         board=arguments.board,
         games=arguments.games,
         seed=arguments.seed,
         game=arguments.game,
-        options=search_of_a_path(arguments),
+        options=options,
         judge=arguments.judge,
         judge_options=SearchOptions(
             search=arguments.judge_search, plies=arguments.judge_plies, simulations=arguments.judge_simulations

@@ -1,4 +1,4 @@
-"""Tools for n-tuple networks: `muzero2048 network inspect|average|fold|convert`.
+"""Tools for networks: `muzero2048 network inspect|average|fold|convert`. All but `convert` are for n-tuples alone.
 
 Input: a checkpoint, a run (its newest checkpoint), or a .w file of TDL2048+. Output: a checkpoint that `evaluate`
 plays, or a .w file.
@@ -8,6 +8,7 @@ holds E and A of TC learning if the input has them; a training can go on with th
 """
 
 import dataclasses
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -74,6 +75,9 @@ def transform(tool: str, paths: list[Path], stages: str, out: Path, half: bool) 
         raise UserError(f"{out} is there already: name another --out, or remove it")
     if not out.absolute().parent.is_dir():
         raise UserError(f"there is no folder {out.absolute().parent} to write {out.name} into")
+    if tool == "convert" and out.suffix != W_SUFFIX and (checkpoint := _of_another_learner(paths[0])):
+        _write_for_play(checkpoint, out, half)
+        return
     source = read_source(paths[0], stages)
     network = source.network
     try:
@@ -92,6 +96,29 @@ def transform(tool: str, paths: list[Path], stages: str, out: Path, half: bool) 
             )
     except ValueError as error:
         raise UserError(str(error)) from error
+    print(f"wrote {out}")
+
+
+def _of_another_learner(path: Path) -> Path | None:
+    """Return the checkpoint of a path if its learner has no n-tuple network; UserError if there is no good one."""
+    if path.suffix == W_SUFFIX:
+        return None
+    checkpoint = checkpoints.find_checkpoint(path)
+    is_ntuple = isinstance(checkpoints.read_checkpoint(checkpoint)[0].settings, NTupleConfig)
+    return None if is_ntuple else checkpoint
+
+
+def _write_for_play(checkpoint: Path, out: Path, half: bool) -> None:
+    """Write the parameters of a checkpoint without the state that a training continues from."""
+    experiment, state = checkpoints.read_checkpoint(checkpoint)
+    if half:
+        raise UserError(f"{checkpoint} was trained by {experiment.learner}: leave out --half, which is for n-tuples")
+    from muzero2048.training.array_files import PARAMETERS  # needs JAX
+
+    parameters = checkpoint / PARAMETERS
+    checkpoints.write_checkpoint(
+        out, lambda folder: shutil.copytree(parameters, folder / PARAMETERS), experiment, state, Processes()
+    )
     print(f"wrote {out}")
 
 

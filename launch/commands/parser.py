@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from launch.commands import completion
 from launch.errors import UserError
 from launch.evaluation.search_options import MODELS, SEARCHES, VALUES
+from launch.trained import DEFAULT, PACKAGED
 
 if TYPE_CHECKING:
     from launch.evaluation.search_options import SearchOptions
 
+PLAYERS = f"a run folder, a checkpoint, a network of the package ({', '.join(PACKAGED)}), or: random, greedy, heuristic"
 Run = Callable[[argparse.Namespace], int | None]  # does a command; None: exit code 0
 
 
@@ -105,11 +107,18 @@ def search_options(arguments: argparse.Namespace, overrides: Sequence[str]) -> "
     return SearchOptions(*named, tuple(overrides), arguments.plies, arguments.strength)
 
 
-def search_of_a_path(arguments: argparse.Namespace) -> "SearchOptions":
-    """Return the search of a command with one PATH; UserError if a second one is given."""
-    if paths := [word for word in arguments.overrides if "=" not in word]:
-        raise UserError(f"one PATH at a time: {arguments.path} is one, leave out {' '.join(paths)}")
-    return search_options(arguments, arguments.overrides)
+def player_and_search(arguments: argparse.Namespace) -> "tuple[str | None, SearchOptions]":
+    """Return the PATH of a command with one player, None if it is left out, and its search; UserError for a second."""
+    paths, overrides = paths_and_overrides(arguments)
+    if paths[1:]:
+        raise UserError(f"one PATH at a time: {paths[0]} is one, leave out {' '.join(paths[1:])}")
+    return (paths[0] if paths else None), search_options(arguments, overrides)
+
+
+def paths_and_overrides(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Return the players among the words of a command, which may be none, and the other words."""
+    words = arguments.overrides if arguments.path is None else [arguments.path, *arguments.overrides]
+    return [word for word in words if is_path(word)], [word for word in words if not is_path(word)]
 
 
 def is_path(word: str) -> bool:
@@ -129,5 +138,5 @@ def config_and_overrides(arguments: argparse.Namespace) -> tuple[Path | None, li
 
 def add_player(parser: argparse.ArgumentParser) -> None:
     """Add PATH, which names the player, and --board."""
-    parser.add_argument("path", metavar="PATH", help="a run folder, a checkpoint, or: random, greedy, heuristic")
+    parser.add_argument("path", nargs="?", metavar="PATH", help=f"{PLAYERS} (default: {DEFAULT})")
     parser.add_argument("--board", help="for random, greedy and heuristic: rows x columns (default: 4x4)")

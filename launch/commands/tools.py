@@ -21,7 +21,7 @@ TOOLS = {
     "inspect": "print a network's tables, the share of weights touched, and the most extreme weights",
     "average": "average networks of one shape, such as the checkpoints of a run (Guei 2023, sec. 4.2)",
     "fold": "add tuples that lie inside larger ones to these: the same values, fewer entries to look up",
-    "convert": "from a checkpoint to a .w file of TDL2048+, or from a .w file to a checkpoint",
+    "convert": "to a checkpoint for play alone, smaller, from any checkpoint; to and from a .w file of TDL2048+",
 }
 
 
@@ -47,13 +47,13 @@ def _run_bench(arguments: argparse.Namespace) -> None:
     config, overrides = config_and_overrides(arguments)
     if config and arguments.what != "learner":
         raise UserError(f"bench {arguments.what} takes no config, bench learner does: leave out {config}")
-    # Imported only now: the peers, pgx and jumanji, are installed with the dependency group `bench` alone.
+    # Imported only now: the peers, pgx and jumanji, are installed with the extra `bench` alone.
     bench = importlib.import_module(f"launch.bench.{arguments.what}").bench
     rows.show(bench(config, overrides) if arguments.what == "learner" else bench(), arguments.json)
 
 
 def _add_network(commands: Parser) -> None:
-    tools = commands.add_command("network", None, "inspect, average, fold and convert n-tuple networks")
+    tools = commands.add_command("network", None, "inspect, average, fold and convert networks")
     for name, text in TOOLS.items():
         tool = tools.add_command(name, _run_network, text)
         number = "+" if name == "average" else 1

@@ -23,6 +23,7 @@ from launch.experiment import checkpoints, registry
 from launch.experiment.checkpoints import State
 from launch.experiment.experiment import Experiment
 from launch.experiment.interfaces import Player
+from launch.trained import PACKAGED
 from ntuple.core.interfaces import Games, check_boards
 from ntuple.core.learner_spec import EXPECTIMAX
 
@@ -168,6 +169,11 @@ def find_player(path: str, options: SearchOptions, board: str | None = None) -> 
     if options.arguments():
         raise OptionError(f"{path} does not search; leave out ", *options.in_message())
     return PlayerSource(path, rows, columns, None)
+
+
+def is_player(path: str) -> bool:
+    """Return whether a word can name a player: one without training, a network of the package, or what is there."""
+    return path in (*UNTRAINED, *PACKAGED) or Path(path).exists()
 
 
 def source_of(path: str, checkpoint: Path, options: SearchOptions) -> PlayerSource:

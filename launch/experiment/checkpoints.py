@@ -25,6 +25,7 @@ from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experimen
 from launch.experiment.interfaces import Learner
 from launch.experiment.processes import Processes
 from launch.files import write_json
+from launch.trained import packaged
 from ntuple.core.atomic_files import sync
 from ntuple.core.settings import Settings, from_plain
 
@@ -109,7 +110,8 @@ def write_checkpoint(
 def find_checkpoint(path: Path, set_aside: bool = False) -> Path:
     """Return the checkpoint that a path names: the checkpoint itself, or the newest good one of a run.
 
-    Of a run, a damaged checkpoint gives a warning, and the one before it is tried.
+    A path that does not exist may be the name of a network of the package (launch/trained). Of a run, a damaged
+    checkpoint gives a warning, and the one before it is tried.
 
     Args:
         path: the checkpoint, or the run's folder.
@@ -119,6 +121,7 @@ def find_checkpoint(path: Path, set_aside: bool = False) -> Path:
     Raises:
         UserError: there is no checkpoint, or no good one.
     """
+    path = packaged(path) or path
     if not path.exists():
         raise UserError(f"there is no {path}; give a run folder or a checkpoint in its {FOLDER}/ folder")
     if is_checkpoint(path):

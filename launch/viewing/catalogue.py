@@ -1,4 +1,4 @@
-"""The players that can be chosen: runs and checkpoints, and the players that need no training."""
+"""The players that can be chosen: runs and checkpoints, the networks of the package, and players without training."""
 
 import contextlib
 import functools
@@ -17,6 +17,7 @@ from launch.experiment.checkpoints import is_checkpoint, newest_checkpoint
 from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experiment
 from launch.experiment.metrics_file import last_value, read_last_rows
 from launch.jobs.run_states import find_runs
+from launch.trained import HERE, PACKAGED, packaged
 from ntuple.core.learner_spec import EXPECTIMAX, MCTS, ONE_PLY, TREE
 
 ROOT_RULES = ("gumbel", "puct")
@@ -97,7 +98,9 @@ class Catalogue:
         return Choice(str(folder), board, options)
 
     def _find(self) -> dict[str, Path]:
-        folders = find_runs(self._names, self._runs_folder)
+        runs = [name for name in self._names if not packaged(name)]
+        folders = find_runs(runs, self._runs_folder) if runs or not self._names else []
+        folders += [HERE / name for name in sorted(PACKAGED, key=lambda name: name not in self._names)]
         names = [folder.name for folder in folders]
         return {str(folder) if names.count(folder.name) > 1 else folder.name: folder for folder in folders}
 

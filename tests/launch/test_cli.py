@@ -47,6 +47,17 @@ def test_json_is_alone_on_the_standard_output(words: str, capsys):
     assert type(json.loads(capsys.readouterr().out)) is dict
 
 
+@pytest.mark.parametrize(
+    ("words", "module", "package"),
+    [("serve --port 0", "launch.viewing.serve.server", "uvicorn"), ("bench env", "launch.bench.env", "pgx")],
+)
+def test_a_package_of_an_extra_is_missing(words: str, module: str, package: str, monkeypatch, mistake):
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
+    extra = {"uvicorn": "view", "pgx": "bench"}[package]
+    assert mistake(words) == f"this needs {package}; install it by pip install 'muzero2048[{extra}]'"
+
+
 def test_keys_of_another_learner(toy_yaml: Path, mistake):
     line = mistake("train toy.yaml muzero.env_steps=5")
     assert line == "override muzero.env_steps=5: 'muzero' holds keys of another learner: this config has learner: toy"

@@ -1,15 +1,20 @@
 """The wheel, installed beside numba, contains all files that its commands need and runs in another folder."""
 
 import json
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numba
 import pytest
 from small_runs import write_small_runs
 
+from launch.trained import PACKAGED
+
 ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 SHIPPED = (".py", ".css", ".js", ".html", ".svg")
 BESIDE = ("numba", "llvmlite", "numpy", "numpy.libs")  # packages that lie in the folder of the installed ones
 CONFIG = """\
@@ -54,6 +59,7 @@ def _installed(site: Path, *words: str, program: str = "muzero2048", cwd: Path |
 def test_a_wheel_has_all_files_of_the_packages_and_all_configs(site: Path):
     files = [file for package in ("launch", "muzero2048", "ntuple") for file in (ROOT / package).rglob("*")]
     shipped = [file for file in files if file.suffix in SHIPPED or file.name == "papers.yaml"]
+    shipped += [file for name in PACKAGED for file in (ROOT / "launch" / "trained" / name).rglob("*") if file.is_file()]
     assert len(shipped) > 100
     assert all((site / file.relative_to(ROOT)).is_file() for file in shipped)
     assert not (site / "benchmarks").exists()
@@ -62,11 +68,16 @@ def test_a_wheel_has_all_files_of_the_packages_and_all_configs(site: Path):
     assert all((site / "launch" / "example_configs" / file.relative_to(ROOT / "configs")).is_file() for file in configs)
 
 
-def test_both_learners_train_from_a_wheel_in_a_read_only_folder(site: Path, tmp_path: Path):
+def test_both_learners_train_from_a_wheel_in_a_read_only_folder(site: Path, tmp_path: Path, monkeypatch):
+    """No package of an extra is needed, and no folder but that of the runs is written."""
+    hidden = [re.match(r"[\w-]+", package)[0].replace("-", "_") for package in PROJECT["optional-dependencies"]["view"]]
+    assert "plotly" in hidden
+    (tmp_path / "sitecustomize.py").write_text(f"import sys\nsys.modules.update(dict.fromkeys({hidden}))\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     write_small_runs(ntuple=(2000, 1000), muzero=(2048, 1024), muzero_save_minutes=0)
     empty, runs = tmp_path / "empty", f"run.runs_folder={tmp_path / 'runs'}"
     empty.mkdir(mode=0o555)
-    assert '"games": 10' in _installed(site, "evaluate", "random", "--games", "10", "--json", cwd=empty)
+    assert '"games": 10' in _installed(site, "evaluate", "--games", "10", "--json", cwd=empty)  # the packaged network
     for name in ("tuples", "net"):
         _installed(site, "train", str(tmp_path / f"{name}.yaml"), runs, "run.final_games=20", cwd=empty)
         assert len((tmp_path / "runs" / name / "metrics.jsonl").read_text().splitlines()) > 1

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from launch.errors import UserError
 from launch.evaluation.boards.notation import parse_board
-from launch.evaluation.loading import BASELINES, UNTRAINED, LoadedPlayer, load_player
+from launch.evaluation.loading import BASELINES, UNTRAINED, LoadedPlayer, is_player, load_player
 from launch.evaluation.records.regret import load_solution
 from launch.evaluation.search_options import SearchOptions
 from launch.evaluation.seeds import check_seed
@@ -132,7 +132,7 @@ def _play(request: ReplayRequest) -> _Replayed:
     """Play games with the player of a path."""
     if request.player is not None:
         raise UserError(f"--player is for a file of records; {request.path} plays its own games, leave it out")
-    if request.path not in UNTRAINED and not Path(request.path).exists():
+    if not is_player(request.path):
         raise UserError(f"there is no {request.path}; give a run, a checkpoint, or a file of game records")
     seed = request.seed or 0
     player = load_player(request.path, request.options, request.board)
@@ -192,7 +192,7 @@ def _find_judge(request: ReplayRequest, board: str) -> Solution | Choice | None:
         return load_solution(Path(name), rows, columns)
     if name in BASELINES:
         raise UserError(f"--judge {name}: it gives no values; give heuristic, a run, a checkpoint or a solution")
-    if name not in UNTRAINED and not Path(name).exists():
+    if not is_player(name):
         raise UserError(f"--judge: there is no {name}; give a run, a checkpoint, a solution, or heuristic")
     try:
         choice = choose(name, board if name in UNTRAINED else None, options)

@@ -1,0 +1,16 @@
+"""The trained networks that are installed with the package: players for a user who has trained none.
+
+Each folder beside this file is a checkpoint for play, without the state that a training continues from. README.md has
+the cards: training, results, licence. `make trained` makes the networks again.
+"""
+
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PACKAGED = {"ntuple": "n-tuple network"}  # names of players, and what they are
+DEFAULT = "ntuple"  # the player of a command without one
+
+
+def packaged(path: Path | str) -> Path | None:
+    """Return the checkpoint of a network of the package; None if the word is another one, or a path of the user."""
+    return HERE / path if str(path) in PACKAGED and not Path(path).exists() else None

@@ -1,0 +1,55 @@
+"""The networks of the package: found by their names, whole, and as strong as their cards say."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import muzero2048
+from launch.cli import main
+from launch.experiment.checkpoints import find_checkpoint, read_checkpoint
+from launch.trained import HERE, PACKAGED
+from ntuple import NTupleConfig
+
+CARDS = (HERE / "README.md").read_text(encoding="utf-8")
+POSITION = "2 4 0 8 / 0 8 2 0 / 0 0 0 0 / 16 32 64 1024"
+
+
+@pytest.mark.parametrize("name", PACKAGED)
+def test_it_is_whole_has_a_card_and_nothing_that_play_does_not_need(name: str):
+    checkpoint = find_checkpoint(Path(name))
+    experiment, state = read_checkpoint(checkpoint)
+    assert checkpoint == HERE / name
+    assert (experiment.settings.rows, experiment.settings.columns) == (4, 4)
+    assert f"{state.progress['env_steps']:,}" in CARDS.partition(f"## {name}")[2]
+    files = [file for file in checkpoint.rglob("*") if file.is_file()]
+    assert not [file for file in files if "training" in file.name]
+    assert sum(file.stat().st_size for file in files) < 12e6
+
+
+def test_a_path_of_the_user_goes_first(tmp_path: Path, monkeypatch, mistake):
+    monkeypatch.chdir(tmp_path)
+    Path("ntuple").mkdir()
+    assert mistake("evaluate ntuple").startswith("ntuple holds no checkpoint")
+
+
+def test_commands_without_a_player_use_the_ntuple_network_and_say_so(capsys):
+    assert main(["moves", "--position", POSITION, "--json"]) == 0
+    captured = capsys.readouterr()
+    assert "ntuple, the n-tuple network of the package" in captured.err
+    assert json.loads(captured.out)["action"] == muzero2048.load().advise(POSITION).action
+    assert muzero2048.load().name == muzero2048.load("ntuple").name
+
+
+def test_a_search_without_a_player_is_that_of_the_network(capsys):
+    assert main(["moves", "search.seconds=0.01", "--position", POSITION, "--search", "mcts", "--json"]) == 0
+    assert "visits" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_ntuple_network_scores_what_its_card_says():
+    (mean, interval) = re.search(r"\| ntuple \| 1ply \| 1,000 \| ([\d,]+) ± ([\d,]+)", CARDS).groups()
+    score = muzero2048.load().play(games=1000, seed=7).score.mean()
+    assert abs(score - int(mean.replace(",", ""))) < 2 * int(interval.replace(",", ""))
+    assert isinstance(read_checkpoint(HERE / "ntuple")[0].settings, NTupleConfig)
