@@ -9,6 +9,7 @@
 #   make bench   the environment against pgx and jumanji, n-tuples against TDL2048+ if the variable TDL2048 names its
 #                binary, the search against mctx
 #   make docs    build the documentation into site/, which needs no network to be read; every mistake ends the build
+#   make trained  train the networks of the package again
 #   make lock    resolve requirements.lock and the other requirements-*.lock again from pyproject.toml
 
 PYTHON ?= python3
@@ -21,7 +22,7 @@ WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, (os.cpu_count() or 1
 JOBS := 1
 DEMO := runs/quick-ntuple runs/quick-muzero
 
-.PHONY: demo test fast-tests test-slow test-cluster test-browser test-agents test-mutants check bench docs lock clean
+.PHONY: demo test fast-tests test-slow test-cluster test-browser test-agents test-mutants check bench docs trained lock clean
 
 demo: $(READY)
 	$(RUN) train configs/quick/ntuple.yaml --resume
@@ -78,6 +79,15 @@ bench: $(READY)
 	$(RUN) bench env
 	$(RUN) bench ntuple
 	$(RUN) bench search
+
+# The networks that are installed with the package (launch/trained/README.md has the cards): hours, most of them MuZero's.
+TRAINED := launch/trained
+trained: $(READY)
+	$(RUN) train configs/ntuple/packaged.yaml --resume
+	$(RUN) train configs/muzero/latent-tree.yaml --resume
+	rm -rf $(TRAINED)/ntuple $(TRAINED)/muzero
+	$(RUN) network convert runs/packaged-ntuple --half --out $(TRAINED)/ntuple
+	$(RUN) network convert runs/latent-tree --out $(TRAINED)/muzero
 
 # The message that is switched off is about a later version of mkdocs.
 docs: $(VENV)/docs-ready

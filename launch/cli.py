@@ -56,7 +56,7 @@ def _extra_of(module: str) -> str | None:
     """Return the extra of this package that installs a module; None if no extra does."""
     package = module.partition(".")[0].replace("_", "-")
     for requirement in metadata.requires("muzero2048") or ():
-        if (extra := re.fullmatch(rf"{re.escape(package)}\b(?!-).*;.*extra == ['\"](\w+)['\"]", requirement)):
+        if extra := re.fullmatch(rf"{re.escape(package)}\b(?!-).*;.*extra == ['\"](\w+)['\"]", requirement):
             return extra[1]
     return None
 

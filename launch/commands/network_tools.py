@@ -115,10 +115,10 @@ def _write_for_play(checkpoint: Path, out: Path, half: bool) -> None:
         raise UserError(f"{checkpoint} was trained by {experiment.learner}: leave out --half, which is for n-tuples")
     from muzero2048.training.array_files import PARAMETERS  # needs JAX
 
-    parameters = checkpoint / PARAMETERS
-    checkpoints.write_checkpoint(
-        out, lambda folder: shutil.copytree(parameters, folder / PARAMETERS), experiment, state, Processes()
-    )
+    def copy(folder: Path) -> None:
+        shutil.copytree(checkpoint / PARAMETERS, folder / PARAMETERS)
+
+    checkpoints.write_checkpoint(out, copy, experiment, state, Processes())
     print(f"wrote {out}")
 
 

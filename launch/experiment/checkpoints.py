@@ -110,7 +110,7 @@ def write_checkpoint(
 def find_checkpoint(path: Path, set_aside: bool = False) -> Path:
     """Return the checkpoint that a path names: the checkpoint itself, or the newest good one of a run.
 
-    A path that does not exist may be the name of a network of the package (launch/trained). Of a run, a damaged
+    A word that names no run may be the name of a network of the package (launch/trained). Of a run, a damaged
     checkpoint gives a warning, and the one before it is tried.
 
     Args:

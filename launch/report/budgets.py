@@ -104,4 +104,4 @@ def _curve(label: str, results: list[Result]) -> PlotLine:
     fields = ("score_mean", "score_low", "score_high")
     y, low, high = (np.array([result[field] for result in ordered], np.float64) for field in fields)
     x = np.array([MICROSECONDS / result["moves_per_second"] for result in ordered])
-    return PlotLine(label, x, y, low, high)
+    return PlotLine(label, x, y, low, high, folder=ordered[0]["folder"])

@@ -26,6 +26,7 @@ POINT_BYTES = 30
 class Comparison(NamedTuple):
     """What is compared."""
 
+    headline: str  # the result in a sentence; "": no evaluation has ended
     subtitle: str
     axis: str  # the x-axis with which the page opens
     tile: int  # of the figure of reach rates
@@ -53,6 +54,7 @@ def make_comparison(runs: Sequence[Run], keys: Sequence[str], axis: str, tile: i
     boards = {result["board"] for result in results}
     learners = " and ".join(sorted({run.learner for run in runs}))
     return Comparison(
+        headline=_headline(groups),
         subtitle=f"{counted(len(runs), 'run')} of {learners}. Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC.",
         axis=axis,
         tile=tile,
@@ -69,6 +71,23 @@ def make_comparison(runs: Sequence[Run], keys: Sequence[str], axis: str, tile: i
         papers=[paper for paper in read_papers() if paper.board in boards],
         tables=tables_of_runs(run.folder for run in runs),
     )
+
+
+def _headline(groups: Sequence[Group]) -> str:
+    """Return the first group of each board with its score, and the second one, in words."""
+    sentences = []
+    for board in dict.fromkeys(group.board for group in groups):
+        first, *others = (group for group in groups if group.board == board)
+        games = f"{counted(first.games, 'game')} of {counted(first.seeds, 'seed')}"
+        sentence = f"On {board}, {first.name} has the highest mean score: {_score(first)} over {games}"
+        sentences.append(
+            f"{sentence}; next is {others[0].name} with {_score(others[0])}." if others else f"{sentence}."
+        )
+    return " ".join(sentences)
+
+
+def _score(group: Group) -> str:
+    return f"{group.score.value:,.0f} ± {(group.score.high - group.score.low) / 2:,.0f}"
 
 
 def _most_points(runs: Sequence[Run], keys: Sequence[str]) -> int:

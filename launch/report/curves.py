@@ -23,6 +23,7 @@ from launch.report.runs import X_AXES, Run
 SCORE, LOW, HIGH, GAMES = "eval/score_mean", "eval/score_low", "eval/score_high", "eval/games"
 REACH = "eval/reach_"
 BAND_OF_GAMES = (LOW, HIGH)  # metrics that are the band of SCORE, not curves
+FEWEST_SEEDS = 3  # with a band: the interval of two seeds is many times as wide as their distance
 RESAMPLES = 400  # of the seeds, for a band of the interquartile mean
 
 NAMING_KEYS = ("run.name", "run.group", "run.seed", "run.runs_folder")  # keys that name a run
@@ -46,6 +47,7 @@ class Series(NamedTuple):
     x: dict[str, Points]  # by X_AXES
     mean: Band
     iqm: Band | None  # the interquartile mean of the seeds; None for one seed, and for metrics other than scores
+    seeds: Seeds | None = None  # the lines of fewer than FEWEST_SEEDS seeds, shown in place of a band; None: a band
 
 
 class Curve(NamedTuple):
@@ -146,7 +148,8 @@ def _thinned(metric: AllPoints, name: str, points: int) -> Series:
     iqm = interquartile_band(metric.seeds[:, shown]) if has_iqm else None
     y, low, high = metric.band
     band = Band(y[shown], None if low is None else low[shown], None if high is None else high[shown])
-    return Series({axis: x[shown] for axis, x in metric.x.items()}, band, iqm)
+    seeds = metric.seeds[:, shown] if len(metric.seeds) < FEWEST_SEEDS else None
+    return Series({axis: x[shown] for axis, x in metric.x.items()}, band, iqm, seeds)
 
 
 def _all_points(runs: Sequence[Run], name: str) -> AllPoints | None:

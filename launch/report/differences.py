@@ -8,6 +8,7 @@ import numpy as np
 from scipy import stats
 
 from launch.evaluation.intervals import Interval
+from launch.report.curves import FEWEST_SEEDS
 from launch.report.finals import Group, Result
 from launch.tables import Column, markup
 
@@ -22,7 +23,7 @@ class Difference(NamedTuple):
     second: str
     difference: Interval
     p: float  # of a difference at least as large by chance, if both means were equal
-    improvement: Interval | None  # P(a seed of the first has a higher mean than one of the second); None: by games
+    improvement: Interval | None  # P(a seed of the first has a higher mean than one of the second); None: few seeds
     scope: str
 
     def turned(self) -> "Difference":
@@ -46,7 +47,7 @@ def _improvement_texts(pair: Difference) -> tuple[str, str] | None:
     if pair.improvement is None:
         return None
     value, low, high = pair.improvement
-    return f"{value:.0%}", f"{low:.0%} to {high:.0%}"
+    return f"{value:.0%}", f"{low:.0%} to {high:.0%}" if low < high else "of all pairs of seeds"
 
 
 def _joined(texts: tuple[str, str] | None) -> str:
@@ -81,9 +82,10 @@ def differences(groups: Sequence[Group]) -> list[Difference]:
     """Test each pair of the MOST_COMPARED best groups that played on the same board.
 
     If both have several seeds, the means of the seeds are compared: Welch's t-test, and the probability of improvement
-    U / (K_1 K_2) with its bootstrap interval (Agarwal et al. 2021, sec. 4.3, with one task). Else the games of the two
-    groups' evaluations are compared, by Welch's t-test from their means and standard deviations. That test says whether
-    these networks differ, not whether other seeds would.
+    U / (K_1 K_2) with its bootstrap interval (Agarwal et al. 2021, sec. 4.3, with one task), which needs FEWEST_SEEDS
+    seeds each: resampling two seeds shows no interval. Else the games of the two groups' evaluations are compared, by
+    Welch's t-test from their means and standard deviations. That test says whether these networks differ, not whether
+    other seeds would.
     """
     pairs = combinations(groups[:MOST_COMPARED], 2)
     return [_difference(one, other) for one, other in pairs if one.board == other.board]
@@ -95,7 +97,7 @@ def _difference(one: Group, other: Group) -> Difference:
         first, second = (np.array([result["score_mean"] for result in group.results]) for group in (one, other))
         margin_squared = [values.var(ddof=1) / len(values) for values in (first, second)]
         degrees = [len(first) - 1, len(second) - 1]
-        improvement = _improvement(first, second)
+        improvement = _improvement(first, second) if min(one.seeds, other.seeds) >= FEWEST_SEEDS else None
     else:
         scope = "of the games of these networks alone"
         margin_squared = [

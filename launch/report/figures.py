@@ -38,12 +38,16 @@ class PlotLine(NamedTuple):
     y: Points
     low: Points
     high: Points
+    seeds: Sequence[Points] = ()  # lines of single seeds, drawn in place of a band
+    folder: str = ""  # of the run, if it is a line of one run's searches
 
 
 def line_of(label: str, series: Series, axis: str) -> PlotLine:
-    """Return a series against an axis as a line; without an interval the band is the line."""
+    """Return a series against an axis as a line; without an interval, or with few seeds, the band is the line."""
     y, low, high = series.mean
-    return PlotLine(label, series.x[axis], y, y if low is None else low, y if high is None else high)
+    if series.seeds is not None or low is None or high is None:
+        low = high = y
+    return PlotLine(label, series.x[axis], y, low, high, () if series.seeds is None else list(series.seeds))
 
 
 Images = dict[str, bytes]  # by suffix
@@ -55,6 +59,8 @@ def draw(curves: Sequence[PlotLine], x: str, title: str, as_rate: bool) -> Image
     for number, curve in enumerate(curves):
         style = _style(number)
         axes.fill_between(curve.x, curve.low, curve.high, color=style["color"], alpha=0.18, linewidth=0)
+        for seed in curve.seeds:
+            axes.plot(curve.x, seed, linewidth=0.8, alpha=0.6, **style)
         marker: dict[str, Any] = {"marker": "o", "markersize": 3.5} if len(curve.y) <= MOST_MARKERS else {}
         axes.plot(curve.x, curve.y, linewidth=2, label=curve.label, **style, **marker)
     if x == "microseconds" or _differ_widely(curves):

@@ -18,6 +18,7 @@ from launch.report.curves import key_label
 from launch.report.runs import Run
 
 Result = dict[str, Any]  # of a result file, with "folder" and "config" of the run, and its "devices" (`devices_of`)
+FEW_GAMES = 100  # a mean of fewer games does not head a table
 MEANS = ("training_games", "wall_hours", "score_median", "moves_per_second")  # of a group: means over its seeds
 
 
@@ -132,7 +133,9 @@ def devices_of(run: Run) -> tuple[str, int] | None:
 
 
 def make_groups(results: Sequence[Result], keys: Sequence[str]) -> list[Group]:
-    """Group final evaluations, the best group first: runs of one learner and board with equal values of `keys`.
+    """Group final evaluations: runs of one learner and board with equal values of `keys`.
+
+    The best group is the first one; groups of fewer than FEW_GAMES games come after all others.
 
     Labels name the board if there are several, and the moves of groups that differ in them alone. Seeds that were
     evaluated on the same games cause a warning: see `student`.
@@ -149,7 +152,7 @@ def make_groups(results: Sequence[Result], keys: Sequence[str]) -> list[Group]:
         group._replace(label=f"{group.label}, {group.env_steps:,} moves") if count[group.name] > 1 else group
         for group in groups
     ]
-    return sorted(groups, key=lambda group: -group.score.value)
+    return sorted(groups, key=lambda group: (group.games < FEW_GAMES, -group.score.value))
 
 
 def _group(results: list[Result], keys: Sequence[str], names_board: bool) -> Group:

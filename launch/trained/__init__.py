@@ -12,5 +12,8 @@ DEFAULT = "ntuple"  # the player of a command without one
 
 
 def packaged(path: Path | str) -> Path | None:
-    """Return the checkpoint of a network of the package; None if the word is another one, or a path of the user."""
-    return HERE / path if str(path) in PACKAGED and not Path(path).exists() else None
+    """Return the checkpoint of a network of the package; None if the word is another one, or names a run of the user.
+
+    A folder of this name that holds no config is no run: a checkout has its package ntuple/.
+    """
+    return HERE / path if str(path) in PACKAGED and not (Path(path) / "config.yaml").is_file() else None

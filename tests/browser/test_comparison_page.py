@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 GAMES = {"score_bins": {"80": 30, "81": 70}, "max_tiles": {"512": 40, "1024": 60}}
-A, B, C = "a, rate=1 (toy), 2 seeds", "b, rate=1 (toy), 1 seed", "a, rate=2 (toy), 1 seed"
+A, B, C = "a, rate=1 (toy), 3 seeds", "b, rate=1 (toy), 1 seed", "a, rate=2 (toy), 1 seed"
 # The lines of a figure with a name that are drawn: name, x, y, and the axes of their panel.
 LINES = """id => document.getElementById(id).data.filter(line => line.name && line.visible === true)
     .map(line => [line.name, [...line.x], [...line.y], line.xaxis || "x"])"""
@@ -25,9 +25,9 @@ LINES = """id => document.getElementById(id).data.filter(line => line.name && li
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory) -> Path:
-    """Compare two seeds, a run with another value of a key, and a longer run of another group."""
+    """Compare three seeds, a run with another value of a key, and a longer run of another group."""
     folder = tmp_path_factory.mktemp("runs")
-    for seed, top in enumerate((100.0, 120.0)):
+    for seed, top in enumerate((100.0, 110.0, 120.0)):
         run = write_run(folder / f"a{seed}", [(10, 50.0), (40, top)], group="a", seed=seed, rate=1)
         write_evaluation(run, top, 3.0, group="a", training_seed=seed, seed=seed, **GAMES)
     write_evaluation(write_run(folder / "b", [(10, 20.0), (4000, 95.0)], group="b", rate=1), 95.0, 3.0, seed=3)
@@ -64,10 +64,15 @@ def _axis_titles(opened: "Page") -> list[str]:
 
 def test_the_page_opens_with_the_scores(page: Path, open_page: OpenPage):
     opened = open_page(page)
-    assert set(_axis_titles(opened)) == {"moves of training", "eval/score_mean [points]"}
+    assert set(_axis_titles(opened)) == {"moves of training", "mean score [points]"}
     assert set(_lines(opened)) == {A, B, C}
     assert set(opened.locator("#curves .legendtext").all_text_contents()) == {A, B, C}
-    words = "mean score (bands: 95% intervals, Student's over seeds; of one seed, those of its games)"
+    assert (
+        opened.locator("#headline")
+        .inner_text()
+        .startswith("On 4x4, a, rate=2 (toy), 1ply has the highest mean score: 800")
+    )
+    words = "mean score (bands: 95% intervals, Student's over three seeds or more)"
     assert opened.locator("#meaning").inner_text() == words
     assert opened.locator(".modebar-btn").count() > 0
     assert opened.locator(".modebar-btn[data-title*='Share']").count() == 0
@@ -89,7 +94,7 @@ def test_the_tables_are_those_of_the_csv_files(page: Path, open_page: OpenPage):
     opened = open_page(page)
     groups = _rows(page, "groups.csv")
     assert [float(row["score_mean"]) for row in groups] == [800, 110, 95]  # computed by hand
-    assert _column(opened, "groups", 8) == [
+    assert _column(opened, "groups", 2) == [
         f"{float(row['score_mean']):,.0f} ± {(float(row['score_high']) - float(row['score_low'])) / 2:,.0f}"
         for row in groups
     ]
@@ -116,21 +121,21 @@ def test_a_choice_is_drawn_and_kept_in_the_address(page: Path, open_page: OpenPa
     opened = open_page(page)
     opened.get_by_label("metric").select_option("eval/reach_2048")
     opened.locator(".controls").get_by_label("against").select_option("games of training")
-    assert set(_axis_titles(opened)) == {"games of training", "eval/reach_2048 [fraction]"}
+    assert set(_axis_titles(opened)) == {"games of training", "games that reached 2048 [fraction]"}
     again = open_page(opened.url)
-    assert set(_axis_titles(again)) == {"games of training", "eval/reach_2048 [fraction]"}
+    assert set(_axis_titles(again)) == {"games of training", "games that reached 2048 [fraction]"}
     again.evaluate("location.hash = '#metric=eval/score_mean&axis=2'")
     again.wait_for_function("document.querySelector('#curves .xtitle').textContent === 'hours of training'")
 
 
 def test_the_band_of_several_seeds_can_be_that_of_the_interquartile_mean(page: Path, open_page: OpenPage):
-    """With two seeds the interval of the mean is 12.7 standard errors wide, and a bootstrap stays between the two."""
+    """With three seeds the interval of the mean is 4.3 standard errors wide; a bootstrap stays between their scores."""
     opened = open_page(page)
     top = "document.getElementById('curves').data.filter(line => line.legendgroup === 'curve0')"
     highest = f"Math.max(...{top}.flatMap(line => line.fill ? [...line.y] : []))"
     order = opened.evaluate(f"{top}.find(line => line.name).name")
     assert order == A  # has the highest last score, so it is the first curve
-    assert opened.evaluate(highest) == pytest.approx(110 + 12.706 * 10, rel=1e-3)
+    assert opened.evaluate(highest) == pytest.approx(110 + 4.3027 * 10 / 3**0.5, rel=1e-3)
     opened.get_by_label("band").select_option("iqm")
     assert opened.evaluate(highest) == pytest.approx(120)
 
@@ -189,12 +194,14 @@ def test_the_band_of_the_figure_is_named(page: Path, open_page: OpenPage):
 
 def test_a_logarithmic_axis_leaves_out_zeros(page: Path, open_page: OpenPage, tmp_path: Path):
     """The band of a score that begins at 0 ends at the lowest number that the axis can show."""
-    write_run(tmp_path / "runs" / "z", [(10, 0.0), (20, 50.0), (40, 80.0)])
+    for seed in range(3):
+        write_run(tmp_path / "runs" / f"z{seed}", [(10, 0.0), (20, 50.0), (40, 80.0)], seed=seed)
     words = ["compare", "--runs-folder", str(tmp_path / "runs"), "--out", str(tmp_path)]
     assert main(words) == 0
-    opened = open_page(tmp_path / "index.html", "#logy=1")
-    ((_, y, _),) = _lines(opened).values()
+    opened = open_page(tmp_path / "index.html", "#logy=1&axis=2")
+    ((x, y, _),) = _lines(opened).values()
     assert y == [None, 50, 80]
+    assert (x, _axis_titles(opened)[0]) == ([pytest.approx(minutes) for minutes in (6, 12, 24)], "minutes of training")
     band = opened.evaluate("document.getElementById('curves').data[0].y")
     assert min(band) == 50
 
@@ -252,7 +259,7 @@ def test_a_heading_sorts_its_table_down_and_then_up(page: Path, open_page: OpenP
     scores = [f"{score:,.0f}" for score in (800, 110, 95)]
     for ordered, order in ((scores, "descending"), (scores[::-1], "ascending")):
         heading.click()
-        assert [text.split()[0] for text in _column(opened, "groups", 8)] == ordered
+        assert [text.split()[0] for text in _column(opened, "groups", 2)] == ordered
         assert opened.locator("#groups th[aria-sort]").get_attribute("aria-sort") == order
     opened.locator("#groups").get_by_role("button", name="experiment").click()
     assert [text.split(",")[0] for text in _column(opened, "groups", 1)] == ["b", "a", "a"]
@@ -265,10 +272,10 @@ def test_the_seeds_of_a_group_are_unfolded_and_stay_with_it(page: Path, open_pag
     button = opened.get_by_role("button", name="2 seeds", exact=True)
     button.click()
     assert button.get_attribute("aria-expanded") == "true"
-    assert _column(opened, "groups", 8)[2:4] == ["120 ± 3", "100 ± 3"]
+    assert _column(opened, "groups", 2)[2:4] == ["120 ± 3", "100 ± 3"]
     opened.locator("#groups").get_by_role("button", name="mean score").click()
     opened.locator("#groups").get_by_role("button", name="mean score").click()
-    assert [text.split()[0] for text in _column(opened, "groups", 8)] == ["95", "110", "120", "100", "800"]
+    assert [text.split()[0] for text in _column(opened, "groups", 2)] == ["95", "110", "120", "100", "800"]
     config = opened.locator("#groups tr.seed:visible a").first.get_attribute("href")
     assert (page.parent / config).is_file()
     button.click()
@@ -282,7 +289,7 @@ def test_everything_can_be_done_with_the_keyboard_alone(page: Path, open_page: O
     keys.type("eval/reach_2048")
     tab_to(opened, "#axis")
     keys.press("ArrowDown")
-    assert set(_axis_titles(opened)) == {"games of training", "eval/reach_2048 [fraction]"}
+    assert set(_axis_titles(opened)) == {"games of training", "games that reached 2048 [fraction]"}
     tab_to(opened, "#logy")
     keys.press("Space")
     assert "logy=1" in opened.url
@@ -295,7 +302,7 @@ def test_everything_can_be_done_with_the_keyboard_alone(page: Path, open_page: O
     tab_to(opened, "#groups th:nth-child(8) button")
     keys.press("Enter")
     keys.press("Enter")
-    assert [text.split()[0] for text in _column(opened, "groups", 8)] == ["95", "110", "800"]
+    assert [text.split()[0] for text in _column(opened, "groups", 2)] == ["95", "110", "800"]
     tab_to(opened, "#groups .fold")
     tab_to(opened, "#groups .fold")
     keys.press("Enter")

@@ -30,7 +30,9 @@ def test_it_is_whole_has_a_card_and_nothing_that_play_does_not_need(name: str):
 
 def test_a_path_of_the_user_goes_first(tmp_path: Path, monkeypatch, mistake):
     monkeypatch.chdir(tmp_path)
-    Path("ntuple").mkdir()
+    Path("ntuple").mkdir()  # as in a checkout
+    assert find_checkpoint(Path("ntuple")) == HERE / "ntuple"
+    Path("ntuple", "config.yaml").write_text("learner: ntuple\n")
     assert mistake("evaluate ntuple").startswith("ntuple holds no checkpoint")
 
 

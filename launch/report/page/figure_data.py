@@ -4,7 +4,7 @@ Arrays of numbers are float32 in base64. Equal arrays are in it once.
 """
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -55,6 +55,7 @@ def figure_data(comparison: Comparison) -> dict[str, Any]:
                     "x": [arrays.number(series.x[axis]) for axis in X_AXES],
                     "mean": band(series.mean),
                     "iqm": band(series.iqm),
+                    "seeds": None if series.seeds is None else [arrays.number(seed) for seed in series.seeds],
                 }
                 for metric, series in curve.series.items()
             },
@@ -62,6 +63,12 @@ def figure_data(comparison: Comparison) -> dict[str, Any]:
         for number, curve in enumerate(comparison.curves)
     ]
     owner = {str(run.folder): number for number, curve in enumerate(comparison.curves) for run in curve.runs}
+
+    def styles(folders: Iterable[str]) -> list[dict[str, int]]:
+        """Return the colour of each run, that of its curve, and the number of earlier lines with this colour."""
+        colours = [curves[owner[folder]]["colour"] if folder in owner else len(curves) for folder in folders]
+        return [{"colour": colour, "dash": colours[:place].count(colour)} for place, colour in enumerate(colours)]
+
     metrics = [name for name in REGISTRY if any(name in curve.series for curve in comparison.curves)]
     return {
         "axis": X_AXES.index(comparison.axis),
@@ -72,11 +79,18 @@ def figure_data(comparison: Comparison) -> dict[str, Any]:
         "points": _points(comparison.curves, owner),
         "searches": [
             {"label": line.label, "band": [arrays.number(part) for part in (line.x, line.y, line.low, line.high)]}
-            for line in comparison.searches
+            | style
+            for line, style in zip(
+                comparison.searches, styles(line.folder for line in comparison.searches), strict=True
+            )
         ],
         "distributions": [
-            {"label": games.name, "scores": games.edges, "shares": games.shares, "tiles": games.tiles}
-            for games in comparison.distributions
+            {"label": games.name, "scores": games.edges, "shares": games.shares, "tiles": games.tiles} | style
+            for games, style in zip(
+                comparison.distributions,
+                styles(group.results[0]["folder"] for group in comparison.groups),
+                strict=True,
+            )
         ],
         "papers": [
             {

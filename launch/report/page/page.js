@@ -7,7 +7,7 @@
   const LIGHT = ["#1f6fd1", "#d9480f", "#2b8a3e", "#862e9c", "#b8860b", "#0b7285", "#c2255c", "#5c940d", "#495057"];
   const DARK = ["#6ea8ff", "#ff9a5c", "#69db7c", "#da8bf0", "#ffd43b", "#4cc9d9", "#faa2c1", "#c0eb75", "#ced4da"];
   const DASHES = ["solid", "dash", "dot", "dashdot", "longdash"];
-  const SCORE = "eval/score_mean";
+  const SCORE = "eval/score_mean", HOURS = "hours of training";
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const narrow = window.matchMedia("(max-width: 700px)"), touch = window.matchMedia("(pointer: coarse)");
   const HEIGHT = 440, PANEL_HEIGHT = 280, COLUMNS = 3;
@@ -52,13 +52,21 @@
     };
   }
 
-  // Traces of a line and its band; the legend hides both. A logarithmic axis has no place for numbers up to 0: the line
+  // The line style of a line of an experiment beside others of the same experiment, which have its colour.
+  const dashOf = ({ colour, dash }) => DASHES[(Math.floor(colour / LIGHT.length) + dash) % DASHES.length];
+
+  // Traces of a line and its band, or the lines of its few seeds; the legend hides all. A logarithmic axis has no place for numbers up to 0: the line
   // is interrupted there, and the band goes down to the lowest number that the axis can show.
-  function lineTraces(label, x, [line, lower, higher], paint, dash, group, logy = false) {
+  function lineTraces(label, x, [line, lower, higher], paint, dash, group, logy = false, seeds = null) {
     const traces = [], least = Math.min(...line.filter((value) => value > 0));
     const y = logy ? line.map((value) => (value > 0 ? value : null)) : line;
     const [low, high] = [lower, higher].map((ends) => (logy && ends ? ends.map((end) => Math.max(end, least)) : ends));
-    if (low && high) {
+    for (const seed of seeds?.length > 1 ? seeds : []) {
+      traces.push({
+        x, y: seed, line: { color: paint, width: 0.8 }, mode: "lines", hoverinfo: "skip", showlegend: false, legendgroup: group,
+      });
+    }
+    if (low && high && !seeds) {
       traces.push({
         x: x.concat([...x].reverse()), y: high.concat([...low].reverse()), fill: "toself", fillcolor: paint + "2e",
         line: { width: 0 }, mode: "lines", hoverinfo: "skip", showlegend: false, legendgroup: group,
@@ -198,15 +206,16 @@
     const band = (kind === "iqm" && series.iqm) || series.mean;
     const dash = data.keys.length > 1 ? DASHES[curve.dash % DASHES.length] : dashAfter(curve.colour);
     const x = array(series.x[axis]), group = `curve${number}`;
-    return lineTraces(curve.label, x, band.map(array), colour(curve.colour), dash, group, element("logy").checked);
+    const seeds = series.seeds && series.seeds.map(array);
+    return lineTraces(curve.label, x, band.map(array), colour(curve.colour), dash, group, element("logy").checked, seeds);
   }
 
   // What the bands of the figure are: the interquartile mean exists for scores and rates of several seeds alone.
   function bandInWords(metric, kind) {
     const all = data.curves.map((curve) => curve.series[metric]).filter(Boolean);
-    if (all.every(({ mean }) => mean[1] === null)) return "no bands: one seed each";
+    if (all.every(({ seeds }) => seeds)) return "no bands: fewer than three seeds each, whose lines are thin";
     const some = all.some(({ iqm }) => iqm), every = all.every(({ iqm }) => iqm);
-    if (kind !== "iqm") return "bands: 95% intervals, Student's over seeds; of one seed, those of its games";
+    if (kind !== "iqm") return "bands: 95% intervals, Student's over three seeds or more";
     if (!some) return "bands: 95% intervals of the mean; the interquartile mean exists for scores and rates of several seeds";
     return `interquartile means with bootstrap intervals${every ? "" : "; curves of one seed: their mean"}`;
   }
@@ -241,6 +250,17 @@
     return rows * PANEL_HEIGHT;
   }
 
+  // What a metric is, in words: its meaning up to the first comma, colon or bracket.
+  const words = (meaning) => meaning.split(/[,;:(]/)[0].trim();
+
+  // Show hours in the unit of the tables (launch/quantities.py, `duration`); return the name of the axis.
+  function scaleHours(traces) {
+    const most = Math.max(...traces.flatMap(({ x }) => x));
+    const [unit, factor] = most < 1 / 6 ? ["seconds", 3600] : most < 3 ? ["minutes", 60] : ["hours", 1];
+    for (const trace of traces) trace.x = trace.x.map((x) => factor * x);
+    return HOURS.replace("hours", unit);
+  }
+
   function draw() {
     const metric = element("metric").value, axis = Number(element("axis").value), kind = element("band").value;
     const [, unit, meaning] = data.metrics.find(([name]) => name === metric);
@@ -256,18 +276,19 @@
     }
     traces.forEach((here, panel) => here.forEach((trace) => Object.assign(trace, axesOf(panel))));
     const logs = [element("logx").checked, element("logy").checked];
-    const shape = layout(data.axes[axis], `${metric} [${unit}]`, ...logs);
+    const place = data.axes[axis] === HOURS ? scaleHours(traces.flat()) : data.axes[axis];
+    const shape = layout(place, `${words(meaning)} [${unit}]`, ...logs);
     show("curves", traces.flat(), shape, splitLayout(shape, panels));
     element("meaning").textContent = `${meaning} (${bandInWords(metric, kind)})`;
-    element("curves").setAttribute("aria-label", `${meaning}, against ${data.axes[axis]}; the tables have the numbers`);
+    element("curves").setAttribute("aria-label", `${meaning}, against ${place}; the tables have the numbers`);
   }
 
   // The figures below the first one, which have no choices.
   function drawBelow() {
     if (data.searches.length) {
-      const lines = data.searches.flatMap(({ label, band }, number) => {
-        const [x, ...rest] = band.map(array);
-        return lineTraces(label, x, rest, colour(number), dashAfter(number), label);
+      const lines = data.searches.flatMap((line) => {
+        const [x, ...rest] = line.band.map(array);
+        return lineTraces(line.label, x, rest, colour(line.colour), dashOf(line), line.label);
       });
       show("searches", lines, layout("microseconds a move", "mean score", true, false), HEIGHT);
     }
@@ -277,12 +298,13 @@
   // Shares of games by score, in bins that grow with the score, and by largest tile.
   function drawDistributions() {
     if (!data.distributions.length) return;
-    const scores = data.distributions.map(({ label, scores, shares }, number) => ({
+    const scores = data.distributions.map(({ label, scores, shares, ...style }) => ({
       x: scores, y: shares.concat([0]), name: label, legendgroup: label, mode: "lines",
-      line: { shape: "hv", color: colour(number), width: 1.5, dash: dashAfter(number) }, hovertemplate: "%{y:.1%} of games from %{x:,.6~g}",
+      line: { shape: "hv", color: colour(style.colour), width: 1.5, dash: dashOf(style) }, hovertemplate: "%{y:.1%} of games from %{x:,.6~g}",
     }));
-    const tiles = data.distributions.map(({ label, tiles }, number) => ({
-      x: Object.keys(tiles), y: Object.values(tiles), name: label, legendgroup: label, type: "bar", marker: { color: colour(number) }, showlegend: false,
+    const tiles = data.distributions.map(({ label, tiles, ...style }) => ({
+      x: Object.keys(tiles), y: Object.values(tiles), name: label, legendgroup: label, type: "bar", showlegend: false,
+      marker: { color: colour(style.colour), opacity: 1 / (1 + style.dash / 2) },
       hovertemplate: "%{y:.1%} of games end with %{x}",
     }));
     const order = [...new Set(data.distributions.flatMap((one) => Object.keys(one.tiles)))].sort((a, b) => a - b);
@@ -344,7 +366,8 @@
   }
 
   const names = data.metrics.map(([name]) => name);
-  fill(element("metric"), names.map((name) => [name, name]), names.includes(SCORE) ? SCORE : names[0]);
+  const choices = data.metrics.map(([name, , meaning]) => [name, `${words(meaning)} · ${name}`]);
+  fill(element("metric"), choices, names.includes(SCORE) ? SCORE : names[0]);
   fill(element("axis"), data.axes.map((label, number) => [String(number), label]), String(data.axis));
   fill(element("panels"), ["one", ...data.keys.map((key) => `by ${key}`)].map((text, i) => [String(i), text]), "0");
   recall();

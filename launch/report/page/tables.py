@@ -44,6 +44,7 @@ def _result_columns(
     """Return the columns of groups or of their seeds; `name` and `score` return HTML."""
     return [
         Column("experiment", lambda result: result.get("name"), name, name),
+        Column("mean score", lambda result: result["score_mean"], score, score),
         entry("learner"),
         entry("moves of training", "env_steps", short_number),
         entry("training games", "training_games", short_number),
@@ -54,7 +55,6 @@ def _result_columns(
             _device_hours,
         ),
         GAMES,
-        Column("mean score", lambda result: result["score_mean"], score, score),
         MEDIAN,
         MAX,
         *rates(tiles),

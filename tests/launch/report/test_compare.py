@@ -89,8 +89,8 @@ def test_the_numbers_of_the_page_are_those_of_the_result_files(runs: list[str]):
     for folder in runs:
         result = json.loads(next(Path(folder, "evaluations").glob("*.json")).read_text())
         row = seeds[result["run"]]
-        assert row[7].split(" ± ")[0] == f"{result['score_mean']:,.0f}"
-        assert row[1] == result["learner"]
+        assert row[1].split(" ± ")[0] == f"{result['score_mean']:,.0f}"
+        assert row[2] == result["learner"]
         assert "75.0%" in row
 
 
@@ -123,6 +123,28 @@ def test_the_games_of_all_seeds_are_counted(tmp_path: Path, monkeypatch):
     assert found["tiles"] == {"512": 0.3, "1024": 0.7}
     np.testing.assert_allclose(found["scores"], [1024, 2**10.125, 2**10.25, 2**10.375])
     assert found["shares"] == [0.25, 0, 0.75]
+
+
+def test_an_experiment_has_one_colour_and_few_seeds_have_lines_in_place_of_a_band(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for group, seeds in (("three", 3), ("two", 2)):
+        for seed in range(seeds):
+            score = 10.0 * seeds + seed
+            run = write_run(Path(f"runs/{group}{seed}"), [(1, score - 1), (2, score)], seed=seed, group=group)
+            write_evaluation(run, score, 1.0, seed=seed)
+    run = write_run(Path("runs/lucky"), [(1, 1.0), (2, 1.0)], group="lucky")
+    write_evaluation(run, 90.0, 1.0, games=20)
+    assert main(["compare", "--out", "out"]) == 0
+    page = Path("out/index.html").read_text()
+    data, rows = _data(page), _cells(page, "groups")
+    colours = {curve["label"].split()[0]: curve["colour"] for curve in data["curves"]}
+    assert len(set(colours.values())) == 3
+    assert {games["label"].split()[0]: games["colour"] for games in data["distributions"]} == colours
+    few = {curve["label"].split()[0]: curve["series"]["eval/score_mean"]["seeds"] for curve in data["curves"]}
+    lines = {name: seeds and [data["arrays"][seed].tolist() for seed in seeds] for name, seeds in few.items()}
+    assert lines == {"three": None, "two": [[19, 20], [20, 21]], "lucky": [[1, 1]]}
+    assert rows[0][0].split()[0] == "three"  # lucky has 20 games alone
+    assert "On 4x4, three (toy), 1ply has the highest mean score: 31 ± 2 over 300 games of 3 seeds; next is two" in page
 
 
 def test_a_run_as_it_was_written_is_read(runs: list[str]):

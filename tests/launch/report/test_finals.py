@@ -65,8 +65,15 @@ def test_seeds_that_share_their_games_cost_a_warning(tmp_path: Path, capsys):
     )
 
 
+def test_two_seeds_have_no_probability_of_improvement(tmp_path: Path):
+    """Resampling them gives 100%, 100% to 100%."""
+    (pair,) = differences(_groups(tmp_path, {"a": [100.0, 101.0], "b": [90.0, 91.0]}))
+    assert pair.improvement is None
+    assert pair.scope == "over 2 and 2 seeds"
+
+
 def test_equal_scores_without_variance_do_not_differ(tmp_path: Path):
-    (pair,) = differences(_groups(tmp_path, {"a": [10.0, 10.0], "b": [10.0, 10.0]}))
+    (pair,) = differences(_groups(tmp_path, {"a": [10.0] * 3, "b": [10.0] * 3}))
     assert pair.p == 1
     assert pair.difference == (0, 0, 0)
     assert pair.improvement == (0.5, 0.5, 0.5)
