@@ -75,7 +75,7 @@ def test_what_is_no_command_line(text: str):
         ("train configs/quick/ntuple.yaml ntuple.rows=9", "ntuple.rows"),
         ("evaluate runs/a --simulations many", "--simulations"),
         ("evaluate runs/a search.simulation=4", "there is no key search.simulation"),
-        ("evaluate", "the following arguments are required: PATH"),
+        ("moves", "the following arguments are required: --position"),
     ],
 )
 def test_a_mistake_in_a_command_line(command: str, mistake: str):

@@ -121,9 +121,9 @@ def test_a_choice_is_drawn_and_kept_in_the_address(page: Path, open_page: OpenPa
     opened = open_page(page)
     opened.get_by_label("metric").select_option("eval/reach_2048")
     opened.locator(".controls").get_by_label("against").select_option("games of training")
-    assert set(_axis_titles(opened)) == {"games of training", "games that reached 2048 [fraction]"}
+    assert set(_axis_titles(opened)) == {"games of training", "games that reached the tile 2048 [fraction]"}
     again = open_page(opened.url)
-    assert set(_axis_titles(again)) == {"games of training", "games that reached 2048 [fraction]"}
+    assert set(_axis_titles(again)) == {"games of training", "games that reached the tile 2048 [fraction]"}
     again.evaluate("location.hash = '#metric=eval/score_mean&axis=2'")
     again.wait_for_function("document.querySelector('#curves .xtitle').textContent === 'hours of training'")
 
@@ -269,7 +269,7 @@ def test_a_heading_sorts_its_table_down_and_then_up(page: Path, open_page: OpenP
 def test_the_seeds_of_a_group_are_unfolded_and_stay_with_it(page: Path, open_page: OpenPage):
     opened = open_page(page)
     assert opened.locator("#groups tr.seed:visible").count() == 0
-    button = opened.get_by_role("button", name="2 seeds", exact=True)
+    button = opened.get_by_role("button", name="3 seeds", exact=True)
     button.click()
     assert button.get_attribute("aria-expanded") == "true"
     assert _column(opened, "groups", 2)[2:4] == ["120 ± 3", "100 ± 3"]
@@ -286,10 +286,10 @@ def test_everything_can_be_done_with_the_keyboard_alone(page: Path, open_page: O
     opened = open_page(page)
     keys = opened.keyboard
     tab_to(opened, "#metric")
-    keys.type("eval/reach_2048")
+    keys.type("games that reached the tile 2048")
     tab_to(opened, "#axis")
     keys.press("ArrowDown")
-    assert set(_axis_titles(opened)) == {"games of training", "games that reached 2048 [fraction]"}
+    assert set(_axis_titles(opened)) == {"games of training", "games that reached the tile 2048 [fraction]"}
     tab_to(opened, "#logy")
     keys.press("Space")
     assert "logy=1" in opened.url

@@ -64,7 +64,7 @@ def figure_data(comparison: Comparison) -> dict[str, Any]:
     ]
     owner = {str(run.folder): number for number, curve in enumerate(comparison.curves) for run in curve.runs}
 
-    def styles(folders: Iterable[str]) -> list[dict[str, int]]:
+    def styles(folders: Iterable[str]) -> list[dict[str, Any]]:
         """Return the colour of each run, that of its curve, and the number of earlier lines with this colour."""
         colours = [curves[owner[folder]]["colour"] if folder in owner else len(curves) for folder in folders]
         return [{"colour": colour, "dash": colours[:place].count(colour)} for place, colour in enumerate(colours)]

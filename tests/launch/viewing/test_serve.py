@@ -23,6 +23,7 @@ from reference import rules
 from launch.cli import main
 from launch.evaluation.boards.analyse import NAMES
 from launch.evaluation.search_options import SEARCHES
+from launch.trained import PACKAGED
 from launch.viewing import BOARD_SCRIPT, agents
 from launch.viewing.catalogue import Catalogue
 from launch.viewing.game import make_move
@@ -109,7 +110,7 @@ def test_the_moves_of_a_player_follow_the_rules(client: Client):
 
 def test_the_players_are_the_runs_and_those_without_training(client: Client):
     listing = json.loads(client.send("GET", "/api/agents")[2])
-    boards = {"tiny": "2x3", "heuristic": None, "random": None, "greedy": None}
+    boards = {"tiny": "2x3", "heuristic": None, "random": None, "greedy": None} | dict.fromkeys(PACKAGED, "4x4")
     assert {agent["id"]: agent["board"] for agent in listing["agents"]} == boards
     assert [search["name"] for search in listing["agents"][0]["searches"]] == [*SEARCHES]
     over = client.post("/api/ask", **START | {"agent": "random", "position": "2 4 2 / 4 2 4"}, count=5)
