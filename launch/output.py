@@ -22,6 +22,11 @@ def json_alone() -> Iterator[None]:
         _RESULTS.reset(token)
 
 
+def is_json_alone() -> bool:
+    """Return whether the command prints nothing but its result as JSON."""
+    return _RESULTS.get() is not None
+
+
 def print_json(result: Any, allow_nan: bool = True) -> None:
     """Print a result as one line of JSON; ValueError for NaN and infinity if they are not allowed."""
     print(json.dumps(result, allow_nan=allow_nan), file=_RESULTS.get(), flush=True)

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from launch.bench.rows import BenchRow, best_seconds
+from launch.progress import numbered
 from muzero2048.game.env import STEP_DRAWS, Board, Game2048
 
 MEASURED_SECONDS = 0.4  # target length of a repeat
@@ -26,7 +27,7 @@ def bench(batches: tuple[int, ...] = (64, 1024, 16384)) -> list[BenchRow]:
     """Measure steps per second of the JAX environment, pgx and jumanji."""
     environments = {"muzero2048": _ours(), "pgx": _pgx(), "jumanji": _jumanji()}
     rows = []
-    for batch in batches:
+    for batch in numbered(batches, "batch {:,}".format):
         rollouts = {name: _make_rollout(environment, batch) for name, environment in environments.items()}
         seconds = best_seconds({name: rollout.run for name, rollout in rollouts.items()})
         speed = {name: batch * rollouts[name].steps / seconds[name] for name in rollouts}

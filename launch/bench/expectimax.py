@@ -9,6 +9,7 @@ from pathlib import Path
 
 from launch.bench.ntuple import NETWORKS, WARM_MOVES, PeerCell, find_peer, measured, play_speed, run_peer, trained
 from launch.bench.rows import BenchRow
+from launch.progress import numbered
 from ntuple import ExpectimaxConfig, ExpectimaxPlayer, make_rules
 from ntuple.files.stored_network import filled_network
 from ntuple.files.tdl import write_w
@@ -25,7 +26,7 @@ def bench(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) ->
         UserError: the environment variable TDL2048 is not the path of a program.
     """
     peer, rules, rows = find_peer(), make_rules(4, 4), []
-    for name in networks:
+    for name in numbered(networks):
         stored = trained(name, warm_moves)
         network = filled_network(stored.config, stored.weights)
         with tempfile.TemporaryDirectory() as folder:

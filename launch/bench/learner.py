@@ -9,10 +9,10 @@ of the peak counts the FLOP of the program's products (launch/bench/work.py), wi
 """
 
 import functools
+import operator
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from launch.errors import UserError
 from launch.experiment.examples import examples_folder
 from launch.experiment.experiment import load_experiment
 from launch.memory import device_bytes
+from launch.progress import COMPILING, numbered, say
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.train_step import MuZeroPrograms, make_learner
 from muzero2048.search.expansion import block_size
@@ -63,7 +64,7 @@ def bench(file: Path | None, overrides: Sequence[str]) -> list[BenchRow]:
     """
     jax.config.update("jax_enable_compilation_cache", False)  # since compiling is timed
     on_cpu, rows = jax.default_backend() == "cpu", []
-    for name, config in experiments(file, overrides):
+    for name, config in numbered([*experiments(file, overrides)], operator.itemgetter(0)):
         try:
             if file is None and on_cpu and name in LARGE:
                 rows += work_rows(name, config, works_of(config))
@@ -110,7 +111,7 @@ def network_rows(name: str, config: MuZeroConfig, scales: Sequence[int]) -> list
         rows += speed_rows(name, best, "both", peak)
     for kind, size in (("play", "num_envs"), ("learn", "replay.batch_size")):
         fastest = min(speeds, key=lambda speed: speed.seconds[kind] / speed.config.chunk_moves)
-        rows.append(BenchRow(f"{name}: best to {kind}", attrgetter(size)(fastest.config), size))
+        rows.append(BenchRow(f"{name}: best to {kind}", operator.attrgetter(size)(fastest.config), size))
     rows.append(BenchRow(f"{name}: best together", best.config.num_envs, "num_envs"))
     return rows
 
@@ -178,6 +179,7 @@ def work_of(traced: Any, config: MuZeroConfig) -> Work:
 
 def compiled(traced: Any, work: Work) -> CompiledProgram:
     """Compile a program, and measure its compile time and memory."""
+    say(COMPILING)
     lowered = traced.lower()
     began = time.perf_counter()
     run = lowered.compile()

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from launch.bench.ntuple import WARM_MOVES, trained
 from launch.bench.rows import BenchRow, best_seconds
+from launch.progress import COMPILING, numbered, say
 from ntuple import ExpectimaxConfig, ExpectimaxPlayer, MCTSConfig, MCTSPlayer, Rules, make_rules
 from ntuple.files.stored_network import filled_network
 from ntuple.game.bitboard import Board, afterstate, decode, empty_cells
@@ -37,7 +38,7 @@ def bench(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) ->
     The rows of a network are 2 plies, each search with its ratio, and the memory of its tree.
     """
     rules, rows = make_rules(4, 4), []
-    for name in networks:
+    for name in numbered(networks):
         stored = trained(name, warm_moves)
         network = filled_network(stored.config, stored.weights)
         plies = ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=2), threads=1)
@@ -47,6 +48,7 @@ def bench(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) ->
         players = {"2 plies": plies}
         players |= {search: MCTSPlayer(rules, network, config, threads=1) for search, config in SEARCHES.items()}
         runs = {search: functools.partial(player.analyse, boards, seeds) for search, player in players.items()}
+        say(COMPILING)
         for run in runs.values():
             run()
         seconds = best_seconds(runs)

@@ -7,6 +7,7 @@ Networks are trained before they are timed (warm-up), both programs with the sam
 network use few entries, which all stay in the caches of the CPU.
 """
 
+import itertools
 import os
 import re
 import subprocess
@@ -19,6 +20,7 @@ from typing import NamedTuple
 from launch.bench.rows import REPEATS, BenchRow
 from launch.errors import UserError
 from launch.experiment.interfaces import Player
+from launch.progress import numbered, say
 from launch.quantities import counted
 from ntuple import NTupleConfig, NTupleLearner
 from ntuple.core.settings import list_text
@@ -67,18 +69,18 @@ def bench(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) ->
         UserError: the environment variable TDL2048 is not the path of a program.
     """
     peer, rows = find_peer(), []
-    for network in networks:
-        for method, rule in METHODS.items():
-            learner = warmed(network, rule, warm_moves)
-            with tempfile.TemporaryDirectory() as folder:
-                rows += [measured(cell) for cell in _cells(learner, method, peer, Path(folder))]
+    for network, method in numbered([*itertools.product(networks, METHODS)], ", ".join):
+        learner = warmed(network, METHODS[method], warm_moves)
+        with tempfile.TemporaryDirectory() as folder:
+            rows += [measured(cell) for cell in _cells(learner, method, peer, Path(folder))]
     return rows
 
 
 def measured(cell: PeerCell) -> BenchRow:
     """Measure a cell: best of REPEATS, this program and the peer in turn."""
     ours, theirs = 0.0, 0.0
-    for _ in range(REPEATS):
+    for repeat in range(REPEATS):
+        say(f"{cell.name}, repeat {repeat + 1} of {REPEATS}")
         ours = max(ours, cell.ours())
         if cell.theirs:
             theirs = max(theirs, cell.theirs())
@@ -120,6 +122,7 @@ def warmed(network: str, rule: UpdateRule, moves: int) -> NTupleLearner:
         v_init=rule.v_init,
         step_size=StepSizeConfig(adaptive_fraction=rule.adaptive_fraction),
     )
+    say(f"warming up by {moves:,} moves")
     learner = NTupleLearner(config, seed=1)
     learner.advance()
     return learner

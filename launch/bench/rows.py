@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from launch.output import print_json
+from launch.progress import say
 
 REPEATS = 5  # the best repeat counts, since other load on the machine can only slow a run down
 
@@ -46,8 +47,9 @@ def best_seconds(runs: Mapping[str, Callable[[], object]], repeats: int = REPEAT
     work is done.
     """
     best = dict.fromkeys(runs, float("inf"))
-    for _ in range(repeats):
+    for repeat in range(repeats):
         for name, run in runs.items():
+            say(f"{name}, repeat {repeat + 1} of {repeats}")
             began = time.perf_counter()
             run()
             best[name] = min(best[name], time.perf_counter() - began)

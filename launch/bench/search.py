@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import mctx
 
 from launch.bench.rows import BenchRow, best_seconds
+from launch.progress import numbered
 from muzero2048.game.env import NUM_ACTIONS, Board
 from muzero2048.search.base import Afterstate, Decision, Dynamics, Root
 from muzero2048.search.config import SearchConfig
@@ -53,7 +54,7 @@ def bench(simulations: tuple[int, ...] = (4, 16, 50)) -> list[BenchRow]:
     """Measure moves per second, the network's share of the time, and the memory of a tree."""
     key = jax.random.key(0)
     parameters, states = make_parameters(key), jax.random.normal(key, (BATCH, WIDTH))
-    return [row for n in simulations for row in _rows(n, parameters, key, states)]
+    return [row for n in numbered(simulations, "N = {}".format) for row in _rows(n, parameters, key, states)]
 
 
 def _rows(n: int, parameters: Parameters, key: Array, states: Array) -> list[BenchRow]:

@@ -43,13 +43,16 @@ def _add_bench(commands: Parser) -> None:
 
 def _run_bench(arguments: argparse.Namespace) -> None:
     from launch.bench import rows
+    from launch.progress import progress_line
 
     config, overrides = config_and_overrides(arguments)
     if config and arguments.what != "learner":
         raise UserError(f"bench {arguments.what} takes no config, bench learner does: leave out {config}")
     # Imported only now: the peers, pgx and jumanji, are installed with the extra `bench` alone.
     bench = importlib.import_module(f"launch.bench.{arguments.what}").bench
-    rows.show(bench(config, overrides) if arguments.what == "learner" else bench(), arguments.json)
+    with progress_line():
+        measured = bench(config, overrides) if arguments.what == "learner" else bench()
+    rows.show(measured, arguments.json)
 
 
 def _add_network(commands: Parser) -> None:

@@ -6,6 +6,7 @@ from launch.errors import UserError
 from launch.experiment import checkpoints, registry
 from launch.experiment.metrics import DEPTH_NUMBERS, TREE_NUMBERS
 from launch.output import print_json
+from launch.progress import progress_line, say
 
 DEPTHS = range(1, 65)
 
@@ -20,7 +21,8 @@ def diagnose_path(path: Path, boards: int, depth: int, seed: int, as_json: bool)
     experiment, state = checkpoints.read_checkpoint(checkpoint)
     if not registry.spec_of(experiment.learner).diagnose:
         raise UserError(f"{checkpoint}: the learner '{experiment.learner}' has nothing to diagnose")
-    measured = registry.diagnose(experiment.learner, checkpoint, experiment.settings, boards, depth, seed)
+    with progress_line(experiment.run.name):
+        measured = registry.diagnose(experiment.learner, checkpoint, experiment.settings, boards, depth, seed, say)
     print(f"{experiment.run.name} after {state.progress['env_steps']:,} moves: {boards} boards of its own play")
     columns = [number for number in (*DEPTH_NUMBERS, *TREE_NUMBERS) if number.name in measured]
     headings = ["depth", *(number.heading for number in columns)]

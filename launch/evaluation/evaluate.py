@@ -35,6 +35,7 @@ from launch.evaluation.seeds import BASELINE_SEED, check_seed, final_evaluation_
 from launch.experiment.checkpoints import run_folder_of
 from launch.experiment.experiment import MOST_GAMES
 from launch.experiment.interfaces import Player
+from launch.progress import GamesText, progress_line
 from launch.signals import StopSignals
 from ntuple.core.interfaces import Games
 
@@ -97,7 +98,9 @@ class PlayerEvaluation(NamedTuple):
         """Play all games by one call of the player."""
         if part := self.outputs.part:
             raise UserError(f"--part {part} is for games that are kept as they end: add --keep")
-        games = _interruptible(lambda: player.play(*self.evaluation), "stopping", "no game is kept")
+        text = GamesText(self.evaluation.games)
+        with progress_line(self.source.name, text):
+            games = _interruptible(lambda: player.play(*self.evaluation, text.watch), "stopping", "no game is kept")
         if games is None:
             raise KeyboardInterrupt
         return games, []
@@ -114,17 +117,19 @@ class PlayerEvaluation(NamedTuple):
             raise UserError(f"--part {part} needs a file for its games: add --keep FILE")
         play_numbered = functools.partial(play_each, player, self.source.rows, self.source.columns)
         with GameLog(file, self._log_header(), parse_part(part)) as log:
+            text = GamesText(len(log.numbers(count)))
 
             def play() -> Games:
                 if len(log.ordered(count)) < len(log.numbers(count)):
                     self._compile(player)  # before the clock of the first game starts
-                return play_missing(play_numbered, log, count, seed)
+                return play_missing(play_numbered, log, count, seed, text.watch)
 
             action, lost = "stopping", "no game is kept"
             if file is not None:
                 action = "keeping the finished games and stopping"
                 lost = f"the finished games are in {log.path}, and the same command goes on"
-            games = _interruptible(play, action, lost)
+            with progress_line(self.source.name, text):
+                games = _interruptible(play, action, lost)
             if games is None and file is None:
                 raise KeyboardInterrupt
             if games is None:

@@ -3,6 +3,7 @@
 Shapes: `G` games, `B` boards of `H, W` cells, `T` moves. A cell holds log2 of its tile, 0 = empty.
 """
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -23,6 +24,7 @@ from launch.experiment import checkpoints, registry
 from launch.experiment.checkpoints import State
 from launch.experiment.experiment import Experiment
 from launch.experiment.interfaces import Player
+from launch.progress import GamesText, progress_line
 from launch.trained import PACKAGED
 from ntuple.core.interfaces import Games, check_boards
 from ntuple.core.learner_spec import EXPECTIMAX
@@ -71,17 +73,20 @@ class LoadedPlayer:
         return advices_of(batch, analysis, self.player.effort_unit)
 
     @checked
-    def play(self, games: int, seed: int = 0) -> Games:
+    def play(self, games: int, seed: int = 0, *, progress: bool | None = None) -> Games:
         """Play G whole games: score, largest tile and moves of each, int64[G], and the seconds that they took.
 
-        Game i depends on (seed, i) alone, so the same call gives the same games.
+        Game i depends on (seed, i) alone, so the same call gives the same games. `progress` shows a line on stderr: the
+        games done, their mean score, the time left. None: if stderr is a terminal.
 
         Raises:
             UserError: a number is out of range.
             ValueError: the player's values are NaN.
         """
         _check_games(games, seed)
-        return self.player.play(games, seed)
+        text = GamesText(games)
+        with progress_line(self.name, text, sys.stderr.isatty() if progress is None else progress):
+            return self.player.play(games, seed, text.watch)
 
     @checked
     def record(self, games: int, seed: int = 0) -> "list[GameRecord]":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import UInt8, UInt32
 
-from ntuple.core.interfaces import Analysis, Games
+from ntuple.core.interfaces import Analysis, Games, Watch
 
 if TYPE_CHECKING:
     from ntuple.game.rollout import PlayedGame
@@ -28,7 +28,7 @@ class Player(Protocol):
     def plays_one_by_one(self) -> bool:
         """Whether an evaluation plays its games one by one and keeps each as it ends: then it is a `SlowPlayer`."""
 
-    def play(self, num_games: int, seed: int) -> Games:
+    def play(self, num_games: int, seed: int, watch: Watch = ...) -> Games:
         """Play whole games. The result of game i depends on (seed, i) alone, not on threads or batch size."""
 
     def analyse(self, boards: UInt8[np.ndarray, "B H W"], seeds: UInt32[np.ndarray, " B"]) -> Analysis:

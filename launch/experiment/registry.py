@@ -4,7 +4,7 @@ A further learner needs its package with a `LearnerSpec` (ntuple/core/learner_sp
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -69,9 +69,11 @@ def begin_from(name: str, learner: "Learner", path: Path, config: "LearnerConfig
 
 
 def diagnose(
-    name: str, folder: Path, config: "LearnerConfig", boards: int, depth: int, seed: int
+    name: str, folder: Path, config: "LearnerConfig", boards: int, depth: int, seed: int, say: Callable[[str], None]
 ) -> "dict[str, np.ndarray]":
     """Measure the learned model of a checkpoint by `LearnerSpec.diagnose`, which the learner's spec must have.
+
+    `say` is called from time to time with what is done now.
 
     Returns:
         Numbers at depths 0 ... `depth`, by name.
@@ -81,7 +83,8 @@ def diagnose(
     """
     spec = spec_of(name)
     with _user_errors(f"{folder}: "):
-        return cast("dict[str, np.ndarray]", _load(spec.diagnose, spec.uses_jax)(folder, config, boards, depth, seed))
+        measure = _load(spec.diagnose, spec.uses_jax)
+        return cast("dict[str, np.ndarray]", measure(folder, config, boards, depth, seed, say))
 
 
 def restore_player(name: str, folder: Path, config: "LearnerConfig", kind: str, search: Any) -> "Player":

@@ -9,10 +9,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from launch.experiment.metrics import Row
+from launch.progress import COMPILING, REFRESHES, GamesText, periodically
 from launch.quantities import LINE_SECONDS, clock
+from ntuple.core.interfaces import Watch
 
 REACHED = (32768, 8192, 2048)  # the rate of the first of these tiles that was reached is shown
-COMPILING = "compiling ..."
 WINDOW_SECONDS = 30.0  # seconds of training over which the speed is measured
 
 
@@ -104,12 +105,19 @@ class ProgressDisplay:
         self._show()
 
     @contextmanager
-    def evaluating(self, games: int) -> Iterator[None]:
-        """Show that an evaluation of this number of games is played in the `with` block."""
+    def evaluating(self, games: int) -> Iterator[Watch]:
+        """Show that an evaluation of this number of games is played in the `with` block, which watches the player."""
         before, self._status = self._status, f"evaluating {games:,} games"
         self._show()
+        text = GamesText(games)
+
+        def show() -> None:
+            self._status = f"evaluating: {text()}"
+            self._show()
+
         try:
-            yield
+            with periodically(LINE_SECONDS if self._bar.disable else 1 / REFRESHES, show):
+                yield text.watch
         finally:
             self._status = before
 

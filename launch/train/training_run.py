@@ -25,7 +25,7 @@ from launch.signals import StopSignals
 from launch.train.progress import ProgressDisplay
 from launch.train.resume import begin_with_network, final_evaluation, own_search
 from launch.train.wandb_sink import WandbSink
-from ntuple.core.interfaces import Games
+from ntuple.core.interfaces import Games, Watch
 
 
 class TrainingRun:
@@ -183,8 +183,8 @@ class TrainingRun:
             return None
         num_probe_games = self._experiment.run.probe_games
         try:
-            with self._display.evaluating(evaluation.games):
-                return stop.interruptible(lambda: _play_with_probes(self._learner, evaluation, num_probe_games))
+            with self._display.evaluating(evaluation.games) as watch:
+                return stop.interruptible(lambda: _play_with_probes(self._learner, evaluation, num_probe_games, watch))
         except ValueError as error:  # the network's values are NaN
             raise DivergedError(f"evaluation stopped at env_steps {self.env_steps}: {error}") from error
 
@@ -234,13 +234,13 @@ def _trace(folder: Path) -> Iterator[None]:
     print(f"profile of one report: {trace} for ui.perfetto.dev, or tensorboard --logdir {folder}", flush=True)
 
 
-def _play_with_probes(learner: Learner, evaluation: Evaluation, probe_games: int) -> tuple[Games, Row]:
+def _play_with_probes(learner: Learner, evaluation: Evaluation, probe_games: int, watch: Watch) -> tuple[Games, Row]:
     """Play an evaluation and the learner's probes with the current weights, and diagnose the learned model.
 
     Probes play `probe_games` games under the same seed; 0: none. Returns the games of the evaluation, and the metrics
     of the probes and of the diagnosis.
     """
-    games = learner.player().play(evaluation.games, evaluation.seed)
+    games = learner.player().play(evaluation.games, evaluation.seed, watch)
     probes = dict(learner.diagnose())
     if probe_games:
         for name, player in learner.probes().items():

@@ -16,14 +16,15 @@ from jaxtyping import Array, UInt32
 
 from muzero2048.game.env import Board, Game2048
 from muzero2048.players.analysis import Analyse, Judge, JudgedBoards, make_analyse
-from muzero2048.players.lanes import Lanes, Policy, open_lanes, play_lanes
+from muzero2048.players.lanes import MOVES_A_CALL, Lanes, Policy, open_lanes, play_lanes
+from muzero2048.players.moves_left import moves_left
 from muzero2048.search.base import Dynamics, Plan
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.outlook import read_outlook
 from muzero2048.search.policies import make_root, plan
 from muzero2048.search.tree import Trees
 from muzero2048.search.views import plan_views
-from ntuple.core.interfaces import Analysis, Games
+from ntuple.core.interfaces import Analysis, Games, SoFar, Watch, unwatched
 
 LANES = 512  # games played at a time, at most
 TREE_NODES = 2**21  # nodes of all their trees together, at most: 0.5 to 3 GB; limits the lanes of large searches
@@ -128,7 +129,7 @@ class SearchPlayer:
         self._names_spawns = setting.names_spawns
         self._params = params
 
-    def play(self, num_games: int, seed: int) -> Games:
+    def play(self, num_games: int, seed: int, watch: Watch = unwatched) -> Games:
         """Play `num_games` games.
 
         The random numbers of game i depend on (seed, i) alone. The result of a game can still depend on the number of
@@ -138,17 +139,12 @@ class SearchPlayer:
         program = self._compile(num_games, self._params)
         began = time.perf_counter()
         seed_word = jnp.asarray(seed, jnp.uint32)
-        lanes = program.open(seed_word)
-        # Each call makes MOVES_A_CALL moves, so that Python can handle signals between two calls.
+        lanes, calls = program.open(seed_word), 0
+        # Between two calls the results so far can be read, and Python can handle signals.
+        watch(lambda: _so_far(lanes, calls, time.perf_counter() - began))
         while bool((lanes.game < num_games).any()):
-            lanes = program.play(lanes, self._params, seed_word)
-        results = jax.device_get(lanes.results)
-        return Games(
-            score=results.score.astype(np.int64),
-            max_tile=1 << results.max_level.astype(np.int64),
-            moves=results.moves.astype(np.int64),
-            seconds=time.perf_counter() - began,
-        )
+            lanes, calls = program.play(lanes, self._params, seed_word), calls + 1
+        return _games(jax.device_get(lanes.results), time.perf_counter() - began)
 
     def analyse(self, boards: np.ndarray, seeds: np.ndarray) -> Analysis:
         """Analyse boards uint8[B, H, W]; wrong ones are a ValueError (`ntuple.core.interfaces.check_boards`).
@@ -157,6 +153,25 @@ class SearchPlayer:
         depend on the other boards of the batch, except for float32 rounding as in `play`.
         """
         return self._analyse(self._params, boards, seeds)._replace(names_spawns=self._names_spawns)
+
+
+def _games(results: Any, seconds: float) -> Games:
+    """Return the games of `Results` on the host."""
+    return Games(
+        score=results.score.astype(np.int64),
+        max_tile=1 << results.max_level.astype(np.int64),
+        moves=results.moves.astype(np.int64),
+        seconds=seconds,
+    )
+
+
+def _so_far(lanes: Lanes, calls: int, seconds: float) -> SoFar:
+    """Return what is played after some calls of the program, which took some seconds."""
+    now: Any = jax.device_get(lanes)  # waits for the call that is under way
+    finished = jax.tree.map(lambda result: result[now.results.moves > 0], now.results)
+    num_games = len(now.results.moves)
+    left = moves_left(finished.moves, now.moves[now.game < num_games], max(0, num_games - int(now.next_game)))
+    return SoFar(_games(finished, seconds), left and left / (calls * MOVES_A_CALL) * seconds)
 
 
 @functools.cache

@@ -4,6 +4,7 @@ All three packages use these types: launch -> muzero2048 -> ntuple (docs/archite
 Shapes: `G` games, `B` boards of `H, W` cells. Actions: up, right, down, left = 0..3.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,34 @@ class Games(NamedTuple):
     max_tile: NDArray[np.int64]  # [G] value of the largest tile of the final board, such as 2048
     moves: NDArray[np.int64]  # [G] moves made by the player
     seconds: float  # wall time of playing all games, without compiling
+
+
+class SoFar(NamedTuple):
+    """What is played of some games."""
+
+    finished: Games  # `seconds` since the play began
+    left: float | None  # seconds until all games are finished, estimated; None: unknown, no game is finished
+
+
+# A player calls it once, when compiling is over and the first game begins. Its argument returns what is played so far,
+# until all games are finished; another thread may call it.
+Watch = Callable[[Callable[[], SoFar]], None]
+
+
+def unwatched(_: Callable[[], SoFar]) -> None:
+    """Watch nothing."""
+
+
+def so_far(results: NDArray[np.int64], seconds: float) -> SoFar:
+    """Return what is played of G games after some seconds; each game is taken to need the same time.
+
+    Args:
+        results: [G, 3] score, largest tile and moves of the games, 0 for those that are not finished.
+        seconds: since the play began.
+    """
+    score, max_tile, moves = results[results[:, 2] > 0].T
+    done = len(score)
+    return SoFar(Games(score, max_tile, moves, seconds), seconds / done * (len(results) - done) if done else None)
 
 
 class Analysis(NamedTuple):

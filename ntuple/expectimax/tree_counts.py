@@ -4,6 +4,7 @@ The whole tree is counted, as in the paper: without transposition tables, prunin
 tree of its own, and the search of the players counts nothing.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -28,11 +29,12 @@ STATES, AFTERS, NEGATIVE = range(3)  # columns of the counts of a layer
 
 
 def tree_of_checkpoint(
-    folder: Path, config: NTupleConfig, boards: int, depth: int, seed: int
+    folder: Path, config: NTupleConfig, boards: int, depth: int, seed: int, say: Callable[[str], None]
 ) -> dict[str, NDArray[np.float64]]:
     """Count the trees of searches of 0 ... `depth` plies on boards of the network's own 1-ply play.
 
-    Returns for each name of TREE_NUMBERS in launch/experiment/metrics.py the numbers by plies.
+    Returns for each name of TREE_NUMBERS in launch/experiment/metrics.py the numbers by plies. `say` gets what is done
+    now.
 
     Raises:
         ValueError: `depth` is above MOST_PLIES; see `load_afterstate_values`.
@@ -40,14 +42,17 @@ def tree_of_checkpoint(
     if depth > MOST_PLIES:
         raise ValueError(f"a tree of {depth} plies has too many nodes to count; give --depth {MOST_PLIES} or less")
     rules, network = load_afterstate_values(folder, config, "diagnose")
-    return count_trees(rules, network, _played_boards(rules, network, boards, seed), depth)
+    return count_trees(rules, network, _played_boards(rules, network, boards, seed), depth, say)
 
 
-def count_trees(rules: Rules, network: Network, boards: list[Board], depth: int) -> dict[str, NDArray[np.float64]]:
+def count_trees(
+    rules: Rules, network: Network, boards: list[Board], depth: int, say: Callable[[str], None]
+) -> dict[str, NDArray[np.float64]]:
     """Return the numbers of `tree_of_checkpoint` on given boards."""
     search, memory = _make_search(rules, network)
     counts = np.zeros((len(boards), depth, 3), np.int64)
-    for board, count in zip(boards, counts, strict=True):
+    for i, (board, count) in enumerate(zip(boards, counts, strict=True)):
+        say(f"tree {i + 1} of {len(boards)}" if i else "compiling ...")
         count_tree(rules, network, search, memory, board, 0, count)
     nodes, negative = np.ones((len(boards), depth + 1)), np.zeros(depth + 1)
     nodes[:, 1:] += counts[:, :, AFTERS].cumsum(axis=1)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ntuple.core.interfaces import Games
+from ntuple.core.interfaces import Games, SoFar, Watch, so_far, unwatched
 from ntuple.files.stored_network import load_network
 from ntuple.game.bitboard import Board, Rules, has_move, make_rules
 from ntuple.game.episode import BOARD_HI, BOARD_LO, COLUMNS, Row
@@ -39,13 +39,19 @@ class OneByOnePlayer(ABC):
     def _begin(self, seed: int, number: int) -> PlayOn:
         """Return the kernel with new memory for a game, so that games do not depend on each other."""
 
-    def play(self, num_games: int, seed: int) -> Games:
+    def play(self, num_games: int, seed: int, watch: Watch = unwatched) -> Games:
         """Play games 0..num_games - 1 of a seed."""
         self.prepare()
         began = time.perf_counter()
-        games = sorted(self.play_each(range(num_games), seed), key=lambda game: game.number)
-        columns = ((game.score, game.max_tile, game.actions.size) for game in games)
-        score, max_tile, moves = np.array(list(columns), np.int64).reshape(-1, 3).T
+        results = np.zeros((num_games, 3), np.int64)
+
+        def read() -> SoFar:
+            return so_far(results, time.perf_counter() - began)
+
+        watch(read)
+        for game in self.play_each(range(num_games), seed):
+            results[game.number] = game.score, game.max_tile, game.actions.size
+        score, max_tile, moves = np.ascontiguousarray(results.T)
         return Games(score, max_tile, moves, time.perf_counter() - began)
 
     def play_each(self, numbers: Iterable[int], seed: int) -> Iterator[PlayedGame]:

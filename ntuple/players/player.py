@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.core.interfaces import Analysis, Games
+from ntuple.core.interfaces import Analysis, Games, SoFar, Watch, so_far, unwatched
 from ntuple.files.stored_network import load_network
 from ntuple.game.baselines import play_at_random
 from ntuple.game.bitboard import Rules, make_rules
@@ -72,11 +72,12 @@ def play_network(
             look_ahead(rules, network, board_of(row), scratch, slot)
 
 
-def _play(num_games: int, threads: int, play_some: Callable[[int, Results], None]) -> Games:
+def _play(num_games: int, threads: int, play_some: Callable[[int, Results], None], watch: Watch) -> Games:
     """Play games on a pool of threads.
 
     Args:
         play_some: play_some(start, results) fills the results of the games from `start` on.
+        watch: see `Watch`.
 
     Raises:
         ValueError: a game is BROKEN.
@@ -84,6 +85,11 @@ def _play(num_games: int, threads: int, play_some: Callable[[int, Results], None
     results = np.zeros((num_games, 3), np.int64)
     play_some(0, results[:0])  # compile or load the kernel before the time is measured
     began = time.perf_counter()
+
+    def read() -> SoFar:
+        return so_far(results, time.perf_counter() - began)
+
+    watch(read)
     with ThreadPoolExecutor(threads) as pool:
         size = -(-num_games // (TASKS_A_THREAD * threads))
         list(pool.map(lambda i: play_some(i, results[i : i + size]), range(0, num_games, size)))
@@ -102,7 +108,7 @@ class NTuplePlayer:
     def __init__(self, rules: Rules, network: Network, threads: int, kind: int = AFTERSTATES) -> None:
         self._rules, self._network, self._threads, self._kind = rules, network, threads, kind
 
-    def play(self, num_games: int, seed: int) -> Games:
+    def play(self, num_games: int, seed: int, watch: Watch = unwatched) -> Games:
         """Play `num_games` games; the result of game i depends only on (seed, i), not on the threads."""
 
         def play_some(start: int, results: Results) -> None:
@@ -113,7 +119,7 @@ class NTuplePlayer:
             else:
                 play_values(self._rules, self._network, self._kind, scratch, games[0], stream_seed, start, results)
 
-        return _play(num_games, self._threads, play_some)
+        return _play(num_games, self._threads, play_some, watch)
 
     def analyse(self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Analysis:
         """Analyse boards [B, H, W]; the seeds [B] have no effect, since nothing is drawn."""
@@ -131,14 +137,14 @@ class RandomPlayer:
     def __init__(self, rules: Rules, threads: int) -> None:
         self._rules, self._threads = rules, threads
 
-    def play(self, num_games: int, seed: int) -> Games:
+    def play(self, num_games: int, seed: int, watch: Watch = unwatched) -> Games:
         """Play `num_games` games; the result of game i depends only on (seed, i), not on the threads."""
 
         def play_some(start: int, results: Results) -> None:
             games = np.zeros((1, COLUMNS), np.uint64)
             play_at_random(self._rules, self.greedy, games, np.uint64(seed), start, results)
 
-        return _play(num_games, self._threads, play_some)
+        return _play(num_games, self._threads, play_some, watch)
 
     def analyse(self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Analysis:
         """Draw a move on each of the boards [B, H, W] by its seed [B]; the values are NaN."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from launch.experiment.metrics import DEPTH_NUMBERS
-from ntuple.core.interfaces import Analysis, Games
+from ntuple.core.interfaces import Analysis, Games, Watch, unwatched
 from ntuple.core.learner_spec import ONE_PLY, LearnerSpec
 from ntuple.core.settings import Settings
 
@@ -45,7 +45,7 @@ class ToyPlayer:
     def __init__(self, weight: float) -> None:
         self.weight = weight
 
-    def play(self, num_games: int, seed: int) -> Games:
+    def play(self, num_games: int, seed: int, watch: Watch = unwatched) -> Games:
         scores = np.array([seed % 1000 + 100 * i + round(self.weight) for i in range(num_games)], np.int64)
         tiles = 2 ** np.minimum(np.arange(num_games, dtype=np.int64), 50) * 1024
         return Games(scores, tiles, scores // 10, 0.5)
@@ -113,5 +113,7 @@ def load_toy_player(folder: Path, config: ToyConfig) -> ToyPlayer:
     return ToyPlayer(json.loads((folder / "toy.json").read_text())["weight"])
 
 
-def diagnose(folder: Path, config: ToyConfig, boards: int, depth: int, seed: int) -> dict[str, np.ndarray]:
+def diagnose(
+    folder: Path, config: ToyConfig, boards: int, depth: int, seed: int, say: Callable[[str], None]
+) -> dict[str, np.ndarray]:
     return {name: 0.1 * boards + seed + np.arange(depth + 1.0) for name, *_ in DEPTH_NUMBERS}

@@ -12,10 +12,8 @@ Several processes can share the games of an evaluation. Then each process writes
 without a part reads the logs of all parts and plays the missing games.
 """
 
-import contextlib
 import json
 import os
-import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -28,12 +26,10 @@ import numpy as np
 from launch.errors import UserError
 from launch.evaluation.parts import WHOLE, Part, files_of
 from launch.evaluation.records.record import record_of, write_record
-from launch.evaluation.summary import summarize
 from launch.locks import take_lock
-from launch.quantities import LINE_SECONDS, clock
 from ntuple import Games, PlayedGame
+from ntuple.core.interfaces import SoFar, Watch, unwatched
 
-TILES = (8192, 16384, 32768)  # progress lines have the rates of games that reach these
 FORMAT = "muzero2048 games 2"
 CHECKSUM = "crc32"  # key of the checksum of a line's other entries
 
@@ -166,12 +162,15 @@ def _checked(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def play_missing(
-    play_each: Callable[[Iterable[int], int], Iterator[PlayedGame]], log: GameLog, count: int, seed: int
+    play_each: Callable[[Iterable[int], int], Iterator[PlayedGame]],
+    log: GameLog,
+    count: int,
+    seed: int,
+    watch: Watch = unwatched,
 ) -> Games:
     """Play and log the games of the log's part that the log lacks, among games 0..count - 1.
 
-    A progress line is printed every ten seconds. The function `play_each` yields the games of the given numbers and
-    seed, each when it ends.
+    The function `play_each` yields the games of the given numbers and seed, each when it ends.
     """
     numbers = log.numbers(count)
     missing = [number for number in numbers if number not in log.games]
@@ -180,52 +179,20 @@ def play_missing(
         print(f"{before:,} of {len(numbers):,} games are there; {len(missing):,} to play", flush=True)
     began = ended = time.monotonic()
 
-    def print_progress() -> None:
-        games = log.ordered(count)
+    def read() -> SoFar:
+        games, elapsed = log.ordered(count), time.monotonic() - began
         done, left = len(games) - before, len(numbers) - len(games)
-        elapsed = time.monotonic() - began
-        end = f"{clock(elapsed / done * left)} left" if done else f"{clock(elapsed)} since the start"
-        print(f"{_progress(games, len(numbers))}  {end}", flush=True)
+        return SoFar(_games(games)._replace(seconds=elapsed), elapsed / done * left if done else None)
 
-    with _periodically(print_progress):
-        for played in play_each(missing, seed):
-            now = time.monotonic()
-            log.add(played, now - ended)
-            ended = now
-    if missing:
-        print_progress()
+    watch(read)
+    for played in play_each(missing, seed):
+        now = time.monotonic()
+        log.add(played, now - ended)
+        ended = now
     return _games(log.ordered(count))
 
 
-@contextlib.contextmanager
-def _periodically(call: Callable[[], None]) -> Iterator[None]:
-    """Call a function every ten seconds in another thread."""
-    over = threading.Event()
-
-    def run() -> None:
-        while not over.wait(LINE_SECONDS):
-            call()
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
 def _games(games: list[LoggedGame]) -> Games:
-    columns = np.array([(game.score, game.max_tile, game.moves) for game in games], np.int64)
+    columns = np.array([(game.score, game.max_tile, game.moves) for game in games], np.int64).reshape(-1, 3)
     score, max_tile, moves = np.ascontiguousarray(columns.T)
     return Games(score, max_tile, moves, sum(game.seconds for game in games))
-
-
-def _progress(games: list[LoggedGame], count: int) -> str:
-    text = f"game {len(games):,} of {count:,}"
-    if len(games) > 1:
-        summary = summarize(_games(games))
-        margin = (summary.score_high - summary.score_low) / 2
-        rates = "".join(f"  {tile} {summary.reach[tile]:.0%}" for tile in TILES if summary.reach[tile])
-        text += f"  mean {summary.score_mean:,.0f} +- {margin:,.0f}{rates}"
-    return text

@@ -18,6 +18,7 @@ from launch.evaluation.loading import LoadedPlayer, play_each
 from launch.evaluation.records.game_log import GameLog, play_missing
 from launch.evaluation.records.judge import Line, read_lines
 from launch.evaluation.records.record import GameRecord, judge_line, parse_record
+from launch.progress import GamesText, progress_line
 from ntuple import RandomPlayer, Rules, make_rules
 from ntuple.game.episode import BOARD_HI, BOARD_LO, COLUMNS
 from ntuple.game.rollout import boards_of, states_of
@@ -97,9 +98,11 @@ def read_games(path: Path, board: str | None, most: int | None) -> FileGames:
 
 
 def play_games(loaded: LoadedPlayer, count: int, seed: int) -> list[Game]:
-    """Play games move by move and return them in the order of their numbers; progress is printed."""
-    log = GameLog(None, {})
-    play_missing(functools.partial(play_each, loaded.player, loaded.rows, loaded.columns), log, count, seed)
+    """Play games move by move and return them in the order of their numbers; progress is shown."""
+    log, text = GameLog(None, {}), GamesText(count)
+    play = functools.partial(play_each, loaded.player, loaded.rows, loaded.columns)
+    with progress_line(loaded.name, text):
+        play_missing(play, log, count, seed, text.watch)
     records = [parse_record(game.record) for game in log.ordered(count)]
     return [game_of(i, record, loaded.rows, loaded.columns) for i, record in enumerate(records, 1)]
 

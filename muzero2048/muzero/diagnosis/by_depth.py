@@ -1,5 +1,6 @@
 """Errors by depth of a checkpoint's model on boards of its own play, and of a model in training on its buffer."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,26 +26,27 @@ _measure = jax.jit(depth_errors, static_argnums=(1, 2, 5, 6))
 
 
 def errors_of_checkpoint(
-    folder: Path, config: MuZeroConfig, boards: int, depth: int, seed: int
+    folder: Path, config: MuZeroConfig, boards: int, depth: int, seed: int, say: Callable[[str], None]
 ) -> dict[str, np.ndarray]:
     """Measure the model of a checkpoint on boards of its own play.
 
     Returns for each name of launch/experiment/metrics.py the numbers at depths 0 ... `depth`. The search of `config`
-    plays the games; `seed` is that of the games and of the spawns of the unroll.
+    plays the games; `seed` is that of the games and of the spawns of the unroll. `say` gets what is done now.
     """
     graphdef, params = load_model(folder, config)
     setting = network_setting(config, graphdef)
-    cells = played_boards(setting, params, boards, seed)
+    cells = played_boards(setting, params, boards, seed, say)
     board = setting.game.from_cells(jnp.asarray(cells))
     model, key = nnx.merge(graphdef, params), jax.random.key(seed)
+    say(f"compiling, and measuring depths 0 to {depth} ...")
     errors = _measure(model, setting.game, config.discount, board, key, depth, SPAWN_BOARDS)
     return {name: np.asarray(values) for name, values in errors.items()}
 
 
-def played_boards(setting: SearchSetting, params: Params, boards: int, seed: int) -> np.ndarray:
+def played_boards(
+    setting: SearchSetting, params: Params, boards: int, seed: int, say: Callable[[str], None]
+) -> np.ndarray:
     """Return random boards uint8[boards, H, W] of games that the player plays, from all parts of the games.
-
-    The games are played until as many have ended as are played at a time.
 
     The games are played until as many have ended as are played at a time. On each board a move is legal.
     """
@@ -56,6 +58,8 @@ def played_boards(setting: SearchSetting, params: Params, boards: int, seed: int
     while state.next_game < 2 * lanes or len(played) * lanes < boards:
         state = program.play(state, params, seed_word)
         played.append(np.asarray(setting.game.to_cells(state.board)))
+        ended = max(0, int(state.next_game) - lanes)
+        say(f"playing: {min(ended, lanes)} of {lanes} games, {min(len(played) * lanes, boards)} of {boards} boards")
     return np.random.default_rng(seed).permutation(np.concatenate(played))[:boards]
 
 

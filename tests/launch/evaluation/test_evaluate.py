@@ -37,7 +37,7 @@ def test_the_last_evaluation_of_a_run_can_be_repeated(toy_yaml: Path, last_json)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_games_that_are_not_kept(toy_yaml: Path, capfd, monkeypatch, number: int):
     class Struck(ToyPlayer):
-        def play(self, num_games: int, seed: int) -> None:
+        def play(self, num_games: int, seed: int, watch: object) -> None:
             signal.raise_signal(number)
             pytest.fail("it played on")
 

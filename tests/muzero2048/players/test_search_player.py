@@ -1,6 +1,8 @@
 """Tests of whole games: they depend on (seed, number) and not on the lane, and their scores are possible."""
 
 import dataclasses
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from muzero2048.game.env import Game2048
 from muzero2048.muzero.network_player import NetworkSetting, make_player
 from muzero2048.players import search_player
 from muzero2048.players.search_player import SearchPlayer
-from ntuple.core.interfaces import Games
+from ntuple.core.interfaces import Games, SoFar
 from tests.muzero2048.toy_model import random_model, small_config
 
 CONFIG = small_config(rows=2, columns=2)
@@ -64,9 +66,26 @@ def test_the_trees_of_all_lanes_are_bounded() -> None:
         assert dataclasses.replace(setting, search=search).lanes == lanes
 
 
-def test_lanes_take_the_next_game(plays: SearchPlayer, games: Games, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lanes_take_the_next_game_and_can_be_watched(games: Games, monkeypatch: pytest.MonkeyPatch) -> None:
+    """200 games in 6 lanes take several calls of the program, between which the results can be read."""
     monkeypatch.setattr(search_player, "LANES", 6)
     search_player._make_play.cache_clear()
     few_lanes = make_player(CONFIG, *nnx.split(random_model(CONFIG, seed=0)))
-    assert same(few_lanes.play(50, seed=7), games, 50)
+    program = few_lanes._compile(200, few_lanes._params)
+    reads: list[Callable[[], SoFar]] = []
+    seen: list[SoFar] = []
+
+    def play(*asked: Any) -> Any:
+        seen.append(reads[0]())
+        return program.play(*asked)
+
+    monkeypatch.setattr(few_lanes, "_compile", lambda *_: program._replace(play=play))
+    assert same(few_lanes.play(200, 7, reads.append), games, 200)
+    seen.append(reads[0]())
+    done = [len(one.finished.score) for one in seen]
+    assert done == sorted(done)
+    assert 0 == done[0] < done[1] < done[-1] == 200
+    assert (seen[0].left, seen[-1].left) == (None, 0.0)
+    assert all(one.left and one.left > 0 for one in seen[1:-1])
+    assert set(seen[1].finished.score) <= set(games.score)
     search_player._make_play.cache_clear()

@@ -1,6 +1,7 @@
 import itertools
 import threading
 import time
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -11,6 +12,7 @@ from reference import rules as game
 from reference.positions import as_board, spread_boards
 
 from ntuple import NTupleConfig, NTupleLearner, make_rules
+from ntuple.core.interfaces import SoFar
 from ntuple.expectimax.config import ExpectimaxConfig, HeuristicConfig
 from ntuple.expectimax.heuristic import make_heuristic
 from ntuple.expectimax.player import ExpectimaxPlayer, make_heuristic_player
@@ -244,7 +246,10 @@ def test_games_depend_on_seed_and_number_alone() -> None:
     rules, network = make_rules(3, 3), random_network()
     config = ExpectimaxConfig(plies=3, takes_deeper=True)
     one, two = (ExpectimaxPlayer(rules, network, config, threads) for threads in (1, 3))
-    games = one.play(6, seed=4)
+    reads: list[Callable[[], SoFar]] = []
+    games = one.play(6, 4, reads.append)
+    assert reads[0]().left == 0.0
+    assert reads[0]().finished.score.tolist() == games.score.tolist()
     np.testing.assert_array_equal(games.score, two.play(6, seed=4).score)
     (again,) = two.play_each([3], seed=4)
     assert (again.number, again.score, again.actions.size) == (3, games.score[3], games.moves[3])

@@ -32,7 +32,7 @@ def test_nodes_and_negative_leaves_equal_plain_recursion() -> None:
 
     for board, count in zip(boards, nodes, strict=True):
         walk(board, 0, count)
-    numbers = count_trees(rules, network, [to_board(board) for board in boards], PLIES)
+    numbers = count_trees(rules, network, [to_board(board) for board in boards], PLIES, str)
     np.testing.assert_array_equal(numbers["nodes_most"], np.max(nodes, axis=0))
     np.testing.assert_allclose(numbers["nodes"], np.mean(nodes, axis=0))
     np.testing.assert_allclose(numbers["negative_leaves"], [0, *(np.mean(part) for part in leaves[1:])])

@@ -1,7 +1,10 @@
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from ntuple import GreedyPlayer, NTupleConfig, NTupleLearner, NTuplePlayer, RandomPlayer, make_rules
+from ntuple.core.interfaces import SoFar, so_far
 from ntuple.tables.network import make_network
 from ntuple.td.state_and_q import KINDS
 
@@ -40,6 +43,27 @@ def test_games_depend_on_seed_and_number_alone() -> None:
             np.testing.assert_array_equal(getattr(alone, name)[:40], getattr(fewer, name))
         assert not np.array_equal(alone.score, one.play(101, 8).score)
         assert len(np.unique(alone.score)) > 50
+
+
+def test_play_can_be_watched() -> None:
+    """What is read at the end are all games."""
+    rules = make_rules(3, 3)
+    network = make_network("0134", 3, 3, 0.0)
+    for player in (
+        NTuplePlayer(rules, network, 1),
+        RandomPlayer(rules, 2),
+    ):
+        reads: list[Callable[[], SoFar]] = []
+        games = player.play(12, 3, lambda read, reads=reads: (reads.append(read), read())[0])
+        assert len(reads) == 1
+        finished, left = reads[0]()
+        assert left == 0.0
+        np.testing.assert_array_equal(finished.score, games.score)
+        np.testing.assert_array_equal(finished.moves, games.moves)
+    results = np.array([[8, 4, 3], [0, 0, 0], [4, 4, 2], [0, 0, 0]])
+    half = so_far(results, 10.0)
+    assert (half.finished.score.tolist(), half.left) == ([8, 4], 10.0)
+    assert so_far(results[1:2], 10.0).left is None
 
 
 @pytest.mark.parametrize("kind", KINDS)
