@@ -1,14 +1,16 @@
 """Which runs a `submit` asks for: configs, overrides with lists, rows of a file and seeds, multiplied."""
 
+import hashlib
 import itertools
 import math
 import re
 import shlex
 import socket
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from launch.errors import UserError
 from launch.experiment import registry
@@ -16,13 +18,16 @@ from launch.experiment.checkpoints import newest_checkpoint
 from launch.experiment.experiment import CONFIG_FILE, Experiment, changes, load_experiment
 from launch.files import write_text
 from launch.jobs.cluster import SLURM, ClusterConfig
+from launch.jobs.queue import queue_files
 from launch.memory import available_bytes, size_text
 from launch.train.resume import BUDGET, is_finished
 from launch.train.run_process import has_begun, is_locked, read_process
 
 MOST_RUNS = 10_000
+LONGEST_COMMON = 60  # characters of the overrides that all runs share, in a name; longer ones are named by their digest
 OUTPUT_FILE = "output.log"  # in a run folder: what its processes printed
 NAME, GROUP, SEED = "run.name", "run.group", "run.seed"
+UNNAMED = (NAME, GROUP, SEED, "run.runs_folder")  # overrides that are in a name in another way, or change no run
 _BRACKETS = {"[": "]", "{": "}", "(": ")"}
 
 
@@ -90,9 +95,12 @@ class PlannedRun(NamedTuple):
 def plan_runs(request: GridRequest) -> list[PlannedRun]:
     """Return all runs of a request, checked.
 
-    Runs are named by what differs: <run.name of the config>-<key>=<value>-...-seed<N>, where the key is as short as is
-    unique among the keys that vary. A run's group is its name without the seed, so that `compare` and wandb draw the
-    seeds of one setting as one curve; with `request.group`, it begins with that. Configs vary slowest, seeds fastest.
+    Names hold all that the request sets, so that runs of different requests have different names:
+    [group-]<run.name of the config>-<key>=<value>-...-seed<N>, where the key is as short as is unique among all keys of
+    the experiment. Left out are budgets that are the same for all runs, since the same run is trained on with another
+    budget. A run's group is its name without the seed, so that `compare` and wandb draw the seeds of one setting as one
+    curve; with `request.group`, it begins with that. Configs vary slowest, seeds fastest.
+
     UserError also if a run exists with another config.
     """
     rows = _read_rows(request.rows) if request.rows else [{}]
@@ -109,10 +117,8 @@ def plan_runs(request: GridRequest) -> list[PlannedRun]:
         count *= len(values)
     if count > MOST_RUNS:
         raise UserError(f"these lists make {count:,} runs; the most at once are {MOST_RUNS:,}: shorten a list")
-    short = _short_names(varied - {NAME, GROUP, SEED})
-    names_seed = bool(request.seeds) or SEED in varied
     runs = [
-        _planned(config, {**dict(zip(axes, chosen, strict=True)), **row}, seed, request, short, names_seed)
+        _planned(config, {**dict(zip(axes, chosen, strict=True)), **row}, seed, request, varied)
         for config, row in itertools.product(request.configs, rows)
         for chosen in itertools.product(*axes.values())
         for seed in seeds
@@ -225,37 +231,18 @@ def _read_rows(file: Path) -> list[dict[str, str]]:
     return rows
 
 
-def _short_names(keys: set[str]) -> dict[str, str]:
-    """Return the shortest ending of each dotted key that no other key has."""
-
-    def ending(key: str) -> str:
-        parts = key.split(".")
-        for i in range(1, len(parts)):
-            short = ".".join(parts[-i:])
-            if not any(other != key and f".{other}".endswith(f".{short}") for other in keys):
-                return short
-        return key
-
-    return {key: ending(key) for key in sorted(keys)}
-
-
 def _planned(
-    config: Path,
-    values: dict[str, str],
-    seed: int | None,
-    request: GridRequest,
-    short: dict[str, str],
-    names_seed: bool,
+    config: Path, values: dict[str, str], seed: int | None, request: GridRequest, varied: set[str]
 ) -> PlannedRun:
     """Return the run of one combination, with its name and group."""
     arguments = [f"{key}={value}" for key, value in values.items()]
     if seed is not None:
         arguments.append(f"{SEED}={seed}")
     experiment = load_experiment(config, arguments)
-    setting = "-".join(f"{short[key]}={_clean(values[key])}" for key in values if key in short)
-    base = experiment.run.name
-    of_seed = f"seed{experiment.run.seed}" if names_seed else ""
-    name = "-".join(part for part in (base, setting, of_seed) if part)
+    setting, base = _setting(experiment, values, varied), experiment.run.name
+    prefix = request.group or values.get(GROUP, "")
+    of_seed = f"seed{experiment.run.seed}" if seed is not None or SEED in values else ""
+    name = "-".join(part for part in (_clean(prefix), base, setting, of_seed) if part)
     of_config = base if len(request.configs) > 1 and request.group else ""
     group = "/".join(part for part in (request.group or experiment.run.group, of_config, setting) if part)
     try:
@@ -265,9 +252,39 @@ def _planned(
     return PlannedRun(config, replace(experiment, run=run))
 
 
+def _setting(experiment: Experiment, values: dict[str, str], varied: set[str]) -> str:
+    """Return the part of a name that the overrides make."""
+    unnamed = {*UNNAMED, *(_accepted_changes(experiment.learner) - varied)}
+    names = _short_names(experiment.plain())
+    parts = {key: f"{names.get(key, key)}={_clean(value)}" for key, value in values.items() if key not in unnamed}
+    common = [key for key in parts if key not in varied]
+    if len("-".join(parts[key] for key in common)) <= LONGEST_COMMON:
+        return "-".join(parts.values())
+    text = " ".join(sorted(f"{key}={values[key]}" for key in common))
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return "-".join([f"set={digest}", *(part for key, part in parts.items() if key in varied)])
+
+
+def _short_names(experiment: dict[str, Any]) -> dict[str, str]:
+    """Return the shortest ending of each dotted key of an experiment that no other key has."""
+
+    def keys_of(values: dict[str, Any], place: str = "") -> Iterator[str]:
+        for name, value in values.items():
+            yield place + name
+            if isinstance(value, dict):
+                yield from keys_of(value, f"{place}{name}.")
+
+    keys = [*keys_of(experiment)]
+    endings = {key: [key.split(".", i)[-1] for i in range(key.count("."), -1, -1)] for key in keys}
+    count = Counter(ending for each in endings.values() for ending in each)
+    return {
+        key: next(ending for ending in each if count[ending] == 1 or ending == key) for key, each in endings.items()
+    }
+
+
 def _clean(value: str) -> str:
     """Return a value with the characters that a run's name may have."""
-    return re.sub(r"[^\w.+]+", "_", value).strip("_")
+    return re.sub(r"[^\w.+-]+", "_", value).strip("_")
 
 
 def _check_names(runs: Sequence[PlannedRun]) -> None:
@@ -280,15 +297,24 @@ def _check_names(runs: Sequence[PlannedRun]) -> None:
 
 
 def check_existing(run: PlannedRun) -> None:
-    """Refuse a run that was trained with another config; another budget and number of checkpoints are accepted."""
-    if not has_begun(run.folder):
-        return
+    """Refuse a run that was trained, or waits in a queue of this machine, with another config: see `check_config`."""
+    if has_begun(run.folder) or queue_files(run.folder):
+        check_config(run)
+
+
+def check_config(run: PlannedRun) -> None:
+    """Refuse a run whose folder has another config; another budget and number of checkpoints are accepted."""
     saved = load_experiment(run.folder)
     if saved.learner != run.experiment.learner:
-        raise UserError(f"{run.folder} was trained by the learner '{saved.learner}'; give another run.name=...")
-    accepted = {f"{saved.learner}.{key}" for key in BUDGET} | {"run.runs_folder", "run.keep_checkpoints"}
+        raise UserError(f"{run.folder} is of the learner '{saved.learner}'; give another run.name=...")
+    accepted = _accepted_changes(saved.learner)
     differing = [change for change in changes(saved, run.experiment) if change.partition(":")[0] not in accepted]
     if differing:
         raise UserError(
             f"{run.folder} exists with another config ({', '.join(differing)}); give another run.name=..., or remove it"
         )
+
+
+def _accepted_changes(learner: str) -> set[str]:
+    """Return the keys that may differ when a run is trained on."""
+    return {f"{learner}.{key}" for key in BUDGET} | {"run.runs_folder", "run.keep_checkpoints"}

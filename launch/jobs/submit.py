@@ -19,7 +19,7 @@ from launch.jobs import local, slurm
 from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster, resources
 from launch.jobs.evaluations import PlannedEvaluation, plan_final_evaluations
 from launch.jobs.following import console, status_table
-from launch.jobs.plan import PlannedRun, check_fits
+from launch.jobs.plan import PlannedRun, check_config, check_fits
 from launch.jobs.run_states import measured_runs, read_states
 from launch.quantities import duration
 from launch.signals import STOPPED
@@ -101,6 +101,9 @@ def _submit_to_slurm(plan: SubmitPlan, cluster: ClusterConfig, dry_run: bool) ->
     if not plan.runs:
         evaluate_on_slurm(plan.evaluations, cluster, queue, dry_run)
         return 0
+    for run in to_do:
+        if run.output.resolve() in queue:
+            check_config(run)  # it may wait with the config of another command
     new = [run for run in to_do if not run.is_running() and run.output.resolve() not in queue]
     trains_on = _for_trainings(cluster, new)
     _print_runs(plan.runs, resources(trains_on), queue)

@@ -107,8 +107,8 @@ def test_a_sweep_of_two_configs_and_two_seeds_two_at_a_time():
     states = _wait(watched)
     assert seen == {"queued", "running", "finished"}
     assert {name: state["group"] for name, state in states.items()} == {
-        "tuples-seed1": "sweep/tuples", "tuples-seed2": "sweep/tuples", "net-seed1": "sweep/net",
-        "net-seed2": "sweep/net",
+        "sweep-tuples-seed1": "sweep/tuples", "sweep-tuples-seed2": "sweep/tuples",
+        "sweep-net-seed1": "sweep/net", "sweep-net-seed2": "sweep/net",
     }  # fmt: skip
     assert all(f"job {job}_" in state["place"] for state in states.values())
     again = _run("submit", "tuples.yaml", "net.yaml", "--seeds", "1-2", "--group", "sweep", "--on", "slurm.yaml")

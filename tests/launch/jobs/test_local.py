@@ -22,18 +22,21 @@ from launch.train.run_process import is_locked, read_process
 ROOT = Path(__file__).parents[3]
 TOY = [sys.executable, str(ROOT / "tests" / "launch" / "toy_main.py"), "muzero2048"]
 RUNS = Path("runs")
-HELD = "toy.hold=hold"  # a run waits in the middle until the test removes this file
+HELD = "held.yaml"  # a run waits in the middle until the test removes the file `hold`
 
 
 @pytest.fixture(autouse=True)
 def _cluster(toy_yaml: Path, monkeypatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    text = toy_yaml.read_text().replace("evaluate_env_steps: 30", "evaluate_env_steps: 0")
+    toy_yaml.write_text(text)
+    Path(HELD).write_text(f"{text}  hold: hold\n")
     Path("hold").touch()
     Path("two.yaml").write_text(f"{{at_once: 2, cores: 1, restarts: 2, prefix: '{' '.join(TOY[:2])}'}}\n")
 
 
-def _submit(*words: str) -> "subprocess.Popen[str]":
-    command = [*TOY, "submit", "toy.yaml", "--on", "two.yaml", "run.evaluate_env_steps=0", *words]
+def _submit(*words: str, config: str = "toy.yaml") -> "subprocess.Popen[str]":
+    command = [*TOY, "submit", config, "--on", "two.yaml", *words]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
@@ -101,7 +104,7 @@ def test_a_grid_is_trained_two_at_a_time():
 
 
 def test_a_killed_run_is_resumed_and_ends_as_one_that_was_not():
-    launcher = _submit("--seeds", "1-2", HELD)
+    launcher = _submit("--seeds", "1-2", config=HELD)
     _wait_for(lambda: _saved("one-seed1"))
     os.kill(_pid("one-seed1"), signal.SIGKILL)
     Path("hold").unlink()
@@ -122,13 +125,13 @@ def test_a_run_that_always_crashes_fails_and_the_others_go_on():
 
 
 def test_the_runs_outlive_a_killed_launcher_and_the_next_one_finds_them():
-    launcher = _submit("--seeds", "1-3", HELD)
+    launcher = _submit("--seeds", "1-3", config=HELD)
     _wait_for(lambda: _saved("one-seed1") and _saved("one-seed2"))
     launcher.kill()
     launcher.communicate()
     assert is_locked(RUNS / "one-seed1")
     assert [state.state for state in _states()] == ["running", "running", "new"]  # nobody will start the third one
-    launcher = _submit("--seeds", "1-3", HELD)
+    launcher = _submit("--seeds", "1-3", config=HELD)
     assert launcher.stdout is not None
     while (line := launcher.stdout.readline()) != "one-seed2: is running already\n":
         assert line
@@ -150,7 +153,7 @@ def test_two_launchers_train_each_run_once():
 
 
 def test_a_signal_stops_all_runs_and_the_same_command_goes_on():
-    launcher = _submit("--seeds", "1-3", HELD)
+    launcher = _submit("--seeds", "1-3", config=HELD)
     _wait_for(lambda: _saved("one-seed1") and _saved("one-seed2"))
     launcher.send_signal(signal.SIGTERM)
     text = _output(launcher, 75)
@@ -159,29 +162,29 @@ def test_a_signal_stops_all_runs_and_the_same_command_goes_on():
     Path("hold").unlink()
     assert [state.state for state in states] == ["stopped", "stopped", "new"]
     assert all(0 < state.env_steps < 100 for state in states[:2])
-    _output(_submit("--seeds", "1-3", HELD), 0)
+    _output(_submit("--seeds", "1-3", config=HELD), 0)
     assert [state.state for state in _states()] == ["finished"] * 3
 
 
 def test_stop_ends_what_is_trained_and_what_waits():
-    launcher = _submit("--seeds", "1-4", "--group", "sweep", HELD)
-    _wait_for(lambda: all(_saved(f"one-seed{seed}") for seed in (1, 2)))
+    launcher = _submit("--seeds", "1-4", "--group", "sweep", config=HELD)
+    _wait_for(lambda: all(_saved(f"sweep-one-seed{seed}") for seed in (1, 2)))
     assert [state.state for state in _states()] == ["running", "running", "queued", "queued"]
     said = subprocess.run([*TOY, "stop", "sweep"], check=True, capture_output=True, text=True).stdout
-    assert said.splitlines()[2:] == [f"runs/one-seed{seed}: new at 0 moves" for seed in (3, 4)]
+    assert said.splitlines()[2:] == [f"runs/sweep-one-seed{seed}: new at 0 moves" for seed in (3, 4)]
     text = _output(launcher, 75)
-    assert "one-seed1: stopped" in text
-    assert "one-seed4: taken out of the queue" in text
-    assert not any((RUNS / f"one-seed{seed}" / "environment.json").exists() for seed in (3, 4))
+    assert "sweep-one-seed1: stopped" in text
+    assert "sweep-one-seed4: taken out of the queue" in text
+    assert not any((RUNS / f"sweep-one-seed{seed}" / "environment.json").exists() for seed in (3, 4))
     assert not list(RUNS.glob("*/*.queued"))
     Path("hold").unlink()
-    _output(_submit("--seeds", "1-4", "--group", "sweep", HELD), 0)
+    _output(_submit("--seeds", "1-4", "--group", "sweep", config=HELD), 0)
     assert [state.state for state in _states()] == ["finished"] * 4
 
 
 @pytest.mark.slow
 def test_a_run_that_a_user_stops_stays_stopped():
-    launcher = _submit("--seeds", "1-2", HELD)
+    launcher = _submit("--seeds", "1-2", config=HELD)
     _wait_for(lambda: _saved("one-seed1"))
     subprocess.run([*TOY, "stop", "one-seed1"], check=True, capture_output=True)
     Path("hold").unlink()

@@ -9,8 +9,10 @@ import toy
 from launch.cli import main
 from launch.errors import UserError
 from launch.jobs.plan import GridRequest, plan_runs, split_values
+from launch.jobs.queue import local_queue
 
 TOY = Path("toy.yaml")
+RUNS = Path("runs")
 
 
 def _plan(*overrides: str, configs: tuple[Path, ...] = (TOY,), **options) -> list:
@@ -49,21 +51,47 @@ def test_the_seeds_of_a_setting_are_one_group(toy_yaml: Path):
 def test_several_configs_in_one_group_stay_apart(toy_yaml: Path, ntuple_yaml: Path):
     runs = _plan("run.final_games=7", configs=(TOY, ntuple_yaml), seeds="1", group="both")
     assert [(run.name, run.experiment.learner, run.experiment.run.group) for run in runs] == [
-        ("one-seed1", "toy", "both/one"), ("two-seed1", "ntuple", "both/two"),
-    ]  # fmt: skip
+        ("both-one-final_games=7-seed1", "toy", "both/one/final_games=7"),
+        ("both-two-final_games=7-seed1", "ntuple", "both/two/final_games=7"),
+    ]
     assert all(run.experiment.run.final_games == 7 for run in runs)
 
 
-def test_a_single_value_is_no_part_of_the_name(toy_yaml: Path):
-    assert _names("toy.rate=0.1") == ["one"]
-    assert _names("toy.rate=0.1", "run.name=mine") == ["mine"]
-    assert _names("run.name=a,b", "toy.rate=0.1,0.2") == ["a-rate=0.1", "a-rate=0.2", "b-rate=0.1", "b-rate=0.2"]
+def test_a_name_holds_the_group_and_every_override(toy_yaml: Path):
+    assert _names("toy.rate=0.1") == ["one-rate=0.1"]
+    assert _names("toy.rate=0.1", "run.name=mine") == ["mine-rate=0.1"]
+    assert _names("run.name=a,b", "toy.rate=0.1,-2") == ["a-rate=0.1", "a-rate=-2", "b-rate=0.1", "b-rate=-2"]
+    assert _names("toy.rate=0.1", group="sweep/first") == ["sweep_first-one-rate=0.1"]
+    assert _names("run.group=mine") == ["mine-one"]
     assert _names(seeds="7, 1-2") == ["one-seed7", "one-seed1", "one-seed2"]
     assert _names("run.seed=4,5") == ["one-seed4", "one-seed5"]
-    assert _names("run.seed=4") == ["one"]
+    assert _names("run.seed=4") == ["one-seed4"]
+    # The same run is trained on with another budget, so a budget is named only where it differs between the runs.
+    assert _names("toy.env_steps=200", "run.keep_checkpoints=1") == ["one"]
+    assert _names("toy.env_steps=200,300") == ["one-env_steps=200", "one-env_steps=300"]
+
+
+def test_two_sweeps_of_one_config_never_share_a_folder(toy_yaml: Path):
+    """Each pair of commands differs in one thing, and their runs have other configs."""
+    sweeps = [
+        _names(*words, seeds="1-2", **options)
+        for words, options in (
+            ((), {}), (("toy.rate=0.1",), {}), (("toy.rate=1",), {}), (("toy.rate=-1",), {}),
+            (("toy.nan_at=1",), {}), (("toy.rate=0.1",), {"group": "a"}), (("toy.rate=0.1",), {"group": "b"}),
+            (("run.final_games=6",), {}), (("run.evaluation_games=6",), {}),
+        )
+    ]  # fmt: skip
+    assert len({name for sweep in sweeps for name in sweep}) == 2 * len(sweeps)
+    long = ["run.final_games=6", "run.evaluation_games=7", "run.evaluate_env_steps=50", "toy.nan_at=0"]
+    (name,) = _names(*long)
+    assert re.fullmatch("one-set=[0-9a-f]{8}", name)  # many values that all runs share are named by their digest
+    assert _names(*long) == _names(*reversed(long)) == [name]
+    assert _names(*long[:-1], "toy.nan_at=1") != [name]
+    assert _names(*long, "toy.rate=0.1,0.2", seeds="3") == [f"{name}-rate=0.1-seed3", f"{name}-rate=0.2-seed3"]
 
 
 def test_keys_with_one_ending_are_told_apart():
+    """The ending is unique among all keys of the experiment, so it does not depend on the other words."""
     root = Path(__file__).parents[3]
     names = [
         run.name
@@ -72,10 +100,11 @@ def test_keys_with_one_ending_are_told_apart():
             "muzero.network.cells.line_width=32,64", configs=(root / "configs" / "muzero" / "latent-tree.yaml",),
         )
     ]  # fmt: skip
-    assert names[0] == "latent-tree-c_scale=0.1-fresh_steps=0-width=32-line_width=32"
+    assert names[0] == "latent-tree-c_scale=0.1-fresh_steps=0-network.width=32-cells.line_width=32"
     assert len(set(names)) == 16
-    both = _plan("muzero.value.h_max=10,20", "muzero.reward.h_max=10,20", configs=(root / "configs/muzero/tiny.yaml",))
-    assert both[0].name == "tiny-muzero-value.h_max=10-reward.h_max=10"
+    for key in ("value", "reward"):
+        (run,) = _plan(f"muzero.{key}.h_max=10", configs=(root / "configs/muzero/tiny.yaml",))
+        assert run.name == f"tiny-muzero-{key}.h_max=10"
 
 
 def test_the_words_of_a_run_give_the_run_again(toy_yaml: Path):
@@ -127,13 +156,20 @@ def test_a_key_that_only_some_rows_set_is_in_the_name(toy_yaml: Path, tmp_path: 
 def test_an_existing_run_with_another_config_is_refused(toy_yaml: Path):
     (run,) = _plan()
     run.prepare()
-    assert _names("toy.rate=0.5") == ["one"]  # the run waits, and nothing was trained
+    change = toy_yaml.read_text().replace("rate: 0.25", "rate: 0.5")
+    expected = re.escape("runs/one exists with another config (toy.rate: 0.25 -> 0.5)")
+    Path("other.yaml").write_text(change)
+    assert _names(configs=(Path("other.yaml"),)) == ["one"]  # nothing was trained
+    with local_queue(RUNS) as queue:
+        queue.add(run)
+        with pytest.raises(UserError, match=expected):  # the run waits, so its config must stay
+            _plan(configs=(Path("other.yaml"),))
+        assert _names() == ["one"]
     assert main(run.arguments) == 0
     assert _names("toy.env_steps=200", "toy.report_env_steps=20") == ["one"]  # a budget may change
     assert _names("run.keep_checkpoints=1") == ["one"]
-    expected = re.escape("runs/one exists with another config (toy.rate: 0.25 -> 0.5)")
     with pytest.raises(UserError, match=expected):
-        _plan("toy.rate=0.5")
+        _plan(configs=(Path("other.yaml"),))
 
 
 MISTAKES = [

@@ -214,7 +214,7 @@ def test_states_of_queued_runs():
         assert read_states([first])[0].state == "running"
 
 
-def test_runs_in_the_queue_are_not_submitted_again(capsys):
+def test_runs_in_the_queue_are_not_submitted_again(capsys, mistake):
     _queue("41_1|RUNNING|None|SCRIPT\n41_2|PENDING|Priority|SCRIPT\n")
     capsys.readouterr()
     assert main(["submit", "toy.yaml", "--seeds", "1-2", "--on", "slurm.yaml"]) == 0
@@ -222,6 +222,9 @@ def test_runs_in_the_queue_are_not_submitted_again(capsys):
     assert main(["submit", "toy.yaml", "--seeds", "1-3", "--on", "slurm.yaml"]) == 0
     newest = max(Path("runs/.slurm").glob("*.sbatch"), key=lambda file: file.stat().st_mtime_ns)
     assert re.findall(r"\d+\) words=.* output=(.*) ;;", newest.read_text()) == ["runs/one-seed3/output.log"]
+    Path("toy.yaml").write_text(Path("toy.yaml").read_text().replace("rate: 0.25", "rate: 0.5"))
+    line = "runs/one-seed1 exists with another config (toy.rate: 0.25 -> 0.5)"
+    assert line in mistake("submit toy.yaml --seeds 1-2 --on slurm.yaml")
 
 
 def test_stop_takes_runs_out_of_the_queue(monkeypatch):
