@@ -1,12 +1,13 @@
 """The machine and the software, kept in environment.json to explain the numbers of a run later."""
 
+import contextlib
 import json
 import os
 import platform
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -31,18 +32,43 @@ def project_version() -> str:
     return installed
 
 
-def record_environment(run_folder: Path) -> None:
-    """Add this process to the list in environment.json: one entry for each time the run was started."""
+def record_environment(run_folder: Path, wall_hours: float) -> None:
+    """Add this process to the list in environment.json: one entry for each start, with the hours trained before it."""
+    earlier = _read_starts(run_folder)
+    if earlier is None:
+        warn(f"{run_folder / ENVIRONMENT_FILE} is damaged: the entries of earlier starts are lost")
+    write_json(run_folder / ENVIRONMENT_FILE, [*(earlier or []), environment() | {"wall_hours": wall_hours}])
+
+
+def time_of(run_folder: Path) -> Callable[[float], float | None]:
+    """Return the function from `wall_hours` of a row of a run to its time, in seconds since 1970.
+
+        time(row) = time of the start + wall_hours(row) - wall_hours of the start
+
+    The start is the last one at or before the row. Evaluations and saving are not in `wall_hours`, so the times are
+    early by what they took since the start. None: environment.json does not say it.
+    """
+    starts = []
+    with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):  # damaged, or an entry is not ours
+        for number, entry in enumerate(_read_starts(run_folder) or []):
+            if number == 0 or "wall_hours" in entry:  # older entries have none
+                starts.append((float(entry.get("wall_hours", 0.0)), datetime.fromisoformat(entry["time"]).timestamp()))
+
+    def time(wall_hours: float) -> float | None:
+        before = [(hours, began) for hours, began in starts if hours <= wall_hours]
+        return before[-1][1] + 3600 * (wall_hours - before[-1][0]) if before else None
+
+    return time
+
+
+def _read_starts(run_folder: Path) -> list[Any] | None:
+    """Return the entries of environment.json, none if there is no such file; None if it is damaged."""
     file = run_folder / ENVIRONMENT_FILE
-    earlier: Any
     try:
-        earlier = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+        starts = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
     except (OSError, ValueError):
-        earlier = None
-    if not isinstance(earlier, list):
-        warn(f"{file} is damaged: the entries of earlier starts are lost")
-        earlier = []
-    write_json(file, [*earlier, environment()])
+        return None
+    return starts if isinstance(starts, list) else None
 
 
 def environment() -> dict[str, Any]:

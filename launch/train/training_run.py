@@ -63,7 +63,7 @@ class TrainingRun:
         # A killed run may have written the row of an evaluation after its last checkpoint was saved.
         evaluate_again = self._evaluated_env_steps < self.env_steps
         drop_rows_after(folder, self.env_steps, evaluate_again)
-        record_environment(folder)
+        record_environment(folder, self._wall_hours)
         outputs = MetricsFile(folder), WandbSink(folder, experiment)
         done = f"{self.env_steps:,} of {self._learner.env_steps_total:,} moves done"
         print(f"training {experiment.learner} in {folder}: {done}\n{memory}", flush=True)

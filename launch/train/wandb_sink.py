@@ -11,7 +11,7 @@ from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experimen
 from launch.experiment.metrics import Row
 from launch.experiment.metrics_file import METRICS_FILE, read_metrics
 from launch.report.wandb import client
-from launch.report.wandb.folder import is_uploaded, renew_id, set_aside, wandb_id
+from launch.report.wandb.folder import is_uploaded, renew_id, set_aside, timed_rows, wandb_id
 
 
 class WandbSink:
@@ -73,7 +73,7 @@ class WandbSink:
             set_aside(folder, "run-*")
             self._run = client.open_run(folder, experiment, "offline")
             print("wandb keeps the run on disk; `muzero2048 wandb sync` uploads it", flush=True)
-        for row in read_metrics(folder) if is_offline or not self._run.resumed else ():
+        for row in timed_rows(folder) if is_offline or not self._run.resumed else ():
             self._run.log(row)
 
     def _guard(self, what: str, call: Callable[[], None]) -> None:

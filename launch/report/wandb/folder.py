@@ -6,11 +6,14 @@ from pathlib import Path
 from launch.errors import UserError, warn
 from launch.evaluation import result as result_file
 from launch.evaluation.result import last_of_each_search, read_result
+from launch.experiment.environment import time_of
 from launch.experiment.experiment import Experiment
+from launch.experiment.metrics import Row
 from launch.experiment.metrics_file import read_metrics
 from launch.files import write_text
 
 FOLDER = "wandb"
+TIMESTAMP = "_timestamp"  # wandb's own key of a row's time
 SCORE = "eval/score_mean"
 AT_ROWS = ("env_steps", "games", "wall_hours")  # of the row of an evaluation in training
 OF_RESULTS = ("score_mean", "score_low", "score_high", "games", "env_steps")  # of a result file
@@ -80,6 +83,16 @@ def summary_of(folder: Path) -> dict[str, float | str]:
     for result in last_of_each_search(results):
         summary |= {f"evaluation/{result['search']}/{key}": result[key] for key in (*OF_RESULTS, "file")}
     return summary
+
+
+def timed_rows(folder: Path) -> list[Row]:
+    """Return the rows of a run, each with the time at which it was trained, which wandb shows in place of the present.
+
+    Rows whose time is unknown (launch/experiment/environment.py, `time_of`) are as they are.
+    """
+    time = time_of(folder)
+    timed = ((row, time(row["wall_hours"])) for row in read_metrics(folder))
+    return [row if seconds is None else {**row, TIMESTAMP: seconds} for row, seconds in timed]
 
 
 def result_files(folder: Path) -> list[Path]:

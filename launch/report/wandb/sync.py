@@ -8,11 +8,11 @@ from typing import Any
 
 from launch.errors import UserError, warn
 from launch.experiment.experiment import load_experiment
-from launch.experiment.metrics_file import METRICS_FILE, read_metrics
+from launch.experiment.metrics_file import METRICS_FILE
 from launch.files import write_json
 from launch.report.selection import select
 from launch.report.wandb import client
-from launch.report.wandb.folder import FOLDER, renew_id, result_files, set_aside, wandb_id
+from launch.report.wandb.folder import FOLDER, renew_id, result_files, set_aside, timed_rows, wandb_id
 from launch.train.run_process import is_locked
 
 MARK = "uploaded.json"  # in the folder wandb/ of a run: what the server has
@@ -47,7 +47,7 @@ def _upload(folder: Path) -> str:
     mark, state = folder / FOLDER / MARK, _state(folder)
     if _read_mark(mark) == state:
         return f"nothing new since the upload as {state['id']}"
-    experiment, rows = load_experiment(folder), read_metrics(folder)
+    experiment, rows = load_experiment(folder), timed_rows(folder)
     with client.errors_as_lines("upload it"):
         run = client.open_run(folder, experiment, "online", in_training=False)
         known = _known_rows(run, rows)

@@ -1,6 +1,7 @@
 """`muzero2048 wandb sync` against a stand-in for wandb's server. The real server may differ."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from launch.cli import main
 from launch.experiment.metrics_file import METRICS_FILE, MetricsFile, read_metrics
 from launch.locks import take_lock
-from launch.report.wandb.folder import summary_of
+from launch.report.wandb.folder import summary_of, timed_rows
 from launch.train.run_process import LOCK_FILE
 
 
@@ -49,6 +50,31 @@ def test_each_row_is_uploaded_once(runs: Path, wandb_server, capsys):
     output = capsys.readouterr().out
     assert f"1 of {len(_env_steps(one))} rows uploaded" in output
     assert f"the whole run is {_id(two)}; delete {second_id}" in output
+
+
+def test_rows_have_the_times_at_which_they_were_trained(runs: Path, wandb_server):
+    """The training began on two days: at 0 hours, and again at 2 hours from a checkpoint at 1.5 hours."""
+    run = runs / "toy1"
+    first, *_ = json.loads((run / "environment.json").read_text())
+    assert first["wall_hours"] == 0.0
+    starts = [
+        first | {"time": "2026-11-01T10:00:00+00:00"},
+        first | {"time": "2026-11-02T20:00:00+00:00", "wall_hours": 1.5},
+    ]
+    (run / "environment.json").write_text(json.dumps(starts))
+    hours = (0.25, 1.25, 1.75, 3.5)
+    rows = [{**row, "wall_hours": hour} for row, hour in zip(read_metrics(run), hours, strict=False)]
+    (run / METRICS_FILE).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["wandb", "sync", "runs/toy1"]) == 0
+    sent = wandb_server.rows[_id(run)]
+    times = [datetime.fromtimestamp(sent[place]["_timestamp"], UTC).isoformat() for place in sorted(sent)]
+    assert times == [
+        "2026-11-01T10:15:00+00:00", "2026-11-01T11:15:00+00:00",
+        "2026-11-02T20:15:00+00:00", "2026-11-02T22:00:00+00:00",
+    ]  # fmt: skip
+    for damaged in ("{}", "[3]", '[{"time": "yesterday"}]'):
+        (run / "environment.json").write_text(damaged)
+        assert timed_rows(run) == read_metrics(run)
 
 
 def test_tags_summary_and_result_files_go_with_the_run(runs: Path, wandb_server):
