@@ -66,6 +66,9 @@ def _add_submit(commands: Parser) -> None:
         "--on", default="local", metavar="FILE", help="where to work: a cluster file, or local (default: local)"
     )
     parser.add_argument("--dry-run", action="store_true", help="check everything and print the plan alone")
+    parser.add_argument(
+        "--detach", action="store_true", help="go on in the background, also when the terminal is closed"
+    )
     training = parser.add_argument_group("training")
     training.add_argument("--seeds", default="", metavar="1-8", help="one run for each seed, such as 1-8 or 1,5-7")
     training.add_argument("--group", default="", metavar="NAME", help="group of the runs (default: that of the config)")
@@ -98,7 +101,7 @@ def _run_submit(arguments: argparse.Namespace) -> int:
         if not paths[1:]:
             raise UserError("submit evaluate needs a run or a checkpoint, such as runs/quick-ntuple")
         plan = SubmitPlan(evaluations=plan_evaluations(map(Path, paths[1:]), evaluation))
-        return submit(plan, arguments.on, arguments.dry_run)
+        return submit(plan, arguments.on, arguments.dry_run, arguments.detach)
     if not paths:
         raise UserError("submit needs a config, such as configs/quick/ntuple.yaml")
     if not arguments.then_evaluate and (given := [*_given(arguments, EVALUATION), *of_search]):
@@ -107,7 +110,7 @@ def _run_submit(arguments: argparse.Namespace) -> int:
     request = GridRequest(tuple(map(Path, paths)), tuple(keys), arguments.seeds, arguments.group, arguments.rows)
     runs = plan_runs(request)
     plan = SubmitPlan(runs, plan_final_evaluations(runs, evaluation) if arguments.then_evaluate else ())
-    return submit(plan, arguments.on, arguments.dry_run)
+    return submit(plan, arguments.on, arguments.dry_run, arguments.detach)
 
 
 def _given(arguments: argparse.Namespace, names: Sequence[str]) -> list[str]:
@@ -130,9 +133,9 @@ def _add_follow(commands: Parser) -> None:
     parser = commands.add_command(
         "logs",
         later("launch.jobs.following", "logs", "name", "runs_folder", "follow"),
-        "print the output of a run that submit started",
+        "print the output of a run that submit started, or of a submit --detach",
     )
-    parser.add_argument("name", metavar="RUN", help="a run")
+    parser.add_argument("name", metavar="RUN|GROUP", help="a run, or the group of a submit --detach")
     add_runs_folder(parser, **FOLDER)
     parser.add_argument("-f", "--follow", action="store_true", help="go on until the run ends")
 

@@ -19,6 +19,7 @@ from launch import locks
 from launch.errors import UserError
 from launch.evaluation.parts import locked_logs
 from launch.evaluation.result import FOLDER
+from launch.jobs.detached import output_file
 from launch.jobs.plan import OUTPUT_FILE
 from launch.jobs.queue import queue_files
 from launch.jobs.run_states import RunState, find_runs, read_states
@@ -57,14 +58,24 @@ def status(names: Sequence[str], runs_folder: Path, watch: bool, as_json: bool) 
 
 
 def logs(name: str, runs_folder: Path, follow: bool) -> int:
-    """Print what the processes of a run printed; with `follow` also new lines, until the run ends."""
-    folder = _one(name, runs_folder)
-    file = folder / OUTPUT_FILE
+    """Print what the processes of a run printed; with `follow` also new lines, until the run ends.
+
+    Of a group, print what its detached launchers printed (launch/jobs/detached.py).
+    """
+    folders, file = find_runs([name], runs_folder), output_file(name, runs_folder)
+    is_of_run = len(folders) == 1 and ((folders[0] / OUTPUT_FILE).is_file() or not file.is_file())
+    if is_of_run:
+        file = folders[0] / OUTPUT_FILE
     if not file.is_file():
-        raise UserError(f"{folder} has no {OUTPUT_FILE}: a run that was started by hand prints where it was started")
+        if is_of_run:
+            raise UserError(
+                f"{file.parent} has no {file.name}: a run that was started by hand prints where it was started"
+            )
+        names = ", ".join(folder.name for folder in folders)
+        raise UserError(f"{name} is a group of {len(folders)} runs without {file}; give one of them: {names}")
     with file.open(encoding="utf-8", errors="replace") as stream:
         while True:
-            is_ended = not is_locked(folder)
+            is_ended = not (is_locked(folders[0]) if is_of_run else any(_is_busy(folder, {}) for folder in folders))
             sys.stdout.write(stream.read())
             sys.stdout.flush()
             if not follow or is_ended:
@@ -133,14 +144,6 @@ def _signal(folder: Path) -> list[str]:
         with contextlib.suppress(ProcessLookupError):  # it has just ended
             os.kill(pid, signal.SIGTERM)
     return elsewhere
-
-
-def _one(name: str, runs_folder: Path) -> Path:
-    folders = find_runs([name], runs_folder)
-    if len(folders) > 1:
-        names = ", ".join(folder.name for folder in folders)
-        raise UserError(f"{name} is a group of {len(folders)} runs; give one of them: {names}")
-    return folders[0]
 
 
 def _states(names: Sequence[str], runs_folder: Path) -> list[RunState]:

@@ -17,6 +17,7 @@ from launch.experiment import registry
 from launch.experiment.experiment import CONFIG_FILE, Experiment
 from launch.jobs import local, slurm
 from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster, resources
+from launch.jobs.detached import detach
 from launch.jobs.evaluations import PlannedEvaluation, plan_final_evaluations
 from launch.jobs.following import console, status_table
 from launch.jobs.plan import PlannedRun, check_config, check_fits
@@ -34,15 +35,20 @@ class SubmitPlan(NamedTuple):
     evaluations: Sequence[PlannedEvaluation] = ()
 
 
-def submit(plan: SubmitPlan, on: str, dry_run: bool) -> int:
-    """Do a plan on this machine, or give it to SLURM; return the exit code. Nothing is begun if there is a mistake."""
+def submit(plan: SubmitPlan, on: str, dry_run: bool, in_background: bool) -> int:
+    """Do a plan on this machine, or give it to SLURM; return the exit code. Nothing is begun if there is a mistake.
+
+    `in_background`: a process of its own does it on this machine. SLURM always does.
+    """
     cluster = load_cluster(on)
     for folder in sorted({Path(run.experiment.run.runs_folder) for run in plan.runs}):
         _check_writable(folder)
-    return (_submit_to_slurm if cluster.engine == SLURM else _do_here)(plan, cluster, dry_run)
+    if cluster.engine == SLURM:
+        return _submit_to_slurm(plan, cluster, dry_run)
+    return _do_here(plan, cluster, dry_run, in_background)
 
 
-def _do_here(plan: SubmitPlan, cluster: ClusterConfig, dry_run: bool) -> int:
+def _do_here(plan: SubmitPlan, cluster: ClusterConfig, dry_run: bool, in_background: bool) -> int:
     trains_on = _for_trainings(cluster, plan.runs)
     slots = local.make_slots(trains_on)
     to_do = [run for run in plan.runs if not run.is_finished()]
@@ -53,6 +59,8 @@ def _do_here(plan: SubmitPlan, cluster: ClusterConfig, dry_run: bool) -> int:
         if not plan.runs:
             _print_evaluations(plan.evaluations)
         return 0
+    if in_background:
+        return _detach(plan)
     if not plan.runs:
         return evaluate_here(plan.evaluations, cluster)
     trained = local.do_all(to_do, trains_on)
@@ -63,6 +71,17 @@ def _do_here(plan: SubmitPlan, cluster: ClusterConfig, dry_run: bool) -> int:
     finished = [run for run in plan.runs if run.is_finished()]
     evaluated = evaluate_here(plan_final_evaluations(finished, plan.evaluations[0].request), cluster)
     return trained.exit_code or evaluated
+
+
+def _detach(plan: SubmitPlan) -> int:
+    """Start the launcher in the background, unless everything is finished."""
+    folders = [run.folder for run in plan.runs if not run.is_finished()]
+    folders += [evaluation.run_folder for evaluation in plan.evaluations if not evaluation.result()]
+    if not folders:
+        print("all of them are finished")
+        return 0
+    group = plan.runs[0].experiment.run.group.partition("/")[0] if plan.runs else ""
+    return detach(group or folders[0].name, folders[0].parent, folders)
 
 
 def _for_trainings(cluster: ClusterConfig, runs: Sequence[PlannedRun]) -> ClusterConfig:

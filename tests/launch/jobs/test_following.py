@@ -165,7 +165,9 @@ def test_runs_by_name_by_folder_and_by_group(toy_yaml: Path, capsys, mistake):
     assert [folder.name for folder in find_runs([], RUNS)] == ["a", "b", "c", "d"]
     assert [state["name"] for state in _status(capsys, "sweeper")] == ["c"]
     assert "there is no run and no group sweeps in runs" in mistake("status sweeps")
-    assert "sweep is a group of 3 runs; give one of them: a, b, d" in mistake("logs sweep")
+    assert "sweep is a group of 3 runs without runs/.local/sweep.log; give one of them: a, b, d" in mistake(
+        "logs sweep"
+    )
 
 
 def test_the_table(toy_yaml: Path, capsys):

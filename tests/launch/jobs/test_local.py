@@ -182,6 +182,28 @@ def test_stop_ends_what_is_trained_and_what_waits():
     assert [state.state for state in _states()] == ["finished"] * 4
 
 
+def test_a_detached_launcher_goes_on_and_is_found_by_status_logs_and_stop():
+    words = ["--seeds", "1-3", "--group", "sweep", "--detach"]
+    text = _output(_submit(*words, config=HELD), 0)
+    assert "sweep-one-seed1" in text  # the plan
+    (pid,) = map(int, re.findall(r"process (\d+) goes on in the background", text))
+    _wait_for(lambda: all(_saved(f"sweep-one-seed{seed}") for seed in (1, 2)))
+    assert os.getsid(pid) == pid  # a session of its own: the end of the terminal does not reach it
+    assert [state.state for state in _states()] == ["running", "running", "queued"]
+    said = subprocess.run([*TOY, "logs", "sweep"], check=True, capture_output=True, text=True).stdout
+    assert said == Path("runs/.local/sweep.log").read_text()
+    assert "sweep-one-seed1: started" in said
+    following = subprocess.Popen([*TOY, "logs", "sweep", "-f"], stdout=subprocess.PIPE, text=True)
+    subprocess.run([*TOY, "stop", "sweep"], check=True, capture_output=True)
+    assert "sweep-one-seed1: started" in following.communicate(timeout=60)[0]
+    _wait_for(lambda: "sweep-one-seed3: taken out of the queue" in Path("runs/.local/sweep.log").read_text())
+    _wait_for(lambda: not list((RUNS / ".local").glob("*.lock")))  # the launcher has ended
+    Path("hold").unlink()
+    _output(_submit(*words[:-1], config=HELD), 0)
+    assert [state.state for state in _states()] == ["finished"] * 3
+    assert "all of them are finished" in _output(_submit(*words, config=HELD), 0)
+
+
 @pytest.mark.slow
 def test_a_run_that_a_user_stops_stays_stopped():
     launcher = _submit("--seeds", "1-2", config=HELD)
