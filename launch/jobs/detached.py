@@ -15,7 +15,7 @@ POLL_SECONDS = 0.1  # between two looks at a launcher that begins
 
 
 def output_file(name: str, runs_folder: Path) -> Path:
-    """Return the file of the output of detached launchers, by the run or the first part of the group that they began."""
+    """Return the file of the output of detached launchers, by the run or the first part of the group."""
     first = re.sub(r"[^\w.+=-]", "_", name.partition("/")[0])
     return runs_folder / FOLDER / f"{first}.log"
 

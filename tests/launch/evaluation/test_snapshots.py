@@ -82,7 +82,7 @@ def test_the_curve_stands_beside_the_one_seen_in_training(run: Path, capsys):
 def test_a_finished_evaluation_is_not_played_again(run: Path, capsys, monkeypatch):
     first = _rows(capsys)
     play, played = ToyPlayer.play, []
-    monkeypatch.setattr(ToyPlayer, "play", lambda self, games, seed: played.append(seed) or play(self, games, seed))
+    monkeypatch.setattr(ToyPlayer, "play", lambda self, games, seed, _: played.append(seed) or play(self, games, seed))
     assert _rows(capsys) == first
     assert played == []
     files = [run / f"evaluations/{row['env_steps']}-1ply-5games-seed{row['seed']}.json" for row in first[:2]]

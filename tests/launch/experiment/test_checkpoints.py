@@ -103,6 +103,28 @@ def test_there_is_never_more_than_one_checkpoint_beside_those_to_keep(run: Path,
     assert len(list((run / "checkpoints").iterdir())) == keep
 
 
+def test_a_byte_in_a_folder_of_the_training_state_is_noticed(run: Path, experiment: Experiment, capsys, monkeypatch):
+    """MuZero keeps folders of files, most of which evaluation does not read; each byte of them counts."""
+
+    def save(self: ToyLearner, folder: Path) -> None:
+        file = folder / "training" / "state" / "d" / "0a"
+        file.parent.mkdir(parents=True)
+        file.write_bytes(bytes(range(100)))
+
+    monkeypatch.setattr(ToyLearner, "save", save)
+    newest = _save(run, experiment, 200)
+    assert find_checkpoint(run) == newest
+    file = newest / "training" / "state" / "d" / "0a"
+    whole = file.read_bytes()
+    for place in (0, 50, 99):
+        flipped = bytearray(whole)
+        flipped[place] ^= 1
+        file.write_bytes(flipped)
+        assert find_checkpoint(run).name == "100"
+        line = f"warning: {file} was changed after saving: the checkpoint is damaged, use another one"
+        assert f"{line}; trying the one before it" in capsys.readouterr().err
+
+
 def test_saving_the_same_step_again_replaces_the_checkpoint(run: Path, experiment: Experiment):
     _cut(run / "checkpoints" / "100")
     _save(run, experiment, 100, wall_hours=2.0)

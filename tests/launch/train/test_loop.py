@@ -76,7 +76,7 @@ def test_the_environment_has_an_entry_for_each_start(toy_yaml: Path):
 
 
 def test_an_evaluation_of_values_that_are_no_numbers_is_one_line(toy_yaml: Path, capsys, monkeypatch):
-    def refuse(self, num_games: int, seed: int) -> None:
+    def refuse(self, num_games: int, seed: int, watch: object) -> None:
         raise ValueError("the values are no numbers")
 
     monkeypatch.setattr("toy.ToyPlayer.play", refuse)
