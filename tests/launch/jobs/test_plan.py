@@ -150,7 +150,7 @@ def test_rows_of_a_file(toy_yaml: Path, tmp_path: Path):
 def test_a_key_that_only_some_rows_set_is_in_the_name(toy_yaml: Path, tmp_path: Path):
     rows = tmp_path / "rows.txt"
     rows.write_text("toy.rate=0.1\ntoy.rate=0.1 toy.env_steps=20\n")
-    assert _names(rows=rows) == ["one", "one-env_steps=20"]
+    assert _names(rows=rows) == ["one-rate=0.1", "one-rate=0.1-env_steps=20"]
 
 
 def test_an_existing_run_with_another_config_is_refused(toy_yaml: Path):
