@@ -6,6 +6,7 @@ is the text that `parse_position` reads; moves counts the moves of the game that
 
 from pathlib import Path
 
-# The board and the bars of the moves, for any page: they ask no server.
-BOARD_SCRIPT = Path(__file__).parent / "board.js"
-BOARD_STYLE = Path(__file__).parent / "board.css"
+HERE = Path(__file__).parent
+# For any page: they ask no server.
+BOARD_SCRIPT, BOARD_STYLE = HERE / "board.js", HERE / "board.css"  # the board and the bars of the moves
+CONTROLS, GAME_STYLE = HERE / "controls.js", HERE / "game.css"  # of a page on which a game is played

@@ -6,8 +6,6 @@ holds its numbers exactly.
 """
 
 import base64
-import hashlib
-import json
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -20,7 +18,7 @@ from numpy.typing import NDArray
 from launch.evaluation.boards.notation import parse_board
 from launch.evaluation.summary import by_tile
 from launch.quantities import counted
-from launch.viewing import BOARD_SCRIPT, BOARD_STYLE
+from launch.viewing import BOARD_SCRIPT, BOARD_STYLE, one_file
 from launch.viewing.replay.games import Game, gather
 from launch.viewing.replay.summary import Bin, last_moves
 from launch.viewing.replay.views import View, losses
@@ -50,14 +48,9 @@ class ReplayContent(NamedTuple):
 
 def render(content: ReplayContent) -> str:
     """Return the text of the page."""
-    script = "\n".join(_read(file) for file in (BOARD_SCRIPT, HERE / "page.js"))
-    style = "\n".join(_read(file) for file in (HERE / "page.css", BOARD_STYLE))
-    policy = (
-        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
+    script, style = one_file.read(BOARD_SCRIPT, HERE / "page.js"), one_file.read(HERE / "page.css", BOARD_STYLE)
     return Template((HERE / "page.html").read_text(encoding="utf-8")).substitute(
-        policy=policy,
+        policy=one_file.policy([script], style),
         title=escape(f"2048: replay of {content.origin}"),
         style=style,
         origin=escape(_subtitle(content)),
@@ -65,7 +58,7 @@ def render(content: ReplayContent) -> str:
         ends=escape(_about_ends(content.all_games)),
         tiles=_tiles(content.all_games),
         calibration=_calibration(content),
-        data=json.dumps(page_data(content), allow_nan=False).replace("<", "\\u003c"),
+        data=one_file.json_text(page_data(content)),
         script=script,
     )
 
@@ -250,12 +243,3 @@ def _every(stride: int) -> str:
 
 def _points(value: float, sign: str = "") -> str:
     return f"{value:{sign},.{0 if abs(value) >= 1000 else 1}f}"
-
-
-def _read(file: Path) -> str:
-    return file.read_text(encoding="utf-8").strip()
-
-
-def _digest(text: str) -> str:
-    """Return the source of a policy that allows this text alone."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

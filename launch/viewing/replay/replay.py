@@ -17,7 +17,7 @@ from launch.evaluation.records.regret import load_solution
 from launch.evaluation.search_options import SearchOptions
 from launch.evaluation.seeds import check_seed
 from launch.experiment.experiment import MOST_GAMES
-from launch.files import write_text
+from launch.viewing import one_file
 from launch.viewing.catalogue import Choice, choose
 from launch.viewing.replay.games import Game, choose_game, gather, play_games, read_games, shown_games
 from launch.viewing.replay.page import ReplayContent, render
@@ -29,7 +29,6 @@ from ntuple.exact.solver import MOST_CELLS
 GAMES = 10  # played if --games is not given
 MOST_SHOWN = 20_000  # moves of the games that the page holds, unless the first game has more
 MOST_CALIBRATED = 20_000  # moves of all games whose values are compared with the rest of the score, about
-PAGES = (".html", ".htm")
 
 
 class ReplayRequest(NamedTuple):
@@ -85,10 +84,7 @@ def replay(request: ReplayRequest) -> None:
         stride=stride,
     )
     text = render(content)
-    try:
-        write_text(request.out, text)
-    except OSError as error:
-        raise UserError(f"cannot write {request.out}: {error.strerror}; name another --out") from error
+    one_file.write("--out", request.out, text)
     moves = sum(game.moves for game in shown)
     print(
         f"{request.out}: {len(shown):,} of {len(games):,} games with {moves:,} moves, "
@@ -105,10 +101,7 @@ def _check(request: ReplayRequest) -> None:
         raise UserError(f"--judge-every is {request.judge_every}; give 1 or more")
     if request.judge is None and (request.judge_options.arguments() or request.judge_every > 1):
         raise UserError("the options of a judge need one; add --judge PATH")
-    if request.out.suffix not in PAGES:
-        raise UserError(f"--out is {request.out}; give a name that ends with .html")
-    if not request.out.parent.is_dir():
-        raise UserError(f"--out: there is no folder {request.out.parent}; make it, or name another file")
+    one_file.check_path("--out", request.out)
 
 
 def _read(request: ReplayRequest) -> _Replayed:

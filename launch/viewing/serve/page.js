@@ -3,10 +3,6 @@ import { call, checkNumber } from "./calls.js";
 import { MOST_STEPS_A_FRAME, Side } from "./side.js";
 
 const element = (id) => document.getElementById(id);
-const SPEEDS = [0.5, 1, 2, 5, 10, 30, 60, Infinity]; // moves a second
-const KEYS = {
-  ArrowUp: "up", ArrowRight: "right", ArrowDown: "down", ArrowLeft: "left", w: "up", d: "right", s: "down", a: "left",
-};
 const SPOKEN_MS = 2500; // between two announcements while a player plays
 
 const chosen = { board: "4x4", seed: 1 }; // of the game that is shown
@@ -15,6 +11,7 @@ const game = { // what the players share
   isAdviceOn: () => element("advice").checked,
   stroke: () => Number(element("stroke").value),
 };
+const speed = Controls2048.makeSpeed(element("speed"), element("rate"));
 let sides = [], active = null, playing = false, due = 0, spokenAt = 0;
 
 // ---- the game
@@ -68,22 +65,18 @@ function beginNext() {
   return begin();
 }
 
-const speed = () => SPEEDS[Number(element("speed").value)];
-
 function play() {
   if (playing || sides.every((side) => side.state.over)) return;
   setEditing(false);
   playing = true;
   due = performance.now();
-  element("play").setAttribute("aria-pressed", "true");
-  element("play").textContent = "Pause";
+  Controls2048.showPlaying(element("play"), true);
   requestAnimationFrame(frame);
 }
 
 function pause() {
   playing = false;
-  element("play").setAttribute("aria-pressed", "false");
-  element("play").textContent = "Play";
+  Controls2048.showPlaying(element("play"), false);
 }
 
 // Make the steps that are due. All players that are not at the end of their game make the same number of moves.
@@ -184,40 +177,6 @@ async function paste(event) {
   }
 }
 
-function onKey(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const { target } = event, key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-  if (target.closest("select, input[type=text], input[type=number]")) return;
-  if (key === " " && target.closest("button, input, summary")) return; // space is their own key
-  if (key.startsWith("Arrow") && target.closest("input[type=range]")) return;
-  if (KEYS[key]) active.human(KEYS[key]);
-  else if (key === "u") takeBack();
-  else if (key === " ") step();
-  else if (key === "p") { if (playing) pause(); else play(); }
-  else if (key === "e") toggleEditing();
-  else return;
-  event.preventDefault();
-}
-
-// After a click the keys are for the game again, and not for the button or list that was clicked.
-function leaveWhatThePointerUsed() {
-  let isPointer = false;
-  document.addEventListener("pointerdown", () => { isPointer = true; }, true);
-  document.addEventListener("keydown", () => { isPointer = false; }, true);
-  for (const kind of ["click", "change"]) {
-    document.addEventListener(kind, ({ target }) => {
-      const used = target.closest(kind === "click" ? "#controls button, #setup button" : "select, [type=checkbox], [type=range]");
-      if (isPointer) used?.blur();
-    });
-  }
-}
-
-function showRate() {
-  const pace = speed();
-  element("rate").textContent = pace === Infinity ? "fastest" : `${pace} / s`;
-  element("speed").setAttribute("aria-valuetext", pace === Infinity ? "fastest" : `${pace} moves a second`);
-}
-
 async function start() {
   const { agents, boards } = await (await fetch("/api/agents")).json();
   game.agents = agents;
@@ -230,15 +189,14 @@ async function start() {
   element("restart").addEventListener("click", begin);
   element("advice").addEventListener("change", () => sides.forEach((side) => { side.drawAdvice(); side.refresh(); }));
   element("two").addEventListener("change", (event) => setTwo(event.target.checked));
+  const playOrPause = () => (playing ? pause() : play());
   element("step").addEventListener("click", step);
-  element("play").addEventListener("click", () => (playing ? pause() : play()));
+  element("play").addEventListener("click", playOrPause);
   element("back").addEventListener("click", takeBack);
   element("edit").addEventListener("click", toggleEditing);
   element("paste").addEventListener("submit", paste);
-  element("speed").addEventListener("input", showRate);
-  document.addEventListener("keydown", onKey);
-  leaveWhatThePointerUsed();
-  showRate();
+  Controls2048.listenToKeys((name) => active.human(name), { " ": step, p: playOrPause, u: takeBack, e: toggleEditing });
+  Controls2048.leaveWhatThePointerUsed();
   sides = [new Side(element("sides"), game)];
   sides[0].offer();
   activate(sides[0]);

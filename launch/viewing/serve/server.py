@@ -37,7 +37,7 @@ from launch.errors import UserError, warn
 from launch.evaluation.boards.analyse import NAMES
 from launch.evaluation.boards.notation import parse_board, parse_position
 from launch.evaluation.search_options import SearchOptions
-from launch.viewing import BOARD_SCRIPT, BOARD_STYLE, game
+from launch.viewing import BOARD_SCRIPT, BOARD_STYLE, CONTROLS, GAME_STYLE, game
 from launch.viewing.agent_process import MOST_COUNT, SEEDS
 from launch.viewing.agents import Agents, BusyError, Ticket, read_error
 from launch.viewing.catalogue import MOST, PLIES, SIMULATIONS, Catalogue, NotOfferedError
@@ -47,12 +47,13 @@ from launch.viewing.serve.guard import HEADERS, MOST_BYTES, Field, RefusedError,
 HERE = Path(__file__).parent
 FILES = {
     "/": (HERE / "page.html", "text/html"),
-    "/page.css": (HERE / "page.css", "text/css"),
+    "/game.css": (GAME_STYLE, "text/css"),
     "/page.js": (HERE / "page.js", "text/javascript"),
     "/side.js": (HERE / "side.js", "text/javascript"),
     "/calls.js": (HERE / "calls.js", "text/javascript"),
     "/board.css": (BOARD_STYLE, "text/css"),
     "/board.js": (BOARD_SCRIPT, "text/javascript"),
+    "/controls.js": (CONTROLS, "text/javascript"),
     "/icon.svg": (HERE / "icon.svg", "image/svg+xml"),
 }
 

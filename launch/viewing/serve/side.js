@@ -5,7 +5,6 @@ const { makeBoard, makeMoves, make } = Board2048;
 const AHEAD_SECONDS = 1.5; // moves that are asked for before they are shown
 const MOST_COUNT = 120; // moves of one answer
 const MOST_KEPT = 200; // boards that were left whose advice is kept
-const SWIPE = 24; // pixels
 export const MOST_STEPS_A_FRAME = 40; // at the highest speed
 
 export class Side {
@@ -28,7 +27,7 @@ export class Side {
     this.stopButton.hidden = true;
     this.stopButton.addEventListener("click", () => { game.pause(); this.stop("stopped"); });
     this.root.addEventListener("pointerdown", () => game.activate(this));
-    listenToSwipes(this.board.element, game.isEditing, (name) => this.human(name));
+    Controls2048.listenToSwipes(this.board.element, game.isEditing, (name) => this.human(name));
     this.queue = []; // what the player says of the board that is shown, and its next moves
     this.history = [];
     this.request = null;
@@ -279,18 +278,4 @@ export class Side {
       this.jump(await call("/api/position", { board: this.game.chosen.board, position }), score, moves);
     }).catch(this.game.trouble);
   }
-}
-
-function listenToSwipes(target, isEditing, move) {
-  let from = null;
-  target.addEventListener("pointerdown", (event) => { from = isEditing() ? null : [event.clientX, event.clientY]; });
-  target.addEventListener("pointercancel", () => { from = null; });
-  window.addEventListener("pointerup", (event) => {
-    if (!from) return;
-    const [x, y] = [event.clientX - from[0], event.clientY - from[1]];
-    from = null;
-    if (Math.max(Math.abs(x), Math.abs(y)) < SWIPE) return;
-    if (Math.abs(x) > Math.abs(y)) move(x > 0 ? "right" : "left");
-    else move(y > 0 ? "down" : "up");
-  });
 }
