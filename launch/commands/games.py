@@ -123,7 +123,7 @@ def _run_moves(arguments: argparse.Namespace) -> None:
 def _add_serve(commands: Parser) -> None:
     parser = commands.add_command(
         "serve",
-        later("launch.viewing.serve.server", "serve", "runs", "runs_folder", "host", "port"),
+        _run_serve,
         "open a page in the browser to play, with the advice of players, and to watch them play",
         epilog="docs/view.md explains the page",
     )
@@ -135,6 +135,19 @@ def _add_serve(commands: Parser) -> None:
         "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine alone)"
     )
     parser.add_argument("--port", type=int, default=PORT, help=f"port to listen on; 0: a free one (default: {PORT})")
+    parser.add_argument(
+        "--export", type=Path, metavar="FILE", help="write one HTML file with the n-tuple network of RUN, and end"
+    )
+
+
+def _run_serve(arguments: argparse.Namespace) -> None:
+    if arguments.export is not None:
+        from launch.viewing.export.export import export
+
+        return export(arguments.runs, arguments.export)
+    from launch.viewing.serve.server import serve
+
+    return serve(arguments.runs, arguments.runs_folder, arguments.host, arguments.port)
 
 
 def _add_play(commands: Parser) -> None:
