@@ -24,7 +24,7 @@ from launch.cli import main
 from launch.evaluation.boards.analyse import NAMES
 from launch.evaluation.search_options import SEARCHES
 from launch.trained import PACKAGED
-from launch.viewing import BOARD_SCRIPT, agents
+from launch.viewing import BOARD_SCRIPT, CONTROLS, agents
 from launch.viewing.catalogue import Catalogue
 from launch.viewing.game import make_move
 from launch.viewing.serve import connections
@@ -50,16 +50,17 @@ def test_the_page_needs_nothing_from_elsewhere(client: Client):
     page = (HERE / "page.html").read_text()
     assert not re.search(r"<script>|<style|\sstyle=|\son\w+=", page)  # the policy forbids these
     assert set(re.findall(r'(?:src|href)="([^"]*)"', page)) <= set(FILES)
-    assert not re.search(r"fetch|/api/|XMLHttpRequest|import\b", BOARD_SCRIPT.read_text())  # for any page
+    for shared in (BOARD_SCRIPT, CONTROLS):  # for any page
+        assert not re.search(r"fetch|/api/|XMLHttpRequest|import\b", shared.read_text())
     for script in HERE.glob("*.js"):
         assert all(name in FILES for name in re.findall(r'from "\.(/[^"]*)"', script.read_text()))
 
 
-def test_the_page_and_the_terminal_have_the_same_speeds():
-    script, page = (HERE / "page.js").read_text(), (HERE / "page.html").read_text()
-    (speeds,) = re.findall(r"const SPEEDS = \[(.*)\];", script)
+def test_the_pages_and_the_terminal_have_the_same_speeds():
+    (speeds,) = re.findall(r"const SPEEDS = \[(.*)\];", CONTROLS.read_text())
     assert tuple(math.inf if one == "Infinity" else float(one) for one in speeds.split(", ")) == SPEEDS
-    assert f'id="speed" min="0" max="{len(SPEEDS) - 1}" value="{SPEED}"' in page
+    for room in (HERE, HERE.parent / "export"):
+        assert f'id="speed" min="0" value="{SPEED}" step="1"' in (room / "page.html").read_text()
 
 
 @pytest.mark.parametrize("words", [
