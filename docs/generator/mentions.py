@@ -22,7 +22,7 @@ from launch.experiment.metrics import REGISTRY
 from launch.experiment.registry import LEARNERS
 from ntuple.core.settings import keys_of
 
-_FOLDERS = "|".join((*PACKAGES, "benchmarks", "docs", "tests", "configs"))
+_FOLDERS = "|".join((*PACKAGES, "benchmarks", "docs", "examples", "tests", "configs"))
 _ADDRESS = re.compile(r"\w+://\S+|\]\([^()\s]+\)")  # of another host, or of a link
 _PATH = re.compile(
     rf"(?<![\w/.-])(?:{_FOLDERS})/(?:[\w./-]+\.(?:py|md|yaml|json|sh|js|css)\b|[\w/-]+/(?![\w<*{{]|\.\w))"
