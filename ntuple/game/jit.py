@@ -10,10 +10,13 @@ optimisation level (NUMBA_OPT) is part of the key, because the tests compile at 
 """
 
 import ast
+import atexit
 import functools
 import hashlib
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType
@@ -67,8 +70,7 @@ class KernelLocator(_CacheLocator):
 
     def get_cache_path(self) -> str:
         """Return the cache folder: in NUMBA_CACHE_DIR if it is set, otherwise in the user's cache folder."""
-        user_cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        return str(Path(numba_config.CACHE_DIR or Path(user_cache, "ntuple"), self._digest))
+        return str(Path(numba_config.CACHE_DIR or _cache_of_the_user(), self._digest))
 
     def get_source_stamp(self) -> str:
         """Return the stamp; a cached kernel is valid if its stamp is equal."""
@@ -83,6 +85,25 @@ class KernelLocator(_CacheLocator):
     def from_function(cls, function: Callable[..., Any], file: str) -> "KernelLocator":
         """Return the locator of a kernel."""
         return cls(function, file)
+
+
+@functools.cache
+def _cache_of_the_user() -> Path:
+    """Return the user's cache folder; a new one that this process deletes at its end, if that cannot be written.
+
+    Only the user may write it, since numba runs what it finds there.
+    """
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "ntuple")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError as error:
+        warning = f"warning: {folder}: {error.strerror}; kernels are compiled anew, set XDG_CACHE_HOME to keep them"
+        print(warning, file=sys.stderr, flush=True)
+        private = Path(tempfile.mkdtemp(prefix="ntuple-"))
+        atexit.register(shutil.rmtree, private, ignore_errors=True)
+        return private
 
 
 @functools.cache

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from urllib.request import urlopen
 
 import numba
 import pytest
@@ -84,6 +85,13 @@ def test_both_learners_train_from_a_wheel_in_a_read_only_folder(site: Path, tmp_
     assert not list(empty.iterdir())
 
 
+def test_a_home_that_cannot_be_written(site: Path, tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("HOME", "/dev/null/none")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    assert '"games": 10' in _installed(site, "evaluate", "random", "--games", "10", "--json", cwd=tmp_path)
+
+
 @pytest.mark.slow
 def test_the_commands_of_a_wheel_run_in_another_folder(site: Path):
     Path("one.yaml").write_text(CONFIG)
@@ -98,6 +106,20 @@ def test_the_commands_of_a_wheel_run_in_another_folder(site: Path):
     _installed(site, "judge", "games.txt")
     code = "import muzero2048; print(muzero2048.load('runs/one').advise('2 2 0 / 0 0 0').moves['left'].reward)"
     assert _installed(site, "-c", code, program="python").split()[-1] == "4"
+    script = f"{site.parents[2]}/bin/muzero2048 play --seed 1"  # in a terminal; q ends it
+    screen = subprocess.run(
+        ["script", "-qec", script, "/dev/null"], input="q", capture_output=True, text=True, timeout=120, check=False
+    )
+    assert "the same spawns again: muzero2048 play" in screen.stdout
+    with subprocess.Popen(
+        [f"{site.parents[2]}/bin/muzero2048", "serve", "--port", "0"], stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout
+        address = re.search(r"http://\S+", server.stdout.readline())
+        assert address
+        with urlopen(f"{address[0]}api/agents", timeout=60) as answer:
+            assert {agent["id"] for agent in json.load(answer)["agents"]} >= {"one", *PACKAGED}
+        server.terminate()
     code = "import gymnasium; print(gymnasium.make('muzero2048.environments:muzero2048/Game2048-v0', rows=2).spec.id)"
     assert _installed(site, "-c", code, program="python").split() == ["muzero2048/Game2048-v0"]
     assert "expected 66.96" in _installed(site, "solve", "--board", "2x2")

@@ -129,3 +129,13 @@ def test_kernels_of_one_name_in_one_module_are_told_apart():
 
     found = {jit.KernelLocator(function, __file__).get_disambiguator() for function in (one, other)}
     assert len(found) == 2
+
+
+def test_a_cache_folder_that_cannot_be_written_costs_a_warning(monkeypatch, capsys):
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null/none")
+    jit._cache_of_the_user.cache_clear()
+    folder = jit._cache_of_the_user()
+    jit._cache_of_the_user.cache_clear()
+    assert folder.is_dir()
+    assert folder.stat().st_mode & 0o077 == 0  # numba runs what it finds there
+    assert "/dev/null/none/ntuple: Not a directory" in capsys.readouterr().err
