@@ -35,6 +35,7 @@ def test_a_board_too_large_for_tables_is_refused() -> None:
         tabulate(3, 3)
 
 
+@pytest.mark.slow
 def test_the_search_comes_near_the_exact_values() -> None:
     exact = tabulate(2, 2)
     board = late_board(exact, ROOTS[0])
@@ -45,6 +46,7 @@ def test_the_search_comes_near_the_exact_values() -> None:
     assert all(many[key] < 0.5 * few[key] for key in few)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backup", ["mean", "expectimax"])
 def test_mcts_comes_near_the_exact_values(backup: str) -> None:
     exact = tabulate(2, 2)

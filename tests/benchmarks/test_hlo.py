@@ -108,6 +108,7 @@ def test_a_search_of_one_batch_never_waits_for_the_host(simulations: int, waits:
     assert all(value > 0 for (_, unit), value in found.items() if not unit.startswith(("waits", "MB sent")))
 
 
+@pytest.mark.slow
 def test_a_tree_asks_the_host_less_on_a_gpu():
     """The programs are compared before XLA compiles them, so the test needs no GPU."""
     learner = make_learner(load_experiment(CONFIGS / "tiny.yaml", ["muzero.search.simulations=8"]).settings)

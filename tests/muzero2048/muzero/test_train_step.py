@@ -120,6 +120,7 @@ WITH_OPTIONS = dataclasses.replace(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_self_play_is_greedy_from_the_planned_share_on() -> None:
     """One of 5 planned updates is made in each round, and a round plays before it; the share 0.2 is reached."""
     learner = shared_learner(WITH_OPTIONS)

@@ -26,7 +26,7 @@ from tests.settings import configured
 
 # Cells in and out of order, adjacent and apart, tuples that continue in the next row; one tuple and several.
 CASES = [
-    (4, 4, "4x6"),
+    pytest.param(4, 4, "4x6", marks=pytest.mark.slow),
     (4, 4, "4x6-matsuzaki"),
     (3, 4, "0123,4589,b7"),
     (3, 3, "0134,012,258"),
