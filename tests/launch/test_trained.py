@@ -9,7 +9,7 @@ import pytest
 import muzero2048
 from launch.cli import main
 from launch.experiment.checkpoints import find_checkpoint, read_checkpoint
-from launch.trained import HERE, PACKAGED
+from launch.trained import HERE, PACKAGED, PAGE_SCORE
 from ntuple import NTupleConfig
 
 CARDS = (HERE / "README.md").read_text(encoding="utf-8")
@@ -47,6 +47,12 @@ def test_commands_without_a_player_use_the_ntuple_network_and_say_so(capsys):
 def test_a_search_without_a_player_is_that_of_the_network(capsys):
     assert main(["moves", "search.seconds=0.01", "--position", POSITION, "--search", "mcts", "--json"]) == 0
     assert "visits" in capsys.readouterr().out
+
+
+def test_its_page_has_its_score(capsys):
+    assert main(["serve", "--export", "page.html"]) == 0
+    assert PAGE_SCORE in Path("page.html").read_text()
+    assert all(number in CARDS for number in re.findall(r"[\d,]+ ± [\d,]+", PAGE_SCORE))
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from launch.errors import UserError
 from launch.evaluation.loading import find_player
 from launch.evaluation.search_options import SearchOptions
+from launch.trained import DEFAULT, PAGE_SCORE, packaged
 from launch.viewing import one_file
 from launch.viewing.export.page import PageContent, render
 from launch.viewing.export.weights import TooLargeError, pack
@@ -29,22 +30,26 @@ def export(runs: Sequence[str], out: Path, score_line: str | None = None) -> Non
     """Write the page of the network of a run or checkpoint, and print where it is.
 
     Args:
-        runs: one run or checkpoint, as `find_player` takes it.
+        runs: one run or checkpoint, as `find_player` takes it; none: the network of the package.
         out: the page.
-        score_line: what this network scores in the page, in words, such as from the network's card; shown as it is.
+        score_line: what this network scores in the page, in words, shown as it is; None: that of a network of the
+            package, or nothing.
 
     Raises:
         UserError: the page does not play this player, would be too large, or cannot be written.
     """
-    if len(runs) != 1:
+    path, *others = runs or [DEFAULT]
+    if others:
         raise UserError(f"{OPTION} writes the page of one player, not of {len(runs)}; give one RUN")
+    if score_line is None and path == DEFAULT and packaged(path):
+        score_line = PAGE_SCORE
     one_file.check_path(OPTION, out)
-    name, env_steps, network = _network_of(runs[0])
+    name, env_steps, network = _network_of(path)
     try:
         packed = pack([table[0] for table in network.tables(network.weights)], MOST_BYTES - ROOM)
     except TooLargeError:
         raise UserError(
-            f"{runs[0]}: its page would be larger than {MOST_BYTES / 1e6:.0f} MB, with {network.weights.size:,} "
+            f"{path}: its page would be larger than {MOST_BYTES / 1e6:.0f} MB, with {network.weights.size:,} "
             "weights; train a network with fewer or shorter tuples, such as ntuple.network=4x5, or for fewer moves"
         ) from None
     text = render(PageContent(name, env_steps, network, packed, score_line))

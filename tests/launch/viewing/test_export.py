@@ -153,7 +153,6 @@ def test_a_page_has_room_for_all_but_its_weights(runs: Path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--export page.html", "--export writes the page of one player, not of 0; give one RUN"),
         ("one two --export page.html", "--export writes the page of one player, not of 2; give one RUN"),
         ("{run} --export page.txt", "--export is page.txt; give a name that ends with .html"),
         ("{run} --export a/page.html", "--export: there is no folder a; make it, or name another file"),
