@@ -9,6 +9,7 @@
 #   make bench   the environment against pgx and jumanji, n-tuples against TDL2048+ if the variable TDL2048 names its
 #                binary, the search against mctx
 #   make docs    build the documentation into site/, which needs no network to be read; every mistake ends the build
+#   make release  the wheel, the source archive and the documentation in dist/
 #   make trained  train the networks of the package again
 #   make lock    resolve requirements.lock and the other requirements-*.lock again from pyproject.toml
 
@@ -22,7 +23,7 @@ WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, (os.cpu_count() or 1
 JOBS := 1
 DEMO := runs/quick-ntuple runs/quick-muzero
 
-.PHONY: demo test fast-tests test-slow test-cluster test-browser test-agents test-mutants check bench docs trained lock clean
+.PHONY: demo test fast-tests test-slow test-cluster test-browser test-agents test-mutants check bench docs release trained lock clean
 
 demo: $(READY)
 	$(RUN) train configs/quick/ntuple.yaml --resume
@@ -79,6 +80,17 @@ bench: $(READY)
 	$(RUN) bench env
 	$(RUN) bench ntuple
 	$(RUN) bench search
+
+# The wheel and the source archive of this commit in dist/, with the documentation as an archive. Both are built twice:
+# the same commit gives the same bytes.
+release: $(READY) docs
+	git diff --quiet HEAD || { echo "commit first: a release is a commit"; exit 1; }
+	rm -rf dist .cache/release
+	$(BIN)/python -m hatchling build -d dist
+	$(BIN)/python -m hatchling build -d .cache/release
+	diff -r dist .cache/release
+	tar --sort=name --owner=0 --group=0 --mtime=@0 -czf dist/docs.tar.gz -C site .
+	@ls -l dist; echo "then: git tag v$$($(BIN)/python -m hatchling version)"
 
 # The networks that are installed with the package (launch/trained/README.md has the cards): hours, most of them MuZero's.
 TRAINED := launch/trained

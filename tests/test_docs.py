@@ -75,13 +75,13 @@ def test_what_is_no_command_line(text: str):
         ("train configs/quick/ntuple.yaml ntuple.rows=9", "ntuple.rows"),
         ("evaluate runs/a --simulations many", "--simulations"),
         ("evaluate runs/a search.simulation=4", "there is no key search.simulation"),
-        ("moves", "the following arguments are required: --position"),
+        ("replay", "the following arguments are required: RUN|FILE"),
     ],
 )
 def test_a_mistake_in_a_command_line(command: str, mistake: str):
     line = command_lines.Line("a.md", 1, tuple(command.split()))
     assert mistake in command_lines.mistake_of(line)
-    assert (command_lines.mistake_of(line._replace(is_inline=True)) == "") == (command == "evaluate")
+    assert (command_lines.mistake_of(line._replace(is_inline=True)) == "") == (command == "replay")
 
 
 @pytest.mark.parametrize("text", ["`make {}`", "```\nA=b make {} | head\n```\n", "`make PYTHON=python3.12 {}`"])
