@@ -116,7 +116,8 @@ def _write_for_play(checkpoint: Path, out: Path, half: bool) -> None:
     from muzero2048.training.array_files import PARAMETERS  # needs JAX
 
     def copy(folder: Path) -> None:
-        shutil.copytree(checkpoint / PARAMETERS, folder / PARAMETERS)
+        names_its_folder = shutil.ignore_patterns("commit_success.txt")  # orbax writes it, and reads it nowhere here
+        shutil.copytree(checkpoint / PARAMETERS, folder / PARAMETERS, ignore=names_its_folder)
 
     checkpoints.write_checkpoint(out, copy, experiment, state, Processes())
     print(f"wrote {out}")

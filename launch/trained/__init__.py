@@ -7,7 +7,7 @@ the cards: training, results, licence. `make trained` makes the networks again.
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PACKAGED = {"ntuple": "n-tuple network"}  # names of players, and what they are
+PACKAGED = {"ntuple": "n-tuple network", "muzero": "MuZero network"}  # names of players, and what they are
 DEFAULT = "ntuple"  # the player of a command without one
 # What DEFAULT scores in the JavaScript of its exported page (README.md has the command).
 PAGE_SCORE = (

@@ -61,3 +61,8 @@ def test_the_ntuple_network_scores_what_its_card_says():
     score = muzero2048.load().play(games=1000, seed=7).score.mean()
     assert abs(score - int(mean.replace(",", ""))) < 2 * int(interval.replace(",", ""))
     assert isinstance(read_checkpoint(HERE / "ntuple")[0].settings, NTupleConfig)
+
+
+@pytest.mark.slow
+def test_the_muzero_network_plays():
+    assert muzero2048.load("muzero").play(games=16, seed=7).score.mean() > 20_000
