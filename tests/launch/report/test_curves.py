@@ -24,7 +24,7 @@ def test_the_band_of_seeds_is_the_interval_of_their_mean_where_all_have_been(tmp
     two = write_run(tmp_path / "b", [(20, 100.0), (40, 140.0)])
     (curve,) = make_curves(read(one, two), BY_GROUP, 400)
     assert curve.label == "g (toy), 2 seeds"
-    x, (y, low, high), _ = curve.series[SCORE]
+    x, (y, low, high), _, seeds = curve.series[SCORE]
     # Both runs cover 20 to 30. Interpolated at 20 and 30, a is 200 and 300, b is 100 and 120. t(0.975, 1) = 12.7062.
     np.testing.assert_allclose(x["env_steps"], [20, 30])
     np.testing.assert_allclose(x["games"], [2, 3])
@@ -32,6 +32,7 @@ def test_the_band_of_seeds_is_the_interval_of_their_mean_where_all_have_been(tmp
     np.testing.assert_allclose(y, [150, 210])
     np.testing.assert_allclose(high - y, [12.7062 * 50, 12.7062 * 90], rtol=1e-5)
     np.testing.assert_allclose(y - low, high - y)
+    np.testing.assert_allclose(seeds, [[200, 300], [100, 120]])  # shown in place of the band
 
 
 def test_one_seed_has_the_interval_of_its_games(tmp_path: Path):

@@ -7,7 +7,7 @@ def _evaluations(run: str, searches: dict[str, tuple[float, float]]):
     """Return one evaluation for each search: mean score, moves/s."""
     return [
         {"run": run, "search": name, "score_mean": score, "score_low": score - 1, "score_high": score + 2}
-        | {"moves_per_second": speed}
+        | {"moves_per_second": speed, "folder": f"runs/{run}"}
         for name, (score, speed) in searches.items()
     ]
 
@@ -24,4 +24,5 @@ def test_searches_are_curves_over_the_time_of_a_move():
     np.testing.assert_allclose(curves[1].low, [4, 6, 8])
     np.testing.assert_allclose(curves[1].high, [7, 9, 11])
     two = [*_evaluations("a", mcts), *_evaluations("b", mcts)]
-    assert [curve.label for curve in search_curves(two)] == ["a, mcts", "b, mcts"]
+    labels = [(curve.label, curve.folder) for curve in search_curves(two)]
+    assert labels == [("a, mcts", "runs/a"), ("b, mcts", "runs/b")]
