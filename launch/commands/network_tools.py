@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from launch.errors import UserError
+from launch.evaluation.loading import Checkpoint
 from launch.experiment import checkpoints
 from launch.experiment.checkpoints import State
 from launch.experiment.environment import project_version
@@ -75,8 +76,8 @@ def transform(tool: str, paths: list[Path], stages: str, out: Path, half: bool) 
         raise UserError(f"{out} is there already: name another --out, or remove it")
     if not out.absolute().parent.is_dir():
         raise UserError(f"there is no folder {out.absolute().parent} to write {out.name} into")
-    if tool == "convert" and out.suffix != W_SUFFIX and (checkpoint := _of_another_learner(paths[0])):
-        _write_for_play(checkpoint, out, half)
+    if tool == "convert" and out.suffix != W_SUFFIX and (other := _of_another_learner(paths[0])):
+        _write_for_play(other, out, half)
         return
     source = read_source(paths[0], stages)
     network = source.network
@@ -99,25 +100,25 @@ def transform(tool: str, paths: list[Path], stages: str, out: Path, half: bool) 
     print(f"wrote {out}")
 
 
-def _of_another_learner(path: Path) -> Path | None:
+def _of_another_learner(path: Path) -> Checkpoint | None:
     """Return the checkpoint of a path if its learner has no n-tuple network; UserError if there is no good one."""
     if path.suffix == W_SUFFIX:
         return None
-    checkpoint = checkpoints.find_checkpoint(path)
-    is_ntuple = isinstance(checkpoints.read_checkpoint(checkpoint)[0].settings, NTupleConfig)
-    return None if is_ntuple else checkpoint
+    folder = checkpoints.find_checkpoint(path)
+    checkpoint = Checkpoint(folder, *checkpoints.read_checkpoint(folder))
+    return None if isinstance(checkpoint.experiment.settings, NTupleConfig) else checkpoint
 
 
-def _write_for_play(checkpoint: Path, out: Path, half: bool) -> None:
+def _write_for_play(checkpoint: Checkpoint, out: Path, half: bool) -> None:
     """Write the parameters of a checkpoint without the state that a training continues from."""
-    experiment, state = checkpoints.read_checkpoint(checkpoint)
+    source, experiment, state = checkpoint
     if half:
-        raise UserError(f"{checkpoint} was trained by {experiment.learner}: leave out --half, which is for n-tuples")
+        raise UserError(f"{source} was trained by {experiment.learner}: leave out --half, which is for n-tuples")
     from muzero2048.training.array_files import PARAMETERS  # needs JAX
 
     def copy(folder: Path) -> None:
         names_its_folder = shutil.ignore_patterns("commit_success.txt")  # orbax writes it, and reads it nowhere here
-        shutil.copytree(checkpoint / PARAMETERS, folder / PARAMETERS, ignore=names_its_folder)
+        shutil.copytree(source / PARAMETERS, folder / PARAMETERS, ignore=names_its_folder)
 
     checkpoints.write_checkpoint(out, copy, experiment, state, Processes())
     print(f"wrote {out}")

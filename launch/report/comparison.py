@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from launch.errors import UserError
+from launch.evaluation.result_columns import SCORE as SCORE_COLUMN
 from launch.quantities import counted
 from launch.report.budgets import Cost, Standing, costs, search_curves, standings
 from launch.report.curves import SCORE, Curve, differing_keys, make_curves, values_of
@@ -77,17 +78,12 @@ def _headline(groups: Sequence[Group]) -> str:
     """Return the first group of each board with its score, and the second one, in words."""
     sentences = []
     for board in dict.fromkeys(group.board for group in groups):
-        first, *others = (group for group in groups if group.board == board)
+        first, *others = here = [group for group in groups if group.board == board]
+        scores = [SCORE_COLUMN.text(group.as_result()) for group in here[:2]]
         games = f"{counted(first.games, 'game')} of {counted(first.seeds, 'seed')}"
-        sentence = f"On {board}, {first.name} has the highest mean score: {_score(first)} over {games}"
-        sentences.append(
-            f"{sentence}; next is {others[0].name} with {_score(others[0])}." if others else f"{sentence}."
-        )
+        sentence = f"On {board}, {first.name} has the highest mean score: {scores[0]} over {games}"
+        sentences.append(f"{sentence}; next is {others[0].name} with {scores[1]}." if others else f"{sentence}.")
     return " ".join(sentences)
-
-
-def _score(group: Group) -> str:
-    return f"{group.score.value:,.0f} ± {(group.score.high - group.score.low) / 2:,.0f}"
 
 
 def _most_points(runs: Sequence[Run], keys: Sequence[str]) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ntuple.core.interfaces import Games, SoFar, Watch, so_far, unwatched
+from ntuple.core.interfaces import Games, Watch, so_far, unwatched
 from ntuple.files.stored_network import load_network
 from ntuple.game.bitboard import Board, Rules, has_move, make_rules
 from ntuple.game.episode import BOARD_HI, BOARD_LO, COLUMNS, Row
@@ -44,11 +44,7 @@ class OneByOnePlayer(ABC):
         self.prepare()
         began = time.perf_counter()
         results = np.zeros((num_games, 3), np.int64)
-
-        def read() -> SoFar:
-            return so_far(results, time.perf_counter() - began)
-
-        watch(read)
+        watch(lambda: so_far(results, time.perf_counter() - began))
         for game in self.play_each(range(num_games), seed):
             results[game.number] = game.score, game.max_tile, game.actions.size
         score, max_tile, moves = np.ascontiguousarray(results.T)

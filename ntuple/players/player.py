@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.core.interfaces import Analysis, Games, SoFar, Watch, so_far, unwatched
+from ntuple.core.interfaces import Analysis, Games, Watch, so_far, unwatched
 from ntuple.files.stored_network import load_network
 from ntuple.game.baselines import play_at_random
 from ntuple.game.bitboard import Rules, make_rules
@@ -85,11 +85,7 @@ def _play(num_games: int, threads: int, play_some: Callable[[int, Results], None
     results = np.zeros((num_games, 3), np.int64)
     play_some(0, results[:0])  # compile or load the kernel before the time is measured
     began = time.perf_counter()
-
-    def read() -> SoFar:
-        return so_far(results, time.perf_counter() - began)
-
-    watch(read)
+    watch(lambda: so_far(results, time.perf_counter() - began))
     with ThreadPoolExecutor(threads) as pool:
         size = -(-num_games // (TASKS_A_THREAD * threads))
         list(pool.map(lambda i: play_some(i, results[i : i + size]), range(0, num_games, size)))
