@@ -197,12 +197,12 @@ def select_inside(key, tree, node, depth):
     """Select a slot below the root.
 
     decision node: argmax_a pi'(a) - N(a) / (1 + sum_b N(b)),   pi' = softmax(logits + sigma(q))     (GM, sec. 5)
-    chance node:   argmax_c sigma(c) (1 + sum_b N(b)) - N(c): the code that is most behind its share of the visits
+    chance node:   argmax_c sigma(c) (1 + sum_b N(b)) - N(c): the code whose visits are furthest below its share
     """
     action = mctx.gumbel_muzero_interior_action_selection(key, actions_of(tree), node, depth)
     visits = tree.children_visits[node, A:]
-    behind = jax.nn.softmax(tree.children_prior_logits[node, A:]) * (1 + visits.sum()) - visits
-    return jnp.where(tree.embeddings.is_chance[node], A + jnp.argmax(behind), action)
+    deficit = jax.nn.softmax(tree.children_prior_logits[node, A:]) * (1 + visits.sum()) - visits
+    return jnp.where(tree.embeddings.is_chance[node], A + jnp.argmax(deficit), action)
 
 
 def search(model, cells, legal, gumbel):

@@ -4,12 +4,15 @@ import base64
 import hashlib
 import json
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from launch.errors import UserError
 from launch.files import write_text
 
+HEAD = Path(__file__).with_name("head.html")
 SUFFIXES = (".html", ".htm")
 
 
@@ -18,11 +21,16 @@ def read(*files: Path) -> str:
     return "\n".join(file.read_text(encoding="utf-8").strip() for file in files)
 
 
-def policy(scripts: Sequence[str], style: str, *more: str) -> str:
-    """Return the Content-Security-Policy of a page: its own scripts and style, no request to anywhere; and `more`."""
+def head(title: str, scripts: Sequence[str], style: str, *more: str) -> str:
+    """Return all of a page before its body.
+
+    Its Content-Security-Policy allows its own scripts and style, no request to anywhere; and `more`.
+    """
     allowed = " ".join(f"'{_digest(script)}'" for script in scripts)
     rules = [f"default-src 'none'; script-src {allowed}; style-src '{_digest(style)}'; img-src data:", *more]
-    return "; ".join([*rules, "base-uri 'none'; form-action 'none'"])
+    policy = "; ".join([*rules, "base-uri 'none'; form-action 'none'"])
+    template = Template(HEAD.read_text(encoding="utf-8"))
+    return template.substitute(policy=policy, title=escape(title), style=style).strip()
 
 
 def json_text(value: Any) -> str:

@@ -36,9 +36,7 @@ def render(content: PageContent) -> str:
     script = one_file.read(BOARD_SCRIPT, CONTROLS, HERE / "page.js")
     style = one_file.read(GAME_STYLE, BOARD_STYLE, HERE / "page.css")
     return Template((HERE / "page.html").read_text(encoding="utf-8")).substitute(
-        policy=one_file.policy([engine, script], style, WORKER),
-        title=escape(f"2048: {content.name}"),
-        style=style,
+        head=one_file.head(f"2048: {content.name}", [engine, script], style, WORKER),
         name=escape(content.name),
         about=escape(_about(content)),
         network=one_file.json_text(describe(content.network, content.packed)),

@@ -50,9 +50,7 @@ def render(content: ReplayContent) -> str:
     """Return the text of the page."""
     script, style = one_file.read(BOARD_SCRIPT, HERE / "page.js"), one_file.read(HERE / "page.css", BOARD_STYLE)
     return Template((HERE / "page.html").read_text(encoding="utf-8")).substitute(
-        policy=one_file.policy([script], style),
-        title=escape(f"2048: replay of {content.origin}"),
-        style=style,
+        head=one_file.head(f"2048: replay of {content.origin}", [script], style),
         origin=escape(_subtitle(content)),
         mistakes=escape(_about_mistakes(content)),
         ends=escape(_about_ends(content.all_games)),
