@@ -48,13 +48,11 @@ def test_json_is_alone_on_the_standard_output(words: str, capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "module", "package"),
-    [("serve --port 0", "launch.viewing.serve.server", "uvicorn"), ("bench env", "launch.bench.env", "pgx")],
+    ("words", "package", "extra"), [("serve --port 0", "uvicorn", "view"), ("bench env", "pgx", "bench")]
 )
-def test_a_package_of_an_extra_is_missing(words: str, module: str, package: str, monkeypatch, mistake):
-    monkeypatch.delitem(sys.modules, module, raising=False)
+def test_a_package_of_an_extra_is_missing(words: str, package: str, extra: str, monkeypatch, mistake):
+    monkeypatch.delitem(sys.modules, "launch.viewing.serve.server", raising=False)  # it imports uvicorn at its head
     monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
-    extra = {"uvicorn": "view", "pgx": "bench"}[package]
     assert mistake(words) == f"this needs {package}; install it by pip install 'muzero2048[{extra}]'"
 
 
