@@ -127,7 +127,7 @@ $(READY): $(VENV)/packages pyproject.toml
 	touch $@
 
 lock:
-	uv pip compile pyproject.toml --group dev --extra view --extra bench --universal --python-version 3.11 \
+	uv pip compile pyproject.toml --group dev --extra view --extra tune --extra bench --universal --python-version 3.11 \
 		--generate-hashes --no-annotate --no-header --upgrade -o requirements.lock
 	uv pip compile pyproject.toml --extra gpu --extra view --constraints requirements.lock --universal --python-version 3.11 \
 		--generate-hashes --no-annotate --no-header -o requirements-gpu.lock

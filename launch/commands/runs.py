@@ -1,6 +1,7 @@
-"""Runs: `muzero2048 train`, `submit`, `status`, `logs`, `stop` and `config`."""
+"""Runs: `muzero2048 train`, `submit`, `tune`, `status`, `logs`, `stop` and `config`."""
 
 import argparse
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ FOLDER = {"metavar": "DIR", "help": "folder of the runs (default: runs)"}
 
 def add(commands: Parser) -> None:
     """Add the commands."""
-    for add_command in (_add_train, _add_submit, _add_follow, _add_config):
+    for add_command in (_add_train, _add_submit, _add_tune, _add_follow, _add_config):
         add_command(commands)
 
 
@@ -117,6 +118,47 @@ def _given(arguments: argparse.Namespace, names: Sequence[str]) -> list[str]:
     """Return the options among these that the user gave."""
     given = [name for name in names if getattr(arguments, name) not in (None, "", False)]
     return [f"--{name.replace('_', '-')}" for name in given]
+
+
+def _add_tune(commands: Parser) -> None:
+    parser = commands.add_command(
+        "tune",
+        _run_tune,
+        "search good values of keys by many trainings, here or on a cluster",
+        usage="muzero2048 tune [-h] CONFIG key=LOW..HIGH[:log] [key=a,b,c ...] [key=value ...] [options]",
+        epilog="docs/tune.md explains ranges, pruning and how a search goes on",
+    )
+    parser.add_argument("config", type=Path, metavar="CONFIG", help="a YAML file")
+    add_config_overrides(parser)
+    parser.add_argument("--trials", type=int, default=20, metavar="N", help="trials of the search (default: 20)")
+    parser.add_argument("--group", default="tune", help="group of the runs, and name of the search (default: tune)")
+    parser.add_argument(
+        "--sampler", choices=("bayesian", "random"), default="bayesian", help="what chooses values (default: bayesian)"
+    )
+    parser.add_argument("--no-pruning", action="store_true", help="train every trial to its end")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the choice of values (default: 0)")
+    parser.add_argument(
+        "--on", default="local", metavar="FILE", help="where to train: a cluster file, or local (default: local)"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="check everything and print the plan alone")
+    parser.add_argument("--detach", action="store_true", help="go on in the background")
+    parser.add_argument("--wandb-sweep", type=Path, metavar="FILE", help="write a sweep of wandb, and train nothing")
+    add_json(parser)
+
+
+def _run_tune(arguments: argparse.Namespace) -> int:
+    from launch.tune.study import Sampling
+    from launch.tune.tune import TuneRequest, tune
+
+    if arguments.trials < 1:
+        raise UserError(f"--trials {arguments.trials}: give 1 or more")
+    if not re.fullmatch(r"\w[\w.+=-]*", arguments.group):
+        raise UserError(f"--group {arguments.group}: give letters, digits and any of _ . + = - only")
+    sampling = Sampling(arguments.sampler, not arguments.no_pruning, arguments.seed)
+    words = tuple(arguments.overrides)
+    request = TuneRequest(arguments.config, words, arguments.group, arguments.trials, sampling)
+    options = (arguments.dry_run, arguments.detach, arguments.json, arguments.wandb_sweep)
+    return tune(request, arguments.on, *options)
 
 
 def _add_follow(commands: Parser) -> None:

@@ -4,11 +4,11 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from launch.errors import UserError
-from launch.jobs.queue import FOLDER, queue_files
+from launch.jobs.queue import FOLDER
 
 OPTION = "--detach"
 POLL_SECONDS = 0.1  # between two looks at a launcher that begins
@@ -20,10 +20,10 @@ def output_file(name: str, runs_folder: Path) -> Path:
     return runs_folder / FOLDER / f"{first}.log"
 
 
-def detach(name: str, runs_folder: Path, folders: Sequence[Path]) -> int:
+def detach(name: str, runs_folder: Path, has_begun: Callable[[], bool]) -> int:
     """Start the command of this process once more, without --detach, in a session of its own; return the exit code.
 
-    It returns when the launcher has one of the run folders in its queue, or has ended.
+    It returns when the launcher has begun, or has ended.
     """
     if OPTION not in sys.orig_argv:
         raise UserError(f"{OPTION} starts the command line of this process again, and this one has no {OPTION}")
@@ -37,7 +37,7 @@ def detach(name: str, runs_folder: Path, folders: Sequence[Path]) -> int:
             stderr=subprocess.STDOUT,
             start_new_session=True,  # the terminal's end does not reach it
         )
-    while launcher.poll() is None and not any(map(queue_files, folders)):
+    while launcher.poll() is None and not has_begun():
         time.sleep(POLL_SECONDS)
     if launcher.returncode:
         raise UserError(f"the launcher has ended with exit code {launcher.returncode}; its output is {file}")

@@ -13,7 +13,8 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -120,60 +121,91 @@ def do_all(tasks: Sequence[PlannedTask], cluster: ClusterConfig) -> TaskOutcomes
     for task in tasks:
         if not task.is_running():
             task.prepare()
+    with open_launcher(cluster, tasks[0].folder.parent) as launcher:
+        for task in tasks:
+            launcher.add(task)
+        while launcher.is_busy:
+            launcher.step()
+        return launcher.end()
+
+
+@contextmanager
+def open_launcher(cluster: ClusterConfig, runs_folder: Path) -> "Iterator[Launcher]":
+    """Make a launcher with a queue of its own, which handles signals within the `with` block."""
     with (
         StopSignals(action="stopping all after they saved", lost="they go on") as stop,
-        local_queue(tasks[0].folder.parent) as queue,
+        local_queue(runs_folder) as queue,
     ):
-        return _Launcher(cluster, stop, queue).do(tasks)
+        yield Launcher(cluster, stop, queue)
 
 
-class _Launcher:
+class Launcher:
+    """Tasks that wait, and those that are being done: see `do_all`. More can be added at any time."""
+
     def __init__(self, cluster: ClusterConfig, stop: StopSignals, queue: LocalQueue) -> None:
+        self.outcomes = TaskOutcomes()
         self._cluster, self._stop, self._queue = cluster, stop, queue
         self._free = make_slots(cluster)
+        self._waiting: deque[PlannedTask] = deque()
         self._jobs: list[Job] = []
         self._crashes: dict[Path, int] = {}  # by the output of the task
-        self._outcome = TaskOutcomes()
 
-    def do(self, tasks: Sequence[PlannedTask]) -> TaskOutcomes:
-        """See `do_all`."""
-        waiting: deque[PlannedTask] = deque()
-        for task in tasks:
-            self._queue.add(task)
-            if task.is_running():
-                self._adopt(task)
-            else:
-                waiting.append(task)
-        while self._jobs or (waiting and not self._stop.requested):
-            if not self._stop.requested:
-                self._drop_unwanted(waiting)
-                self._start(waiting)
-            for job in self._jobs:
-                if self._stop.requested or not self._queue.has(job.task):
-                    job.stop()
-            time.sleep(POLL_SECONDS)
-            for job in list(self._jobs):
-                if (code := job.poll()) is not None:
-                    self._end(job, code, waiting)
-        for task in waiting:
+    @property
+    def is_busy(self) -> bool:
+        """Whether a task is being done, or is to be started."""
+        return bool(self._jobs or (self._waiting and not self._stop.requested))
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether a signal has asked for a stop."""
+        return self._stop.requested
+
+    def add(self, task: PlannedTask) -> None:
+        """Put a prepared task into the queue, or count it among the tasks at once if it is running already."""
+        self._queue.add(task)
+        if task.is_running():
+            self._adopt(task)
+        else:
+            self._waiting.append(task)
+
+    def drop(self, task: PlannedTask) -> None:
+        """Take a task out of the queue: it is not started, or stops after it saved."""
+        self._queue.remove(task)
+
+    def step(self) -> None:
+        """Start and stop what is to be started and stopped, wait POLL_SECONDS, and see what has ended."""
+        if not self._stop.requested:
+            self._drop_unwanted()
+            self._start()
+        for job in self._jobs:
+            if self._stop.requested or not self._queue.has(job.task):
+                job.stop()
+        time.sleep(POLL_SECONDS)
+        for job in list(self._jobs):
+            if (code := job.poll()) is not None:
+                self._end(job, code)
+
+    def end(self) -> TaskOutcomes:
+        """Count what waits as stopped; return how all tasks ended."""
+        for task in self._waiting:
             self._stopped(task)
-        self._outcome.is_interrupted = self._stop.requested
-        return self._outcome
+        self.outcomes.is_interrupted = self._stop.requested
+        return self.outcomes
 
-    def _drop_unwanted(self, waiting: deque[PlannedTask]) -> None:
+    def _drop_unwanted(self) -> None:
         """Drop the waiting tasks that were taken out of the queue."""
-        for task in [task for task in waiting if not self._queue.has(task)]:
-            waiting.remove(task)
+        for task in [task for task in self._waiting if not self._queue.has(task)]:
+            self._waiting.remove(task)
             self._stopped(task)
             _say(f"{task.name}: taken out of the queue")
 
     def _stopped(self, task: PlannedTask) -> None:
         self._queue.remove(task)
-        self._outcome.stopped.append(task)
+        self.outcomes.stopped.append(task)
 
-    def _start(self, waiting: deque[PlannedTask]) -> None:
-        while waiting and self._free and len(self._jobs) < self._cluster.at_once:
-            task, slot = waiting.popleft(), self._free.pop(0)
+    def _start(self) -> None:
+        while self._waiting and self._free and len(self._jobs) < self._cluster.at_once:
+            task, slot = self._waiting.popleft(), self._free.pop(0)
             self._jobs.append(Job(task, slot, _start_process(task, slot, self._cluster)))
             where = ", ".join([f"cores {','.join(map(str, slot.cores))}", *(f"GPU {gpu}" for gpu in slot.gpus)])
             _say(f"{task.name}: started, {where}")
@@ -190,7 +222,7 @@ class _Launcher:
         self._jobs.append(Job(task, slot, None))
         _say(f"{task.name}: is running already")
 
-    def _end(self, job: Job, code: int, waiting: deque[PlannedTask]) -> None:
+    def _end(self, job: Job, code: int) -> None:
         """Note how a task ended, or let it wait for its next start."""
         self._jobs.remove(job)
         if job.slot:
@@ -200,21 +232,21 @@ class _Launcher:
             self._adopt(job.task)
         elif code == 0 or (is_mistake and job.task.exit_code() == 0):
             self._queue.remove(job.task)
-            self._outcome.finished.append(job.task)
+            self.outcomes.finished.append(job.task)
             _say(f"{name}: finished")
         elif code == STOPPED or self._stop.requested or not self._queue.has(job.task):
             self._stopped(job.task)
             _say(f"{name}: stopped")
-            for task in [task for task in waiting if task.folder == job.task.folder]:
-                waiting.remove(task)
+            for task in [task for task in self._waiting if task.folder == job.task.folder]:
+                self._waiting.remove(task)
                 self._stopped(task)
         elif not is_mistake and self._crashes.get(key, 0) < self._cluster.restarts:
             self._crashes[key] = self._crashes.get(key, 0) + 1
-            waiting.appendleft(job.task)
+            self._waiting.appendleft(job.task)
             _say(f"{name}: {_how(code)}; restart {self._crashes[key]} of {self._cluster.restarts}")
         else:
             self._queue.remove(job.task)
-            self._outcome.failed.append(job.task)
+            self.outcomes.failed.append(job.task)
             _say(f"{name}: failed, {_how(code)}: {_last_line(job.task.output)}")
 
 

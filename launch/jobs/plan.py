@@ -39,6 +39,7 @@ class GridRequest(NamedTuple):
     seeds: str = ""  # such as 1-8 or 1,5-7; "": the seed of the config
     group: str = ""  # "": the group of the config
     rows: Path | None = None  # file with one set of overrides a line
+    varied: frozenset[str] = frozenset()  # keys that other requests of the group give other values
 
 
 class PlannedRun(NamedTuple):
@@ -110,7 +111,7 @@ def plan_runs(request: GridRequest) -> list[PlannedRun]:
         raise UserError(f"--seeds and {SEED} both set the seeds: leave out one of them")
     if request.rows and (twice := [key for key in axes if any(key in row for row in rows)]):
         raise UserError(f"{twice[0]} is set on the command line and in {request.rows}: leave out one of them")
-    varied = {key for key, values in axes.items() if len(values) > 1}
+    varied = {*request.varied, *(key for key, values in axes.items() if len(values) > 1)}
     varied |= {key for row in rows for key in row if len({other.get(key) for other in rows}) > 1}
     count = len(request.configs) * len(rows) * len(seeds)
     for values in axes.values():
@@ -127,6 +128,12 @@ def plan_runs(request: GridRequest) -> list[PlannedRun]:
     for run in runs:
         check_existing(run)
     return runs
+
+
+def for_trainings(cluster: ClusterConfig, runs: Sequence[PlannedRun]) -> ClusterConfig:
+    """Return what runs get of a cluster: no GPUs if no learner of them can use one."""
+    uses_jax = any(registry.spec_of(run.experiment.learner).uses_jax for run in runs)
+    return cluster if uses_jax else replace(cluster, gpus=0)
 
 
 def check_fits(runs: Sequence[PlannedRun], cluster: ClusterConfig) -> None:
@@ -191,7 +198,7 @@ def _axes(overrides: Sequence[str]) -> dict[str, list[str]]:
     """Return the values of each key of the overrides."""
     axes: dict[str, list[str]] = {}
     for override in overrides:
-        key, values = _split_override(override)
+        key, values = split_override(override)
         if key in axes:
             raise UserError(f"{key} is set twice: give all its values in one word, {key}=a,b")
         axes[key] = split_values(values)
@@ -202,7 +209,8 @@ def _axes(overrides: Sequence[str]) -> dict[str, list[str]]:
     return axes
 
 
-def _split_override(argument: str) -> tuple[str, str]:
+def split_override(argument: str) -> tuple[str, str]:
+    """Return key and value of an override."""
     key, equals, value = argument.partition("=")
     if not equals or not re.fullmatch(r"[A-Za-z_][\w.]*", key):
         raise UserError(f"cannot read the override '{argument}'; give key=value or key=a,b,c")
@@ -219,7 +227,7 @@ def _read_rows(file: Path) -> list[dict[str, str]]:
     for number, line in enumerate(lines, start=1):
         try:
             arguments = shlex.split(line, comments=True)
-            row = dict(_split_override(argument) for argument in arguments)
+            row = dict(split_override(argument) for argument in arguments)
         except (ValueError, UserError) as error:
             raise UserError(f"{file}, line {number}: {error}") from error
         if len(row) < len(arguments):

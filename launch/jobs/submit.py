@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 from launch.errors import UserError
 from launch.evaluation.result import read_result
-from launch.experiment import registry
 from launch.experiment.experiment import CONFIG_FILE, Experiment
 from launch.jobs import local, slurm
 from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster, resources
 from launch.jobs.detached import detach
 from launch.jobs.evaluations import PlannedEvaluation, plan_final_evaluations
 from launch.jobs.following import console, status_table
-from launch.jobs.plan import PlannedRun, check_config, check_fits
+from launch.jobs.plan import PlannedRun, check_config, check_fits, for_trainings
+from launch.jobs.queue import queue_files
 from launch.jobs.run_states import measured_runs, read_states
 from launch.quantities import duration
 from launch.signals import STOPPED
@@ -49,7 +49,7 @@ def submit(plan: SubmitPlan, on: str, dry_run: bool, in_background: bool) -> int
 
 
 def _do_here(plan: SubmitPlan, cluster: ClusterConfig, dry_run: bool, in_background: bool) -> int:
-    trains_on = _for_trainings(cluster, plan.runs)
+    trains_on = for_trainings(cluster, plan.runs)
     slots = local.make_slots(trains_on)
     to_do = [run for run in plan.runs if not run.is_finished()]
     if plan.runs:
@@ -81,13 +81,7 @@ def _detach(plan: SubmitPlan) -> int:
         print("all of them are finished")
         return 0
     group = plan.runs[0].experiment.run.group.partition("/")[0] if plan.runs else ""
-    return detach(group or folders[0].name, folders[0].parent, folders)
-
-
-def _for_trainings(cluster: ClusterConfig, runs: Sequence[PlannedRun]) -> ClusterConfig:
-    """Return what runs get of a cluster: no GPUs if no learner of them can use one."""
-    uses_jax = any(registry.spec_of(run.experiment.learner).uses_jax for run in runs)
-    return cluster if uses_jax else replace(cluster, gpus=0)
+    return detach(group or folders[0].name, folders[0].parent, lambda: any(map(queue_files, folders)))
 
 
 def _for_evaluations(cluster: ClusterConfig, planned: Sequence[PlannedEvaluation]) -> ClusterConfig:
@@ -124,7 +118,7 @@ def _submit_to_slurm(plan: SubmitPlan, cluster: ClusterConfig, dry_run: bool) ->
         if run.output.resolve() in queue:
             check_config(run)  # it may wait with the config of another command
     new = [run for run in to_do if not run.is_running() and run.output.resolve() not in queue]
-    trains_on = _for_trainings(cluster, new)
+    trains_on = for_trainings(cluster, new)
     _print_runs(plan.runs, resources(trains_on), queue)
     if not new:
         print("all of them are finished, in training or in the queue")

@@ -1,5 +1,6 @@
 """What the folder of a run has for wandb: its id there, wandb's own files, tags, and a summary of its evaluations."""
 
+import os
 import secrets
 from pathlib import Path
 
@@ -20,11 +21,15 @@ OF_RESULTS = ("score_mean", "score_low", "score_high", "games", "env_steps")  # 
 
 
 def wandb_id(run: Path) -> str:
-    """Return the run's id in wandb. It is kept in the run folder, so that a resumed run continues under it."""
+    """Return the run's id in wandb. It is kept in the run folder, so that a resumed run continues under it.
+
+    A run that an agent of a wandb sweep has started has the id that the sweep gave it.
+    """
     file = run / FOLDER / "id"
     if not file.exists():
         file.parent.mkdir(exist_ok=True)
-        write_text(file, secrets.token_hex(4) + "\n")
+        of_sweep = os.environ.get("WANDB_RUN_ID") if os.environ.get("WANDB_SWEEP_ID") else None
+        write_text(file, (of_sweep or secrets.token_hex(4)) + "\n")
     return file.read_text(encoding="utf-8").strip()
 
 
