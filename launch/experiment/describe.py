@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from launch.experiment import registry
-from launch.experiment.experiment import RunConfig, load_experiment
+from launch.experiment.experiment import Experiment, RunConfig, load_experiment
 from launch.output import print_json
 from ntuple.core.settings import Key, full_condition, keys_of
 
@@ -29,14 +29,18 @@ def describe(target: str, overrides: Sequence[str], as_json: bool) -> None:
         values = {key: key.default for key in learner_keys(target)}
     else:
         experiment = load_experiment(Path(target), overrides)
-        learner = experiment.learner
-        sections = SimpleNamespace(run=experiment.run, **{learner: experiment.settings})
-        values = {key: operator.attrgetter(key.name)(sections) for key in learner_keys(learner)}
+        learner, values = experiment.learner, values_of(experiment)
     print(f"learner: {learner}")
     for key, value in values.items():
         print(_text(key, value))
     if as_json:
         print_json({"learner": learner, "keys": [_record(key, value) for key, value in values.items()]})
+
+
+def values_of(experiment: Experiment) -> dict[Key, Any]:
+    """Return the value of each key of an experiment."""
+    sections = SimpleNamespace(run=experiment.run, **{experiment.learner: experiment.settings})
+    return {key: operator.attrgetter(key.name)(sections) for key in learner_keys(experiment.learner)}
 
 
 def learner_keys(learner: str) -> list[Key]:

@@ -67,6 +67,9 @@ class RunConfig(Settings, prefix="run"):
         at_least=0,
         at_most=MOST_GAMES,
     )
+    picture: bool = setting(
+        False, "Play one more game at each evaluation, move by move, and draw it: pictures/ of the run, and in wandb."
+    )
     profile: bool = setting(
         False, "Record a profile of the device between the first and the second report, in the run's folder profile/."
     )

@@ -22,6 +22,7 @@ from launch.experiment.processes import Processes
 from launch.files import write_text
 from launch.memory import check_memory
 from launch.signals import StopSignals
+from launch.train.game_picture import draw_game_of, picture_file
 from launch.train.progress import ProgressDisplay
 from launch.train.resume import begin_with_network, final_evaluation, own_search
 from launch.train.wandb_sink import WandbSink
@@ -181,12 +182,19 @@ class TrainingRun:
         """Play in the first process; None in the others, or if a signal ended the playing."""
         if not self._processes.is_first:
             return None
-        num_probe_games = self._experiment.run.probe_games
         try:
             with self._display.evaluating(evaluation.games) as watch:
-                return stop.interruptible(lambda: _play_with_probes(self._learner, evaluation, num_probe_games, watch))
+                return stop.interruptible(lambda: self._play_all(evaluation, watch))
         except ValueError as error:  # the network's values are NaN
             raise DivergedError(f"evaluation stopped at env_steps {self.env_steps}: {error}") from error
+
+    def _play_all(self, evaluation: Evaluation, watch: Watch) -> tuple[Games, Row]:
+        """Play an evaluation and its probes, and draw a game of its seed if that is asked for."""
+        played = _play_with_probes(self._learner, evaluation, self._experiment.run.probe_games, watch)
+        if self._experiment.run.picture:
+            settings, file = self._experiment.settings, picture_file(self._folder, self.env_steps)
+            draw_game_of(self._learner.player(), settings.rows, settings.columns, evaluation.seed, file)
+        return played
 
     def _check_finite(self, values: Row) -> None:
         saved = f"the last good checkpoint is {self._checkpoint}" if self._checkpoint else "nothing was saved yet"

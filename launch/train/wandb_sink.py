@@ -12,6 +12,7 @@ from launch.experiment.metrics import Row
 from launch.experiment.metrics_file import METRICS_FILE, read_metrics
 from launch.report.wandb import client
 from launch.report.wandb.folder import is_uploaded, renew_id, set_aside, timed_rows, wandb_id
+from launch.report.wandb.media import with_media
 
 
 class WandbSink:
@@ -50,7 +51,7 @@ class WandbSink:
     def log(self, row: Row) -> None:
         """Send one row. The row holds the axes, so wandb's own step is never set."""
         if self._run is not None:
-            self._guard("log", lambda: self._run.log(row))
+            self._guard("log", lambda: self._run.log(with_media(self._folder, row)))
 
     def finish(self, exit_code: int) -> None:
         """Write the summary and close the run."""
@@ -74,7 +75,7 @@ class WandbSink:
             self._run = client.open_run(folder, experiment, "offline")
             print("wandb keeps the run on disk; `muzero2048 wandb sync` uploads it", flush=True)
         for row in timed_rows(folder) if is_offline or not self._run.resumed else ():
-            self._run.log(row)
+            self._run.log(with_media(folder, row))
 
     def _guard(self, what: str, call: Callable[[], None]) -> None:
         """Call wandb; if the call fails in any way, warn once and stop using wandb."""

@@ -13,6 +13,7 @@ from launch.files import write_json
 from launch.report.selection import select
 from launch.report.wandb import client
 from launch.report.wandb.folder import FOLDER, renew_id, result_files, set_aside, timed_rows, wandb_id
+from launch.report.wandb.media import with_media
 from launch.train.run_process import is_locked
 
 MARK = "uploaded.json"  # in the folder wandb/ of a run: what the server has
@@ -56,7 +57,7 @@ def _upload(folder: Path) -> str:
             renew_id(folder)
             run, known = client.open_run(folder, experiment, "online", in_training=False), 0
         for row in rows[known:]:
-            run.log(row)
+            run.log(with_media(folder, row))
         client.close_run(run, folder)
     set_aside(folder, "offline-run-*")
     write_json(mark, _state(folder))
