@@ -11,7 +11,7 @@ from launch.errors import UserError
 from launch.experiment import metrics
 from launch.experiment.experiment import Experiment
 from launch.report.wandb.folder import result_files, summary_of, tags, wandb_id
-from launch.report.wandb.media import CONFIG_TABLE, config_table
+from launch.report.wandb.media import CONFIG_TABLE, MEDIA, config_table
 
 TIMEOUT_SECONDS = 20  # with wandb's default a run with a key and without a network waits for 100 s
 
@@ -48,7 +48,7 @@ def open_run(folder: Path, experiment: Experiment, mode: Any, in_training: bool 
     )
     for axis in metrics.AXES:
         run.define_metric(axis.name)
-    for family in sorted({name.partition("/")[0] for name in metrics.REGISTRY if "/" in name}):
+    for family in sorted({MEDIA, *(name.partition("/")[0] for name in metrics.REGISTRY if "/" in name)}):
         run.define_metric(f"{family}/*", step_metric="env_steps")
     if not run.resumed:
         run.summary[CONFIG_TABLE] = wandb.Html(config_table(experiment), inject=False)

@@ -13,8 +13,9 @@ from launch.experiment.experiment import Experiment
 from launch.experiment.metrics import TILES, Row
 from launch.train.game_picture import picture_file
 
-LARGEST_TILES = "eval/log2_largest_tile"  # histogram over the games of an evaluation
-GAME = "eval/game"  # picture of one game
+MEDIA = "media"
+LARGEST_TILES = f"{MEDIA}/log2_largest_tile"  # histogram over the games of an evaluation
+GAME = f"{MEDIA}/game"  # picture of one game
 CONFIG_TABLE = "config_table"
 _STYLE = "body{font:13px sans-serif}td,th{text-align:left;padding:2px 12px 2px 0;vertical-align:top}"
 
@@ -24,8 +25,8 @@ def with_media(folder: Path, row: Row) -> dict[str, Any]:
 
     | key | content |
     |---|---|
-    | `eval/log2_largest_tile` | histogram: games with the largest tile 2^k in the bin k to k + 1; 10: below 2048 |
-    | `eval/game` | the picture that `run.picture` has drawn |
+    | `media/log2_largest_tile` | histogram: games with the largest tile 2^k in the bin k to k + 1; 10: below 2048 |
+    | `media/game` | the picture that `run.picture` has drawn |
 
     Both come from the run folder alone, so an upload by `wandb sync` has them too.
     """

@@ -21,7 +21,7 @@ EVALUATION = {
 def test_games_by_their_largest_tile():
     row = EVALUATION | {"eval/reach_2048": 0.75, "eval/reach_4096": 0.5, "eval/reach_8192": 0.025}
     assert tile_counts(row) == [10, 10, 19, 1, 0, 0, 0, 0]
-    histogram = with_media(Path("none"), row)["eval/log2_largest_tile"]
+    histogram = with_media(Path("none"), row)["media/log2_largest_tile"]
     assert list(histogram.histogram) == [10, 10, 19, 1, 0, 0, 0, 0]
     np.testing.assert_array_equal(histogram.bins, np.arange(10, 19))  # 2048 is 2^11: the second bin
 
@@ -58,10 +58,10 @@ def test_an_upload_has_the_media(toy_yaml: Path, wandb_server, monkeypatch: pyte
     sent = [row for row in wandb_server.rows[name].values() if "eval/games" in row]
     assert [row["env_steps"] for row in sent] == at
     for row in sent:  # game i of the toy has the tile 1024 2^i
-        counts = row["eval/log2_largest_tile"]["values"]
+        counts = row["media/log2_largest_tile"]["values"]
         assert counts == [1] * row["eval/games"] + [0] * (len(counts) - row["eval/games"])
-    assert sent[0]["eval/game"]["_type"] == "html-file"
-    assert not any("eval/game" in row for row in sent[1:])
+    assert sent[0]["media/game"]["_type"] == "html-file"
+    assert not any("media/game" in row for row in sent[1:])
     summary = wandb_server.summaries[name]
     assert summary["config_table"]["_type"] == "html-file"
     assert json.loads(json.dumps(summary))["last/env_steps"] == at[-1]
