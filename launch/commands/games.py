@@ -114,10 +114,13 @@ def _add_moves(commands: Parser) -> None:
 def _run_moves(arguments: argparse.Namespace) -> None:
     from launch.evaluation.boards.analyse import print_moves
     from launch.evaluation.loading import load_player
+    from launch.progress import progress_line
 
     path, options = player_and_search(arguments)
     player = load_player(path or _default_player(), options, arguments.board)
-    print_moves(player.name, player.advise(arguments.position), arguments.json)
+    with progress_line(player.name, "compiling, then searching ..."):
+        advice = player.advise(arguments.position)
+    print_moves(player.name, advice, arguments.json)
 
 
 def _add_serve(commands: Parser) -> None:

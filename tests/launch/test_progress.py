@@ -13,6 +13,8 @@ import muzero2048
 from launch import progress
 from launch.bench import rows
 from launch.cli import main
+from launch.evaluation.boards import solve
+from launch.evaluation.loading import LoadedPlayer
 from launch.progress import COMPILING, GamesText, numbered, progress_line, say
 from ntuple.core.interfaces import Games, SoFar
 
@@ -121,6 +123,28 @@ def test_diagnose_says_what_it_does(toy_yaml, lines: list[str], monkeypatch: pyt
     assert lines == ["one: playing"]
     assert main(["diagnose", "runs/one", "--json"]) == 0
     assert lines == ["one: playing"]
+
+
+@pytest.mark.parametrize(
+    ("words", "line", "function"),
+    [
+        ("moves heuristic --plies 1 --position", "heuristic, expectimax-p1: compiling, then searching ...", "advise"),
+        ("solve --board 2x2", "2x2: solving ...", "_solve"),
+    ],
+)
+def test_one_board_and_a_solution_say_what_is_done(words: str, line: str, function: str, monkeypatch) -> None:
+    owner = LoadedPlayer if function == "advise" else solve
+    called, shown = getattr(owner, function), []
+
+    def noting(*asked: object) -> object:
+        shown.append(progress._LINE.get() and progress._LINE.get().text())
+        return called(*asked)
+
+    monkeypatch.setattr(owner, function, noting)
+    position = ["2 0 0 2 / 0 0 0 0 / 0 0 0 0 / 0 0 0 4"] if words.endswith("--position") else []
+    assert main([*words.split(), *position]) == 0
+    assert main([*words.split(), *position, "--json"]) == 0
+    assert shown == [line, None]
 
 
 def test_a_benchmark_numbers_its_parts(lines: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

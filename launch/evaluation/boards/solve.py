@@ -15,6 +15,7 @@ from launch.evaluation.result import check_new_file
 from launch.experiment.environment import project_version
 from launch.memory import available_bytes
 from launch.output import print_json
+from launch.progress import progress_line
 from ntuple.exact.solution import ACTIONS, Solution, Worth
 from ntuple.exact.solver import LEVELS, MOST_CELLS, solve
 
@@ -49,7 +50,8 @@ def run_solve(request: Request) -> None:
         if request.out is not None:
             check_new_file(request.out, "--out")
         began = time.monotonic()
-        solution = _solve(rows, columns, until, tile)
+        with progress_line(request.board or "", "solving ..."):
+            solution = _solve(rows, columns, until, tile)
         record["seconds"] = time.monotonic() - began
         solved_in = f" in {record['seconds']:.1f} s"
     record = _summary(solution) | record
