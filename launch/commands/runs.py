@@ -20,6 +20,7 @@ from launch.commands.parser import (
 from launch.errors import UserError
 from launch.experiment.examples import examples_folder
 from launch.experiment.registry import LEARNERS
+from launch.tune.request import BAYESIAN, SAMPLERS, Sampling, TuneRequest
 
 EVALUATE = "evaluate"
 OF_SEARCH = "search."  # begins the keys of a search's fields
@@ -133,7 +134,7 @@ def _add_tune(commands: Parser) -> None:
     parser.add_argument("--trials", type=int, default=20, metavar="N", help="trials of the search (default: 20)")
     parser.add_argument("--group", default="tune", help="group of the runs, and name of the search (default: tune)")
     parser.add_argument(
-        "--sampler", choices=("bayesian", "random"), default="bayesian", help="what chooses values (default: bayesian)"
+        "--sampler", choices=SAMPLERS, default=BAYESIAN, help=f"what chooses values (default: {BAYESIAN})"
     )
     parser.add_argument("--no-pruning", action="store_true", help="train every trial to its end")
     parser.add_argument("--seed", type=int, default=0, help="seed of the choice of values (default: 0)")
@@ -147,18 +148,29 @@ def _add_tune(commands: Parser) -> None:
 
 
 def _run_tune(arguments: argparse.Namespace) -> int:
-    from launch.tune.study import Sampling
-    from launch.tune.tune import TuneRequest, tune
+    from launch.tune.tune import tune
 
     if arguments.trials < 1:
         raise UserError(f"--trials {arguments.trials}: give 1 or more")
     if not re.fullmatch(r"\w[\w.+=-]*", arguments.group):
         raise UserError(f"--group {arguments.group}: give letters, digits and any of _ . + = - only")
-    sampling = Sampling(arguments.sampler, not arguments.no_pruning, arguments.seed)
-    words = tuple(arguments.overrides)
-    request = TuneRequest(arguments.config, words, arguments.group, arguments.trials, sampling)
-    options = (arguments.dry_run, arguments.detach, arguments.json, arguments.wandb_sweep)
-    return tune(request, arguments.on, *options)
+    if arguments.json and (given := _given(arguments, ("dry_run", "detach", "wandb_sweep"))):
+        raise UserError(f"--json prints the trials of a search, and with {given[0]} there are none; leave out one")
+    request = TuneRequest(
+        config=arguments.config,
+        words=tuple(arguments.overrides),
+        group=arguments.group,
+        trials=arguments.trials,
+        sampling=Sampling(arguments.sampler, not arguments.no_pruning, arguments.seed),
+    )
+    return tune(
+        request,
+        arguments.on,
+        dry_run=arguments.dry_run,
+        in_background=arguments.detach,
+        as_json=arguments.json,
+        wandb_sweep=arguments.wandb_sweep,
+    )
 
 
 def _add_follow(commands: Parser) -> None:

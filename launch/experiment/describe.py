@@ -29,7 +29,7 @@ def describe(target: str, overrides: Sequence[str], as_json: bool) -> None:
         values = {key: key.default for key in learner_keys(target)}
     else:
         experiment = load_experiment(Path(target), overrides)
-        learner, values = experiment.learner, values_of(experiment)
+        learner, values = experiment.learner, values_by_key(experiment)
     print(f"learner: {learner}")
     for key, value in values.items():
         print(_text(key, value))
@@ -37,7 +37,7 @@ def describe(target: str, overrides: Sequence[str], as_json: bool) -> None:
         print_json({"learner": learner, "keys": [_record(key, value) for key, value in values.items()]})
 
 
-def values_of(experiment: Experiment) -> dict[Key, Any]:
+def values_by_key(experiment: Experiment) -> dict[Key, Any]:
     """Return the value of each key of an experiment."""
     sections = SimpleNamespace(run=experiment.run, **{experiment.learner: experiment.settings})
     return {key: operator.attrgetter(key.name)(sections) for key in learner_keys(experiment.learner)}

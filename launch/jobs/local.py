@@ -168,6 +168,10 @@ class Launcher:
         else:
             self._waiting.append(task)
 
+    def has(self, task: PlannedTask) -> bool:
+        """Return whether a task is in the queue: it has not ended, and nobody has taken it out."""
+        return self._queue.has(task)
+
     def drop(self, task: PlannedTask) -> None:
         """Take a task out of the queue: it is not started, or stops after it saved."""
         self._queue.remove(task)

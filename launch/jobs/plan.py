@@ -105,7 +105,7 @@ def plan_runs(request: GridRequest) -> list[PlannedRun]:
     UserError also if a run exists with another config.
     """
     rows = _read_rows(request.rows) if request.rows else [{}]
-    axes = _axes(request.overrides)
+    axes = axes_of(request.overrides)
     seeds: list[int | None] = [*parse_seeds(request.seeds)] if request.seeds else [None]
     if request.seeds and (SEED in axes or any(SEED in row for row in rows)):
         raise UserError(f"--seeds and {SEED} both set the seeds: leave out one of them")
@@ -194,8 +194,8 @@ def split_values(text: str) -> list[str]:
     return values
 
 
-def _axes(overrides: Sequence[str]) -> dict[str, list[str]]:
-    """Return the values of each key of the overrides."""
+def axes_of(overrides: Sequence[str]) -> dict[str, list[str]]:
+    """Return the values of each key of the overrides; UserError if a word cannot be read, or a key is set twice."""
     axes: dict[str, list[str]] = {}
     for override in overrides:
         key, values = split_override(override)

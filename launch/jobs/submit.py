@@ -42,7 +42,7 @@ def submit(plan: SubmitPlan, on: str, dry_run: bool, in_background: bool) -> int
     """
     cluster = load_cluster(on)
     for folder in sorted({Path(run.experiment.run.runs_folder) for run in plan.runs}):
-        _check_writable(folder)
+        check_writable(folder)
     if cluster.engine == SLURM:
         return _submit_to_slurm(plan, cluster, dry_run)
     return _do_here(plan, cluster, dry_run, in_background)
@@ -171,7 +171,7 @@ def evaluate_on_slurm(
     )
 
 
-def _check_writable(folder: Path) -> None:
+def check_writable(folder: Path) -> None:
     """Refuse a runs folder that cannot be made or written; a file is written into what exists of its path."""
     existing = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     try:

@@ -8,7 +8,6 @@ from jaxtyping import Integer
 
 from launch.evaluation.loading import play_each
 from launch.files import write_text
-from muzero2048.environments.drawing import BACKGROUND, COLOURS, DARK_FROM, EMPTY, INK
 
 if TYPE_CHECKING:
     from launch.viewing.replay.games import Game
@@ -54,6 +53,8 @@ def game_svg(game: "Game") -> str:
 
 
 def _board_svg(levels: Integer[np.ndarray, "H W"]) -> str:
+    from muzero2048.environments.drawing import BACKGROUND, COLOURS, DARK_FROM, EMPTY, INK  # n-tuples do without
+
     rows, columns = levels.shape
     size = f'width="{columns * (SIDE + GAP) + GAP}" height="{rows * (SIDE + GAP) + GAP}"'
     parts = [f'<rect y="{HEAD}" {size} fill="rgb{BACKGROUND}"/>']

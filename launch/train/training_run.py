@@ -182,19 +182,19 @@ class TrainingRun:
         """Play in the first process; None in the others, or if a signal ended the playing."""
         if not self._processes.is_first:
             return None
+        probes = self._experiment.run.probe_games
         try:
             with self._display.evaluating(evaluation.games) as watch:
-                return stop.interruptible(lambda: self._play_all(evaluation, watch))
+                played = stop.interruptible(lambda: _play_with_probes(self._learner, evaluation, probes, watch))
         except ValueError as error:  # the network's values are NaN
             raise DivergedError(f"evaluation stopped at env_steps {self.env_steps}: {error}") from error
-
-    def _play_all(self, evaluation: Evaluation, watch: Watch) -> tuple[Games, Row]:
-        """Play an evaluation and its probes, and draw a game of its seed if that is asked for."""
-        played = _play_with_probes(self._learner, evaluation, self._experiment.run.probe_games, watch)
-        if self._experiment.run.picture:
-            settings, file = self._experiment.settings, picture_file(self._folder, self.env_steps)
-            draw_game_of(self._learner.player(), settings.rows, settings.columns, evaluation.seed, file)
+        if played is not None and self._experiment.run.picture:
+            stop.interruptible(lambda: self._draw(evaluation.seed))
         return played
+
+    def _draw(self, seed: int) -> None:
+        settings, file = self._experiment.settings, picture_file(self._folder, self.env_steps)
+        draw_game_of(self._learner.player(), settings.rows, settings.columns, seed, file)
 
     def _check_finite(self, values: Row) -> None:
         saved = f"the last good checkpoint is {self._checkpoint}" if self._checkpoint else "nothing was saved yet"

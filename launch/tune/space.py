@@ -1,18 +1,18 @@
-"""Which values the trials of a study try: the words of a `muzero2048 tune`."""
+"""Which values the trials of a search try: the words of a `muzero2048 tune`."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from launch.errors import UserError
-from launch.jobs.plan import split_override, split_values
+from launch.experiment.plain_values import flat
+from launch.jobs.plan import axes_of
 
 LOG = ":log"
 DIGITS = 4  # significant digits of a value that is tried
+_EXACT = ".15g"  # 1.0 is written 1
 _NUMBER = r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})({LOG})?")
-
-_EXACT = ".15g"  # 1.0 is written 1
 
 Value = str | int | float
 
@@ -49,7 +49,7 @@ class Range(NamedTuple):
         return f"{self.low:{_EXACT}}..{self.high:{_EXACT}}{LOG if self.is_log else ''}"
 
 
-class Choice(NamedTuple):
+class ValueList(NamedTuple):
     """A few values, in no order."""
 
     values: tuple[str, ...]
@@ -68,27 +68,28 @@ class Choice(NamedTuple):
 
 
 class Space(NamedTuple):
-    """The words of a study."""
+    """The words of a search."""
 
     fixed: tuple[str, ...]  # key=value of all trials
-    axes: dict[str, Range | Choice]  # by key
+    axes: dict[str, Range | ValueList]  # by key
 
     def typed(self, experiment: dict[str, Any]) -> "Space":
         """Return the space with 0..1 as a range of real numbers for keys whose value in an experiment is one."""
+        values = flat(experiment)
         axes = {
             key: Range(float(axis.low), float(axis.high), axis.is_log)
-            if isinstance(axis, Range) and isinstance(_at(experiment, key), float)
+            if isinstance(axis, Range) and isinstance(values.get(key), float)
             else axis
             for key, axis in self.axes.items()
         }
         return Space(self.fixed, axes)
 
-    def words(self, values: dict[str, Value]) -> tuple[str, ...]:
+    def words(self, values: Mapping[str, Value]) -> tuple[str, ...]:
         """Return the overrides of the trial with these values of all axes."""
         return (*self.fixed, *(f"{key}={axis.text(values[key])}" for key, axis in self.axes.items()))
 
     def corners(self) -> list[dict[str, Value]]:
-        """Return trials that together have the ends of each range, and each choice."""
+        """Return trials that together have the ends of each range, and each value of each list."""
         ends: dict[str, tuple[Value, ...]] = {
             key: (axis.low, axis.high) if isinstance(axis, Range) else axis.values for key, axis in self.axes.items()
         }
@@ -102,24 +103,23 @@ class Space(NamedTuple):
 
 def parse_space(words: Sequence[str]) -> Space:
     """Read the words of a command; UserError if one cannot be read, or if no key has several values."""
-    fixed, axes, keys = [], {}, set()
-    for word in words:
-        key, text = split_override(word)
-        if key in keys:
-            raise UserError(f"{key} is set twice: give all its values in one word, {key}=a,b or {key}=LOW..HIGH")
-        keys.add(key)
-        axis = _axis(word, text)
-        if axis is None:
-            fixed.append(word)
+    fixed: list[str] = []
+    axes: dict[str, Range | ValueList] = {}
+    for key, values in axes_of(words).items():
+        word = f"{key}={','.join(values)}"
+        if len(values) > 1:
+            axes[key] = ValueList(tuple(values))
+        elif limits := _range(word, values[0]):
+            axes[key] = limits
         else:
-            axes[key] = axis
+            fixed.append(word)
     if not axes:
-        raise UserError("nothing to search: give a key with several values, such as ntuple.td_lambda=0..0.9")
+        raise UserError("nothing to search: give a key with several values, such as ntuple.target.decay=0..0.9")
     return Space(tuple(fixed), axes)
 
 
-def _axis(word: str, text: str) -> Range | Choice | None:
-    """Return the values of a key; None if it has one."""
+def _range(word: str, text: str) -> Range | None:
+    """Return the range of a value; None if it is none."""
     if match := _RANGE.fullmatch(text):
         low, high, is_log = _number(match[1]), _number(match[2]), bool(match[3])
         if low >= high:
@@ -128,22 +128,9 @@ def _axis(word: str, text: str) -> Range | Choice | None:
             raise UserError(f"{word}: a logarithmic range begins above 0; leave out {LOG}, or raise {match[1]}")
         return Range(low, high, is_log)
     if ".." in text and not re.search(r"[\[{'\"/]", text):
-        raise UserError(
-            f"{word}: cannot read the range; give key=LOW..HIGH or key=LOW..HIGH{LOG}, such as 0.001..1{LOG}"
-        )
-    values = split_values(text)
-    if len(values) == 1:
-        return None
-    if "" in values or len(set(values)) < len(values):
-        raise UserError(f"{word} has an empty value, or one twice; give each value once")
-    return Choice(tuple(values))
+        raise UserError(f"{word}: cannot read the range; give LOW..HIGH, or LOW..HIGH{LOG}, such as 0.001..1{LOG}")
 
-
-def _at(values: Any, key: str) -> Any:
-    """Return the value of a dotted key; None if there is none."""
-    for name in key.split("."):
-        values = values.get(name) if isinstance(values, dict) else None
-    return values
+    return None
 
 
 def _number(text: str) -> int | float:

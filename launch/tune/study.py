@@ -1,13 +1,15 @@
-"""The study of a group: which values its trials had and what they scored, in a journal of Optuna, and what to try next.
+"""The study of a search: the values of its trials, what they scored, and what to try next, in a journal of Optuna.
 
-The score of a trial is eval/score_mean of the evaluation at its end. Pruning compares trials that are in training: at
-each of POINTS equal parts of the budget, the mean of train/score_mean over the part. Both are larger for better trials.
+The score of a trial is eval/score_mean of the evaluation at its end. Pruning compares a trial in training with those
+that are finished: at each of POINTS equal parts of the budget, the mean of train/score_mean over the part. Both are
+larger for better trials.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import optuna
@@ -17,53 +19,61 @@ from optuna.trial import FrozenTrial, TrialState
 
 from launch.errors import UserError
 from launch.experiment.metrics_file import METRICS_FILE, read_columns
-from launch.locks import take_lock
-from launch.tune.space import Choice, Range, Space, Value
+from launch.locks import is_locked, take_lock
+from launch.tune.request import RANDOM, Sampling
+from launch.tune.space import Range, Space, ValueList
 
-FOLDER = ".tune"  # in the runs folder: the journals of studies, and the locks of those that search
+FOLDER = ".tune"  # in the runs folder: the journals of studies, and the locks of the processes that search
+SCORE = "eval/score_mean"
 POINTS = 20
-BAYESIAN, RANDOM = "bayesian", "random"
-SAMPLERS = (BAYESIAN, RANDOM)
 RANDOM_TRIALS = 10  # of a Bayesian search, before its model has enough to go by
 MATURE_POINTS = POINTS // 5  # before these, no trial is pruned
-UNPRUNED_TRIALS = 5  # whole ones, before the first is pruned
-
-
-class Sampling(NamedTuple):
-    """How a study chooses its trials."""
-
-    sampler: str = BAYESIAN
-    is_pruning: bool = True
-    seed: int = 0
+UNPRUNED_TRIALS = 5  # finished ones, before the first is pruned
+RUN = "run"  # attribute of a trial: the name of its run
 
 
 class Study:
     """See the module. Trials are numbered from 0."""
 
-    def __init__(self, file: Path, space: Space, made_for: dict[str, str], sampling: Sampling) -> None:
-        """Open a study, or make it; `made_for` has texts by what they are. UserError if it was made for other ones."""
+    def __init__(self, file: Path, space: Space, experiment: Mapping[str, Any], sampling: Sampling) -> None:
+        """Open a study, or make it.
+
+        Args:
+            file: the journal; its name is the name of the study.
+            space: what is searched.
+            experiment: flat values of the experiment without what is searched, by key.
+            sampling: how trials are chosen.
+
+        Raises:
+            UserError: the study was made for another space or experiment.
+        """
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         file.parent.mkdir(parents=True, exist_ok=True)
         storage = JournalStorage(JournalFileBackend(str(file)))
-        name = file.stem
-        known = name in optuna.get_all_study_names(storage)
-        begun = len(optuna.load_study(study_name=name, storage=storage).trials) if known else 0
+        known = file.stem in optuna.get_all_study_names(storage)
+        begun = len(optuna.load_study(study_name=file.stem, storage=storage).trials) if known else 0
+        pruner = optuna.pruners.MedianPruner(UNPRUNED_TRIALS, MATURE_POINTS)
         self._distributions = {key: _distribution(axis) for key, axis in space.axes.items()}
         self._study = optuna.create_study(
-            study_name=name,
+            study_name=file.stem,
             storage=storage,
             direction="maximize",
             load_if_exists=True,
             sampler=_sampler(sampling, begun),
-            pruner=optuna.pruners.MedianPruner(UNPRUNED_TRIALS, MATURE_POINTS)
-            if sampling.is_pruning
-            else optuna.pruners.NopPruner(),
+            pruner=pruner if sampling.is_pruning else optuna.pruners.NopPruner(),
         )
-        for what, text in made_for.items():
-            if (old := self._study.user_attrs.get(what, text)) != text:
-                differs = _first_difference(old, text)
-                raise UserError(f"the study {file} was made with other {what} ({differs}); give another --group")
-            self._study.set_user_attr(what, text)
+        if not self._study.user_attrs:
+            self._study.set_user_attr("words", str(space))
+            self._study.set_user_attr("experiment", json.dumps(experiment))
+        words, old = self._study.user_attrs["words"], json.loads(self._study.user_attrs["experiment"])
+        differing = [] if words == str(space) else [f"{words}, here {space}"]
+        differing += [
+            f"{key}: {old[key]} -> {value}"
+            for key, value in json.loads(json.dumps(experiment)).items()
+            if key in old and old[key] != value  # a key of a later version has its default
+        ]
+        if differing:
+            raise UserError(f"the study {file} was made for other settings ({differing[0]}); give another --group")
 
     def trials(self) -> list[FrozenTrial]:
         """Return all trials in order."""
@@ -74,15 +84,17 @@ class Study:
         number = self._study.ask(self._distributions).number
         return self.trials()[number]
 
-    def report(self, number: int, points: dict[int, float]) -> bool:
+    def name_run(self, number: int, name: str) -> None:
+        """Note the run of a trial."""
+        self._trial(number).set_user_attr(RUN, name)
+
+    def report(self, number: int, points: Mapping[int, float]) -> bool:
         """Note the points of a trial that are new; return whether it is to be pruned."""
-        known = self.trials()[number]
-        trial = optuna.trial.Trial(self._study, known._trial_id)
-        is_pruned = False
-        for point in sorted(points.keys() - known.intermediate_values.keys()):
+        trial = self._trial(number)
+        for point in sorted(points.keys() - self.trials()[number].intermediate_values.keys()):
             trial.report(points[point], point)
-            is_pruned = is_pruned or bool(trial.should_prune())
-        return is_pruned
+        last = self.trials()[number].last_step
+        return last is not None and last < POINTS and bool(trial.should_prune())
 
     def finish(self, number: int, score: float) -> None:
         """End a trial with its score."""
@@ -96,28 +108,38 @@ class Study:
         """End a trial whose run has failed."""
         self._study.tell(number, state=TrialState.FAIL)
 
+    def _trial(self, number: int) -> optuna.trial.Trial:
+        return optuna.trial.Trial(self._study, self.trials()[number]._trial_id)
+
 
 def file_of(runs_folder: Path, group: str) -> Path:
-    """Return the journal of a group's study."""
+    """Return the journal of the study of a group."""
     return runs_folder / FOLDER / f"{group}.journal"
+
+
+def is_busy(file: Path) -> bool:
+    """Return whether a process searches with this study."""
+    return is_locked(_lock_file(file))
 
 
 @contextmanager
 def locked(file: Path) -> Iterator[None]:
     """Keep other processes from the study until the end of the `with` block; UserError if one has it."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    with lock_file(file).open("w") as lock:
+    with _lock_file(file).open("w") as lock:
         try:
             take_lock(lock)
         except BlockingIOError as error:
-            raise UserError(
-                f"another process searches with {file}; wait for it, or `muzero2048 stop {file.stem}`"
-            ) from error
+            raise busy(file) from error
         yield
 
 
-def lock_file(file: Path) -> Path:
-    """Return the lock of a study."""
+def busy(file: Path) -> UserError:
+    """Return the error of a study that another process has."""
+    return UserError(f"another process searches with {file}; wait for it, or `muzero2048 stop {file.stem}`")
+
+
+def _lock_file(file: Path) -> Path:
     return file.with_suffix(".lock")
 
 
@@ -138,8 +160,8 @@ def read_points(run: Path, env_steps_total: int) -> dict[int, float]:
     return {part: float(np.mean(of_part)) for part, of_part in points.items() if len(of_part)}
 
 
-def _distribution(axis: Range | Choice) -> BaseDistribution:
-    if isinstance(axis, Choice):
+def _distribution(axis: Range | ValueList) -> BaseDistribution:
+    if isinstance(axis, ValueList):
         return CategoricalDistribution(axis.values)
     if axis.is_integer:
         return IntDistribution(int(axis.low), int(axis.high), log=axis.is_log)
@@ -151,15 +173,5 @@ def _sampler(sampling: Sampling, begun: int) -> optuna.samplers.BaseSampler:
     seed = sampling.seed + begun
     if sampling.sampler == RANDOM:
         return optuna.samplers.RandomSampler(seed)
-    return optuna.samplers.TPESampler(n_startup_trials=RANDOM_TRIALS, seed=seed)
-
-
-def _first_difference(old: str, new: str) -> str:
-    pairs = zip([*old.splitlines(), ""], [*new.splitlines(), ""], strict=False)
-    before, after = next((pair for pair in pairs if pair[0] != pair[1]), (old, new))
-    return f"{before.strip() or 'nothing'}, here {after.strip() or 'nothing'}"
-
-
-def values_of(trial: FrozenTrial) -> dict[str, Value]:
-    """Return the values of a trial, by key."""
-    return dict[str, Any](trial.params)
+    # The liar: trials in training count as bad ones, so that trials at the same time differ.
+    return optuna.samplers.TPESampler(n_startup_trials=RANDOM_TRIALS, seed=seed, constant_liar=True)

@@ -7,27 +7,29 @@ from typing import Any
 from launch.experiment.experiment import Experiment
 from launch.experiment.plain_values import dump_plain
 from launch.files import write_text
+from launch.tune.request import BAYESIAN, TuneRequest
 from launch.tune.space import Space
-from launch.tune.study import BAYESIAN, Sampling
 
 FIRST_EVALUATIONS = 3  # of a run, before wandb may end it
 
 
-def write_sweep(file: Path, config: Path, space: Space, base: Experiment, group: str, sampling: Sampling) -> None:
+def write_sweep(file: Path, request: TuneRequest, space: Space, base: Experiment) -> None:
     """Write the file of `wandb sweep`, and print how it is used."""
-    write_text(file, dump_plain(make_sweep(config, space, base, group, sampling)))
+    write_text(file, dump_plain(make_sweep(request, space, base)))
     print(f"{file} is written. Make the sweep:  wandb sweep {shlex.quote(str(file))}")
     print("then, on each machine, in a folder with the config:  wandb agent SWEEP")
 
 
-def make_sweep(config: Path, space: Space, base: Experiment, group: str, sampling: Sampling) -> dict[str, Any]:
+def make_sweep(request: TuneRequest, space: Space, base: Experiment) -> dict[str, Any]:
     """Return a sweep of wandb. A run has the name of the group and wandb's id of it."""
-    train = shlex.join(["muzero2048", "train", str(config), *space.fixed, f"run.group={group}"])
+    group, sampling = request.group, request.sampling
+    train = shlex.join(["muzero2048", "train", str(request.config), *space.fixed, f"run.group={group}"])
     sweep: dict[str, Any] = {
         "project": base.run.wandb_project,
         "name": group,
         "method": "bayes" if sampling.sampler == BAYESIAN else "random",
         "metric": {"name": "eval/score_mean", "goal": "maximize"},
+        "run_cap": request.trials,
         "parameters": {key: axis.sweep() for key, axis in space.axes.items()},
         # The agent replaces a word ${args_no_hyphens} by key=value words, and sets WANDB_RUN_ID.
         "program": "muzero2048",

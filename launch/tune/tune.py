@@ -1,83 +1,80 @@
 """`muzero2048 tune`: trainings that look for good values of keys, each a trial of a study (launch/tune/study.py)."""
 
+import shlex
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from optuna.trial import FrozenTrial, TrialState
 
 from launch.errors import LaunchError, UserError, warn
 from launch.experiment.experiment import Experiment, load_experiment
 from launch.experiment.metrics_file import last_value, read_last_rows
-from launch.jobs.cluster import ClusterConfig, load_cluster, resources
+from launch.experiment.plain_values import flat
+from launch.jobs.cluster import LOCAL, ClusterConfig, load_cluster, resources
 from launch.jobs.detached import detach
 from launch.jobs.following import console
-from launch.jobs.plan import GridRequest, PlannedRun, check_fits, for_trainings, plan_runs
-from launch.locks import is_locked
+from launch.jobs.local import FAILED, make_slots
+from launch.jobs.plan import SEED, GridRequest, PlannedRun, check_fits, for_trainings, plan_runs
+from launch.jobs.submit import check_writable
 from launch.output import print_json
 from launch.signals import STOPPED
 from launch.tables import Column, fields, grid
-from launch.tune.engines import Engine, open_engine
+from launch.tune.engines import Engine, Outcome, open_engine
+from launch.tune.request import TuneRequest
 from launch.tune.space import Space, Value, parse_space
-from launch.tune.study import POINTS, Sampling, Study, file_of, lock_file, locked, read_points, values_of
+from launch.tune.study import POINTS, RUN, SCORE, Study, busy, file_of, is_busy, locked, read_points
 from launch.tune.sweep import write_sweep
 
-SCORE = "eval/score_mean"
+PlanTrial = Callable[[dict[str, Value]], PlannedRun]  # the run of a trial's values; UserError: they are not valid
+
 READ_SECONDS = 2.0  # between two readings of the metrics of trials in training
-FAILED = 1  # exit code if no trial has a score
 STATES = {
     TrialState.COMPLETE: "finished", TrialState.PRUNED: "pruned", TrialState.FAIL: "failed",
     TrialState.RUNNING: "not over",
 }  # fmt: skip
 
 
-class TuneRequest(NamedTuple):
-    """The words of a `tune`."""
-
-    config: Path
-    words: tuple[str, ...]
-    group: str
-    trials: int  # of the study, with those of earlier commands
-    sampling: Sampling
-
-
 def tune(
-    request: TuneRequest, on: str, dry_run: bool, in_background: bool, as_json: bool, wandb_sweep: Path | None
+    request: TuneRequest, on: str, *, dry_run: bool, in_background: bool, as_json: bool, wandb_sweep: Path | None
 ) -> int:
     """Bring a study to its number of trials; return the exit code: 0, 1 if no trial has a score, 75 if stopped.
 
     The same command again goes on: trials that were stopped are trained on, all others are kept. With `wandb_sweep`
     nothing is trained: this file of a sweep is written.
     """
-    search = Search(request)
+    tuning = Tuning(request)
     if wandb_sweep:
-        write_sweep(wandb_sweep, request.config, search.space, search.base, request.group, request.sampling)
+        write_sweep(wandb_sweep, request, tuning.space, tuning.base)
         return 0
     cluster = load_cluster(on)
     if cluster.at_once == 0:
         raise UserError(f"--on {on}: at_once is 0, and tune needs the number of trials at once; give 1 or more")
-    cluster = for_trainings(cluster, search.corners)
-    check_fits(search.corners, cluster)
+    cluster = for_trainings(cluster, tuning.corners)
+    check_fits(tuning.corners, cluster)
+    check_writable(tuning.runs_folder)
+    if cluster.engine == LOCAL:
+        make_slots(cluster)  # refuses too many cores or GPUs
     if dry_run or in_background:
-        search.explain(cluster)
+        tuning.explain(cluster)
     if dry_run:
         return 0
     if in_background:
-        lock = lock_file(search.file)
-        return detach(request.group, search.runs_folder, lambda: is_locked(lock))
-    with locked(search.file):
-        study = search.open()
-        with open_engine(cluster, request.group, search.runs_folder) as engine:
-            is_over = search.do(study, engine, cluster.at_once)
-    search.print_result(study.trials(), as_json)
+        if is_busy(tuning.file):
+            raise busy(tuning.file)
+        return detach(request.group, tuning.runs_folder, lambda: is_busy(tuning.file))
+    with locked(tuning.file):
+        study = tuning.open()
+        with open_engine(cluster, request.group, tuning.runs_folder) as engine:
+            is_over = tuning.do(study, engine, cluster.at_once)
+    tuning.print_result(study.trials(), as_json)
     if not is_over:
         return STOPPED
     return 0 if any(trial.state is TrialState.COMPLETE for trial in study.trials()) else FAILED
 
 
-class Search:
+class Tuning:
     """One `tune`: its space, and the plan of its trials."""
 
     def __init__(self, request: TuneRequest) -> None:
@@ -92,8 +89,7 @@ class Search:
 
     def open(self) -> Study:
         """Open the study."""
-        made_for = {"words": str(self.space), "config": self.base.to_yaml()}
-        return Study(self.file, self.space, made_for, self._request.sampling)
+        return Study(self.file, self.space, flat(self.base.plain()), self._request.sampling)
 
     def explain(self, cluster: ClusterConfig) -> None:
         """Print what would be searched."""
@@ -107,73 +103,7 @@ class Search:
 
     def do(self, study: Study, engine: Engine, at_once: int) -> bool:
         """Train trials until there are enough; return False if they were stopped before."""
-        runs: dict[str, PlannedRun] = {}
-        numbers: dict[str, list[int]] = defaultdict(list)  # by run: a sampler may choose the same values twice
-        pruned: set[str] = set()
-        read = 0.0
-
-        def begin(trial: FrozenTrial) -> None:
-            try:
-                run = self._plan(values_of(trial))
-            except UserError as error:  # values that exclude each other
-                warn(f"trial {trial.number} has failed: {error}")
-                study.fail(trial.number)
-                return
-            numbers[run.name].append(trial.number)
-            if run.name not in runs:
-                runs[run.name] = run
-                print(f"trial {trial.number} of {self._request.trials}: {run.name}", flush=True)
-                engine.start(run)
-
-        for trial in study.trials():
-            if trial.state is TrialState.RUNNING:
-                begin(trial)
-        is_stopped = False
-        while not engine.is_interrupted:
-            while not is_stopped and len(runs) < at_once and len(study.trials()) < self._request.trials:
-                begin(study.ask())
-            if not runs:
-                return not is_stopped
-            engine.look()
-            if (now := time.monotonic()) - read > READ_SECONDS:
-                read = now
-                for run in runs.values():
-                    if run.name not in pruned and self._is_to_prune(study, numbers[run.name], run):
-                        pruned.add(run.name)
-                        engine.cancel(run)
-            for run in list(runs.values()):
-                outcome = engine.outcome(run)
-                if outcome is None:
-                    continue
-                del runs[run.name]
-                is_stopped |= not self._end(study, numbers.pop(run.name), run, outcome, run.name in pruned)
-                pruned.discard(run.name)
-        return False
-
-    def _is_to_prune(self, study: Study, numbers: Sequence[int], run: PlannedRun) -> bool:
-        try:
-            points = read_points(run.folder, run.experiment.settings.env_steps)
-        except LaunchError:  # its metrics are damaged: its end decides
-            return False
-        to_prune = [study.report(number, points) for number in numbers]
-        return any(to_prune)
-
-    def _end(self, study: Study, numbers: Sequence[int], run: PlannedRun, outcome: str, is_pruned: bool) -> bool:
-        """Note how the trials of a run ended; return False if the user stopped it, so that it is not over."""
-        if outcome == "stopped" and not is_pruned:
-            return False
-        score = last_value(read_last_rows(run.folder), SCORE) if outcome == "finished" else None
-        self._is_to_prune(study, numbers, run)  # the points since the last reading
-        for number in numbers:
-            if score is not None:
-                study.finish(number, score)
-                print(f"trial {number}: {score:,.0f}", flush=True)
-            elif outcome == "stopped":
-                study.prune(number)
-                print(f"trial {number}: pruned", flush=True)
-            else:
-                study.fail(number)
-        return True
+        return _Loop(self._plan, study, engine).do(self._request.trials, at_once)
 
     def print_result(self, trials: Sequence[FrozenTrial], as_json: bool) -> None:
         """Print the trials, the best first, and how to train the best one again."""
@@ -184,22 +114,22 @@ class Search:
         columns = [
             Column("trial", lambda trial: trial.number, lambda trial: str(trial.number)),
             Column("state", lambda trial: trial.state, lambda trial: STATES[trial.state]),
-            Column("score", lambda trial: trial.value, lambda trial: _score(trial)),
+            Column("score", lambda trial: trial.value, _score),
             *(self._key_column(key) for key in self.space.axes),
         ]
         console().print(grid(ranked, columns, (1,)))
         if ranked and ranked[0].state is TrialState.COMPLETE:
-            words = " ".join(self.space.words(values_of(ranked[0])))
+            words = [word for word in self.space.words(ranked[0].params) if not word.startswith(f"{SEED}=")]
             print(
                 f"the best of {len(ranked)} trials, so its score is biased upwards; with other seeds:\n"
-                f"muzero2048 submit {self._request.config} {words} --seeds 1-3"
+                f"muzero2048 submit {shlex.join([str(self._request.config), *words])} --seeds 1-3"
             )
 
     def _plan(self, values: dict[str, Value]) -> PlannedRun:
         """Return the run of a trial; UserError if its values are not valid together."""
         request = GridRequest(
-            (self._request.config,),
-            self.space.words(values),
+            configs=(self._request.config,),
+            overrides=self.space.words(values),
             group=self._request.group,
             varied=frozenset(self.space.axes),
         )
@@ -207,15 +137,120 @@ class Search:
         return run
 
     def _plain(self, trial: FrozenTrial) -> dict[str, object]:
-        is_valid = trial.state is not TrialState.FAIL
-        values = {key: axis.text(trial.params[key]) for key, axis in self.space.axes.items()}
+        values = {key: self._text(trial, key) for key in self.space.axes}
         score = trial.value if trial.state is TrialState.COMPLETE else None
-        name = self._plan(values_of(trial)).name if is_valid else None
-        return {"trial": trial.number, "state": STATES[trial.state], "score": score, "run": name, "values": values}
+        run = trial.user_attrs.get(RUN)
+        return {"trial": trial.number, "state": STATES[trial.state], "score": score, "run": run, "values": values}
 
     def _key_column(self, key: str) -> Column:
-        axis = self.space.axes[key]
-        return Column(key, lambda trial: trial.params[key], lambda trial: axis.text(trial.params[key]))
+        return Column(key, lambda trial: trial.params.get(key), lambda trial: self._text(trial, key))
+
+    def _text(self, trial: FrozenTrial, key: str) -> str:
+        """Return a value of a trial; "" if the process was killed before it was chosen."""
+        return self.space.axes[key].text(trial.params[key]) if key in trial.params else ""
+
+
+class _Loop:
+    def __init__(self, plan: PlanTrial, study: Study, engine: Engine) -> None:
+        self._plan, self._study, self._engine = plan, study, engine
+        self._runs: dict[str, PlannedRun] = {}  # in training, by name
+        self._numbers: dict[str, list[int]] = defaultdict(list)  # trials of each: the same values may come twice
+        self._pruned: set[str] = set()
+        self._read = 0.0  # when the metrics were read last
+
+    def do(self, trials: int, at_once: int) -> bool:
+        """See `Tuning.do`."""
+        unfinished = [trial for trial in self._study.trials() if trial.state is TrialState.RUNNING]
+        is_stopped = False
+        while not self._engine.is_interrupted:
+            is_stopped = is_stopped or not all(map(self._is_wanted, self._runs.values()))
+            while not is_stopped and sum(map(len, self._numbers.values())) < at_once:
+                if unfinished:
+                    self._begin(unfinished.pop(0))
+                elif len(self._study.trials()) < trials:
+                    self._begin(self._study.ask())
+                else:
+                    break
+            if not self._runs:
+                return not is_stopped
+            self._engine.look()
+            self._prune()
+            for run in list(self._runs.values()):
+                if outcome := self._engine.outcome(run):
+                    is_stopped |= not self._end(run, outcome)
+        return False
+
+    def _begin(self, trial: FrozenTrial) -> None:
+        """Train a trial, or take what an earlier one with the same values has."""
+        try:
+            run = self._plan(dict(trial.params))
+        except (KeyError, LaunchError) as error:  # killed while the values were chosen; or they exclude each other
+            warn(f"trial {trial.number} has failed: {error}")
+            self._study.fail(trial.number)
+            return
+        self._study.name_run(trial.number, run.name)
+        same = [other for other in self._study.trials() if other.user_attrs.get(RUN) == run.name]
+        over = next((other for other in same if other.state.is_finished()), None)
+        if over is not None:
+            print(f"trial {trial.number}: the same values as trial {over.number}", flush=True)
+            self._tell(trial.number, over.state, over.value if over.state is TrialState.COMPLETE else None)
+            return
+        self._numbers[run.name].append(trial.number)
+        if run.name not in self._runs:
+            self._runs[run.name] = run
+            print(f"trial {trial.number}: {run.name}", flush=True)
+            self._engine.start(run)
+
+    def _is_wanted(self, run: PlannedRun) -> bool:
+        return run.name in self._pruned or self._engine.is_wanted(run)
+
+    def _prune(self) -> None:
+        """Cancel the runs that are to be pruned."""
+        if (now := time.monotonic()) - self._read < READ_SECONDS:
+            return
+        self._read = now
+        for run in self._runs.values():
+            if run.name not in self._pruned and self._report(run):
+                self._pruned.add(run.name)
+                self._engine.cancel(run)
+
+    def _report(self, run: PlannedRun) -> bool:
+        """Note the points of a run; return whether it is to be pruned."""
+        try:
+            points = read_points(run.folder, run.experiment.settings.env_steps)
+        except LaunchError:  # its metrics are damaged: its end decides
+            return False
+        to_prune = [self._study.report(number, points) for number in self._numbers[run.name]]
+        return any(to_prune)
+
+    def _end(self, run: PlannedRun, outcome: Outcome) -> bool:
+        """Note how the trials of a run ended; return False if the user stopped it, so that it is not over."""
+        is_pruned = run.name in self._pruned
+        self._report(run)  # the points since the last reading
+        del self._runs[run.name]
+        self._pruned.discard(run.name)
+        numbers = self._numbers.pop(run.name)
+        if outcome == "stopped" and not is_pruned:
+            return False
+        score = None
+        if outcome == "finished":
+            try:
+                score = last_value(read_last_rows(run.folder), SCORE)
+            except LaunchError as error:
+                warn(f"{run.name} has no score: {error}")
+        state = TrialState.PRUNED if outcome == "stopped" else TrialState.FAIL
+        for number in numbers:
+            self._tell(number, state if score is None else TrialState.COMPLETE, score)
+        return True
+
+    def _tell(self, number: int, state: TrialState, score: float | None) -> None:
+        if score is not None:
+            self._study.finish(number, score)
+        elif state is TrialState.PRUNED:
+            self._study.prune(number)
+        else:
+            self._study.fail(number)
+        print(f"trial {number}: {STATES[state] if score is None else f'{score:,.0f}'}", flush=True)
 
 
 def _score(trial: FrozenTrial) -> str:

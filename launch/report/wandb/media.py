@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from launch.experiment.describe import values_of
+from launch.experiment.describe import values_by_key
 from launch.experiment.experiment import Experiment
 from launch.experiment.metrics import TILES, Row
 from launch.train.game_picture import picture_file
@@ -54,7 +54,7 @@ def tile_counts(row: Row) -> list[int]:
 def config_table(experiment: Experiment) -> str:
     """Return all keys as a table in HTML: value, default and meaning. Those that differ from the default come first."""
     rows = []
-    for key, value in values_of(experiment).items():
+    for key, value in values_by_key(experiment).items():
         default = "" if key.default is dataclasses.MISSING else str(key.default)
         rows.append((key.name, str(value), default, key.meaning))
     rows.sort(key=lambda row: row[1] == row[2])  # stable

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from launch.errors import UserError
-from launch.tune.space import Choice, Range, parse_space
+from launch.tune.space import Range, ValueList, parse_space
 
 
 @pytest.mark.parametrize(
@@ -16,11 +16,11 @@ from launch.tune.space import Choice, Range, parse_space
         ("0..0.9", Range(0, 0.9, False)),
         ("1e-4..1e-2:log", Range(1e-4, 1e-2, True)),
         ("-1.5..-.5", Range(-1.5, -0.5, False)),
-        ("td,n_step", Choice(("td", "n_step"))),
-        ("'[1,2]',3", Choice(("'[1,2]'", "3"))),
+        ("td,n_step", ValueList(("td", "n_step"))),
+        ("'[1,2]',3", ValueList(("'[1,2]'", "3"))),
     ],
 )
-def test_values_of_a_key(text: str, axis: Range | Choice):
+def test_values_of_a_key(text: str, axis: Range | ValueList):
     space = parse_space(["run.seed=3", f"a.key={text}"])
     assert space.fixed == ("run.seed=3",)
     assert space.axes == {"a.key": axis}
@@ -32,9 +32,9 @@ def test_values_of_a_key(text: str, axis: Range | Choice):
         (["a=1"], "nothing to search: give a key with several values"),
         (["a=2..1"], "a=2..1: the range is empty; give its lower end first"),
         (["a=0..1:log"], "a=0..1:log: a logarithmic range begins above 0; leave out :log, or raise 0"),
-        (["a=1..x"], "a=1..x: cannot read the range; give key=LOW..HIGH"),
+        (["a=1..x"], "a=1..x: cannot read the range; give LOW..HIGH"),
         (["a=1..2", "a=3"], "a is set twice: give all its values in one word"),
-        (["a=1,,2"], "a=1,,2 has an empty value, or one twice"),
+        (["a=1,,2"], "a=1,,2 has an empty value between its commas"),
         (["a"], "cannot read the override 'a'"),
     ],
 )
@@ -46,8 +46,8 @@ def test_what_is_refused(words: list[str], line: str):
 
 def test_overrides_of_a_trial():
     space = parse_space(["x=a,b", "y=0.1..0.123456789:log", "n=1..8", "z=1"])
-    assert space.words({"x": "b", "y": 0.1111111111, "n": 4}) == ("z=1", "x=b", "y=0.111111", "n=4")
-    assert space.words({"x": "b", "y": 0.12345678899, "n": 8})[2] == "y=0.123457"[:9] + "6789"  # not above the range
+    assert space.words({"x": "b", "y": 0.1111111111, "n": 4}) == ("z=1", "x=b", "y=0.1111", "n=4")
+    assert space.words({"x": "b", "y": 0.12345678899, "n": 8})[2] == "y=0.123456789"  # 0.1235 is above the range
     assert str(space) == "z=1 x=a,b y=0.1..0.123456789:log n=1..8"
 
 

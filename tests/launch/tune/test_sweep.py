@@ -18,10 +18,11 @@ def test_an_agent_of_wandb_trains_with_the_file(monkeypatch: pytest.MonkeyPatch,
     from wandb.sdk.launch.sweeps.utils import create_sweep_command, create_sweep_command_args
 
     words = ["toy.rate=0.001..1:log", "toy.columns=2..4", "run.profile=false,true", "run.final_games=3"]
-    assert main(["tune", "toy.yaml", *words, "--group", "search", "--wandb-sweep", "sweep.yaml"]) == 0
+    assert main(["tune", "toy.yaml", *words, "--group", "search", "--trials", "7", "--wandb-sweep", "sweep.yaml"]) == 0
     sweep = yaml.safe_load(Path("sweep.yaml").read_text())
     assert sweep["method"] == "bayes"
     assert sweep["metric"] == {"name": "eval/score_mean", "goal": "maximize"}
+    assert sweep["run_cap"] == 7
     assert sweep["early_terminate"] == {"type": "hyperband", "min_iter": 3}
     assert sweep["parameters"] == {
         "toy.rate": {"distribution": "log_uniform_values", "min": 0.001, "max": 1},

@@ -18,8 +18,8 @@ from launch.jobs.plan import PlannedRun
 from launch.jobs.run_states import find_runs, read_state
 from launch.tune import tune
 from launch.tune.engines import Outcome
-from launch.tune.study import POINTS, Sampling, read_points
-from launch.tune.tune import SCORE, TuneRequest
+from launch.tune.request import Sampling, TuneRequest
+from launch.tune.study import POINTS, SCORE, read_points
 
 ROOT = Path(__file__).parents[3]
 TOY = [sys.executable, str(ROOT / "tests" / "launch" / "toy_main.py")]
@@ -36,10 +36,14 @@ class Quick:
         self.cancelled: list[str] = []
         self._runs: dict[str, tuple[PlannedRun, int]] = {}
         self._looks, self._stop_at, self._failing = 0, stop_at, failing
+        self.most_at_once = 0
 
     @staticmethod
     def score(run: PlannedRun) -> float:
         return 100.0 - (100 * run.experiment.settings.rate - 70) ** 2  # type: ignore[attr-defined]
+
+    def is_wanted(self, run: PlannedRun) -> bool:
+        return True
 
     def start(self, run: PlannedRun) -> None:
         run.prepare()
@@ -52,6 +56,7 @@ class Quick:
     def look(self) -> None:
         self._looks += 1
         self.is_interrupted = self._looks >= self._stop_at
+        self.most_at_once = max(self.most_at_once, len(self._runs))
         for name, (run, part) in self._runs.items():
             self._runs[name] = (run, part + 1)
             row: dict[str, Any] = {
@@ -65,11 +70,13 @@ class Quick:
 
     def outcome(self, run: PlannedRun) -> Outcome | None:
         _, part = self._runs[run.name]
+        is_failing = run.experiment.settings.rate == self._failing  # type: ignore[attr-defined]
+        outcome: Outcome | None = "finished" if part == POINTS else "failed" if is_failing and part == 2 else None
         if run.name in self.cancelled:
-            return "stopped"
-        if run.experiment.settings.rate == self._failing and part == 2:  # type: ignore[attr-defined]
-            return "failed"
-        return "finished" if part == POINTS else None
+            outcome = "stopped"
+        if outcome:
+            del self._runs[run.name]
+        return outcome
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +88,7 @@ def _search(
     engine: Quick, words: tuple[str, ...] = ("toy.rate=0..1",), trials: int = 20, at_once: int = 2, **sampling: Any
 ) -> tuple[bool, list[optuna.trial.FrozenTrial]]:
     request = TuneRequest(Path("toy.yaml"), words, "tune", trials, Sampling(**sampling))
-    search = tune.Search(request)
+    search = tune.Tuning(request)
     study = search.open()
     return search.do(study, engine, at_once), study.trials()
 
@@ -97,10 +104,11 @@ class TestLoop:
         is_over, trials = _search(engine, is_pruning=False)
         assert is_over
         assert _states(trials) == ["finished"] * 20
-        assert len(set(engine.started)) == 20
+        assert len(set(engine.started)) == len(engine.started) == 20
+        assert engine.most_at_once == 2
         for trial in trials:
             rate = trial.params["toy.rate"]
-            assert trial.value == pytest.approx(100 - (100 * rate - 70) ** 2, abs=0.1)
+            assert trial.value == pytest.approx(100 - (100 * rate - 70) ** 2, abs=0.5)  # rates have four digits
             assert len(trial.intermediate_values) == POINTS
         best = max(trials, key=lambda trial: trial.value or -1e9)
         assert abs(best.params["toy.rate"] - 0.7) < 0.02  # 20 random values are as near with probability 0.56
@@ -138,7 +146,8 @@ class TestLoop:
         _, trials = _search(engine, ("toy.rate=0.1,0.2",), trials=6, sampler="random", is_pruning=False)
         assert len(trials) == 6
         assert _states(trials) == ["finished"] * 6
-        assert set(engine.started) == {"tune-one-rate=0.1", "tune-one-rate=0.2"}
+        assert sorted(engine.started) == ["tune-one-rate=0.1", "tune-one-rate=0.2"]
+        assert {trial.params["toy.rate"]: trial.value for trial in trials} == {"0.1": -3500, "0.2": -2400}
 
     def test_a_failed_run_is_a_failed_trial(self):
         engine = Quick(failing=0.2)
@@ -148,14 +157,51 @@ class TestLoop:
             "0.1": "finished", "0.2": "failed"
         }  # fmt: skip
 
+    def test_a_trial_whose_metrics_are_damaged_has_failed(self, monkeypatch: pytest.MonkeyPatch):
+        class Damaging(Quick):
+            def outcome(self, run: PlannedRun) -> Outcome | None:
+                outcome = super().outcome(run)
+                if outcome and "rate=0.2" in run.name:
+                    (run.folder / METRICS_FILE).write_text("{damaged\n")
+                return outcome
+
+        is_over, trials = _search(Damaging(), ("toy.rate=0.1,0.2",), trials=4, sampler="random", at_once=1)
+        assert is_over
+        assert {trial.params["toy.rate"]: tune.STATES[trial.state] for trial in trials} == {
+            "0.1": "finished", "0.2": "failed"
+        }  # fmt: skip
+
+    def test_a_trial_without_all_values_has_failed(self):
+        """The process was killed while the sampler chose."""
+        request = TuneRequest(Path("toy.yaml"), ("toy.rate=0..1",), "tune", 2, Sampling())
+        search = tune.Tuning(request)
+        study = search.open()
+        study._study.ask()
+        assert search.do(study, Quick(), 1)
+        assert _states(study.trials()) == ["failed", "finished"]
+        search.print_result(study.trials(), as_json=False)
+
+    def test_no_trial_begins_after_the_user_stopped_one(self):
+        class Stopping(Quick):
+            def is_wanted(self, run: PlannedRun) -> bool:
+                return self._looks < 10
+
+            def outcome(self, run: PlannedRun) -> Outcome | None:
+                return super().outcome(run) or ("stopped" if self._looks > 12 and self._runs.pop(run.name) else None)
+
+        is_over, trials = _search(engine := Stopping(), trials=6, is_pruning=False)
+        assert not is_over
+        assert len(engine.started) == 2
+        assert _states(trials) == ["not over"] * 2
+
     def test_a_study_of_other_words_or_another_config_is_refused(self, toy_yaml: Path, mistake):
         _search(Quick(), trials=1)
         line = mistake("tune toy.yaml toy.rate=0..0.5")
         assert line == (
-            f"the study {FILE} was made with other words (toy.rate=0..1, here toy.rate=0..0.5); give another --group"
+            f"the study {FILE} was made for other settings (toy.rate=0..1, here toy.rate=0..0.5); give another --group"
         )
-        toy_yaml.write_text(toy_yaml.read_text().replace("final_games: 4", "final_games: 5"))
-        assert "other config (final_games: 4, here final_games: 5)" in mistake("tune toy.yaml toy.rate=0..1")
+        toy_yaml.write_text(toy_yaml.read_text().replace("group: toys", "group: others"))
+        assert "other settings (run.group: toys -> others)" in mistake("tune toy.yaml toy.rate=0..1")
 
 
 def test_points_are_means_over_complete_parts(tmp_path: Path):
@@ -180,11 +226,17 @@ def test_points_are_means_over_complete_parts(tmp_path: Path):
         ("toy.yaml", "nothing to search"),
         ("none.yaml toy.rate=0..1", "there is no config none.yaml"),
         ("toy.yaml toy.rate=0..1 --on all.yaml", "--on all.yaml: at_once is 0"),
+        ("toy.yaml toy.rate=0..1 --on many.yaml", "1 runs at once with 99999 cores each need 99999 cores"),
+        (
+            "toy.yaml toy.rate=0..1 --json --dry-run",
+            "--json prints the trials of a search, and with --dry-run",
+        ),
     ],
 )
 @pytest.mark.usefixtures("toy_yaml")
 def test_mistakes_are_one_line_and_nothing_starts(words: str, line: str, mistake):
     Path("all.yaml").write_text("{engine: slurm, at_once: 0}")
+    Path("many.yaml").write_text("{cores: 99999}")
     assert mistake(f"tune {words}").startswith(line)
     assert not RUNS.exists()
 
