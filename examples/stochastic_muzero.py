@@ -311,8 +311,8 @@ def loss(params, graphdef, average, moves):
                  + l(r^k, r_{t+k}) + l(Q^k, z_{t+k} - r_{t+k}) + l(sigma^k, c^k)             moves, k = 0 .. K-1
                  + 5 d(s^{k+1}, h(o_{t+k+1})) + 5 d'(as^k, h(o_{t+k+1}))                     consistency
 
-    The consistency loss is that of EfficientZero (Ye et al. 2021, sec. 4.1), without gradient to h(o). d' counts the
-    farthest cell, usually that of the spawn, by 0.03: phi must not predict the most probable spawn.
+    d is EfficientZero's (Ye et al. 2021, sec. 4.1), without gradient to h(o). In d' the farthest cell, usually that of
+    the spawn, has the distance of the second farthest as its weight: with a constant one, phi learns likely spawns.
     """
     model = nnx.merge(graphdef, params)
     z = value_targets(nnx.merge(graphdef, average), moves)
@@ -335,7 +335,8 @@ def loss(params, graphdef, average, moves):
         code = model.e(afterstate, true, moves.cells[:, k].sum(axis=-1, dtype=jnp.int32) + moves.action[:, k])
         state = model.g(afterstate, code)
         apart, after_apart = cosine_distance(state, true), cosine_distance(afterstate, true)
-        consistency = jnp.mean(apart, axis=-1) + (after_apart.sum(-1) - 0.97 * after_apart.max(-1)) / true.shape[1]
+        second, farthest = jnp.sort(after_apart, axis=-1)[:, -2:].T
+        consistency = jnp.mean(apart + after_apart, -1) - (1 - jax.lax.stop_gradient(second)) * farthest / true.shape[1]
         terms["reward"] += jnp.mean(on * model.cross_entropy(reward, moves.reward[:, k]))
         terms["afterstate value"] += jnp.mean(on * model.cross_entropy(afterstate_value, z[:, k] - moves.reward[:, k]))
         terms["chance"] += jnp.mean(on * optax.softmax_cross_entropy(chance, code))
