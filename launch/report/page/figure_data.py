@@ -14,6 +14,8 @@ from launch.report.curves import REACH, SCORE, Band, Curve, Points, key_label
 from launch.report.figures import AXIS_LABELS
 from launch.report.runs import X_AXES
 
+AXES = AXIS_LABELS | {"wall_hours": "time of training"}  # page.js chooses the unit
+
 
 class _Arrays:
     """Arrays as float32 in base64, each distinct one once."""
@@ -73,7 +75,7 @@ def figure_data(comparison: Comparison) -> dict[str, Any]:
     return {
         "axis": X_AXES.index(comparison.axis),
         "keys": list(comparison.keys),
-        "axes": [AXIS_LABELS[axis] for axis in X_AXES],
+        "axes": [AXES[axis] for axis in X_AXES],
         "metrics": [[name, REGISTRY[name].unit, REGISTRY[name].meaning] for name in metrics],
         "curves": curves,
         "points": _points(comparison.curves, owner),

@@ -7,7 +7,7 @@
   const LIGHT = ["#1f6fd1", "#d9480f", "#2b8a3e", "#862e9c", "#b8860b", "#0b7285", "#c2255c", "#5c940d", "#495057"];
   const DARK = ["#6ea8ff", "#ff9a5c", "#69db7c", "#da8bf0", "#ffd43b", "#4cc9d9", "#faa2c1", "#c0eb75", "#ced4da"];
   const DASHES = ["solid", "dash", "dot", "dashdot", "longdash"];
-  const SCORE = "eval/score_mean", HOURS = "hours of training";
+  const SCORE = "eval/score_mean", TIME = "time of training";
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const narrow = window.matchMedia("(max-width: 700px)"), touch = window.matchMedia("(pointer: coarse)");
   const HEIGHT = 440, PANEL_HEIGHT = 280, COLUMNS = 3;
@@ -258,7 +258,7 @@
     const most = Math.max(...traces.flatMap(({ x }) => x));
     const [unit, factor] = most < 1 / 6 ? ["seconds", 3600] : most < 3 ? ["minutes", 60] : ["hours", 1];
     for (const trace of traces) trace.x = trace.x.map((x) => factor * x);
-    return HOURS.replace("hours", unit);
+    return TIME.replace("time", unit);
   }
 
   function draw() {
@@ -276,7 +276,7 @@
     }
     traces.forEach((here, panel) => here.forEach((trace) => Object.assign(trace, axesOf(panel))));
     const logs = [element("logx").checked, element("logy").checked];
-    const place = data.axes[axis] === HOURS ? scaleHours(traces.flat()) : data.axes[axis];
+    const place = data.axes[axis] === TIME ? scaleHours(traces.flat()) : data.axes[axis];
     const shape = layout(place, `${words(meaning)} [${unit}]`, ...logs);
     show("curves", traces.flat(), shape, splitLayout(shape, panels));
     element("meaning").textContent = `${meaning} (${bandInWords(metric, kind)})`;
