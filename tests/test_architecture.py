@@ -1,8 +1,10 @@
 """Imports go in one direction, launch -> muzero2048 -> ntuple, as docs/architecture.md describes."""
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -161,3 +163,11 @@ def test_no_file_that_is_shipped_can_run_code_from_a_file_that_is_read():
         for file in (ROOT / package).rglob("*.py"):
             assert not imported_packages(file) & {"pickle", "joblib", "dill", "cloudpickle", "marshal"}, file
             assert "allow_pickle=True" not in file.read_text(encoding="utf-8"), file
+
+
+def test_types_are_checked_in_every_file_of_launch_with_arrays():
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
+    [checked] = re.findall(r"--jaxtyping-packages=(\S+)", options["addopts"])
+    files = [file for file in (ROOT / "launch").rglob("*.py") if "jaxtyping" in imported_modules(file)]
+    modules = {".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files}
+    assert modules == {name for name in checked.split(",") if name.startswith("launch")}
