@@ -1,6 +1,6 @@
 """Stochastic + Gumbel MuZero in one file: it learns 2048 on a small board, with mctx, flax and optax.
 
-    python examples/stochastic_muzero.py --board 2x3 --moves 800000 --seed 1
+    python examples/stochastic_muzero.py --board 2x3 --moves 1200000 --seed 1
 
 SM: Antonoglou, Schrittwieser, Ozair, Hubert, Silver, "Planning in Stochastic Environments with a Learned Model"
 (Stochastic MuZero), ICLR 2022. GM: Danihelka, Guez, Schrittwieser, Silver, "Policy improvement by planning with Gumbel"
@@ -40,7 +40,7 @@ from muzero2048 import Game2048
 A = 4  # actions: up, right, down, left
 LEVELS = 18  # a cell is the level of its tile, log2; 0 = empty
 D = 16  # a latent state is one vector of D numbers for each cell
-WIDTH, LINE_WIDTH = 128, 96  # hidden units
+WIDTH, LINE_WIDTH = 256, 96  # hidden units
 KINDS = 2  # a chance code names a cell and one of two learned vectors, so C = 2 N
 BINS = 64  # of the distributions of values and rewards
 SIMULATIONS = 8
@@ -388,7 +388,7 @@ def main():
     """Train, then play 2,048 greedy games."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--board", default="2x3", help="rows x columns, 2x2 to 3x3")
-    parser.add_argument("--moves", type=int, default=800_000, help="of training")
+    parser.add_argument("--moves", type=int, default=1_200_000, help="of training")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     game = Game2048(*map(int, args.board.split("x")))

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from launch.errors import Option, OptionError
 from launch.evaluation.result import FOLDER, read_result
@@ -36,6 +35,8 @@ def with_strength(config: Any, score: float, checkpoint: Path) -> Any:
 
 def _measured(config: Any, checkpoint: Path) -> tuple[np.ndarray, np.ndarray]:
     """Return the measured z in ascending order, and their mean scores made to rise."""
+    from scipy.optimize import isotonic_regression  # takes a quarter of the start of a command
+
     run_folder = checkpoints.run_folder_of(checkpoint)
     _, state = checkpoints.read_checkpoint(checkpoint)
     wanted = asdict(config)
