@@ -5,7 +5,10 @@ training needs to continue to the bit. Each is a flat dictionary of arrays; an a
 Loading runs no code from the file.
 """
 
-from collections.abc import Callable
+import glob
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +25,20 @@ TRAINING = "training"
 
 def save_pytree(path: Path, tree: PyTree) -> None:
     """Write arrays to a new folder; random keys are written as their words."""
-    ocp.save(path.absolute(), _flatten(tree))
+    with _without_wildcards(path.absolute().parent) as parent:
+        ocp.save(parent / path.name, _flatten(tree))
+
+
+@contextmanager
+def _without_wildcards(folder: Path) -> Iterator[Path]:
+    """Give a folder a path in which no character is a wildcard: Orbax finds the files that it joins by a pattern."""
+    if glob.escape(str(folder)) == str(folder):
+        yield folder
+        return
+    with tempfile.TemporaryDirectory() as place:
+        link = Path(place, "folder")
+        link.symlink_to(folder, target_is_directory=True)
+        yield link
 
 
 def load_pytree(path: Path, like: PyTree) -> PyTree:
