@@ -1,4 +1,4 @@
-"""`submit` on a real SLURM: sweeps, preemptions, time limits, two nodes. `make test-cluster` starts the cluster."""
+"""`submit` and `tune` on a real SLURM: preemptions, time limits, two nodes. `make test-cluster` starts the cluster."""
 
 import json
 import os
@@ -268,6 +268,21 @@ def test_a_preempted_part_of_an_evaluation_plays_no_game_twice():
     assert sorted(json.loads(line)["number"] for part in (1, 2) for line in lines(part)[1:]) == list(range(300))
     assert _results(300)["tuples"]["games"] == 300
     assert "all of them are finished" in _run(*words)
+
+
+def test_a_killed_search_finds_its_jobs_again():
+    _cluster(at_once=2)
+    words = ["tune", "tuples.yaml", LONG, "ntuple.step_size.tc.alpha=0.5..1", "--trials", "3", "--group", "look"]
+    search = subprocess.Popen([*COMMAND, *words, "--on", "slurm.yaml"], stdout=subprocess.DEVNULL)
+    _wait(lambda states: [state["state"] for state in states.values()] == ["running"] * 2)
+    search.kill()
+    search.wait()
+    trials = json.loads(_run(*words, "--on", "slurm.yaml", "--json"))
+    assert [trial["state"] for trial in trials] == ["finished"] * 3
+    assert {trial["run"] for trial in trials} == _states().keys()
+    for trial in trials:
+        assert trial["score"] == read_metrics(Path("runs", trial["run"]))[-1]["eval/score_mean"]
+        assert len(json.loads(Path("runs", trial["run"], "environment.json").read_text())) == 1  # was started once
 
 
 def test_an_unknown_partition_is_one_line():
