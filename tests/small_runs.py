@@ -1,6 +1,10 @@
-"""Configs of small runs of both learners, for tests that train them in processes of their own."""
+"""Small runs: configs of both learners, for tests that train them in processes of their own, and a trained folder."""
 
 from pathlib import Path
+
+import pytest
+
+from launch.cli import main
 
 NTUPLE = """\
 learner: ntuple
@@ -32,3 +36,14 @@ def write_small_runs(ntuple: tuple[int, int], muzero: tuple[int, int], muzero_sa
     """
     Path("tuples.yaml").write_text(NTUPLE.format(*ntuple))
     Path("net.yaml").write_text(MUZERO.format(*muzero, muzero_save_minutes))
+
+
+def train_in(folder: Path, config: str, *commands: str) -> Path:
+    """Train the run of a config, call further commands in the folder, and return the folder; none may fail."""
+    (folder / "trained.yaml").write_text(config)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("WANDB_MODE", "disabled")
+        for command in ("train trained.yaml", *commands):
+            assert main(command.split()) == 0, command
+    return folder

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
+from small_runs import train_in
 
-from launch.cli import main
 from launch.experiment.checkpoints import State, save_checkpoint
 from launch.experiment.experiment import load_experiment
 from launch.experiment.processes import Processes
@@ -36,13 +36,7 @@ IN_JAX = ("quick-muzero", "Game2048(", "make_vec")  # an example with one of the
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a trained run of n-tuples."""
-    folder = tmp_path_factory.mktemp("library")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.setenv("WANDB_MODE", "disabled")
-        Path("ntuple.yaml").write_text(NTUPLE)
-        assert main(["train", "ntuple.yaml"]) == 0
-    return folder
+    return train_in(tmp_path_factory.mktemp("library"), NTUPLE)
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from reference import positions, rules
+from small_runs import train_in
 
-from launch.cli import main
 from launch.evaluation.boards.analyse import NAMES
 from launch.evaluation.loading import load_player
 from launch.evaluation.search_options import SearchOptions
@@ -43,14 +43,7 @@ ASK = """([boards, plies]) => Promise.all(boards.map((board) => player.ask(Uint8
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a trained run on 4x4 and its page."""
-    made = tmp_path_factory.mktemp("exported")
-    (made / "exported.yaml").write_text(CONFIG)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(made)
-        patch.setenv("WANDB_MODE", "disabled")
-        assert main(["train", "exported.yaml"]) == 0
-        assert main(["serve", "runs/exported", "--export", "page.html"]) == 0
-    return made
+    return train_in(tmp_path_factory.mktemp("exported"), CONFIG, "serve runs/exported --export page.html")
 
 
 @pytest.fixture(scope="module")

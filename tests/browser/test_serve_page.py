@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from reference import positions, rules
+from small_runs import train_in
 
-from launch.cli import main
 from tests.browser.conftest import OpenPage
 from tests.launch.viewing.conftest import TINY
 
@@ -47,13 +47,7 @@ COUNT = """seconds => new Promise(resolve => {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a small n-tuple run on 4x4."""
-    made = tmp_path_factory.mktemp("serve")
-    (made / "larger.yaml").write_text(CONFIG)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(made)
-        patch.setenv("WANDB_MODE", "disabled")
-        assert main(["train", "larger.yaml"]) == 0
-    return made
+    return train_in(tmp_path_factory.mktemp("serve"), CONFIG)
 
 
 @pytest.fixture(scope="module")

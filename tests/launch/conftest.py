@@ -1,5 +1,6 @@
 """A toy learner in the registry, a working folder of one's own, and wandb without its slow parts."""
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -68,3 +69,23 @@ def mistake(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         return error.removeprefix("error: ")
 
     return refused
+
+
+@pytest.fixture
+def slurm_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace SLURM's commands by programs that note their words in calls.txt and print the file NAME.out.
+
+    A file NAME.err makes the command of that name print it to stderr and fail.
+    """
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("sbatch", "squeue", "scontrol", "scancel"):
+        program = folder / name
+        program.write_text(
+            f'#!/bin/bash\necho "{name} $*" >> {tmp_path}/calls.txt\n'
+            f"cat {tmp_path}/{name}.out 2>/dev/null\nif [ -e {tmp_path}/{name}.err ]; then\n"
+            f"    cat {tmp_path}/{name}.err >&2; exit 1\nfi\nexit 0\n"
+        )
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("USER", "somebody")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from small_runs import train_in
 
 from launch.cli import main
 
@@ -19,13 +20,7 @@ ntuple: {rows: 2, columns: 3, network: "012345", env_steps: 20_000, report_env_s
 
 @pytest.fixture(scope="session")
 def _trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("small")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.setenv("WANDB_MODE", "disabled")
-        Path("small.yaml").write_text(SMALL)
-        assert main(["train", "small.yaml"]) == 0
-    return folder
+    return train_in(tmp_path_factory.mktemp("small"), SMALL)
 
 
 @pytest.fixture

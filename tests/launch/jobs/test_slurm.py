@@ -28,21 +28,8 @@ OUTPUT = Path("runs/.slurm")
 
 
 @pytest.fixture(autouse=True)
-def _commands(toy_yaml: Path, tmp_path: Path, monkeypatch) -> None:
-    """Replace SLURM's commands by programs that write their words to calls.txt and print the file of their name."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for name in ("sbatch", "squeue", "scontrol", "scancel"):
-        program = folder / name
-        program.write_text(
-            f'#!/bin/bash\necho "{name} $*" >> {tmp_path}/calls.txt\n'
-            f"cat {tmp_path}/{name}.out 2>/dev/null\nif [ -e {tmp_path}/{name}.err ]; then\n"
-            f"    cat {tmp_path}/{name}.err >&2; exit 1\nfi\nexit 0\n"
-        )
-        program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+def _commands(toy_yaml: Path, slurm_commands: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setenv("USER", "somebody")
     Path("slurm.yaml").write_text(f"engine: slurm\nprefix: '{PREFIX}'\nhours: 1\ncores: 2\n")
 
 

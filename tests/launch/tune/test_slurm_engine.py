@@ -1,6 +1,5 @@
 """The engine of SLURM, with programs in place of SLURM's commands. tests/cluster has the real ones."""
 
-import os
 from dataclasses import asdict
 from pathlib import Path
 
@@ -16,19 +15,8 @@ from launch.tune.engines import SlurmEngine
 
 
 @pytest.fixture
-def queue(toy_yaml: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the file that `squeue` prints; all calls are noted in calls.txt. A file NAME.err makes a command fail."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for name in ("sbatch", "squeue", "scontrol", "scancel"):
-        program = folder / name
-        program.write_text(
-            f'#!/bin/bash\necho "{name} $*" >> {tmp_path}/calls.txt\ncat {tmp_path}/{name}.out 2>/dev/null\n'
-            f"[ ! -e {tmp_path}/{name}.err ] || {{ echo busy >&2; exit 1; }}\nexit 0\n"
-        )
-        program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    monkeypatch.setenv("USER", "somebody")
+def queue(toy_yaml: Path, slurm_commands: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the file that `squeue` prints."""
     monkeypatch.setattr(engines, "QUEUE_SECONDS", 0.0)
     (tmp_path / "sbatch.out").write_text("17\n")
     return tmp_path / "squeue.out"
@@ -97,7 +85,7 @@ def test_a_job_that_was_cancelled_before_it_began_is_stopped(run: PlannedRun, qu
 def test_a_queue_that_does_not_answer_ends_nothing(run: PlannedRun, queue: Path, tmp_path: Path, capsys):
     engine = _engine()
     engine.start(run)
-    (tmp_path / "squeue.err").touch()
+    (tmp_path / "squeue.err").write_text("busy\n")
     engine.look()
     assert engine.outcome(run) is None
     assert "the queue of SLURM is not known: SLURM refuses it: busy" in capsys.readouterr().err
@@ -107,7 +95,7 @@ def test_a_cancellation_that_fails_is_tried_again(run: PlannedRun, queue: Path, 
     engine = _engine()
     engine.start(run)
     _queue_has(queue, "RUNNING")
-    (tmp_path / "scontrol.err").touch()
+    (tmp_path / "scontrol.err").write_text("busy\n")
     engine.cancel(run)
     engine.look()
     assert _calls("scancel") == []

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from small_runs import train_in
 
-from launch.cli import main
 from launch.viewing.catalogue import Catalogue
 from launch.viewing.serve.server import Site, listen, make_server
 
@@ -58,13 +58,7 @@ class Client:
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with one run."""
-    folder = tmp_path_factory.mktemp("viewing")
-    (folder / "tiny.yaml").write_text(TINY)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.setenv("WANDB_MODE", "disabled")
-        assert main(["train", "tiny.yaml"]) == 0
-    return folder / "runs"
+    return train_in(tmp_path_factory.mktemp("viewing"), TINY) / "runs"
 
 
 @pytest.fixture(scope="session")
