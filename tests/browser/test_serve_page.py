@@ -17,6 +17,7 @@ import pytest
 from reference import positions, rules
 from small_runs import train_in
 
+from launch.cli import main
 from tests.browser.conftest import OpenPage
 from tests.launch.viewing.conftest import TINY
 
