@@ -46,7 +46,7 @@ def test_the_page_needs_nothing_from_elsewhere(client: Client):
         assert (status, headers["content-type"].partition(";")[0], body) == (200, kind, file.read_bytes())
         assert headers["content-security-policy"].startswith("default-src 'self';")
         if file.suffix != ".svg":
-            assert b"//" not in re.sub(rb"^ *//.*| // .*|<!--.*", b"", body, flags=re.M), name  # no address
+            assert b"//" not in re.sub(rb"^ *//.*| // .*|<!--.*", b"", body, flags=re.M), path  # no address
     page = (HERE / "page.html").read_text()
     assert not re.search(r"<script>|<style|\sstyle=|\son\w+=", page)  # the policy forbids these
     assert set(re.findall(r'(?:src|href)="([^"]*)"', page)) <= set(FILES)
