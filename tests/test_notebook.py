@@ -20,6 +20,7 @@ def _shown(cell: dict[str, Any]) -> str:
     return "".join("".join(output["text"]) for output in cell["outputs"] if output["output_type"] == "stream")
 
 
+@pytest.mark.slow
 def test_the_notebook_prints_what_it_shows(capsys: pytest.CaptureFixture[str]):
     notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]

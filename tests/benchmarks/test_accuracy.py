@@ -68,6 +68,7 @@ def test_4096_simulations_with_zero_leaves(chance: str) -> None:
     assert found["zero", "expectimax"] < 0.05
 
 
+@pytest.mark.slow
 def test_rows_of_the_benchmark() -> None:
     found = bench((Roots(2, 2, least_sum=50, most=8),), simulations=(5,), chance_rules=("ratio",))
     assert len(found) == 2 * 2 + 2 * 2

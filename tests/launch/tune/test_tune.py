@@ -290,6 +290,7 @@ class TestProcesses:
             assert f"rate: {trial['values']['toy.rate']}\n" in (run / "config.yaml").read_text()
             assert len(json.loads((run / "environment.json").read_text())) == 1  # it was started once
 
+    @pytest.mark.slow
     def test_stop_ends_a_detached_search_and_the_same_command_goes_on(self):
         said = self._tune("--detach").communicate(timeout=90)[0]
         assert "`muzero2048 stop tune` ends them all after they saved" in said
