@@ -315,8 +315,8 @@ def check(words: list[str], result: Result, seconds: float, *, is_mutated: bool,
         assert seconds >= STOP_SECONDS
         return
     assert result.code in (0, 1, 2)
-    # A training that diverged, or a task of `submit` that failed: its line has the error of the task.
-    assert result.code != 1 or "training stopped" in result.error or ": failed, exit code 2: error: " in result.out
+    failed = words[0] == "submit" and ": failed, exit code 2: error: " in result.out  # the error of the task
+    assert result.code != 1 or "training stopped" in result.error or failed
     assert result.code != 2 or words[0] == "judge" or len(errors) == 1, result.error[-500:]
     assert result.code != 0 or not errors, errors
     reads = words[0] in ("evaluate", "solve") and not any("--position" in word for word in words)
