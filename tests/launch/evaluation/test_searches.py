@@ -223,7 +223,7 @@ ntuple: {rows: 2, columns: 2, network: "0123", env_steps: 20_000, report_env_ste
 """
 
 
-def test_any_search_on_an_ntuple_checkpoint(capsys, mistake):
+def test_searches_of_one_batch_on_an_ntuple_checkpoint(capsys, mistake):
     Path("ntuple.yaml").write_text(NTUPLE_YAML)
     assert main(["train", "ntuple.yaml"]) == 0
     (file,) = Path("runs/one/evaluations").iterdir()
@@ -236,16 +236,23 @@ def test_any_search_on_an_ntuple_checkpoint(capsys, mistake):
     shallow = _evaluate(capsys, "--search", "gumbel", "--simulations", "4")
     assert shallow["search"] == "gumbel-n4-simulator-ntuple-considered_actions=4"
     assert shallow["search_config"] == _in_json(configured(TREE, simulations=4, considered_actions=4))
-    deep = _evaluate(capsys, "search.chance=deficit", "--search", "puct", "search.read_out=mean")
-    assert deep["search"] == "puct-n16-simulator-ntuple-chance=deficit-read_out=mean"
-    assert deep["search_config"] == _in_json(replace(TREE, root="puct", chance="deficit", read_out="mean"))
-    assert min(shallow["score_mean"], deep["score_mean"]) > 40  # greedy play has a mean score of 24
-    assert len(list(Path("runs/one/evaluations").iterdir())) == 3
+    assert shallow["score_mean"] > 40  # greedy play has a mean score of 24
+    assert len(list(Path("runs/one/evaluations").iterdir())) == 2
 
     file = Path("runs/one/checkpoints/20000/weights.safetensors")
     file.write_bytes(file.read_bytes()[:-1])
     line = mistake("evaluate runs/one/checkpoints/20000 --search gumbel")
     assert line.startswith("runs/one/checkpoints/20000/weights.safetensors has ")
+
+
+@pytest.mark.slow
+def test_a_tree_search_on_an_ntuple_checkpoint(capsys):
+    Path("ntuple.yaml").write_text(NTUPLE_YAML)
+    assert main(["train", "ntuple.yaml"]) == 0
+    deep = _evaluate(capsys, "search.chance=deficit", "--search", "puct", "search.read_out=mean")
+    assert deep["search"] == "puct-n16-simulator-ntuple-chance=deficit-read_out=mean"
+    assert deep["search_config"] == _in_json(replace(TREE, root="puct", chance="deficit", read_out="mean"))
+    assert deep["score_mean"] > 40  # greedy play has a mean score of 24
 
 
 def test_1ply_and_mistakes_do_without_jax():

@@ -148,6 +148,7 @@ def _stop_in_training(*words: str) -> None:
     assert process.returncode == 75, output
 
 
+@pytest.mark.slow
 def test_stopped_twice_within_a_report_and_resumed_is_as_never_stopped(yaml: Path):
     words = ("run.evaluate_env_steps=0", "ntuple.env_steps=5_000_000", "ntuple.report_env_steps=5_000_000")
     _finish(_start(*words))

@@ -130,6 +130,7 @@ def test_calls_take_a_second_and_a_half(rounds: int, seconds: float, following: 
     assert base_learner.rounds_a_call(rounds, seconds) == following
 
 
+@pytest.mark.slow
 def test_tables_averages_and_priorities_continue_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The checkpoint contains all optional parts of the state. They share one program, because compilation is slow."""
     monkeypatch.setattr("muzero2048.muzero.table_learning.MODEL_IS_RIGHT", 0.0)
