@@ -247,12 +247,28 @@ def _run_replay(arguments: argparse.Namespace) -> int:
 def _add_diagnose(commands: Parser) -> None:
     parser = commands.add_command(
         "diagnose",
-        later("launch.evaluation.diagnose", "diagnose_path", "path", "boards", "depth", "seed", "json"),
-        "errors of a learned model by depth, against the true board; for n-tuples the size of expectimax trees",
+        later(
+            "launch.evaluation.diagnose",
+            "diagnose_path",
+            "path",
+            "boards",
+            "depth",
+            "games",
+            "solution",
+            "seed",
+            "json",
+        ),
+        "errors of a learned model by depth, and values against the points that games then gave",
         epilog="launch/experiment/metrics.py defines the columns, docs/diagnostics.md explains them",
     )
-    parser.add_argument("path", type=Path, metavar="PATH", help="a run folder or a checkpoint of muzero or ntuple")
+    parser.add_argument("path", type=Path, metavar="PATH", help="a run folder or a checkpoint")
     parser.add_argument("--boards", type=int, default=512, metavar="N", help="boards of its own play (default: 512)")
     parser.add_argument("--depth", type=int, default=8, metavar="K", help="the last depth (default: 8)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the boards (default: 1)")
+    parser.add_argument(
+        "--games", type=int, default=32, metavar="N", help="games whose positions are valued (default: 32)"
+    )
+    parser.add_argument(
+        "--solution", type=Path, metavar="FILE", help="of `solve`: exact values beside those of a player"
+    )
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of boards and games (default: 1)")
     add_json(parser)

@@ -1,8 +1,14 @@
-"""Errors of a checkpoint's learned model by depth, or the size of its expectimax trees, as a table and as JSON."""
+"""What is wrong with a trained network: errors of its model by depth, and its values against returns.
+
+Of an n-tuple network the size of its expectimax trees takes the place of the model's errors.
+"""
 
 from pathlib import Path
+from typing import Any
 
 from launch.errors import UserError
+from launch.evaluation.loading import LoadedPlayer, source_of
+from launch.evaluation.search_options import SearchOptions
 from launch.experiment import checkpoints, registry
 from launch.experiment.metrics import DEPTH_NUMBERS, TREE_NUMBERS
 from launch.output import print_json
@@ -11,25 +17,64 @@ from launch.progress import progress_line, say
 DEPTHS = range(1, 65)
 
 
-def diagnose_path(path: Path, boards: int, depth: int, seed: int, as_json: bool) -> None:
-    """Print what a checkpoint's learner measures at depths 0 ... `depth`, on boards of its own play."""
+def diagnose_path(
+    path: Path, boards: int, depth: int, games: int, solution: Path | None, seed: int, as_json: bool
+) -> None:
+    """Print what a checkpoint's learner measures at depths 0 ... `depth`, and the values of `games` games.
+
+    Both are of the checkpoint's own play. 0 games: no values. `solution` is that of a small board.
+    """
     if boards < 2:
         raise UserError(f"--boards {boards}: give 2 or more")
     if depth not in DEPTHS:
         raise UserError(f"--depth {depth}: give {DEPTHS[0]} to {DEPTHS[-1]}")
+    if games < 0 or games == 1:
+        raise UserError(f"--games {games}: give 2 or more, or 0 for no values")
+    if solution and not games:
+        raise UserError(f"--solution {solution} has no effect with --games 0: exact values are compared with V")
     checkpoint = checkpoints.find_checkpoint(path)
     experiment, state = checkpoints.read_checkpoint(checkpoint)
-    if not registry.spec_of(experiment.learner).diagnose:
-        raise UserError(f"{checkpoint}: the learner '{experiment.learner}' has nothing to diagnose")
-    with progress_line(experiment.run.name):
-        measured = registry.diagnose(experiment.learner, checkpoint, experiment.settings, boards, depth, seed, say)
-    print(f"{experiment.run.name} after {state.progress['env_steps']:,} moves: {boards} boards of its own play")
+    has_depths = bool(registry.spec_of(experiment.learner).diagnose)
+    if not has_depths and not games:
+        raise UserError(f"{checkpoint}: the learner '{experiment.learner}' has nothing to diagnose without --games")
+    print(f"{experiment.run.name} after {state.progress['env_steps']:,} moves")
+    result: dict[str, Any] = {"run": experiment.run.name, "seed": seed}
+    if has_depths:
+        with progress_line(experiment.run.name):
+            measured = registry.diagnose(experiment.learner, checkpoint, experiment.settings, boards, depth, seed, say)
+        _print_depths(measured, boards, depth)
+        depths = {name: [float(value) for value in values] for name, values in measured.items()}
+        result |= {"boards": boards, "depths": depths}
+    if games:
+        result["values"] = _values(path, checkpoint, games, solution, seed)
+    if as_json:
+        print_json(result)
+
+
+def _print_depths(measured: dict[str, Any], boards: int, depth: int) -> None:
+    print(f"{boards} boards of its own play")
     columns = [number for number in (*DEPTH_NUMBERS, *TREE_NUMBERS) if number.name in measured]
     headings = ["depth", *(number.heading for number in columns)]
     print(" | ".join(headings))
     for k in range(depth + 1):
         cells = [f"{k}", *(number.form.format(measured[number.name][k]) for number in columns)]
         print(" | ".join(cell.rjust(len(heading)) for cell, heading in zip(cells, headings, strict=True)))
-    if as_json:
-        numbers = {name: [float(value) for value in values] for name, values in measured.items()}
-        print_json({"run": experiment.run.name, "boards": boards, "seed": seed, "depths": numbers})
+
+
+def _values(path: Path, checkpoint: Path, games: int, solution: Path | None, seed: int) -> dict[str, object]:
+    """Print the values against returns; return them as an entry of JSON."""
+    from launch.evaluation.records.regret import load_solution  # needs numba, as the games do
+    from launch.evaluation.values import print_values, value_positions, values_json
+
+    source = source_of(str(path), checkpoint, SearchOptions())
+    solved = load_solution(solution, source.rows, source.columns) if solution else None
+    assert source.checkpoint is not None
+    discount = getattr(source.checkpoint.experiment.settings, "discount", 1.0)  # n-tuple networks have none
+    loaded = LoadedPlayer(source.load(), source.name, source.rows, source.columns)
+    try:
+        with progress_line(source.name):
+            found = value_positions(loaded, games, seed, discount, solved)
+    except ValueError as error:
+        raise UserError(f"{checkpoint}: {error}") from error
+    print_values(found, discount)
+    return values_json(found, discount)

@@ -10,7 +10,7 @@ from launch.evaluation.loading import play_each
 from launch.files import write_text
 
 if TYPE_CHECKING:
-    from launch.viewing.replay.games import Game
+    from launch.evaluation.records.played import Game
 
 FOLDER = "pictures"  # in the run's folder
 BOARDS = 8  # in a picture
@@ -24,8 +24,8 @@ def picture_file(run: Path, env_steps: int) -> Path:
 
 def draw_game_of(player: Any, rows: int, columns: int, seed: int, file: Path) -> None:
     """Play game 0 of a seed move by move, and write its picture."""
+    from launch.evaluation.records.played import game_of
     from launch.evaluation.records.record import record_of  # needs numba; MuZero's training does without
-    from launch.viewing.replay.games import game_of
 
     (played,) = play_each(player, rows, columns, [0], seed)
     file.parent.mkdir(exist_ok=True)

@@ -15,10 +15,10 @@ from small_runs import train_in
 
 from launch.evaluation.boards.analyse import NAMES
 from launch.evaluation.loading import load_player
+from launch.evaluation.records.played import play_games
 from launch.evaluation.search_options import SearchOptions
 from launch.experiment import checkpoints
 from launch.viewing import game
-from launch.viewing.replay.games import play_games
 from ntuple import ExpectimaxConfig, ExpectimaxPlayer, NTupleConfig, NTuplePlayer, make_rules
 from ntuple.core.interfaces import Analysis
 from ntuple.files.stored_network import filled_network

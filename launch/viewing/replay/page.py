@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from launch.evaluation.boards.notation import parse_board
+from launch.evaluation.boards.views import View, losses
+from launch.evaluation.records.played import Game, gather
 from launch.evaluation.summary import by_tile
 from launch.quantities import counted
 from launch.viewing import BOARD_SCRIPT, BOARD_STYLE, one_file
-from launch.viewing.replay.games import Game, gather
 from launch.viewing.replay.summary import Bin, last_moves
-from launch.viewing.replay.views import View, losses
 from ntuple.core.interfaces import Games
 
 HERE = Path(__file__).parent

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from launch.viewing.replay.games import Game
+from launch.evaluation.records.played import Game
 
 BINS = 10  # of equal width, from the smallest to the largest value
 LAST_MOVES = 40  # before the end of a game

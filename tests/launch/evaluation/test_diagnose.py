@@ -14,10 +14,10 @@ ROOT = Path(__file__).parents[3]
 def test_the_table_has_a_row_for_each_depth(toy_yaml: Path, capsys):
     main(["train", "toy.yaml"])
     capsys.readouterr()
-    words = ["diagnose", "runs/one", "--boards", "20", "--depth", "3", "--seed", "4"]
+    words = ["diagnose", "runs/one", "--boards", "20", "--depth", "3", "--games", "0", "--seed", "4"]
     assert main(words) == 0
-    first, headings, *rows = capsys.readouterr().out.splitlines()
-    assert first == "one after 100 moves: 20 boards of its own play"
+    first, second, headings, *rows = capsys.readouterr().out.splitlines()
+    assert [first, second] == ["one after 100 moves", "20 boards of its own play"]
     assert headings.split(" | ")[:2] == ["depth", "corr. of V"]
     assert [row.split(" | ")[0].strip() for row in rows] == ["0", "1", "2", "3"]
     assert rows[2].split(" | ")[1].strip() == "8.00"  # 0.1 * 20 + 4 + 2
@@ -27,18 +27,45 @@ def test_the_table_has_a_row_for_each_depth(toy_yaml: Path, capsys):
 
 @pytest.mark.parametrize(
     ("words", "mistake"),
-    [(["--boards", "1"], "--boards 1: give 2 or more"), (["--depth", "0"], "--depth 0: give 1 to 64")],
+    [
+        (["--boards", "1"], "--boards 1: give 2 or more"),
+        (["--depth", "0"], "--depth 0: give 1 to 64"),
+        (["--games", "1"], "--games 1: give 2 or more, or 0 for no values"),
+        (["--games", "0", "--solution", "x"], "--solution x has no effect with --games 0"),
+    ],
 )
 def test_mistakes_are_one_line(words: list[str], mistake: str, toy_yaml: Path, capsys):
     assert main(["diagnose", "runs/none", *words]) == 2
     assert mistake in capsys.readouterr().err
 
 
-def test_a_learner_without_a_measurement_is_refused(toy_yaml: Path, capsys, monkeypatch: pytest.MonkeyPatch):
+def test_a_learner_without_a_model_has_values_alone(toy_yaml: Path, capsys, monkeypatch: pytest.MonkeyPatch):
     main(["train", "toy.yaml"])
     monkeypatch.setattr(toy, "SPEC", toy.SPEC._replace(diagnose=""))
-    assert main(["diagnose", "runs/one"]) == 2
-    assert "the learner 'toy' has nothing to diagnose" in capsys.readouterr().err
+    assert main(["diagnose", "runs/one", "--games", "0"]) == 2
+    assert "the learner 'toy' has nothing to diagnose without --games" in capsys.readouterr().err
+
+
+def test_values_beside_exact_values(run: str, last_json):
+    assert main(["solve", "--board", "2x3", "--out", "2x3.solution"]) == 0
+    words = ["diagnose", run, "--boards", "2", "--depth", "1", "--games", "40", "--solution", "2x3.solution"]
+    found = last_json(*words)["values"]
+    assert found["games"] == 40
+    assert found["discount"] == 1.0
+    assert 0.5 < found["correlation"] < 0.9
+    assert 0.5 < found["exact_correlation"] < 0.9
+    first = found["tables"]["sum of tiles"][0]
+    assert first["exact"] == pytest.approx(476, abs=6)  # the best score is 480, and these are the first positions
+    assert first["gain"] + first["interval"] < first["exact"]  # of better play than this one
+    assert last_json(*words)["values"] == found
+    without = last_json(*words[:-2])["values"]
+    assert without["tables"]["tenth"][3]["gain"] == found["tables"]["tenth"][3]["gain"]
+
+
+def test_a_solution_of_another_board_is_refused(run: str, capsys):
+    assert main(["solve", "--board", "2x2", "--out", "2x2.solution"]) == 0
+    assert main(["diagnose", run, "--boards", "2", "--depth", "1", "--solution", "2x2.solution"]) == 2
+    assert "2x2.solution: a solution of 2x2, but the games are of 2x3" in capsys.readouterr().err
 
 
 def test_trees_of_an_ntuple_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
@@ -46,9 +73,11 @@ def test_trees_of_an_ntuple_network(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     words = ["run.name=one", "run.final_games=5", "ntuple.env_steps=2000", "ntuple.report_env_steps=2000"]
     assert main(["train", str(ROOT / "configs" / "ntuple" / "2x2.yaml"), *words]) == 0
     capsys.readouterr()
-    assert main(["diagnose", "runs/one", "--boards", "20", "--depth", "2"]) == 0
-    _, headings, *rows = capsys.readouterr().out.splitlines()
+    assert main(["diagnose", "runs/one", "--boards", "20", "--depth", "2", "--games", "3"]) == 0
+    _, _, headings, *rows = capsys.readouterr().out.splitlines()
     assert [word.strip() for word in headings.split("|")] == ["depth", "nodes", "most nodes", "negative leaves"]
     assert [word.strip() for word in rows[0].split("|")] == ["0", "1.0", "1", "0.0000"]
+    assert rows[3].startswith("values of 3 games, mean score ")
+    assert rows[-1].startswith("correlation at one position of each game: of V and G ")
     assert main(["diagnose", "runs/one"]) == 2
     assert "give --depth 5 or less" in capsys.readouterr().err

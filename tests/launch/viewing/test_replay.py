@@ -14,14 +14,15 @@ from reference import positions, rules
 from launch.cli import main
 from launch.evaluation.boards.analyse import NAMES
 from launch.evaluation.boards.notation import format_position
+from launch.evaluation.boards.views import FIRST_PART, GROWTH, View, in_parts, losses
 from launch.evaluation.records.game_log import LoggedGame
+from launch.evaluation.records.played import Game, game_of
 from launch.evaluation.records.record import parse_record
 from launch.evaluation.records.regret import load_solution, regret_of
 from launch.viewing.replay import replay as replay_module
-from launch.viewing.replay.games import Game, choose_game, game_of, read_games, shown_games
+from launch.viewing.replay.games import choose_game, read_games, shown_games
 from launch.viewing.replay.page import DTYPES, ReplayContent, pack, render
 from launch.viewing.replay.summary import Bin, LastMove, calibrate, last_moves
-from launch.viewing.replay.views import FIRST_PART, GROWTH, View, in_parts, losses
 from ntuple.core.interfaces import Analysis
 
 DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.S)
