@@ -115,15 +115,23 @@ class MuZeroConfig(TrainingConfig):
             self.chance.refuse("codes", f"a multiple of {cells}, the cells of the board: network.cells.code_input=cell")
         if self.replay.fresh_steps and self.replay.reanalyse:
             self.replay.refuse("reanalyse", "0: with replay.fresh_steps a batch would have two kinds of targets")
-        # A chunk then holds a whole sequence, and so does the replay buffer: its capacity is a multiple of the chunk.
-        if self.chunk < self.sequence:
-            parts = "unroll_steps + replay.fresh_steps" if self.replay.fresh_steps else "unroll_steps"
-            self.refuse("chunk", f"more than {parts} = {self.sequence - 1}")
+        columns = self.replay.capacity // self.num_envs
+        if columns < self.sequence:
+            least = self.num_envs * self.sequence
+            self.replay.refuse("capacity", f"at least {least}: a sequence of {self.sequence} moves of each game")
+        filling = self.filling_chunks * self.chunk_moves
+        if self.filling_chunks > 1 and self.report_env_steps <= filling:
+            self.refuse("report_env_steps", f"more than {filling}, the moves before the first update")
 
     @property
     def sequence(self) -> int:
         """Moves of a sampled sequence."""
-        return self.unroll_steps + 1 + self.replay.fresh_steps
+        return self.unroll_steps + 1 + max(self.replay.fresh_returns, default=0)
+
+    @property
+    def filling_chunks(self) -> int:
+        """Chunks that are played before the first update: the buffer then holds a sequence."""
+        return -(-self.sequence // self.chunk)
 
     @property
     def reward_codec(self) -> ValueCodec:

@@ -12,6 +12,7 @@ from muzero2048.muzero.diagnosis.by_depth import errors_in_training
 from muzero2048.muzero.diagnosis.one_move import measure
 from muzero2048.muzero.learner_state import MuZeroState, acting_params, with_acting_params
 from muzero2048.muzero.network_player import make_player
+from muzero2048.muzero.selfplay import add_play
 from muzero2048.muzero.setup import MuZeroReport, UpdateReport
 from muzero2048.muzero.train_step import make_learner
 from muzero2048.players.search_player import SearchPlayer
@@ -43,12 +44,12 @@ class MuZeroLearner(DeviceLearner):
         config = self._config
         began = time.perf_counter()
         env_steps = int(self._progress[0])
-        filling = env_steps == 0  # the first update needs a chunk in the buffer
+        filling = 0 if env_steps else config.filling_chunks
         rounds = max(1, -(-(self._next_report() - env_steps) // config.chunk_moves) - filling)
         report = self._learner.empty()
-        if filling:
+        for _ in range(filling):
             self._state, filled = self._learner.fill(self._state)
-            report = report._replace(play=filled)
+            report = report._replace(play=add_play(report.play, filled))
         finished, report = self._call_device(
             rounds, self._learner.rounds, report, lambda finished: tick((finished + filling) * config.chunk_moves)
         )
@@ -92,7 +93,7 @@ class MuZeroLearner(DeviceLearner):
 def summarize(report: MuZeroReport, chunks: int, rounds: int) -> dict[str, float]:
     """Compute the metrics of a period of training.
 
-    `rounds` is one less than `chunks` if the period began with filling the buffer.
+    `rounds` is less than `chunks` if the period began with filling the buffer.
     """
     play = report.play
     update: UpdateReport = jax.tree.map(lambda x: x / rounds, report.update)

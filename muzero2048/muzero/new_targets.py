@@ -21,23 +21,31 @@ from muzero2048.training.returns import lambda_returns
 
 
 def fresh_values(model: Model, sequence: Sequence, config: MuZeroConfig) -> Sequence:
-    """Replace the values of the first K+1 positions by n-step returns of the stored moves.
+    """Replace the values of the first K+1 positions by returns of the stored moves.
 
-        z_k = r_k + gamma r_{k+1} + ... + gamma^(n-1) r_{k+n-1} + gamma^n V(h(o_{k+n}))
+        z_k^(n) = r_k + gamma r_{k+1} + ... + gamma^(n-1) r_{k+n-1} + gamma^n V(h(o_{k+n}))
+        z_k     = sum_n w_n z_k^(n)      over n and w_n of `replay.fresh_returns`, whose sum is 1
 
     At the end of a game the sum ends. V is that of `model`, without a search.
 
-    Takes moves [B, K+1+n, ...] and returns the first K+1 of them with the new values.
+    A return of few moves has little noise, so the values can rank moves; but a value learns only a few moves at a time
+    how long the game will last. A return of many moves with a small weight adds little to the variance.
+
+    Takes moves [B, K+1+max n, ...] and returns the first K+1 of them with the new values.
     """
-    steps = config.replay.fresh_steps
-    batch, length, num_cells = sequence.cells.shape
-    last = sequence.cells[:, steps:].reshape(-1, num_cells)
-    value = model.codec.decode(model.prediction(model.representation(last)).value_logits).reshape(batch, -1)
-    values = jnp.pad(value, ((0, 0), (steps, 0)))  # no return reads the first ones
-    reward, done = (x[:, :-1].T for x in (sequence.reward, sequence.done))  # time first
-    returns = lambda_returns(reward, done, values.T, config.discount, 1.0, steps)
-    first = jax.tree.map(lambda x: x[:, : length - steps], sequence)
-    return first._replace(value=returns[: length - steps].T)
+    returns, count = config.replay.fresh_returns, config.unroll_steps + 1
+    batch, _, num_cells = sequence.cells.shape
+    last = jnp.stack([sequence.cells[:, n : n + count] for n in returns], axis=1).reshape(-1, num_cells)
+    values = model.codec.decode(model.prediction(model.representation(last)).value_logits)
+    values = values.reshape(batch, len(returns), count)
+    total = jnp.zeros((batch, count))
+    for i, (n, weight) in enumerate(returns.items()):
+        moves = n + count - 1
+        reward, done = (x[:, :moves].T for x in (sequence.reward, sequence.done))  # time first
+        padded = jnp.pad(values[:, i], ((0, 0), (n, 0))).T  # no return reads the first ones
+        total += weight * lambda_returns(reward, done, padded, config.discount, 1.0, n)[:count].T
+    first = jax.tree.map(lambda x: x[:, :count], sequence)
+    return first._replace(value=total)
 
 
 def reanalyse(

@@ -88,7 +88,7 @@ def _sample_batch(setup: MuZeroSetup, key: PRNGKeyArray, state: MuZeroState) -> 
     sample = setup.replay.sample(sample_key, state.replay)
     sequence = sample.moves
     model = nnx.merge(setup.graphdef, acting_params(state))
-    if config.replay.fresh_steps:
+    if config.replay.fresh_returns:
         sequence = fresh_values(model, sequence, config)
     if config.replay.reanalysed:
         sequence = reanalyse(model, search_key, game, sequence, config, setup.shardings.cut)

@@ -44,10 +44,32 @@ class ReplayConfig(Settings, prefix="replay"):
         at_least=0,
         at_most=2**20,
     )
+    fresh_long_steps: int = setting(
+        0,
+        "N: value targets are means of the return of n moves and, with the weight w, that of N moves, which tells how "
+        "long the game will last; 0: none.",
+        at_least=0,
+        at_most=2**20,
+        only_if="replay.fresh_steps!=0",
+    )
+    fresh_long_weight: float = setting(
+        0.2, "w, weight of the return of N moves.", above=0, at_most=1, only_if="replay.fresh_long_steps!=0"
+    )
 
     def __post_init__(self) -> None:
+        if self.fresh_long_steps and self.fresh_long_steps <= self.fresh_steps:
+            self.refuse("fresh_long_steps", f"more than replay.fresh_steps = {self.fresh_steps}, or 0")
         if self.importance_exponent and not self.priority_exponent:
             self.refuse("importance_exponent", "0, or set replay.priority_exponent: it corrects prioritized sampling")
+
+    @property
+    def fresh_returns(self) -> dict[int, float]:
+        """Moves of each fresh return -> its weight; empty: the targets are the stored returns."""
+        if not self.fresh_steps:
+            return {}
+        if not self.fresh_long_steps:
+            return {self.fresh_steps: 1.0}
+        return {self.fresh_steps: 1.0 - self.fresh_long_weight, self.fresh_long_steps: self.fresh_long_weight}
 
     @property
     def reanalysed(self) -> int:
@@ -152,6 +174,11 @@ class TrainingConfig(Settings):
         return self.num_envs * self.chunk
 
     @property
+    def filling_chunks(self) -> int:
+        """Chunks that are played before the first update."""
+        return 1
+
+    @property
     def updates_per_chunk(self) -> int:
         """Number of updates in a round."""
         return round(self.chunk_moves * self.replay.ratio / self.replay.batch_size)
@@ -159,4 +186,5 @@ class TrainingConfig(Settings):
     @property
     def total_updates(self) -> int:
         """Planned number of updates of the whole run."""
-        return max(1, self.env_steps // self.chunk_moves * self.updates_per_chunk)
+        rounds = self.env_steps // self.chunk_moves - (self.filling_chunks - 1)
+        return max(1, rounds * self.updates_per_chunk)

@@ -75,10 +75,10 @@ class Replay:
     importance_exponent: float = 0.0  # beta
 
     def __post_init__(self) -> None:
-        if self.capacity % self.chunk or self.capacity < self.sequence or self.chunk < self.sequence:
+        if self.capacity % self.chunk or self.capacity < self.sequence:
             raise ValueError(
-                f"replay of {self.capacity} rows in chunks of {self.chunk}: the capacity must be a multiple of the "
-                f"chunk, and the chunk hold a sequence of {self.sequence}"
+                f"replay of {self.capacity} columns in chunks of {self.chunk}: the capacity must be a multiple of the "
+                f"chunk, and hold a sequence of {self.sequence}"
             )
 
     def init(self, example: Chunk) -> ReplayState:

@@ -22,6 +22,17 @@ def test_sizes_that_follow() -> None:
     assert GOOD.updates_per_chunk == 2
     assert GOOD.total_updates == 156  # 2 in each of 78 whole chunks
     assert dataclasses.replace(GOOD, env_steps=1).total_updates == 1
+    fresh = ReplayConfig(capacity=1280, batch_size=64, fresh_steps=2, fresh_long_steps=30, fresh_long_weight=0.25)
+    later = dataclasses.replace(GOOD, replay=fresh, report_env_steps=1000)
+    assert later.replay.fresh_returns == {2: 0.75, 30: 0.25}
+    assert later.sequence == 36
+    assert later.filling_chunks == 3
+    assert later.total_updates == 152  # the first two chunks have no updates; that of the third one is planned
+
+
+def test_a_long_return_is_longer() -> None:
+    with pytest.raises(ValueError, match=r"replay\.fresh_long_steps is 6; give more than"):
+        ReplayConfig(fresh_steps=6, fresh_long_steps=6)
 
 
 @pytest.mark.parametrize(
@@ -39,11 +50,12 @@ def test_sizes_that_follow() -> None:
         ({"replay": ReplayConfig(capacity=1280, batch_size=256)}, "0.5 updates a chunk"),
         ({"replay": ReplayConfig(capacity=1280, batch_size=48)}, "whole number of at least 1"),
         ({"replay": ReplayConfig(capacity=1281, batch_size=64)}, "multiple of num_envs"),
-        ({"unroll_steps": 16}, "chunk is 16; give more than unroll_steps = 16"),
+        ({"unroll_steps": 160}, "replay.capacity is 1280; give at least 1288: a sequence of 161 moves of each game"),
         (
-            {"replay": ReplayConfig(capacity=1280, batch_size=64, fresh_steps=11)},
-            "chunk is 16; give more than unroll_steps . replay.fresh_steps = 16",
+            {"replay": ReplayConfig(capacity=1280, batch_size=64, fresh_steps=155)},
+            "replay.capacity is 1280; give at least 1288: a sequence of 161 moves of each game",
         ),
+        ({"unroll_steps": 16}, "report_env_steps is 100; give more than 256, the moves before the first update"),
         (
             {"replay": ReplayConfig(capacity=1280, batch_size=64, fresh_steps=2, reanalyse=0.5)},
             "replay.reanalyse is 0.5; give 0: with replay.fresh_steps a batch would have two kinds of targets",

@@ -88,12 +88,14 @@ def test_targets_of_the_share_are_searched_anew(
     )
 
 
-@pytest.mark.parametrize("steps", [1, 4])
-def test_fresh_values_equal_a_plain_loop(steps: int) -> None:
-    """They are n-step returns; the last n moves of a sequence give values alone."""
-    config = small_config(discount=0.9, unroll_steps=K)
-    config = dataclasses.replace(config, replay=dataclasses.replace(config.replay, fresh_steps=steps))
-    model, sequence = random_model(config, seed=1), random_sequence(K + 1 + steps)
+@pytest.mark.parametrize(("steps", "long_steps"), [(1, 0), (4, 0), (2, 5)])
+def test_fresh_values_equal_a_plain_loop(steps: int, long_steps: int) -> None:
+    """They are n-step returns, or means of two; the last moves of a sequence give values alone."""
+    config = small_config(discount=0.9, unroll_steps=K, report_env_steps=300)
+    fresh = {"fresh_steps": steps, "fresh_long_steps": long_steps, "fresh_long_weight": 0.3}
+    config = dataclasses.replace(config, replay=dataclasses.replace(config.replay, **fresh))
+    assert config.sequence == K + 1 + max(steps, long_steps)
+    model, sequence = random_model(config, seed=1), random_sequence(config.sequence)
 
     @jax.jit
     def both(model: Model) -> tuple[Sequence, jax.Array]:
@@ -104,7 +106,12 @@ def test_fresh_values_equal_a_plain_loop(steps: int) -> None:
     value = np.asarray(values, float).reshape(B, -1)
     reward, done = (np.asarray(x)[:, :-1] for x in (sequence.reward, sequence.done))
     for row in range(B):
-        expected = [targets.lambda_return(k, reward[row], done[row], value[row], 0.9, 1.0, steps) for k in range(K + 1)]
+
+        def returns(n: int, row: int = row) -> np.ndarray:
+            moves = reward[row], done[row], value[row]
+            return np.array([targets.lambda_return(k, *moves, 0.9, 1.0, n) for k in range(K + 1)])
+
+        expected = 0.7 * returns(steps) + 0.3 * returns(long_steps) if long_steps else returns(steps)
         np.testing.assert_allclose(found.value[row], expected, rtol=1e-4)
     first = jax.tree.map(lambda x: x[:, : K + 1], sequence)
     jax.tree.map(np.testing.assert_array_equal, found._replace(value=first.value), first)

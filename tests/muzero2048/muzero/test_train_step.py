@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,10 +13,11 @@ from flax import nnx
 from reference import positions, rules
 
 from muzero2048.models.make import make_model
+from muzero2048.muzero import train_step
 from muzero2048.muzero.batches import Batch
 from muzero2048.muzero.learner_state import MuZeroState, acting_params
 from muzero2048.muzero.selfplay import add_play
-from muzero2048.muzero.setup import make_setup
+from muzero2048.muzero.setup import UpdateReport, make_setup
 from muzero2048.muzero.train_step import (
     MuZeroPrograms,
     _sample_batch,
@@ -169,6 +170,36 @@ def test_priorities_follow_the_error_of_the_value() -> None:
     assert not changed[:, starts:].any()  # no sequence begins there yet
     assert (after[:, : 2 * CONFIG.chunk] > 0).all()
     assert np.isfinite(report.update.loss.total)
+
+
+def test_priorities_are_those_of_the_trained_parameters() -> None:
+    """The average plays, but the values of updates, and so their errors, are those of the parameters that are moved."""
+    learner = shared_learner(WITH_OPTIONS)
+    state, _ = learner.fill(learner.init(0))
+    zeros = jax.tree.map(jnp.zeros_like, state.params)
+
+    def priorities(**changed: object) -> np.ndarray:
+        copy = jax.tree.map(lambda x: x.copy(), state._replace(**changed))
+        return np.array(learner.rounds(copy, learner.empty(), 1)[0].replay.priority[:, : CONFIG.chunk])
+
+    np.testing.assert_array_equal(priorities(average=state.average._replace(params=zeros)), priorities())
+    assert not np.array_equal(priorities(params=zeros), priorities())
+
+
+def test_each_update_of_a_round_has_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one key for all, a round would train on one batch again and again."""
+
+    def record(setup: object, state: MuZeroState, key: jax.Array) -> tuple[MuZeroState, UpdateReport]:
+        count, bits = state.params
+        recorded = count + 1, bits.at[count].set(jax.random.bits(key))
+        return state._replace(params=recorded), UpdateReport(*[jnp.zeros(())] * len(UpdateReport._fields))
+
+    monkeypatch.setattr(train_step, "_update", record)
+    setup = make_setup(dataclasses.replace(CONFIG, replay=dataclasses.replace(CONFIG.replay, ratio=4.0)), None)
+    nothing: Any = dict.fromkeys(MuZeroState._fields)
+    nothing |= {"params": (jnp.zeros((), jnp.int32), jnp.zeros(setup.config.updates_per_chunk, jnp.uint32))}
+    count, bits = train_step._updates(setup, MuZeroState(**nothing), jax.random.key(0))[0].params
+    assert int(count) == len(np.unique(bits)) == setup.config.updates_per_chunk > 1
 
 
 def test_the_error_of_a_value_is_that_of_the_first_position(rng: np.random.Generator) -> None:
