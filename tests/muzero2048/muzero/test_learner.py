@@ -13,6 +13,7 @@ from muzero2048.muzero import learner as learner_module
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.learner import MuZeroLearner
 from muzero2048.muzero.network_player import load_muzero_player
+from muzero2048.muzero.train_step import make_learner
 from muzero2048.networks.config import NetworkConfig
 from muzero2048.training import base_learner
 from tests.muzero2048.toy_model import shared_learner, small_config
@@ -99,6 +100,26 @@ def test_a_stop_within_a_report_changes_no_bit(tmp_path: Path) -> None:
     assert second.progress == whole.progress
     assert not second.within_report
     assert all(np.array_equal(a, b) for a, b in zip(weights(second), weights(whole), strict=True))
+
+
+@pytest.mark.slow
+def test_several_chunks_fill_the_buffer_for_a_long_sequence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """K = 2 and 20 moves after the last one: a sequence of 23 moves needs three chunks of 8."""
+    monkeypatch.setattr(learner_module, "make_learner", make_learner)
+    replay = dataclasses.replace(CONFIG.replay, fresh_steps=2, fresh_long_steps=20)
+    config = dataclasses.replace(CONFIG, replay=replay, report_env_steps=400, env_steps=1000)
+    learner, other = MuZeroLearner(config, seed=1), MuZeroLearner(config, seed=99)
+    told: list[int] = []
+    metrics = learner.advance(lambda moves: bool(told.append(moves)))
+    assert told == [512]
+    assert learner.progress["env_steps"] == 512  # three chunks, and a round
+    assert learner.progress["updates"] == config.updates_per_chunk
+    assert metrics["train/games"] == learner.progress["games"] > 20
+    assert not learner.within_report
+    learner.save(tmp_path)
+    other.restore(tmp_path)
+    assert trained(other.advance()) == trained(learner.advance())
+    assert other.progress == learner.progress
 
 
 def test_metrics_do_not_depend_on_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
