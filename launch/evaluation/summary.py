@@ -56,6 +56,20 @@ def summarize(games: Games) -> Summary:
     )
 
 
+def value_metrics(games: Games) -> Row:
+    """Compare value and return at one random position of each game, as the metrics eval/value_*; nothing without them.
+
+    The correlation is left out if one of the two is constant.
+    """
+    if games.marks is None:
+        return {}
+    value, gain = games.marks
+    metrics = {"eval/value_bias": float((value - gain).mean()), "eval/value_return_mean": float(gain.mean())}
+    if value.std() > 0 and gain.std() > 0:
+        metrics["eval/value_correlation"] = float(np.corrcoef(value, gain)[0, 1])
+    return metrics
+
+
 SCORE_BINS = 8  # of a histogram, for each doubling of the score
 
 

@@ -166,6 +166,9 @@ EVALUATION = (
     Metric("eval/moves_mean", "moves", "mean length of a game"),
     Metric("eval/games", "games", "games played"),
     Metric("eval/moves_per_second", "moves/s", "speed of play, all games together"),
+    Metric("eval/value_bias", "points", "mean of value of the move - return, at one random position of each game"),
+    Metric("eval/value_return_mean", "points", "mean discounted return at these positions"),
+    Metric("eval/value_correlation", "1", "of value and return at these positions; left out if one is constant"),
     *(Metric(f"eval/reach_{tile}", "fraction", f"games that reached the tile {tile}") for tile in TILES),
 )
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from launch.errors import DivergedError, UserError, warn
 from launch.evaluation.result import Evaluation, prepare_folder, report, save_result
 from launch.evaluation.seeds import training_evaluation_seed
-from launch.evaluation.summary import summarize
+from launch.evaluation.summary import summarize, value_metrics
 from launch.experiment import checkpoints, registry
 from launch.experiment.checkpoints import State
 from launch.experiment.environment import project_version, record_environment
@@ -132,7 +132,7 @@ class TrainingRun:
         played = self._play(Evaluation(run.evaluation_games, training_evaluation_seed(run.seed)), stop)
         if played is not None:
             games, probes = played
-            self._display.update(self._record({**summarize(games).metrics(), **probes}))
+            self._display.update(self._record({**summarize(games).metrics(), **value_metrics(games), **probes}))
         if self._processes.of_first(lambda: played is not None):
             self._evaluated_env_steps = self.env_steps
 
@@ -149,7 +149,7 @@ class TrainingRun:
             search = own_search(self._experiment)
             summary, record = report(games, self._experiment, self._state(), evaluation, search)
             # The row comes first: the file means that the run is finished.
-            self._record({**summary.metrics(), **probes})
+            self._record({**summary.metrics(), **value_metrics(games), **probes})
             save_result(record, evaluation.file(self._folder, self.env_steps, search.name))
 
     def save_is_due(self) -> bool:

@@ -29,7 +29,6 @@ class OnePlySetting(PlayerSetting):
     """Play argmax_a Q(s, a), a search of one ply."""
 
     effort_unit = "ply"
-    discount: float  # gamma, once a move
     graphdef: nnx.GraphDef[Any]
 
     def judge(self, params: Params) -> Judge:
@@ -80,4 +79,4 @@ def _load_search(folder: Path, config: DeepTDConfig, search: SearchConfig) -> tu
     if config.method != "td_afterstate":
         raise ValueError(f"a search needs values of afterstates, {config.method} has none; give --search 1ply")
     graphdef, params = load_network(folder, lambda: make_network(config, seed=0))
-    return AfterstateSearch(Game2048(config.rows, config.columns), search, config.discount, graphdef), params
+    return AfterstateSearch(Game2048(config.rows, config.columns), config.discount, search, graphdef), params

@@ -43,7 +43,7 @@ def make_player(config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: Param
 
 def network_setting(config: MuZeroConfig, graphdef: nnx.GraphDef[Any]) -> NetworkSetting:
     """Return how a model plays with the search of its config."""
-    return NetworkSetting(Game2048(config.rows, config.columns), config.search, config.discount, graphdef)
+    return NetworkSetting(Game2048(config.rows, config.columns), config.discount, config.search, graphdef)
 
 
 def load_model(folder: Path, config: MuZeroConfig) -> tuple[nnx.GraphDef[Any], Params]:

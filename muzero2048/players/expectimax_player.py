@@ -21,7 +21,7 @@ class ExpectimaxSetting(PlayerSetting):
     """Play argmax_a Q_d(s, a) over the legal moves, Q averaged over the views."""
 
     effort_unit = "ply"
-    world: SearchSetting  # gives the dynamics and the discount; of its search only `model` counts
+    world: SearchSetting  # gives the dynamics; of its search only `model` counts
     config: NetworkExpectimaxConfig
 
     @property
@@ -36,7 +36,7 @@ class ExpectimaxSetting(PlayerSetting):
 
         def judge(board: Board, _: UInt32[Array, "B"]) -> JudgedBoards:
             state = dynamics.root(view_boards(self.game, views, board)).state
-            q_of_views = search_plies(dynamics, considered, state, self.config.plies, self.world.discount)
+            q_of_views = search_plies(dynamics, considered, state, self.config.plies, self.discount)
             q = view_back(self.game, views, q_of_views).mean(axis=1)
             action = jnp.argmax(jnp.where(self.game.legal_actions(board), q, -jnp.inf), axis=-1)
             return JudgedBoards(action, q, jnp.full(q.shape, self.config.plies, jnp.int32))
@@ -55,4 +55,4 @@ def make_expectimax_player(world: SearchSetting, params: Params, config: Network
     `world` is a tree search with the same values; its dynamics are used, in the model that `config` names.
     """
     world = replace(world, search=replace(world.search, model=config.model))
-    return SearchPlayer(ExpectimaxSetting(world.game, world, config), params)
+    return SearchPlayer(ExpectimaxSetting(world.game, world.discount, world, config), params)

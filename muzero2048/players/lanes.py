@@ -8,14 +8,18 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int, UInt32
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from muzero2048.game.env import Board, Game2048, where
+from muzero2048.search.action_selection import mix
+from muzero2048.training.calibration import Mark, follow, init_mark
 
 MOVES_A_CALL = 64  # moves of every lane in one call to the device
+MARK_STREAM = np.uint32(0x4D61726B)  # a stream of its own: the search draws from the same seeds
 
-# (boards of the lanes, a seed of random numbers for each) -> legal actions
-Policy = Callable[[Board, UInt32[Array, "L"]], Int[Array, "L"]]
+# (boards of the lanes, a seed of random numbers for each) -> legal actions, and their values in points
+Policy = Callable[[Board, UInt32[Array, "L"]], tuple[Int[Array, "L"], Float[Array, "L"]]]
 
 
 class Results(NamedTuple):
@@ -24,6 +28,8 @@ class Results(NamedTuple):
     score: Int[Array, "G"]
     max_level: Int[Array, "G"]
     moves: Int[Array, "G"]
+    marked_value: Float[Array, "G"]  # at one random position of each game
+    marked_gain: Float[Array, "G"]  # discounted points from there to the end of the game
 
 
 class Lanes(NamedTuple):
@@ -33,6 +39,7 @@ class Lanes(NamedTuple):
     game: Int[Array, "L"]  # number of the game in the lane; G or more: the lane is idle
     score: Int[Array, "L"]
     moves: Int[Array, "L"]
+    mark: Mark
     next_game: Int[Array, ""]
     results: Results
 
@@ -43,30 +50,33 @@ def open_lanes(game: Game2048, num_lanes: int, num_games: int, seed: UInt32[Arra
     There are at most as many lanes as games.
     """
     zeros, blank = jnp.zeros((num_lanes,), jnp.int32), jnp.zeros((num_games,), jnp.int32)
-    results = Results(blank, blank, blank)
-    lanes = Lanes(game.empty((num_lanes,)), zeros, zeros, zeros, jnp.zeros((), jnp.int32), results)
+    results = Results(blank, blank, blank, jnp.zeros((num_games,)), jnp.zeros((num_games,)))
+    lanes = Lanes(
+        game.empty((num_lanes,)), zeros, zeros, zeros, init_mark(num_lanes), jnp.zeros((), jnp.int32), results
+    )
     return _take_next(game, lanes, jnp.ones((num_lanes,), bool), seed)
 
 
-def play_lanes(game: Game2048, policy: Policy, lanes: Lanes, seed: UInt32[Array, ""]) -> Lanes:
-    """Make MOVES_A_CALL moves in every lane."""
-    return jax.lax.fori_loop(0, MOVES_A_CALL, lambda _, lanes: _move(game, policy, lanes, seed), lanes)
+def play_lanes(game: Game2048, policy: Policy, lanes: Lanes, seed: UInt32[Array, ""], discount: float) -> Lanes:
+    """Make MOVES_A_CALL moves in every lane; the discount is that of the returns from the marked positions."""
+    return jax.lax.fori_loop(0, MOVES_A_CALL, lambda _, lanes: _move(game, policy, lanes, seed, discount), lanes)
 
 
-def _move(game: Game2048, policy: Policy, lanes: Lanes, seed: UInt32[Array, ""]) -> Lanes:
+def _move(game: Game2048, policy: Policy, lanes: Lanes, seed: UInt32[Array, ""], discount: float) -> Lanes:
     moves = lanes.moves + 1
     spawn_bits, search_seeds = _random_bits(seed, lanes.game, moves)
-    after, reward = game.afterstate(lanes.board, policy(lanes.board, search_seeds))
+    action, value = policy(lanes.board, search_seeds)
+    after, reward = game.afterstate(lanes.board, action)
     board, _ = game.spawn_from_bits(spawn_bits, after)
     score, over = lanes.score + reward, game.is_over(board)
+    mark = follow(lanes.mark, mix(search_seeds + MARK_STREAM), moves, value, reward, discount)
     finished = jnp.where(over, lanes.game, len(lanes.results.score))  # writes to numbers from G on are dropped
     level = game.to_cells(board).max(axis=(-2, -1)).astype(jnp.int32)
-    results = Results(
-        score=lanes.results.score.at[finished].set(score, mode="drop"),
-        max_level=lanes.results.max_level.at[finished].set(level, mode="drop"),
-        moves=lanes.results.moves.at[finished].set(moves, mode="drop"),
+    ended = Results(score, level, moves, mark.value, mark.gain)
+    results = jax.tree.map(lambda all_games, x: all_games.at[finished].set(x, mode="drop"), lanes.results, ended)
+    return _take_next(
+        game, lanes._replace(board=board, score=score, moves=moves, mark=mark, results=results), over, seed
     )
-    return _take_next(game, lanes._replace(board=board, score=score, moves=moves, results=results), over, seed)
 
 
 def _take_next(game: Game2048, lanes: Lanes, free: Bool[Array, "L"], seed: UInt32[Array, ""]) -> Lanes:

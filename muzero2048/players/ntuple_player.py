@@ -99,4 +99,4 @@ def load_value_player(folder: Path, config: NTupleConfig, search: SearchConfig) 
         )
     patterns = parse_network(config.network, config.rows, config.columns)
     # The discount is 1: the values of an n-tuple network are undiscounted sums of future rewards.
-    return SearchPlayer(NTupleSetting(game, search, 1.0, patterns), jnp.asarray(weights))
+    return SearchPlayer(NTupleSetting(game, 1.0, search, patterns), jnp.asarray(weights))

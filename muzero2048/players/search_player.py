@@ -24,7 +24,7 @@ from muzero2048.search.outlook import read_outlook
 from muzero2048.search.policies import make_root, plan
 from muzero2048.search.tree import Trees
 from muzero2048.search.views import plan_views
-from ntuple.core.interfaces import Analysis, Games, SoFar, Watch, unwatched
+from ntuple.core.interfaces import Analysis, Games, Marks, SoFar, Watch, unwatched
 
 LANES = 512  # games played at a time, at most
 TREE_NODES = 2**21  # nodes of all their trees together, at most: 0.5 to 3 GB; limits the lanes of large searches
@@ -45,6 +45,7 @@ class PlayerSetting:
 
     effort_unit: ClassVar[str]  # unit of the effort in its analysis
     game: Game2048
+    discount: float  # gamma, once a move
 
     @property
     def names_spawns(self) -> bool:
@@ -61,9 +62,14 @@ class PlayerSetting:
         raise NotImplementedError
 
     def policy(self, params: Params) -> Policy:
-        """Return the function that chooses; the compiler removes what only the values need."""
+        """Return the function that chooses; the compiler removes what the other values need."""
         judge = self.judge(params)
-        return lambda board, seeds: judge(board, seeds).action
+
+        def choose(board: Board, seeds: UInt32[Array, "L"]) -> tuple[Array, Array]:
+            judged = judge(board, seeds)
+            return judged.action, jnp.take_along_axis(judged.value, judged.action[:, None], axis=-1)[:, 0]
+
+        return choose
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,6 @@ class SearchSetting(PlayerSetting):
 
     effort_unit = "visits"
     search: SearchConfig
-    discount: float  # gamma, once a move
 
     @property
     def names_spawns(self) -> bool:
@@ -162,6 +167,7 @@ def _games(results: Any, seconds: float) -> Games:
         max_tile=1 << results.max_level.astype(np.int64),
         moves=results.moves.astype(np.int64),
         seconds=seconds,
+        marks=Marks(results.marked_value.astype(np.float64), results.marked_gain.astype(np.float64)),
     )
 
 
@@ -199,7 +205,7 @@ def compile_play(setting: PlayerSetting, num_games: int, params: Params, num_lan
     """
 
     def play(lanes: Lanes, params: Params, seed: UInt32[Array, ""]) -> Lanes:
-        return play_lanes(setting.game, setting.policy(params), lanes, seed)
+        return play_lanes(setting.game, setting.policy(params), lanes, seed, setting.discount)
 
     seed = jax.ShapeDtypeStruct((), jnp.uint32)
     opening = jax.jit(functools.partial(open_lanes, setting.game, num_lanes, num_games)).lower(seed)

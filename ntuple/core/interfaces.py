@@ -13,6 +13,13 @@ from numpy.typing import NDArray
 LARGEST_CELL = 17  # log2 of the largest tile of a board that a player analyses: 131072
 
 
+class Marks(NamedTuple):
+    """One random position of each game: what the player said of it, and what the game then gave, in points."""
+
+    value: NDArray[np.float64]  # [G] V: value of the move that the player made there
+    gain: NDArray[np.float64]  # [G] G: discounted points from that move on, to the end of the game
+
+
 class Games(NamedTuple):
     """Finished games, in the order of their indices."""
 
@@ -20,6 +27,7 @@ class Games(NamedTuple):
     max_tile: NDArray[np.int64]  # [G] value of the largest tile of the final board, such as 2048
     moves: NDArray[np.int64]  # [G] moves made by the player
     seconds: float  # wall time of playing all games, without compiling
+    marks: Marks | None = None  # None: the player does not mark positions
 
 
 class SoFar(NamedTuple):

@@ -150,11 +150,11 @@ def test_the_tree_search_of_the_true_game(root: str) -> None:
             c_scale=1.0,
         )
         graphdef, params = nnx.split(random_model(small_config(search=search), seed=0))
-        lost.append(losses(SearchPlayer(NetworkSetting(Game2048(2, 3), search, 1.0, graphdef), params)).mean())
+        lost.append(losses(SearchPlayer(NetworkSetting(Game2048(2, 3), 1.0, search, graphdef), params)).mean())
     assert lost[0] > 2 * lost[1]
 
 
 def test_the_tree_search_over_exact_values_loses_nothing() -> None:
     search = SearchConfig(simulations=4, model="simulator", read_out="expectimax", chance="weighted")
-    setting = NTupleSetting(Game2048(2, 3), search, 1.0, ((0, 1, 2, 3, 4, 5),))
+    setting = NTupleSetting(Game2048(2, 3), 1.0, search, ((0, 1, 2, 3, 4, 5),))
     assert losses(SearchPlayer(setting, np.asarray(exact_network().weights))).max() < 1e-3

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from launch.evaluation.summary import histograms, statistics_block, summarize, summary_line
-from ntuple.core.interfaces import Games
+from launch.evaluation.summary import histograms, statistics_block, summarize, summary_line, value_metrics
+from launch.experiment.metrics import REGISTRY
+from ntuple.core.interfaces import Games, Marks
 
 # Ten games, sorted by largest tile: 1024 x 2, 2048 x 5, 4096 x 3.
 SCORES = [16000, 18000, 30000, 31000, 32000, 33000, 34000, 54000, 56000, 58000]
@@ -24,6 +25,18 @@ def test_the_figures_of_a_summary():
     assert summary.moves_mean == 1790  # 17,900 / 10
     assert summary.moves_per_second == 8950  # 17,900 / 2 s
     assert summary.reach == {2048: 0.8, 4096: 0.3, 8192: 0, 16384: 0, 32768: 0, 65536: 0, 131072: 0}
+
+
+def test_values_are_compared_with_returns():
+    value, gain = np.array([1.0, 2.0, 3.0, 4.0]), np.array([3.0, 1.0, 7.0, 5.0])
+    found = value_metrics(_games()._replace(marks=Marks(value, gain)))
+    assert set(found) <= set(REGISTRY)
+    assert found["eval/value_bias"] == -1.5
+    assert found["eval/value_return_mean"] == 4.0
+    assert found["eval/value_correlation"] == pytest.approx(6 / np.sqrt(5 * 20))  # by hand, about the means 2.5 and 4
+    assert value_metrics(_games()) == {}
+    constant = value_metrics(_games()._replace(marks=Marks(0 * value, gain)))
+    assert set(constant) == {"eval/value_bias", "eval/value_return_mean"}
 
 
 def test_games_are_counted_by_score_and_largest_tile():

@@ -47,12 +47,12 @@ class Case(NamedTuple):
 def network_case(search: SearchConfig, game: Game2048 = GAME) -> Case:
     config = small_config(rows=game.rows, columns=game.columns, search=search)
     graphdef, params = nnx.split(random_model(config, seed=0))
-    return Case(NetworkSetting(game, search, config.discount, graphdef), params)
+    return Case(NetworkSetting(game, config.discount, search, graphdef), params)
 
 
 def ntuple_case(search: SearchConfig, scale: float) -> Case:
     weights = scale * np.random.default_rng(1).standard_normal(8**4 + 8**2, np.float32)
-    return Case(NTupleSetting(GAME, search, 1.0, PATTERNS), jnp.asarray(weights))
+    return Case(NTupleSetting(GAME, 1.0, search, PATTERNS), jnp.asarray(weights))
 
 
 def one_ply_config(name: str) -> DeepTDConfig:
@@ -64,7 +64,7 @@ def deep_case(method: str, search: SearchConfig | None = None) -> Case:
     graphdef, params = nnx.split(random_network(config))
     if search is None:
         return Case(OnePlySetting(GAME, config.discount, graphdef), params)
-    return Case(AfterstateSearch(GAME, search, config.discount, graphdef), params)
+    return Case(AfterstateSearch(GAME, config.discount, search, graphdef), params)
 
 
 SEARCHES = {

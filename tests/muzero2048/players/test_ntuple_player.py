@@ -96,7 +96,7 @@ def test_four_simulations_at_a_gumbel_root_are_the_1ply_search() -> None:
     rng = np.random.default_rng(3)
     boards = [random_board(rng, rows, columns) for _ in range(600)]
     boards = [board for board in boards if not reference_rules.is_over(board)][:400]
-    setting = NTupleSetting(game, ONE_PLY, 1.0, parse_network(text, rows, columns))
+    setting = NTupleSetting(game, 1.0, ONE_PLY, parse_network(text, rows, columns))
     seeds = jnp.zeros(len(boards), jnp.uint32)
     dynamics = setting.dynamics(jnp.asarray(read_field(network)))
     root = make_root(dynamics, game, pack(game, boards), seeds, None, ONE_PLY)
@@ -113,7 +113,7 @@ def test_root_and_prior_are_those_of_the_four_moves() -> None:
     game, rules, text = Game2048(2, 3), make_rules(2, 3), "0123,14"
     network = random_network(text, 2, 3, scale=20.0)
     search = SearchConfig(model="simulator", value_scale=50.0)
-    setting = NTupleSetting(game, search, 1.0, parse_network(text, 2, 3))
+    setting = NTupleSetting(game, 1.0, search, parse_network(text, 2, 3))
     board = ((1, 2, 2), (1, 0, 3))
     found = setting.dynamics(jnp.asarray(read_field(network))).root(pack(game, [board]))
     legal = np.array(reference_rules.legal_actions(board))

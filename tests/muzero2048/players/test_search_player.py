@@ -1,17 +1,21 @@
 """Tests of whole games: they depend on (seed, number) and not on the lane, and their scores are possible."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
 
-from muzero2048.game.env import Game2048
+from muzero2048.game.env import Board, Game2048
 from muzero2048.muzero.network_player import NetworkSetting, make_player
-from muzero2048.players import search_player
-from muzero2048.players.search_player import SearchPlayer
+from muzero2048.players import lanes, search_player
+from muzero2048.players.analysis import Judge, JudgedBoards
+from muzero2048.players.search_player import PlayerSetting, SearchPlayer
 from ntuple.core.interfaces import Games, SoFar
 from tests.muzero2048.toy_model import random_model, small_config
 
@@ -59,11 +63,50 @@ def test_a_game_depends_on_seed_and_number(plays: SearchPlayer, games: Games) ->
     assert len({tuple(row) for row in np.stack([games.score, games.moves], axis=1)}) > 10  # the games differ
 
 
+@dataclasses.dataclass(frozen=True)
+class FirstLegalMove(PlayerSetting):
+    """Makes the first legal move; says the sum of the tiles, and of other moves nothing."""
+
+    effort_unit = "ply"
+
+    def judge(self, params: object) -> Judge:
+        def judge(board: Board, seeds: jax.Array) -> JudgedBoards:
+            action = jnp.argmax(self.game.legal_actions(board), axis=-1)
+            cells = self.game.flat_cells(board).astype(jnp.int32)
+            total = jnp.where(cells > 0, 1 << cells, 0).sum(axis=-1).astype(jnp.float32)
+            value = jnp.where(jax.nn.one_hot(action, 4, dtype=bool), total[:, None], jnp.nan)
+            return JudgedBoards(action, value, jnp.ones(value.shape, jnp.int32))
+
+        return judge
+
+
+def test_the_mark_is_a_position_of_the_game_with_its_return() -> None:
+    """Compared with the same games, played one move at a time on the host."""
+    game, seed, discount = Game2048(2, 2), jnp.uint32(7), 0.9
+    marks = SearchPlayer(FirstLegalMove(game, discount), jnp.zeros(())).play(40, seed=7).marks
+    assert marks is not None
+    marked = []
+    for number, (value, gain) in enumerate(zip(*marks, strict=True)):
+        draw = functools.partial(lanes._random_bits, seed, jnp.array([number]))
+        board, sums, rewards, move = game.init_from_bits(draw(jnp.array([0]))[0]), [], [], 0
+        while not bool(game.is_over(board)[0]):
+            move += 1
+            sums.append(sum(1 << int(level) for level in np.asarray(game.flat_cells(board)[0]) if level))
+            after, reward = game.afterstate(board, jnp.argmax(game.legal_actions(board), axis=-1))
+            rewards.append(int(reward[0]))
+            board, _ = game.spawn_from_bits(draw(jnp.array([move]))[0], after)
+        place = sums.index(int(value))  # the sum of the tiles grows with every move
+        assert gain == pytest.approx(sum(discount**k * reward for k, reward in enumerate(rewards[place:])))
+        marked.append(place / len(sums))
+    assert 0.3 < np.mean(marked) < 0.6  # uniform over the moves
+    assert np.std(marked) > 0.2
+
+
 def test_the_trees_of_all_lanes_are_bounded() -> None:
-    setting = NetworkSetting(Game2048(2, 2), CONFIG.search, 1.0, nnx.split(random_model(CONFIG, seed=0))[0])
-    for simulations, lanes in ((1, 512), (4096, 512), (4097, 256), (50_000, 32), (65_536, 32)):
+    setting = NetworkSetting(Game2048(2, 2), 1.0, CONFIG.search, nnx.split(random_model(CONFIG, seed=0))[0])
+    for simulations, most in ((1, 512), (4096, 512), (4097, 256), (50_000, 32), (65_536, 32)):
         search = dataclasses.replace(CONFIG.search, simulations=simulations)
-        assert dataclasses.replace(setting, search=search).lanes == lanes
+        assert dataclasses.replace(setting, search=search).lanes == most
 
 
 def test_lanes_take_the_next_game_and_can_be_watched(games: Games, monkeypatch: pytest.MonkeyPatch) -> None:

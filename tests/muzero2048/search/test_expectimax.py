@@ -79,7 +79,7 @@ def network_player(
     model: Model, game: Game2048, config: NetworkExpectimaxConfig, discount: float = DISCOUNT
 ) -> SearchPlayer:
     graphdef, params = nnx.split(model)
-    return make_expectimax_player(NetworkSetting(game, SearchConfig(), discount, graphdef), params, config)
+    return make_expectimax_player(NetworkSetting(game, discount, SearchConfig(), graphdef), params, config)
 
 
 def some_boards(rows: int, columns: int, count: int) -> list[rules.Board]:
@@ -158,7 +158,7 @@ def test_one_ply_is_the_greedy_player_of_deep_td() -> None:
     game = Game2048(config.rows, config.columns)
     graphdef, params = nnx.split(random_network(config))
     greedy = SearchPlayer(OnePlySetting(game, config.discount, graphdef), params)
-    world = AfterstateSearch(game, SearchConfig(), config.discount, graphdef)
+    world = AfterstateSearch(game, config.discount, SearchConfig(), graphdef)
     searcher = make_expectimax_player(world, params, NetworkExpectimaxConfig(plies=1, model="simulator"))
     boards = np.array(some_boards(config.rows, config.columns, 5), np.uint8)
     one, other = (player.analyse(boards, np.zeros(5, np.uint32)) for player in (greedy, searcher))
@@ -169,9 +169,9 @@ def test_one_ply_is_the_greedy_player_of_deep_td() -> None:
 def test_it_plays_whole_games_and_the_lanes_bound_the_memory() -> None:
     config = small_config(rows=2, columns=2)
     graphdef, _ = nnx.split(random_model(config, seed=0))
-    world = NetworkSetting(Game2048(2, 2), config.search, 1.0, graphdef)
+    world = NetworkSetting(Game2048(2, 2), 1.0, config.search, graphdef)
     for plies, lanes in ((1, 512), (2, 512), (3, 512), (4, 128)):
-        assert ExpectimaxSetting(world.game, world, NetworkExpectimaxConfig(plies=plies)).lanes == lanes
+        assert ExpectimaxSetting(world.game, world.discount, world, NetworkExpectimaxConfig(plies=plies)).lanes == lanes
     player = network_player(random_model(config, seed=0), Game2048(2, 2), NetworkExpectimaxConfig(model="simulator"))
     games = player.play(10, seed=1)
     assert (games.moves > 1).all()

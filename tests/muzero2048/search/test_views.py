@@ -27,7 +27,7 @@ UP, RIGHT, DOWN, LEFT = range(4)
 def player_of(search: SearchConfig | NetworkExpectimaxConfig, rows: int, columns: int) -> SearchPlayer:
     graphdef, params = nnx.split(random_model(small_config(rows=rows, columns=columns), seed=4))
     tree = search if isinstance(search, SearchConfig) else SearchConfig()
-    setting = NetworkSetting(Game2048(rows, columns), tree, 0.9, graphdef)
+    setting = NetworkSetting(Game2048(rows, columns), 0.9, tree, graphdef)
     return SearchPlayer(setting, params) if tree is search else make_expectimax_player(setting, params, search)
 
 
@@ -135,9 +135,9 @@ def test_an_action_that_no_view_visited_is_not_played() -> None:
 
 def test_views_divide_the_lanes() -> None:
     graphdef, _ = nnx.split(random_model(small_config(), seed=0))
-    world: SearchSetting = NetworkSetting(Game2048(2, 3), SearchConfig(simulations=4096), 1.0, graphdef)
+    world: SearchSetting = NetworkSetting(Game2048(2, 3), 1.0, SearchConfig(simulations=4096), graphdef)
     assert world.lanes == 512
     assert dataclasses.replace(world, search=SearchConfig(simulations=4096, views=8)).lanes == 64
     for plies, lanes in ((2, 256), (3, 64), (4, 16)):
         config = NetworkExpectimaxConfig(plies=plies, views=8)
-        assert ExpectimaxSetting(world.game, world, config).lanes == lanes
+        assert ExpectimaxSetting(world.game, world.discount, world, config).lanes == lanes
