@@ -119,9 +119,9 @@ def test_diagnose_says_what_it_does(toy_yaml, lines: list[str], monkeypatch: pyt
     main(["train", "toy.yaml"])
     measure = toy.diagnose
     monkeypatch.setattr(toy, "diagnose", lambda *asked: asked[-1]("playing") or measure(*asked))
-    assert main(["diagnose", "runs/one"]) == 0
+    assert main(["diagnose", "runs/one", "--games", "0"]) == 0
     assert lines == ["one: playing"]
-    assert main(["diagnose", "runs/one", "--json"]) == 0
+    assert main(["diagnose", "runs/one", "--games", "0", "--json"]) == 0
     assert lines == ["one: playing"]
 
 

@@ -21,14 +21,14 @@ COLUMNS = (
     "last/wall_hours",
 )  # of the summary, in the runs table
 
-FAMILIES = {  # sections of the diagnostics, each with the first parts of its metrics' names
-    "Games in training": ("train",),
-    "TD learning (ntuple, deep_td)": ("td",),
-    "Losses (muzero, deep_td)": ("loss",),
-    "Learned model (muzero)": ("model", "swap", "probe"),
-    "Learned model by depth (muzero)": ("depth1", "depth5"),
-    "Search, values and replay (muzero, deep_td)": ("search", "value", "replay"),
-    "Optimizer (muzero, deep_td)": ("optimizer",),
+FAMILIES = {  # sections of the diagnostics, each with the beginnings of its metrics' names
+    "Games in training": ("train/",),
+    "TD learning (ntuple, deep_td)": ("td/",),
+    "Losses (muzero, deep_td)": ("loss/",),
+    "Learned model (muzero)": ("model/", "swap/", "probe/"),
+    "Learned model by depth (muzero)": ("depth1/", "depth5/"),
+    "Search, values and replay (muzero, deep_td)": ("search/", "value/", "eval/value_", "replay/"),
+    "Optimizer (muzero, deep_td)": ("optimizer/",),
 }
 
 
@@ -63,7 +63,7 @@ def comparison_sections() -> list[Section]:
 def diagnostic_sections() -> list[Section]:
     """Return the sections with the diagnostics of the learners."""
     return [
-        Section(name, tuple(_panel(metric) for metric in REGISTRY if metric.partition("/")[0] in families))
+        Section(name, tuple(_panel(metric) for metric in REGISTRY if metric.startswith(families)))
         for name, families in FAMILIES.items()
     ]
 
