@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Runs the GPU tests of muzero2048, the benchmarks, and ten minutes of training. The learner is measured with the config
-# dissertation and with the MLP of the config deepmind (n = m = 3).
+# Runs the GPU tests of muzero2048, the benchmarks, ten minutes of training, and an hour of configs/muzero/h100.yaml. The
+# learner is measured with the config dissertation and with the MLP of the config deepmind (n = m = 3).
 #
 #   launch/gpu_check.sh [FILE [PART ...]]  writes all figures as one JSON object to FILE (default: gpu-check.json). All
-#                                          parts (PARTS below) take over an hour, most of it compilation
+#                                          parts (PARTS below) take over two hours, most of the first one compilation
 #   SHORT=1 launch/gpu_check.sh [FILE]     runs small versions in a few minutes, also on a CPU, to test the script
-#
 #   HOUR_SECONDS=800 launch/gpu_check.sh [FILE] hour   trains configs/muzero/h100.yaml so long (default: 3600), then plays
 #                                          with 16 and 50 simulations; the run is copied to FILE without .json, -hour
 #

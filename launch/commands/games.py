@@ -248,7 +248,7 @@ def _add_diagnose(commands: Parser) -> None:
     parser = commands.add_command(
         "diagnose",
         later(
-            "launch.evaluation.diagnose",
+            "launch.evaluation.diagnosis.diagnose",
             "diagnose_path",
             "path",
             "boards",

@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike
 
 Points = Float64[np.ndarray, " P"]
 
+Z = NormalDist().inv_cdf(0.975)  # of a 95% interval of a normal mean
+
 
 class Interval(NamedTuple):
     """An estimate with its 95% interval."""
@@ -57,10 +59,9 @@ def wilson(rate: int | float, games: int | float) -> Interval:
 
 def wilson_band(rates: Points, games: Points) -> tuple[Points, Points, Points]:
     """Return rates and the ends of their intervals, as `wilson` for each of them."""
-    z = NormalDist().inv_cdf(0.975)
-    centre = rates + z * z / (2 * games)
-    margin = z * (rates * (1 - rates) / games + z * z / (4 * games * games)) ** 0.5
-    scale = 1 + z * z / games
+    centre = rates + Z * Z / (2 * games)
+    margin = Z * (rates * (1 - rates) / games + Z * Z / (4 * games * games)) ** 0.5
+    scale = 1 + Z * Z / games
     # By rounding, the lower end for a rate of 0 would be -1e-18.
     return rates, np.maximum(0.0, (centre - margin) / scale), np.minimum(1.0, (centre + margin) / scale)
 

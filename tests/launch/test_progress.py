@@ -34,7 +34,7 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             shown.append(line.text())
 
     monkeypatch.setattr(progress, "periodically", at_once)
-    for module in ("launch.bench.rows", "launch.evaluation.diagnose"):
+    for module in ("launch.bench.rows", "launch.evaluation.diagnosis.diagnose"):
         monkeypatch.setattr(f"{module}.say", said)
     return shown
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from launch.errors import UserError
-from launch.evaluation.loading import LoadedPlayer, source_of
+from launch.evaluation.loading import Checkpoint, LoadedPlayer, PlayerSource, source_of
 from launch.evaluation.search_options import SearchOptions
 from launch.experiment import checkpoints, registry
 from launch.experiment.metrics import DEPTH_NUMBERS, TREE_NUMBERS
@@ -32,8 +32,9 @@ def diagnose_path(
         raise UserError(f"--games {games}: give 2 or more, or 0 for no values")
     if solution and not games:
         raise UserError(f"--solution {solution} has no effect with --games 0: exact values are compared with V")
-    checkpoint = checkpoints.find_checkpoint(path)
-    experiment, state = checkpoints.read_checkpoint(checkpoint)
+    source = source_of(str(path), checkpoints.find_checkpoint(path), SearchOptions())
+    assert source.checkpoint is not None
+    checkpoint, experiment, state = source.checkpoint
     has_depths = bool(registry.spec_of(experiment.learner).diagnose)
     if not has_depths and not games:
         raise UserError(f"{checkpoint}: the learner '{experiment.learner}' has nothing to diagnose without --games")
@@ -46,7 +47,7 @@ def diagnose_path(
         depths = {name: [float(value) for value in values] for name, values in measured.items()}
         result |= {"boards": boards, "depths": depths}
     if games:
-        result["values"] = _values(path, checkpoint, games, solution, seed)
+        result["values"] = _values(source, source.checkpoint, games, solution, seed)
     if as_json:
         print_json(result)
 
@@ -61,20 +62,19 @@ def _print_depths(measured: dict[str, Any], boards: int, depth: int) -> None:
         print(" | ".join(cell.rjust(len(heading)) for cell, heading in zip(cells, headings, strict=True)))
 
 
-def _values(path: Path, checkpoint: Path, games: int, solution: Path | None, seed: int) -> dict[str, object]:
+def _values(
+    source: PlayerSource, checkpoint: Checkpoint, games: int, solution: Path | None, seed: int
+) -> dict[str, object]:
     """Print the values against returns; return them as an entry of JSON."""
+    from launch.evaluation.diagnosis.values import print_values, value_positions, values_json
     from launch.evaluation.records.regret import load_solution  # needs numba, as the games do
-    from launch.evaluation.values import print_values, value_positions, values_json
 
-    source = source_of(str(path), checkpoint, SearchOptions())
     solved = load_solution(solution, source.rows, source.columns) if solution else None
-    assert source.checkpoint is not None
-    discount = getattr(source.checkpoint.experiment.settings, "discount", 1.0)  # n-tuple networks have none
+    discount = getattr(checkpoint.experiment.settings, "discount", 1.0)  # n-tuple networks have none
     loaded = LoadedPlayer(source.load(), source.name, source.rows, source.columns)
     try:
-        with progress_line(source.name):
-            found = value_positions(loaded, games, seed, discount, solved)
+        found = value_positions(loaded, games, seed, discount, solved)
     except ValueError as error:
-        raise UserError(f"{checkpoint}: {error}") from error
+        raise UserError(f"{checkpoint.folder}: {error}") from error
     print_values(found, discount)
     return values_json(found, discount)

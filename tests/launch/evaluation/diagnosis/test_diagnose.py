@@ -1,14 +1,17 @@
 """`muzero2048 diagnose` as a user sees it: a table by depth, one JSON object, and one line for each mistake."""
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import toy
 
+from launch import progress
 from launch.cli import main
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def test_the_table_has_a_row_for_each_depth(toy_yaml: Path, capsys):
@@ -60,6 +63,19 @@ def test_values_beside_exact_values(run: str, last_json):
     assert last_json(*words)["values"] == found
     without = last_json(*words[:-2])["values"]
     assert without["tables"]["tenth"][3]["gain"] == found["tables"]["tenth"][3]["gain"]
+
+
+def test_the_games_of_values_are_counted(run: str, capsys, monkeypatch: pytest.MonkeyPatch):
+    """The line of the games is shown, and no line that is about the command as a whole in its place."""
+
+    @contextmanager
+    def at_the_end(seconds: float, show: Callable[[], None]) -> Iterator[None]:
+        yield
+        show()
+
+    monkeypatch.setattr(progress, "periodically", at_the_end)
+    assert main(["diagnose", run, "--boards", "2", "--depth", "1", "--games", "3"]) == 0
+    assert "3 of 3" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_a_solution_of_another_board_is_refused(run: str, capsys):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from launch.evaluation.diagnosis.values import ValuedPositions, print_values, returns, value_positions
 from launch.evaluation.loading import LoadedPlayer
 from launch.evaluation.records.played import Game
-from launch.evaluation.values import ValuedPositions, print_values, returns, value_positions
 from ntuple.core.interfaces import Analysis
 from ntuple.exact.solution import Solution
 from ntuple.exact.solver import LEVELS, solve

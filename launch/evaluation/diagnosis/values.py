@@ -18,19 +18,18 @@ Shapes: `N` positions of `G` games, before each move, game after game; `K` group
 """
 
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from launch.evaluation.boards.views import exact_view, view_of
+from launch.evaluation.intervals import Z
 from launch.evaluation.loading import LoadedPlayer
 from launch.evaluation.records.played import Game, gather, play_games
 from ntuple.exact.solution import Solution
 
 GROUPS = 10  # K
-Z = NormalDist().inv_cdf(0.975)  # of a 95% interval
 
 Floats = NDArray[np.float64]
 
