@@ -5,6 +5,7 @@ Shapes: `N` cells, `L` = max(H, W), `P` placements.
 
 import functools
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -30,6 +31,7 @@ def places_in_lines(rows: int, columns: int) -> np.ndarray:
     return np.array([[np.flatnonzero(cells == cell)[0] for cell in range(rows * columns)] for cells in lines], np.int32)
 
 
+@functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
 def to_lines(
     state: Float[Array, "B N D"], action: Int[Array, "B"], board_shape: tuple[int, int]
 ) -> Float[Array, "B L L D"]:
@@ -41,6 +43,7 @@ def to_lines(
     return lines.reshape(len(state), size, size, state.shape[-1])
 
 
+@functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
 def from_lines(
     lines: Float[Array, "B L L D"], action: Int[Array, "B"], board_shape: tuple[int, int]
 ) -> Float[Array, "B N D"]:
@@ -48,6 +51,19 @@ def from_lines(
     places = jnp.asarray(places_in_lines(*board_shape))[action]
     flat = lines.reshape(len(lines), -1, lines.shape[-1])
     return jnp.take_along_axis(flat, places[..., None], axis=1)
+
+
+def _to_lines_forward(state: Array, action: Array, board_shape: tuple[int, int]) -> tuple[Array, Array]:
+    return to_lines(state, action, board_shape), action
+
+
+def _from_lines_forward(lines: Array, action: Array, board_shape: tuple[int, int]) -> tuple[Array, Array]:
+    return from_lines(lines, action, board_shape), action
+
+
+# Each of the two permutes the cells, so its gradient is the other one. JAX would write it as a scatter, which is slow.
+to_lines.defvjp(_to_lines_forward, lambda shape, action, change: (from_lines(change, action, shape), None))
+from_lines.defvjp(_from_lines_forward, lambda shape, action, change: (to_lines(change, action, shape), None))
 
 
 def with_products(cells: Float[Array, "*B m D"]) -> Float[Array, "*B features"]:

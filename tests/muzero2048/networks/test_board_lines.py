@@ -1,5 +1,6 @@
 """Tests of the lines and squares of a board against plain loops, and against the rules of the game."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -27,6 +28,23 @@ def test_lines_equal_a_plain_reading(shape: tuple[int, int]) -> None:
                 expected[board, i, place] = state[board, cell]
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(from_lines(found, jnp.asarray(action), shape), state)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_gradients_reach_the_cells_that_were_read(shape: tuple[int, int], rng: np.random.Generator) -> None:
+    """The gradient of sum(w . lines) at a cell is w at its place in the lines, and of sum(u . cells) u at the cell."""
+    state, action, size = latents(shape), np.arange(8) % 4, max(shape)
+    w, u = rng.normal(size=(8, size, size, D)).astype(np.float32), rng.normal(size=state.shape).astype(np.float32)
+    to = jax.grad(lambda x: jnp.sum(w * to_lines(x, jnp.asarray(action), shape)))(jnp.asarray(state))
+    back = jax.grad(lambda x: jnp.sum(u * from_lines(x, jnp.asarray(action), shape)))(jnp.asarray(w))
+    expected_to, expected_back = np.zeros_like(state), np.zeros_like(w)
+    for board in range(8):
+        for i, line in enumerate(rules.lines(*shape, int(action[board]))):
+            for place, cell in enumerate(line):
+                expected_to[board, cell] = w[board, i, place]
+                expected_back[board, i, place] = u[board, cell]
+    np.testing.assert_array_equal(to, expected_to)
+    np.testing.assert_array_equal(back, expected_back)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
