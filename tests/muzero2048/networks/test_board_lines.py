@@ -30,7 +30,7 @@ def test_lines_equal_a_plain_reading(shape: tuple[int, int]) -> None:
     np.testing.assert_array_equal(from_lines(found, jnp.asarray(action), shape), state)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [(2, 3), (4, 2), (4, 4)])
 def test_gradients_reach_the_cells_that_were_read(shape: tuple[int, int], rng: np.random.Generator) -> None:
     """The gradient of sum(w . lines) at a cell is w at its place in the lines, and of sum(u . cells) u at the cell."""
     state, action, size = latents(shape), np.arange(8) % 4, max(shape)
