@@ -53,17 +53,16 @@ def from_lines(
     return jnp.take_along_axis(flat, places[..., None], axis=1)
 
 
-def _to_lines_forward(state: Array, action: Array, board_shape: tuple[int, int]) -> tuple[Array, Array]:
-    return to_lines(state, action, board_shape), action
+def _set_gradient(permute: jax.custom_vjp[Array], inverse: jax.custom_vjp[Array]) -> None:
+    """Make the gradient of a permutation its inverse, another gather; JAX would compute it by a scatter."""
+    permute.defvjp(
+        lambda cells, action, board_shape: (permute(cells, action, board_shape), action),
+        lambda board_shape, action, change: (inverse(change, action, board_shape), None),
+    )
 
 
-def _from_lines_forward(lines: Array, action: Array, board_shape: tuple[int, int]) -> tuple[Array, Array]:
-    return from_lines(lines, action, board_shape), action
-
-
-# Each of the two permutes the cells, so its gradient is the other one. JAX would write it as a scatter, which is slow.
-to_lines.defvjp(_to_lines_forward, lambda shape, action, change: (from_lines(change, action, shape), None))
-from_lines.defvjp(_from_lines_forward, lambda shape, action, change: (to_lines(change, action, shape), None))
+_set_gradient(to_lines, from_lines)
+_set_gradient(from_lines, to_lines)
 
 
 def with_products(cells: Float[Array, "*B m D"]) -> Float[Array, "*B features"]:
