@@ -33,10 +33,11 @@ from muzero2048.search.policies import make_root
 from muzero2048.search.policy_output import read_out, root_statistics
 from muzero2048.search.tree_search import grow_tree
 from ntuple import MCTSConfig, MCTSPlayer, NTupleConfig
+from ntuple.exact.positions import LEVELS
 from ntuple.exact.solution import Solution
-from ntuple.exact.solver import LEVELS, solve
+from ntuple.exact.solver import solve
 from ntuple.files.stored_network import filled_network
-from ntuple.game.bitboard import U15, word_shifts
+from ntuple.game.bitboard import U15, make_rules, word_shifts
 
 CHANCE_RULES = get_args(get_type_hints(SearchConfig)["chance"])
 BACKUPS = get_args(get_type_hints(MCTSConfig)["backup"])
@@ -214,7 +215,7 @@ def mcts_errors(exact: Exact, board: Board, simulations: int, backup: Any) -> di
     by_leaves = {}
     for leaves, values in (("zero", np.zeros_like(exact.afterstates)), ("exact", exact.afterstates)):
         filled = filled_network(network, values.astype(np.float32))
-        player = MCTSPlayer(exact.solution.rules, filled, config, threads=1)
+        player = MCTSPlayer(make_rules(exact.game.rows, exact.game.columns), filled, config, threads=1)
         analysis = player.analyse(cells, np.arange(len(cells), dtype=np.uint32))
         chosen = np.arange(len(truth)), analysis.action
         by_leaves[leaves] = float(np.sqrt(np.mean((analysis.value[chosen] - truth[chosen]) ** 2)))

@@ -85,11 +85,14 @@ def _add_solve(commands: Parser) -> None:
         epilog='a position is rows of tiles, "2 4 0 / 0 8 2", or the word of a bitboard, 0x130021; see docs/solve.md',
     )
     parser.add_argument("--board", help="rows x columns, e.g. 2x3: to its end up to nine cells")
+    parser.add_argument("--game", metavar="NAME", help="2048 (default), 2584, 2584-hard or threes")
     parser.add_argument("--until", type=int, metavar="TILE", help="the game ends with this tile")
     parser.add_argument("--tile", type=int, metavar="TILE", help="also find the probability of reaching this tile")
     parser.add_argument("--out", type=Path, metavar="FILE", help="save the solution (3x3: 1.4 GB)")
     parser.add_argument("--solution", type=Path, metavar="FILE", help="look up a saved solution in place of solving")
     parser.add_argument("--position", help="print the kind of this position and its value")
+    parser.add_argument("--hint", metavar="TILE", help="Threes!: the next tile of the position")
+    parser.add_argument("--last", metavar="MOVE", help="Threes!: the move before the position, up, right, down or left")
     add_json(parser)
 
 
@@ -97,7 +100,8 @@ def _run_solve(arguments: argparse.Namespace) -> None:
     from launch.evaluation.boards.solve import Request, run_solve
 
     game = (arguments.board, arguments.until, arguments.tile, arguments.out)
-    run_solve(Request(*game, arguments.solution, arguments.position, arguments.json))
+    asked = (arguments.position, arguments.game, arguments.hint, arguments.last)
+    run_solve(Request(*game, arguments.solution, *asked, as_json=arguments.json))
 
 
 def _add_judge(commands: Parser) -> None:

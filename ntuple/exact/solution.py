@@ -1,6 +1,8 @@
 """Look-ups in a solved game: values of positions and moves, and the regret of moves."""
 
 import functools
+import itertools
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,43 +11,40 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.core.rules import FOUR_SHARE
+from ntuple.core.games.definition import DOWN, LEFT, RIGHT, UP, Game
+from ntuple.core.games.known import find_game
+from ntuple.exact.positions import (
+    DRAW_AT,
+    LEVELS,
+    afterstate,
+    board_of,
+    count_placements,
+    layer_of,
+    layers_up,
+    place_points,
+    placement,
+    places,
+    rules_of,
+)
 from ntuple.exact.solution_file import GameSettings, read_solution, write_solution
 from ntuple.exact.solver import (
-    LEVELS,
+    AnyRules,
     Codes,
     Solved,
     Values,
-    canonical,
     canonize,
-    find,
-    first_boards,
-    layer,
+    code_of,
+    first_positions,
     make_values,
+    place_of,
     value_afters,
 )
-from ntuple.game.bitboard import (
-    ONE,
-    U15,
-    ZERO,
-    Board,
-    Rules,
-    afterstate,
-    count_cells,
-    decode,
-    empty_cells,
-    encode,
-    is_same,
-    kth_cell,
-    make_rules,
-    max_cell,
-)
+from ntuple.game.bitboard import U15, Board, count_cells, decode, encode, is_same, kth_cell, max_cell
 from ntuple.game.jit import inline, kernel
 from ntuple.tables.placement import available_cores
 
 ACTIONS = ("up", "right", "down", "left")
 CHUNK = 1 << 11  # states of one task
-NOWHERE = np.int64(-1)
 
 
 class Worth(NamedTuple):
@@ -61,7 +60,7 @@ class Answer(NamedTuple):
     """The values of a position as a state and as an afterstate; it may be reachable as both."""
 
     state: Worth | None  # values before a move; None: play cannot reach it as a state
-    afterstate: Worth | None  # values before a spawn; None: play cannot reach it as an afterstate
+    afterstate: Worth | None  # values before a placement; None: play cannot reach it as an afterstate
 
     @property
     def is_reachable(self) -> bool:
@@ -70,57 +69,38 @@ class Answer(NamedTuple):
 
 
 @inline
-def half_sum(word: np.uint64) -> np.int64:
-    """Return half the sum of the tiles: the layer of a board."""
-    total = ZERO
-    while word:
-        level = word & U15
-        if level:
-            total += ONE << (level - ONE)
-        word >>= np.uint64(4)
-    return np.int64(total)
-
-
-@inline
-def place_of(codes: Codes, starts: NDArray[np.int64], k: np.int64, code: np.uint64) -> np.int64:
-    """Return the index of a code whose tiles have the sum 2k; -1 if it is not among the codes."""
-    if k >= starts.size - 1:
-        return NOWHERE
-    part = codes[starts[k] : starts[k + 1]]
-    if part.size == 0:
-        return NOWHERE
-    place = find(part, code)
-    return starts[k] + place if part[place] == code else NOWHERE
-
-
-@inline
 def expected_of_after(
-    rules: Rules, states: Codes, starts: NDArray[np.int64], expected: NDArray[np.float64], k: np.int64, word: np.uint64
+    rules: AnyRules, states: Codes, starts: NDArray[np.int64], expected: NDArray[np.float64], k: int, after: Board
 ) -> float:
-    """Return V(as) of an afterstate; NaN if a state after it is not among the states."""
-    empty = empty_cells(rules, Board(word, ZERO))
-    count = count_cells(empty)
+    """Return V(as) of an afterstate of layer k; NaN if a state after it is not among the states.
+
+    The sum of `value_afters` in the same order of the views, so that both are equal to the bit.
+    """
+    after = board_of(rules, code_of(rules, after))
+    allowed = places(rules, after)
+    count = count_cells(allowed)
     total = 0.0
-    for i in range(count):
-        cell = kth_cell(empty, np.uint64(i))
-        two = place_of(states, starts, k + 1, canonical(rules, Board(word | cell, ZERO)))
-        four = place_of(states, starts, k + 2, canonical(rules, Board(word | cell << ONE, ZERO)))
-        if two < 0 or four < 0:
-            return np.nan
-        total += (1 - FOUR_SHARE) * expected[two] + FOUR_SHARE * expected[four]
+    for n in range(count):
+        cell = kth_cell(allowed, np.uint64(n))
+        for number in range(count_placements(rules, after)):
+            state, chance, level = placement(rules, after, cell, number)
+            place = place_of(states, starts, k + layers_up(rules, level), code_of(rules, state))
+            if place < 0:
+                return np.nan
+            total += chance * (place_points(rules, level) + expected[place])
     return total / count
 
 
 @kernel
-def half_sums(words: NDArray[np.uint64], out: NDArray[np.int64]) -> None:
-    """Compute the layers of boards."""
+def layers_of(rules: AnyRules, words: NDArray[np.uint64], out: NDArray[np.int64]) -> None:
+    """Compute the layers of positions."""
     for i in range(words.size):
-        out[i] = half_sum(words[i])
+        out[i] = layer_of(rules, board_of(rules, words[i]))
 
 
 @kernel
 def value_moves(
-    rules: Rules,
+    rules: AnyRules,
     states: Codes,
     starts: NDArray[np.int64],
     expected: NDArray[np.float64],
@@ -135,10 +115,10 @@ def value_moves(
         out: [N, 4] receives their rows: -inf if a move is illegal, NaN if play cannot reach the board.
     """
     for i in order:
-        board = Board(words[i], ZERO)
-        k = half_sum(words[i])
-        outside = words[i] & ~(rules.cells * U15)
-        if outside or place_of(states, starts, k, canonical(rules, board)) < 0:
+        board = board_of(rules, words[i])
+        k = layer_of(rules, board)
+        outside = board.lo & ~(rules.cells * U15)
+        if outside or place_of(states, starts, k, code_of(rules, board)) < 0:
             out[i, :] = np.nan
             continue
         out[i, :] = -np.inf
@@ -147,7 +127,7 @@ def value_moves(
         for action in range(4):
             after, reward = afterstate(rules, board, action)
             if not is_same(after, board):
-                value = expected_of_after(rules, states, starts, expected, k, canonical(rules, after))
+                value = expected_of_after(rules, states, starts, expected, k, after)
                 out[i, action] = np.int64(reward) + value
 
 
@@ -155,7 +135,7 @@ def value_moves(
 class Solution:
     """All positions of a game that play can reach, with their values.
 
-    Made from the result of `solve` with the same settings, or by `Solution.load`. Levels are log2 of tiles, 0 = empty.
+    Made from the result of `solve` with the same settings, or by `Solution.load`. Words are those of positions.py.
     """
 
     rows: int  # H of the board
@@ -163,62 +143,107 @@ class Solution:
     until: int  # level of the tile that ends the game; more than 15: none
     tile: int  # level of the tile whose probability was computed; more than 15: none
     solved: Solved
+    game: str = "2048"  # its name (ntuple.core.games.known)
 
     @functools.cached_property
-    def rules(self) -> Rules:
+    def rules(self) -> AnyRules:
         """The rules of the board."""
-        return make_rules(self.rows, self.columns)
+        return rules_of(self.game, self.rows, self.columns)
+
+    @property
+    def definition(self) -> Game:
+        """The game."""
+        return find_game(self.game, self.rows, self.columns)
 
     def start(self) -> Worth:
-        """Return the values of the empty board, before the two spawns with which a game begins.
+        """Return the values of the empty board, before the tiles with which a game begins.
 
         Raises:
             ValueError: the settings are not those of the solved game.
         """
-        openings = [(chance, self._state(code)) for chance, code in first_boards(self.rows, self.columns)]
-        worths = [(chance, worth) for chance, worth in openings if worth is not None]
+        openings = [(p, self._state(code), points) for p, code, points in first_positions(self.rules, self.game)]
+        worths = [(p, worth, points) for p, worth, points in openings if worth is not None]
         if len(worths) < len(openings):
             raise ValueError("the boards with which a game begins are not among the states")
         return Worth(
-            expected=sum(chance * worth.expected for chance, worth in worths),
-            best=max(worth.best for _, worth in worths),
-            worst=min(worth.worst for _, worth in worths),
-            reach=sum(chance * worth.reach for chance, worth in worths),
+            expected=sum(p * (points + worth.expected) for p, worth, points in worths),
+            best=max(points + worth.best for _, worth, points in worths),
+            worst=min(points + worth.worst for _, worth, points in worths),
+            reach=sum(p * worth.reach for p, worth, _ in worths),
         )
 
-    def look_up(self, levels: NDArray[np.integer]) -> Answer:
+    def look_up(self, levels: NDArray[np.integer], hint: int = 0, last: int | None = None) -> Answer:
         """Return the values of a position.
 
         Args:
             levels: int[H, W], any view of the position.
+            hint: the level of the next tile, in a game that tells it. The rest of the bag follows: with one tile of
+                each kind in a bag no two rests are possible.
+            last: action of the last move, in a game that places tiles on the far side. None: no afterstate is looked
+                up.
+
+        Raises:
+            ValueError: the position has another shape.
+        """
+        word, after = self.state_word(levels, hint), None
+        if last is not None or self.definition.placement == "anywhere":
+            place = self._places(levels, last)
+            afters = (self._afterstate(self._code(word | place)) for word in self.words(levels, hint))
+            after = next(filter(None, afters), None)
+        return Answer(None if word is None else self._state(self._code(word)), after)
+
+    def state_word(self, levels: NDArray[np.integer], hint: int = 0) -> np.uint64 | None:
+        """Return the word of a position with the bag that play can leave; None if play cannot reach it as a state."""
+        return next((word for word in self.words(levels, hint) if self._state(self._code(word)) is not None), None)
+
+    def words(self, levels: NDArray[np.integer], hint: int = 0) -> Iterator[np.uint64]:
+        """Yield the words that a position may have: one for each possible bag; none if a tile does not fit in a word.
 
         Raises:
             ValueError: the position has another shape.
         """
         word = self.word(levels)
+        bag = self.definition.bag
         if word is None:
-            return Answer(None, None)
-        code = np.array([word])
-        canonize(self.rules, code)
-        return Answer(self._state(code[0]), self._afterstate(code[0]))
+            return
+        if bag is None:
+            yield word
+            return
+        for counts in itertools.product(range(bag.each + 1), repeat=bag.kinds):
+            draw = hint + sum(count << 3 * kind for kind, count in enumerate(counts, start=1))
+            yield word | np.uint64(draw) << DRAW_AT
 
     def word(self, levels: NDArray[np.integer]) -> np.uint64 | None:
-        """Return the word of levels int[H, W]; None if a tile does not fit in a word.
+        """Return the word of levels int[H, W], without a hint; None if a tile does not fit in a word.
 
         Raises:
             ValueError: the position has another shape.
         """
         if levels.shape != (self.rows, self.columns):
             raise ValueError(f"a position of shape {levels.shape}: the solved board is {self.rows}x{self.columns}")
-        if levels.min() < 0 or levels.max() > LEVELS:
+        largest = LEVELS if self.definition.placement == "anywhere" else LEVELS - 1
+        if levels.min() < 0 or levels.max() > largest:
             return None
         return encode(levels).lo
+
+    def _places(self, levels: NDArray[np.integer], last: int | None) -> np.uint64:
+        """Return the bits of a word for the places of the next tile, on the side opposite to the last move."""
+        if last is None or self.definition.placement == "anywhere":
+            return np.uint64(0)
+        row, column = np.indices(levels.shape)
+        far = {UP: row == self.rows - 1, DOWN: row == 0, LEFT: column == self.columns - 1, RIGHT: column == 0}[last]
+        return encode(np.where(far & (levels == 0), LEVELS, 0)).lo
+
+    def _code(self, word: np.uint64) -> np.uint64:
+        code = np.array([word])
+        canonize(self.rules, code)
+        return code[0]
 
     def move_values(self, words: NDArray[np.uint64]) -> NDArray[np.float64]:
         """Return the values r + V(as) of the four moves of states.
 
         Args:
-            words: uint64[N], the words of the boards (`lo` of ntuple.game.bitboard.Board), any view of them.
+            words: uint64[N], the words of the boards, any view of them.
 
         Returns:
             float64[N, 4] in points, -inf if the move is illegal. The largest value of a row equals V(s) to the bit. If
@@ -229,7 +254,7 @@ class Solution:
         """
         words = np.ascontiguousarray(words, np.uint64)
         out, sums = np.empty((words.size, 4)), np.empty(words.size, np.int64)
-        half_sums(words, sums)
+        layers_of(self.rules, words, sums)
         order = np.argsort(sums)  # one layer after the other: it stays in the cache, three times as fast on 3x3
         solved = self.solved
         states = (solved.states, solved.state_starts, solved.values.expected)
@@ -271,7 +296,7 @@ class Solution:
         Raises:
             OSError: the file cannot be written.
         """
-        settings = GameSettings(self.rows, self.columns, self.until, self.tile)
+        settings = GameSettings(self.rows, self.columns, self.until, self.tile, self.game)
         write_solution(path, settings, self.solved)
 
     @classmethod
@@ -282,7 +307,7 @@ class Solution:
             ValueError: the file is missing, damaged, or of another kind.
         """
         settings, solved = read_solution(path)
-        solution = cls(*settings, solved)
+        solution = cls(*settings[:4], solved, settings.game)
         try:
             solution.start()
         except ValueError as error:
@@ -300,20 +325,22 @@ class Solution:
         solved = self.solved
         if self._place(solved.afters, solved.after_starts, code) is None:
             return None
-        k, out = int(half_sum(code)), make_values(1)
-        value_afters(self.rules, np.array([code]), *layer(solved, k + 1), *layer(solved, k + 2), out)
+        out = make_values(1)
+        value_afters(self.rules, np.array([code]), solved.states, solved.state_starts, solved.values, out)
         return _worth(out, 0)
 
-    @staticmethod
-    def _place(codes: Codes, starts: NDArray[np.int64], code: np.uint64) -> int | None:
+    def _place(self, codes: Codes, starts: NDArray[np.int64], code: np.uint64) -> int | None:
         """Return the index of a code, or None."""
-        place = place_of(codes, starts, half_sum(code), code)
+        layer = np.empty(1, np.int64)
+        layers_of(self.rules, np.array([code]), layer)
+        place = place_of(codes, starts, layer[0], code)
         return None if place < 0 else int(place)
 
     def _text(self, word: np.uint64) -> str:
         """Return the tiles of a board, used in error messages."""
-        levels = decode(self.rules, Board(word, ZERO)).tolist()
-        return " / ".join(" ".join(str(1 << level if level else 0) for level in row) for row in levels)
+        board = Board(*(np.uint64(part) for part in board_of(self.rules, word)))
+        tiles = np.array(self.definition.tiles)[decode(self.rules, Board(board.lo, np.uint64(0)))]
+        return " / ".join(" ".join(map(str, row)) for row in tiles.tolist())
 
 
 def _worth(values: Values, place: int) -> Worth:

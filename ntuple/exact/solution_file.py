@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
-from ntuple.exact.solver import LEVELS, Solved, Values
+from ntuple.exact.positions import LEVELS, rules_of
+from ntuple.exact.solver import Solved, Values
 from ntuple.files.safetensors import check_finite, map_safetensors, write_safetensors
-from ntuple.game.bitboard import make_rules
 
-KIND, FORMAT = "muzero2048 solution", "muzero2048 solution 3"
+KIND, FORMAT = "muzero2048 solution", "muzero2048 solution 4"
 TYPES: dict[str, Any] = {  # types of the arrays in a file; `reach` is present only if the game was solved for a tile
     "states": np.uint64,
     "state_starts": np.int64,
@@ -39,6 +39,7 @@ class GameSettings(NamedTuple):
     columns: int
     until: int
     tile: int
+    game: str
 
 
 class ForeignFileError(ValueError):
@@ -72,9 +73,9 @@ def read_solution(path: Path) -> tuple[GameSettings, Solved]:
         if header["format"] != FORMAT:
             raise ForeignFileError(f"{path}: saved by another version: solve the game again")
         settings = GameSettings(**json.loads(header["settings"]))
-        if not all(type(value) is int for value in settings):
+        if not all(type(value) is int for value in settings[:4]):
             raise ValueError(f"the settings are {settings}")
-        make_rules(settings.rows, settings.columns)
+        rules_of(settings.game, settings.rows, settings.columns)
         tensors = {name: _typed(mapped[name], name) for name in TYPES if name in mapped}
         solved = _checked(dict(tensors), settings)
         if digest_of(header["settings"], tensors) != header["sha256"]:

@@ -8,7 +8,7 @@ Moves: a board whose tiles stay below 65536 slides row by row with a table, any 
 right and down are left moves of the transposed or mirrored board.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,18 @@ class Rules(NamedTuple):
     flip_shift: np.uint64  # right shift that returns a flipped board to the top edge: 16(4 - H) bits
     rows: int  # H
     columns: int  # W
+
+
+class Sides(Protocol):
+    """The rules of any game, as far as their board goes."""
+
+    @property
+    def rows(self) -> int:
+        """H."""
+
+    @property
+    def columns(self) -> int:
+        """W."""
 
 
 @inline
@@ -265,13 +277,24 @@ def _fill_slide_table(table: NDArray[np.uint32]) -> None:
 def make_rules(rows: int, columns: int) -> Rules:
     """Make the rules of 2048 on a board of `rows` x `columns`; see `check_sides` for the errors."""
     check_sides(rows, columns)
-    cells = sum(1 << 4 * (4 * r + c) for r in range(rows) for c in range(columns))
     slide = np.empty(65536, np.uint32)
     _fill_slide_table(slide)
-    return Rules(slide, np.uint64(cells), np.uint64(4 * (4 - columns)), np.uint64(16 * (4 - rows)), rows, columns)
+    return Rules(slide, **board_constants(rows, columns))
 
 
-def word_shifts(rules: Rules) -> NDArray[np.uint64]:
+def board_constants(rows: int, columns: int) -> dict[str, Any]:
+    """Return the fields of `Rules` that follow from the sides of the board."""
+    cells = sum(1 << 4 * (4 * r + c) for r in range(rows) for c in range(columns))
+    return {
+        "cells": np.uint64(cells),
+        "mirror_shift": np.uint64(4 * (4 - columns)),
+        "flip_shift": np.uint64(16 * (4 - rows)),
+        "rows": rows,
+        "columns": columns,
+    }
+
+
+def word_shifts(rules: Sides) -> NDArray[np.uint64]:
     """Return the bits uint64[H, W] at which the nibbles of the cells begin in a word."""
     return np.add.outer(16 * np.arange(rules.rows), 4 * np.arange(rules.columns)).astype(np.uint64)
 
@@ -284,7 +307,7 @@ def encode(cells: NDArray[np.integer]) -> Board:
     return Board(np.uint64(lo), np.uint64(hi))
 
 
-def decode(rules: Rules, board: Board) -> NDArray[np.int64]:
+def decode(rules: Sides, board: Board) -> NDArray[np.int64]:
     """Return the log2 tiles int64[H, W] of a board."""
     lo, hi = int(board.lo), int(board.hi)
     tile = [(lo >> 4 * i & 15) | (hi >> 4 * i & 1) << 4 for i in range(16)]

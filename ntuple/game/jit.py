@@ -31,6 +31,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 # share, and costs a fifth of the speed. Therefore kernels allocate nothing; all arrays are passed in.
 OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy", "_nrt": False}
 
+# Of functions that numba.extending.overload makes for kernels: inlined, and cached with the kernel that calls them.
+INLINED: Any = {"forceinline": True} | {name: OPTIONS[name] for name in ("error_model", "_nrt")}
+
 SOURCE_ROOT = Path(__file__).parents[2]  # the folder of PACKAGES: a checkout, or site-packages beside other packages
 PACKAGES = ("launch", "muzero2048", "ntuple", "tests")
 

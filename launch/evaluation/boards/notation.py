@@ -5,9 +5,11 @@ from numpy.typing import NDArray
 
 from launch.errors import UserError
 from launch.quantities import counted
+from ntuple.core.games.definition import Game
+from ntuple.core.games.game_2048 import GAME_2048
 
 EMPTY = ("0", ".")
-TILES = {str(1 << level): level for level in range(1, 18)}  # up to 131072, the largest tile on 4x4 cells
+MOST = {"2048": 17}  # level of the largest tile on 4x4 cells, 131072
 HEX = "0x"
 HEX_DIGITS = "0123456789abcdef"
 
@@ -26,7 +28,7 @@ def board_order(board: str) -> tuple[int, int]:
     return -rows * columns, -rows
 
 
-def parse_position(text: str, rows: int, columns: int) -> NDArray[np.int8]:
+def parse_position(text: str, rows: int, columns: int, game: Game = GAME_2048) -> NDArray[np.int8]:
     """Return the levels int8[H, W] of a position.
 
     - Tiles: rows from the top, `/` between rows, blanks between tiles, 0 or . for an empty cell.
@@ -37,27 +39,32 @@ def parse_position(text: str, rows: int, columns: int) -> NDArray[np.int8]:
         UserError: the text is not a position of such a board; the message has the place.
     """
     stripped = text.strip()
-    cells = _hex_levels(text, stripped, rows, columns) if stripped[:2].lower() == HEX else _tiles(text, rows, columns)
+    cells = (
+        _hex_levels(text, stripped, rows, columns) if stripped[:2].lower() == HEX else _tiles(text, rows, columns, game)
+    )
     return np.array(cells, np.int8).reshape(rows, columns)
 
 
-def format_position(levels: NDArray[np.integer]) -> str:
+def format_position(levels: NDArray[np.integer], game: Game = GAME_2048) -> str:
     """Return levels int[H, W] as rows of tiles, the inverse of `parse_position`."""
-    return " / ".join(" ".join(str(1 << level if level else 0) for level in row) for row in levels.tolist())
+    return " / ".join(" ".join(str(game.tiles[level]) for level in row) for row in levels.tolist())
 
 
-def _tiles(text: str, rows: int, columns: int) -> list[list[int]]:
+def _tiles(text: str, rows: int, columns: int, game: Game) -> list[list[int]]:
+    most = MOST.get(game.name, len(game.tiles) - 1)
+    known = {str(tile): level for level, tile in enumerate(game.tiles[: most + 1]) if level}
     board = [row.split() for row in text.split("/")]
     for r, row in enumerate(board[:rows], start=1):
         for c, word in enumerate(row[:columns], start=1):
-            if word not in EMPTY and word not in TILES:
-                wanted = "a power of 2 from 2 to 131072, or 0 or . for an empty cell"
+            if word not in EMPTY and word not in known:
+                what = "a power of 2" if game.name == GAME_2048.name else f"a tile of {game.name}"
+                wanted = f"{what} from {game.tiles[1]} to {game.tiles[most]}, or 0 or . for an empty cell"
                 raise _mistake(text, f"row {r}, column {c} is '{word}'; give {wanted}")
         if len(row) != columns:
             raise _mistake(text, f"row {r} has {counted(len(row), 'cell')}; give {columns}, with blanks between them")
     if len(board) != rows:
         raise _mistake(text, f"{counted(len(board), 'row')}; give {rows}, with / between them")
-    return [[TILES.get(word, 0) for word in row] for row in board]
+    return [[known.get(word, 0) for word in row] for row in board]
 
 
 def _hex_levels(text: str, word: str, rows: int, columns: int) -> list[int]:

@@ -16,11 +16,14 @@ from launch.experiment.environment import project_version
 from launch.memory import available_bytes
 from launch.output import print_json
 from launch.progress import progress_line
+from ntuple.core.games.definition import Game
+from ntuple.core.games.known import find_game
+from ntuple.exact.positions import LEVELS, rules_of
 from ntuple.exact.solution import ACTIONS, Solution, Worth
-from ntuple.exact.solver import LEVELS, MOST_CELLS, solve
+from ntuple.exact.solver import MOST_CELLS, solve
 
 NO_TILE = LEVELS + 1
-LEVEL_OF = {1 << level: level for level in range(2, LEVELS + 1)}
+LAST = dict(zip(ACTIONS, range(4), strict=True))  # actions by their names
 
 
 class Request(NamedTuple):
@@ -32,6 +35,9 @@ class Request(NamedTuple):
     out: Path | None  # new file for the solution
     solution: Path | None  # file with a solution, read instead of solving
     position: str | None  # position to look up
+    game: str | None  # name of the game
+    hint: str | None  # next tile of the position, in a game that tells it
+    last: str | None  # name of the move before the position as an afterstate
     as_json: bool
 
 
@@ -42,16 +48,17 @@ def run_solve(request: Request) -> None:
     record: dict[str, Any] = {}
     if request.solution is not None:
         solution = _load(request, request.solution)
-        levels = _levels(request, solution.rows, solution.columns)
+        asked = _asked(request, solution.definition, solution.rows, solution.columns)
         solved_in = ""
     else:
-        rows, columns, until, tile = _game(request.board or "", request.until, request.tile)
-        levels = _levels(request, rows, columns)  # before solving, which may take minutes
+        name = request.game or "2048"
+        rows, columns, until, tile = _game(request.board or "", request.until, request.tile, name)
+        asked = _asked(request, find_game(name, rows, columns), rows, columns)  # before solving: it may take minutes
         if request.out is not None:
             check_new_file(request.out, "--out")
         began = time.monotonic()
         with progress_line(request.board or "", "solving ..."):
-            solution = _solve(rows, columns, until, tile)
+            solution = _solve(rows, columns, until, tile, name)
         record["seconds"] = time.monotonic() - began
         solved_in = f" in {record['seconds']:.1f} s"
     record = _summary(solution) | record
@@ -59,20 +66,21 @@ def run_solve(request: Request) -> None:
     print(f"start: {_worth_text(solution, solution.start())}", flush=True)
     if request.out is not None:
         record["saved"] = _save(solution, request.out)
-    if levels is not None:
-        record["position"] = _position(solution, levels)
+    if asked is not None:
+        record["position"] = _position(solution, asked)
     if request.as_json:
         print_json(record, allow_nan=False)
 
 
 @checked
-def solve_board(board: str, until: int | None = None, tile: int | None = None) -> Solution:
+def solve_board(board: str, until: int | None = None, tile: int | None = None, game: str = "2048") -> Solution:
     """Solve a small board exactly.
 
     Args:
         board: "HxW": to its end up to nine cells; a 3x3 board takes minutes.
         until: tile that ends the game, such as 512; None: it goes on until no move is legal.
         tile: tile whose probability is computed; None: none.
+        game: "2048", "2584", "2584-hard" or "threes"; Threes! with the rules of project 3 of Guei 2023, sec. 5.4.3.
 
     Returns:
         The exact values of all positions: `start`, `look_up`, `move_values`.
@@ -80,13 +88,18 @@ def solve_board(board: str, until: int | None = None, tile: int | None = None) -
     Raises:
         UserError: the board has too many positions, or needs more memory than there is.
     """
-    return _solve(*_game(board, until, tile))
+    return _solve(*_game(board, until, tile, game), game)
 
 
-def _game(board: str, until_tile: int | None, reached_tile: int | None) -> tuple[int, int, int, int]:
+def _game(board: str, until_tile: int | None, reached_tile: int | None, name: str) -> tuple[int, int, int, int]:
     """Return rows, columns, and the levels of the tiles --until and --tile."""
     rows, columns = parse_board(board)
-    until, tile = _level("until", until_tile), _level("tile", reached_tile)
+    try:
+        rules_of(name, rows, columns)
+    except ValueError as error:
+        raise OptionError(Option("game", name), f": {error}") from error
+    game = find_game(name, rows, columns)
+    until, tile = _level("until", until_tile, game), _level("tile", reached_tile, game)
     if rows * columns > MOST_CELLS and until == NO_TILE:
         mistake = f"a board of {board} has too many positions to be solved to its end; add "
         raise OptionError(mistake, Option("until"), ", a small tile with which the game ends, such as 16")
@@ -96,24 +109,29 @@ def _game(board: str, until_tile: int | None, reached_tile: int | None) -> tuple
     return rows, columns, until, tile
 
 
-def _level(option: str, tile: int | None) -> int:
+def _level(option: str, tile: int | None, game: Game) -> int:
     if tile is None:
         return NO_TILE
-    if tile not in LEVEL_OF:
-        raise OptionError(Option(option), f" is {tile}; give a power of 2 from {min(LEVEL_OF)} to {max(LEVEL_OF)}")
-    return LEVEL_OF[tile]
+    tiles = game.tiles[2 : LEVELS + 1]
+    if tile not in tiles:
+        wanted = "a power of 2" if game.name == "2048" else f"a tile of {game.name}"
+        raise OptionError(Option(option), f" is {tile}; give {wanted} from {tiles[0]} to {tiles[-1]}")
+    return game.tiles.index(tile)
 
 
-def _solve(rows: int, columns: int, until: int, tile: int) -> Solution:
+def _solve(rows: int, columns: int, until: int, tile: int, game: str) -> Solution:
     try:
-        return Solution(rows, columns, until, tile, solve(rows, columns, until, tile, available_bytes()))
+        solved = solve(rows, columns, until, tile, available_bytes(), game)
     except MemoryError as error:
         mistake = f"{rows}x{columns} needs more memory than there is: {error}; give a smaller "
         raise OptionError(mistake, Option("until")) from error
+    except ValueError as error:
+        raise UserError(f"{rows}x{columns}: {error}") from error
+    return Solution(rows, columns, until, tile, solved, game)
 
 
 def _load(request: Request, path: Path) -> Solution:
-    options = (("--until", request.until), ("--tile", request.tile), ("--out", request.out))
+    options = (("--until", request.until), ("--tile", request.tile), ("--out", request.out), ("--game", request.game))
     for option, value in options:
         if value is not None:
             raise UserError(f"{option} is for solving with --board; {path} holds a game that is solved")
@@ -123,8 +141,33 @@ def _load(request: Request, path: Path) -> Solution:
         raise UserError(str(error)) from error
 
 
-def _levels(request: Request, rows: int, columns: int) -> NDArray[np.int8] | None:
-    return None if request.position is None else parse_position(request.position, rows, columns)
+class Asked(NamedTuple):
+    """A position to look up."""
+
+    levels: NDArray[np.int8]  # [H, W]
+    hint: int
+    last: int | None
+
+
+def _asked(request: Request, game: Game, rows: int, columns: int) -> Asked | None:
+    """Return the position of the request; None if there is none."""
+    if request.position is None:
+        for option, value in (("--hint", request.hint), ("--last", request.last)):
+            if value is not None:
+                raise UserError(f"{option} is for a --position")
+        return None
+    levels = parse_position(request.position, rows, columns, game)
+    hints = {} if game.bag is None else {str(tile): level for level, tile in enumerate(game.tiles[: game.bonus_hint])}
+    hints.pop("0", None)
+    if (request.hint is None) == bool(hints) or (hints and request.hint not in hints):
+        wanted = f"give the next tile, --hint {', '.join(hints)}" if hints else f"{game.name} has no --hint"
+        raise UserError(f"--hint {request.hint or 'is missing'}: {wanted}")
+    if request.last is not None and (request.last not in LAST or game.placement == "anywhere"):
+        wanted = (
+            f"{game.name} places tiles anywhere" if game.placement == "anywhere" else f"give one of: {', '.join(LAST)}"
+        )
+        raise UserError(f"--last {request.last}: {wanted}")
+    return Asked(levels, hints.get(request.hint or "", 0), LAST.get(request.last or ""))
 
 
 def _save(solution: Solution, out: Path) -> str:
@@ -138,9 +181,10 @@ def _save(solution: Solution, out: Path) -> str:
 
 def _summary(solution: Solution) -> dict[str, Any]:
     return {
+        "game": solution.game,
         "board": f"{solution.rows}x{solution.columns}",
-        "until": _tile_of(solution.until),
-        "tile": _tile_of(solution.tile),
+        "until": _tile_of(solution, solution.until),
+        "tile": _tile_of(solution, solution.tile),
         "states": solution.solved.states.size,
         "afterstates": solution.solved.afters.size,
         **_worth_record(solution, solution.start()),
@@ -148,18 +192,23 @@ def _summary(solution: Solution) -> dict[str, Any]:
     }
 
 
-def _tile_of(level: int) -> int | None:
-    return None if level > LEVELS else 1 << level
+def _tile_of(solution: Solution, level: int) -> int | None:
+    return None if level > LEVELS else solution.definition.tiles[level]
 
 
 def _title(solution: Solution) -> str:
-    end = "to its end" if solution.until > LEVELS else f"until {1 << solution.until}"
-    return f"{solution.rows}x{solution.columns} {end}"
+    end = "to its end" if solution.until > LEVELS else f"until {_tile_of(solution, solution.until)}"
+    name = "" if solution.game == "2048" else f"{solution.game} "
+    return f"{name}{solution.rows}x{solution.columns} {end}"
 
 
 def _worth_text(solution: Solution, worth: Worth) -> str:
     text = f"expected {worth.expected:.6f}, best {worth.best}, worst {worth.worst}"
-    return text if solution.tile > LEVELS else f"{text}, probability of {1 << solution.tile} {worth.reach:.6f}"
+    return (
+        text
+        if solution.tile > LEVELS
+        else f"{text}, probability of {_tile_of(solution, solution.tile)} {worth.reach:.6f}"
+    )
 
 
 def _worth_record(solution: Solution, worth: Worth) -> dict[str, Any]:
@@ -169,14 +218,15 @@ def _worth_record(solution: Solution, worth: Worth) -> dict[str, Any]:
     return record
 
 
-def _position(solution: Solution, levels: NDArray[np.int8]) -> dict[str, Any]:
+def _position(solution: Solution, asked: Asked) -> dict[str, Any]:
     """Print the values of a position as a state and as an afterstate; return them as a record."""
-    answer = solution.look_up(levels)
-    print(format_position(levels))
-    record: dict[str, Any] = {"cells": format_position(levels), "state": None, "afterstate": None}
+    answer = solution.look_up(*asked)
+    cells = format_position(asked.levels, solution.definition)
+    print(cells if not asked.hint else f"{cells}, next {solution.definition.tiles[asked.hint]}")
+    record: dict[str, Any] = {"cells": cells, "state": None, "afterstate": None}
     if not answer.is_reachable:
         print("  unreachable: play never comes to it")
-    word = solution.word(levels)
+    word = solution.state_word(asked.levels, asked.hint)
     if answer.state is not None and word is not None:
         print(f"  as a state: {_worth_text(solution, answer.state)}")
         values = solution.move_values(np.array([word]))[0]

@@ -17,8 +17,9 @@ from launch.evaluation.boards.notation import format_position
 from launch.evaluation.records.game_log import LoggedGame
 from launch.evaluation.records.record import ACTIONS, parse_record
 from ntuple import make_rules
+from ntuple.exact.positions import LEVELS
 from ntuple.exact.solution import Solution
-from ntuple.exact.solver import LEVELS, MOST_CELLS
+from ntuple.exact.solver import MOST_CELLS
 from ntuple.game.bitboard import Board, decode
 from ntuple.game.rollout import states_of
 
@@ -52,6 +53,8 @@ def load_solution(path: Path, rows: int, columns: int) -> Solution:
         solution = Solution.load(path)
     except ValueError as error:
         raise UserError(str(error)) from error
+    if solution.game != "2048":
+        raise UserError(f"{path}: a solution of {solution.game}, but the games are of 2048; solve without --game")
     if (solution.rows, solution.columns) != (rows, columns):
         remedy = f"make one with: muzero2048 solve --board {rows}x{columns} --out FILE"
         if rows * columns > MOST_CELLS:

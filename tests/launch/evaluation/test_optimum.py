@@ -13,8 +13,9 @@ from muzero2048.players.ntuple_player import NTupleSetting
 from muzero2048.players.search_player import SearchPlayer
 from muzero2048.search.config import SearchConfig
 from ntuple import ExpectimaxConfig, GreedyPlayer, NTupleConfig, NTupleLearner, NTuplePlayer, RandomPlayer, make_rules
+from ntuple.exact.positions import LEVELS
 from ntuple.exact.solution import Solution
-from ntuple.exact.solver import LEVELS, solve
+from ntuple.exact.solver import solve
 from ntuple.expectimax.player import ExpectimaxPlayer
 from ntuple.game.bitboard import Board, decode
 from ntuple.game.rollout import play_by_analysis, states_of

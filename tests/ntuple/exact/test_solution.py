@@ -10,9 +10,10 @@ import pytest
 from reference import rules
 from safetensors.numpy import load_file, save_file
 
+from ntuple.exact.positions import LEVELS
 from ntuple.exact.solution import CHUNK, Answer, Solution, Worth
 from ntuple.exact.solution_file import FORMAT, digest_of
-from ntuple.exact.solver import LEVELS, solve
+from ntuple.exact.solver import solve
 from ntuple.game.bitboard import encode
 
 NO_TILE = LEVELS + 1
@@ -219,7 +220,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
 
 
 def settings(**changed: object) -> str:
-    return json.dumps({"rows": 2, "columns": 3, "until": 5, "tile": 4} | changed)
+    return json.dumps({"rows": 2, "columns": 3, "until": 5, "tile": 4, "game": "2048"} | changed)
 
 
 HEADER = {"format": FORMAT, "settings": settings()}

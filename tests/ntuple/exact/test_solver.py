@@ -5,8 +5,9 @@ import pytest
 from reference import exact, rules
 from reference.positions import as_board
 
+from ntuple.exact.positions import LEVELS
 from ntuple.exact.solution import Solution
-from ntuple.exact.solver import LEVELS, canonize, first_boards, solve
+from ntuple.exact.solver import canonize, first_positions, solve
 from ntuple.game.bitboard import Board, decode, make_rules
 
 OPTIMA = {(2, 2): (110, 66.964149), (2, 3): (21_752, 480.258272), (3, 2): (21_752, 480.258272)}
@@ -17,7 +18,7 @@ NO_TILE = LEVELS + 1
 def test_positions_and_optima(shape: tuple[int, int]) -> None:
     solved = solve(*shape)
     assert solved.states.size == OPTIMA[shape][0]
-    assert sum(p for p, _ in first_boards(*shape)) == pytest.approx(1)
+    assert sum(p for p, _, _ in first_positions(make_rules(*shape), "2048")) == pytest.approx(1)
     solution = Solution(*shape, NO_TILE, NO_TILE, solved)
     assert solution.start().expected == pytest.approx(OPTIMA[shape][1], abs=1e-6)
 

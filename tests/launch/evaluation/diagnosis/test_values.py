@@ -7,8 +7,9 @@ from launch.evaluation.diagnosis.values import ValuedPositions, print_values, re
 from launch.evaluation.loading import LoadedPlayer
 from launch.evaluation.records.played import Game
 from ntuple.core.interfaces import Analysis
+from ntuple.exact.positions import LEVELS
 from ntuple.exact.solution import Solution
-from ntuple.exact.solver import LEVELS, solve
+from ntuple.exact.solver import solve
 from ntuple.game.bitboard import encode
 
 

@@ -1,0 +1,22 @@
+"""The games by their names on the command line and in configs."""
+
+from ntuple.core.games.definition import Game
+from ntuple.core.games.game_2048 import GAME_2048
+from ntuple.core.games.game_2584 import GAME_2584, GAME_2584_HARD
+from ntuple.core.games.threes import THREES, THREES_EASY, THREES_FAR_SIDE, THREES_SMALL
+
+GAMES = {
+    game.name: game
+    for game in (GAME_2048, GAME_2584, GAME_2584_HARD, THREES, THREES_EASY, THREES_FAR_SIDE, THREES_SMALL)
+}
+
+
+def find_game(name: str, rows: int = 4, columns: int = 4) -> Game:
+    """Return the game of a name; ValueError if there is none.
+
+    "threes" on a board smaller than 4x4 has the rules of project 3 of the course, THREES_SMALL: the dissertation
+    defines Threes! on small boards nowhere else, and nine first tiles would fill one.
+    """
+    if name not in GAMES:
+        raise ValueError(f"there is no game {name!r}; give one of: {', '.join(GAMES)}")
+    return THREES_SMALL if name == THREES.name and rows * columns < 16 else GAMES[name]

@@ -1,0 +1,381 @@
+"""Boards of any game of the family, and its rules on them: one table for all lines.
+
+The words are those of ntuple/game/bitboard.py: `lo` has the low four bits of the level of a cell, bit 0 of the same
+nibble of `hi` the fifth. The other bits of `hi` hold the rest of the position, so it travels with the board:
+
+    bit 1       afterstates: the environment may place a tile here; 0 in a game that places tiles anywhere
+    bits 2, 3   two bits of the draw, twelve in all, in the first six nibbles: hint, and three bits for each count of
+                the bag (ntuple.core.games.definition.State)
+
+2048 itself has faster kernels in bitboard.py. `by_game` makes one function of both; numba chooses when it compiles.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+from numpy.typing import NDArray
+
+from ntuple.core.games.definition import MOST_LEVELS, Bag, Game, State
+from ntuple.core.rules import LEFT, RIGHT, UP, check_sides
+from ntuple.game.bitboard import (
+    ONE,
+    ROW,
+    U2,
+    U3,
+    U4,
+    U12,
+    U15,
+    U16,
+    U32,
+    ZERO,
+    Board,
+    board_constants,
+    decode,
+    encode,
+    flip4,
+    mirror4,
+    transpose,
+)
+from ntuple.game.jit import INLINED, inline, kernel
+
+FIFTH = np.uint64(0x1111111111111111)  # bit 0 of each nibble: the fifth bit of levels
+PLACE = np.uint64(0x2222222222222222)  # bit 1 of each nibble
+DRAW = np.uint64(0xCCCCCCCCCCCCCCCC)  # bits 2 and 3 of each nibble
+GATHER = np.uint64(0x1248)  # x * GATHER has bits 0, 4, 8, 12 of x at 12, 13, 14, 15
+DRAW_PAIRS = 6  # pairs of bits of the draw
+SLIDES = 1 << 20  # rows of four cells
+HINT = np.uint64(7)  # the low bits of the draw
+ANYWHERE, FAR_SIDE, CHANGED_LINES = range(3)
+PLACEMENTS = {"anywhere": ANYWHERE, "far side": FAR_SIDE, "changed lines": CHANGED_LINES}
+
+
+class FamilyRules(NamedTuple):
+    """Constants of a game on an H x W board, for kernels; made by `make_family_rules`."""
+
+    slide: NDArray[np.uint64]  # [2^20] left move of a row: `lo` in bits 0..15, `hi` in 16..31, points in 32..63
+    tiles: NDArray[np.int64]  # [32] tile of each level
+    place_points: NDArray[np.int64]  # [32] points of a placed tile
+    spawn_levels: NDArray[np.int64]  # [S] levels of placed tiles; [0] in a game with a bag
+    spawn_chances: NDArray[np.float64]  # [S] their probabilities
+    kinds: int  # levels in the bag, 0 = no bag
+    each: int  # tiles of each kind in a full bag
+    bonus: NDArray[np.int64]  # [3] bonus_from, bonus_least, bonus_below of `Bag`
+    bonus_share: float
+    placement: int  # ANYWHERE, FAR_SIDE or CHANGED_LINES
+    cells: np.uint64  # bit 0 of each cell of the board
+    mirror_shift: np.uint64  # see Rules in bitboard.py, as of all fields below
+    flip_shift: np.uint64
+    rows: int
+    columns: int
+
+
+def by_game(of_2048: Callable[..., Any], of_family: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of rules and other arguments that is `of_2048` or, for FamilyRules, `of_family`."""
+
+    def function(rules: Any, *arguments: Any) -> Any:
+        return (of_family if isinstance(rules, FamilyRules) else of_2048)(rules, *arguments)
+
+    def choose(rules: Any, *arguments: Any) -> Callable[..., Any]:
+        chosen = of_family if rules.instance_class is FamilyRules else of_2048
+        return lambda rules, *arguments: chosen(rules, *arguments)
+
+    overload(function, jit_options=INLINED, strict=False)(choose)
+    return functools.wraps(of_2048)(function)
+
+
+@inline
+def _moved(board: Board, lo: np.uint64, hi: np.uint64) -> Board:
+    """Return the board of turned cells with the draw of the board."""
+    return Board(lo, hi | (board.hi & DRAW))
+
+
+@inline
+def mirror(rules: FamilyRules, board: Board) -> Board:
+    """Return the H x W board with left and right exchanged."""
+    cells = mirror4(board.hi & ~DRAW) >> rules.mirror_shift
+    return _moved(board, mirror4(board.lo) >> rules.mirror_shift, cells)
+
+
+@inline
+def flip(rules: FamilyRules, board: Board) -> Board:
+    """Return the H x W board with top and bottom exchanged."""
+    return _moved(board, flip4(board.lo) >> rules.flip_shift, flip4(board.hi & ~DRAW) >> rules.flip_shift)
+
+
+@inline
+def transposed(board: Board) -> Board:
+    """Return the W x H board with rows and columns exchanged."""
+    return _moved(board, transpose(board.lo), transpose(board.hi & ~DRAW))
+
+
+@inline
+def slide_index(lo: np.uint64, hi: np.uint64) -> np.uint64:
+    """Return the index of a row, from its 16 bits of both words: the fifth bits follow the others."""
+    return lo | ((((hi & FIFTH & ROW) * GATHER) >> U12) & U15) << U16
+
+
+@inline
+def move_left(rules: FamilyRules, board: Board, lines: int, length: int) -> tuple[Board, np.uint64]:
+    """Return the board after a left move, with the places of the next tile, and the points.
+
+    The same board if the move is not legal. The board, which may be turned, has `lines` rows of `length` cells.
+    """
+    lo, hi, points, places = ZERO, ZERO, ZERO, ZERO
+    for row in range(lines):
+        at = np.uint64(16 * row)
+        line_lo, line_hi = (board.lo >> at) & ROW, (board.hi >> at) & ROW
+        slid = rules.slide[slide_index(line_lo, line_hi)]
+        lo |= (slid & ROW) << at
+        hi |= ((slid >> U16) & ROW) << at
+        points += slid >> U32
+        has_changed = (slid & ROW) != line_lo or ((slid >> U16) & ROW) != line_hi & FIFTH
+        if has_changed or rules.placement == FAR_SIDE:
+            places |= ONE << (at + np.uint64(4 * (length - 1)))
+    if lo == board.lo and hi == board.hi & FIFTH:
+        return board, ZERO
+    if rules.placement != ANYWHERE:
+        hi |= (places & ~_occupied(lo, hi)) << ONE
+    return _moved(board, lo, hi), points
+
+
+@inline
+def _occupied(lo: np.uint64, hi: np.uint64) -> np.uint64:
+    """Return a word with bit 0 of each cell with a tile, and other bits."""
+    occupied = lo | (lo >> U2)
+    return occupied | (occupied >> ONE) | (hi & FIFTH)
+
+
+@kernel
+def afterstate(rules: FamilyRules, board: Board, action: int) -> tuple[Board, np.uint64]:
+    """Compute the afterstate of an action, with the places of the next tile; the same board if it is not legal."""
+    if action == LEFT:
+        after, points = move_left(rules, board, rules.rows, rules.columns)
+    elif action == RIGHT:
+        after, points = move_left(rules, mirror(rules, board), rules.rows, rules.columns)
+        after = mirror(rules, after)
+    elif action == UP:
+        after, points = move_left(rules, transposed(board), rules.columns, rules.rows)
+        after = transposed(after)
+    else:
+        after, points = move_left(rules, transposed(flip(rules, board)), rules.columns, rules.rows)
+        after = flip(rules, transposed(after))
+    return after, points
+
+
+@inline
+def places(rules: FamilyRules, after: Board) -> np.uint64:
+    """Return a word with bit 0 of each cell where the environment may place a tile."""
+    allowed = rules.cells if rules.placement == ANYWHERE else (after.hi >> ONE) & rules.cells
+    return allowed & ~_occupied(after.lo, after.hi)
+
+
+@inline
+def draw_of(board: Board) -> np.uint64:
+    """Return the draw of a board: the hint in bits 0..2, the count of kind k = 1, 2, 3 of the bag at bit 3k."""
+    draw = ZERO
+    for pair in range(DRAW_PAIRS):
+        draw |= ((board.hi >> np.uint64(4 * pair + 2)) & U3) << np.uint64(2 * pair)
+    return draw
+
+
+@inline
+def draw_bits(draw: np.uint64) -> np.uint64:
+    """Return the bits of a draw in `hi`."""
+    bits = ZERO
+    for pair in range(DRAW_PAIRS):
+        bits |= ((draw >> np.uint64(2 * pair)) & U3) << np.uint64(4 * pair + 2)
+    return bits
+
+
+@inline
+def count_of(draw: np.uint64, kind: int) -> int:
+    """Return how many tiles of a kind, 1 to 3, are in the bag."""
+    return int((draw >> np.uint64(3 * kind)) & HINT)
+
+
+@inline
+def largest_level(board: Board) -> int:
+    """Return the largest level of a board."""
+    largest = ZERO
+    for cell in range(16):
+        at = np.uint64(4 * cell)
+        largest = max(largest, ((board.lo >> at) & U15) | (((board.hi >> at) & ONE) << U4))
+    return int(largest)
+
+
+@inline
+def count_hints(rules: FamilyRules, after: Board) -> int:
+    """Return how many hints can follow: the kinds in the bag, and a bonus tile if the board has a large one."""
+    if rules.kinds == 0:
+        return 1
+    draw, count = draw_of(after), 0
+    for kind in range(1, rules.kinds + 1):
+        count += count_of(draw, kind) > 0
+    return count + (rules.bonus_share > 0 and largest_level(after) >= rules.bonus[0])
+
+
+@inline
+def count_tiles(rules: FamilyRules, after: Board) -> int:
+    """Return how many tiles can be placed on one cell."""
+    if rules.kinds == 0:
+        return rules.spawn_levels.size
+    if np.int64(draw_of(after) & HINT) <= rules.kinds:
+        return 1
+    return largest_level(after) - rules.bonus[2] - rules.bonus[1] + 1
+
+
+@inline
+def count_placements(rules: FamilyRules, after: Board) -> int:
+    """Return in how many ways a tile can be placed on one cell: tiles times next hints."""
+    return count_tiles(rules, after) * count_hints(rules, after)
+
+
+@inline
+def placement(rules: FamilyRules, after: Board, cell: np.uint64, number: int) -> tuple[Board, float, int]:
+    """Return a state after an afterstate.
+
+    Args:
+        cell: bit 0 of the cell, one of `places`.
+        number: 0 to `count_placements` - 1.
+
+    Returns:
+        The state, its probability among the placements on this cell, and the level of the placed tile.
+    """
+    hints = count_hints(rules, after)
+    tile, hint = number // hints, number % hints
+    draw = draw_of(after)
+    if rules.kinds == 0:
+        level, chance = rules.spawn_levels[tile], rules.spawn_chances[tile]
+    elif np.int64(draw & HINT) <= rules.kinds:
+        level, chance = np.int64(draw & HINT), 1.0
+    else:
+        level, chance = rules.bonus[1] + tile, 1.0 / count_tiles(rules, after)
+    if rules.kinds > 0:
+        next_draw, hint_chance = _next_draw(rules, draw, hint, largest_level(after) >= rules.bonus[0])
+        draw, chance = next_draw, chance * hint_chance
+    placed = np.uint64(level)
+    lo = after.lo | cell * (placed & U15)
+    hi = (after.hi & FIFTH) | cell * (placed >> U4) | draw_bits(draw)
+    return Board(lo, hi), chance, level
+
+
+@inline
+def _next_draw(rules: FamilyRules, draw: np.uint64, number: int, has_large: bool) -> tuple[np.uint64, float]:
+    """Return the draw after the hint of this number: the kinds in the bag in rising order, then the bonus tile."""
+    share = rules.bonus_share if has_large else 0.0
+    total, chosen = 0, 0
+    for kind in range(1, rules.kinds + 1):
+        count = count_of(draw, kind)
+        total += count
+        if count > 0 and chosen == 0:
+            if number == 0:
+                chosen = kind
+            number -= 1
+    counts = draw & ~HINT
+    if chosen == 0:
+        return counts | np.uint64(rules.kinds + 1), share
+    chance = (1.0 - share) * count_of(draw, chosen) / total
+    counts -= ONE << np.uint64(3 * chosen)
+    if counts == ZERO:
+        for kind in range(1, rules.kinds + 1):
+            counts |= np.uint64(rules.each) << np.uint64(3 * kind)
+    return counts | np.uint64(chosen), chance
+
+
+@inline
+def _slide_far(merges: NDArray[np.int64], points_of: NDArray[np.int64], line: int) -> tuple[int, int]:
+    """Slide a line of five bits a cell to its first cell, as far as it goes; return it and the points."""
+    out, points, place, may_merge = 0, 0, 0, False
+    for cell in range(4):
+        level = (line >> 5 * cell) & 31
+        if level == 0:
+            continue
+        last = (out >> 5 * (place - 1)) & 31 if may_merge else 0
+        merged = merges[last, level]
+        if merged:
+            points += points_of[last, level]
+            out ^= (last ^ merged) << 5 * (place - 1)
+        else:
+            out |= level << 5 * place
+            place += 1
+        may_merge = not merged
+    return out, points
+
+
+@inline
+def _slide_one_cell(merges: NDArray[np.int64], points_of: NDArray[np.int64], line: int) -> tuple[int, int]:
+    """Slide a line by one cell at most: the first gap or the first pair that merges, from the wall."""
+    for cell in range(3):
+        level, behind = (line >> 5 * cell) & 31, (line >> 5 * cell + 5) & 31
+        before = line & ((1 << 5 * cell) - 1)
+        if level == 0:
+            return before | line >> 5 * cell + 5 << 5 * cell, 0
+        if merges[level, behind]:
+            rest = line >> 5 * cell + 10 << 5 * cell + 5
+            return before | merges[level, behind] << 5 * cell | rest, points_of[level, behind]
+    return line, 0
+
+
+@kernel
+def _fill_slide_table(
+    merges: NDArray[np.int64], points_of: NDArray[np.int64], one_cell: bool, table: NDArray[np.uint64]
+) -> None:
+    """Compute the left move of every row; `merges` and `points_of` are int64[32, 32], of two levels from the wall."""
+    for row in range(table.size):
+        line = 0
+        for cell in range(4):
+            line |= ((row >> 4 * cell) & 15 | ((row >> 16 + cell) & 1) << 4) << 5 * cell
+        slid, points = _slide_one_cell(merges, points_of, line) if one_cell else _slide_far(merges, points_of, line)
+        entry = points << 32
+        for cell in range(4):
+            level = (slid >> 5 * cell) & 31
+            entry |= (level & 15 | level >> 4 << 16) << 4 * cell
+        table[row] = np.uint64(entry)
+
+
+def make_family_rules(game: Game, rows: int, columns: int) -> FamilyRules:
+    """Make the rules of a game on a board of `rows` x `columns`; see `check_sides` for the errors."""
+    check_sides(rows, columns)
+    tiles, place_points = np.zeros(MOST_LEVELS, np.int64), np.zeros(MOST_LEVELS, np.int64)
+    merges, points_of = np.zeros((2, MOST_LEVELS, MOST_LEVELS), np.int64)
+    for one, tile in enumerate(game.tiles):
+        tiles[one], place_points[one] = tile, game.place_points(one)
+        for other in range(1, len(game.tiles) if one else 0):
+            merged = game.merge(one, other)
+            if merged:
+                merges[one, other], points_of[one, other] = merged, game.merge_points(one, other, merged)
+    slide = np.empty(SLIDES, np.uint64)
+    _fill_slide_table(merges, points_of, game.slides_one_cell, slide)
+    levels, chances = zip(*game.spawns, strict=True) if game.spawns else ((), ())
+    bag = game.bag or Bag(0, 0)
+    return FamilyRules(
+        slide=slide,
+        tiles=tiles,
+        place_points=place_points,
+        spawn_levels=np.array(levels, np.int64),
+        spawn_chances=np.array(chances, np.float64),
+        kinds=bag.kinds,
+        each=bag.each,
+        bonus=np.array([bag.bonus_from, bag.bonus_least, bag.bonus_below], np.int64),
+        bonus_share=float(bag.bonus_share),
+        placement=PLACEMENTS[game.placement],
+        **board_constants(rows, columns),
+    )
+
+
+def encode_state(state: State) -> Board:
+    """Return the board of a state."""
+    board = encode(np.array(state.board))
+    draw = state.hint + sum(count << 3 * kind for kind, count in enumerate(state.bag, start=1))
+    return Board(board.lo, board.hi | np.uint64(draw_bits(np.uint64(draw))))
+
+
+def decode_state(rules: FamilyRules, board: Board) -> State:
+    """Return the state of a board."""
+    levels = decode(rules, Board(board.lo, np.uint64(board.hi) & FIFTH))
+    draw = np.uint64(draw_of(board))
+    bag = tuple(int(count_of(draw, kind)) for kind in range(1, rules.kinds + 1))
+    return State(tuple(map(tuple, levels.tolist())), int(draw & HINT), bag)
