@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from launch.cli import main
+from launch.errors import UserError
+from launch.evaluation.records.regret import load_solution
+from ntuple.core.games.known import GAMES
 
 ROOT = Path(__file__).parents[4]
 
@@ -105,8 +108,29 @@ def test_kinds_of_positions(capsys, tmp_path: Path) -> None:
     assert found["state"]["reach"] is None
 
 
+def test_threes_from_its_file(capsys, tmp_path: Path) -> None:
+    """The first two rows of table 28 (Guei 2023); a solution of another game judges no game of 2048."""
+    file = str(tmp_path / "threes.solution")
+    state = ("--position", "0 1 0 / 0 0 2", "--hint", "3")
+    said = _said(capsys, "--board", "2x3", "--game", "threes", "--out", file, *state)
+    assert said[-3:] == [
+        "0 1 0 / 0 0 2, next 3",
+        "  as a state: expected 455.965829, best 1092, worst 258",
+        "    moves: up 455.965829, right 455.964573, down 455.965829, left 455.965069",
+    ]
+    found = _object(capsys, "--solution", file, "--position", "3 2 1 / 48 6 0", "--hint", "2", "--last", "up")
+    assert (found["game"], found["board"]) == ("threes", "2x3")
+    assert found["position"]["afterstate"] == pytest.approx(
+        {"expected": 198.94034331280648, "best": 837, "worst": 75, "reach": None}
+    )
+    with pytest.raises(UserError, match="a solution of threes, but the games are of 2048; solve without --game"):
+        load_solution(Path(file), 2, 3)
+
+
 TILE = "give a power of 2 from 4 to 32768"
 TOO_LARGE = "too many positions to be solved to its end; add --until, a small tile with which the game ends, such as 16"
+NINE_TILES = "threes begins with 9 tiles in more ways than can be listed; give threes on a smaller board, such as 2x3"
+FACES = "give a tile of 2584 from 1 to 2178309, or 0 or . for an empty cell"
 EITHER = "give either --board to solve a board, or --solution to ask a file that --out wrote"
 SOLVED = "is for solving with --board; f holds a game that is solved"
 
@@ -131,6 +155,19 @@ SOLVED = "is for solving with --board; f holds a game that is solved"
          "cannot read the position '2/2': row 1 has 1 cell; give 3, with blanks between them"),
         ("--board 2x2 --out no/f", "there is no folder PWD/no to write f into"),
         ("--board 2x2 --out .", ". is there already: name another --out, or remove it"),
+        ("--board 2x3 --game three", f"--game three: there is no game 'three'; give one of: {', '.join(GAMES)}"),
+        ("--board 4x4 --game threes --until 12", f"--game threes: {NINE_TILES}"),
+        ("--board 2x2 --game 2584 --until 4", "--until is 4; give a tile of 2584 from 2 to 987"),
+        ("--board 2x2 --game 2584 --position 4", f"cannot read the position '4': row 1, column 1 is '4'; {FACES}"),
+        ("--board 2x2 --hint 1", "--hint is for a --position"),
+        ("--board 2x2 --game threes --last up", "--last is for a --position"),
+        ("--board 2x2 --game threes --position 0x1", "--hint is missing: give the next tile, --hint 1, 2, 3"),
+        ("--board 2x2 --game threes --position 0x1 --hint +", "--hint +: give the next tile, --hint 1, 2, 3"),
+        ("--board 2x2 --position 0x1 --hint 1", "--hint 1: 2048 has no --hint"),
+        ("--board 2x2 --position 0x1 --last up", "--last up: 2048 places tiles anywhere"),
+        ("--board 2x2 --game threes --position 0x1 --hint 1 --last in",
+         "--last in: give one of: up, right, down, left"),
+        ("--solution f --game threes", f"--game {SOLVED}"),
         ("--board 2x2 more", "cannot read more; see `muzero2048 --help`"),
     ],
 )  # fmt: skip
