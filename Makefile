@@ -37,7 +37,7 @@ test: $(READY)
 	@echo "left out: make test-cluster (a real SLURM), make test-browser (a real Chromium), make test-slow"
 
 fast-tests: $(READY)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --durations 20
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 20
 
 # The slow tests, and those of the n-tuple kernels as a training run compiles them: the fast tests optimise less.
 test-slow: $(READY)

@@ -55,6 +55,14 @@ settings.register_profile("suite", deadline=None, derandomize=True)
 settings.load_profile("suite")
 
 
+WHOLE_PROGRAM = (Path(__file__).parent, Path(__file__).parent / "launch")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files of a few long tests, such as that of the wheel: the last one would have a core to itself."""
+    items.sort(key=lambda item: item.path.parent not in WHOLE_PROGRAM)
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     """Return a random generator with the same seed in every run."""

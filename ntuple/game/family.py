@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 from numpy.typing import NDArray
 
 from ntuple.core.games.definition import MOST_LEVELS, Bag, Game, State
@@ -39,7 +38,7 @@ from ntuple.game.bitboard import (
     mirror4,
     transpose,
 )
-from ntuple.game.jit import INLINED, inline, kernel
+from ntuple.game.jit import chosen_by_type, inline, kernel
 
 FIFTH = np.uint64(0x1111111111111111)  # bit 0 of each nibble: the fifth bit of levels
 PLACE = np.uint64(0x2222222222222222)  # bit 1 of each nibble
@@ -82,8 +81,7 @@ def by_game(of_2048: Callable[..., Any], of_family: Callable[..., Any]) -> Calla
         chosen = of_family if rules.instance_class is FamilyRules else of_2048
         return lambda rules, *arguments: chosen(rules, *arguments)
 
-    overload(function, jit_options=INLINED, strict=False)(choose)
-    return functools.wraps(of_2048)(function)
+    return functools.wraps(of_2048)(chosen_by_type(function, choose))
 
 
 @inline

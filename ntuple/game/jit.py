@@ -24,15 +24,13 @@ from typing import Any, TypeVar
 
 import numba
 from numba.core.caching import _CacheLocator
+from numba.extending import overload
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 # _nrt=False: kernels count no references. Counting takes 8 to 30 atomic additions per move on counters that all threads
 # share, and costs a fifth of the speed. Therefore kernels allocate nothing; all arrays are passed in.
 OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy", "_nrt": False}
-
-# Of functions that numba.extending.overload makes for kernels: inlined, and cached with the kernel that calls them.
-INLINED: Any = {"forceinline": True} | {name: OPTIONS[name] for name in ("error_model", "_nrt")}
 
 SOURCE_ROOT = Path(__file__).parents[2]  # the folder of PACKAGES: a checkout, or site-packages beside other packages
 PACKAGES = ("launch", "muzero2048", "ntuple", "tests")
@@ -52,6 +50,16 @@ def kernel(function: F) -> F:
 def inline(function: F) -> F:
     """Compile a function that kernels call, always inlined, because a call with arrays would pass about 20 words."""
     return _compiled(function, forceinline=True)
+
+
+def chosen_by_type(function: F, choose: Callable[..., Any]) -> F:
+    """Let kernels call what `choose` returns for the types of the arguments in place of a function of plain Python.
+
+    It is inlined, and cached with the kernel that calls it, whose module must import all that may be chosen.
+    """
+    options: Any = {"forceinline": True, "error_model": OPTIONS["error_model"], "_nrt": OPTIONS["_nrt"]}
+    overload(function, jit_options=options, strict=False)(choose)
+    return function
 
 
 def _compiled(function: F, forceinline: bool) -> F:
