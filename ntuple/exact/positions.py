@@ -5,6 +5,7 @@ the game limits the places, and the draw (ntuple.game.family) in the top 12 bits
 up to 15, or 14 in a game that limits the places, and a game with a bag needs a board of at most three rows.
 """
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ DRAW_AT = np.uint64(52)  # first bit of the draw
 CELLS = np.uint64((1 << 52) - 1)
 
 
+@functools.cache
 def rules_of(game: str, rows: int, columns: int) -> Rules | FamilyRules:
     """Return the rules of a game; ValueError if there is no such game or its words need more bits than there are."""
     if game == "2048":

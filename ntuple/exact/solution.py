@@ -18,12 +18,7 @@ from ntuple.exact.positions import (
     LEVELS,
     afterstate,
     board_of,
-    count_placements,
     layer_of,
-    layers_up,
-    place_points,
-    placement,
-    places,
     rules_of,
 )
 from ntuple.exact.solution_file import GameSettings, read_solution, write_solution
@@ -35,12 +30,15 @@ from ntuple.exact.solver import (
     canonize,
     code_of,
     first_positions,
+    layers_of,
     make_values,
     place_of,
     value_afters,
+    worth_of_after,
 )
-from ntuple.game.bitboard import U15, Board, count_cells, decode, encode, is_same, kth_cell, max_cell
-from ntuple.game.jit import inline, kernel
+from ntuple.game.bitboard import U15, Board, decode, encode, is_same, max_cell
+from ntuple.game.family import encode_draw
+from ntuple.game.jit import kernel
 from ntuple.tables.placement import available_cores
 
 ACTIONS = ("up", "right", "down", "left")
@@ -68,42 +66,12 @@ class Answer(NamedTuple):
         return self.state is not None or self.afterstate is not None
 
 
-@inline
-def expected_of_after(
-    rules: AnyRules, states: Codes, starts: NDArray[np.int64], expected: NDArray[np.float64], k: int, after: Board
-) -> float:
-    """Return V(as) of an afterstate of layer k; NaN if a state after it is not among the states.
-
-    The sum of `value_afters` in the same order of the views, so that both are equal to the bit.
-    """
-    after = board_of(rules, code_of(rules, after))
-    allowed = places(rules, after)
-    count = count_cells(allowed)
-    total = 0.0
-    for n in range(count):
-        cell = kth_cell(allowed, np.uint64(n))
-        for number in range(count_placements(rules, after)):
-            state, chance, level = placement(rules, after, cell, number)
-            place = place_of(states, starts, k + layers_up(rules, level), code_of(rules, state))
-            if place < 0:
-                return np.nan
-            total += chance * (place_points(rules, level) + expected[place])
-    return total / count
-
-
-@kernel
-def layers_of(rules: AnyRules, words: NDArray[np.uint64], out: NDArray[np.int64]) -> None:
-    """Compute the layers of positions."""
-    for i in range(words.size):
-        out[i] = layer_of(rules, board_of(rules, words[i]))
-
-
 @kernel
 def value_moves(
     rules: AnyRules,
     states: Codes,
     starts: NDArray[np.int64],
-    expected: NDArray[np.float64],
+    values: Values,
     until: int,
     words: NDArray[np.uint64],
     order: NDArray[np.int64],
@@ -127,8 +95,8 @@ def value_moves(
         for action in range(4):
             after, reward = afterstate(rules, board, action)
             if not is_same(after, board):
-                value = expected_of_after(rules, states, starts, expected, k, after)
-                out[i, action] = np.int64(reward) + value
+                view = board_of(rules, code_of(rules, after))  # summed as in `value_afters`: equal to the bit
+                out[i, action] = np.int64(reward) + worth_of_after(rules, view, states, starts, values)[0]
 
 
 @dataclass(frozen=True)
@@ -210,8 +178,7 @@ class Solution:
             yield word
             return
         for counts in itertools.product(range(bag.each + 1), repeat=bag.kinds):
-            draw = hint + sum(count << 3 * kind for kind, count in enumerate(counts, start=1))
-            yield word | np.uint64(draw) << DRAW_AT
+            yield word | encode_draw(hint, counts) << DRAW_AT
 
     def word(self, levels: NDArray[np.integer]) -> np.uint64 | None:
         """Return the word of levels int[H, W], without a hint; None if a tile does not fit in a word.
@@ -257,7 +224,7 @@ class Solution:
         layers_of(self.rules, words, sums)
         order = np.argsort(sums)  # one layer after the other: it stays in the cache, three times as fast on 3x3
         solved = self.solved
-        states = (solved.states, solved.state_starts, solved.values.expected)
+        states = (solved.states, solved.state_starts, solved.values)
 
         def task(start: int) -> None:
             value_moves(self.rules, *states, self.until, words, order[start : start + CHUNK], out)

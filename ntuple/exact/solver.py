@@ -93,6 +93,13 @@ def canonize(rules: AnyRules, words: NDArray[np.uint64]) -> None:
         words[i] = canonical(rules, words[i])
 
 
+@kernel
+def layers_of(rules: AnyRules, words: NDArray[np.uint64], out: NDArray[np.int64]) -> None:
+    """Compute the layers of positions."""
+    for i in range(words.size):
+        out[i] = layer_of(rules, board_of(rules, words[i]))
+
+
 @inline
 def code_of(rules: AnyRules, board: Board) -> np.uint64:
     """Return the code of a position."""
@@ -159,37 +166,42 @@ def place_of(codes: Codes, starts: NDArray[np.int64], k: int, code: np.uint64) -
     return starts[k] + place if part[place] == code else NOWHERE
 
 
+@inline
+def worth_of_after(
+    rules: AnyRules, after: Board, states: Codes, starts: NDArray[np.int64], values: Values
+) -> tuple[float, np.int32, np.int32, float]:
+    """Return the four values of an afterstate, in the order of `Values`, from those of the states after it.
+
+    The expected one is NaN if a state after it is not among the states. What a kernel does not use is not computed.
+    """
+    k = layer_of(rules, after)
+    allowed = places(rules, after)
+    count = count_cells(allowed)
+    expected = reach = 0.0
+    best, worst = np.int32(0), np.int32(NONE_WORSE)
+    for n in range(count):
+        cell = kth_cell(allowed, np.uint64(n))
+        for number in range(count_placements(rules, after)):
+            state, chance, level = placement(rules, after, cell, number)
+            place = place_of(states, starts, k + layers_up(rules, level), code_of(rules, state))
+            if place < 0:
+                expected = np.nan
+                continue
+            points = np.int32(place_points(rules, level))
+            expected += chance * (points + values.expected[place])
+            reach += chance * values.reach[place]
+            best, worst = max(best, points + values.best[place]), min(worst, points + values.worst[place])
+    return expected / count, best, worst, reach / count
+
+
 @kernel
 def value_afters(
     rules: AnyRules, afters: Codes, states: Codes, starts: NDArray[np.int64], values: Values, out: Values
 ) -> None:
-    """Compute the values of afterstates from those of the states after their placements.
-
-    Args:
-        states, starts, values: all states, as in `Solved`.
-        out: [N] receives the values; NaN as the expected one if a state after it is not among the states.
-    """
+    """Compute the values of afterstates from those of all states, as `worth_of_after`; `out` receives them."""
     for i in range(afters.size):
-        after = board_of(rules, afters[i])
-        k = layer_of(rules, after)
-        allowed = places(rules, after)
-        count = count_cells(allowed)
-        expected = reach = 0.0
-        best, worst = np.int32(0), np.int32(NONE_WORSE)
-        for n in range(count):
-            cell = kth_cell(allowed, np.uint64(n))
-            for number in range(count_placements(rules, after)):
-                state, chance, level = placement(rules, after, cell, number)
-                place = place_of(states, starts, k + layers_up(rules, level), code_of(rules, state))
-                if place < 0:
-                    expected = np.nan
-                    continue
-                points = np.int32(place_points(rules, level))
-                expected += chance * (points + values.expected[place])
-                reach += chance * values.reach[place]
-                best, worst = max(best, points + values.best[place]), min(worst, points + values.worst[place])
-        out.expected[i], out.reach[i] = expected / count, reach / count
-        out.best[i], out.worst[i] = best, worst
+        expected, best, worst, reach = worth_of_after(rules, board_of(rules, afters[i]), states, starts, values)
+        out.expected[i], out.best[i], out.worst[i], out.reach[i] = expected, best, worst, reach
 
 
 @kernel
@@ -285,8 +297,7 @@ def first_positions(rules: AnyRules, game: str) -> list[tuple[float, np.uint64, 
 
 
 def _word(rules: AnyRules, state: State) -> np.uint64:
-    board = encode_state(state)
-    return np.uint64(word_of(rules, Board(np.uint64(board.lo), np.uint64(board.hi))))
+    return np.uint64(word_of(rules, encode_state(state)))
 
 
 def _find_layers(
@@ -294,8 +305,11 @@ def _find_layers(
 ) -> Iterator[tuple[int, tuple[Codes, Codes]]]:
     """Yield (layer, (states, afterstates)) in rising order."""
     pending: dict[int, list[Codes]] = {}
-    for _, code, _ in first_positions(rules, game):
-        pending.setdefault(int(layer_of(rules, board_of(rules, code))), []).append(np.array([code]))
+    codes = np.array([code for _, code, _ in first_positions(rules, game)])
+    layers = np.empty(codes.size, np.int64)
+    layers_of(rules, codes, layers)
+    for layer in np.unique(layers).tolist():
+        pending[layer] = [codes[layers == layer]]
     levels = find_game(game, rules.rows, rules.columns).placed_levels
     while pending:
         k = min(pending)

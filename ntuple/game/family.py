@@ -35,6 +35,7 @@ from ntuple.game.bitboard import (
     decode,
     encode,
     flip4,
+    max_cell,
     mirror4,
     transpose,
 )
@@ -195,16 +196,6 @@ def count_of(draw: np.uint64, kind: int) -> int:
 
 
 @inline
-def largest_level(board: Board) -> int:
-    """Return the largest level of a board."""
-    largest = ZERO
-    for cell in range(16):
-        at = np.uint64(4 * cell)
-        largest = max(largest, ((board.lo >> at) & U15) | (((board.hi >> at) & ONE) << U4))
-    return int(largest)
-
-
-@inline
 def count_hints(rules: FamilyRules, after: Board) -> int:
     """Return how many hints can follow: the kinds in the bag, and a bonus tile if the board has a large one."""
     if rules.kinds == 0:
@@ -212,7 +203,7 @@ def count_hints(rules: FamilyRules, after: Board) -> int:
     draw, count = draw_of(after), 0
     for kind in range(1, rules.kinds + 1):
         count += count_of(draw, kind) > 0
-    return count + (rules.bonus_share > 0 and largest_level(after) >= rules.bonus[0])
+    return count + (rules.bonus_share > 0 and max_cell(after) >= rules.bonus[0])
 
 
 @inline
@@ -222,7 +213,7 @@ def count_tiles(rules: FamilyRules, after: Board) -> int:
         return rules.spawn_levels.size
     if np.int64(draw_of(after) & HINT) <= rules.kinds:
         return 1
-    return largest_level(after) - rules.bonus[2] - rules.bonus[1] + 1
+    return max_cell(after) - rules.bonus[2] - rules.bonus[1] + 1
 
 
 @inline
@@ -252,7 +243,7 @@ def placement(rules: FamilyRules, after: Board, cell: np.uint64, number: int) ->
     else:
         level, chance = rules.bonus[1] + tile, 1.0 / count_tiles(rules, after)
     if rules.kinds > 0:
-        next_draw, hint_chance = _next_draw(rules, draw, hint, largest_level(after) >= rules.bonus[0])
+        next_draw, hint_chance = _next_draw(rules, draw, hint, max_cell(after) >= rules.bonus[0])
         draw, chance = next_draw, chance * hint_chance
     placed = np.uint64(level)
     lo = after.lo | cell * (placed & U15)
@@ -367,8 +358,12 @@ def make_family_rules(game: Game, rows: int, columns: int) -> FamilyRules:
 def encode_state(state: State) -> Board:
     """Return the board of a state."""
     board = encode(np.array(state.board))
-    draw = state.hint + sum(count << 3 * kind for kind, count in enumerate(state.bag, start=1))
-    return Board(board.lo, board.hi | np.uint64(draw_bits(np.uint64(draw))))
+    return Board(board.lo, board.hi | np.uint64(draw_bits(encode_draw(state.hint, state.bag))))
+
+
+def encode_draw(hint: int, bag: tuple[int, ...]) -> np.uint64:
+    """Return the draw of a hint and the counts of the bag, as `draw_of` returns it."""
+    return np.uint64(hint + sum(count << 3 * kind for kind, count in enumerate(bag, start=1)))
 
 
 def decode_state(rules: FamilyRules, board: Board) -> State:
