@@ -39,15 +39,20 @@ def parse_position(text: str, rows: int, columns: int, game: Game = GAME_2048) -
         UserError: the text is not a position of such a board; the message has the place.
     """
     stripped = text.strip()
-    cells = (
-        _hex_levels(text, stripped, rows, columns) if stripped[:2].lower() == HEX else _tiles(text, rows, columns, game)
-    )
+    is_word = stripped[:2].lower() == HEX
+    cells = _hex_levels(text, stripped, rows, columns) if is_word else _tiles(text, rows, columns, game)
     return np.array(cells, np.int8).reshape(rows, columns)
 
 
 def format_position(levels: NDArray[np.integer], game: Game = GAME_2048) -> str:
     """Return levels int[H, W] as rows of tiles, the inverse of `parse_position`."""
     return " / ".join(" ".join(str(game.tiles[level]) for level in row) for row in levels.tolist())
+
+
+def tile_between(game: Game, least: int, most: int) -> str:
+    """Return in words what the tiles of the levels from `least` to `most` are."""
+    what = "a power of 2" if game is GAME_2048 else f"a tile of {game.name}"
+    return f"{what} from {game.tiles[least]} to {game.tiles[most]}"
 
 
 def _tiles(text: str, rows: int, columns: int, game: Game) -> list[list[int]]:
@@ -57,8 +62,7 @@ def _tiles(text: str, rows: int, columns: int, game: Game) -> list[list[int]]:
     for r, row in enumerate(board[:rows], start=1):
         for c, word in enumerate(row[:columns], start=1):
             if word not in EMPTY and word not in known:
-                what = "a power of 2" if game.name == GAME_2048.name else f"a tile of {game.name}"
-                wanted = f"{what} from {game.tiles[1]} to {game.tiles[most]}, or 0 or . for an empty cell"
+                wanted = f"{tile_between(game, 1, most)}, or 0 or . for an empty cell"
                 raise _mistake(text, f"row {r}, column {c} is '{word}'; give {wanted}")
         if len(row) != columns:
             raise _mistake(text, f"row {r} has {counted(len(row), 'cell')}; give {columns}, with blanks between them")

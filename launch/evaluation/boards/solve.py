@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from launch.arguments import checked
 from launch.errors import Option, OptionError, UserError
-from launch.evaluation.boards.notation import format_position, parse_board, parse_position
+from launch.evaluation.boards.notation import format_position, parse_board, parse_position, tile_between
 from launch.evaluation.result import check_new_file
 from launch.experiment.environment import project_version
 from launch.memory import available_bytes
@@ -112,10 +112,9 @@ def _game(board: str, until_tile: int | None, reached_tile: int | None, name: st
 def _level(option: str, tile: int | None, game: Game) -> int:
     if tile is None:
         return NO_TILE
-    tiles = game.tiles[2 : LEVELS + 1]
-    if tile not in tiles:
-        wanted = "a power of 2" if game.name == "2048" else f"a tile of {game.name}"
-        raise OptionError(Option(option), f" is {tile}; give {wanted} from {tiles[0]} to {tiles[-1]}")
+    if tile not in game.tiles[2 : LEVELS + 1]:
+        most = min(LEVELS, len(game.tiles) - 1)
+        raise OptionError(Option(option), f" is {tile}; give {tile_between(game, 2, most)}")
     return game.tiles.index(tile)
 
 
@@ -157,8 +156,7 @@ def _asked(request: Request, game: Game, rows: int, columns: int) -> Asked | Non
                 raise UserError(f"{option} is for a --position")
         return None
     levels = parse_position(request.position, rows, columns, game)
-    hints = {} if game.bag is None else {str(tile): level for level, tile in enumerate(game.tiles[: game.bonus_hint])}
-    hints.pop("0", None)
+    hints = {str(game.tiles[level]): level for level in range(1, game.bonus_hint)}
     if (request.hint is None) == bool(hints) or (hints and request.hint not in hints):
         wanted = f"give the next tile, --hint {', '.join(hints)}" if hints else f"{game.name} has no --hint"
         raise UserError(f"--hint {request.hint or 'is missing'}: {wanted}")
