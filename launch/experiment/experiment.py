@@ -54,7 +54,7 @@ class RunConfig(Settings, prefix="run"):
         0, "Moves between two snapshots: checkpoints in snapshots/ that are never deleted; 0: none.", at_least=0
     )
     begin_from: str = setting(
-        "", "n-tuples only: run, checkpoint or .w file whose network is the initial network of a new run."
+        "", "Run, checkpoint or (n-tuples) .w file whose network is the initial network of a new run."
     )
     evaluate_env_steps: int = setting(0, "Moves of training between two evaluations; 0: only at the end.", at_least=0)
     evaluation_games: int = setting(

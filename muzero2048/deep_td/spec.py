@@ -11,6 +11,7 @@ SPEC = LearnerSpec(
         TREE: "muzero2048.deep_td.value_player:load_value_search",
     },
     uses_jax=True,
+    begin_from="muzero2048.training.base_learner:begin_from",
     memory_keys="deep_td.replay.capacity, deep_td.replay.batch_size, deep_td.num_envs or deep_td.network",
     value="network",
     models=("simulator",),

@@ -99,6 +99,12 @@ class MuZeroConfig(TrainingConfig):
     unroll_steps: int = setting(
         5, "K, number of steps that the model is unrolled from each sampled position.", at_least=1, at_most=10**4
     )
+    learning_starts: int = setting(
+        0,
+        "Moves played before the first update, in whole chunks; at least as many as a sequence needs. With "
+        "run.begin_from, replay.capacity: updates on the first moves of games alone would spoil a trained network.",
+        at_least=0,
+    )
     chance: ChanceConfig = group(ChanceConfig)
     search: SearchConfig = group(SearchConfig)
     reward: RewardConfig = group(RewardConfig, only_if=f"{LATENT} or {CELLS}")
@@ -131,7 +137,7 @@ class MuZeroConfig(TrainingConfig):
     @property
     def filling_chunks(self) -> int:
         """Chunks that are played before the first update: the buffer then holds a sequence."""
-        return -(-self.sequence // self.chunk)
+        return max(-(-self.sequence // self.chunk), self.learning_starts // self.chunk_moves)
 
     @property
     def reward_codec(self) -> ValueCodec:

@@ -10,7 +10,7 @@ import jax
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.diagnosis.by_depth import errors_in_training
 from muzero2048.muzero.diagnosis.one_move import measure
-from muzero2048.muzero.learner_state import MuZeroState, acting_params, with_acting_params
+from muzero2048.muzero.learner_state import MuZeroState, acting_params, beginning_with, with_acting_params
 from muzero2048.muzero.network_player import make_player
 from muzero2048.muzero.selfplay import add_play
 from muzero2048.muzero.setup import MuZeroReport, UpdateReport
@@ -47,9 +47,11 @@ class MuZeroLearner(DeviceLearner):
         filling = 0 if env_steps else config.filling_chunks
         rounds = max(1, -(-(self._next_report() - env_steps) // config.chunk_moves) - filling)
         report = self._learner.empty()
-        for _ in range(filling):
-            self._state, filled = self._learner.fill(self._state)
+        for chunk in range(filling):
+            self._state, filled = jax.block_until_ready(self._learner.fill(self._state))
             report = report._replace(play=add_play(report.play, filled))
+            if chunk + 1 < filling:
+                tick((chunk + 1) * config.chunk_moves)  # a stop waits for the first updates
         finished, report = self._call_device(
             rounds, self._learner.rounds, report, lambda finished: tick((finished + filling) * config.chunk_moves)
         )
@@ -66,6 +68,9 @@ class MuZeroLearner(DeviceLearner):
 
     def _with_acting(self, state: MuZeroState, params: Any) -> MuZeroState:
         return with_acting_params(state, params)
+
+    def _beginning_with(self, state: MuZeroState, params: Any) -> MuZeroState:
+        return beginning_with(state, params)
 
     def player(self) -> SearchPlayer:
         """Return a player with the current parameters, on the first device of this process."""

@@ -55,6 +55,15 @@ def with_acting_params(state: MuZeroState, params: Any) -> MuZeroState:
     return state._replace(average=state.average._replace(params=params))
 
 
+def beginning_with(state: MuZeroState, params: Any) -> MuZeroState:
+    """Return a new state that begins with the acting parameters of another: the moved ones and their average."""
+    state = with_acting_params(state, params)
+    if state.average is None:
+        return state
+    # A copy: the first update donates, and so deletes, both.
+    return state._replace(params=jax.tree.map(jnp.copy, state.average.params))
+
+
 def extend_average(average: Average, params: Params, decay: float) -> Average:
     """Return the average after one more update."""
     t = average.updates.astype(jnp.float32)

@@ -10,6 +10,7 @@ SPEC = LearnerSpec(
         TREE: "muzero2048.muzero.network_player:load_muzero_player",
     },
     uses_jax=True,
+    begin_from="muzero2048.training.base_learner:begin_from",
     memory_keys="muzero.replay.capacity, muzero.replay.batch_size, muzero.num_envs or muzero.network",
     several_processes=True,
     value="network",

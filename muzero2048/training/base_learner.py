@@ -115,6 +115,23 @@ class DeviceLearner:
         """Return `state` with the acting parameters replaced, or removed if `params` is None."""
         return state._replace(params=params)
 
+    def _beginning_with(self, state: Any, params: Any) -> Any:
+        """Return a new state that begins with the acting parameters of another."""
+        return self._with_acting(state, params)
+
+    def begin_with(self, folder: Path, trained: TrainingConfig) -> None:
+        """Begin with the network of a checkpoint instead of a new one; optimizer, games and replay stay new.
+
+        Raises:
+            ValueError: the parameters are damaged, or those of another network, or the network's outputs mean other
+                values with the config `trained` of the checkpoint.
+        """
+        for name in ("value", "reward"):
+            theirs, own = getattr(trained, name, None), getattr(self._config, name, None)
+            if theirs != own:
+                raise ValueError(f"it was trained with {name} = {theirs}, the config has {own}")
+        self._state = self._beginning_with(self._state, load_pytree(folder / PARAMETERS, self._acting(self._state)))
+
     def save(self, folder: Path) -> None:
         """Write the parameters, and everything else that training needs, into an empty folder."""
         save_pytree(folder / PARAMETERS, self._acting(self._state))
@@ -139,6 +156,11 @@ class DeviceLearner:
         The counts are saved as 32-bit words: JAX truncates int64 to int32, and runs are longer than 2^31 moves.
         """
         return {"progress": self._progress.view(np.uint32), "state": self._with_acting(self._state, None)}
+
+
+def begin_from(learner: DeviceLearner, folder: Path, config: TrainingConfig) -> None:
+    """Let a new learner begin with the network of a checkpoint: `LearnerSpec.begin_from`."""
+    learner.begin_with(folder, config)
 
 
 def rounds_a_call(rounds: int, seconds: float) -> int:

@@ -28,6 +28,9 @@ def test_sizes_that_follow() -> None:
     assert later.sequence == 36
     assert later.filling_chunks == 3
     assert later.total_updates == 152  # the first two chunks have no updates; that of the third one is planned
+    full = dataclasses.replace(GOOD, replay=fresh, report_env_steps=2000, learning_starts=1300)
+    assert full.filling_chunks == 10  # whole chunks of 128
+    assert full.total_updates == 138
 
 
 def test_a_long_return_is_longer() -> None:

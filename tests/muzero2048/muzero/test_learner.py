@@ -80,6 +80,23 @@ def test_a_checkpoint_continues_to_the_bit(
     assert all(np.array_equal(a, b) for a, b in zip(weights(other), weights(learner), strict=True))
 
 
+def test_a_training_begins_with_the_network_of_another(
+    run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]],
+) -> None:
+    """Play and updates begin with the parameters of the checkpoint; the rest of the training is new."""
+    _, folder, _, _ = run
+    saved, other = MuZeroLearner(CONFIG, seed=99), MuZeroLearner(CONFIG, seed=99)
+    saved.restore(folder)
+    other.begin_with(folder, CONFIG)
+    assert other.progress == {"env_steps": 0, "games": 0, "updates": 0}
+    assert all(np.array_equal(a, b) for a, b in zip(weights(other), weights(saved), strict=True))
+    other.advance()
+    assert other.progress["updates"] == 2
+    wider = dataclasses.replace(CONFIG, value=dataclasses.replace(CONFIG.value, h_max=40.0))
+    with pytest.raises(ValueError, match=r"trained with value = ValueCodec\(.*h_max=40.*, the config has ValueCodec"):
+        other.begin_with(folder, wider)
+
+
 def test_a_stop_within_a_report_changes_no_bit(tmp_path: Path) -> None:
     """A training that is stopped after a round, saved and resumed gives the same parameters as one without the stop."""
     config = dataclasses.replace(CONFIG, report_env_steps=600)
@@ -111,7 +128,7 @@ def test_several_chunks_fill_the_buffer_for_a_long_sequence(tmp_path: Path, monk
     learner, other = MuZeroLearner(config, seed=1), MuZeroLearner(config, seed=99)
     told: list[int] = []
     metrics = learner.advance(lambda moves: bool(told.append(moves)))
-    assert told == [512]
+    assert told == [128, 256, 512]  # a chunk each while the buffer is filled, then a call
     assert learner.progress["env_steps"] == 512  # three chunks, and a round
     assert learner.progress["updates"] == config.updates_per_chunk
     assert metrics["train/games"] == learner.progress["games"] > 20
