@@ -7,8 +7,8 @@ The latent is one vector per cell, normalised.
              of the lines. The reward is read from its hidden units, summed over the lines
     g        one network on the cells, shared by all cells; a code writes a vector of its own into every cell
              (code_input: dense), or one of C / N vectors into one cell (code_input: cell)
-    f, psi   heads on one trunk that reads rows, columns and squares of the latent; rows and columns share their first
-             layer, and so do the squares
+    f, psi   heads on one trunk that reads rows, columns, squares and rectangles of the latent (network.cells.shapes);
+             rows and columns share their layers, and so do the squares and the rectangles
     e        reads the predicted afterstate (without gradient) and h(o_{t+1})
 
 What the form knows about 2048 is its geometry: the board has cells, a move acts on lines, and the same way on all of
@@ -26,7 +26,14 @@ from jaxtyping import Array, Float, Int, UInt8
 from muzero2048.models.base import FIRST_REWARD, AfterstatePrediction, Model, Prediction, cosine_distance
 from muzero2048.models.chance_encoders import Observed
 from muzero2048.muzero.config import MuZeroConfig
-from muzero2048.networks.board_lines import from_lines, rows_and_columns, squares, to_lines, with_products
+from muzero2048.networks.board_lines import (
+    from_lines,
+    placed_cells,
+    placed_products,
+    placements,
+    to_lines,
+    with_products,
+)
 from muzero2048.networks.trunks import Head, MLPBlock, make_norm, value_initializers
 
 ENCODER_WIDTH, REWARD_WIDTH = 64, 128  # hidden units
@@ -41,25 +48,40 @@ def num_features(cells: int, width: int) -> int:
 
 
 class CellsTrunk(nnx.Module):
-    """Hidden units for each row, column and square, then a layer over all of them and residual blocks."""
+    """Hidden units for each placement of some shapes, then a layer over all of them and residual blocks.
+
+    x_p = W_s [cells of p, their products] for a placement p of the shape s; with tuple_layers = 2, W'_s relu(norm(x_p))
+    is added. The layer over all placements reads relu(x).
+    """
 
     def __init__(self, config: MuZeroConfig, rngs: nnx.Rngs):
-        network, (rows, columns) = config.network, (config.rows, config.columns)
+        network, self.board_shape = config.network, (config.rows, config.columns)
         dtype, cells = jnp.dtype(network.compute_dtype), network.cells
-        self.board_shape = (rows, columns)
-        inputs = max(rows, columns) * cells.cell_width, 4 * cells.cell_width
-        self.lines, self.squares = (nnx.Linear(n, cells.tuple_width, dtype=dtype, rngs=rngs) for n in inputs)
-        placements = rows + columns + (rows - 1) * (columns - 1)
-        self.mix = nnx.Linear(placements * cells.tuple_width, network.width, dtype=dtype, rngs=rngs)
+        width, placed = cells.tuple_width, {s: placed_cells(self.board_shape, s) for s in cells.shapes}
+        self.shapes = tuple(shape for shape in cells.shapes if len(placed[shape]))
+        self.products = cells.tuple_products
+        for shape in self.shapes:  # self.lines and so on: names of arrays in checkpoints
+            length = placed[shape].shape[1]
+            inputs = num_features(length, cells.cell_width) if self.products else length * cells.cell_width
+            setattr(self, shape, nnx.Linear(inputs, width, dtype=dtype, rngs=rngs))
+        second = self.shapes if cells.tuple_layers == 2 else ()
+        self.norms = nnx.List([make_norm(width, network, rngs) for _ in second])
+        self.second = nnx.List([nnx.Linear(width, width, dtype=dtype, rngs=rngs) for _ in second])
+        places = sum(len(placed[shape]) for shape in self.shapes)
+        self.mix = nnx.Linear(places * width, network.width, dtype=dtype, rngs=rngs)
         self.kind = nnx.Param(jnp.zeros((2, network.width)))
         self.blocks = nnx.List([MLPBlock(network, rngs) for _ in range(network.blocks)])
 
     def __call__(self, latent: Float[Array, "B N D"], kind: int) -> Float[Array, "B width"]:
         """Compute features of states (kind 0) or afterstates (kind 1)."""
-        hidden = [
-            self.lines(rows_and_columns(latent, self.board_shape)),
-            self.squares(squares(latent, self.board_shape)),
-        ]
+        inputs = [placements(latent, self.board_shape, shape) for shape in self.shapes]
+        inputs = [x.reshape(*x.shape[:2], -1) for x in inputs]
+        if self.products:
+            products = placed_products(latent, self.board_shape, self.shapes)
+            inputs = [jnp.concatenate(pair, axis=-1) for pair in zip(inputs, products, strict=True)]
+        hidden = [getattr(self, shape)(x) for shape, x in zip(self.shapes, inputs, strict=True)]
+        for i, (norm, linear) in enumerate(zip(self.norms, self.second, strict=True)):
+            hidden[i] += linear(nnx.relu(norm(hidden[i])))
         x = nnx.relu(jnp.concatenate(hidden, axis=1)).reshape(len(latent), -1)
         x = self.mix(x) + self.kind[...][kind][None]
         for block in self.blocks:

@@ -119,6 +119,8 @@ class MuZeroConfig(TrainingConfig):
         by_cell = self.network.model == "cells" and self.network.cells.code_input == "cell"
         if by_cell and self.chance.codes % cells:
             self.chance.refuse("codes", f"a multiple of {cells}, the cells of the board: network.cells.code_input=cell")
+        if self.network.model == "cells" and self.network.cells.shapes == ("rects",) and self.rows == self.columns == 2:
+            self.network.cells.refuse("shapes", "lines or squares: no rectangle fits 2x2 cells")
         if self.replay.fresh_steps and self.replay.reanalyse:
             self.replay.refuse("reanalyse", "0: with replay.fresh_steps a batch would have two kinds of targets")
         columns = self.replay.capacity // self.num_envs

@@ -1,4 +1,4 @@
-"""The lines and squares of a board as index arrays, for networks on a latent with one vector per cell.
+"""The lines, squares and rectangles of a board, for networks on a latent with one vector per cell.
 
 Shapes: `N` cells, `L` = max(H, W), `P` placements.
 """
@@ -78,21 +78,59 @@ def with_products(cells: Float[Array, "*B m D"]) -> Float[Array, "*B features"]:
     return jnp.concatenate([cells.reshape(*cells.shape[:-2], -1), *products], axis=-1)
 
 
-def rows_and_columns(state: Float[Array, "B N D"], board_shape: tuple[int, int]) -> Float[Array, "B P D_times_L"]:
-    """Return the concatenated cells of all H + W rows and columns; the missing cells of short lines are 0."""
-    rows, columns = board_shape
+def placements(state: Float[Array, "B N D"], board_shape: tuple[int, int], shape: str) -> Float[Array, "B P n D"]:
+    """Return the cells of all placements of a shape on the board.
+
+    shape: lines, all H + W rows and columns; the missing cells of short ones are 0. squares, of 2x2 cells. rects, of
+    2x3 cells and, on the transposed board, of 3x2.
+    """
+    grid = state.reshape(len(state), *board_shape, state.shape[-1])
+    if shape == "squares":
+        return _windows(grid, 2, 2)
+    both = grid, grid.swapaxes(1, 2)
+    if shape == "rects":
+        return jnp.concatenate([_windows(x, 2, 3) for x in both], axis=1)
     size = max(board_shape)
-    grid = state.reshape(len(state), rows, columns, state.shape[-1])
-    lines = [
-        jnp.pad(x, ((0, 0), (0, 0), (0, size - x.shape[2]), (0, 0))).reshape(len(x), x.shape[1], -1)
-        for x in (grid, grid.swapaxes(1, 2))
-    ]
+    lines = [jnp.pad(x, ((0, 0), (0, 0), (0, size - x.shape[2]), (0, 0))) for x in both]
     return jnp.concatenate(lines, axis=1)
 
 
-def squares(state: Float[Array, "B N D"], board_shape: tuple[int, int]) -> Float[Array, "B P D_times_4"]:
-    """Return the concatenated cells of all (H - 1) (W - 1) squares of 2x2 cells."""
-    grid = state.reshape(len(state), *board_shape, state.shape[-1])
-    corners = grid[:, :-1, :-1], grid[:, :-1, 1:], grid[:, 1:, :-1], grid[:, 1:, 1:]
-    joined = jnp.concatenate(corners, axis=-1)
-    return joined.reshape(len(state), -1, joined.shape[-1])
+def _windows(grid: Float[Array, "B H W D"], height: int, width: int) -> Float[Array, "B P n D"]:
+    """Return the cells of all windows of height x width cells; none fits a smaller board."""
+    down, right = (max(0, size - n + 1) for size, n in zip(grid.shape[1:3], (height, width), strict=True))
+    cells = [grid[:, i : i + down, j : j + right] for i in range(height) for j in range(width)]
+    return jnp.stack(cells, axis=3).reshape(len(grid), down * right, height * width, grid.shape[-1])
+
+
+@functools.cache
+def placed_cells(board_shape: tuple[int, int], shape: str) -> np.ndarray:
+    """Return the cells of the placements of a shape: int[P, n]; -1 for the missing cells of short lines."""
+    with jax.ensure_compile_time_eval():
+        numbers = 1.0 + jnp.arange(board_shape[0] * board_shape[1])
+        return np.asarray(placements(numbers[None, :, None], board_shape, shape)[0, ..., 0], np.int32) - 1
+
+
+def placed_products(
+    state: Float[Array, "B N D"], board_shape: tuple[int, int], shapes: tuple[str, ...]
+) -> list[Float[Array, "B P pairs"]]:
+    """Compute the products of `with_products` for the cells of all placements of each shape.
+
+    The products of all pairs of cells of a board are one matrix; a second product, with a matrix of 0 and 1, brings
+    them to their places. That is several times faster than a product for each pair of each placement.
+    """
+    cells = state.shape[1]
+    where = [_pairs(placed_cells(board_shape, shape), cells) for shape in shapes]
+    exact = jax.lax.Precision.HIGHEST
+    products = jnp.einsum("bnd,bmd->bnm", state, state, precision=exact) * state.shape[-1] ** -0.5
+    placed = jnp.matmul(products.reshape(len(state), -1), np.concatenate([x.reshape(cells**2, -1) for x in where], 1))
+    ends = np.cumsum([x[0].size for x in where])[:-1].tolist()
+    parts = jnp.split(placed, ends, axis=1)
+    return [part.reshape(len(state), *x.shape[1:]) for part, x in zip(parts, where, strict=True)]
+
+
+def _pairs(placed: np.ndarray, cells: int) -> np.ndarray:
+    """Return which product of two cells each pair i < j of a placement is: 0 or 1, float32[cells^2, P, pairs]."""
+    first, second = np.triu_indices(placed.shape[1], 1)
+    a, b = placed[:, first], placed[:, second]
+    chosen = np.arange(cells**2)[:, None, None] == a * cells + b
+    return (chosen & (np.minimum(a, b) >= 0)).astype(np.float32)

@@ -6,6 +6,8 @@ from ntuple.core.settings import Settings, group, setting
 
 TUPLE_SHAPES = ("lines", "squares", "rects", "axes")  # defined in muzero2048/networks/tuple_embedding.py
 
+CELLS_SHAPES = TUPLE_SHAPES[:3]  # defined in muzero2048/networks/board_lines.py
+
 SHAPES = f"some of the names {', '.join(TUPLE_SHAPES)}"
 
 # Conditions under which keys have an effect.
@@ -45,14 +47,23 @@ class CellsConfig(Settings, prefix="network.cells"):
 
     cell_width: int = setting(32, "Length of the latent vector of one cell.", at_least=1, at_most=4096)
     line_width: int = setting(256, "Hidden units of phi on one line.", at_least=1, at_most=2**16)
-    tuple_width: int = setting(
-        64, "Units of the first layer of the trunk for each row, column and square.", at_least=1, at_most=2**16
+    shapes: tuple[str, ...] = setting(("lines", "squares"), "What the trunk reads: lines, squares, rects (2x3 cells).")
+    tuple_width: int = setting(64, "Units of the trunk for each line, square and rectangle.", at_least=1, at_most=2**16)
+    tuple_layers: int = setting(
+        1, "Layers of the trunk for each line, square and rectangle, before one layer on all.", at_least=1, at_most=2
+    )
+    tuple_products: bool = setting(
+        False, "The trunk reads the products of the pairs of cells of a line, square or rectangle too, as phi does."
     )
     code_input: Literal["dense", "cell"] = setting(
         "cell",
         "What a chance code adds before g. dense: a vector for all cells. cell: code c adds one of C / N vectors to "
         "cell c N / C, so all cells share these vectors; C must be a multiple of N.",
     )
+
+    def __post_init__(self) -> None:
+        if not self.shapes or set(self.shapes) - set(CELLS_SHAPES) or len(set(self.shapes)) < len(self.shapes):
+            self.refuse("shapes", f"each at most once: some of the names {', '.join(CELLS_SHAPES)}")
 
 
 class GroundedConfig(Settings, prefix="network.grounded"):

@@ -210,6 +210,43 @@ def test_states_and_afterstates_have_a_bias_of_their_own() -> None:
     assert not make_model(config_of((2, 3)), 0).trunk.kind[...].any()
 
 
+def test_a_trunk_of_two_layers_by_hand() -> None:
+    """A layer on the cells of a placement and their products, a residual layer, then one layer on all placements."""
+    shapes, width = ("rects", "lines", "squares"), 2
+    settings = {"shapes": shapes, "tuple_width": width, "tuple_layers": 2, "tuple_products": True}
+    config = config_of((3, 3))
+    trunk = random_model(dataclasses.replace(config, network=configured(config.network, cells=settings)), seed=4).trunk
+    state = np.random.default_rng(5).normal(size=(3, 9, D)).astype(np.float32)
+    places = {
+        "rects": [(0, 1, 2, 3, 4, 5), (3, 4, 5, 6, 7, 8), (0, 3, 6, 1, 4, 7), (1, 4, 7, 2, 5, 8)],
+        "lines": [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8)],
+        "squares": [(0, 1, 3, 4), (1, 2, 4, 5), (3, 4, 6, 7), (4, 5, 7, 8)],
+    }
+    hidden = []
+    for number, shape in enumerate(shapes):
+        for place in places[shape]:
+            cells = state[:, place]
+            products = [
+                (cells[:, i] * cells[:, j]).sum(axis=-1) / np.sqrt(D)
+                for i in range(len(place))
+                for j in range(i + 1, len(place))
+            ]
+            x = linear(getattr(trunk, shape), np.concatenate([cells.reshape(3, -1), np.stack(products, -1)], axis=-1))
+            normal = np.asarray(trunk.norms[number](jnp.asarray(x)))
+            hidden.append(x + linear(trunk.second[number], np.maximum(normal, 0.0)))
+    x = linear(trunk.mix, np.maximum(np.concatenate(hidden, axis=-1), 0.0)) + np.asarray(trunk.kind[...][1])
+    for block in trunk.blocks:
+        x = np.asarray(block(jnp.asarray(x)))
+    np.testing.assert_allclose(trunk(jnp.asarray(state), 1), x, rtol=1e-3, atol=1e-4)
+
+
+def test_a_shape_that_does_not_fit_the_board_is_left_out() -> None:
+    network = configured(config_of((2, 3)).network, cells={"shapes": ("rects", "lines")})
+    for shape, kept in (((2, 3), ("rects", "lines")), ((2, 2), ("lines",))):
+        model = make_model(dataclasses.replace(config_of(shape), network=network), 0)
+        assert model.trunk.shapes == kept
+
+
 def test_consistency_by_hand() -> None:
     """The loss is the mean over the cells of 1 - cos(q(x), x'), with q two layers on each cell.
 

@@ -1,4 +1,4 @@
-"""Tests of the lines and squares of a board against plain loops, and against the rules of the game."""
+"""Tests of the lines, squares and rectangles of a board against plain loops, and against the rules of the game."""
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from reference import positions, rules
 
-from muzero2048.networks.board_lines import from_lines, rows_and_columns, squares, to_lines
+from muzero2048.networks.board_lines import from_lines, placed_cells, placed_products, placements, to_lines
 
 SHAPES = [(2, 2), (2, 3), (3, 2), (3, 3), (4, 2), (4, 4)]
 D = 3  # length of the vector of a cell
@@ -60,21 +60,37 @@ def test_lines_that_slide_are_moves_of_the_game(shape: tuple[int, int], rng: np.
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_rows_columns_and_squares_equal_plain_loops(shape: tuple[int, int]) -> None:
-    state, (rows, columns), size = latents(shape), shape, max(shape)
-    lines = rules.lines(rows, columns, rules.LEFT) + rules.lines(rows, columns, rules.UP)
-    corners = [
+def plain_placements(rows: int, columns: int) -> dict[str, list[list[int]]]:
+    """Return the cells of the placements of each shape, by plain loops."""
+    wide = [(2, 3, row, column) for row in range(rows - 1) for column in range(columns - 2)]
+    tall = [(3, 2, row, column) for column in range(columns - 1) for row in range(rows - 2)]
+    # The cells of 2x3 by rows; those of 3x2 by columns.
+    rects = [[(r + i) * columns + c + j for i in range(2) for j in range(3)] for _, _, r, c in wide]
+    rects += [[(r + i) * columns + c + j for j in range(2) for i in range(3)] for _, _, r, c in tall]
+    squares = [
         [(row + down) * columns + column + right for down in (0, 1) for right in (0, 1)]
         for row in range(rows - 1)
         for column in range(columns - 1)
     ]
-    for found, placements, length in (
-        (rows_and_columns(jnp.asarray(state), shape), lines, size),
-        (squares(jnp.asarray(state), shape), corners, 4),
-    ):
-        assert found.shape == (8, len(placements), length * D)
-        for board in range(8):
-            for i, cells in enumerate(placements):
-                expected = [*(state[board, cell] for cell in cells), *[np.zeros(D)] * (length - len(cells))]
-                np.testing.assert_array_equal(found[board, i], np.concatenate(expected))
+    lines = rules.lines(rows, columns, rules.LEFT) + rules.lines(rows, columns, rules.UP)
+    return {"lines": [list(line) for line in lines], "squares": squares, "rects": rects}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_placements_equal_plain_loops(shape: tuple[int, int]) -> None:
+    """Cells and products; a missing cell of a short line is 0 and has the product 0 with every cell."""
+    state, size = latents(shape), max(shape)
+    expected = plain_placements(*shape)
+    products = placed_products(jnp.asarray(state), shape, tuple(expected))
+    for (name, cells), product in zip(expected.items(), products, strict=True):
+        length = size if name == "lines" else len(cells[0]) if cells else {"squares": 4, "rects": 6}[name]
+        found = placements(jnp.asarray(state), shape, name)
+        assert found.shape == (8, len(cells), length, D)
+        padded = np.array([[*line, *[-1] * (length - len(line))] for line in cells], int).reshape(-1, length)
+        np.testing.assert_array_equal(placed_cells(shape, name), padded)
+        with_zero = np.concatenate([state, np.zeros((8, 1, D), np.float32)], axis=1)  # -1 reads the zeros
+        np.testing.assert_array_equal(found, with_zero[:, padded])
+        pairs = [(i, j) for i in range(length) for j in range(i + 1, length)]
+        dots = [(found[:, :, i] * found[:, :, j]).sum(-1) / np.sqrt(D) for i, j in pairs]
+        assert product.shape == (8, len(cells), len(pairs))
+        np.testing.assert_allclose(product, np.stack(dots, -1), rtol=1e-5, atol=1e-6)
