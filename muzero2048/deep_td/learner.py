@@ -33,7 +33,7 @@ class DeepTDLearner(DeviceLearner):
         """
         config = self._config
         began = time.perf_counter()
-        rounds = -(-(self._next_report() - int(self._progress[0])) // config.chunk_moves)
+        rounds = -(-self._moves_to_report() // config.chunk_moves)
         rounds, report = self._call_device(
             rounds, self._learner.advance, self._learner.empty(), lambda finished: tick(finished * config.chunk_moves)
         )

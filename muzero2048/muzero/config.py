@@ -127,9 +127,8 @@ class MuZeroConfig(TrainingConfig):
         if columns < self.sequence:
             least = self.num_envs * self.sequence
             self.replay.refuse("capacity", f"at least {least}: a sequence of {self.sequence} moves of each game")
-        filling = self.filling_chunks * self.chunk_moves
-        if self.filling_chunks > 1 and self.report_env_steps <= filling:
-            self.refuse("report_env_steps", f"more than {filling}, the moves before the first update")
+        if self.learning_starts >= self.env_steps:
+            self.refuse("learning_starts", f"less than env_steps = {self.env_steps}")
 
     @property
     def sequence(self) -> int:

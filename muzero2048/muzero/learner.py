@@ -45,7 +45,7 @@ class MuZeroLearner(DeviceLearner):
         began = time.perf_counter()
         env_steps = int(self._progress[0])
         filling = 0 if env_steps else config.filling_chunks
-        rounds = max(1, -(-(self._next_report() - env_steps) // config.chunk_moves) - filling)
+        rounds = max(1, -(-self._moves_to_report(filling * config.chunk_moves) // config.chunk_moves))
         report = self._learner.empty()
         for chunk in range(filling):
             self._state, filled = jax.block_until_ready(self._learner.fill(self._state))

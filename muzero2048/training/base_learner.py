@@ -63,10 +63,10 @@ class DeviceLearner:
         """Return metrics of a learned model; here none."""
         return {}
 
-    def _next_report(self) -> int:
-        """Return the next multiple of `report_env_steps`, or the end of the budget."""
-        every = self._config.report_env_steps
-        return min((int(self._progress[0]) // every + 1) * every, self._config.env_steps)
+    def _moves_to_report(self, filling: int = 0) -> int:
+        """Return the moves from here, after `filling` more, to a multiple of `report_env_steps` or the budget's end."""
+        played, every = int(self._progress[0]) + filling, self._config.report_env_steps
+        return min((played // every + 1) * every, self._config.env_steps) - played
 
     @property
     def within_report(self) -> bool:

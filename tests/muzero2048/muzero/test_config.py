@@ -23,12 +23,12 @@ def test_sizes_that_follow() -> None:
     assert GOOD.total_updates == 156  # 2 in each of 78 whole chunks
     assert dataclasses.replace(GOOD, env_steps=1).total_updates == 1
     fresh = ReplayConfig(capacity=1280, batch_size=64, fresh_steps=2, fresh_long_steps=30, fresh_long_weight=0.25)
-    later = dataclasses.replace(GOOD, replay=fresh, report_env_steps=1000)
+    later = dataclasses.replace(GOOD, replay=fresh)
     assert later.replay.fresh_returns == {2: 0.75, 30: 0.25}
     assert later.sequence == 36
     assert later.filling_chunks == 3
     assert later.total_updates == 152  # the first two chunks have no updates; that of the third one is planned
-    full = dataclasses.replace(GOOD, replay=fresh, report_env_steps=2000, learning_starts=1300)
+    full = dataclasses.replace(GOOD, replay=fresh, learning_starts=1300)
     assert full.filling_chunks == 10  # whole chunks of 128
     assert full.total_updates == 138
 
@@ -58,7 +58,7 @@ def test_a_long_return_is_longer() -> None:
             {"replay": ReplayConfig(capacity=1280, batch_size=64, fresh_steps=155)},
             "replay.capacity is 1280; give at least 1288: a sequence of 161 moves of each game",
         ),
-        ({"unroll_steps": 16}, "report_env_steps is 100; give more than 256, the moves before the first update"),
+        ({"learning_starts": 10_000}, "learning_starts is 10000; give less than env_steps = 10000"),
         (
             {"replay": ReplayConfig(capacity=1280, batch_size=64, fresh_steps=2, reanalyse=0.5)},
             "replay.reanalyse is 0.5; give 0: with replay.fresh_steps a batch would have two kinds of targets",

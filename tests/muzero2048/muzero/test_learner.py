@@ -121,10 +121,10 @@ def test_a_stop_within_a_report_changes_no_bit(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_several_chunks_fill_the_buffer_for_a_long_sequence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """K = 2 and 20 moves after the last one: a sequence of 23 moves needs three chunks of 8."""
+    """K = 2 and 20 moves after the last one: a sequence of 23 moves needs three chunks of 8, more than a report."""
     monkeypatch.setattr(learner_module, "make_learner", make_learner)
     replay = dataclasses.replace(CONFIG.replay, fresh_steps=2, fresh_long_steps=20)
-    config = dataclasses.replace(CONFIG, replay=replay, report_env_steps=400, env_steps=1000)
+    config = dataclasses.replace(CONFIG, replay=replay, report_env_steps=200, env_steps=1000)
     learner, other = MuZeroLearner(config, seed=1), MuZeroLearner(config, seed=99)
     told: list[int] = []
     metrics = learner.advance(lambda moves: bool(told.append(moves)))
