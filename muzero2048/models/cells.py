@@ -28,6 +28,7 @@ from muzero2048.models.chance_encoders import Observed
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.networks.board_lines import (
     from_lines,
+    look_up,
     placed_cells,
     placed_products,
     placements,
@@ -143,7 +144,8 @@ class CellsModel(Model):
 
     def representation(self, cells: UInt8[Array, "B N"]) -> Float[Array, "B N D"]:
         """h: embed the tile of each cell."""
-        return self.norm(self.embedding(jnp.minimum(cells, self.tile_levels - 1).astype(jnp.int32)))
+        tiles = jnp.minimum(cells, self.tile_levels - 1).astype(jnp.int32)
+        return self.norm(look_up(self.embedding.embedding[...], tiles))
 
     def prediction(self, state: Float[Array, "B N D"]) -> Prediction:
         """f: apply the trunk and two heads."""

@@ -25,7 +25,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt8
 from muzero2048.models.base import AfterstatePrediction, Model, Prediction
 from muzero2048.models.chance_encoders import Observed
 from muzero2048.muzero.config import MuZeroConfig
-from muzero2048.networks.board_lines import from_lines, to_lines
+from muzero2048.networks.board_lines import from_lines, look_up, to_lines
 from muzero2048.networks.trunks import make_norm, make_trunk, planes, value_initializers
 from muzero2048.networks.value_codec import transform
 from muzero2048.networks.value_tables import ValueTables
@@ -89,7 +89,8 @@ class GroundedModel(Model):
 
     def representation(self, cells: UInt8[Array, "B N"]) -> Float[Array, "B N D"]:
         """h: embed each cell."""
-        return self.embedding(jnp.minimum(cells, self.tile_levels - 1).astype(jnp.int32))
+        tiles = jnp.minimum(cells, self.tile_levels - 1).astype(jnp.int32)
+        return look_up(self.embedding.embedding[...], tiles)
 
     def decode(self, latent: Float[Array, "B N D"]) -> Float[Array, "B N tile_levels"]:
         """Return logits of the tile in each cell: -|x - e_k|^2 up to a constant, with e_k the embeddings.

@@ -65,6 +65,28 @@ _set_gradient(to_lines, from_lines)
 _set_gradient(from_lines, to_lines)
 
 
+@jax.custom_vjp
+def look_up(table: Float[Array, "T D"], rows: Int[Array, "*B"]) -> Float[Array, "*B D"]:
+    """Read rows of a table.
+
+    The gradient is a product with one-hot rows. JAX would compute it by a scatter, in which a GPU adds the changes of
+    all cells of a batch to the same few rows one after the other.
+    """
+    return table[rows]
+
+
+def _sum_by_row(
+    kept: tuple[Int[Array, "*B"], Float[Array, "T D"]], change: Float[Array, "*B D"]
+) -> tuple[Float[Array, "T D"], None]:
+    rows, table = kept
+    chosen = jax.nn.one_hot(rows.ravel(), len(table), dtype=change.dtype)
+    changes = change.reshape(len(chosen), -1)
+    return jnp.matmul(chosen.T, changes, precision=jax.lax.Precision.HIGHEST), None
+
+
+look_up.defvjp(lambda table, rows: (table[rows], (rows, table)), _sum_by_row)
+
+
 def with_products(cells: Float[Array, "*B m D"]) -> Float[Array, "*B features"]:
     """Concatenate m vectors and the products x_i . x_j / sqrt(D) of all pairs i < j, as in dot-product attention.
 

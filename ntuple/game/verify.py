@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.bitboard import ONE, U15, ZERO, Board, Rules, afterstate, has_move, is_same, max_cell
+from ntuple.game.bitboard import ONE, U4, U15, ZERO, Board, Rules, afterstate, has_move, is_same, max_cell
 from ntuple.game.episode import place_spawn, spawn_place
 from ntuple.game.jit import inline, kernel
 
@@ -33,6 +33,7 @@ def replay(
     spawns: NDArray[np.int16],
     rewards: NDArray[np.int64],
     findings: NDArray[np.int64],
+    afterstates: NDArray[np.uint8],
 ) -> None:
     """Replay a game up to its first fault.
 
@@ -41,6 +42,7 @@ def replay(
         rewards: int64[T], points that the record claims for the moves; int64[0] if it claims none.
         findings: int64[7], filled: score, largest tile and moves before the first fault, whether the game is over, the
             fault, its NUMBER, and EARNED. NUMBER counts spawns and moves from 1, those of the opening included.
+        afterstates: uint8[T, N], filled: the board after each move before the first fault, log2 of each tile.
     """
     findings[:] = 0
     board = Board(ZERO, ZERO)
@@ -63,6 +65,9 @@ def replay(
                 findings[EARNED] = np.int64(reward)
                 break
             board = after
+            for cell in range(rules.rows * rules.columns):
+                at = spawn_place(rules, 2 * cell)
+                afterstates[t, cell] = (board.lo >> at) & U15 | (((board.hi >> at) & ONE) << U4)
             findings[SCORE] += np.int64(reward)
             findings[MOVES] += 1
             if t < spawns.size:

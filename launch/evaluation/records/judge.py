@@ -15,7 +15,8 @@ import numpy as np
 
 from launch.errors import UserError
 from launch.evaluation.boards.notation import parse_board
-from launch.evaluation.records.record import Judgement, Kind, Mistake, judge_line
+from launch.evaluation.records.record import Judgement, Kind, Mistake, judge_with_spawns
+from launch.evaluation.records.spawn_law import Finding, SpawnLaw
 from launch.evaluation.summary import statistics_block, summarize, summary_line
 from launch.output import print_json
 from ntuple import Games
@@ -36,23 +37,29 @@ class Line(NamedTuple):
     note: str  # the text after the board in the file's header; "": none
 
 
-def judge(path: Path, board: str | None, whole: bool, as_json: bool) -> int:
-    """Print a line for each wrong game, then the statistics of the correct games; exit code 2 if a game is wrong.
+def judge(path: Path, board: str | None, whole: bool, false_alarm: float, as_json: bool) -> int:
+    """Print a line for each wrong game, then the statistics of the correct games and the tests of their spawns.
 
+    The exit code is 2 if a game is wrong or the spawns break the law (spawn_law.py) at this chance of a false alarm.
     With `whole`, a game that stops before it is over is wrong. The board None is that of the file's header.
     """
+    if not 0 < false_alarm < 1:
+        raise UserError(f"--false-alarm is {false_alarm:g}; give a chance above 0 and below 1, such as 1e-6")
     correct: list[Judgement] = []
     wrong: list[dict[str, Any]] = []
     not_over = 0
+    law: SpawnLaw | None = None
     for line in read_lines(path, board):
         board = line.board
-        judgement = judge_line(line.text, *parse_board(board))
+        judgement, spawned = judge_with_spawns(line.text, *parse_board(board))
         mistake = judgement.mistake
         if mistake is None and not judgement.is_over:
             not_over += 1
             if whole:
                 mistake = Mistake(Kind.NOT_OVER, 2 + 2 * judgement.moves, "a move is legal after it")
         if mistake is None:
+            law = law or SpawnLaw(*parse_board(board), false_alarm)
+            law.add(spawned)
             correct.append(judgement)
         else:
             wrong.append({"line": line.number, **mistake._asdict()})
@@ -64,10 +71,31 @@ def judge(path: Path, board: str | None, whole: bool, as_json: bool) -> int:
         f"{path}: board {board}, games {games:,}, correct {len(correct):,}, without mistake but not over {not_over:,}"
     )
     statistics = _report(correct) if correct else {}
+    findings = law.findings() if law else []
+    if law:
+        _report_spawns(law, findings)
     if as_json:
         counts = {"games": games, "correct": len(correct), "not_over": not_over}
-        print_json({"file": str(path), "board": board, **counts, "wrong": wrong, **statistics})
-    return WRONG if wrong else 0
+        spawns = [finding._asdict() for finding in findings]
+        print_json({"file": str(path), "board": board, **counts, "wrong": wrong, **statistics, "spawns": spawns})
+    return WRONG if wrong or any(finding.broken for finding in findings) else 0
+
+
+def _report_spawns(law: SpawnLaw, findings: list[Finding]) -> None:
+    """Print a row for each test of the spawns, and a line for each that the law does not pass."""
+    if min(finding.smallest for finding in findings) >= 1:
+        print(f"spawns after a move {law.spawns:,}: too few to test their law")
+        return
+    print(f"spawns after a move {law.spawns:,}, {len(findings)} tests, chance of a false alarm {law.alpha:g}")
+    print(f"{'':28}{'stake':>9}  {'seen, expected; most unlike':32}reveals")
+    for finding in findings:
+        where = f"{finding.unlikely}: {finding.seen:.2%}, {finding.expected:.2%}"
+        reveals = f"{finding.smallest:.0%}" if finding.smallest < 1 else "-"
+        print(f"{finding.name:28}{'10^' + format(finding.stake, '.1f'):>9}  {where:32}{reveals}")
+    for finding in findings:
+        if finding.broken:
+            came = f"{finding.unlikely} came in {finding.seen:.2%} of the spawns"
+            print(f"the spawns break the law, {finding.name}: {came}, the law expects {finding.expected:.2%}")
 
 
 def read_lines(path: Path, board: str | None) -> Iterator[Line]:

@@ -23,7 +23,7 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int8, Int16, Int64
+from jaxtyping import Float64, Int8, Int16, Int64, UInt8
 
 from launch.arguments import checked
 from ntuple import PlayedGame, Rules, make_rules
@@ -126,6 +126,15 @@ class Judgement(NamedTuple):
     mistake: Mistake | None
 
 
+class Spawned(NamedTuple):
+    """The spawns after moves of a game, and what they depend on."""
+
+    afterstates: UInt8[np.ndarray, "T N"]  # board before each spawn: log2 of each tile
+    actions: Int8[np.ndarray, " T"]
+    codes: Int16[np.ndarray, " T"]
+    last: Int16[np.ndarray, " T"]  # code of the spawn before each of them
+
+
 class _Reading(NamedTuple):
     """A parsed line: the game up to the first mistake in its text. The last move may lack its spawn."""
 
@@ -190,7 +199,7 @@ def judge_record(record: GameRecord, rows: int, columns: int) -> Judgement:
     """
     opening = list(record.opening)
     reading = _Reading(opening, record.actions, record.spawns, record.rewards, record.milliseconds, None)
-    return _judge(reading, rows, columns)
+    return _judge(reading, rows, columns)[0]
 
 
 def judge_line(line: str, rows: int, columns: int) -> Judgement:
@@ -198,6 +207,11 @@ def judge_line(line: str, rows: int, columns: int) -> Judgement:
 
     The mistake is the first one of the line: a mistake in the text counts only if no rule is broken before it.
     """
+    return judge_with_spawns(line, rows, columns)[0]
+
+
+def judge_with_spawns(line: str, rows: int, columns: int) -> tuple[Judgement, Spawned]:
+    """Return the judgement of `judge_line`, and the spawns that can be relied on: before the last move of a mistake."""
     return _judge(_read(line), rows, columns)
 
 
@@ -206,8 +220,9 @@ def _rules(rows: int, columns: int) -> Rules:
     return make_rules(rows, columns)
 
 
-def _judge(game: _Reading, rows: int, columns: int) -> Judgement:
+def _judge(game: _Reading, rows: int, columns: int) -> tuple[Judgement, Spawned]:
     findings = np.zeros(verify.FINDINGS, np.int64)
+    afterstates = np.zeros((len(game.actions), rows * columns), np.uint8)
     verify.replay(
         _rules(rows, columns),
         np.array(game.opening, np.int16),  # copies: numba would compile another kernel for a read-only or strided array
@@ -215,6 +230,7 @@ def _judge(game: _Reading, rows: int, columns: int) -> Judgement:
         np.array(game.spawns, np.int16),
         np.array([] if game.rewards is None else game.rewards, np.int64),
         findings,
+        afterstates,
     )
     score, max_tile, moves, is_over, fault, number, earned = findings.tolist()
     mistake = game.mistake
@@ -226,7 +242,10 @@ def _judge(game: _Reading, rows: int, columns: int) -> Judgement:
             detail += f" claims {game.rewards[(number - 3) // 2]} and earns {earned}"
         mistake = Mistake(_FAULTS[fault], number, detail)
     seconds = None if game.milliseconds is None else float(game.milliseconds.sum()) / 1000
-    return Judgement(score, max_tile, moves, bool(is_over) and mistake is None, seconds, mistake)
+    spawned = min(moves, len(game.spawns)) if mistake is None else max(0, moves - 1)
+    last = np.concatenate([np.array(game.opening[1:], np.int16), game.spawns])[:spawned]
+    spawns = Spawned(afterstates[:spawned], game.actions[:spawned], game.spawns[:spawned], last)
+    return Judgement(score, max_tile, moves, bool(is_over) and mistake is None, seconds, mistake), spawns
 
 
 def _text_at(game: _Reading, number: int) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from reference import positions, rules
 
-from muzero2048.networks.board_lines import from_lines, placed_cells, placed_products, placements, to_lines
+from muzero2048.networks.board_lines import from_lines, look_up, placed_cells, placed_products, placements, to_lines
 
 SHAPES = [(2, 2), (2, 3), (3, 2), (3, 3), (4, 2), (4, 4)]
 D = 3  # length of the vector of a cell
@@ -45,6 +45,18 @@ def test_gradients_reach_the_cells_that_were_read(shape: tuple[int, int], rng: n
                 expected_back[board, i, place] = u[board, cell]
     np.testing.assert_array_equal(to, expected_to)
     np.testing.assert_array_equal(back, expected_back)
+
+
+def test_a_look_up_and_its_gradient(rng: np.random.Generator) -> None:
+    """Equal to reading the rows, and to adding the change of each reader to its row; a row without readers gets 0."""
+    table, rows = rng.normal(size=(5, D)).astype(np.float32), np.array([[0, 3, 3], [4, 3, 0]])
+    change = rng.normal(size=(2, 3, D)).astype(np.float32)
+    np.testing.assert_array_equal(look_up(jnp.asarray(table), jnp.asarray(rows)), table[rows])
+    found = jax.jit(jax.grad(lambda t: jnp.sum(change * look_up(t, jnp.asarray(rows)))))(jnp.asarray(table))
+    expected = np.zeros_like(table)
+    np.add.at(expected, rows, change)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert not np.any(found[1:3])
 
 
 @pytest.mark.parametrize("shape", SHAPES)

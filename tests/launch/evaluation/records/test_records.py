@@ -291,6 +291,7 @@ def test_a_file_of_correct_games(capsys):
         "tile     count   score    move     rate      win",
         "4            2       2       2  100.00%  100.00%",
         "mean 2 (95% interval -23 to 27), median 2, 2 games",  # 2 +- 12.706 * 2.828 / 1.414
+        "spawns after a move 3: too few to test their law",
     ]
 
 
@@ -303,7 +304,8 @@ def test_times_give_the_speed(capsys):
 def test_one_correct_game(capsys):
     code, lines = _judged(capsys, LONGER, "--board", "2x2")
     first = "games.txt: board 2x2, games 1, correct 1, without mistake but not over 1"
-    assert (code, lines) == (0, [first, "score 4, largest tile 4, moves 1"])
+    assert (code, lines[:2]) == (0, [first, "score 4, largest tile 4, moves 1"])
+    assert lines[2:] == ["spawns after a move 1: too few to test their law"]
 
 
 def test_wrong_games_are_named(capsys):
@@ -314,6 +316,7 @@ def test_wrong_games_are_named(capsys):
         "games.txt, line 4, number 7, column 18: unreadable text, found '#'",
         "games.txt: board 2x2, games 3, correct 1, without mistake but not over 0",
         "score 0, largest tile 4, moves 2",
+        "spawns after a move 2: too few to test their law",
     ]
 
 
@@ -341,7 +344,7 @@ def test_the_result_of_wrong_games_alone_as_json(capsys):
     assert code == 2
     wrong = {"line": 1, "kind": "unreadable text", "number": 1, "detail": "found 'nonsense'", "column": 1}
     counts = {"file": "games.txt", "board": "4x4", "games": 1, "correct": 0, "not_over": 0}
-    assert json.loads(lines[-1]) == counts | {"wrong": [wrong]}
+    assert json.loads(lines[-1]) == counts | {"wrong": [wrong], "spawns": []}
 
 
 def test_bytes_that_are_no_text(capsys):
@@ -349,7 +352,7 @@ def test_bytes_that_are_no_text(capsys):
     assert main(["judge", "games.txt"]) == 2
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "games.txt, line 2, number 1, column 1: unreadable text, found '\\ufffd\\ufffd\\x00'"
-    assert lines[-2].endswith(" correct 1, without mistake but not over 1")
+    assert lines[-3].endswith(" correct 1, without mistake but not over 1")
 
 
 @pytest.mark.parametrize(
