@@ -27,7 +27,6 @@ from jaxtyping import Float64, Int64, UInt8
 
 from launch.evaluation.records.record import ACTIONS, HEX, Spawned
 
-FALSE_ALARM = 1e-6
 PRIOR = 10.0  # spawns of each class that are taken as seen and expected at first
 TILE_LAW = np.array([0.9, 0.1])  # probabilities of a 2 and of a 4
 FAR = 3  # the largest distance that is told apart from larger ones
@@ -66,7 +65,7 @@ class SpawnLaw:
 
     rows: int
     columns: int
-    alpha: float = FALSE_ALARM
+    alpha: float  # chance of a false alarm, of all tests together
     spawns: int = 0
     _tallies: "list[_Tally]" = field(default_factory=list)
 
@@ -111,7 +110,7 @@ class _Tally:
     def finding(self, limit: float) -> Finding:
         deviation = np.abs(self.seen - self.expected) / np.sqrt(np.maximum(self.information, 1.0))
         spawns = max(1.0, self.seen.sum())
-        # Of a class and its complement, which differ by as much, the rarer one.
+        # A class and its complement deviate by as much; the rarer of them is named.
         worst = int(np.where(deviation >= 0.999 * deviation.max(), -self.expected, -np.inf).argmax())
         # A bias d of class c brings a bettor who knows it d^2 p (1 - p) / 2 a spawn; learning it costs log(spawns) / 2.
         needed = limit + 0.5 * math.log(spawns)
