@@ -112,13 +112,11 @@ def _of_another_learner(path: Path) -> Checkpoint | None:
 def _write_for_play(checkpoint: Checkpoint, out: Path, half: bool) -> None:
     """Write the parameters of a checkpoint without the state that a training continues from."""
     source, experiment, state = checkpoint
-    if half:
-        raise UserError(f"{source} was trained by {experiment.learner}: leave out --half, which is for n-tuples")
-    from muzero2048.training.array_files import PARAMETERS  # needs JAX
+    from muzero2048.training.array_files import PARAMETERS, copy_in_half  # needs JAX
 
     def copy(folder: Path) -> None:
-        names_its_folder = shutil.ignore_patterns("commit_success.txt")  # orbax writes it, and reads it nowhere here
-        shutil.copytree(source / PARAMETERS, folder / PARAMETERS, ignore=names_its_folder)
+        (copy_in_half if half else shutil.copytree)(source / PARAMETERS, folder / PARAMETERS)
+        (folder / PARAMETERS / "commit_success.txt").unlink(missing_ok=True)  # orbax names its folder there
 
     checkpoints.write_checkpoint(out, copy, experiment, state, Processes())
     print(f"wrote {out}")

@@ -77,6 +77,24 @@ def load_pytree(path: Path, like: PyTree) -> PyTree:
     return jax.tree.unflatten(structure, restored)
 
 
+def copy_in_half(source: Path, target: Path) -> None:
+    """Write what `save_pytree` wrote with all numbers in half precision; `load_pytree` returns single precision again.
+
+    Raises:
+        ValueError: the folder is missing or damaged, or a number is above 65,504, the largest of half precision.
+    """
+    first = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
+    try:
+        saved = ocp.metadata(source.absolute()).metadata
+        like = {name: jax.ShapeDtypeStruct(one.shape, one.dtype, sharding=first) for name, one in saved.items()}
+        halves = {name: array.astype(jnp.float16) for name, array in ocp.load(source.absolute(), like).items()}
+    except Exception as error:  # see load_pytree
+        raise ValueError(f"{source} is missing or damaged: {_first_line(error)}") from error
+    if any(jnp.isinf(array).any() for array in halves.values()):
+        raise ValueError(f"{source} has numbers above 65,504, too large for half precision; leave out --half")
+    save_pytree(target, halves)
+
+
 def load_network(folder: Path, make: Callable[[], nnx.Module]) -> tuple[nnx.GraphDef[Any], PyTree]:
     """Load structure and parameters of the network of a checkpoint; `make` makes a new one. Errors as `load_pytree`."""
     graphdef, like = nnx.split(nnx.eval_shape(make))

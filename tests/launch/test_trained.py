@@ -49,10 +49,12 @@ def test_a_search_without_a_player_is_that_of_the_network(capsys):
     assert "visits" in capsys.readouterr().out
 
 
-def test_a_network_of_another_learner_is_converted_for_play_alone(mistake):
-    assert main(["network", "convert", "muzero", "--out", "copy"]) == 0
+@pytest.mark.parametrize("options", [[], ["--half"]])
+def test_a_network_of_another_learner_is_converted_for_play_alone(options: list[str]):
+    assert main(["network", "convert", "muzero", *options, "--out", "copy"]) == 0
     assert read_checkpoint(find_checkpoint(Path("copy"))) == read_checkpoint(HERE / "muzero")
-    assert "leave out --half" in mistake("network convert muzero --half --out half")
+    assert not list(Path("copy").rglob("commit_success.txt"))
+    assert main(["moves", "copy", "--position", POSITION]) == 0
 
 
 def test_its_page_has_its_score(capsys):
