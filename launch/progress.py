@@ -22,7 +22,7 @@ from ntuple.core.interfaces import SoFar
 LINE_SECONDS = 30.0  # between two lines if stderr is not a terminal; the first one comes after this time
 REFRESHES = 2.0  # of the line on a terminal, per second
 COMPILING = "compiling ..."
-TILES = (8192, 16384, 32768)  # the rates of games that reach these are shown
+SHOWN_GOALS = slice(2, 5)  # of Games.goals, the tiles whose rates are shown: 8192, 16384 and 32768
 
 T = TypeVar("T")
 Detail = str | Callable[[], str]  # what is done now; a function is called whenever the line is shown
@@ -124,6 +124,7 @@ class GamesText:
         if done > 1:
             summary = summarize(finished)
             parts.append(f"mean {summary.score_mean:,.0f} +- {(summary.score_high - summary.score_low) / 2:,.0f}")
-            parts += [f"{tile} {summary.reach[tile]:.0%}" for tile in TILES if summary.reach[tile]]
+            shown = finished.goals[SHOWN_GOALS]
+            parts += [f"{tile} {summary.reach[tile]:.0%}" for tile in shown if summary.reach[tile]]
         parts.append(f"{clock(finished.seconds)} since the start" if left is None else f"{clock(left)} left")
         return "  ".join(parts)

@@ -37,6 +37,7 @@ from launch.experiment.experiment import MOST_GAMES
 from launch.experiment.interfaces import Player
 from launch.progress import GamesText, progress_line
 from launch.signals import StopSignals
+from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.interfaces import Games
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ class PlayerEvaluation(NamedTuple):
         if checkpoint and run_folder and not log_file:
             env_steps = checkpoint.state.progress["env_steps"]
             log_file = self.evaluation.log_file(run_folder, env_steps, self._setting()["search"])
-        is_by_moves = player.plays_one_by_one or outputs.need_moves
+        has_log = player.plays_one_by_one and source.game == GAME_2048.name  # other games have no records yet
+        is_by_moves = has_log or outputs.need_moves
         played = self._play_by_moves(player, log_file) if is_by_moves else self._play_whole(player)
         if played is None:
             return None
@@ -186,6 +188,8 @@ def prepare(source: PlayerSource, games: int, seed: int | None, outputs: OutputO
     """
     if outputs.keep and outputs.log is None and source.checkpoint is None:
         raise UserError(f"{source.path} has no run folder that keeps its games: give --keep FILE")
+    if outputs.need_moves:
+        source.check_is_2048("games are written as records")
     if seed is None:
         seed = final_evaluation_seed(source.checkpoint.experiment.run.seed) if source.checkpoint else BASELINE_SEED
     solution = prepare_outputs(outputs, source.rows, source.columns)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from launch.arguments import checked
 from launch.errors import Option, OptionError, UserError
 from launch.evaluation.boards.analyse import Advice, advices_of
-from launch.evaluation.boards.notation import parse_board, parse_position
+from launch.evaluation.boards.notation import game_of, parse_board, parse_position
 from launch.evaluation.search_options import SearchChoice, SearchOptions
 from launch.evaluation.searches import expectimax, resolve
 from launch.evaluation.seeds import check_seed
@@ -26,6 +26,8 @@ from launch.experiment.experiment import Experiment
 from launch.experiment.interfaces import Player
 from launch.progress import GamesText, progress_line
 from launch.trained import PACKAGED
+from ntuple.core.games.game_2048 import GAME_2048
+from ntuple.core.games.known import board_name
 from ntuple.core.interfaces import Games, check_boards
 from ntuple.core.learner_spec import EXPECTIMAX
 
@@ -125,6 +127,7 @@ class PlayerSource:
     columns: int
     search: SearchChoice | None  # None: random and greedy do not search
     checkpoint: Checkpoint | None = None  # None: a player without training
+    game: str = GAME_2048.name
 
     @property
     def name(self) -> str:
@@ -134,8 +137,14 @@ class PlayerSource:
 
     @property
     def board(self) -> str:
-        """Its board, "HxW"."""
-        return f"{self.rows}x{self.columns}"
+        """The name of its board, such as "4x4"."""
+        return board_name(self.rows, self.columns, self.game)
+
+    def check_is_2048(self, what: str) -> None:
+        """Refuse a player of another game; UserError says that `what` is for 2048."""
+        if self.game != GAME_2048.name:
+            mistake = f"{self.path} plays {self.game}, and {what} for 2048 alone so far"
+            raise UserError(f"{mistake}; its games can be counted: muzero2048 evaluate {self.path}")
 
     def load(self) -> Player:
         """Load the player; UserError if the checkpoint does not fit its config."""
@@ -153,6 +162,7 @@ class PlayerSource:
 def load_player(path: str | Path, options: SearchOptions, board: str | None = None) -> LoadedPlayer:
     """Load a player; path, board and errors as of `find_player`."""
     source = find_player(str(path), options, board)
+    source.check_is_2048("boards of players are shown")
     return LoadedPlayer(source.load(), source.name, source.rows, source.columns)
 
 
@@ -185,7 +195,8 @@ def source_of(path: str, checkpoint: Path, options: SearchOptions) -> PlayerSour
     """Return a checkpoint, whose files are whole, as the source of a player; UserError as `find_player`."""
     experiment, state = checkpoints.read_checkpoint(checkpoint)
     search, settings = resolve(experiment, options, checkpoint), experiment.settings
-    return PlayerSource(path, settings.rows, settings.columns, search, Checkpoint(checkpoint, experiment, state))
+    shape, found = (settings.rows, settings.columns), Checkpoint(checkpoint, experiment, state)
+    return PlayerSource(path, *shape, search, found, game_of(settings))
 
 
 def check_has_board(paths: Sequence[str], board: str | None) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from launch.errors import UserError
+from launch.evaluation.boards.notation import board_of
 from launch.evaluation.result_checks import wrong_entries
 from launch.evaluation.search_options import SearchChoice
 from launch.evaluation.summary import Summary, histograms, statistics_block, summarize, summary_line
@@ -136,8 +137,7 @@ def report(
     if record.get("training_start", "normal") != "normal":
         trained += f" with start.kind={record['training_start']}"
     heading = f"{experiment.run.name} ({experiment.learner}, {search.name}) after {trained}"
-    board = f"{settings.rows}x{settings.columns}"
-    summary, result = report_games(games, evaluation, heading, {"board": board, **search.record()})
+    summary, result = report_games(games, evaluation, heading, {"board": board_of(settings), **search.record()})
     return summary, record | result
 
 

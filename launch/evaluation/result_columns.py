@@ -43,5 +43,15 @@ def _rate(name: str, tile: str) -> Column:
 
 def reached_tiles(results: Iterable[Mapping[str, Any]]) -> list[int]:
     """Return the tiles that a game of the results reached."""
-    reaches = [result["reach"] for result in results]
-    return [tile for tile in TILES if any(reach.get(str(tile), 0.0) > 0 for reach in reaches)]
+    return sorted({int(tile) for result in results for tile, rate in result["reach"].items() if rate > 0})
+
+
+def shown_tiles(results: Iterable[Mapping[str, Any]]) -> list[int]:
+    """Return the tiles that a game of the results reached, and for each game the tile that counts as the win."""
+    results = list(results)
+    return sorted({*reached_tiles(results), *(min(map(int, result["reach"])) for result in results)})
+
+
+def all_rates(results: Iterable[Mapping[str, Any]]) -> list[Column]:
+    """Return the columns of all tiles that results have, for a CSV file; those of 2048 if there is no result."""
+    return rates(sorted({int(tile) for result in results for tile in result["reach"]} or TILES), "reach_")

@@ -13,13 +13,13 @@ from launch.evaluation.boards.notation import board_order
 from launch.evaluation.evaluate import PlayerEvaluation, check_numbers, prepare
 from launch.evaluation.loading import source_of
 from launch.evaluation.result import OutputOptions, check_new_file, read_result
-from launch.evaluation.result_columns import GAMES, INTERVAL, MAX, MEDIAN, rates, reached_tiles, speed
+from launch.evaluation.result_columns import GAMES, INTERVAL, MAX, MEDIAN, all_rates, rates, reached_tiles, speed
 from launch.evaluation.search_options import SearchOptions
 from launch.evaluation.seeds import snapshot_evaluation_seed
 from launch.evaluation.summary import Summary
 from launch.experiment import checkpoints
 from launch.experiment.experiment import CONFIG_FILE, load_experiment
-from launch.experiment.metrics import TILES, Row
+from launch.experiment.metrics import Row
 from launch.experiment.metrics_file import METRICS_FILE, read_metrics
 from launch.files import write_text
 from launch.output import print_json
@@ -28,14 +28,14 @@ from launch.tables import Column, entry, render
 
 RESULT_KEYS = ("env_steps", "training_games", "updates", "wall_hours", "board", "search", *Summary._fields)
 
-# Columns of the CSV file. A baseline has no run, so the entries of its run are empty.
+# Columns of the CSV file, before those of tiles and after them. A baseline has no run, so the entries of its run are
+# empty.
 CSV_COLUMNS = [
     *map(entry, ("path", "run", "group", "learner", "training_seed", "env_steps", "training_games", "updates",
                  "wall_hours", "training_start", "board", "search", "seed")),
     *(entry(name) for name in Summary._fields if name != "reach"),
-    *rates(TILES, "reach_"),
-    *map(entry, ("version", "machine", "command", "time")),
 ]  # fmt: skip
+ORIGIN_COLUMNS = [*map(entry, ("version", "machine", "command", "time"))]
 
 
 def _seen(name: str, key: str) -> Column:
@@ -128,7 +128,7 @@ def _show(rows: Sequence[dict[str, Any]], table: str, csv_file: Path | None, as_
     """Write one row of the CSV file for each result, which has its `path`; print the table and the JSON object."""
     try:
         if csv_file is not None:
-            write_text(csv_file, render(rows, CSV_COLUMNS, "csv"))
+            write_text(csv_file, render(rows, [*CSV_COLUMNS, *all_rates(rows), *ORIGIN_COLUMNS], "csv"))
     except OSError as error:
         raise UserError(f"cannot write {csv_file}: {error.strerror}; give another --csv") from error
     if table:

@@ -9,7 +9,7 @@ import numpy as np
 
 from launch.arguments import checked
 from launch.evaluation.intervals import student
-from launch.experiment.metrics import TILES, Row
+from launch.experiment.metrics import Row
 from ntuple.core.interfaces import Games
 
 
@@ -50,7 +50,7 @@ def summarize(games: Games) -> Summary:
         score_median=float(np.median(games.score)),
         score_max=int(games.score.max()),
         moves_mean=float(games.moves.mean()),
-        reach={tile: float((games.max_tile >= tile).mean()) for tile in TILES},
+        reach={tile: float((games.max_tile >= tile).mean()) for tile in games.goals},
         moves_per_second=int(games.moves.sum()) / games.seconds,
         seconds=games.seconds,
     )
@@ -111,13 +111,13 @@ def statistics_block(games: Games) -> str:
 
     The block has one row for each largest tile: count, score (mean), move (mean number) and rate of the games that
     ended with this largest tile; win is the rate of games that ended with this tile or a larger one. In the row
-    "total", win is the rate for 2048.
+    "total", win is the rate for 2048, in another game for the first of `Game.goals`.
     """
     summary = summarize(games)
     total = f"avg={summary.score_mean:.0f} max={summary.score_max} tile={games.max_tile.max()}"
     lines = [
         f"summary {1000 * games.seconds:.0f}ms {summary.moves_per_second:.2f}ops",
-        f"total:  {total} win={summary.reach[2048]:.2%}",
+        f"total:  {total} win={summary.reach[games.goals[0]]:.2%}",
         f"{'tile':<8}{'count':>6}{'score':>8}{'move':>8}{'rate':>9}{'win':>9}",
     ]
     for tile, count, score, moves, win in by_tile(games):

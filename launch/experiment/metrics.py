@@ -6,6 +6,8 @@ Each row has the four axes, so that runs can be compared on any of them.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from ntuple.core.games.game_2048 import GAME_2048
+from ntuple.core.games.known import GOALS, TRAINING_GOALS
 from ntuple.core.loss_terms import Diagnostic, Loss
 
 Row = Mapping[str, int | float]  # values of metrics by name, at one point of a run
@@ -26,7 +28,7 @@ AXES = (
     Metric("wall_hours", "hours", "time in advance() with compiling, over all resumes; without evaluation and saving"),
 )
 
-TILES = (2048, 4096, 8192, 16384, 32768, 65536, 131072)
+TILES = GAME_2048.goals  # of 2048; other games have others
 
 TRAINING = (
     Metric("train/score_mean", "points", "mean score of the games finished since the last report"),
@@ -35,9 +37,10 @@ TRAINING = (
     Metric(
         "train/games", "games", "games finished since the last report; train/ counts games from normal starts alone"
     ),
-    Metric("train/reach_2048", "fraction", "of these games, those that reached 2048"),
-    Metric("train/reach_8192", "fraction", "of these games, those that reached 8192"),
-    Metric("train/reach_32768", "fraction", "of these games, those that reached 32768"),
+    *(
+        Metric(f"train/reach_{tile}", "fraction", f"of these games, those that reached {tile}")
+        for tile in TRAINING_GOALS
+    ),
     Metric("perf/moves_per_second", "moves/s", "speed of training since the last report"),
     Metric("perf/updates_per_second", "updates/s", "speed of training since the last report"),
 )
@@ -169,7 +172,7 @@ EVALUATION = (
     Metric("eval/value_bias", "points", "mean of value of the move - return, at one random position of each game"),
     Metric("eval/value_return_mean", "points", "mean discounted return at these positions"),
     Metric("eval/value_correlation", "1", "of value and return at these positions; left out if one is constant"),
-    *(Metric(f"eval/reach_{tile}", "fraction", f"games that reached the tile {tile}") for tile in TILES),
+    *(Metric(f"eval/reach_{tile}", "fraction", f"games that reached the tile {tile}") for tile in GOALS),
 )
 
 PROBES = (

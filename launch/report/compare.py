@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from launch.errors import UserError, warn
-from launch.experiment.metrics import TILES
 from launch.report.comparison import Comparison, make_comparison
 from launch.report.curves import REACH, SCORE
 from launch.report.export import csv_files
@@ -14,6 +13,7 @@ from launch.report.finals import Group, Result
 from launch.report.page.page import page_text
 from launch.report.runs import read_runs
 from launch.report.selection import check_key, select
+from ntuple.core.games.known import GOALS
 
 PAGE = "index.html"
 
@@ -39,8 +39,8 @@ def compare(selection: Selection, keys: Sequence[str], x: str, tile: int, out: P
         tile: the tile of the figure of reach rates.
         out: the output folder; it is made if it does not exist.
     """
-    if tile not in TILES:
-        raise UserError(f"--tile is {tile}; give one of {', '.join(map(str, TILES))}")
+    if tile not in GOALS:
+        raise UserError(f"--tile is {tile}; give one of {', '.join(map(str, GOALS))}")
     configs = select(*selection)
     for key in keys:
         check_key(key, configs, "--by")

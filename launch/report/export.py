@@ -5,14 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from launch.evaluation.result_columns import rates
-from launch.experiment.metrics import TILES
+from launch.evaluation.result_columns import all_rates
 from launch.report.comparison import Comparison
 from launch.report.papers.comparison import tables_csv
 from launch.report.runs import X_AXES
 from launch.tables import Column, entry, fields, render
 
-RATES = rates(TILES, "reach_")
 EVALUATIONS = ("run", "group", "learner", "training_seed", "board", "search", "env_steps", "training_games",
                "wall_hours", "games", "score_mean", "score_low", "score_high", "score_median", "score_max",
                "moves_mean", "moves_per_second")  # fmt: skip
@@ -24,14 +22,15 @@ REFERENCES = ("paper", "table", "player", "search", "budget", "score_mean")
 
 def csv_files(comparison: Comparison) -> dict[str, str]:
     """Return the texts of all CSV files by name; that of papers only if a table of a paper belongs to the runs."""
-    group_columns = [*map(entry, GROUPS), MEDIAN_OF_SEEDS, entry("score_max"), entry("moves_per_second"), *RATES]
     results = [result for group in comparison.groups for result in group.results]
+    rates = all_rates(results)
+    group_columns = [*map(entry, GROUPS), MEDIAN_OF_SEEDS, entry("score_max"), entry("moves_per_second"), *rates]
     tables: dict[str, tuple[Iterable[Any], Sequence[Column]]] = {
         "curves": (
             _curve_rows(comparison),
             fields("curve", "metric", *X_AXES, "value", "low", "high", "iqm", "iqm_low", "iqm_high"),
         ),
-        "evaluations": (results, [*map(entry, EVALUATIONS), *RATES]),
+        "evaluations": (results, [*map(entry, EVALUATIONS), *rates]),
         "groups": ([group.as_result() for group in comparison.groups], group_columns),
         "differences": (
             [
@@ -50,7 +49,7 @@ def csv_files(comparison: Comparison) -> dict[str, str]:
             ],
             fields("curve", "microseconds", "score_mean", "score_low", "score_high"),
         ),
-        "references": ([paper._asdict() for paper in comparison.papers], [*map(entry, REFERENCES), *RATES]),
+        "references": ([paper._asdict() for paper in comparison.papers], [*map(entry, REFERENCES), *rates]),
         "budgets": (
             [
                 (standing.axis, standing.at, label, *score)

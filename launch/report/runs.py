@@ -12,6 +12,7 @@ from launch.evaluation.summary import Summary
 from launch.experiment.experiment import CONFIG_FILE
 from launch.experiment.metrics_file import read_columns
 from launch.experiment.plain_values import MISTAKES, flat, load_plain, mistake_text
+from ntuple.core.games.known import board_name
 
 RESULT_KEYS = ("board", "run", "group", "learner", "training_seed", "seed", "env_steps", "training_games", "wall_hours",
                "search", "score_bins", "max_tiles", *Summary._fields)  # fmt: skip
@@ -40,8 +41,8 @@ class Run(NamedTuple):
     @property
     def board(self) -> str:
         """Board of its learner, such as 4x4; "" if the config has none."""
-        sides = [self.config.get(f"{self.learner}.{side}") for side in ("rows", "columns")]
-        return "" if None in sides else "x".join(map(str, sides))
+        shape = {key: self.config.get(f"{self.learner}.{key}") for key in ("rows", "columns", "game")}
+        return board_name(**{key: value for key, value in shape.items() if value}) if shape["rows"] else ""
 
 
 def read_config(folder: Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from launch.progress import COMPILING, REFRESHES, GamesText, periodically
 from launch.quantities import LINE_SECONDS, clock
 from ntuple.core.interfaces import Watch
 
-REACHED = (32768, 8192, 2048)  # the rate of the first of these tiles that was reached is shown
+REACHED = "train/reach_"  # of these metrics, the one of the largest tile that was reached is shown
 WINDOW_SECONDS = 30.0  # seconds of training over which the speed is measured
 
 
@@ -129,8 +129,9 @@ class ProgressDisplay:
         done = int(row["env_steps"])
         if "train/score_mean" in row:
             self._score = f"score {row['train/score_mean']:,.0f}"
-            rates = ((tile, row.get(f"train/reach_{tile}", 0.0)) for tile in REACHED)
-            self._tile = next((f"{tile} in {rate:.1%}" for tile, rate in rates if rate > 0), "")
+            rates = {int(name.removeprefix(REACHED)): row[name] for name in row if name.startswith(REACHED)}
+            largest = max((tile for tile, rate in rates.items() if rate > 0), default=None)
+            self._tile = f"{largest} in {rates[largest]:.1%}" if largest else ""
         self._games_a_move = row.get("train/games", 0) / max(1, done - self._reported)
         self._done, self._reported, self._status = done, done, ""
         self._reports += 1

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 
 from launch.errors import DivergedError, UserError, warn
+from launch.evaluation.boards.notation import game_of
 from launch.evaluation.result import Evaluation, prepare_folder, report, save_result
 from launch.evaluation.seeds import training_evaluation_seed
 from launch.evaluation.summary import summarize, value_metrics
@@ -26,6 +27,7 @@ from launch.train.game_picture import draw_game_of, picture_file
 from launch.train.progress import ProgressDisplay
 from launch.train.resume import begin_with_network, final_evaluation, own_search
 from launch.train.wandb_sink import WandbSink
+from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.interfaces import Games, Watch
 
 
@@ -188,7 +190,8 @@ class TrainingRun:
                 played = stop.interruptible(lambda: _play_with_probes(self._learner, evaluation, probes, watch))
         except ValueError as error:  # the network's values are NaN
             raise DivergedError(f"evaluation stopped at env_steps {self.env_steps}: {error}") from error
-        if played is not None and self._experiment.run.picture:
+        is_drawn = self._experiment.run.picture and game_of(self._experiment.settings) == GAME_2048.name
+        if played is not None and is_drawn:
             stop.interruptible(lambda: self._draw(evaluation.seed))
         return played
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from launch.errors import LaunchError, UserError
-from launch.evaluation.boards.notation import board_order
+from launch.evaluation.boards.notation import board_of, board_order, game_of
 from launch.evaluation.loading import BASELINES, HEURISTIC, UNTRAINED, LoadedPlayer, find_player, load_player
 from launch.evaluation.search_options import SearchOptions
 from launch.evaluation.searches import resolve
@@ -18,6 +18,7 @@ from launch.experiment.experiment import CONFIG_FILE, Experiment, load_experimen
 from launch.experiment.metrics_file import last_value, read_last_rows
 from launch.jobs.run_states import find_runs
 from launch.trained import HERE, PACKAGED, packaged
+from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.learner_spec import EXPECTIMAX, MCTS, ONE_PLY, TREE
 
 ROOT_RULES = ("gumbel", "puct")
@@ -64,6 +65,8 @@ class Catalogue:
         for folder in self._folders.values() if names else ():
             if not _has_checkpoint(folder):
                 raise UserError(f"{folder} holds no checkpoint yet; give runs that have saved one")
+            if (game := game_of(_experiment(folder).settings)) != GAME_2048.name:
+                raise UserError(f"{folder} plays {game}, and the page is of 2048 alone so far; give runs of 2048")
 
     def listing(self) -> dict[str, Any]:
         """Return the players and boards as the page reads them.
@@ -92,7 +95,7 @@ class Catalogue:
         if folder is None:
             raise NotOfferedError(f"there is no player {name!r}; give one of /api/agents")
         experiment = _experiment(folder)
-        if board != (own := _board_of(experiment)):
+        if board != (own := board_of(experiment.settings)):
             raise NotOfferedError(f"{name} plays on {own}, not on {board}; choose that board")
         _check_search(folder, options)
         return Choice(str(folder), board, options)
@@ -106,12 +109,14 @@ class Catalogue:
 
 
 def _describe(name: str, folder: Path) -> dict[str, Any] | None:
-    """Return a run as the page reads it; None if it has no checkpoint yet, or its config cannot be read."""
+    """Return a run as the page reads it; None without a checkpoint or a good config, and for another game than 2048."""
     if not _has_checkpoint(folder):
         return None
     try:
         experiment = _experiment(folder)
     except UserError:
+        return None
+    if game_of(experiment.settings) != GAME_2048.name:
         return None
     spec = registry.spec_of(experiment.learner)
     kinds = [kind for kind in (ONE_PLY, EXPECTIMAX, MCTS) if kind in spec.players]
@@ -120,7 +125,7 @@ def _describe(name: str, folder: Path) -> dict[str, Any] | None:
         settings: Any = experiment.settings
         kinds.sort(key=lambda kind: kind != settings.search.root)
     searches = [_search(kind) for kind in kinds]
-    return {"id": name, "board": _board_of(experiment), "learner": experiment.learner, "searches": searches}
+    return {"id": name, "board": board_of(experiment.settings), "learner": experiment.learner, "searches": searches}
 
 
 def _last_score(folder: Path) -> float:
@@ -150,10 +155,6 @@ def _experiment(folder: Path) -> Experiment:
 @functools.lru_cache(1024)
 def _read_experiment(folder: Path, written: int) -> Experiment:
     return load_experiment(folder)
-
-
-def _board_of(experiment: Experiment) -> str:
-    return f"{experiment.settings.rows}x{experiment.settings.columns}"
 
 
 @functools.lru_cache(MOST_CHECKED)

@@ -57,8 +57,8 @@ def afterstate_values(
     """
     cells = _clamped_cells(game, board)
     views = symmetries(game.rows, game.columns).cell_from
-    starts = np.cumsum([0, *table_sizes(patterns, game.rows, game.columns)]).tolist()
     levels = count_levels(game.rows, game.columns)
+    starts = np.cumsum([0, *table_sizes(patterns, levels)]).tolist()
     tables = []
     for start, pattern in zip(starts[:-1], patterns, strict=True):
         positions = [start + _index([cells[view[cell]] for cell in pattern], levels) for view in views]
@@ -89,6 +89,10 @@ def load_value_player(folder: Path, config: NTupleConfig, search: SearchConfig) 
         ValueError: the weights are missing, damaged, too many, or of another board or network than the config's; or
             the board is smaller than 2x2; or the network has stages, has no symmetry, or does not value afterstates.
     """
+    if not config.rules_of_game.doubles:
+        raise ValueError(
+            f"tree search reads networks of 2048, and this one is of {config.game}: play with --search 1ply"
+        )
     if config.stages or config.promotion != "none" or not config.symmetry or config.values != "afterstate":
         raise ValueError("tree search reads afterstate networks of one stage with symmetry: play with --search 1ply")
     game = Game2048(config.rows, config.columns)

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core.games.game_2048 import GAME_2048
+
 LARGEST_CELL = 17  # log2 of the largest tile of a board that a player analyses: 131072
 
 
@@ -23,11 +25,12 @@ class Marks(NamedTuple):
 class Games(NamedTuple):
     """Finished games, in the order of their indices."""
 
-    score: NDArray[np.int64]  # [G] sum of the merged tiles
+    score: NDArray[np.int64]  # [G] points
     max_tile: NDArray[np.int64]  # [G] value of the largest tile of the final board, such as 2048
     moves: NDArray[np.int64]  # [G] moves made by the player
     seconds: float  # wall time of playing all games, without compiling
     marks: Marks | None = None  # None: the player does not mark positions
+    goals: tuple[int, ...] = GAME_2048.goals  # tiles of which the shares of games that reach them are reported
 
 
 class SoFar(NamedTuple):
@@ -46,16 +49,18 @@ def unwatched(_: Callable[[], SoFar]) -> None:
     """Watch nothing."""
 
 
-def so_far(results: NDArray[np.int64], seconds: float) -> SoFar:
+def so_far(results: NDArray[np.int64], seconds: float, goals: tuple[int, ...] = GAME_2048.goals) -> SoFar:
     """Return what is played of G games after some seconds; each game is taken to need the same time.
 
     Args:
         results: [G, 3] score, largest tile and moves of the games, 0 for those that are not finished.
         seconds: since the play began.
+        goals: of the game.
     """
     score, max_tile, moves = results[results[:, 2] > 0].T
     done = len(score)
-    return SoFar(Games(score, max_tile, moves, seconds), seconds / done * (len(results) - done) if done else None)
+    games = Games(score, max_tile, moves, seconds, goals=goals)
+    return SoFar(games, seconds / done * (len(results) - done) if done else None)
 
 
 class Analysis(NamedTuple):

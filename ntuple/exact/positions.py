@@ -5,16 +5,15 @@ the game limits the places, and the draw (ntuple.game.family) in the top 12 bits
 up to 15, or 14 in a game that limits the places, and a game with a bag needs a board of at most three rows.
 """
 
-import functools
 from typing import Any
 
 import numpy as np
 
 from ntuple.core.games.known import find_game
-from ntuple.core.rules import FOUR_SHARE
-from ntuple.game import bitboard, family
-from ntuple.game.bitboard import ONE, U2, U15, ZERO, Board, Rules, flip, make_rules, mirror, transposed
-from ntuple.game.family import ANYWHERE, FIFTH, FamilyRules, by_game, make_family_rules
+from ntuple.game import family
+from ntuple.game.any_game import AnyRules, make_game_rules
+from ntuple.game.bitboard import ONE, U2, U15, ZERO, Board, Rules, flip, mirror, transposed
+from ntuple.game.family import ANYWHERE, FIFTH, FamilyRules, by_game
 from ntuple.game.jit import inline
 
 LEVELS = 15  # the largest level that fits in a word
@@ -23,18 +22,15 @@ DRAW_AT = np.uint64(52)  # first bit of the draw
 CELLS = np.uint64((1 << 52) - 1)
 
 
-@functools.cache
-def rules_of(game: str, rows: int, columns: int) -> Rules | FamilyRules:
+def rules_of(game: str, rows: int, columns: int) -> AnyRules:
     """Return the rules of a game; ValueError if there is no such game or its words need more bits than there are."""
-    if game == "2048":
-        return make_rules(rows, columns)
     found = find_game(game, rows, columns)
     if found.initial_tiles > MOST_INITIAL:
         first = f"{game} begins with {found.initial_tiles} tiles in more ways than can be listed"
         raise ValueError(f"{first}; give threes on a smaller board, such as 2x3")
     if found.bag and rows > 3:
         raise ValueError(f"{game} is solved on boards of at most three rows; give {rows}x{columns} as {columns}x{rows}")
-    return make_family_rules(found, rows, columns)
+    return make_game_rules(game, rows, columns)
 
 
 @inline
@@ -88,16 +84,6 @@ def _smallest_view_with_draw(rules: FamilyRules, word: np.uint64) -> np.uint64:
 
 
 @inline
-def _two_spawns(rules: Rules, after: Board) -> int:
-    return 2
-
-
-@inline
-def _spawn(rules: Rules, after: Board, cell: np.uint64, number: int) -> tuple[Board, float, int]:
-    return Board(after.lo | cell << np.uint64(number), after.hi), FOUR_SHARE if number else 1 - FOUR_SHARE, 1 + number
-
-
-@inline
 def _half_sum(rules: Rules, board: Board) -> int:
     total, word = ZERO, board.lo
     while word:
@@ -127,23 +113,8 @@ def _tile(rules: FamilyRules, level: int) -> int:
     return rules.tiles[level]
 
 
-@inline
-def _nothing(rules: Rules, level: int) -> int:
-    return 0
-
-
-@inline
-def _points(rules: FamilyRules, level: int) -> int:
-    return rules.place_points[level]
-
-
-afterstate = by_game(bitboard.afterstate, family.afterstate)
 word_of = by_game(_word_of_lo, _word_of_family)  # (rules, board): the word of a position
 board_of = by_game(_board_of_lo, _board_of_family)  # (rules, word): its board
 canonical = by_game(_smallest_view, _smallest_view_with_draw)  # (rules, word): the smallest word of its views
-places = by_game(bitboard.empty_cells, family.places)  # (rules, after): bit 0 of each cell where a tile may be placed
-count_placements = by_game(_two_spawns, family.count_placements)  # (rules, after): ways to place a tile on one cell
-placement = by_game(_spawn, family.placement)  # (rules, after, cell, number): state, probability, level
 layer_of = by_game(_half_sum, _sum)  # (rules, board): the sum of the tiles; half of it in 2048
 layers_up = by_game(_half, _tile)  # (rules, level): what a placed tile adds to it
-place_points = by_game(_nothing, _points)  # (rules, level): points of a placed tile

@@ -16,14 +16,12 @@ from ntuple.core.games.known import find_game
 from ntuple.exact.positions import (
     DRAW_AT,
     LEVELS,
-    afterstate,
     board_of,
     layer_of,
     rules_of,
 )
 from ntuple.exact.solution_file import GameSettings, read_solution, write_solution
 from ntuple.exact.solver import (
-    AnyRules,
     Codes,
     Solved,
     Values,
@@ -36,6 +34,7 @@ from ntuple.exact.solver import (
     value_afters,
     worth_of_after,
 )
+from ntuple.game.any_game import AnyRules, afterstate
 from ntuple.game.bitboard import U15, Board, decode, encode, is_same, max_cell
 from ntuple.game.family import encode_draw
 from ntuple.game.jit import kernel

@@ -33,24 +33,19 @@ from ntuple.core.games.definition import State
 from ntuple.core.games.known import find_game
 from ntuple.exact.positions import (
     LEVELS,
-    afterstate,
     board_of,
     canonical,
-    count_placements,
     layer_of,
     layers_up,
-    place_points,
-    placement,
-    places,
     rules_of,
     word_of,
 )
+from ntuple.game.any_game import AnyRules, afterstate, count_placements, place_points, placement, places
 from ntuple.game.bitboard import Board, Rules, count_cells, is_same, kth_cell, max_cell
-from ntuple.game.family import FIFTH, FamilyRules, encode_state
+from ntuple.game.family import FIFTH, encode_state
 from ntuple.game.jit import inline, kernel
 from ntuple.tables.placement import available_cores
 
-AnyRules = Rules | FamilyRules
 Codes = NDArray[np.uint64]  # canonical boards, ascending
 
 MOST_CELLS = 9  # cells of the largest board that is solved without a tile that ends the game

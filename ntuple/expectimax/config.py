@@ -42,8 +42,8 @@ class ExpectimaxConfig(Settings, prefix="search"):
     )
     limits: tuple[tuple[int, int], ...] = setting(
         (),
-        "Largest depth by the number of empty cells of an afterstate: [[6, 2], [10, 1]] searches at most 2 layers of "
-        "afterstates where 6 to 9 cells are empty, and 1 where 10 or more are; the afterstate itself is the first.",
+        "Largest depth by the number of cells that may get a tile: [[6, 2], [10, 1]] searches at most 2 layers of "
+        "afterstates where there are 6 to 9, and 1 where there are 10 or more; the afterstate itself is the first.",
     )
     seconds: float = setting(
         0.0, "Time limit of a move: search one ply deeper while time is left; 0: none.", at_least=0, at_most=3600

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.expectimax.config import HeuristicConfig
-from ntuple.game.bitboard import Board, Rules, index_word, transpose
+from ntuple.game.any_game import AnyRules, nibbles_of
+from ntuple.game.bitboard import Board, transpose
 from ntuple.game.jit import inline
 
 ROW = np.uint64(0xFFFF)
@@ -37,9 +38,9 @@ def make_heuristic(config: HeuristicConfig, rows: int, columns: int) -> Heuristi
 
 
 @inline
-def heuristic_value(rules: Rules, heuristic: Heuristic, board: Board) -> np.float32:
+def heuristic_value(rules: AnyRules, heuristic: Heuristic, board: Board) -> np.float32:
     """Return V of a board; tiles above 32768 count as 32768."""
-    word = index_word(board)
+    word = nibbles_of(rules, board)
     turned = transpose(word)
     total = np.float32(0)
     for line in range(rules.rows):

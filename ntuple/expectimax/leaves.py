@@ -1,15 +1,16 @@
 """The last layer of an expectimax search: chance nodes above leaves, which take nearly all of the time.
 
-A spawn changes one line of the board. A move after it slides this line again. The other three lines are those of the
-board without the spawn, which slide once for all spawns. The entries of one spawn's leaves are loaded while the leaves
-of the previous spawn are evaluated.
+In 2048 a spawn changes one line of the board. A move after it slides this line again. The other three lines are those
+of the board without the spawn, which slide once for all spawns. The entries of one spawn's leaves are loaded while the
+leaves of the previous spawn are evaluated.
 """
 
 import numpy as np
 
 from ntuple.core.rules import DOWN, FOUR_SHARE, LEFT, RIGHT, UP
 from ntuple.expectimax.heuristic import Heuristic, heuristic_value
-from ntuple.expectimax.memory import FRAME, MOVED, POINTS, REMEMBERED, ExpectimaxSettings, Memory, slot_of
+from ntuple.expectimax.memory import FRAME, MOVED, POINTS, REMEMBERED, ExpectimaxSettings, Memory, key_of, slot_of
+from ntuple.game.any_game import AnyRules, count_placements, place_points, placement, places
 from ntuple.game.bitboard import (
     ONE,
     ROW,
@@ -19,12 +20,15 @@ from ntuple.game.bitboard import (
     ZERO,
     Board,
     Rules,
+    count_cells,
     empty_cells,
     flip,
     is_same,
+    kth_cell,
     mirror,
     transpose,
 )
+from ntuple.game.family import FamilyRules, by_game
 from ntuple.game.jit import inline, kernel
 from ntuple.players.greedy import ILLEGAL, valued_afterstate
 from ntuple.tables.entries import find_entries, prefetch_entries
@@ -84,7 +88,7 @@ def _leaf_of_frame(rules: Rules, network: Network | None, lo: np.uint64, action:
 
 
 @inline
-def _prepare(rules: Rules, network: Network | None, memory: Memory, board: Board, row: int) -> None:
+def _prepare(rules: AnyRules, network: Network | None, memory: Memory, board: Board, row: int) -> None:
     """Find the leaves below a board; take remembered values, and begin to load the entries of the other leaves."""
     for action in range(4):
         source, after, reward = valued_afterstate(rules, network, board, action)
@@ -96,12 +100,15 @@ def _prepare(rules: Rules, network: Network | None, memory: Memory, board: Board
 
 
 @inline
-def _prepare_leaf(rules: Rules, network: Network | None, memory: Memory, after: Board, row: int, action: int) -> None:
+def _prepare_leaf(
+    rules: AnyRules, network: Network | None, memory: Memory, after: Board, row: int, action: int
+) -> None:
     """Take the remembered value of a leaf, or begin to load its entries."""
     memory.afters[row, action, 0], memory.afters[row, action, 1] = after.lo, after.hi
-    slot = slot_of(memory.leaf_boards, after.lo)
+    key, remembers = key_of(rules, after)
+    slot = slot_of(memory.leaf_boards, key)
     memory.slots[row, action] = slot
-    if memory.leaf_boards[slot] == after.lo and after.hi == ZERO:
+    if memory.leaf_boards[slot] == key and remembers:
         memory.values[row, action] = memory.leaf_values[slot]
         memory.slots[row, action] = REMEMBERED
     elif network is not None:
@@ -111,7 +118,7 @@ def _prepare_leaf(rules: Rules, network: Network | None, memory: Memory, after: 
 
 @inline
 def _best_leaf(
-    rules: Rules,
+    rules: AnyRules,
     network: Network | None,
     heuristic: Heuristic | None,
     search: ExpectimaxSettings,
@@ -124,9 +131,10 @@ def _best_leaf(
             after = Board(memory.afters[row, action, 0], memory.afters[row, action, 1])
             value = _rectified(search, _value_of_row(rules, network, heuristic, memory, after, 4 * row + action))
             memory.values[row, action] = value
-            if after.hi == ZERO:
+            key, remembers = key_of(rules, after)
+            if remembers:
                 slot = memory.slots[row, action]
-                memory.leaf_boards[slot], memory.leaf_values[slot] = after.lo, value
+                memory.leaf_boards[slot], memory.leaf_values[slot] = key, value
     best = np.float32(-np.inf)
     for action in range(4):
         if memory.rewards[row, action] >= 0:
@@ -136,7 +144,7 @@ def _best_leaf(
 
 @inline
 def _value_of_row(
-    rules: Rules, network: Network | None, heuristic: Heuristic | None, memory: Memory, after: Board, row: int
+    rules: AnyRules, network: Network | None, heuristic: Heuristic | None, memory: Memory, after: Board, row: int
 ) -> np.float32:
     """Return V of an afterstate, for a network from the entries in `row` of the lookup."""
     value = np.float32(0)
@@ -163,7 +171,7 @@ def of_state(search: ExpectimaxSettings, best: np.float32) -> np.float32:
 
 @kernel
 def leaf_value(
-    rules: Rules,
+    rules: AnyRules,
     network: Network | None,
     heuristic: Heuristic | None,
     search: ExpectimaxSettings,
@@ -177,7 +185,7 @@ def leaf_value(
 
 
 @kernel
-def above_leaves(
+def _above_leaves(
     rules: Rules,
     network: Network | None,
     heuristic: Heuristic | None,
@@ -185,7 +193,6 @@ def above_leaves(
     memory: Memory,
     after: Board,
 ) -> np.float32:
-    """Return Vchance(after, 1)."""
     empty = empty_cells(rules, after)
     count = ZERO
     for cell in range(16):
@@ -209,3 +216,30 @@ def above_leaves(
             share = share_two if k & 1 else share_four
             total += share * _best_leaf(rules, network, heuristic, search, memory, (k - 1) & 1)
     return total
+
+
+@kernel
+def _above_leaves_of_family(
+    rules: FamilyRules,
+    network: Network | None,
+    heuristic: Heuristic | None,
+    search: ExpectimaxSettings,
+    memory: Memory,
+    after: Board,
+) -> np.float32:
+    cells, ways = places(rules, after), count_placements(rules, after)
+    count = count_cells(cells)
+    total = share = points = np.float32(0)
+    for k in range(np.int64(count) * ways + 1):
+        before, earned = share, points
+        if k < np.int64(count) * ways:
+            board, chance, level = placement(rules, after, kth_cell(cells, np.uint64(k // ways)), k % ways)
+            share, points = np.float32(chance / count), np.float32(place_points(rules, level))
+            _prepare(rules, network, memory, board, k & 1)
+        if k > 0:
+            total += before * (earned + _best_leaf(rules, network, heuristic, search, memory, (k - 1) & 1))
+    return total
+
+
+# (rules, network, heuristic, search, memory, after): Vchance(after, 1)
+above_leaves = by_game(_above_leaves, _above_leaves_of_family)

@@ -1,7 +1,8 @@
 """What an expectimax search works with: its settings, and the memory of one thread with two transposition tables.
 
 One table remembers values of leaves, the other values of chance nodes. A slot holds one entry, and a new entry replaces
-the old one. An entry contains the whole board, so a hit never returns the value of another board. At default sizes the
+the old one. In 2048 an entry contains the whole board, so a hit never returns the value of another board. In other
+games a board has more than 64 bits, and an entry contains 64 bits of a hash of it (`key_of`). At default sizes the
 tables take 48 and 208 KB and stay in the second-level cache.
 """
 
@@ -12,7 +13,9 @@ from numpy.typing import NDArray
 
 from ntuple.core.rules import DOWN, LEFT, RIGHT, UP
 from ntuple.expectimax.config import ExpectimaxConfig
-from ntuple.game.bitboard import U32, ZERO, Board, Rules, flip, mirror, transposed
+from ntuple.game.any_game import AnyRules
+from ntuple.game.bitboard import U32, ZERO, Board, Rules, Sides, flip, mirror, transposed
+from ntuple.game.family import FamilyRules, by_game
 from ntuple.game.jit import inline
 from ntuple.game.rng import GAMMA
 from ntuple.tables.entries import Lookup, make_lookup
@@ -51,7 +54,7 @@ class Memory(NamedTuple):
     lines: NDArray[np.uint64]  # [4, 4] the lines of a frame after the slide, as entries of Rules.slide
     empty: NDArray[np.uint64]  # [17] the empty cells of a chance node above the leaves
     # The transposition tables: 2^n leaves and 2^m chance nodes.
-    leaf_boards: NDArray[np.uint64]  # [2^n] lower words; boards with tiles of 65536 or more are not remembered
+    leaf_boards: NDArray[np.uint64]  # [2^n] keys, see `key_of`
     leaf_values: NDArray[np.float32]  # [2^n]
     node_boards: NDArray[np.uint64]  # [2^m]
     node_values: NDArray[np.float32]  # [2^m]
@@ -75,7 +78,7 @@ def make_search(config: ExpectimaxConfig) -> ExpectimaxSettings:
     )
 
 
-def make_memory(rules: Rules, network: Network | None, leaf_bits: int, node_bits: int) -> Memory:
+def make_memory(rules: AnyRules, network: Network | None, leaf_bits: int, node_bits: int) -> Memory:
     """Return the memory of one thread with empty tables."""
     return Memory(
         lookup=make_lookup(network, 8) if network is not None else NO_LOOKUP,
@@ -98,7 +101,7 @@ def make_memory(rules: Rules, network: Network | None, leaf_bits: int, node_bits
     )
 
 
-def _places(rules: Rules) -> NDArray[np.uint64]:
+def _places(rules: Sides) -> NDArray[np.uint64]:
     """Return the bit of each of 16 cells in each of the 4 frames; 0 for cells outside the board."""
     places = np.zeros((4, 16), np.uint64)
     for cell in range(16):
@@ -112,8 +115,23 @@ def _places(rules: Rules) -> NDArray[np.uint64]:
 
 
 @inline
+def _lower_word(rules: Rules, board: Board) -> tuple[np.uint64, bool]:
+    return board.lo, board.hi == ZERO
+
+
+@inline
+def _hash(rules: FamilyRules, board: Board) -> tuple[np.uint64, bool]:
+    return board.lo ^ board.hi * GAMMA, True
+
+
+# (rules, board): the key of a board, and whether it may be remembered; in 2048 the lower word, without tiles of
+# 65536 or more
+key_of = by_game(_lower_word, _hash)
+
+
+@inline
 def slot_of(boards: NDArray[np.uint64], word: np.uint64) -> np.uint64:
-    """Return the slot of a board in a transposition table.
+    """Return the slot of a key in a transposition table.
 
     A bit of a product depends only on the bits of the word at and below it. So the upper half of the word is folded
     into the lower one and upper bits of the product are taken. A hash under which boards that differ only in the last

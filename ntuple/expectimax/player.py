@@ -11,7 +11,8 @@ from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.expectimax.heuristic import Heuristic, make_heuristic
 from ntuple.expectimax.memory import ExpectimaxSettings, Memory, make_memory, make_search
 from ntuple.expectimax.search import analyse_boards, play_on
-from ntuple.game.bitboard import Rules, make_rules
+from ntuple.game.any_game import AnyRules
+from ntuple.game.bitboard import make_rules
 from ntuple.learning.config import NTupleConfig
 from ntuple.players.analysis import NO_BEST_MOVE, words_of
 from ntuple.players.one_by_one import OneByOnePlayer, PlayOn, load_afterstate_values
@@ -27,7 +28,7 @@ class ExpectimaxPlayer(OneByOnePlayer):
 
     effort_unit = "ply"
 
-    def __init__(self, rules: Rules, values: Network | Heuristic, config: ExpectimaxConfig, threads: int) -> None:
+    def __init__(self, rules: AnyRules, values: Network | Heuristic, config: ExpectimaxConfig, threads: int) -> None:
         """Make a player.
 
         Args:
@@ -59,7 +60,7 @@ class ExpectimaxPlayer(OneByOnePlayer):
     def _begin(self, seed: int, number: int) -> PlayOn:
         return functools.partial(play_on, *self._kernel_arguments())
 
-    def _kernel_arguments(self) -> tuple[Rules, Network | None, Heuristic | None, ExpectimaxSettings, Memory]:
+    def _kernel_arguments(self) -> tuple[AnyRules, Network | None, Heuristic | None, ExpectimaxSettings, Memory]:
         """Return the first arguments of the kernels, with empty memory, so that games do not depend on each other."""
         network = self._values if isinstance(self._values, Network) else None
         heuristic = self._values if isinstance(self._values, Heuristic) else None
@@ -68,7 +69,13 @@ class ExpectimaxPlayer(OneByOnePlayer):
 
 
 def load_expectimax_player(folder: Path, config: NTupleConfig, search: ExpectimaxConfig) -> ExpectimaxPlayer:
-    """Load the player of a checkpoint folder, on all cores; only the weights are read."""
+    """Load the player of a checkpoint folder, on all cores; only the weights are read.
+
+    Raises:
+        ValueError: see `load_afterstate_values`; or tiles are to be downgraded in another game than 2048.
+    """
+    if search.downgrade and not config.rules_of_game.doubles:
+        raise ValueError(f"tile-downgrading halves tiles, and {config.game} has other ones; leave out search.downgrade")
     return ExpectimaxPlayer(*load_afterstate_values(folder, config, "expectimax"), search, available_cores())
 
 

@@ -3,6 +3,8 @@
     Vmax(s, p)     = max over legal a of r + Vchance(as, p - 1),  0 if the game is over
     Vchance(as, p) = sum over spawns of P(s') Vmax(s', p) if p > 0,  V(as) if p = 0      (Guei 2023, eq. 20-22)
 
+Where a placed tile earns points they are added to Vmax(s', p).
+
 A search of p plies has p layers of afterstates; 1 ply is the greedy policy. In a rectified search V below 0 counts as
 0, and every state that is not over adds 1 point, so that the longest of several hopeless branches is chosen (appendix
 B.2, eq. 39-41).
@@ -13,24 +15,11 @@ This file is plain recursion down to the last layer, which is in ntuple/expectim
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.core.rules import FOUR_SHARE
 from ntuple.expectimax.heuristic import Heuristic
 from ntuple.expectimax.leaves import above_leaves, leaf_value, of_state
-from ntuple.expectimax.memory import ExpectimaxSettings, Memory, slot_of
-from ntuple.game.bitboard import (
-    ONE,
-    U4,
-    U15,
-    ZERO,
-    Board,
-    Rules,
-    afterstate,
-    count_cells,
-    empty_cells,
-    is_same,
-    level_at,
-    max_cell,
-)
+from ntuple.expectimax.memory import ExpectimaxSettings, Memory, key_of, slot_of
+from ntuple.game.any_game import AnyRules, afterstate, count_placements, place_points, placement, places
+from ntuple.game.bitboard import ONE, U4, U15, ZERO, Board, count_cells, is_same, kth_cell, level_at, max_cell
 from ntuple.game.clock import seconds
 from ntuple.game.episode import Row, board_of
 from ntuple.game.jit import inline, kernel
@@ -41,7 +30,7 @@ from ntuple.tables.network import Network
 
 @kernel
 def chance_value(
-    rules: Rules,
+    rules: AnyRules,
     network: Network | None,
     heuristic: Heuristic | None,
     search: ExpectimaxSettings,
@@ -56,15 +45,16 @@ def chance_value(
         plies: layers of afterstates below this one.
         probability: product of the probabilities of the spawns since the root.
     """
-    empty = empty_cells(rules, after)
-    count = count_cells(empty)
+    cells = places(rules, after)
+    count = count_cells(cells)
     plies = min(plies, int(search.most_plies[count]))
     if plies == 0 or probability < search.least_probability:
         return leaf_value(rules, network, heuristic, search, memory, after)
-    slot = slot_of(memory.node_boards, after.lo)
+    key, remembers = key_of(rules, after)
+    slot = slot_of(memory.node_boards, key)
     # With least_probability > 0 the value of a node above the last layer depends on the path to it.
-    remembers = after.hi == ZERO and (plies == 1 or search.least_probability == 0)
-    if remembers and memory.node_boards[slot] == after.lo:
+    remembers = remembers and (plies == 1 or search.least_probability == 0)
+    if remembers and memory.node_boards[slot] == key:
         remembered = np.int64(memory.node_plies[slot])
         if remembered == plies or (search.takes_deeper and remembered > plies):
             return memory.node_values[slot]
@@ -72,13 +62,10 @@ def chance_value(
     if plies == 1:
         total = above_leaves(rules, network, heuristic, search, memory, after)
     else:
-        for k in range(2 * count):
-            cell = empty & (~empty + ONE)
-            tile = cell << ONE if k & 1 else cell
-            if k & 1:
-                empty ^= cell
-            share = np.float32((FOUR_SHARE if k & 1 else 1 - FOUR_SHARE) / count)
-            board = Board(after.lo | tile, after.hi)
+        ways = count_placements(rules, after)
+        for k in range(np.int64(count) * ways):
+            board, part, level = placement(rules, after, kth_cell(cells, np.uint64(k // ways)), k % ways)
+            share = np.float32(part / count)
             best = np.float32(-np.inf)
             for action in range(4):
                 source, below, reward = valued_afterstate(rules, network, board, action)
@@ -86,11 +73,11 @@ def chance_value(
                     chance = probability * share
                     value = chance_value(rules, network, heuristic, search, memory, below, plies - 1, chance)
                     best = max(best, np.float32(reward) + value)
-            total += share * of_state(search, best)
+            total += share * (np.float32(place_points(rules, level)) + of_state(search, best))
             if is_late(search, memory):
                 return total
     if remembers:
-        memory.node_boards[slot], memory.node_values[slot], memory.node_plies[slot] = after.lo, total, plies
+        memory.node_boards[slot], memory.node_values[slot], memory.node_plies[slot] = key, total, plies
     return total
 
 
@@ -127,7 +114,7 @@ def downgraded(board: Board, threshold: np.uint64) -> Board:
 
 @kernel
 def search_moves(
-    rules: Rules,
+    rules: AnyRules,
     network: Network | None,
     heuristic: Heuristic | None,
     search: ExpectimaxSettings,
@@ -180,7 +167,7 @@ def best_action(values: NDArray[np.float32]) -> int:
 
 @kernel
 def play_on(
-    rules: Rules,
+    rules: AnyRules,
     network: Network | None,
     heuristic: Heuristic | None,
     search: ExpectimaxSettings,
@@ -206,7 +193,7 @@ def play_on(
 
 @kernel
 def analyse_boards(
-    rules: Rules,
+    rules: AnyRules,
     network: Network | None,
     heuristic: Heuristic | None,
     search: ExpectimaxSettings,

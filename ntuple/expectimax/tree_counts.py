@@ -14,7 +14,8 @@ from ntuple.expectimax.config import LEAST_BITS, ExpectimaxConfig
 from ntuple.expectimax.leaves import leaf_value
 from ntuple.expectimax.memory import ExpectimaxSettings, Memory, make_memory, make_search
 from ntuple.expectimax.search import play_on
-from ntuple.game.bitboard import ONE, Board, Rules, empty_cells, is_same
+from ntuple.game.any_game import AnyRules, count_placements, placement, places
+from ntuple.game.bitboard import Board, count_cells, is_same, kth_cell
 from ntuple.game.episode import BOARD_HI, BOARD_LO, COLUMNS
 from ntuple.game.jit import kernel
 from ntuple.game.rollout import TRACE_COLUMNS, open_game
@@ -46,7 +47,7 @@ def tree_of_checkpoint(
 
 
 def count_trees(
-    rules: Rules, network: Network, boards: list[Board], depth: int, say: Callable[[str], None]
+    rules: AnyRules, network: Network, boards: list[Board], depth: int, say: Callable[[str], None]
 ) -> dict[str, NDArray[np.float64]]:
     """Return the numbers of `tree_of_checkpoint` on given boards."""
     search, memory = _make_search(rules, network)
@@ -62,13 +63,13 @@ def count_trees(
     return {"nodes": nodes.mean(axis=0), "nodes_most": nodes.max(axis=0), "negative_leaves": negative}
 
 
-def _make_search(rules: Rules, network: Network) -> tuple[ExpectimaxSettings, Memory]:
+def _make_search(rules: AnyRules, network: Network) -> tuple[ExpectimaxSettings, Memory]:
     return make_search(ExpectimaxConfig(plies=1)), make_memory(rules, network, LEAST_BITS, LEAST_BITS)
 
 
 @kernel
 def count_tree(
-    rules: Rules,
+    rules: AnyRules,
     network: Network,
     search: ExpectimaxSettings,
     memory: Memory,
@@ -86,16 +87,15 @@ def count_tree(
         counts[layer, NEGATIVE] += leaf_value(rules, network, None, search, memory, after) < 0
         if layer + 1 == counts.shape[0]:
             continue
-        empty = empty_cells(rules, after)
-        while empty:
-            cell = empty & (~empty + ONE)
-            empty ^= cell
-            for tile in (cell, cell << ONE):
-                count_tree(rules, network, search, memory, Board(after.lo | tile, after.hi), layer + 1, counts)
+        cells = places(rules, after)
+        for k in range(count_cells(cells)):
+            for number in range(count_placements(rules, after)):
+                below, _, _ = placement(rules, after, kth_cell(cells, np.uint64(k)), number)
+                count_tree(rules, network, search, memory, below, layer + 1, counts)
     return 0
 
 
-def _played_boards(rules: Rules, network: Network, boards: int, seed: int) -> list[Board]:
+def _played_boards(rules: AnyRules, network: Network, boards: int, seed: int) -> list[Board]:
     """Return random boards with a legal move, from all parts of games of the 1-ply policy."""
     search, memory = _make_search(rules, network)
     played: list[Board] = []

@@ -20,7 +20,7 @@ from ntuple.learning.config import NTupleConfig
 
 FORMAT = "muzero2048 n-tuple network 1"
 # Keys that must be equal in two configs if the weights of one are to be loaded with the other.
-SHAPE_KEYS = ("rows", "columns", "network", "symmetry", "values", "stages")
+SHAPE_KEYS = ("game", "rows", "columns", "levels", "hint", "network", "symmetry", "values", "stages")
 
 
 def shape_of(config: NTupleConfig) -> dict[str, Any]:
@@ -30,6 +30,7 @@ def shape_of(config: NTupleConfig) -> dict[str, Any]:
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
     """Return the keys of SHAPE_KEYS in which two configs differ, with both values as texts."""
+    one = {**shape_of(NTupleConfig()), **one}  # a file from before a key has its default
     texts = [(key, list_text(one[key]), list_text(other[key])) for key in SHAPE_KEYS]
     return [(key, mine, theirs) for key, mine, theirs in texts if mine != theirs]
 

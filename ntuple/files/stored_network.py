@@ -14,10 +14,9 @@ from ntuple.files.safetensors import Tensors
 from ntuple.learning.config import NTupleConfig
 from ntuple.tables.folding import fold
 from ntuple.tables.network import Network, initial_weight, make_network
-from ntuple.tables.patterns import Pattern, count_levels, network_texts, parse_network, table_sizes, view_cells
+from ntuple.tables.patterns import Pattern, network_texts, parse_network, table_sizes, view_cells
 from ntuple.tables.promotion import promoted
 from ntuple.tables.record_fields import read_field, write_field
-from ntuple.tables.stages import count_stages, make_stages
 from ntuple.td.step_sizes import FIRST, SECOND, THIRD
 
 WEIGHTS_FILE = "weights.safetensors"
@@ -26,7 +25,7 @@ TRAINING_FILE = "training.safetensors"
 MEMORY_FIELDS = {"first": FIRST, "second": SECOND, "log_rate": THIRD}
 ERRORS, ABSOLUTES = "first", "second"
 
-Weights = NDArray[np.float32]  # [stages * sum of A R^n] stage by stage, table by table; first cell = lowest digit
+Weights = NDArray[np.float32]  # [parts * sum of A R^n] part by part, table by table; first cell = lowest digit
 
 
 @dataclass(frozen=True)
@@ -57,14 +56,14 @@ class StoredNetwork:
 
     @property
     def table_sizes(self) -> list[int]:
-        """The number of weights of each tuple in a stage, A R^n."""
-        return table_sizes(self.patterns, self.config.rows, self.config.columns, self.config.values)
+        """The number of weights of each tuple in a part, A R^n."""
+        return table_sizes(self.patterns, self.config.num_levels, self.config.values)
 
     def tables(self, values: NDArray[Any]) -> list[NDArray[Any]]:
-        """Return `weights` or an array of `memory` as M views of shape [stages, A R^n]."""
-        stages = values.reshape(count_stages(self.config.stages), -1)
+        """Return `weights` or an array of `memory` as M views of shape [parts, A R^n]."""
+        parts = values.reshape(self.config.num_parts, -1)
         starts = np.cumsum([0, *self.table_sizes])
-        return [stages[:, start:end] for start, end in itertools.pairwise(starts)]
+        return [parts[:, start:end] for start, end in itertools.pairwise(starts)]
 
     def promoted(self) -> "StoredNetwork":
         """Return the same network without promotion: promoted weights are written into the entries."""
@@ -85,9 +84,9 @@ class StoredNetwork:
         if self.config.values == "action":
             raise ValueError("a network of action values has one table for each action: it cannot be folded")
         views = view_cells(self.config.rows, self.config.columns, self.config.symmetry)
-        levels = count_levels(self.config.rows, self.config.columns)
         plain = self.promoted()
-        patterns, tables = fold(self.patterns, plain.tables(plain.weights - self.initial), views, levels)
+        levels, weights = self.config.num_levels, plain.weights - self.initial
+        patterns, tables = fold(self.patterns, plain.tables(weights), views, levels)
         folded = StoredNetwork(
             replace(plain.config, network=network_texts(patterns)), np.concatenate(tables, axis=1).ravel()
         )
@@ -133,9 +132,9 @@ def read_weights(tensors: Tensors, name: str, config: NTupleConfig, path: Path) 
         ValueError: the tensor does not fit the config.
     """
     patterns = parse_network(config.network, config.rows, config.columns)
-    size = sum(table_sizes(patterns, config.rows, config.columns, config.values))
+    size = sum(table_sizes(patterns, config.num_levels, config.values))
     dtype = tensors[name].dtype if name in tensors and tensors[name].dtype == np.float16 else np.dtype(np.float32)
-    values = take(tensors, name, (size * count_stages(config.stages),), dtype, path)
+    values = take(tensors, name, (size * config.num_parts,), dtype, path)
     return values.astype(np.float32, copy=False)
 
 
@@ -175,6 +174,9 @@ def new_network(config: NTupleConfig, memory_bits: int | None = None) -> Network
         values=config.values,
         frozen_stages=config.frozen_stages,
         frozen_tuples=config.frozen_tuples,
+        game=config.game,
+        levels=config.levels,
+        hints=config.num_hints,
     )
 
 
@@ -198,7 +200,7 @@ def check_beginning(stored: NTupleConfig, config: NTupleConfig) -> None:
     shape = (config.rows, config.columns)
     if not set(parse_network(stored.network, *shape)) <= set(parse_network(config.network, *shape)):
         raise ValueError(f"it has network = {list_text(stored.network)}, the config {list_text(config.network)}")
-    theirs, ours = make_stages(stored.stages), make_stages(config.stages)
+    theirs, ours = stored.cut, config.cut
     count = theirs.thresholds.size
     if not np.array_equal(theirs.thresholds, ours.thresholds[:count]) or (
         count and theirs.counts_all != ours.counts_all
@@ -208,7 +210,7 @@ def check_beginning(stored: NTupleConfig, config: NTupleConfig) -> None:
 
 
 def load_weights(folder: Path, config: NTupleConfig) -> Weights:
-    """Load the weights float32[stages * sum of A R^n] of a checkpoint folder, stage by stage, table by table.
+    """Load the weights float32[parts * sum of A R^n] of a checkpoint folder, part by part, table by table.
 
     They are a private memory map: changes stay in this process, and the file may be deleted, but not changed in place.
     """

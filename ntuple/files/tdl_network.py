@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core.games.known import find_game
 from ntuple.files.stored_network import ABSOLUTES, ERRORS, StoredNetwork, in_half
 from ntuple.files.tdl import UNTOUCHED, FileTable, WeightFile, count_file_stages, make_name, stage_and_pattern
 from ntuple.learning.config import NTupleConfig
@@ -27,9 +28,10 @@ def to_w(stored: StoredNetwork, half: bool = False) -> WeightFile:
         ValueError: TDL2048+ does not have this board or kind of network, or a weight is too large for half precision.
     """
     config = stored.config
-    if (config.rows, config.columns) != (4, 4) or not config.symmetry or config.values != "afterstate":
+    is_plain = find_game(config.game).doubles and (config.rows, config.columns) == (4, 4)
+    if not is_plain or not config.symmetry or config.values != "afterstate":
         raise ValueError(
-            "TDL2048+ has afterstates of 4x4 boards and shared tables alone: this network cannot be a .w file"
+            "TDL2048+ has afterstates of 2048 on 4x4 boards and shared tables alone: this network cannot be a .w file"
         )
     weights = stored.promoted().weights
     arrays = [stored.tables(in_half(weights) if half else weights)]

@@ -3,14 +3,15 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.bitboard import ONE, ZERO, Board, Rules, afterstate, is_same
+from ntuple.game.any_game import AnyRules, afterstate
+from ntuple.game.bitboard import ONE, ZERO, Board, is_same
 from ntuple.game.episode import RNG, Results, Row, begin_game, board_of, go_on, write_result
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import bounded, mix, step, stream
 
 
 @inline
-def draw_move(rules: Rules, greedy: bool, row: Row) -> tuple[np.uint64, Board, np.uint64]:
+def draw_move(rules: AnyRules, greedy: bool, row: Row) -> tuple[np.uint64, Board, np.uint64]:
     """Draw a move of a game uniformly.
 
     Args:
@@ -38,7 +39,7 @@ def draw_move(rules: Rules, greedy: bool, row: Row) -> tuple[np.uint64, Board, n
 
 @kernel
 def play_at_random(
-    rules: Rules, greedy: bool, games: NDArray[np.uint64], seed: np.uint64, start: int, results: Results
+    rules: AnyRules, greedy: bool, games: NDArray[np.uint64], seed: np.uint64, start: int, results: Results
 ) -> None:
     """Play games with the moves of `draw_move`."""
     row = games[0]
@@ -49,4 +50,4 @@ def play_at_random(
             if count == ZERO:
                 break
             go_on(rules, row, after, reward)
-        write_result(row, results[game])
+        write_result(rules, row, results[game])

@@ -44,7 +44,19 @@ class Rules(NamedTuple):
 
 
 class Sides(Protocol):
-    """The rules of any game, as far as their board goes."""
+    """The rules of any game, as far as their board goes; see `Rules`."""
+
+    @property
+    def cells(self) -> np.uint64:
+        """Bit 0 of each cell of the board."""
+
+    @property
+    def mirror_shift(self) -> np.uint64:
+        """Bits by which a mirrored board moves."""
+
+    @property
+    def flip_shift(self) -> np.uint64:
+        """Bits by which a flipped board moves."""
 
     @property
     def rows(self) -> int:
@@ -138,14 +150,14 @@ def move_left(rules: Rules, board: Board) -> tuple[Board, np.uint64]:
 
 
 @inline
-def mirror(rules: Rules, board: Board) -> Board:
+def mirror(rules: Sides, board: Board) -> Board:
     """Return the H x W board with left and right exchanged."""
     hi = mirror4(board.hi) >> rules.mirror_shift if board.hi else ZERO
     return Board(mirror4(board.lo) >> rules.mirror_shift, hi)
 
 
 @inline
-def flip(rules: Rules, board: Board) -> Board:
+def flip(rules: Sides, board: Board) -> Board:
     """Return the H x W board with top and bottom exchanged."""
     hi = flip4(board.hi) >> rules.flip_shift if board.hi else ZERO
     return Board(flip4(board.lo) >> rules.flip_shift, hi)
@@ -204,7 +216,7 @@ def is_same(one: Board, other: Board) -> bool:
 
 
 @inline
-def empty_cells(rules: Rules, board: Board) -> np.uint64:
+def empty_cells(rules: Sides, board: Board) -> np.uint64:
     """Return a word with bit 0 of each empty cell of the board set."""
     occupied = board.lo | (board.lo >> U2)
     occupied |= (occupied >> ONE) | board.hi
@@ -233,16 +245,6 @@ def spawn(rules: Rules, board: Board, bits: np.uint64) -> Board:
     cell = kth_cell(empty, bounded(bits, count_cells(empty)))
     is_four = np.uint64((bits & LOW_32) < FOUR_BELOW)
     return Board(board.lo | (cell << is_four), board.hi)
-
-
-@kernel
-def has_move(rules: Rules, board: Board) -> bool:
-    """Return whether any move is legal on a board."""
-    for action in range(4):
-        after, _ = afterstate(rules, board, action)
-        if not is_same(after, board):
-            return True
-    return False
 
 
 @inline

@@ -9,6 +9,7 @@
     CAROUSEL               learners: stage of the carousel in which the episode began
     IS_WHOLE               learners: 1 if the episode began with two tiles, else 0
     BLOCK_LO, BLOCK_HI     learners: the last afterstate that entered a block (ntuple.td.blocks)
+    PLACED                 points of the tiles that were placed since the last move; not written in 2048
 
 A row has 128 bytes, so that two threads never write to the same cache line.
 """
@@ -16,12 +17,15 @@ A row has 128 bytes, so that two threads never write to the same cache line.
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.bitboard import ONE, U4, ZERO, Board, Rules, max_cell, spawn
+from ntuple.core.games.definition import MOST_LEVELS
+from ntuple.game.any_game import AnyRules, hint_of, opening, spawn, tile_of
+from ntuple.game.bitboard import ONE, U4, U15, ZERO, Board, Rules, level_at, max_cell
+from ntuple.game.family import FIFTH, FamilyRules, by_game
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import mix, step
 
 RNG, BOARD_LO, BOARD_HI, AFTER_LO, AFTER_HI, SCORE, MOVES, NUMBER, FIRST, CAROUSEL, IS_WHOLE = range(11)
-BLOCK_LO, BLOCK_HI = range(11, 13)
+BLOCK_LO, BLOCK_HI, PLACED = range(11, 14)
 COLUMNS = 16
 BROKEN = -1  # result of a game in which no legal move had the highest value (values are NaN)
 
@@ -30,25 +34,56 @@ Results = NDArray[np.int64]  # [G, 3] score, largest tile and moves of finished 
 
 
 @inline
-def begin_game(rules: Rules, row: Row, rng: np.uint64) -> None:
-    """Start a game: the empty board after two spawns."""
-    first = step(rng)
-    second = step(first)
-    board = spawn(rules, spawn(rules, Board(ZERO, ZERO), mix(first)), mix(second))
-    row[RNG] = second
+def begin_game(rules: AnyRules, row: Row, rng: np.uint64) -> None:
+    """Start a game: the board with the first tiles."""
+    board, row[RNG], points = opening(rules, rng)
     set_board(row, board)
-    row[SCORE] = row[MOVES] = row[FIRST] = ZERO
+    row[SCORE] = points
+    row[MOVES] = row[FIRST] = ZERO
     row[IS_WHOLE] = ONE
+    _keep_placed(rules, row, points)
 
 
 @inline
-def go_on(rules: Rules, row: Row, after: Board, reward: np.uint64) -> None:
-    """Make a move and spawn a tile."""
-    row[AFTER_LO], row[AFTER_HI] = after.lo, after.hi
-    row[SCORE] += reward
+def go_on(rules: AnyRules, row: Row, after: Board, reward: np.uint64) -> None:
+    """Make a move and place a tile."""
+    row[SCORE] += reward + place_tile(rules, row, after)
     row[MOVES] += ONE
+
+
+@inline
+def place_tile(rules: AnyRules, row: Row, after: Board) -> np.uint64:
+    """Place a tile on an afterstate; return its points."""
+    row[AFTER_LO], row[AFTER_HI] = after.lo, after.hi
     row[RNG] = step(row[RNG])
-    set_board(row, spawn(rules, after, mix(row[RNG])))
+    board, points = spawn(rules, after, mix(row[RNG]))
+    set_board(row, board)
+    _keep_placed(rules, row, points)
+    return points
+
+
+@inline
+def _keep_nothing(rules: Rules, row: Row, points: np.uint64) -> None:
+    pass
+
+
+@inline
+def _keep_points(rules: FamilyRules, row: Row, points: np.uint64) -> None:
+    row[PLACED] = points
+
+
+@inline
+def _as_it_is(rules: Rules, row: Row, reward: np.float32) -> np.float32:
+    return reward
+
+
+@inline
+def _with_points(rules: FamilyRules, row: Row, reward: np.float32) -> np.float32:
+    return reward + np.float32(row[PLACED])
+
+
+_keep_placed = by_game(_keep_nothing, _keep_points)
+with_placed = by_game(_as_it_is, _with_points)  # (rules, row, reward): the points since the last afterstate
 
 
 @inline
@@ -70,18 +105,33 @@ def last_afterstate(row: Row) -> Board:
 
 
 @kernel
-def spawn_code(rules: Rules, before: Board, after: Board) -> int:
-    """Return the code of the spawn between two boards.
-
-    Returns:
-        2 * cell + (1 if the tile is a 4 else 0); cells are numbered row by row.
-    """
+def _spawn_code(rules: Rules, before: Board, after: Board) -> int:
     tile = after.lo ^ before.lo
     at = 0
     while tile > np.uint64(2):
         tile >>= U4
         at += 1
     return 2 * (rules.columns * (at // 4) + at % 4) + int(tile >> ONE)
+
+
+@kernel
+def _event_code(rules: FamilyRules, before: Board, after: Board) -> int:
+    tile, at = (after.lo ^ before.lo) | ((after.hi ^ before.hi) & FIFTH), 0
+    while tile > U15:
+        tile >>= U4
+        at += 1
+    cell = rules.columns * (at // 4) + at % 4
+    return (cell * MOST_LEVELS + int(level_at(after, at))) * 8 + int(hint_of(rules, after))
+
+
+# (rules, before, after): the code of the chance event between two boards; cells are numbered row by row. In 2048 it is
+# 2 * cell + (1 if the tile is a 4 else 0), in other games (32 * cell + level) * 8 + next hint.
+spawn_code = by_game(_spawn_code, _event_code)
+
+
+def num_spawn_codes(rules: AnyRules) -> int:
+    """Return the number of codes of spawns."""
+    return rules.rows * rules.columns * (8 * MOST_LEVELS if isinstance(rules, FamilyRules) else 2)
 
 
 @inline
@@ -98,12 +148,12 @@ def spawn_place(rules: Rules, code: int) -> np.uint64:
 
 
 @inline
-def largest_tile(row: Row) -> np.int64:
+def largest_tile(rules: AnyRules, row: Row) -> np.int64:
     """Return the largest tile of the board of a row."""
-    return np.int64(1) << max_cell(board_of(row))
+    return tile_of(rules, max_cell(board_of(row)))
 
 
 @inline
-def write_result(row: Row, result: NDArray[np.int64]) -> None:
+def write_result(rules: AnyRules, row: Row, result: NDArray[np.int64]) -> None:
     """Write score, largest tile and moves of a finished game to its row of Results."""
-    result[0], result[1], result[2] = np.int64(row[SCORE]), largest_tile(row), np.int64(row[MOVES])
+    result[0], result[1], result[2] = np.int64(row[SCORE]), largest_tile(rules, row), np.int64(row[MOVES])

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.core.games.definition import MOST_LEVELS, Bag, Game, State
-from ntuple.core.rules import LEFT, RIGHT, UP, check_sides
+from ntuple.core.rules import DOWN, LEFT, RIGHT, UP, check_sides
 from ntuple.game.bitboard import (
+    LOW_32,
     ONE,
     ROW,
     U2,
@@ -32,14 +33,17 @@ from ntuple.game.bitboard import (
     ZERO,
     Board,
     board_constants,
+    count_cells,
     decode,
     encode,
     flip4,
+    kth_cell,
     max_cell,
     mirror4,
     transpose,
 )
 from ntuple.game.jit import chosen_by_type, inline, kernel
+from ntuple.game.rng import bounded, mix, step
 
 FIFTH = np.uint64(0x1111111111111111)  # bit 0 of each nibble: the fifth bit of levels
 PLACE = np.uint64(0x2222222222222222)  # bit 1 of each nibble
@@ -64,6 +68,8 @@ class FamilyRules(NamedTuple):
     each: int  # tiles of each kind in a full bag
     bonus: NDArray[np.int64]  # [3] bonus_from, bonus_least, bonus_below of `Bag`
     bonus_share: float
+    initial_tiles: int
+    goals: NDArray[np.int64]  # [G] tiles of which the shares of games that reach them are reported
     placement: int  # ANYWHERE, FAR_SIDE or CHANGED_LINES
     cells: np.uint64  # bit 0 of each cell of the board
     mirror_shift: np.uint64  # see Rules in bitboard.py, as of all fields below
@@ -165,6 +171,24 @@ def afterstate(rules: FamilyRules, board: Board, action: int) -> tuple[Board, np
 
 
 @inline
+def turned_afterstate(rules: FamilyRules, board: Board, action: int) -> tuple[Board, Board, np.uint64]:
+    """Compute the afterstate of an action up to a symmetry of the board; see bitboard.py."""
+    source, lines, length = board, rules.rows, rules.columns
+    if action == RIGHT:
+        source = mirror(rules, board)
+    elif action == UP:
+        source = transposed(board)
+    elif action == DOWN:
+        source = transposed(flip(rules, board))
+    if action in (UP, DOWN):
+        lines, length = length, lines
+    after, points = move_left(rules, source, lines, length)
+    if rules.rows != rules.columns and action in (UP, DOWN):
+        return transposed(source), transposed(after), points
+    return source, after, points
+
+
+@inline
 def places(rules: FamilyRules, after: Board) -> np.uint64:
     """Return a word with bit 0 of each cell where the environment may place a tile."""
     allowed = rules.cells if rules.placement == ANYWHERE else (after.hi >> ONE) & rules.cells
@@ -252,6 +276,62 @@ def placement(rules: FamilyRules, after: Board, cell: np.uint64, number: int) ->
 
 
 @inline
+def free_afterstate(rules: FamilyRules, cells: Board, draw: np.uint64) -> Board:
+    """Return an afterstate with the cells of a board and a draw, in which every empty cell may get the next tile."""
+    hi = (cells.hi & FIFTH) | draw_bits(draw)
+    if rules.placement != ANYWHERE:
+        hi |= (rules.cells & ~_occupied(cells.lo, cells.hi)) << ONE
+    return Board(cells.lo, hi)
+
+
+@inline
+def spawn(rules: FamilyRules, after: Board, bits: np.uint64) -> tuple[Board, np.uint64]:
+    """Draw a chance event; return the state after it, and the points of the placed tile."""
+    allowed = places(rules, after)
+    cell = kth_cell(allowed, bounded(bits, count_cells(allowed)))
+    state, _, level = placement(rules, after, cell, drawn_placement(rules, after, bits))
+    return state, np.uint64(rules.place_points[level])
+
+
+@inline
+def drawn_placement(rules: FamilyRules, after: Board, bits: np.uint64) -> int:
+    """Draw one of the ways to place a tile on a cell, from the low 32 bits."""
+    rest, last, number = np.float64(bits & LOW_32) / 2.0**32, count_placements(rules, after) - 1, 0
+    while number < last:
+        _, chance, _ = placement(rules, after, ONE, number)
+        if rest < chance:
+            break
+        rest -= chance
+        number += 1
+    return number
+
+
+@kernel
+def opening(rules: FamilyRules, rng: np.uint64) -> tuple[Board, np.uint64, np.uint64]:
+    """Begin a game; return its board, the state of the random stream after it, and the points of the first tiles."""
+    board, points = Board(ZERO, ZERO), ZERO
+    if rules.kinds > 0:
+        rng = step(rng)
+        kind = bounded(mix(rng), np.uint64(rules.kinds))  # a full bag has as many tiles of each
+        draw, _ = _next_draw(rules, _full_bag(rules), int(kind), False)
+        board = Board(ZERO, draw_bits(draw))
+    for _ in range(rules.initial_tiles):
+        rng = step(rng)
+        board, earned = spawn(rules, free_afterstate(rules, board, draw_of(board)), mix(rng))
+        points += earned
+    return board, rng, points
+
+
+@inline
+def _full_bag(rules: FamilyRules) -> np.uint64:
+    """Return the draw of a full bag without a hint."""
+    counts = ZERO
+    for kind in range(1, rules.kinds + 1):
+        counts |= np.uint64(rules.each) << np.uint64(3 * kind)
+    return counts
+
+
+@inline
 def _next_draw(rules: FamilyRules, draw: np.uint64, number: int, has_large: bool) -> tuple[np.uint64, float]:
     """Return the draw after the hint of this number: the kinds in the bag in rising order, then the bonus tile."""
     share = rules.bonus_share if has_large else 0.0
@@ -269,8 +349,7 @@ def _next_draw(rules: FamilyRules, draw: np.uint64, number: int, has_large: bool
     chance = (1.0 - share) * count_of(draw, chosen) / total
     counts -= ONE << np.uint64(3 * chosen)
     if counts == ZERO:
-        for kind in range(1, rules.kinds + 1):
-            counts |= np.uint64(rules.each) << np.uint64(3 * kind)
+        counts = _full_bag(rules)
     return counts | np.uint64(chosen), chance
 
 
@@ -350,6 +429,8 @@ def make_family_rules(game: Game, rows: int, columns: int) -> FamilyRules:
         each=bag.each,
         bonus=np.array([bag.bonus_from, bag.bonus_least, bag.bonus_below], np.int64),
         bonus_share=float(bag.bonus_share),
+        initial_tiles=game.initial_tiles,
+        goals=np.array(game.goals, np.int64),
         placement=PLACEMENTS[game.placement],
         **board_constants(rows, columns),
     )

@@ -1,6 +1,6 @@
 """Rollouts: whole games of any player that chooses moves for a batch of boards, with a record of each move.
 
-Spawn codes are 2 * cell + (1 if the tile is a 4 else 0) (ntuple.game.episode.spawn_code).
+Codes of spawns are those of ntuple.game.episode.spawn_code.
 """
 
 import time
@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.bitboard import U4, U15, ZERO, Board, Rules, afterstate, decode, word_shifts
+from ntuple.game.any_game import AnyRules, afterstate, tile_of
+from ntuple.game.bitboard import U4, U15, ZERO, Board, Rules, decode, word_shifts
 from ntuple.game.clock import seconds
 from ntuple.game.episode import (
     BOARD_HI,
@@ -26,6 +27,7 @@ from ntuple.game.episode import (
     place_spawn,
     spawn_code,
 )
+from ntuple.game.family import FIFTH
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
 
@@ -42,7 +44,7 @@ class PlayedGame(NamedTuple):
     number: int  # i of the random stream (seed, i)
     score: int
     max_tile: int
-    opening: tuple[int, int]  # codes of the first two spawns
+    opening: tuple[int, ...]  # codes of the first tiles, in 2048 two spawns
     actions: NDArray[np.int8]  # [T]
     spawns: NDArray[np.int16]  # [T] code of the spawn after each move
     rewards: NDArray[np.int64]  # [T] points
@@ -53,28 +55,24 @@ class PlayedGame(NamedTuple):
 Choose = Callable[[NDArray[np.uint8], NDArray[np.uint32]], NDArray[np.int8]]
 
 
-def open_game(rules: Rules, seed: int, number: int, row: Row) -> tuple[int, int]:
-    """Begin a game.
-
-    Returns:
-        Codes of its two spawns, in the order of cells.
-    """
+def open_game(rules: AnyRules, seed: int, number: int, row: Row) -> tuple[int, ...]:
+    """Begin a game; return the codes of its first tiles, in the order of cells."""
     begin_game(rules, row, np.uint64(stream(np.uint64(seed), np.uint64(number))))
-    levels = decode(rules, board_of(row)).ravel()
-    first, second = (int(2 * cell + levels[cell] - 1) for cell in np.flatnonzero(levels))
-    return first, second
+    board = Board(row[BOARD_LO], row[BOARD_HI])
+    cells = [np.uint64(15 << 4 * at) for at in range(16) if int(board.lo | board.hi & FIFTH) >> 4 * at & 15]
+    return tuple(int(spawn_code(rules, Board(board.lo & ~cell, board.hi & ~(cell & FIFTH)), board)) for cell in cells)
 
 
-def close_game(rules: Rules, row: Row, number: int, opening: tuple[int, int], trace: Trace) -> PlayedGame:
+def close_game(rules: AnyRules, row: Row, number: int, opening: tuple[int, ...], trace: Trace) -> PlayedGame:
     """Return the record of a finished game."""
     action, spawn, reward, milliseconds = np.ascontiguousarray(trace.T)
-    max_tile = 2 ** int(decode(rules, board_of(row)).max())
+    max_tile = int(tile_of(rules, decode(rules, board_of(row)).max()))
     columns = (action.astype(np.int8), spawn.astype(np.int16), reward.astype(np.int64), milliseconds)
     return PlayedGame(number, int(row[SCORE]), max_tile, opening, *columns)
 
 
 @kernel
-def play_move(rules: Rules, row: Row, action: int, began: float, record: NDArray[np.float64]) -> None:
+def play_move(rules: AnyRules, row: Row, action: int, began: float, record: NDArray[np.float64]) -> None:
     """Make a move in a game and write it to a row of the trace.
 
     Args:
@@ -89,7 +87,7 @@ def play_move(rules: Rules, row: Row, action: int, began: float, record: NDArray
 
 @kernel
 def make_moves(
-    rules: Rules,
+    rules: AnyRules,
     rows: NDArray[np.uint64],
     actions: NDArray[np.int8],
     spawns: NDArray[np.int64],
@@ -107,7 +105,7 @@ def make_moves(
         spawns[i], points[i] = spawn_code(rules, after, board_of(rows[i])), np.int64(reward)
 
 
-def play_by_analysis(rules: Rules, choose: Choose, numbers: Iterable[int], seed: int) -> Iterator[PlayedGame]:
+def play_by_analysis(rules: AnyRules, choose: Choose, numbers: Iterable[int], seed: int) -> Iterator[PlayedGame]:
     """Play games in parallel and yield each one when it ends.
 
     Args:
@@ -118,7 +116,7 @@ def play_by_analysis(rules: Rules, choose: Choose, numbers: Iterable[int], seed:
     """
     waiting = iter(numbers)
     rows, free = np.zeros((LANES, COLUMNS), np.uint64), list(range(LANES))
-    games: dict[int, tuple[int, tuple[int, int], list[tuple[float, ...]]]] = {}  # by lane: number, opening, moves
+    games: dict[int, tuple[int, tuple[int, ...], list[tuple[float, ...]]]] = {}  # by lane: number, opening, moves
     while True:
         for number in islice(waiting, len(free)):
             lane = free.pop()
@@ -142,7 +140,7 @@ def play_by_analysis(rules: Rules, choose: Choose, numbers: Iterable[int], seed:
             games[lane][2].append((*move, milliseconds))
 
 
-def boards_of(rules: Rules, rows: NDArray[np.uint64]) -> NDArray[np.uint8]:
+def boards_of(rules: AnyRules, rows: NDArray[np.uint64]) -> NDArray[np.uint8]:
     """Return the boards uint8[B, H, W], log2 of the tiles, of games uint64[B, 16]."""
     shifts = word_shifts(rules)
     lo, hi = (
@@ -169,7 +167,7 @@ def _states(
 
 
 def states_of(
-    rules: Rules, opening: tuple[int, int], actions: NDArray[np.int8], spawns: NDArray[np.int16]
+    rules: Rules, opening: tuple[int, ...], actions: NDArray[np.int8], spawns: NDArray[np.int16]
 ) -> NDArray[np.uint64]:
     """Return the board before each move of a recorded game.
 

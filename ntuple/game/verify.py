@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.bitboard import ONE, U4, U15, ZERO, Board, Rules, afterstate, has_move, is_same, max_cell
+from ntuple.game.any_game import has_move
+from ntuple.game.bitboard import ONE, U4, U15, ZERO, Board, Rules, afterstate, is_same, max_cell
 from ntuple.game.episode import place_spawn, spawn_place
 from ntuple.game.jit import inline, kernel
 

@@ -4,15 +4,17 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from ntuple.core.games.definition import MOST_LEVELS, Game
+from ntuple.core.games.known import GAMES, find_game
 from ntuple.core.rules import check_sides
 from ntuple.core.settings import Settings, Share, group, setting
 from ntuple.mcts.config import MCTSConfig
-from ntuple.tables.patterns import parse_network, table_sizes
+from ntuple.tables.patterns import count_levels, parse_network, table_sizes
 from ntuple.tables.placement import available_cores
-from ntuple.tables.stages import count_stages, make_stages
+from ntuple.tables.stages import Stages, make_stages
 
 MOST_PLACES = 2**32  # largest number of entries of a tuple: an index has 32 bits
-JUMP_LEVELS = {2**level: level for level in range(3, 18)}  # tile of a made-up board -> log2 of it
+BLOCK_LEVELS = {2**level: level for level in range(3, 18)}  # block tile -> log2 of it
 
 # Conditions under which keys have an effect.
 TRACES, LAMBDAS = "target.method=trace|delayed", "target.method=lambda_return|trace|delayed"
@@ -23,6 +25,7 @@ SOME_TC, AUTOSTEP = "step_size.adaptive=tc", "step_size.adaptive=autostep"
 SEARCHES = "target.search.simulations!=1"
 RESTART, CAROUSEL, JUMP = "start.kind=restart", "start.kind=carousel", "start.kind=jump_start"
 BLOCKS, BOUNDARY = "start.kind=blocks", "start.kind=boundary"
+HINTS = f"game={'|'.join(name for name, game in GAMES.items() if game.num_hints > 1)}"
 
 
 class TargetSearchConfig(Settings, prefix="target.search"):
@@ -172,12 +175,6 @@ class CarouselConfig(Settings, prefix="start.carousel"):
     stages: tuple[int | str, ...] = setting((), "Stages, in the form of the key `stages`; empty: those of the network.")
     size: int = setting(1000, "Afterstates kept for each stage and thread.", at_least=1, at_most=10**7)
 
-    def __post_init__(self) -> None:
-        try:
-            make_stages(self.stages)
-        except ValueError as error:
-            self.refuse("stages", str(error).partition("give ")[2])
-
 
 class BlocksConfig(Settings, prefix="start.blocks"):
     """Start in the block that follows the one in which the game ended (TDL2048+, option -b; ntuple/td/blocks.py)."""
@@ -188,13 +185,13 @@ class BlocksConfig(Settings, prefix="start.blocks"):
     limit: int = setting(65536, "Blocks stay below this sum of tiles.", at_least=8, at_most=2**18)
 
     def __post_init__(self) -> None:
-        if self.tile not in JUMP_LEVELS:
+        if self.tile not in BLOCK_LEVELS:
             self.refuse("tile", "a power of 2")
 
     @property
     def level(self) -> int:
         """log2 of the block tile."""
-        return JUMP_LEVELS[self.tile]
+        return BLOCK_LEVELS[self.tile]
 
 
 class BoundaryConfig(Settings, prefix="start.boundary"):
@@ -211,24 +208,15 @@ class JumpStartConfig(Settings, prefix="start.jump_start"):
     fraction: float = setting(0.5, "Share of games that begin on a made-up board.", at_least=0, at_most=1)
     tiles: tuple[int, ...] = setting((16384, 8192, 4096), "Large tiles of a made-up board: the first one or more.")
 
-    def __post_init__(self) -> None:
-        if not self.tiles or not all(tile in JUMP_LEVELS for tile in self.tiles):
-            self.refuse("tiles", "tiles from 8 to 131072, such as [4096, 2048]")
-
-    @property
-    def levels(self) -> tuple[int, ...]:
-        """log2 of the tiles on a made-up board."""
-        return tuple(JUMP_LEVELS[tile] for tile in self.tiles)
-
 
 class StartConfig(Settings, prefix="start"):
     """Where training games start (ntuple/td/starts.py). Evaluation always uses normal starts."""
 
     kind: Literal["normal", "restart", "carousel", "blocks", "boundary", "jump_start"] = setting(
         "normal",
-        "normal: two tiles. restart: the middle of the game that just ended. carousel: where an earlier game reached "
-        "a stage, each stage in turn. blocks: the next block of large tiles. boundary: where an earlier game reached "
-        "the first trained stage. jump_start: a made-up board with large tiles.",
+        "normal: the beginning of a game. restart: the middle of the game that just ended. carousel: where an earlier "
+        "game reached a stage, each stage in turn. blocks (2048 alone): the next block of large tiles. boundary: where "
+        "an earlier game reached the first trained stage. jump_start: a made-up board with large tiles.",
     )
     restart: RestartConfig = group(RestartConfig, only_if=RESTART)
     carousel: CarouselConfig = group(CarouselConfig, only_if=CAROUSEL)
@@ -256,8 +244,18 @@ class AverageConfig(Settings, prefix="average"):
 class NTupleConfig(Settings):
     """Configuration of the n-tuple learner. v_init > 0 gives optimistic initial values."""
 
+    game: str = setting("2048", f"The game: {', '.join(GAMES)} (ntuple/core/games).")
     rows: int = setting(4, "H, height of the board.", at_least=1, at_most=4)
     columns: int = setting(4, "W, width of the board.", at_least=1, at_most=4)
+    levels: int = setting(
+        0,
+        "R, values of a cell in the index of a tuple; larger tiles count as the largest of them. 0: 16, in 2584 24, on "
+        "small boards fewer. A tuple of n cells has R^n weights.",
+        at_least=0,
+        at_most=MOST_LEVELS,
+        only_if="game!=2048",
+    )
+    hint: bool = setting(True, "In a game with a hint, each hint has weights of its own.", only_if=HINTS)
     network: tuple[str, ...] = setting(
         ("4x6",), "Name of a network (ntuple/tables/patterns.py), or tuples of cells in hex, such as ['0123', '4567']."
     )
@@ -302,22 +300,51 @@ class NTupleConfig(Settings):
     average: AverageConfig = group(AverageConfig)
 
     def __post_init__(self) -> None:
+        if self.game not in GAMES:
+            self.refuse("game", f"one of: {', '.join(GAMES)}")
         check_sides(self.rows, self.columns)
-        stages = count_stages(self.stages)
+        self._check_stages()
+        patterns = parse_network(self.network, self.rows, self.columns)
+        if (largest := max(table_sizes(patterns, self.num_levels))) > MOST_PLACES:
+            most = (
+                f"{self.num_levels} values of a cell make {largest:,} weights of a tuple, {MOST_PLACES:,} are the most"
+            )
+            self.refuse("network", f"smaller tuples, or fewer levels: {most}")
+        self._check_values()
+        self._check_start()
+
+    def _check_stages(self) -> None:
+        """Check the stages of the network, and what depends on them."""
+        stages = self.cut.thresholds.size + 1
         if self.frozen_stages >= stages:
             self.refuse("frozen_stages", f"a number below the {stages} of stages")
         tuples = len(parse_network(self.network, self.rows, self.columns))
         if self.frozen_tuples >= tuples:
             self.refuse("frozen_tuples", f"a number below the {tuples} tuples of network")
-        self._check_values()
         if self.promotion in ("inter", "both") and not self.stages:
             self.refuse("promotion", "intra, or set stages: inter and both use the weights of the previous stage")
+        try:
+            make_stages(self.start.carousel.stages, self.rules_of_game)
+        except ValueError as error:
+            self.start.carousel.refuse("stages", str(error).partition("give ")[2])
         if self.start.kind == "carousel" and not (self.stages or self.start.carousel.stages):
             raise ValueError(
                 "start.kind is 'carousel', which needs stages; give start.carousel.stages, for example 2^4"
             )
         if self.start.kind == "boundary" and not self.frozen_stages:
             raise ValueError("start.kind is 'boundary', which needs frozen stages; give frozen_stages, for example 1")
+
+    def _check_start(self) -> None:
+        """Check the starts that make up boards."""
+        game = self.rules_of_game
+        if self.start.kind == "blocks" and not game.doubles:
+            raise ValueError(f"start.kind is 'blocks', which {game.name} has not; give carousel or another one")
+        if self.start.kind == "jump_start" and not set(self.start.jump_start.tiles) <= {*game.tiles[3:18]}:
+            some = game.tiles[min(12, len(game.tiles) - 2)], game.tiles[min(11, len(game.tiles) - 3)]
+            most = game.tiles[3:18][-1]
+            self.start.jump_start.refuse("tiles", f"tiles from {game.tiles[3]} to {most}, such as {list(some)}")
+        if self.start.kind == "jump_start" and not self.start.jump_start.tiles:
+            self.start.jump_start.refuse("tiles", "one tile or more")
         if self.start.kind == "jump_start" and self.rows * self.columns < len(self.start.jump_start.tiles) + 3:
             most = self.rows * self.columns - 3
             self.start.jump_start.refuse("tiles", f"at most {most} tiles on a board of {self.rows}x{self.columns}")
@@ -330,8 +357,44 @@ class NTupleConfig(Settings):
             if getattr(self, key) != default:
                 self.refuse("values", f"afterstate, or leave out {key}: state and action support only its default")
         patterns = parse_network(self.network, self.rows, self.columns)
-        if max(table_sizes(patterns, self.rows, self.columns, self.values)) > MOST_PLACES:
+        if max(table_sizes(patterns, self.num_levels, self.values)) > MOST_PLACES:
             self.refuse("values", "another network: action has four tables for each tuple, too large with 8 cells")
+
+    @property
+    def rules_of_game(self) -> Game:
+        """The game."""
+        return find_game(self.game, self.rows, self.columns)
+
+    @property
+    def cut(self) -> Stages:
+        """The stages of the network."""
+        return make_stages(self.stages, self.rules_of_game)
+
+    @property
+    def cut_of_starts(self) -> Stages:
+        """The stages of starts from a carousel."""
+        return make_stages(self.start.carousel.stages or self.stages, self.rules_of_game)
+
+    @property
+    def jump_levels(self) -> tuple[int, ...]:
+        """Levels of the tiles of made-up boards; none if there are no such boards."""
+        tiles = self.start.jump_start.tiles if self.start.kind == "jump_start" else ()
+        return tuple(self.rules_of_game.tiles.index(tile) for tile in tiles)
+
+    @property
+    def num_levels(self) -> int:
+        """R, the values of a cell in the index of a tuple."""
+        return self.levels or count_levels(self.rows, self.columns, self.game)
+
+    @property
+    def num_hints(self) -> int:
+        """Number of hints that have weights of their own; 1: the hint is no input."""
+        return self.rules_of_game.num_hints if self.hint else 1
+
+    @property
+    def num_parts(self) -> int:
+        """Copies of all tables: one for each pair of stage and hint."""
+        return (self.cut.thresholds.size + 1) * self.num_hints
 
     @property
     def num_threads(self) -> int:

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from ntuple.files.stored_network import StoredNetwork, new_network
-from ntuple.game.bitboard import make_rules
+from ntuple.game.any_game import make_game_rules
 from ntuple.learning.config import NTupleConfig
 from ntuple.learning.metrics import report_metrics
 from ntuple.learning.schedule import exploration_at, forgets_rates, learning_rate_at, method_at, stretch_of
@@ -29,7 +29,6 @@ from ntuple.tables.network import Network
 from ntuple.tables.patterns import parse_network, table_sizes
 from ntuple.tables.promotion import promoted
 from ntuple.tables.record_fields import with_memory
-from ntuple.tables.stages import count_stages
 from ntuple.td.kernel import GAMES, UPDATES
 from ntuple.td.state_and_q import KINDS
 from ntuple.td.step_sizes import MEMORY_BITS, forget
@@ -46,7 +45,7 @@ class NTupleLearner:
         """
         self.config = config
         self.env_steps_total = config.env_steps
-        self._rules, self._kind = make_rules(config.rows, config.columns), KINDS[config.values]
+        self._rules, self._kind = make_game_rules(config.game, config.rows, config.columns), KINDS[config.values]
         self._state = TrainingState(
             network=network or new_network(config),
             mean=WeightMean(),
@@ -57,10 +56,9 @@ class NTupleLearner:
     @staticmethod
     def memory(config: NTupleConfig) -> dict[str, int]:
         """Return the bytes that a training takes, by what takes them."""
-        board, size = (config.rows, config.columns), config.step_size
-        weights = count_stages(config.stages) * sum(
-            table_sizes(parse_network(config.network, *board), *board, config.values)
-        )
+        size = config.step_size
+        patterns = parse_network(config.network, config.rows, config.columns)
+        weights = config.num_parts * sum(table_sizes(patterns, config.num_levels, config.values))
         is_adaptive = size.adaptive_fraction > 0
         entry = 4 + (4 << MEMORY_BITS[size.adaptive] if is_adaptive else 0)
         needs = {f"{weights:,} weights of {entry} bytes": entry * weights}
@@ -68,7 +66,7 @@ class NTupleLearner:
             needs["their mean"] = 4 * weights
             if config.promotion != "none":
                 needs["promoted weights of one more"] = 4 * weights
-        needs["one stage while a checkpoint is written"] = 4 * weights // count_stages(config.stages)
+        needs["one part while a checkpoint is written"] = 4 * weights // config.num_parts
         return needs
 
     @property
@@ -124,7 +122,7 @@ class NTupleLearner:
         if config.is_averaged(env_steps + num_moves):
             state.mean.add(promoted(state.network).weights)
         learning_rate = learning_rate_at(config, env_steps, state.is_adaptive)
-        return report_metrics(counts, num_moves, seconds, learning_rate, state.is_adaptive)
+        return report_metrics(counts, num_moves, seconds, learning_rate, state.is_adaptive, config.rules_of_game.goals)
 
     def begin_with(self, stored: StoredNetwork) -> None:
         """Begin the training with a stored network instead of a new one; see `begin_from`."""

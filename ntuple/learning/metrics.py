@@ -3,12 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core.games.definition import GOALS_IN_TRAINING
 from ntuple.td.kernel import (
     ERROR_SUM,
     MOVES_SUM,
-    REACH_2048,
-    REACH_8192,
-    REACH_32768,
+    REACHED,
     SCORE_MAX,
     SCORE_SUM,
     UPDATES,
@@ -17,12 +16,17 @@ from ntuple.td.kernel import (
 
 
 def report_metrics(
-    counts: NDArray[np.float64], num_moves: int, seconds: float, learning_rate: float, is_adaptive: bool
+    counts: NDArray[np.float64],
+    num_moves: int,
+    seconds: float,
+    learning_rate: float,
+    is_adaptive: bool,
+    goals: tuple[int, ...],
 ) -> dict[str, float]:
     """Return the metrics of a report.
 
     Returns:
-        Values by the name of the metric. Scores and tiles are those of finished games that began with two tiles; they
+        Values by the name of the metric. Scores and tiles are those of finished games that began normally; they
         are left out if there is none. The mean error is not finite if the network diverged.
     """
     total = counts.sum(axis=0)
@@ -39,8 +43,6 @@ def report_metrics(
             "train/score_mean": total[SCORE_SUM] / games,
             "train/score_max": np.max(counts[:, SCORE_MAX]),
             "train/moves_mean": total[MOVES_SUM] / games,
-            "train/reach_2048": total[REACH_2048] / games,
-            "train/reach_8192": total[REACH_8192] / games,
-            "train/reach_32768": total[REACH_32768] / games,
+            **{f"train/reach_{goals[k]}": total[REACHED + i] / games for i, k in enumerate(GOALS_IN_TRAINING)},
         }
     return {name: float(value) for name, value in metrics.items()}

@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.files.safetensors import Tensors
-from ntuple.game.bitboard import Rules
+from ntuple.game.any_game import AnyRules
 from ntuple.game.episode import COLUMNS
 from ntuple.learning.config import NTupleConfig, TargetSearchConfig
 from ntuple.learning.schedule import make_target
 from ntuple.players.greedy import GAMES_A_THREAD, make_scratch
 from ntuple.tables.network import Network
 from ntuple.tables.placement import pin
-from ntuple.tables.stages import make_stages
 from ntuple.td.exploration import Exploration
 from ntuple.td.history import History, make_history
 from ntuple.td.kernel import COUNTS_SIZE, ERROR_SUM, LearningRule, Training, start_games, train
@@ -49,7 +48,7 @@ class ThreadGames(NamedTuple):
 class Stretch(NamedTuple):
     """What all threads do during one stretch."""
 
-    rules: Rules
+    rules: AnyRules
     network: Network
     kind: int  # what the network values, see ntuple.td.state_and_q
     method: LearningRule
@@ -57,7 +56,7 @@ class Stretch(NamedTuple):
     search: TargetSearchConfig  # of the target
 
 
-def make_thread_games(config: NTupleConfig, rules: Rules, seed: int) -> ThreadGames:
+def make_thread_games(config: NTupleConfig, rules: AnyRules, seed: int) -> ThreadGames:
     """Start the games of all threads."""
     threads, kind = config.num_threads, config.start.kind
     rows = np.zeros((threads, GAMES_A_THREAD, COLUMNS), np.uint64)
@@ -68,7 +67,7 @@ def make_thread_games(config: NTupleConfig, rules: Rules, seed: int) -> ThreadGa
 
 
 def _make_starts(config: NTupleConfig) -> Starts:
-    return make_starts(config.start, make_stages(config.start.carousel.stages or config.stages), config.frozen_stages)
+    return make_starts(config.start, config.cut_of_starts, config.frozen_stages, config.jump_levels)
 
 
 def memory_arrays(games: ThreadGames) -> Tensors:
@@ -126,7 +125,7 @@ def _make_learn_slice(
     stretch: Stretch, games: ThreadGames, i: int, counts: NDArray[np.float64]
 ) -> Callable[[int], None]:
     """Return the function that lets thread i learn for a number of moves, with scratch memory of its own."""
-    search = stretch.search
+    search, world = stretch.search, (stretch.rules, stretch.network)
     training = Training(
         rules=stretch.rules,
         network=stretch.network,
@@ -135,7 +134,7 @@ def _make_learn_slice(
         history=games.histories[i],
         exploration=stretch.exploration,
         starts=games.starts[i],
-        planning=make_planning(stretch.network, search.mcts, search.plays) if search.simulations > 1 else None,
+        planning=make_planning(*world, search.mcts, search.plays) if search.simulations > 1 else None,
         expects=True if stretch.method.target.method == EXPECTED else None,
         scratch=make_scratch(stretch.network),
         counts=counts,

@@ -38,7 +38,6 @@ from ntuple.tables.network import PROMOTIONS, Network
 from ntuple.tables.patterns import Pattern, parse_network
 from ntuple.tables.placement import available_cores
 from ntuple.tables.record_fields import WEIGHT, read_field, write_field
-from ntuple.tables.stages import count_stages
 from ntuple.td.step_sizes import MEMORY_BITS
 
 
@@ -79,29 +78,29 @@ def begin_from(state: TrainingState, config: NTupleConfig, stored: StoredNetwork
     keeps_memory = config.adaptive_starts == 0 and stored.memory.keys() == adaptive_fields(config).keys()
     del state.network  # else two networks would be in memory
     state.network = new_network(config, MEMORY_BITS[config.step_size.adaptive] if keeps_memory else None)
-    first, stages = count_stages(stored.config.stages), count_stages(config.stages)
-    copied = stages if config.promotion in ("inter", "both") else first
+    first, parts = stored.config.num_parts, config.num_parts
+    copied = parts if config.promotion in ("inter", "both") else first
     _write_tables(state.network, config, stored, stored.weights, WEIGHT, copied)
     for name, values in stored.memory.items() if keeps_memory else ():
         _write_tables(state.network, config, stored, values, MEMORY_FIELDS[name], first)
 
 
 def _write_tables(
-    network: Network, config: NTupleConfig, stored: StoredNetwork, values: Weights, field: int, stages: int
+    network: Network, config: NTupleConfig, stored: StoredNetwork, values: Weights, field: int, parts: int
 ) -> None:
-    """Write the tables of a stored network into the first `stages` stages of a network that may have more tuples.
+    """Write the tables of a stored network into the first `parts` parts of a network that may have more tuples.
 
     Stages that the stored network lacks become copies of its last one.
     """
     places = dict(zip(parse_network(config.network, config.rows, config.columns), network.tables.tolist(), strict=True))
 
-    def write(pattern: Pattern, table: Weights, stage: int) -> None:
-        source = table[min(stage, len(table) - 1)]
-        write_field(network, source, field, stage * int(network.stage_size) + places[pattern])
+    def write(pattern: Pattern, table: Weights, part: int) -> None:
+        last = len(table) - config.num_hints + part % config.num_hints  # the same hint in the last stage
+        write_field(network, table[min(part, last)], field, part * int(network.part_size) + places[pattern])
 
     tables = zip(stored.patterns, stored.tables(values), strict=True)
     with ThreadPoolExecutor(available_cores()) as pool:
-        for done in [pool.submit(write, *table, stage) for table in tables for stage in range(stages)]:
+        for done in [pool.submit(write, *table, part) for table in tables for part in range(parts)]:
             done.result()
 
 
@@ -116,20 +115,20 @@ def save_state(state: TrainingState, config: NTupleConfig, folder: Path) -> None
     played = state.played_network
     promotion = config.promotion if played.promotion else "none"
     weights_config = dataclasses.replace(config, promotion=promotion)
-    save_tensors(folder / WEIGHTS_FILE, {"weights": _by_stage(played)}, weights_config)
+    save_tensors(folder / WEIGHTS_FILE, {"weights": _by_part(played)}, weights_config)
     training: dict[str, Array | Parts] = {"games": state.games.rows, "progress": state.progress}
     training |= memory_arrays(state.games)
     if state.mean.count:
-        training |= {"averaged": np.array([state.mean.count]), "learned": _by_stage(state.network)}
+        training |= {"averaged": np.array([state.mean.count]), "learned": _by_part(state.network)}
     if state.is_adaptive:
-        training |= {name: _by_stage(state.network, field) for name, field in adaptive_fields(config).items()}
+        training |= {name: _by_part(state.network, field) for name, field in adaptive_fields(config).items()}
     save_tensors(folder / TRAINING_FILE, training, config)
 
 
-def _by_stage(network: Network, field: int = WEIGHT) -> Parts:
-    """Return a field of the network for a file, one stage in memory at a time."""
-    stages = range(network.weights.size // int(network.stage_size))
-    return Parts(np.dtype(np.float32), network.weights.size, (read_field(network, field, stage) for stage in stages))
+def _by_part(network: Network, field: int = WEIGHT) -> Parts:
+    """Return a field of the network for a file, one part in memory at a time."""
+    parts = range(network.weights.size // int(network.part_size))
+    return Parts(np.dtype(np.float32), network.weights.size, (read_field(network, field, part) for part in parts))
 
 
 def restore_state(state: TrainingState, config: NTupleConfig, folder: Path) -> None:

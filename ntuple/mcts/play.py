@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.core.rules import FOUR_SHARE
-from ntuple.game.bitboard import Board, Rules, afterstate, count_cells, empty_cells, kth_cell
+from ntuple.game.any_game import AnyRules, afterstate, count_placements, placement, places
+from ntuple.game.bitboard import Board, count_cells, kth_cell
 from ntuple.game.clock import seconds
 from ntuple.game.episode import Row, board_of, spawn_code
 from ntuple.game.jit import inline, kernel
@@ -80,7 +80,7 @@ def _weight(search: MCTSSettings, tree: MCTSTree, action: int, most: int) -> flo
 
 
 @kernel
-def play_on(rules: Rules, network: Network, search: MCTSSettings, tree: MCTSTree, row: Row, trace: Trace) -> int:
+def play_on(rules: AnyRules, network: Network, search: MCTSSettings, tree: MCTSTree, row: Row, trace: Trace) -> int:
     """Continue a game until `trace` is full or the game is over.
 
     Returns:
@@ -103,7 +103,7 @@ def play_on(rules: Rules, network: Network, search: MCTSSettings, tree: MCTSTree
 
 @kernel
 def analyse_boards(
-    rules: Rules,
+    rules: AnyRules,
     network: Network,
     search: MCTSSettings,
     tree: MCTSTree,
@@ -139,18 +139,17 @@ def analyse_boards(
 
 
 @inline
-def _write_outcomes(rules: Rules, tree: MCTSTree, action: int, outcomes: NDArray[np.float64]) -> None:
+def _write_outcomes(rules: AnyRules, tree: MCTSTree, action: int, outcomes: NDArray[np.float64]) -> None:
     for code in range(outcomes.shape[0]):
         outcomes[code, 2] = np.nan
     if action < 0:
         return
     after, _ = afterstate(rules, state_of(tree, ROOT), action)
-    empty = empty_cells(rules, after)
+    cells, ways = places(rules, after), count_placements(rules, after)
     for place in range(block_size(rules, after)):
-        is_four = place & 1
-        board = Board(after.lo | kth_cell(empty, np.uint64(place >> 1)) << np.uint64(is_four), after.hi)
+        board, chance, _ = placement(rules, after, kth_cell(cells, np.uint64(place // ways)), place % ways)
         outcome = outcomes[spawn_code(rules, after, board)]
-        outcome[0] = (FOUR_SHARE if is_four else 1 - FOUR_SHARE) / np.float64(count_cells(empty))
+        outcome[0] = chance / np.float64(count_cells(cells))
         if tree.blocks[ROOT, action] == NONE:
             continue
         state = int(tree.slots[int(tree.blocks[ROOT, action]) + place])
@@ -160,7 +159,7 @@ def _write_outcomes(rules: Rules, tree: MCTSTree, action: int, outcomes: NDArray
 
 
 @inline
-def _write_variation(rules: Rules, search: MCTSSettings, tree: MCTSTree, variation: NDArray[np.int16]) -> None:
+def _write_variation(rules: AnyRules, search: MCTSSettings, tree: MCTSTree, variation: NDArray[np.int16]) -> None:
     node = ROOT
     for i in range(variation.shape[0]):
         action = best_move(search, tree, node)

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.core.interfaces import Analysis
-from ntuple.game.bitboard import Rules
+from ntuple.game.any_game import AnyRules
+from ntuple.game.episode import num_spawn_codes
 from ntuple.game.rng import stream
 from ntuple.learning.config import NTupleConfig
 from ntuple.mcts.config import MCTSConfig
@@ -28,7 +29,7 @@ class MCTSPlayer(OneByOnePlayer):
 
     effort_unit = "visits"
 
-    def __init__(self, rules: Rules, network: Network, config: MCTSConfig, threads: int) -> None:
+    def __init__(self, rules: AnyRules, network: Network, config: MCTSConfig, threads: int) -> None:
         super().__init__(rules, 1 if config.seconds else 1 + SIMULATIONS_A_CALL // config.simulations, threads)
         self._network, self._config, self._search = network, config, make_search(config)
 
@@ -39,10 +40,10 @@ class MCTSPlayer(OneByOnePlayer):
         count = len(words)
         action, variation = np.empty(count, np.int8), np.full((count, VARIATION, 2), -1, np.int16)
         rewards, visits, values = np.empty((count, 4), np.int64), np.empty((count, 4), np.int64), np.empty((count, 4))
-        outcomes = np.zeros((count, 2 * self._rules.rows * self._rules.columns, 3))
+        outcomes = np.zeros((count, num_spawn_codes(self._rules), 3))
 
         def analyse_part(part: slice) -> None:
-            tree = make_tree(self._network, self._config.simulations)
+            tree = make_tree(self._rules, self._network, self._config.simulations)
             outputs = (action[part], rewards[part], values[part], visits[part], variation[part], outcomes[part])
             analyse_boards(self._rules, self._network, self._search, tree, words[part], streams[part], *outputs)
 
@@ -56,7 +57,7 @@ class MCTSPlayer(OneByOnePlayer):
 
     def new_tree(self, seed: int, number: int) -> MCTSTree:
         """Return the memory for game `number` of a seed."""
-        tree = make_tree(self._network, self._config.simulations)
+        tree = make_tree(self._rules, self._network, self._config.simulations)
         tree.rng[0] = _stream(seed, number)
         return tree
 

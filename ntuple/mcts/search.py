@@ -12,6 +12,8 @@ count the visit, and their Q is updated by one of two rules:
     mean         Q(s, a) = mean over the visits of the return from s on: rewards, and the value at the end
     expectimax   Q(s, a) = r + V(as) + sum over the visited spawns s' of P(s') (max_a' Q(s', a') - V(as))
 
+Where a placed tile earns points they are added to max_a' Q(s', a').
+
 `mean` draws the spawns by their probability, as published. `expectimax` takes each spawn once, 2 before 4, and then
 draws; a spawn that was not visited counts with the value of the afterstate. This is expectimax on a tree that grows
 where UCB leads it.
@@ -23,9 +25,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ntuple.core.rules import FOUR_SHARE
-from ntuple.expectimax.memory import slot_of
-from ntuple.game.bitboard import FOUR_BELOW, LOW_32, ZERO, Board, Rules, count_cells, empty_cells, is_same, kth_cell
+from ntuple.expectimax.memory import key_of, slot_of
+from ntuple.game.any_game import AnyRules, count_placements, drawn_placement, place_points, placement, places
+from ntuple.game.bitboard import Board, count_cells, is_same, kth_cell
 from ntuple.game.clock import seconds
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import bounded, mix, step
@@ -85,7 +87,7 @@ def make_search(config: MCTSConfig, remembers: bool = True) -> MCTSSettings:
 
 @kernel
 def search_tree(
-    rules: Rules, network: Network, search: MCTSSettings, tree: MCTSTree, board: Board, stops_early: bool
+    rules: AnyRules, network: Network, search: MCTSSettings, tree: MCTSTree, board: Board, stops_early: bool
 ) -> int:
     """Search a board.
 
@@ -124,7 +126,7 @@ def search_tree(
 
 
 @inline
-def _add_valued(rules: Rules, network: Network, search: MCTSSettings, tree: MCTSTree, board: Board) -> int:
+def _add_valued(rules: AnyRules, network: Network, search: MCTSSettings, tree: MCTSTree, board: Board) -> int:
     """Add a state with its four moves, valued by the network, and return its node."""
     node = add_state(tree, board)
     known = 0  # bit a: the value after action a is remembered
@@ -136,8 +138,9 @@ def _add_valued(rules: Rules, network: Network, search: MCTSSettings, tree: MCTS
             continue
         tree.rewards[node, action] = np.float32(reward)
         tree.afters[node, action, 0], tree.afters[node, action, 1] = after.lo, after.hi
-        slot = slot_of(tree.leaf_boards, after.lo)
-        if search.remembers and tree.leaf_boards[slot] == after.lo and after.hi == ZERO:
+        key, can_remember = key_of(rules, after)
+        slot = slot_of(tree.leaf_boards, key)
+        if search.remembers and tree.leaf_boards[slot] == key and can_remember:
             tree.values[node, action] = tree.leaf_values[slot]
             known |= 1 << action
         else:
@@ -147,10 +150,10 @@ def _add_valued(rules: Rules, network: Network, search: MCTSSettings, tree: MCTS
         if has_move(tree, node, action):
             if not known & 1 << action:
                 tree.values[node, action] = value_at(network, tree.lookup, action)
-                after = afterstate_of(tree, node, action)
-                if search.remembers and after.hi == ZERO:
-                    slot = slot_of(tree.leaf_boards, after.lo)
-                    tree.leaf_boards[slot], tree.leaf_values[slot] = after.lo, tree.values[node, action]
+                key, can_remember = key_of(rules, afterstate_of(tree, node, action))
+                if search.remembers and can_remember:
+                    slot = slot_of(tree.leaf_boards, key)
+                    tree.leaf_boards[slot], tree.leaf_values[slot] = key, tree.values[node, action]
             # In single precision, as the 1-ply player computes it.
             tree.q_values[node, action] = tree.rewards[node, action] + tree.values[node, action]
     tree.best[node] = _best_return(tree, node)
@@ -190,7 +193,9 @@ def _select_move(tree: MCTSTree, node: int, bonus: float) -> int:
 
 
 @inline
-def _go_down(rules: Rules, network: Network, search: MCTSSettings, tree: MCTSTree, bonus: float) -> tuple[int, float]:
+def _go_down(
+    rules: AnyRules, network: Network, search: MCTSSettings, tree: MCTSTree, bonus: float
+) -> tuple[int, float]:
     """Make one simulation down to its end; return the length of its path and the value there."""
     node, depth = ROOT, 0
     while True:
@@ -199,7 +204,7 @@ def _go_down(rules: Rules, network: Network, search: MCTSSettings, tree: MCTSTre
             tree.shares[max(depth - 1, 0)] = NO_SPAWN
             return depth, 0.0
         tree.path[depth, NODE], tree.path[depth, ACTION] = node, action
-        tree.shares[depth] = NO_SPAWN
+        tree.shares[depth], tree.placed[depth] = NO_SPAWN, 0.0
         depth += 1
         visits = tree.visits[node, action]
         if visits == 0:
@@ -207,21 +212,20 @@ def _go_down(rules: Rules, network: Network, search: MCTSSettings, tree: MCTSTre
         if tree.blocks[node, action] == NONE:
             add_block(rules, tree, node, action)
         after = afterstate_of(tree, node, action)
-        empty = empty_cells(rules, after)
-        count = count_cells(empty)
+        cells, ways = places(rules, after), count_placements(rules, after)
+        count = np.int64(count_cells(cells))
         tree.rng[0] = step(tree.rng[0])
         bits = mix(tree.rng[0])
-        cell, is_four = bounded(bits, count), np.uint64((bits & LOW_32) < FOUR_BELOW)
-        if not search.is_mean and visits <= 2 * int(count):
-            turn = np.uint64(visits - 1)
-            is_four = np.uint64(turn >= count)
-            cell = turn - count if is_four else turn
-        tree.shares[depth - 1] = (FOUR_SHARE if is_four else 1 - FOUR_SHARE) / np.float64(count)
-        slot = int(tree.blocks[node, action]) + int(cell + cell + is_four)
+        cell, number = np.int64(bounded(bits, np.uint64(count))), drawn_placement(rules, after, bits)
+        if not search.is_mean and visits <= ways * count:
+            number, cell = (visits - 1) // count, (visits - 1) % count  # in 2048 each 2 before each 4
+        board, chance, level = placement(rules, after, kth_cell(cells, np.uint64(cell)), number)
+        tree.shares[depth - 1] = chance / np.float64(count)
+        tree.placed[depth - 1] = np.float64(place_points(rules, level))
+        slot = int(tree.blocks[node, action]) + cell * ways + number
         below = tree.slots[slot]
         if below == NONE:
             tree.slots[slot] = np.int32(tree.used[NODES])
-            board = Board(after.lo | kth_cell(empty, cell) << is_four, after.hi)
             return depth, tree.best[_add_valued(rules, network, search, tree, board)]
         node = int(below)
 
@@ -231,7 +235,7 @@ def _back_up_mean(tree: MCTSTree, depth: int, value: float) -> None:
     """Count the visit on the path and update the means, from the end to the root."""
     for i in range(depth - 1, -1, -1):
         node, action = tree.path[i, NODE], tree.path[i, ACTION]
-        value += np.float64(tree.rewards[node, action])
+        value += np.float64(tree.rewards[node, action]) + tree.placed[i]
         visits = tree.visits[node, action] + 1
         if visits > 1:  # the first value is there already
             tree.q_values[node, action] += (value - tree.q_values[node, action]) / visits
@@ -242,7 +246,7 @@ def _back_up_mean(tree: MCTSTree, depth: int, value: float) -> None:
 def _back_up_expectimax(tree: MCTSTree, depth: int, value: float) -> None:
     """Count the visit on the path and update the expectations, from the end to the root."""
     last, action = tree.path[depth - 1, NODE], tree.path[depth - 1, ACTION]
-    change = tree.shares[depth - 1] * (value - np.float64(tree.values[last, action]))
+    change = tree.shares[depth - 1] * (tree.placed[depth - 1] + value - np.float64(tree.values[last, action]))
     for i in range(depth - 1, -1, -1):
         node, action = tree.path[i, NODE], tree.path[i, ACTION]
         tree.visits[node, action] += 1

@@ -1,8 +1,8 @@
 """The tree of a search: states and their moves, in arrays of a fixed size.
 
 Node i is a state, its four moves are columns of row i. The states after a move, one for each spawn, are a block of
-`slots` in the order of the empty cells, first the spawn of a 2, then that of a 4. A block is made when a simulation
-first goes past the afterstate.
+`slots` in the order of the cells, each with all ways to place a tile there, in 2048 a 2 and then a 4. A block is made
+when a simulation first goes past the afterstate.
 """
 
 from typing import NamedTuple
@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.expectimax.memory import NO_BOARD
-from ntuple.game.bitboard import Board, Rules, afterstate, count_cells, empty_cells, is_same
+from ntuple.game.any_game import AnyRules, afterstate, count_placements, most_events, places
+from ntuple.game.bitboard import Board, count_cells, is_same
 from ntuple.game.episode import Row, board_of, last_afterstate
 from ntuple.game.jit import inline, kernel
 from ntuple.tables.entries import Lookup, make_lookup
@@ -20,7 +21,6 @@ from ntuple.tables.network import Network
 ROOT = 0
 LEAF_BITS = 12  # 48 KB, which stay in the second-level cache; with 2^14 a search takes a seventh longer
 NONE = -1  # in `blocks` and `slots`: not made yet
-MOST_SPAWNS = 30  # an afterstate has a tile, so 15 empty cells at most
 NODES, SLOTS = range(2)  # of MCTSTree.used
 
 
@@ -35,10 +35,11 @@ class MCTSTree(NamedTuple):
     q_values: NDArray[np.float64]  # [N, 4] Q(s, a) in points; -inf if a move is not legal
     best: NDArray[np.float64]  # [N] max_a Q(s, a); 0 if the game is over
     blocks: NDArray[np.int32]  # [N, 4] first slot of the states after a move, or NONE
-    slots: NDArray[np.int32]  # [30 N] nodes, or NONE
+    slots: NDArray[np.int32]  # [E N] nodes, or NONE; an afterstate has up to E spawns, in 2048 30
     used: NDArray[np.int64]  # [2] number of nodes and slots in use
     path: NDArray[np.int32]  # [N, 2] node and action of each step of a simulation
     shares: NDArray[np.float64]  # [N] probability of the spawn after each step
+    placed: NDArray[np.float64]  # [N] points of this spawn
     sqrt_log: NDArray[np.float64]  # [N + 1] sqrt(ln n), 0 for n = 0
     inverse_sqrt: NDArray[np.float64]  # [N + 1] 1 / sqrt(n), 1 for n = 0
     lookup: Lookup  # 4 rows
@@ -46,12 +47,13 @@ class MCTSTree(NamedTuple):
     leaf_values: NDArray[np.float32]  # [2^LEAF_BITS]
     rng: NDArray[np.uint64]  # [1] random stream of the search
     places: NDArray[np.int32]  # [N] see `keep`
-    kept_slots: NDArray[np.int32]  # [30 N] see `keep`
+    kept_slots: NDArray[np.int32]  # [E N] see `keep`
 
 
-def make_tree(network: Network, simulations: int) -> MCTSTree:
-    """Return the memory of one thread for searches of up to `simulations` simulations, 460 bytes each."""
+def make_tree(rules: AnyRules, network: Network, simulations: int) -> MCTSTree:
+    """Return the memory of one thread for searches of up to `simulations` simulations, in 2048 470 bytes each."""
     size, counts = simulations, np.maximum(np.arange(simulations + 1.0), 1.0)
+    spawns = most_events(rules)
     return MCTSTree(
         boards=np.zeros((size, 2), np.uint64),
         afters=np.zeros((size, 4, 2), np.uint64),
@@ -61,10 +63,11 @@ def make_tree(network: Network, simulations: int) -> MCTSTree:
         q_values=np.zeros((size, 4)),
         best=np.zeros(size),
         blocks=np.zeros((size, 4), np.int32),
-        slots=np.zeros(MOST_SPAWNS * size, np.int32),
+        slots=np.zeros(spawns * size, np.int32),
         used=np.zeros(2, np.int64),
         path=np.zeros((size, 2), np.int32),
         shares=np.zeros(size),
+        placed=np.zeros(size),
         sqrt_log=np.sqrt(np.log(counts)),
         inverse_sqrt=1 / np.sqrt(counts),
         lookup=make_lookup(network, 4),
@@ -72,7 +75,7 @@ def make_tree(network: Network, simulations: int) -> MCTSTree:
         leaf_values=np.zeros(1 << LEAF_BITS, np.float32),
         rng=np.zeros(1, np.uint64),
         places=np.zeros(size, np.int32),
-        kept_slots=np.zeros(MOST_SPAWNS * size, np.int32),
+        kept_slots=np.zeros(spawns * size, np.int32),
     )
 
 
@@ -110,7 +113,7 @@ def add_state(tree: MCTSTree, board: Board) -> int:
 
 
 @inline
-def add_block(rules: Rules, tree: MCTSTree, node: int, action: int) -> None:
+def add_block(rules: AnyRules, tree: MCTSTree, node: int, action: int) -> None:
     """Make the block of a move: its afterstate, and an empty slot for each spawn."""
     after, _ = afterstate(rules, state_of(tree, node), action)
     tree.afters[node, action, 0], tree.afters[node, action, 1] = after.lo, after.hi
@@ -122,9 +125,9 @@ def add_block(rules: Rules, tree: MCTSTree, node: int, action: int) -> None:
 
 
 @inline
-def block_size(rules: Rules, after: Board) -> int:
+def block_size(rules: AnyRules, after: Board) -> int:
     """Return the number of spawns after an afterstate."""
-    return 2 * int(count_cells(empty_cells(rules, after)))
+    return count_placements(rules, after) * int(count_cells(places(rules, after)))
 
 
 @inline
@@ -134,7 +137,7 @@ def count_visits(tree: MCTSTree, node: int) -> int:
 
 
 @kernel
-def keep(rules: Rules, tree: MCTSTree, row: Row) -> bool:
+def keep(rules: AnyRules, tree: MCTSTree, row: Row) -> bool:
     """Make the board of a game the root of the tree, and keep what is below it.
 
     Nodes keep their order, in which a state comes before those below it. So each moves to its new row or stays.
@@ -178,7 +181,7 @@ def keep(rules: Rules, tree: MCTSTree, row: Row) -> bool:
 
 
 @inline
-def _find_root(rules: Rules, tree: MCTSTree, row: Row) -> int:
+def _find_root(rules: AnyRules, tree: MCTSTree, row: Row) -> int:
     """Return the node of the board of a game below the root, or NONE."""
     if tree.used[NODES] == 0:
         return NONE

@@ -4,8 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.core.interfaces import Analysis, check_boards
+from ntuple.game.any_game import AnyRules, afterstate
 from ntuple.game.baselines import draw_move
-from ntuple.game.bitboard import U4, U15, Board, Rules, afterstate, is_same, word_shifts
+from ntuple.game.bitboard import U4, U15, Board, is_same, word_shifts
 from ntuple.game.episode import COLUMNS, RNG, Row, set_board
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
@@ -18,7 +19,7 @@ NO_BEST_MOVE = "the values are no numbers: none of the legal moves is the best; 
 Words = NDArray[np.uint64]  # [B, 2] `lo` and `hi` of boards
 
 
-def words_of(rules: Rules, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Words:
+def words_of(rules: AnyRules, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Words:
     """Return boards in the form that kernels read."""
     check_boards(rules.rows, rules.columns, boards, seeds)
     shifts, cells = word_shifts(rules), boards.astype(np.uint64)
@@ -28,7 +29,7 @@ def words_of(rules: Rules, boards: NDArray[np.uint8], seeds: NDArray[np.uint32])
 
 @kernel
 def analyse_afterstates(
-    rules: Rules,
+    rules: AnyRules,
     network: Network,
     scratch: Scratch,
     words: Words,
@@ -46,7 +47,7 @@ def analyse_afterstates(
 
 @kernel
 def analyse_values(
-    rules: Rules,
+    rules: AnyRules,
     network: Network,
     kind: int,
     scratch: Scratch,
@@ -65,7 +66,7 @@ def analyse_values(
 
 @kernel
 def draw_moves(
-    rules: Rules,
+    rules: AnyRules,
     greedy: bool,
     row: Row,
     seeds: NDArray[np.uint32],
@@ -90,7 +91,7 @@ def draw_moves(
                 action[i] = a
 
 
-def analyse_by_network(rules: Rules, network: Network, kind: int, words: Words) -> Analysis:
+def analyse_by_network(rules: AnyRules, network: Network, kind: int, words: Words) -> Analysis:
     """Choose the best of the four moves of each board."""
     analysis = _blank(len(words))
     scratch, arrays = make_scratch(network), (analysis.action, analysis.reward, analysis.value)
@@ -103,7 +104,7 @@ def analyse_by_network(rules: Rules, network: Network, kind: int, words: Words) 
     return analysis._replace(effort=(analysis.reward >= 0).astype(np.int64))
 
 
-def analyse_at_random(rules: Rules, greedy: bool, words: Words, seeds: NDArray[np.uint32]) -> Analysis:
+def analyse_at_random(rules: AnyRules, greedy: bool, words: Words, seeds: NDArray[np.uint32]) -> Analysis:
     """Draw a legal move for each board; the values are NaN, since none are known."""
     analysis = _blank(len(words))
     draw_moves(rules, greedy, np.zeros(COLUMNS, np.uint64), seeds, words, analysis.action, analysis.reward)

@@ -10,18 +10,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.core.rules import FOUR_SHARE
-from ntuple.game.bitboard import (
-    ONE,
-    Board,
-    Rules,
+from ntuple.game.any_game import (
+    AnyRules,
     afterstate,
-    count_cells,
-    empty_cells,
-    is_same,
-    kth_cell,
+    count_placements,
+    place_points,
+    placement,
+    places,
     turned_afterstate,
 )
+from ntuple.game.bitboard import Board, count_cells, is_same, kth_cell
 from ntuple.game.jit import inline, kernel
 from ntuple.tables.entries import Lookup, find_entries, make_lookup, prefetch_entries
 from ntuple.tables.network import Network
@@ -60,7 +58,7 @@ class ChosenMove(NamedTuple):
 
 @inline
 def valued_afterstate(
-    rules: Rules, network: Network | None, board: Board, action: int
+    rules: AnyRules, network: Network | None, board: Board, action: int
 ) -> tuple[Board, Board, np.uint64]:
     """Return the afterstate of an action, turned by a symmetry where the values do not depend on it.
 
@@ -82,7 +80,7 @@ def valued_afterstate(
 
 
 @inline
-def look_ahead(rules: Rules, network: Network, board: Board, scratch: Scratch, game: int) -> None:
+def look_ahead(rules: AnyRules, network: Network, board: Board, scratch: Scratch, game: int) -> None:
     """Find the four afterstates of a board and begin to load their entries."""
     for action in range(4):
         source, after, reward = valued_afterstate(rules, network, board, action)
@@ -137,25 +135,25 @@ def highest_move(scratch: Scratch, game: int) -> ChosenMove:
 
 
 @kernel
-def expected_return(rules: Rules, network: Network, scratch: Scratch, after: Board) -> np.float32:
-    """Return the mean over the spawns of the best r + V after an afterstate; a finished game counts 0.
+def expected_return(rules: AnyRules, network: Network, scratch: Scratch, after: Board) -> np.float32:
+    """Return the mean over the chance events of their points and the best r + V, 0 if the game is over then.
 
     Args:
         scratch: its last game is overwritten.
     """
-    empty = empty_cells(rules, after)
-    count = count_cells(empty)
+    cells = places(rules, after)
+    count = count_cells(cells)
     total = np.float32(0)
     for k in range(count):
-        cell = kth_cell(empty, np.uint64(k))
-        two = _best_return(rules, network, scratch, Board(after.lo | cell, after.hi))
-        four = _best_return(rules, network, scratch, Board(after.lo | cell << ONE, after.hi))
-        total += two + np.float32(FOUR_SHARE) * (four - two)
+        for number in range(count_placements(rules, after)):
+            board, chance, level = placement(rules, after, kth_cell(cells, np.uint64(k)), number)
+            best = _best_return(rules, network, scratch, board)
+            total += np.float32(chance) * (np.float32(place_points(rules, level)) + best)
     return total / np.float32(count)
 
 
 @kernel
-def _best_return(rules: Rules, network: Network, scratch: Scratch, board: Board) -> np.float32:
+def _best_return(rules: AnyRules, network: Network, scratch: Scratch, board: Board) -> np.float32:
     look_ahead(rules, network, board, scratch, GAMES_A_THREAD)
     move = best_move(network, scratch, GAMES_A_THREAD)
     return move.value if move.action >= 0 else np.float32(0)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.bitboard import Rules
+from ntuple.game.any_game import AnyRules
 from ntuple.game.episode import RNG, Row, begin_game, board_of, go_on
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
@@ -31,7 +31,7 @@ def gather(following: NDArray[np.uint32], loads: int) -> int:
 
 
 @kernel
-def touch(rules: Rules, network: Network, scratch: Scratch, row: Row, entries: NDArray[np.int64]) -> None:
+def touch(rules: AnyRules, network: Network, scratch: Scratch, row: Row, entries: NDArray[np.int64]) -> None:
     """Play games and write the entries of the four afterstates of each board, -1 for those of illegal moves.
 
     Args:

@@ -12,7 +12,8 @@ import numpy as np
 
 from ntuple.core.interfaces import Games, Watch, so_far, unwatched
 from ntuple.files.stored_network import load_network
-from ntuple.game.bitboard import Board, Rules, has_move, make_rules
+from ntuple.game.any_game import AnyRules, goals_of, has_move, make_game_rules
+from ntuple.game.bitboard import Board
 from ntuple.game.episode import BOARD_HI, BOARD_LO, COLUMNS, Row
 from ntuple.game.rollout import TRACE_COLUMNS, PlayedGame, Trace, close_game, open_game
 from ntuple.learning.config import NTupleConfig
@@ -27,7 +28,7 @@ class OneByOnePlayer(ABC):
 
     plays_one_by_one = True
 
-    def __init__(self, rules: Rules, moves_a_call: int, threads: int) -> None:
+    def __init__(self, rules: AnyRules, moves_a_call: int, threads: int) -> None:
         """Make a player.
 
         Args:
@@ -44,11 +45,11 @@ class OneByOnePlayer(ABC):
         self.prepare()
         began = time.perf_counter()
         results = np.zeros((num_games, 3), np.int64)
-        watch(lambda: so_far(results, time.perf_counter() - began))
+        watch(lambda: so_far(results, time.perf_counter() - began, goals_of(self._rules)))
         for game in self.play_each(range(num_games), seed):
             results[game.number] = game.score, game.max_tile, game.actions.size
         score, max_tile, moves = np.ascontiguousarray(results.T)
-        return Games(score, max_tile, moves, time.perf_counter() - began)
+        return Games(score, max_tile, moves, time.perf_counter() - began, goals=goals_of(self._rules))
 
     def play_each(self, numbers: Iterable[int], seed: int) -> Iterator[PlayedGame]:
         """Play the games of these numbers and yield each when it ends.
@@ -95,7 +96,7 @@ class OneByOnePlayer(ABC):
             list(pool.map(analyse, map(slice, bounds[:-1], bounds[1:])))
 
 
-def load_afterstate_values(folder: Path, config: NTupleConfig, search: str) -> tuple[Rules, Network]:
+def load_afterstate_values(folder: Path, config: NTupleConfig, search: str) -> tuple[AnyRules, Network]:
     """Load the values that a search works with; of the checkpoint only the weights are read.
 
     Raises:
@@ -103,4 +104,4 @@ def load_afterstate_values(folder: Path, config: NTupleConfig, search: str) -> t
     """
     if config.values != "afterstate":
         raise ValueError(f"{search} searches over values of afterstates, and this network values {config.values}s")
-    return make_rules(config.rows, config.columns), load_network(folder, config)
+    return make_game_rules(config.game, config.rows, config.columns), load_network(folder, config)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ntuple.core.interfaces import Analysis, Games, Watch, so_far, unwatched
 from ntuple.files.stored_network import load_network
+from ntuple.game.any_game import AnyRules, goals_of, make_game_rules
 from ntuple.game.baselines import play_at_random
-from ntuple.game.bitboard import Rules, make_rules
 from ntuple.game.episode import BROKEN, COLUMNS, NUMBER, Results, begin_game, board_of, go_on, write_result
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
@@ -27,7 +27,7 @@ TASKS_A_THREAD = 16  # tasks for each thread of the pool: enough that all thread
 
 @kernel
 def play_network(
-    rules: Rules,
+    rules: AnyRules,
     network: Network,
     scratch: Scratch,
     games: NDArray[np.uint64],
@@ -62,7 +62,7 @@ def play_network(
                 results[number] = BROKEN
                 return
             else:
-                write_result(row, results[number])
+                write_result(rules, row, results[number])
                 row[NUMBER] = np.uint64(begun)
                 if begun < results.shape[0]:
                     begin_game(rules, row, stream(seed, np.uint64(start + begun)))
@@ -72,7 +72,9 @@ def play_network(
             look_ahead(rules, network, board_of(row), scratch, slot)
 
 
-def _play(num_games: int, threads: int, play_some: Callable[[int, Results], None], watch: Watch) -> Games:
+def _play(
+    rules: AnyRules, num_games: int, threads: int, play_some: Callable[[int, Results], None], watch: Watch
+) -> Games:
     """Play games on a pool of threads.
 
     Args:
@@ -85,14 +87,14 @@ def _play(num_games: int, threads: int, play_some: Callable[[int, Results], None
     results = np.zeros((num_games, 3), np.int64)
     play_some(0, results[:0])  # compile or load the kernel before the time is measured
     began = time.perf_counter()
-    watch(lambda: so_far(results, time.perf_counter() - began))
+    watch(lambda: so_far(results, time.perf_counter() - began, goals_of(rules)))
     with ThreadPoolExecutor(threads) as pool:
         size = -(-num_games // (TASKS_A_THREAD * threads))
         list(pool.map(lambda i: play_some(i, results[i : i + size]), range(0, num_games, size)))
     if (results == BROKEN).any():
         raise ValueError(NO_BEST_MOVE)
     score, max_tile, moves = np.ascontiguousarray(results.T)
-    return Games(score, max_tile, moves, time.perf_counter() - began)
+    return Games(score, max_tile, moves, time.perf_counter() - began, goals=goals_of(rules))
 
 
 class NTuplePlayer:
@@ -101,7 +103,7 @@ class NTuplePlayer:
     effort_unit = "ply"
     plays_one_by_one = False
 
-    def __init__(self, rules: Rules, network: Network, threads: int, kind: int = AFTERSTATES) -> None:
+    def __init__(self, rules: AnyRules, network: Network, threads: int, kind: int = AFTERSTATES) -> None:
         self._rules, self._network, self._threads, self._kind = rules, network, threads, kind
 
     def play(self, num_games: int, seed: int, watch: Watch = unwatched) -> Games:
@@ -115,7 +117,7 @@ class NTuplePlayer:
             else:
                 play_values(self._rules, self._network, self._kind, scratch, games[0], stream_seed, start, results)
 
-        return _play(num_games, self._threads, play_some, watch)
+        return _play(self._rules, num_games, self._threads, play_some, watch)
 
     def analyse(self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Analysis:
         """Analyse boards [B, H, W]; the seeds [B] have no effect, since nothing is drawn."""
@@ -130,7 +132,7 @@ class RandomPlayer:
     plays_one_by_one = False
     greedy = False
 
-    def __init__(self, rules: Rules, threads: int) -> None:
+    def __init__(self, rules: AnyRules, threads: int) -> None:
         self._rules, self._threads = rules, threads
 
     def play(self, num_games: int, seed: int, watch: Watch = unwatched) -> Games:
@@ -140,7 +142,7 @@ class RandomPlayer:
             games = np.zeros((1, COLUMNS), np.uint64)
             play_at_random(self._rules, self.greedy, games, np.uint64(seed), start, results)
 
-        return _play(num_games, self._threads, play_some, watch)
+        return _play(self._rules, num_games, self._threads, play_some, watch)
 
     def analyse(self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Analysis:
         """Draw a move on each of the boards [B, H, W] by its seed [B]; the values are NaN."""
@@ -157,4 +159,6 @@ class GreedyPlayer(RandomPlayer):
 def load_ntuple_player(folder: Path, config: NTupleConfig) -> NTuplePlayer:
     """Load the player of a checkpoint folder, on all cores; only the weights are read."""
     network = load_network(folder, config)
-    return NTuplePlayer(make_rules(config.rows, config.columns), network, available_cores(), KINDS[config.values])
+    return NTuplePlayer(
+        make_game_rules(config.game, config.rows, config.columns), network, available_cores(), KINDS[config.values]
+    )

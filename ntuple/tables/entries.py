@@ -9,14 +9,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.bitboard import ONE, U2, U3, U8, ZERO, Board, Rules, flip, index_word, level_at, mirror, transpose
+from ntuple.game.any_game import AnyRules, hint_of, level_words, nibbles_of
+from ntuple.game.bitboard import ONE, U2, U3, U8, U15, ZERO, Board, flip, level_at, mirror, transpose
 from ntuple.game.jit import inline, kernel
 from ntuple.tables import simd
 from ntuple.tables.layout import place_of_index
 from ntuple.tables.network import VIEWS, Network
+from ntuple.tables.patterns import NIBBLE_LEVELS
 from ntuple.tables.stages import Stages
 
 U16, U16_MASK = np.uint32(16), np.uint32(0xFFFF)
+U16_CELL = np.uint64(16)
 
 
 class Lookup(NamedTuple):
@@ -24,7 +27,7 @@ class Lookup(NamedTuple):
 
     entries: NDArray[np.uint32]  # [rows * 8 M] entry (m, view) of a row lies at 8 m + view: its place in table m
     row_size: np.uint64  # 8 M
-    bases: NDArray[np.uint64]  # [rows] the first entry of the board's stage
+    bases: NDArray[np.uint64]  # [rows] the first entry of the board's part
 
 
 def make_lookup(network: Network, rows: int) -> Lookup:
@@ -34,20 +37,23 @@ def make_lookup(network: Network, rows: int) -> Lookup:
 
 
 @inline
-def _find_by_vectors(rules: Rules, network: Network, board: Board, entries: NDArray[np.uint32], at: np.uint64) -> None:
-    word = index_word(board)
+def _find_by_vectors(
+    rules: AnyRules, network: Network, board: Board, entries: NDArray[np.uint32], at: np.uint64
+) -> None:
+    word = nibbles_of(rules, board)
+    low, fifth = level_words(rules, board)
     for m in range(network.tables.size):
         tuple_number = np.uint64(m)
         place = at + tuple_number * U8
         if network.digits.size == 0:
             simd.index_views(word, network.shuffles, network.paired, network.salts, tuple_number, entries, place)
         else:
-            simd.index_views_in_base(word, network.shuffles, network.levels, tuple_number, entries, place)
+            simd.index_views_in_base(low, fifth, network.shuffles, network.levels, tuple_number, entries, place)
 
 
 @inline
 def place_of(network: Network, nibbles: np.uint32, m: int) -> np.uint32:
-    """Return the place of an index in its table (ntuple.tables.layout); in base R on a board below 4x4.
+    """Return the place of an index in its table (ntuple.tables.layout); in base R if R is not 16.
 
     Args:
         nibbles: the index, one nibble for each cell in line order.
@@ -59,12 +65,40 @@ def place_of(network: Network, nibbles: np.uint32, m: int) -> np.uint32:
 
 
 @inline
-def _find_plainly(rules: Rules, network: Network, board: Board, entries: NDArray[np.uint32], at: np.uint64) -> None:
-    """Find the entries with plain arithmetic, four views at once, which LLVM keeps in one vector register."""
-    v0 = index_word(board)
-    v1 = index_word(mirror(rules, board))
-    v2 = index_word(flip(rules, board))
-    v3 = index_word(mirror(rules, flip(rules, board)))
+def _find_plainly(rules: AnyRules, network: Network, board: Board, entries: NDArray[np.uint32], at: np.uint64) -> None:
+    """Find the entries with plain arithmetic."""
+    if network.levels <= NIBBLE_LEVELS:
+        _find_in_nibbles(rules, network, nibbles_of(rules, board), entries, at, np.uint32(0))
+        return
+    low, fifth = level_words(rules, board)
+    largest, rest = np.uint64(network.levels) - U16_CELL, fifth
+    while rest:  # levels above R - 1 count as R - 1
+        cell = rest & (~rest + ONE)
+        rest ^= cell
+        low -= cell * (max(low // cell & U15, largest - ONE) - (largest - ONE))
+    _find_in_nibbles(rules, network, low, entries, at, np.uint32(0))
+    _find_in_nibbles(rules, network, fifth, entries, at, np.uint32(16))
+
+
+@inline
+def _find_in_nibbles(
+    rules: AnyRules,
+    network: Network,
+    word: np.uint64,
+    entries: NDArray[np.uint32],
+    at: np.uint64,
+    factor: np.uint32,
+) -> None:
+    """Find the entries of a board of nibbles, four views at once, which LLVM keeps in one vector register.
+
+    Args:
+        factor: 0: the entries are written; else this factor times their places, in base R, is added to them.
+    """
+    upright = Board(word, ZERO)
+    v0 = word
+    v1 = mirror(rules, upright).lo
+    v2 = flip(rules, upright).lo
+    v3 = mirror(rules, Board(v2, ZERO)).lo
     for half in range((len(network.symmetries) + 3) >> 2):
         place = at + np.uint64(4 * half)
         for m in range(network.tables.size):
@@ -75,12 +109,20 @@ def _find_plainly(rules: Rules, network: Network, board: Board, entries: NDArray
                 i1 |= ((v1 >> right) & mask) << left
                 i2 |= ((v2 >> right) & mask) << left
                 i3 |= ((v3 >> right) & mask) << left
-            entries[place] = place_of(network, np.uint32(i0), m)
-            entries[place + ONE] = place_of(network, np.uint32(i1), m)
-            entries[place + U2] = place_of(network, np.uint32(i2), m)
-            entries[place + U3] = place_of(network, np.uint32(i3), m)
+            _write(network, entries, place, i0, m, factor)
+            _write(network, entries, place + ONE, i1, m, factor)
+            _write(network, entries, place + U2, i2, m, factor)
+            _write(network, entries, place + U3, i3, m, factor)
             place += U8
         v0, v1, v2, v3 = transpose(v0), transpose(v1), transpose(v2), transpose(v3)
+
+
+@inline
+def _write(
+    network: Network, entries: NDArray[np.uint32], at: np.uint64, nibbles: np.uint64, m: int, factor: np.uint32
+) -> None:
+    place = place_of(network, np.uint32(nibbles), m)
+    entries[at] = entries[at] + factor * place if factor else place
 
 
 # The only place that chooses between vector instructions and plain arithmetic; tests compare the two.
@@ -88,11 +130,13 @@ _find = _find_by_vectors if simd.AVAILABLE else _find_plainly
 
 
 @inline
-def find_entries(rules: Rules, network: Network, board: Board, lookup: Lookup, row: int) -> None:
+def find_entries(rules: AnyRules, network: Network, board: Board, lookup: Lookup, row: int) -> None:
     """Find the S M entries of a board."""
     _find(rules, network, board, lookup.entries, np.uint64(row) * lookup.row_size)
-    stage = stage_of(network.stages, board) if network.stages.thresholds.size else ZERO
-    lookup.bases[row] = stage * network.stage_size
+    part = stage_of(network.stages, board) if network.stages.thresholds.size else ZERO
+    if network.hints > ONE:
+        part = part * network.hints + hint_of(rules, board) - ONE
+    lookup.bases[row] = part * network.part_size
 
 
 @inline

@@ -3,8 +3,9 @@
     V(board) = sum over tuples m = 1..M and views v = 1..S of table_m[index of tuple m on view v of the board]
 
 All views share one table for each tuple. S is 8 on square boards, 4 on other rectangles, and 1 without symmetry. A
-network with several stages has a copy of all tables for each stage. The weights of all tables are in one flat array,
-ordered by stage, then by tuple, then as in ntuple.tables.layout.
+network of several parts has a copy of all tables for each part: a part for each stage, and in a game with a hint a part
+for each pair of stage and hint. The weights of all tables are in one flat array, ordered by stage, then by hint, then
+by tuple, then as in ntuple.tables.layout.
 
     entries        find the S M entries of a board
     values         sum their weights
@@ -18,10 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core.games.known import find_game
 from ntuple.tables import placement
 from ntuple.tables.layout import PAIRED, line_order, make_digits, make_order, make_salts
 from ntuple.tables.patterns import (
-    MOST_LEVELS,
+    NIBBLE_LEVELS,
     Pattern,
     cell_runs,
     count_actions,
@@ -42,21 +44,22 @@ PROMOTIONS = {"none": 0, "inter": INTER, "intra": INTRA, "both": INTER | INTRA}
 class Network(NamedTuple):
     """The tables of a network and all that finds the entries of a board; made by `make_network`."""
 
-    weights: NDArray[np.float32]  # [stages N] the entries of all tables
-    memory: NDArray[np.float32]  # [stages N << memory_bits] what the step size rule keeps for each weight, or [0]
+    weights: NDArray[np.float32]  # [parts N] the entries of all tables
+    memory: NDArray[np.float32]  # [parts N << memory_bits] what the step size rule keeps for each weight, or [0]
     memory_bits: np.uint64  # log2 of the floats that it keeps for a weight
-    stage_size: np.uint64  # N, entries of a stage
+    part_size: np.uint64  # N, entries of a part
+    hints: np.uint64  # parts of a stage; 1: the hint is no input
     stages: Stages
     promotion: int  # bits INTER and INTRA
     initial: np.float32  # the weight of an entry that no update has changed
-    frozen: np.uint64  # number of entries of the first stages that do not learn
+    frozen: np.uint64  # number of entries of the first parts that do not learn
     first_learned: int  # number of the first tuple that learns
-    tables: NDArray[np.uint64]  # [M] the first entry of each table in its stage
+    tables: NDArray[np.uint64]  # [M] the first entry of each table in its part
     paired: NDArray[np.uint32]  # [M] see ntuple.tables.layout, as for salts and orders
     salts: NDArray[np.uint32]  # [M]
-    orders: NDArray[np.uint32]  # [M, 2, 65536]; [0, 2, 65536] if R < 16
+    orders: NDArray[np.uint32]  # [M, 2, 65536]; [0, 2, 65536] if R is not 16
     levels: np.uint32  # R, see ntuple.tables.patterns
-    digits: NDArray[np.uint32]  # [65536] four nibbles as a number in base R; [0] if R = 16
+    digits: NDArray[np.uint32]  # [65536] four nibbles as a number in base R; [0] if R is 16
     shuffles: NDArray[np.uint8]  # [64 M] see ntuple.tables.simd
     rights: NDArray[np.uint64]  # [M, runs] run r of tuple m is ((word >> right) & mask) << left
     masks: NDArray[np.uint64]  # [M, runs] a tuple with fewer runs than another has masks of 0 at the end
@@ -78,6 +81,9 @@ def make_network(
     values: str = "afterstate",
     frozen_stages: int = 0,
     frozen_tuples: int = 0,
+    game: str = "2048",
+    levels: int = 0,
+    hints: int = 1,
 ) -> Network:
     """Make a network whose value is `v_init` for every board: each weight is v_init / (S M).
 
@@ -92,25 +98,29 @@ def make_network(
         values: what the network values; with "action" every tuple has one table for each action.
         frozen_stages: number of the first stages that do not learn.
         frozen_tuples: number of the first tuples that do not learn; the other tuples share each update of V.
+        levels: R; 0: that of the game.
+        hints: number of hints, if the hint is an input, else 1.
     """
-    parts = index_parts(network, rows, columns, symmetry, values)
-    sizes = table_sizes(parse_network(network, rows, columns), rows, columns, values)
-    cut = make_stages(stages)
-    weights = placement.zeros(sum(sizes) * (cut.thresholds.size + 1))
-    initial = initial_weight(v_init, len(parts["symmetries"]), len(sizes))
+    levels = levels or count_levels(rows, columns, game)
+    fields = index_fields(network, rows, columns, symmetry, values, levels)
+    sizes = table_sizes(parse_network(network, rows, columns), levels, values)
+    cut = make_stages(stages, find_game(game, rows, columns))
+    weights = placement.zeros(sum(sizes) * hints * (cut.thresholds.size + 1))
+    initial = initial_weight(v_init, len(fields["symmetries"]), len(sizes))
     if initial:
         weights[:] = initial
     return Network(
         weights=weights,
         memory=placement.zeros(0 if memory_bits is None else weights.size << memory_bits),
         memory_bits=np.uint64(memory_bits or 0),
-        stage_size=np.uint64(sum(sizes)),
+        part_size=np.uint64(sum(sizes)),
+        hints=np.uint64(hints),
         stages=cut,
         promotion=PROMOTIONS[promotion],
         initial=initial,
-        frozen=np.uint64(frozen_stages * sum(sizes)),
+        frozen=np.uint64(frozen_stages * hints * sum(sizes)),
         first_learned=frozen_tuples,
-        **parts,
+        **fields,
     )
 
 
@@ -119,8 +129,13 @@ def initial_weight(v_init: float, symmetries: int, tuples: int) -> np.float32:
     return np.float32(v_init / (symmetries * tuples))
 
 
-def index_parts(
-    network: str | Sequence[str], rows: int, columns: int, symmetry: bool = True, values: str = "afterstate"
+def index_fields(
+    network: str | Sequence[str],
+    rows: int,
+    columns: int,
+    symmetry: bool = True,
+    values: str = "afterstate",
+    levels: int | None = None,
 ) -> dict[str, Any]:
     """Return the fields of Network that determine the entries of a board.
 
@@ -128,10 +143,10 @@ def index_parts(
         Arrays and numbers by the name of the field, from `tables` on.
     """
     patterns = parse_network(network, rows, columns)
-    sizes, plain_sizes = table_sizes(patterns, rows, columns, values), table_sizes(patterns, rows, columns)
-    levels = count_levels(rows, columns)
-    is_small = levels < MOST_LEVELS
-    in_line = patterns if is_small else [tuple(pattern[i] for i in line_order(pattern)) for pattern in patterns]
+    levels = count_levels(rows, columns) if levels is None else levels
+    sizes, plain_sizes = table_sizes(patterns, levels, values), table_sizes(patterns, levels)
+    in_base = levels != NIBBLE_LEVELS
+    in_line = patterns if in_base else [tuple(pattern[i] for i in line_order(pattern)) for pattern in patterns]
     runs = [cell_runs(pattern, columns) for pattern in in_line]
     padded = np.zeros((3, len(runs), max(map(len, runs))), np.uint64)
     for m, tuple_runs in enumerate(runs):
@@ -140,10 +155,10 @@ def index_parts(
     return {
         "tables": np.cumsum([0, *sizes[:-1]]).astype(np.uint64),
         "paired": np.array([PAIRED if len(pattern) > 1 else 0 for pattern in patterns], np.uint32),
-        "salts": np.zeros(len(sizes), np.uint32) if is_small else make_salts(plain_sizes),
-        "orders": np.zeros((0, 2, 1 << 16), np.uint32) if is_small else np.stack([make_order(p) for p in patterns]),
+        "salts": np.zeros(len(sizes), np.uint32) if in_base else make_salts(plain_sizes),
+        "orders": np.zeros((0, 2, 1 << 16), np.uint32) if in_base else np.stack([make_order(p) for p in patterns]),
         "levels": np.uint32(levels),
-        "digits": make_digits(levels) if is_small else np.zeros(0, np.uint32),
+        "digits": make_digits(levels) if in_base else np.zeros(0, np.uint32),
         "shuffles": _shuffles(in_line, rows, columns),
         "rights": rights,
         "masks": masks,

@@ -1,14 +1,16 @@
 """The n-tuples of a network: named networks of the literature, or any list of tuples with cells in hex.
 
 Cells are numbered row by row of the H x W board from the top left. The first cell of a pattern is the lowest digit of
-its index: index = sum of cell[pattern[i]] * R^i, with R = 16 on the 4 x 4 board (`count_levels`).
+its index: index = sum of cell[pattern[i]] * R^i, with R = 16 for 2048 on the 4 x 4 board (`count_levels`).
 """
 
 from collections.abc import Iterable, Sequence
 
+from ntuple.core.games.known import find_game
+
 Pattern = tuple[int, ...]
 
-MOST_LEVELS = 16
+NIBBLE_LEVELS = 16  # R of the layout with one nibble for each cell (ntuple.tables.layout)
 
 YEH = ("012345", "456789", "012456", "45689a")
 MATSUZAKI = ("012456", "456789", "012345", "234569", "01259a", "345678", "134567", "01489a")
@@ -135,13 +137,14 @@ def view_actions(rows: int, columns: int, symmetry: bool = True) -> list[tuple[i
     return upright + turned if rows == columns else upright
 
 
-def count_levels(rows: int, columns: int) -> int:
-    """Return R, the number of different values of a cell in an index, at most 16.
+def count_levels(rows: int, columns: int, game: str = "2048") -> int:
+    """Return R, the number of different values of a cell in an index.
 
-    The values are empty and the tiles that are possible on the board. The largest tile on H W cells is 2^(H W + 1), so
-    R = H W + 2 on boards below 4x4.
+    The values are empty and the tiles that are possible on the board, at most `Game.index_levels`; in 2048 H W + 2 on
+    boards below 4x4.
     """
-    return min(MOST_LEVELS, rows * columns + 2)
+    found = find_game(game, rows, columns)
+    return min(found.index_levels, found.levels_a_cell * rows * columns + 2)
 
 
 def count_actions(values: str) -> int:
@@ -149,9 +152,9 @@ def count_actions(values: str) -> int:
     return 4 if values == "action" else 1
 
 
-def table_sizes(patterns: Iterable[Pattern], rows: int, columns: int, values: str = "afterstate") -> list[int]:
-    """Return the number of weights of each tuple in one stage, A R^n."""
-    return [count_actions(values) * count_levels(rows, columns) ** len(pattern) for pattern in patterns]
+def table_sizes(patterns: Iterable[Pattern], levels: int, values: str = "afterstate") -> list[int]:
+    """Return the number of weights of each tuple in one part, A R^n with R = `levels`."""
+    return [count_actions(values) * levels ** len(pattern) for pattern in patterns]
 
 
 def cell_runs(pattern: Pattern, columns: int) -> list[tuple[int, int, int]]:

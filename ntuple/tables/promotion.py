@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.bitboard import ZERO
 from ntuple.game.jit import inline, kernel
 from ntuple.tables import placement
 from ntuple.tables.layout import index_at_place, place_of_index, smaller_index
@@ -36,18 +35,19 @@ def weight_of(network: Network, base: np.uint64, m: int, place: np.uint32) -> np
     would end at the entry of empty cells, which always has an update, and "both" would never reach the previous stage.
 
     Args:
-        base: the first entry of the entry's stage.
+        base: the first entry of the entry's part.
     """
     weight = _raw_weight(network, base, m, place)
     if weight != network.initial:
         return weight
     smaller = smaller_place(network, place, m) if network.promotion & INTRA else place
+    stage_size = network.part_size * network.hints
     while True:
         if network.promotion & INTRA:
             weight = _raw_weight(network, base, m, smaller)
-        if weight != network.initial or not network.promotion & INTER or base == ZERO:
+        if weight != network.initial or not network.promotion & INTER or base < stage_size:
             return weight
-        base -= network.stage_size
+        base -= stage_size
         weight = _raw_weight(network, base, m, place)
         if weight != network.initial:
             return weight
@@ -87,7 +87,7 @@ def promoted(network: Network) -> Network:
     """
     if not network.promotion:
         return network
-    weights, size = placement.zeros(network.weights.size), int(network.stage_size)
+    weights, size = placement.zeros(network.weights.size), int(network.part_size)
 
     def write_out(stage: int, m: int, start: int, end: int) -> None:
         _write_out(network, np.uint64(stage), m, weights[stage + start : stage + end])

@@ -1,6 +1,6 @@
 """Read and write the tables of a network in the order of files.
 
-The order of files is: stage by stage, table by table, and in a table the plain order (ntuple.tables.layout), in which
+The order of files is: part by part, table by table, and in a table the plain order (ntuple.tables.layout), in which
 the first cell of a tuple is the lowest digit of an index.
 """
 
@@ -18,18 +18,18 @@ from ntuple.tables.placement import available_cores
 WEIGHT = 0  # number of the field of weights; the step size rule has the fields from 1 on
 
 
-def read_field(network: Network, field: int = WEIGHT, stage: int | None = None) -> NDArray[np.float32]:
+def read_field(network: Network, field: int = WEIGHT, part: int | None = None) -> NDArray[np.float32]:
     """Return the weights, or a field of what the step size rule keeps, in the order of files.
 
     Args:
         field: WEIGHT, or the number of the field.
-        stage: the stage that is read; None: all.
+        part: the part that is read; None: all.
 
     Returns:
-        float32[N] of one stage, or float32[stages N] of all.
+        float32[N] of one part, or float32[parts N] of all.
     """
-    array, size = _array_of(network, field), int(network.stage_size)
-    start, stop = (0, array.size) if stage is None else (stage * size, (stage + 1) * size)
+    array, size = _array_of(network, field), int(network.part_size)
+    start, stop = (0, array.size) if part is None else (part * size, (part + 1) * size)
     if network.digits.size:
         return array[start:stop].copy()
     values = np.empty(stop - start, np.float32)
@@ -62,7 +62,7 @@ def write_field(network: Network, values: NDArray[np.float32], field: int = WEIG
 
 
 def _array_of(network: Network, field: int) -> NDArray[np.float32]:
-    """Return a field of all entries, float32[stages N]; what the step size rule keeps is a view with steps."""
+    """Return a field of all entries, float32[parts N]; what the step size rule keeps is a view with steps."""
     if field == WEIGHT:
         return network.weights
     return network.memory.reshape(-1, 1 << int(network.memory_bits))[:, field - 1]
@@ -70,10 +70,10 @@ def _array_of(network: Network, field: int) -> NDArray[np.float32]:
 
 def _tables(network: Network, start: int, stop: int) -> list[tuple[int, int, TablePlace]]:
     """Return first entry, end and layout of each table that begins between two entries, for all tuples and actions."""
-    size, actions = int(network.stage_size), len(network.action_places)
+    size, actions = int(network.part_size), len(network.action_places)
     tables = []
-    for stage in range(start - start % size, stop, size):
-        starts = [stage + begin for begin in (*network.tables.tolist(), size)]
+    for part in range(start - start % size, stop, size):
+        starts = [part + begin for begin in (*network.tables.tolist(), size)]
         for m, (begin, end) in enumerate(itertools.pairwise(starts)):
             step = (end - begin) // actions
             for first in range(begin, end, step):

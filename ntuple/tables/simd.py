@@ -27,6 +27,7 @@ BYTE, WORD, LONG = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 BYTES = ir.VectorType(BYTE, 32)
 INDICES = ir.VectorType(WORD, 8)
 LOW_NIBBLES = ir.Constant(LONG, 0x0F0F0F0F0F0F0F0F)
+HIGH_NIBBLES = ir.Constant(LONG, ~0x0F0F0F0F0F0F0F0F)
 
 
 def _has_avx2() -> bool:
@@ -88,8 +89,14 @@ def _everywhere(builder: Any, value: Any) -> Any:
     return builder.shuffle_vector(lane, ir.Constant(INDICES, ir.Undefined), _splat(0))
 
 
-def _cells_of_views(context: Any, builder: Any, word: Any, shuffles_type: Any, shuffles: Any, m: Any) -> list[Any]:
+def _cells_of_views(
+    context: Any, builder: Any, word: Any, fifth: Any, shuffles_type: Any, shuffles: Any, m: Any
+) -> list[Any]:
     """Load the cells of tuple m on the eight views, one byte each.
+
+    Args:
+        word: the low four bits of the level of each cell, one nibble each.
+        fifth: its fifth bit, at bit 0 of the nibble; None: 0.
 
     Returns:
         Two vectors of 32 bytes, four bytes for each view: the cells at even positions of the tuple, and those at odd
@@ -97,6 +104,9 @@ def _cells_of_views(context: Any, builder: Any, word: Any, shuffles_type: Any, s
     """
     even = builder.and_(word, LOW_NIBBLES)
     odd = builder.and_(builder.lshr(word, ir.Constant(LONG, 4)), LOW_NIBBLES)
+    if fifth is not None:
+        even = builder.or_(even, builder.shl(builder.and_(fifth, LOW_NIBBLES), ir.Constant(LONG, 4)))
+        odd = builder.or_(odd, builder.and_(fifth, HIGH_NIBBLES))
     eight_bytes = ir.VectorType(BYTE, 8)
     in_order = [cell // 2 + 8 * (cell % 2) for cell in range(16)] * 2  # one byte for each cell, in both halves
     cells = builder.shuffle_vector(
@@ -147,7 +157,7 @@ def _index_views(
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word, shuffles, paired, salts, m, out, at = arguments
         _, shuffles_type, paired_type, salts_type, _, out_type, _ = signature.args
-        even, odd = _cells_of_views(context, builder, word, shuffles_type, shuffles, m)
+        even, odd = _cells_of_views(context, builder, word, None, shuffles_type, shuffles, m)
         indices = builder.or_(even, builder.shl(odd, _splat(4)))
         moved = builder.xor(indices, builder.lshr(indices, _splat(PAIR_SHIFT)))
         moved = builder.and_(moved, _of_tuple(context, builder, paired_type, paired, m))
@@ -161,17 +171,17 @@ def _index_views(
 
 
 def _index_views_in_base(
-    typing_context: Any, word: Any, shuffles: Any, levels: Any, tuple_number: Any, out: Any, at: Any
+    typing_context: Any, word: Any, fifth: Any, shuffles: Any, levels: Any, tuple_number: Any, out: Any, at: Any
 ) -> tuple[Any, Callable[..., Any]]:
-    """index_views_in_base(word, shuffles, levels, m, out, at): `index_views` in base `levels`, uint32, not scrambled.
+    """index_views_in_base(word, fifth, shuffles, levels, m, out, at): `index_views` in base `levels`, uint32.
 
-    Cells larger than levels - 1 count as levels - 1.
+    It is not scrambled. `fifth` has the fifth bit of each level. Cells larger than levels - 1 count as levels - 1.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        word, shuffles, levels, m, out, at = arguments
-        _, shuffles_type, _, _, out_type, _ = signature.args
-        even, odd = _cells_of_views(context, builder, word, shuffles_type, shuffles, m)
+        word, fifth, shuffles, levels, m, out, at = arguments
+        _, _, shuffles_type, _, _, out_type, _ = signature.args
+        even, odd = _cells_of_views(context, builder, word, fifth, shuffles_type, shuffles, m)
         base = _everywhere(builder, levels)
         largest = builder.mul(_everywhere(builder, builder.sub(levels, ir.Constant(WORD, 1))), _splat(0x01010101))
         even, odd = (_least_bytes(builder, half, largest) for half in (even, odd))
@@ -182,7 +192,7 @@ def _index_views_in_base(
                 indices = builder.add(builder.mul(indices, base), cell)
         return _store_indices(context, builder, out_type, out, at, indices)
 
-    return types.void(types.uint64, shuffles, types.uint32, types.uint64, out, types.uint64), generate
+    return types.void(types.uint64, types.uint64, shuffles, types.uint32, types.uint64, out, types.uint64), generate
 
 
 load: Any = intrinsic(_load)

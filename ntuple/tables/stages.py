@@ -1,9 +1,9 @@
 """Stages: parts of a game, each with its own weights, chosen by the large tiles on the board.
 
-The set of tiles on a board is written as the bits of one number (a 16384 and an 8192: 24576). Stage k begins where this
-number reaches threshold k. This covers the 2^g equal stages of Jaskowski 2017, all schemes of Matsuzaki 2017 (sec. 4.1)
-and the lists of TDL2048+. Two equal large tiles set only one bit. So the board may return to an earlier stage for a few
-moves, until they merge, as in the papers.
+The set of tiles on a board is written as the bits of one number, bit k for level k; in 2048 it is the sum of these
+tiles (a 16384 and an 8192: 24576). Stage k begins where this number reaches threshold k. This covers the 2^g equal
+stages of Jaskowski 2017, all schemes of Matsuzaki 2017 (sec. 4.1) and the lists of TDL2048+. Two equal large tiles set
+only one bit. So the board may return to an earlier stage for a few moves, until they merge, as in the papers.
 
 Matsuzaki's TURN schemes count moves. Here they are thresholds of the sum of all tiles, so that the stage follows from
 the board alone. A move adds MEAN_SPAWN, 2.2, to this sum on average; after n moves its spread is 0.6 sqrt(n), which is
@@ -16,6 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core.games.definition import Game
+from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.rules import MEAN_SPAWN
 
 K = 1024
@@ -39,8 +41,8 @@ class Stages(NamedTuple):
     counts_all: bool  # thresholds of the sum of all tiles; otherwise of the set of tiles as bits
 
 
-def make_stages(stages: str | Sequence[int | str]) -> Stages:
-    """Return the stages of a scheme or of a list of thresholds.
+def make_stages(stages: str | Sequence[int | str], game: Game = GAME_2048) -> Stages:
+    """Return the stages of a scheme, which 2048 alone has, or of a list of thresholds.
 
     Args:
         stages: a scheme such as "top4" or "2^3", or ascending thresholds such as (16384, "16384+8192"). The thresholds
@@ -50,11 +52,11 @@ def make_stages(stages: str | Sequence[int | str]) -> Stages:
         ValueError: `stages` has none of these forms.
     """
     text = stages if isinstance(stages, str) else ",".join(map(str, stages))
-    if text in TURNS:
+    if text in TURNS and game.doubles:
         count = int(text.removeprefix("turn"))
         sums = [round(MEAN_SPAWN * TURNS[text] * k) for k in range(1, count)]
         return Stages(np.array(sums, np.uint64), True)
-    return Stages(np.array(_thresholds(text), np.uint64), False)
+    return Stages(np.array(_thresholds(text, game), np.uint64), False)
 
 
 def count_stages(stages: str | Sequence[int | str]) -> int:
@@ -62,9 +64,11 @@ def count_stages(stages: str | Sequence[int | str]) -> int:
     return int(make_stages(stages).thresholds.size) + 1
 
 
-def _thresholds(text: str) -> tuple[int, ...]:
+def _thresholds(text: str, game: Game) -> tuple[int, ...]:
     if text in ("", "0"):
         return ()
+    if not game.doubles:
+        return _thresholds_of_tiles(text, game)
     if text in SCHEMES:
         return SCHEMES[text]
     if text.startswith("2^") and text[2:].isdecimal() and 1 <= int(text[2:]) <= LARGEST_POWER:
@@ -80,5 +84,18 @@ def _thresholds(text: str) -> tuple[int, ...]:
         raise ValueError(
             f"stages = {text!r}: give ascending sums of tiles like 16384,16384+8192, or 2^1 to 2^{LARGEST_POWER}, "
             f"or one of: {names}"
+        )
+    return tuple(numbers)
+
+
+def _thresholds_of_tiles(text: str, game: Game) -> tuple[int, ...]:
+    bits = {str(tile): 1 << level for level, tile in enumerate(game.tiles) if level}
+    words = [word.split("+") for word in text.split(",")]
+    known = all(tile in bits for word in words for tile in word)
+    numbers = [sum(bits[tile] for tile in word) for word in words] if known else []
+    if not numbers or numbers != sorted(set(numbers)):
+        one, two = game.goals[:2]
+        raise ValueError(
+            f"stages = {text!r}: give ascending sets of tiles of {game.name}, such as {one},{two} or {one},{two}+{one}"
         )
     return tuple(numbers)

@@ -7,14 +7,14 @@ smaller ones of them: block 10 adds a 2048; block 11, with 16384, 4096 and 2048,
 
 import numpy as np
 
-from ntuple.game.bitboard import ONE, U4, U15, ZERO, Board, Rules, count_cells, empty_cells, kth_cell, level_at
+from ntuple.game.bitboard import ONE, U4, U15, ZERO, Board, Sides, count_cells, empty_cells, kth_cell, level_at
 from ntuple.game.jit import kernel
 
 MOST_LEVELS = 32  # a cell has five bits
 
 
 @kernel
-def next_block(rules: Rules, first: int, limit: int, board: Board) -> tuple[Board, bool]:
+def next_block(rules: Sides, first: int, limit: int, board: Board) -> tuple[Board, bool]:
     """Return a board of the next block, made from a board, and whether its tiles of the block sum to less than `limit`.
 
     `first` is log2 of the block tile.
@@ -49,7 +49,7 @@ def next_block(rules: Rules, first: int, limit: int, board: Board) -> tuple[Boar
 
 
 @kernel
-def _cells_of(rules: Rules, board: Board, level: int) -> np.uint64:
+def _cells_of(rules: Sides, board: Board, level: int) -> np.uint64:
     """Return bit 0 of each cell that holds a level, 0 = empty."""
     cells = ZERO
     for cell in range(16):
@@ -66,7 +66,7 @@ def _put(board: Board, cells: np.uint64, level: int) -> Board:
 
 
 @kernel
-def _largest_below(rules: Rules, board: Board, level: int) -> int:
+def _largest_below(rules: Sides, board: Board, level: int) -> int:
     """Return the largest level on the board below a level; 0, an empty cell, if there is none."""
     level -= 1
     while level > 0 and not _cells_of(rules, board, level):

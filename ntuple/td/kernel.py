@@ -9,7 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.bitboard import ZERO, Rules
+from ntuple.core.games.definition import GOALS_IN_TRAINING
+from ntuple.game.any_game import AnyRules, goal
+from ntuple.game.bitboard import ZERO
 from ntuple.game.episode import (
     FIRST,
     IS_WHOLE,
@@ -22,6 +24,7 @@ from ntuple.game.episode import (
     go_on,
     largest_tile,
     last_afterstate,
+    with_placed,
 )
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import stream
@@ -45,9 +48,9 @@ from ntuple.td.step_sizes import StepSize
 from ntuple.td.targets import Learning, Target, learn_end, learn_forward, learn_found, rectify
 
 # Columns of the counts of a thread since the last report. WHOLE_GAMES, scores, lengths and tiles count only games that
-# began with two tiles. COUNTS_SIZE is 128 bytes, so that two threads never write to the same cache line.
+# began normally. COUNTS_SIZE is 128 bytes, so that two threads never write to the same cache line.
 UPDATES, ERROR_SUM, GAMES, WHOLE_GAMES, SCORE_SUM, SCORE_MAX, MOVES_SUM = range(7)
-REACH_2048, REACH_8192, REACH_32768, COUNTS_SIZE = (*range(7, 10), 16)
+REACHED, COUNTS_SIZE = 7, 16  # REACHED is the first column of GOALS_IN_TRAINING
 
 
 class LearningRule(NamedTuple):
@@ -64,7 +67,7 @@ class Training(NamedTuple):
     that is None. So such a field is tested in functions that take it as an argument.
     """
 
-    rules: Rules
+    rules: AnyRules
     network: Network  # its weights and its memory are updated
     method: LearningRule
     games: NDArray[np.uint64]  # [G, 16] the games of the thread, played in turn
@@ -78,7 +81,7 @@ class Training(NamedTuple):
 
 
 @kernel
-def start_games(rules: Rules, seed: np.uint64, games: NDArray[np.uint64]) -> None:
+def start_games(rules: AnyRules, seed: np.uint64, games: NDArray[np.uint64]) -> None:
     """Start the games of all threads."""
     for game in range(games.shape[0]):
         begin_game(rules, games[game], stream(seed, np.uint64(game)))
@@ -105,7 +108,7 @@ def train(training: Training, num_moves: int) -> None:
                 if has_legal_move(scratch, game):  # its value is NaN
                     counts[ERROR_SUM] = np.nan
                     return
-                count_game(row, counts)
+                count_game(rules, row, counts)
                 _begin(rules, training.starts, history, game, row)
             else:
                 _go_on(training, training.starts, history, game, move)
@@ -151,8 +154,10 @@ def _learn(
     returned = np.float32(0)
     if expects is not None:
         returned = expected_return(training.rules, training.network, scratch, last_afterstate(row))
-    elif not is_over:
-        returned = best.reward + rectify(target, best.value - best.reward)
+    else:
+        if not is_over:
+            returned = best.reward + rectify(target, best.value - best.reward)
+        returned = with_placed(training.rules, row, returned)
     if history is None:
         learn_found(learning, returned)
     elif is_over:
@@ -162,7 +167,7 @@ def _learn(
 
 
 @inline
-def _begin(rules: Rules, starts: Starts | None, history: History | None, game: int, row: Row) -> None:
+def _begin(rules: AnyRules, starts: Starts | None, history: History | None, game: int, row: Row) -> None:
     """Begin the next episode of a game that is over."""
     if starts is None:
         begin_game(rules, row, row[RNG])
@@ -182,21 +187,20 @@ def _go_on(training: Training, starts: Starts | None, history: History | None, g
         if network.memory.size:
             prefetch_memory(network, lookup, ROWS * game + LEARN)
     else:
-        remember(history, game, moves, move.after, move.reward)
+        remember(history, game, moves, move.after, with_placed(training.rules, row, move.reward))
     go_on(training.rules, row, move.after, np.uint64(move.reward))
 
 
 @kernel
-def count_game(row: Row, counts: NDArray[np.float64]) -> None:
+def count_game(rules: AnyRules, row: Row, counts: NDArray[np.float64]) -> None:
     """Add a finished game to the counts of the thread."""
     counts[GAMES] += 1
     if row[IS_WHOLE] == ZERO:
         return
-    tile = largest_tile(row)
+    tile = largest_tile(rules, row)
     counts[WHOLE_GAMES] += 1
     counts[SCORE_SUM] += row[SCORE]
     counts[SCORE_MAX] = max(counts[SCORE_MAX], np.float64(row[SCORE]))
     counts[MOVES_SUM] += row[MOVES]
-    counts[REACH_2048] += tile >= 2048
-    counts[REACH_8192] += tile >= 8192
-    counts[REACH_32768] += tile >= 32768
+    for i in range(len(GOALS_IN_TRAINING)):
+        counts[REACHED + i] += tile >= goal(rules, GOALS_IN_TRAINING[i])

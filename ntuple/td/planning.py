@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ntuple.game.bitboard import Rules
+from ntuple.game.any_game import AnyRules
 from ntuple.game.episode import RNG, Row, board_of
 from ntuple.game.jit import inline
 from ntuple.game.rng import mix
@@ -32,14 +32,14 @@ class Planning(NamedTuple):
     plays: bool  # whether training games make its move
 
 
-def make_planning(network: Network, config: MCTSConfig, plays: bool) -> Planning:
+def make_planning(rules: AnyRules, network: Network, config: MCTSConfig, plays: bool) -> Planning:
     """Return the search of one thread with its memory."""
-    return Planning(make_search(config, remembers=False), make_tree(network, config.simulations), plays)
+    return Planning(make_search(config, remembers=False), make_tree(rules, network, config.simulations), plays)
 
 
 @inline
 def planned_move(
-    rules: Rules, network: Network, planning: Planning, row: Row, scratch: Scratch, game: int
+    rules: AnyRules, network: Network, planning: Planning, row: Row, scratch: Scratch, game: int
 ) -> ChosenMove:
     """Search the board of a game that is not over.
 

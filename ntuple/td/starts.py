@@ -6,9 +6,9 @@
                  tile is spawned again on the afterstate.
     carousel     an afterstate with which an earlier game entered a stage; the stages take turns (Jaskowski 2017,
                  algorithm 5). The stages may differ from those of the network, so a network of one stage can use it.
-    blocks       the carousel of TDL2048+: an episode that ended in a block of large tiles is followed by one in the
-                 next block, on a board made from the last afterstate that entered a block (ntuple.td.blocks). Unlike
-                 there, the afterstate on which an episode begins does not learn.
+    blocks       2048 alone, the carousel of TDL2048+: an episode that ended in a block of large tiles is followed by
+                 one in the next block, on a board made from the last afterstate that entered a block
+                 (ntuple.td.blocks). Unlike there, the afterstate on which an episode begins does not learn.
     boundary     an afterstate with which an earlier game entered the first stage that is trained: the later stages
                  learn alone (Guei 2023, sec. 3.4.2). Games begin with two tiles until `boundary.size` afterstates are
                  known; frozen stages play these games and learn nothing.
@@ -22,10 +22,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.bitboard import ONE, ZERO, Board, Rules, count_cells, empty_cells, kth_cell, spawn
+from ntuple.game.any_game import AnyRules, free_afterstate
+from ntuple.game.bitboard import ONE, ZERO, Board, count_cells, empty_cells, kth_cell
 from ntuple.game.episode import (
-    AFTER_HI,
-    AFTER_LO,
     BLOCK_HI,
     BLOCK_LO,
     CAROUSEL,
@@ -36,8 +35,9 @@ from ntuple.game.episode import (
     SCORE,
     Row,
     begin_game,
+    board_of,
     last_afterstate,
-    set_board,
+    place_tile,
 )
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import bounded, mix, step
@@ -71,13 +71,14 @@ class Starts(NamedTuple):
     block: int  # log2 of the block tile
     block_limit: int  # sum of tiles below which blocks are
     jump_share: np.uint64  # probability of a made-up board, times 2^32
-    jump_tiles: NDArray[np.uint64]  # log2
+    jump_tiles: NDArray[np.uint64]  # levels
 
 
-def make_starts(config: StartConfig, stages: Stages, boundary: int) -> Starts:
+def make_starts(config: StartConfig, stages: Stages, boundary: int, jump_levels: tuple[int, ...] = ()) -> Starts:
     """Make the starts of a thread, with no boards kept so far.
 
-    `stages` are those of `carousel` and `boundary`, `boundary` is the first stage that is trained.
+    `stages` are those of `carousel` and `boundary`, `boundary` is the first stage that is trained, `jump_levels` are
+    the levels of the tiles of made-up boards.
     """
     sizes = {"carousel": config.carousel.size, "boundary": config.boundary.size}
     count = stages.thresholds.size + 1 if config.kind in sizes else 1
@@ -91,7 +92,7 @@ def make_starts(config: StartConfig, stages: Stages, boundary: int) -> Starts:
         block=config.blocks.level,
         block_limit=config.blocks.limit,
         jump_share=np.uint64(round(config.jump_start.fraction * ONE_IN_32_BITS)),
-        jump_tiles=np.array(config.jump_start.levels, np.uint64),
+        jump_tiles=np.array(jump_levels, np.uint64),
     )
 
 
@@ -113,7 +114,7 @@ def watch(starts: Starts, row: Row, after: Board, reward: np.float32) -> None:
 
 
 @kernel
-def begin_next(rules: Rules, starts: Starts, history: History | None, game: int, row: Row) -> None:
+def begin_next(rules: AnyRules, starts: Starts, history: History | None, game: int, row: Row) -> None:
     """Begin the next episode of a game that is over.
 
     Args:
@@ -149,7 +150,7 @@ def begin_next(rules: Rules, starts: Starts, history: History | None, game: int,
 
 
 @inline
-def _begin_from_pool(rules: Rules, starts: Starts, row: Row, stage: np.uint64) -> None:
+def _begin_from_pool(rules: AnyRules, starts: Starts, row: Row, stage: np.uint64) -> None:
     """Begin an episode with a spawn on a random one of the afterstates that entered a stage."""
     kept = min(starts.seen[stage], starts.pools.shape[1])
     row[RNG] = step(row[RNG])
@@ -159,16 +160,14 @@ def _begin_from_pool(rules: Rules, starts: Starts, row: Row, stage: np.uint64) -
 
 
 @inline
-def _begin_from_afterstate(rules: Rules, row: Row, after: Board, first: np.uint64) -> None:
+def _begin_from_afterstate(rules: AnyRules, row: Row, after: Board, first: np.uint64) -> None:
     """Begin an episode with a spawn on an afterstate; `first` is the number of its first move."""
-    row[RNG] = step(row[RNG])
-    set_board(row, spawn(rules, after, mix(row[RNG])))
-    row[AFTER_LO], row[AFTER_HI] = after.lo, after.hi
+    place_tile(rules, row, after)
     row[SCORE], row[MOVES], row[FIRST], row[IS_WHOLE] = ZERO, first, first, ZERO
 
 
 @inline
-def _make_up(rules: Rules, starts: Starts, row: Row) -> None:
+def _make_up(rules: AnyRules, starts: Starts, row: Row) -> None:
     """Place the first k of the given tiles on random empty cells, k drawn uniformly, and spawn a tile."""
     row[RNG] = step(row[RNG])
     count = bounded(mix(row[RNG]), np.uint64(starts.jump_tiles.size)) + np.uint64(1)
@@ -180,6 +179,5 @@ def _make_up(rules: Rules, starts: Starts, row: Row) -> None:
         tile = starts.jump_tiles[k]
         lo |= cell * (tile & np.uint64(15))
         hi |= cell * (tile >> np.uint64(4))
-    row[RNG] = step(row[RNG])
-    set_board(row, spawn(rules, Board(lo, hi), mix(row[RNG])))
+    place_tile(rules, row, free_afterstate(rules, board_of(row), Board(lo, hi)))
     row[IS_WHOLE] = ZERO

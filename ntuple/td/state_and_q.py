@@ -4,18 +4,18 @@
     state     r + sum over spawns of p V(s'')    V(s) learns r + V(s'')
     action    Q(s, a)                            Q(s, a) learns r + max over a' of Q(s'', a')   (Guei 2023, eq. 13)
 
-s'' is the board after the spawn. A board without a legal move has value 0. With action values every tuple has four
-tables. On each view of a board, an action uses the table of its image on that view, so symmetric positions have equal
-values of symmetric actions.
+s'' is the board after the spawn, whose points, if the game has some, belong to r. A board without a legal move has
+value 0. With action values every tuple has four tables. On each view of a board, an action uses the table of its image
+on that view, so symmetric positions have equal values of symmetric actions.
 
 These networks are compared in points, not in speed: games are not interleaved and nothing is prefetched.
 """
 
 import numpy as np
 
-from ntuple.core.rules import FOUR_SHARE
-from ntuple.game.bitboard import ONE, Board, Rules, afterstate, count_cells, empty_cells, has_move, is_same, kth_cell
-from ntuple.game.episode import BROKEN, RNG, Results, Row, begin_game, board_of, go_on, write_result
+from ntuple.game.any_game import AnyRules, afterstate, count_placements, has_move, place_points, placement, places
+from ntuple.game.bitboard import Board, count_cells, is_same, kth_cell
+from ntuple.game.episode import BROKEN, RNG, Results, Row, begin_game, board_of, go_on, with_placed, write_result
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import stream
 from ntuple.players.greedy import ILLEGAL, LEARN, ROWS, ChosenMove, Scratch, has_legal_move, highest_move
@@ -30,7 +30,7 @@ KINDS = {"afterstate": AFTERSTATES, "state": STATES, "action": ACTIONS}
 
 
 @kernel
-def state_value(rules: Rules, network: Network, board: Board, lookup: Lookup, row: int) -> np.float32:
+def state_value(rules: AnyRules, network: Network, board: Board, lookup: Lookup, row: int) -> np.float32:
     """Compute V(s), 0 if the game is over."""
     if not has_move(rules, board):
         return np.float32(0)
@@ -39,16 +39,16 @@ def state_value(rules: Rules, network: Network, board: Board, lookup: Lookup, ro
 
 
 @kernel
-def expected_value(rules: Rules, network: Network, after: Board, lookup: Lookup, row: int) -> np.float32:
-    """Compute the mean of V over the spawns after an afterstate."""
-    empty = empty_cells(rules, after)
-    count = count_cells(empty)
+def expected_value(rules: AnyRules, network: Network, after: Board, lookup: Lookup, row: int) -> np.float32:
+    """Compute the mean of points and V over the chance events of an afterstate."""
+    cells = places(rules, after)
+    count = count_cells(cells)
     total = np.float32(0)
     for k in range(count):
-        cell = kth_cell(empty, np.uint64(k))
-        two = state_value(rules, network, Board(after.lo | cell, after.hi), lookup, row)
-        four = state_value(rules, network, Board(after.lo | cell << ONE, after.hi), lookup, row)
-        total += np.float32(1 - FOUR_SHARE) * two + np.float32(FOUR_SHARE) * four
+        for number in range(count_placements(rules, after)):
+            board, chance, level = placement(rules, after, kth_cell(cells, np.uint64(k)), number)
+            value = state_value(rules, network, board, lookup, row)
+            total += np.float32(chance) * (np.float32(place_points(rules, level)) + value)
     return total / np.float32(count)
 
 
@@ -67,7 +67,7 @@ def find_action_entries(network: Network, lookup: Lookup, source: int, target: i
 
 
 @kernel
-def look(rules: Rules, network: Network, kind: int, board: Board, scratch: Scratch, game: int) -> None:
+def look(rules: AnyRules, network: Network, kind: int, board: Board, scratch: Scratch, game: int) -> None:
     """Compute afterstates, rewards and values of the four moves of a board."""
     state, row = ROWS * game, ROWS * game + LEARN
     if kind == ACTIONS:
@@ -89,7 +89,7 @@ def look(rules: Rules, network: Network, kind: int, board: Board, scratch: Scrat
 
 @kernel
 def learn_move(
-    rules: Rules,
+    rules: AnyRules,
     learning: Learning,
     kind: int,
     scratch: Scratch,
@@ -98,7 +98,7 @@ def learn_move(
     move: ChosenMove,
     spawned: Board,
 ) -> None:
-    """Learn from a move and the spawn after it."""
+    """Learn from a move and the spawn after it; the reward of the move has the points of both."""
     network, lookup, row = learning.network, learning.lookup, learning.row
     if kind == ACTIONS:
         look(rules, network, kind, spawned, scratch, game)
@@ -132,19 +132,27 @@ def train_values(training: Training, kind: int, num_moves: int) -> None:
                 if has_legal_move(scratch, game):  # its value is NaN
                     counts[ERROR_SUM] = np.nan
                     return
-                count_game(row, counts)
+                count_game(rules, row, counts)
                 begin_game(rules, row, row[RNG])
                 continue
             move = explored(scratch, training.exploration, row, game, move, move)
             go_on(rules, row, move.after, np.uint64(move.reward))
             learning = Learning(network, scratch.lookup, ROWS * game + LEARN, target, size, counts)
+            move = ChosenMove(move.action, move.after, with_placed(rules, row, move.reward), move.value)
             learn_move(rules, learning, kind, scratch, game, board, move, board_of(row))
             moves += 1
 
 
 @kernel
 def play_values(
-    rules: Rules, network: Network, kind: int, scratch: Scratch, row: Row, seed: np.uint64, start: int, results: Results
+    rules: AnyRules,
+    network: Network,
+    kind: int,
+    scratch: Scratch,
+    row: Row,
+    seed: np.uint64,
+    start: int,
+    results: Results,
 ) -> None:
     """Play games with the best of the four moves; the counterpart of `ntuple.players.player.play_network`."""
     for game in range(results.shape[0]):
@@ -158,4 +166,4 @@ def play_values(
         if has_legal_move(scratch, 0):
             results[game] = BROKEN
             return
-        write_result(row, results[game])
+        write_result(rules, row, results[game])

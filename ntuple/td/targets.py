@@ -1,6 +1,7 @@
 """Targets: from which error an afterstate learns, forward during a game or backward after it.
 
-Move t leads to the afterstate as_t with the reward r_t. After the end of a game r = V = 0. Notation:
+Move t leads to the afterstate as_t with the reward r_t: the points since as_{t-1}, in Threes! those of the placed tile
+too. After the end of a game r = V = 0, but for the points of the last placed tile. Notation:
 
     delta_t = r_{t+1} + V(as_{t+1}) - V(as_t)
     R_t^(k) = r_{t+1} + .. + r_{t+k} + V(as_{t+k})
@@ -32,7 +33,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.bitboard import Board, Rules
+from ntuple.game.any_game import AnyRules
+from ntuple.game.bitboard import Board
 from ntuple.game.jit import inline, kernel
 from ntuple.tables.entries import Lookup, find_entries
 from ntuple.tables.network import Network
@@ -93,7 +95,7 @@ def rectify(target: Target, value: np.float32) -> np.float32:
 
 
 @inline
-def value_of(rules: Rules, learning: Learning, after: Board) -> np.float32:
+def value_of(rules: AnyRules, learning: Learning, after: Board) -> np.float32:
     """Compute V of an afterstate; its entries are then in the row of `learning`."""
     find_entries(rules, learning.network, after, learning.lookup, learning.row)
     return value_at(learning.network, learning.lookup, learning.row)
@@ -123,13 +125,13 @@ def learn_found(learning: Learning, returned: np.float32) -> None:
 
 
 @kernel
-def _learn_error(rules: Rules, learning: Learning, after: Board, delta: np.float32, decay: np.float32) -> None:
+def _learn_error(rules: AnyRules, learning: Learning, after: Board, delta: np.float32, decay: np.float32) -> None:
     """Update an afterstate by an error."""
     learn(learning, value_of(rules, learning, after), delta, decay)
 
 
 @kernel
-def _learn_return(rules: Rules, learning: Learning, after: Board, returned: np.float32) -> np.float32:
+def _learn_return(rules: AnyRules, learning: Learning, after: Board, returned: np.float32) -> np.float32:
     """Update an afterstate towards a return; return its new value."""
     find_entries(rules, learning.network, after, learning.lookup, learning.row)
     learn_found(learning, returned)
@@ -138,12 +140,12 @@ def _learn_return(rules: Rules, learning: Learning, after: Board, returned: np.f
 
 @kernel
 def learn_forward(
-    rules: Rules, learning: Learning, history: History, game: int, first: int, last: int, returned: np.float32
+    rules: AnyRules, learning: Learning, history: History, game: int, first: int, last: int, returned: np.float32
 ) -> None:
     """Learn during the game from the move after afterstate `last`.
 
     Args:
-        returned: r_{last + 1} + V(as_{last + 1}), or 0 at the end of the game; its mean if the target is EXPECTED.
+        returned: r_{last + 1} + V(as_{last + 1}), without V at the end of the game; its mean if the target is EXPECTED.
     """
     target = learning.target
     if target.method == TD or target.method == EXPECTED:
@@ -167,7 +169,7 @@ def learn_forward(
 
 @kernel
 def _learn_n_steps(
-    rules: Rules, learning: Learning, history: History, game: int, move: int, last: int, rest: np.float32
+    rules: AnyRules, learning: Learning, history: History, game: int, move: int, last: int, rest: np.float32
 ) -> None:
     """Update as_move towards the return of `_return_of_steps`."""
     returned = _return_of_steps(rules, learning, history, game, move, last, rest)
@@ -176,7 +178,7 @@ def _learn_n_steps(
 
 @inline
 def _return_of_steps(
-    rules: Rules, learning: Learning, history: History, game: int, move: int, last: int, rest: np.float32
+    rules: AnyRules, learning: Learning, history: History, game: int, move: int, last: int, rest: np.float32
 ) -> np.float32:
     """Compute the n-step return or the truncated lambda-return of as_move.
 
@@ -186,7 +188,7 @@ def _return_of_steps(
 
     Args:
         last: number of the last move that counts: n - 1 moves later, or the last of the game.
-        rest: return of as_last: r_{last + 1} + V(as_{last + 1}), or 0 at the end of the game.
+        rest: return of as_last: r_{last + 1} + V(as_{last + 1}), without V at the end of the game.
     """
     target, returned = learning.target, rest
     for k in range(last, move, -1):
@@ -198,7 +200,7 @@ def _return_of_steps(
 
 
 @kernel
-def _learn_delayed(rules: Rules, learning: Learning, history: History, game: int, move: int, last: int) -> None:
+def _learn_delayed(rules: AnyRules, learning: Learning, history: History, game: int, move: int, last: int) -> None:
     """Update as_move by the sum of lambda^k delta_{move + k} up to delta_last."""
     total, decay = np.float32(0), UNDECAYED
     for k in range(move, last + 1):
@@ -209,18 +211,17 @@ def _learn_delayed(rules: Rules, learning: Learning, history: History, game: int
 
 @kernel
 def learn_end(
-    rules: Rules, learning: Learning, history: History, game: int, first: int, last: int, returned: np.float32
+    rules: AnyRules, learning: Learning, history: History, game: int, first: int, last: int, returned: np.float32
 ) -> None:
-    """Make the remaining updates of a game that is over."""
+    """Make the remaining updates of a game that is over; `returned` is r_{last + 1}."""
     target = learning.target
-    nothing = np.float32(0)
     if target.is_backward:
-        _learn_backward(rules, learning, history, game, first, last)
+        _learn_backward(rules, learning, history, game, first, last, returned)
         return
     learn_forward(rules, learning, history, game, first, last, returned)
     if target.method == N_STEP or target.method == LAMBDA_RETURN:
         for move in range(max(first, last + 2 - target.steps), last + 1):
-            _learn_n_steps(rules, learning, history, game, move, last, nothing)
+            _learn_n_steps(rules, learning, history, game, move, last, returned)
     elif target.method == DELAYED:
         for move in range(max(first, last + 1 - target.horizon), last + 1):
             _learn_delayed(rules, learning, history, game, move, last)
@@ -228,10 +229,13 @@ def learn_end(
 
 @inline
 def _lambda_return_backward(
-    rules: Rules, learning: Learning, history: History, game: int, move: int, last: int
+    rules: AnyRules, learning: Learning, history: History, game: int, move: int, last: int, rest: np.float32
 ) -> np.float32:
-    """Compute the truncated lambda-return of as_move in a finished game whose last move is `last`."""
-    end, rest = move + learning.target.steps, np.float32(0)
+    """Compute the truncated lambda-return of as_move in a finished game whose last move is `last`.
+
+    `rest` is r_{last + 1}.
+    """
+    end = move + learning.target.steps
     if end <= last:
         rest = rectify(learning.target, value_of(rules, learning, afterstate_at(history, game, end)))
         rest += history.rewards[game, end & history.mask]
@@ -239,24 +243,26 @@ def _lambda_return_backward(
 
 
 @inline
-def _learn_backward(rules: Rules, learning: Learning, history: History, game: int, first: int, last: int) -> None:
-    """Update the afterstates `last` .. `first` of a finished game in this order."""
+def _learn_backward(
+    rules: AnyRules, learning: Learning, history: History, game: int, first: int, last: int, rest: np.float32
+) -> None:
+    """Update the afterstates `last` .. `first` of a finished game in this order; `rest` is r_{last + 1}."""
     target = learning.target
     returned = after_value = np.float32(0)  # G and V of the next afterstate
     decay = target.decay if target.method == TRACE else np.float32(0)
     rewards = np.float32(0)  # n_step: sum of the rewards of the next n moves
     for move in range(last, first - 1, -1):
-        reward = history.rewards[game, (move + 1) & history.mask] if move < last else np.float32(0)
+        reward = history.rewards[game, (move + 1) & history.mask] if move < last else rest
         if target.method == N_STEP:
             end = move + target.steps
             rewards += reward
-            if end < last:
-                rewards -= history.rewards[game, (end + 1) & history.mask]
+            if end <= last:
+                rewards -= history.rewards[game, (end + 1) & history.mask] if end < last else rest
             returned = rewards
             if end <= last:
                 returned += rectify(target, value_of(rules, learning, afterstate_at(history, game, end)))
         elif target.method == LAMBDA_RETURN:
-            returned = _lambda_return_backward(rules, learning, history, game, move, last)
+            returned = _lambda_return_backward(rules, learning, history, game, move, last, rest)
         else:
             returned = reward + (UNDECAYED - decay) * rectify(target, after_value) + decay * returned
         after_value = _learn_return(rules, learning, afterstate_at(history, game, move), returned)

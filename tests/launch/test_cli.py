@@ -191,7 +191,10 @@ WHOLE = "an option needs its whole name, see --help"
             "evaluate runs --board 3x3",
             "--board is for random, greedy and heuristic; a checkpoint holds its own board",
         ),
-        ("compare runs --tile 2047", "--tile is 2047; give one of 2048, 4096, 8192, 16384, 32768, 65536, 131072"),
+        (
+            "compare runs --tile 2047",
+            "--tile is 2047; give one of 384, 768, 1536, 2048, 2584, 3072, 4096, 4181, 6144, 6765, 8192, 10946, 16384, 17711, 28657, 32768, 46368, 65536, 131072",
+        ),
     ],
 )
 def test_bad_words(toy_yaml: Path, mistake, words: str, line: str):

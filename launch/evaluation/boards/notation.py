@@ -1,5 +1,7 @@
 """Boards and positions as text: "3x4"; rows of tiles such as "2 4 0 / 0 8 2"; a bitboard such as 0x130021."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,6 +9,7 @@ from launch.errors import UserError
 from launch.quantities import counted
 from ntuple.core.games.definition import Game
 from ntuple.core.games.game_2048 import GAME_2048
+from ntuple.core.games.known import board_name
 
 EMPTY = ("0", ".")
 MOST = {"2048": 17}  # level of the largest tile on 4x4 cells, 131072
@@ -22,10 +25,21 @@ def parse_board(board: str) -> tuple[int, int]:
     return int(sides[0]), int(sides[1])
 
 
-def board_order(board: str) -> tuple[int, int]:
-    """Return a key that sorts boards "HxW", as results have them: the one with the most cells first."""
-    rows, columns = map(int, board.split("x"))
-    return -rows * columns, -rows
+def board_of(settings: Any) -> str:
+    """Return the board of a learner's settings by its name."""
+    return board_name(settings.rows, settings.columns, game_of(settings))
+
+
+def game_of(settings: Any) -> str:
+    """Return the game of a learner's settings; 2048 if they have no such key."""
+    return getattr(settings, "game", GAME_2048.name)
+
+
+def board_order(board: str) -> tuple[str, int, int]:
+    """Return a key that sorts names of boards: 2048 first, and of a game the one with the most cells first."""
+    *game, sides = board.split()
+    rows, columns = map(int, sides.split("x"))
+    return " ".join(game), -rows * columns, -rows
 
 
 def parse_position(text: str, rows: int, columns: int, game: Game = GAME_2048) -> NDArray[np.int8]:

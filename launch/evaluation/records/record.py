@@ -95,7 +95,7 @@ class GameRecord:
         ValueError: lengths differ, or a number is outside its range.
     """
 
-    opening: tuple[int, int]  # two spawn codes, 2 * cell + (1 if the tile is a 4 else 0): 0..31
+    opening: tuple[int, ...]  # two spawn codes, 2 * cell + (1 if the tile is a 4 else 0): 0..31
     actions: Int8[np.ndarray, " T"]  # 0..3: up, right, down, left
     spawns: Int16[np.ndarray, " T"]  # the spawn code after each action
     rewards: Int64[np.ndarray, " T"] | None = None  # points of each action, 0 or more

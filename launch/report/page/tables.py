@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from launch.evaluation.result_columns import GAMES, MAX, MEDIAN, rates, reached_tiles, speed
+from launch.evaluation.result_columns import GAMES, MAX, MEDIAN, rates, shown_tiles, speed
 from launch.experiment.experiment import CONFIG_FILE
-from launch.experiment.metrics import TILES
 from launch.quantities import counted, duration, short_number
 from launch.report.budgets import Cost, Standing
 from launch.report.curves import Curve
@@ -28,7 +27,7 @@ def group_table(groups: Sequence[Group], out: Path) -> str:
     """Return the table of final evaluations: a row for each group, and below it one for each seed, folded."""
     if not groups:
         return '<p class="soft">No run has been evaluated at its end yet.</p>'
-    tiles = sorted({TILES[0], *reached_tiles(result for group in groups for result in group.results)})
+    tiles = shown_tiles(result for group in groups for result in group.results)
     columns = _result_columns(_group_name, _group_score, tiles)
     of_seeds = _result_columns(lambda result: _seed_name(result, out), _score, tiles)
     bodies = [

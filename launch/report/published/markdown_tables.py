@@ -20,8 +20,7 @@ from typing import Any
 
 from launch.errors import UserError
 from launch.evaluation.result import read_result
-from launch.evaluation.result_columns import COMMAND, GAMES, MAX, MEDIAN, SCORE, rates, reached_tiles, speed
-from launch.experiment.metrics import TILES
+from launch.evaluation.result_columns import COMMAND, GAMES, MAX, MEDIAN, SCORE, rates, shown_tiles, speed
 from launch.files import write_text
 from launch.quantities import duration, short_number
 from launch.report.papers.comparison import RowData, TableData, read_table_file
@@ -94,7 +93,7 @@ def evaluation_table(results: Sequence[dict[str, Any]]) -> str:
         SCORE,
         MEDIAN,
         MAX,
-        *rates(sorted({TILES[0], *reached_tiles(results)})),
+        *rates(shown_tiles(results)),
         speed("moves/s in play"),
         entry("machine"),
         COMMAND,

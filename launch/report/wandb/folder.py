@@ -6,6 +6,7 @@ from pathlib import Path
 
 from launch.errors import UserError, warn
 from launch.evaluation import result as result_file
+from launch.evaluation.boards.notation import board_of
 from launch.evaluation.result import last_of_each_search, read_result
 from launch.experiment.environment import time_of
 from launch.experiment.experiment import Experiment
@@ -57,7 +58,7 @@ def set_aside(run: Path, pattern: str) -> None:
 
 def tags(experiment: Experiment) -> list[str]:
     """Return the tags of a run in wandb: the learner, and the board, such as 4x4."""
-    return [experiment.learner, f"{experiment.settings.rows}x{experiment.settings.columns}"]
+    return [experiment.learner, board_of(experiment.settings)]
 
 
 def summary_of(folder: Path) -> dict[str, float | str]:

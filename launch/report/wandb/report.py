@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from launch.evaluation.result_columns import GAMES, INTERVAL, rates, reached_tiles
+from launch.evaluation.result_columns import GAMES, INTERVAL, rates, shown_tiles
 from launch.experiment.environment import project_version
-from launch.experiment.metrics import TILES
 from launch.report.differences import COLUMNS, Difference, differences
 from launch.report.finals import Group, final_evaluations, make_groups
 from launch.report.runs import Run, read_runs
@@ -90,7 +89,7 @@ def _evaluations(groups: Sequence[Group]) -> str:
         INTERVAL,
         entry("of", "scope"),
         GAMES,
-        *rates(sorted({TILES[0], *reached_tiles(seeds)}), "reach "),
+        *rates(shown_tiles(seeds), "reach "),
     ]
     return render([group.as_result() for group in groups], columns, "markdown")
 

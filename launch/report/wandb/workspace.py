@@ -32,6 +32,9 @@ FAMILIES = {  # sections of the diagnostics, each with the beginnings of its met
 }
 
 
+REACH = "/reach_"
+
+
 class Panel(NamedTuple):
     """Lines of one metric: the mean over the runs of a group, in a band from the lowest to the highest run."""
 
@@ -62,10 +65,13 @@ def comparison_sections() -> list[Section]:
 
 def diagnostic_sections() -> list[Section]:
     """Return the sections with the diagnostics of the learners."""
-    return [
-        Section(name, tuple(_panel(metric) for metric in REGISTRY if metric.startswith(families)))
+    of_others = [name for name in REGISTRY if REACH in name and int(name.partition(REACH)[2]) not in TILES]
+    sections = {
+        name: [metric for metric in REGISTRY if metric.startswith(families) and metric not in of_others]
         for name, families in FAMILIES.items()
-    ]
+    }
+    sections["Reach rates of other games"] = of_others
+    return [Section(name, tuple(map(_panel, metrics))) for name, metrics in sections.items()]
 
 
 def _panel(metric: str) -> Panel:

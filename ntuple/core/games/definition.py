@@ -24,6 +24,7 @@ from typing import Literal, NamedTuple
 
 UP, RIGHT, DOWN, LEFT = range(4)
 MOST_LEVELS = 32  # boards have five bits a cell
+GOALS_IN_TRAINING = (0, 2, 4)  # numbers of the goals of a game whose shares a training reports
 
 Line = tuple[int, ...]
 Board = tuple[Line, ...]
@@ -108,11 +109,27 @@ class Game:
     worth: tuple[
         int, ...
     ] = ()  # points of a tile on the board; (): a merge earns the tile it makes, a placement nothing
+    # Tiles of which the shares of games that reach them are reported; the first one counts as the win.
+    goals: tuple[int, ...] = (2048, 4096, 8192, 16384, 32768, 65536, 131072)
+    # n-tuple networks: values of a cell in the index of a tuple, which are fewer on small boards. Larger tiles count as
+    # the largest of them.
+    index_levels: int = 16
+    levels_a_cell: int = 16  # by how many levels the largest tile may rise with one more cell; 16: not known
 
     @property
     def bonus_hint(self) -> int:
         """The hint that says: a bonus tile."""
         return self.bag.kinds + 1 if self.bag else 0
+
+    @property
+    def doubles(self) -> bool:
+        """Whether each tile is twice the one before it, as in 2048."""
+        return all(tile == 2**level for level, tile in enumerate(self.tiles) if level)
+
+    @property
+    def num_hints(self) -> int:
+        """How many hints there are; 1 if the game tells none."""
+        return self.bag.kinds + (self.bag.bonus_share > 0) if self.bag else 1
 
     @property
     def placed_levels(self) -> tuple[int, ...]:

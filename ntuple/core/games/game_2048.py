@@ -13,4 +13,5 @@ GAME_2048 = Game(
     tiles=(0, *(2**level for level in range(1, MOST_LEVELS))),
     merge=_merge,
     spawns=((1, 1 - FOUR_SHARE), (2, FOUR_SHARE)),
+    levels_a_cell=1,  # the largest tile on H W cells is 2^(H W + 1)
 )

@@ -21,6 +21,14 @@ def _tiles() -> tuple[int, ...]:
     return tuple(tiles)
 
 
-GAME_2584 = Game(name="2584", tiles=_tiles(), merge=_merge, spawns=((1, 0.9), (2, 0.1)))
+GAME_2584 = Game(
+    name="2584",
+    tiles=_tiles(),
+    merge=_merge,
+    spawns=((1, 0.9), (2, 0.1)),
+    goals=(2584, 4181, 6765, 10946, 17711, 28657, 46368),
+    index_levels=24,  # up to 46368
+    levels_a_cell=2,  # neighbours merge, so the tiles of a full board are every second one at most
+)
 # Projects 4 to 6 of the course, table 30: a 3 merges neither with a 1 nor with a 3.
 GAME_2584_HARD = dataclasses.replace(GAME_2584, name="2584-hard", spawns=((1, 0.75), (3, 0.25)))

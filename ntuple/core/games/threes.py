@@ -35,6 +35,7 @@ THREES = Game(
     slides_one_cell=True,
     placement="changed lines",
     initial_tiles=9,
+    goals=(384, 768, 1536, 3072, 6144),
     worth=(0, 0, 0, *(3 ** (k + 1) for k in range(12))),
 )
 # Projects 1 and 2 of the course, table 22.

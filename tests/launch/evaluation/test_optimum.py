@@ -101,9 +101,9 @@ def test_expectimax_without_values_is_optimal_when_deep_enough() -> None:
 @functools.cache
 def trained_player() -> NTuplePlayer:
     config = NTupleConfig(
-        2,
-        3,
-        WHOLE,
+        rows=2,
+        columns=3,
+        network=WHOLE,
         env_steps=10_000_000,
         report_env_steps=10_000_000,
         threads=1,

@@ -5,7 +5,9 @@ import pytest
 from ntuple import NTupleConfig
 from ntuple.learning.config import (
     BlocksConfig,
+    CarouselConfig,
     ExplorationConfig,
+    JumpStartConfig,
     StartConfig,
     StepSizeConfig,
     TargetConfig,
@@ -31,8 +33,16 @@ from tests.settings import configured
         ),
         (StepSizeConfig, {"alpha_steps": ((0.5, 0),)}, r"alpha_steps\[0\]\[1\] is 0; give a number in \(0, 2\]"),
         (StepSizeConfig, {"alpha_steps": ((0.75, 0.1), (0.5, 0.01))}, "give ascending shares"),
-        (StartConfig, {"stages": "many"}, r"start.carousel.stages is \('many',\); give ascending"),
-        (StartConfig, {"tiles": (4096, 3)}, r"start.jump_start.tiles is \(4096, 3\)"),
+        (
+            NTupleConfig,
+            {"start": StartConfig(carousel=CarouselConfig(stages=("many",)))},
+            r"start.carousel.stages is \('many',\); give ascending",
+        ),
+        (
+            NTupleConfig,
+            {"start": StartConfig(kind="jump_start", jump_start=JumpStartConfig(tiles=(4096, 3)))},
+            r"start.jump_start.tiles is \(4096, 3\); give tiles from 8 to 131072, such as \[4096, 2048\]",
+        ),
         (NTupleConfig, {"stages": (16384, 8192)}, "stages = '16384,8192'"),
         (
             TargetConfig,

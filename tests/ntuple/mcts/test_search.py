@@ -27,7 +27,7 @@ SEED = 9
 
 def searched(rules: Rules, network: Network, config: MCTSConfig, board: game.Board) -> MCTSTree:
     """Return the tree of the kernel, with the random numbers that `analyse` has for SEED."""
-    tree = make_tree(network, config.simulations)
+    tree = make_tree(rules, network, config.simulations)
     player = MCTSPlayer(rules, network, config, threads=1)
     tree.rng[0] = player.new_tree(SEED, 0).rng[0]
     search_tree(rules, network, make_search(config), tree, to_board(board), False)
@@ -184,7 +184,7 @@ def test_stopping_early_changes_no_move() -> None:
     rules, network, config = make_rules(3, 3), random_network(), MCTSConfig(simulations=200, c=0.05, backup="mean")
     stopped = 0
     for board in spread_boards(3, 3, 60):
-        tree, early = (make_tree(network, 200) for _ in range(2))
+        tree, early = (make_tree(rules, network, 200) for _ in range(2))
         search_tree(rules, network, make_search(config), tree, to_board(board), False)
         made = search_tree(rules, network, make_search(config), early, to_board(board), True)
         moves = [np.zeros(1, np.int64) for _ in range(2)]
@@ -218,9 +218,9 @@ def test_moves_are_drawn_by_their_visits() -> None:
 def test_time_limit() -> None:
     rules, network = make_rules(4, 4), random_network(4, 4, "0123,4567")
     config = MCTSConfig(simulations=50_000, seconds=0.002)
-    tree, board = make_tree(network, 50_000), to_board(spread_boards(4, 4, 3)[1])
+    tree, board = make_tree(rules, network, 50_000), to_board(spread_boards(4, 4, 3)[1])
     search_tree(rules, network, make_search(MCTSConfig(simulations=2)), tree, board, False)  # compiles
-    clear_all = make_tree(network, 50_000)
+    clear_all = make_tree(rules, network, 50_000)
     began = time.perf_counter()
     made = search_tree(rules, network, make_search(config), clear_all, board, False)
     assert 1 < made < 50_000

@@ -79,7 +79,7 @@ def test_games_by_analysis_are_those_of_play(rows: int, columns: int, text: str,
             if action >= 0:
                 make_move(game, row, int(action), symmetry and KINDS[kind] == AFTERSTATES)
     for row, result in zip(table, results, strict=True):
-        write_result(row, result)
+        write_result(game, row, result)
     played = player.play(count, 7)
     np.testing.assert_array_equal(results.T, [played.score, played.max_tile, played.moves])
     assert played.moves.min() > 3

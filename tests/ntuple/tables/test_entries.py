@@ -8,7 +8,7 @@ from reference import rules as reference_rules
 from ntuple.game.bitboard import make_rules
 from ntuple.tables.entries import make_lookup
 from ntuple.tables.layout import make_salts
-from ntuple.tables.network import VIEWS, index_parts, make_network
+from ntuple.tables.network import VIEWS, index_fields, make_network
 from ntuple.tables.patterns import parse_network
 from ntuple.tables.record_fields import read_field
 from tests.ntuple.drivers import entries, find_plainly, positions, random_network, to_board, value
@@ -49,7 +49,7 @@ def test_positions_and_values_equal_the_reference(rows: int, columns: int, text:
 )
 def test_vector_instructions_and_their_plain_form_agree(rows: int, columns: int, text: str) -> None:
     rules = make_rules(rows, columns)
-    network = make_network("0", rows, columns, 0.0)._replace(**index_parts(text, rows, columns))
+    network = make_network("0", rows, columns, 0.0)._replace(**index_fields(text, rows, columns))
     if network.levels == 16:
         sizes = [16 ** len(pattern) for pattern in parse_network(text, rows, columns)]
         assert network.salts.tolist() == make_salts(sizes).tolist()

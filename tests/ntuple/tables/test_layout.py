@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ntuple.tables.layout import line_order, make_order, make_salts
-from ntuple.tables.network import index_parts
+from ntuple.tables.network import index_fields
 from ntuple.tables.patterns import parse_network
 from tests.ntuple.drivers import places_of
 
@@ -10,7 +10,7 @@ from tests.ntuple.drivers import places_of
 def _places(pattern: str) -> np.ndarray:
     """Return the place of each plain index of a tuple that is the third of a network."""
     cells = parse_network(pattern, 4, 4)[0]
-    paired = index_parts(pattern, 4, 4)["paired"][0]
+    paired = index_fields(pattern, 4, 4)["paired"][0]
     indices = np.arange(16 ** len(cells), dtype=np.uint32)
     places = np.zeros_like(indices)
     places_of(indices, make_order(cells), paired, make_salts([indices.size] * 3)[2], places)
@@ -46,7 +46,7 @@ def test_lines_of_small_tiles_spread_over_the_cache(network: str) -> None:
     pattern = parse_network(network, 4, 4)[0]
     values = np.array(np.meshgrid(*[[0, 1, 5, 9]] * len(pattern))).reshape(len(pattern), -1).astype(np.uint32)
     indices = sum(value << np.uint32(4 * i) for i, value in enumerate(values)).astype(np.uint32)
-    parts, places = index_parts(network, 4, 4), np.zeros_like(indices)
+    parts, places = index_fields(network, 4, 4), np.zeros_like(indices)
     places_of(indices, parts["orders"][0], parts["paired"][0], parts["salts"][0], places)
     sets = np.unique(places // 16 % 2048).size
     plain = np.unique(indices // 16 % 2048).size

@@ -101,7 +101,7 @@ def test_promotion_equals_the_reference(promotion: str) -> None:
         error = rng.uniform(-100, 100)
         update(network, entries(game, network, board), 0, np.float32(error), np.float32(1), step_size(TD))
         truth.td_error(board, error, 0.5)
-    size = int(network.stage_size)
+    size = int(network.part_size)
     weights = read_field(network)
     for (k, m, number), weight in truth.weights.items():
         assert weights[k * size + int(network.tables[m]) + number] == pytest.approx(weight, abs=1e-2)
@@ -114,7 +114,7 @@ def test_promotion_equals_the_reference(promotion: str) -> None:
 def test_one_stage_is_many_with_equal_tables() -> None:
     game, text = make_rules(3, 3), "012,0134"
     one, many = make_network(text, 3, 3, 0.0), make_network(text, 3, 3, 0.0, stages=(8, 32, 128))
-    weights = np.random.default_rng(1).standard_normal(int(one.stage_size), np.float32)
+    weights = np.random.default_rng(1).standard_normal(int(one.part_size), np.float32)
     write_field(one, weights)
     write_field(many, np.tile(weights, 4))
     rng = random.Random(4)

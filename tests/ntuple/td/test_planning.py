@@ -55,7 +55,7 @@ def plain_target(rules: Rules, network: Network, config: TargetSearchConfig, boa
 )
 def test_target_equals_plain_python(search: TargetSearchConfig) -> None:
     rules, network = make_rules(3, 3), exact_network(3, 3, "01,034,0124")
-    scratch, planning = make_scratch(network), make_planning(network, search.mcts, True)
+    scratch, planning = make_scratch(network), make_planning(rules, network, search.mcts, True)
     for board in spread_boards(3, 3, 12)[:-1]:
         move = plan_once(rules, network, planning, row_of(board), scratch)
         action, target = plain_target(rules, network, search, board)
@@ -67,7 +67,7 @@ def test_target_equals_plain_python(search: TargetSearchConfig) -> None:
 def test_values_of_earlier_searches_are_not_remembered() -> None:
     """The network changes from move to move."""
     rules, network, search = make_rules(3, 3), exact_network(3, 3, "01,034,0124"), TargetSearchConfig(20)
-    scratch, planning = make_scratch(network), make_planning(network, search.mcts, True)
+    scratch, planning = make_scratch(network), make_planning(rules, network, search.mcts, True)
     for board in spread_boards(3, 3, 8)[:-1]:
         before = plan_once(rules, network, planning, row_of(board), scratch)
         network.weights[:] += 0.125
@@ -111,7 +111,7 @@ def test_one_update_and_the_move_after_it(plays: bool) -> None:
             history=None,
             exploration=None,
             starts=None,
-            planning=make_planning(network, search.mcts, plays),
+            planning=make_planning(rules, network, search.mcts, plays),
             expects=None,
             scratch=make_scratch(network),
             counts=counts,

@@ -34,7 +34,9 @@ RULES = make_rules(4, 4)
 def _starts(kind: str, stages: str = "", boundary: int = 0, **groups: Any) -> Starts:
     groups = {"carousel": CarouselConfig(size=3), "boundary": BoundaryConfig(size=3)} | groups
     groups = {"jump_start": JumpStartConfig(tiles=(2048, 1024, 512))} | groups
-    return make_starts(StartConfig(kind=kind, **groups), make_stages(stages), boundary)
+    config = StartConfig(kind=kind, **groups)
+    levels = tuple(tile.bit_length() - 1 for tile in config.jump_start.tiles)
+    return make_starts(config, make_stages(stages), boundary, levels)
 
 
 def see(starts: Starts, before: Board, after: Board, reward: int = 0, is_whole: bool = True) -> None:

@@ -11,7 +11,8 @@ from reference import ntuple as reference
 from reference import rules, td_methods
 from reference.positions import random_game
 
-from ntuple.game.bitboard import Board, has_move, make_rules
+from ntuple.game.any_game import has_move
+from ntuple.game.bitboard import Board, make_rules
 from ntuple.game.episode import AFTER_HI, AFTER_LO, BOARD_HI, BOARD_LO, COLUMNS, MOVES
 from ntuple.game.episode import FIRST as FIRST_MOVE
 from ntuple.game.jit import kernel
