@@ -24,8 +24,8 @@ from ntuple.game.bitboard import (
     ONE,
     ROW,
     U2,
-    U3,
     U4,
+    U8,
     U12,
     U15,
     U16,
@@ -45,11 +45,11 @@ from ntuple.game.bitboard import (
 from ntuple.game.jit import chosen_by_type, inline, kernel
 from ntuple.game.rng import bounded, mix, step
 
-FIFTH = np.uint64(0x1111111111111111)  # bit 0 of each nibble: the fifth bit of levels
+ONES = np.uint64(0x1111111111111111)  # bit 0 of each nibble
+FIFTH = ONES  # the fifth bits of levels
 PLACE = np.uint64(0x2222222222222222)  # bit 1 of each nibble
 DRAW = np.uint64(0xCCCCCCCCCCCCCCCC)  # bits 2 and 3 of each nibble
 GATHER = np.uint64(0x1248)  # x * GATHER has bits 0, 4, 8, 12 of x at 12, 13, 14, 15
-DRAW_PAIRS = 6  # pairs of bits of the draw
 SLIDES = 1 << 20  # rows of four cells
 HINT = np.uint64(7)  # the low bits of the draw
 ANYWHERE, FAR_SIDE, CHANGED_LINES = range(3)
@@ -198,25 +198,36 @@ def places(rules: FamilyRules, after: Board) -> np.uint64:
 @inline
 def draw_of(board: Board) -> np.uint64:
     """Return the draw of a board: the hint in bits 0..2, the count of kind k = 1, 2, 3 of the bag at bit 3k."""
-    draw = ZERO
-    for pair in range(DRAW_PAIRS):
-        draw |= ((board.hi >> np.uint64(4 * pair + 2)) & U3) << np.uint64(2 * pair)
-    return draw
+    pairs = (board.hi >> U2) & np.uint64(0x333333)
+    pairs = (pairs | pairs >> U2) & np.uint64(0x0F0F0F)
+    pairs = (pairs | pairs >> U4) & np.uint64(0xFF00FF)
+    return (pairs | pairs >> U8) & np.uint64(0xFFFF)
 
 
 @inline
 def draw_bits(draw: np.uint64) -> np.uint64:
     """Return the bits of a draw in `hi`."""
-    bits = ZERO
-    for pair in range(DRAW_PAIRS):
-        bits |= ((draw >> np.uint64(2 * pair)) & U3) << np.uint64(4 * pair + 2)
-    return bits
+    pairs = (draw | draw << U8) & np.uint64(0xFF00FF)
+    pairs = (pairs | pairs << U4) & np.uint64(0x0F0F0F)
+    pairs = (pairs | pairs << U2) & np.uint64(0x333333)
+    return pairs << U2
 
 
 @inline
 def count_of(draw: np.uint64, kind: int) -> int:
     """Return how many tiles of a kind, 1 to 3, are in the bag."""
     return int((draw >> np.uint64(3 * kind)) & HINT)
+
+
+@inline
+def has_level(board: Board, level: int) -> bool:
+    """Return whether a cell has a level, 1 to 15, or a higher one: bit 3 of each nibble says it after an addition."""
+    low = board.lo & np.uint64(0x7777777777777777)
+    if level <= 8:
+        found = (low + ONES * np.uint64(8 - level)) | board.lo
+    else:
+        found = (low + ONES * np.uint64(16 - level)) & board.lo
+    return bool((found & np.uint64(0x8888888888888888)) | (board.hi & FIFTH))
 
 
 @inline
@@ -227,7 +238,7 @@ def count_hints(rules: FamilyRules, after: Board) -> int:
     draw, count = draw_of(after), 0
     for kind in range(1, rules.kinds + 1):
         count += count_of(draw, kind) > 0
-    return count + (rules.bonus_share > 0 and max_cell(after) >= rules.bonus[0])
+    return count + (rules.bonus_share > 0 and has_level(after, rules.bonus[0]))
 
 
 @inline
@@ -267,7 +278,7 @@ def placement(rules: FamilyRules, after: Board, cell: np.uint64, number: int) ->
     else:
         level, chance = rules.bonus[1] + tile, 1.0 / count_tiles(rules, after)
     if rules.kinds > 0:
-        next_draw, hint_chance = _next_draw(rules, draw, hint, max_cell(after) >= rules.bonus[0])
+        next_draw, hint_chance = _next_draw(rules, draw, hint, has_level(after, rules.bonus[0]))
         draw, chance = next_draw, chance * hint_chance
     placed = np.uint64(level)
     lo = after.lo | cell * (placed & U15)
@@ -289,8 +300,40 @@ def spawn(rules: FamilyRules, after: Board, bits: np.uint64) -> tuple[Board, np.
     """Draw a chance event; return the state after it, and the points of the placed tile."""
     allowed = places(rules, after)
     cell = kth_cell(allowed, bounded(bits, count_cells(allowed)))
-    state, _, level = placement(rules, after, cell, drawn_placement(rules, after, bits))
+    rest = np.float64(bits & LOW_32) / 2.0**32
+    level, draw = np.int64(0), ZERO
+    if rules.kinds == 0:
+        number = 0
+        while number < rules.spawn_levels.size - 1 and rest >= rules.spawn_chances[number]:
+            rest -= rules.spawn_chances[number]
+            number += 1
+        level = rules.spawn_levels[number]
+    else:
+        draw = draw_of(after)
+        level = np.int64(draw & HINT)
+        if level > rules.kinds:
+            level = rules.bonus[1] + np.int64(bounded(mix(bits), np.uint64(count_tiles(rules, after))))
+        draw = _drawn_hint(rules, draw, has_level(after, rules.bonus[0]), rest)
+    placed = np.uint64(level)
+    state = Board(after.lo | cell * (placed & U15), (after.hi & FIFTH) | cell * (placed >> U4) | draw_bits(draw))
     return state, np.uint64(rules.place_points[level])
+
+
+@inline
+def _drawn_hint(rules: FamilyRules, draw: np.uint64, has_large: bool, rest: float) -> np.uint64:
+    """Return the draw after a hint that is drawn by a number in [0, 1)."""
+    if has_large:
+        if rest < rules.bonus_share:
+            return draw & ~HINT | np.uint64(rules.kinds + 1)
+        rest = (rest - rules.bonus_share) / (1.0 - rules.bonus_share)
+    total = 0
+    for kind in range(1, rules.kinds + 1):
+        total += count_of(draw, kind)
+    left, kind = np.int64(rest * total), 1
+    while left >= count_of(draw, kind):
+        left -= count_of(draw, kind)
+        kind += 1
+    return _without(rules, draw, kind)
 
 
 @inline
@@ -343,14 +386,16 @@ def _next_draw(rules: FamilyRules, draw: np.uint64, number: int, has_large: bool
             if number == 0:
                 chosen = kind
             number -= 1
-    counts = draw & ~HINT
     if chosen == 0:
-        return counts | np.uint64(rules.kinds + 1), share
-    chance = (1.0 - share) * count_of(draw, chosen) / total
-    counts -= ONE << np.uint64(3 * chosen)
-    if counts == ZERO:
-        counts = _full_bag(rules)
-    return counts | np.uint64(chosen), chance
+        return draw & ~HINT | np.uint64(rules.kinds + 1), share
+    return _without(rules, draw, chosen), (1.0 - share) * count_of(draw, chosen) / total
+
+
+@inline
+def _without(rules: FamilyRules, draw: np.uint64, kind: int) -> np.uint64:
+    """Return the draw after one tile of a kind was taken from the bag: it is the hint, and an empty bag is filled."""
+    counts = (draw & ~HINT) - (ONE << np.uint64(3 * kind))
+    return (_full_bag(rules) if counts == ZERO else counts) | np.uint64(kind)
 
 
 @inline
