@@ -30,6 +30,7 @@ from ntuple.game.bitboard import (
     U15,
     U16,
     U32,
+    U48,
     ZERO,
     Board,
     board_constants,
@@ -49,6 +50,7 @@ ONES = np.uint64(0x1111111111111111)  # bit 0 of each nibble
 FIFTH = ONES  # the fifth bits of levels
 PLACE = np.uint64(0x2222222222222222)  # bit 1 of each nibble
 DRAW = np.uint64(0xCCCCCCCCCCCCCCCC)  # bits 2 and 3 of each nibble
+ROW_STARTS = np.uint64(0x0001000100010001)
 GATHER = np.uint64(0x1248)  # x * GATHER has bits 0, 4, 8, 12 of x at 12, 13, 14, 15
 SLIDES = 1 << 20  # rows of four cells
 HINT = np.uint64(7)  # the low bits of the draw
@@ -100,20 +102,24 @@ def _moved(board: Board, lo: np.uint64, hi: np.uint64) -> Board:
 @inline
 def mirror(rules: FamilyRules, board: Board) -> Board:
     """Return the H x W board with left and right exchanged."""
-    cells = mirror4(board.hi & ~DRAW) >> rules.mirror_shift
-    return _moved(board, mirror4(board.lo) >> rules.mirror_shift, cells)
+    cells = board.hi & ~DRAW
+    hi = mirror4(cells) >> rules.mirror_shift if cells else ZERO
+    return _moved(board, mirror4(board.lo) >> rules.mirror_shift, hi)
 
 
 @inline
 def flip(rules: FamilyRules, board: Board) -> Board:
     """Return the H x W board with top and bottom exchanged."""
-    return _moved(board, flip4(board.lo) >> rules.flip_shift, flip4(board.hi & ~DRAW) >> rules.flip_shift)
+    cells = board.hi & ~DRAW
+    hi = flip4(cells) >> rules.flip_shift if cells else ZERO
+    return _moved(board, flip4(board.lo) >> rules.flip_shift, hi)
 
 
 @inline
 def transposed(board: Board) -> Board:
     """Return the W x H board with rows and columns exchanged."""
-    return _moved(board, transpose(board.lo), transpose(board.hi & ~DRAW))
+    cells = board.hi & ~DRAW
+    return _moved(board, transpose(board.lo), transpose(cells) if cells else ZERO)
 
 
 @inline
@@ -128,22 +134,34 @@ def move_left(rules: FamilyRules, board: Board, lines: int, length: int) -> tupl
 
     The same board if the move is not legal. The board, which may be turned, has `lines` rows of `length` cells.
     """
-    lo, hi, points, places = ZERO, ZERO, ZERO, ZERO
-    for row in range(lines):
-        at = np.uint64(16 * row)
-        line_lo, line_hi = (board.lo >> at) & ROW, (board.hi >> at) & ROW
-        slid = rules.slide[slide_index(line_lo, line_hi)]
-        lo |= (slid & ROW) << at
-        hi |= ((slid >> U16) & ROW) << at
-        points += slid >> U32
-        has_changed = (slid & ROW) != line_lo or ((slid >> U16) & ROW) != line_hi & FIFTH
-        if has_changed or rules.placement == FAR_SIDE:
-            places |= ONE << (at + np.uint64(4 * (length - 1)))
-    if lo == board.lo and hi == board.hi & FIFTH:
+    x, fifth = board.lo, board.hi & FIFTH
+    rows = x & ROW, (x >> U16) & ROW, (x >> U32) & ROW, x >> U48
+    if fifth:
+        fifths = fifth & ROW, (fifth >> U16) & ROW, (fifth >> U32) & ROW, fifth >> U48
+        a, b = rules.slide[slide_index(rows[0], fifths[0])], rules.slide[slide_index(rows[1], fifths[1])]
+        c, d = rules.slide[slide_index(rows[2], fifths[2])], rules.slide[slide_index(rows[3], fifths[3])]
+    else:
+        a, b, c, d = rules.slide[rows[0]], rules.slide[rows[1]], rules.slide[rows[2]], rules.slide[rows[3]]
+    lo = (a & ROW) | ((b & ROW) << U16) | ((c & ROW) << U32) | ((d & ROW) << U48)
+    hi = ((a >> U16) & ROW) | (b & (ROW << U16)) | ((c & (ROW << U16)) << U16) | ((d & (ROW << U16)) << U32)
+    if lo == x and hi == fifth:
         return board, ZERO
     if rules.placement != ANYWHERE:
-        hi |= (places & ~_occupied(lo, hi)) << ONE
-    return _moved(board, lo, hi), points
+        ends = ROW_STARTS >> np.uint64(16 * (4 - lines))
+        if rules.placement == CHANGED_LINES:
+            ends &= _changed_rows((lo ^ x) | (hi ^ fifth))
+        ends <<= np.uint64(4 * (length - 1))
+        hi |= (ends & ~_occupied(lo, hi)) << ONE
+    return _moved(board, lo, hi), (a >> U32) + (b >> U32) + (c >> U32) + (d >> U32)
+
+
+@inline
+def _changed_rows(change: np.uint64) -> np.uint64:
+    """Return a word with bit 0 of each row of 16 bits that is not 0."""
+    change |= change >> U8
+    change |= change >> U4
+    change |= change >> U2
+    return (change | change >> ONE) & ROW_STARTS
 
 
 @inline
