@@ -1,4 +1,4 @@
-"""Steps per second of the environment, compared with pgx and jumanji."""
+"""Steps per second of the environments: of 2048 compared with pgx and jumanji, of the other games with that of 2048."""
 
 import functools
 import time
@@ -10,9 +10,12 @@ import jax.numpy as jnp
 
 from launch.bench.rows import BenchRow, best_seconds
 from launch.progress import numbered
-from muzero2048.game.env import STEP_DRAWS, Board, Game2048
+from muzero2048.game.env import STEP_DRAWS, Board, BoardGame, Game2048
+from muzero2048.game.family import FamilyGame
+from ntuple.core.games.known import GAMES
 
 MEASURED_SECONDS = 0.4  # target length of a repeat
+OTHER_GAMES = ("2584", "threes")
 
 
 class Environment(NamedTuple):
@@ -24,15 +27,20 @@ class Environment(NamedTuple):
 
 
 def bench(batches: tuple[int, ...] = (64, 1024, 16384)) -> list[BenchRow]:
-    """Measure steps per second of the JAX environment, pgx and jumanji."""
-    environments = {"muzero2048": _ours(), "pgx": _pgx(), "jumanji": _jumanji()}
+    """Measure steps per second of the JAX environments, pgx and jumanji."""
+    peers = {"pgx": _pgx(), "jumanji": _jumanji()}
+    others = {name: _ours(FamilyGame(GAMES[name])) for name in OTHER_GAMES}
     rows = []
     for batch in numbered(batches, "batch {:,}".format):
+        environments = {"2048": _ours(Game2048()), **peers, **others}
         rollouts = {name: _make_rollout(environment, batch) for name, environment in environments.items()}
         seconds = best_seconds({name: rollout.run for name, rollout in rollouts.items()})
         speed = {name: batch * rollouts[name].steps / seconds[name] for name in rollouts}
-        ours = speed.pop("muzero2048")
-        rows.append(BenchRow(f"env, batch {batch}", ours, "steps/s", {peer: ours / s for peer, s in speed.items()}))
+        ours = speed["2048"]
+        rows.append(BenchRow(f"env, batch {batch}", ours, "steps/s", {peer: ours / speed[peer] for peer in peers}))
+        for name in others:
+            ratio = {"2048": speed[name] / ours}
+            rows.append(BenchRow(f"env of {name}, batch {batch}", speed[name], "steps/s", ratio))
     return rows
 
 
@@ -70,8 +78,7 @@ def _make_rollout(environment: Environment, batch: int) -> Rollout:
     return Rollout(functools.partial(run, steps), steps)
 
 
-def _ours() -> Environment:
-    game = Game2048()
+def _ours(game: BoardGame) -> Environment:
     draws = 1 + STEP_DRAWS
 
     def two_steps(key: Any, board: Board) -> tuple[Board, Any]:

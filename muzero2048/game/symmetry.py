@@ -61,9 +61,11 @@ def _turn(action: int, transposed: bool, flip_rows: bool, flip_columns: bool) ->
     return _DIRECTIONS.index((-row if flip_rows else row, -column if flip_columns else column))
 
 
-def view_cells(views: Symmetries, view: Int[Array, "*#B"], cells: UInt8[Array, "*B N"]) -> UInt8[Array, "*B N"]:
-    """Transform boards."""
-    return jnp.take_along_axis(cells, jnp.asarray(views.cell_from)[view], axis=-1)
+def view_cells(views: Symmetries, view: Int[Array, "*#B"], cells: UInt8[Array, "*B O"]) -> UInt8[Array, "*B O"]:
+    """Transform boards or observations; what follows the cells of an observation stays where it is."""
+    num_cells = views.cell_from.shape[1]
+    turned = jnp.take_along_axis(cells[..., :num_cells], jnp.asarray(views.cell_from)[view], axis=-1)
+    return jnp.concatenate([turned, cells[..., num_cells:]], axis=-1) if cells.shape[-1] > num_cells else turned
 
 
 def view_actions(views: Symmetries, view: Int[Array, "B"], actions: Int[Array, "B K"]) -> Int[Array, "B K"]:
@@ -76,6 +78,8 @@ def view_policies(views: Symmetries, view: Int[Array, "B"], policies: Float[Arra
     return jnp.take_along_axis(policies, jnp.asarray(views.action_from)[view][:, None, :], axis=-1)
 
 
-def view_spawn_codes(views: Symmetries, view: Int[Array, "B"], codes: Int[Array, "B K"]) -> Int[Array, "B K"]:
-    """Transform spawn codes 2 * cell + is_four."""
-    return 2 * jnp.take_along_axis(jnp.asarray(views.cell_to)[view], codes // 2, axis=-1) + codes % 2
+def view_spawn_codes(
+    views: Symmetries, view: Int[Array, "B"], codes: Int[Array, "B K"], ways: int = 2
+) -> Int[Array, "B K"]:
+    """Transform spawn codes cell * ways + way, with so many ways in which a chance event can change one cell."""
+    return ways * jnp.take_along_axis(jnp.asarray(views.cell_to)[view], codes // ways, axis=-1) + codes % ways

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
+from muzero2048.game.words import mix
 from muzero2048.search.base import ILLEGAL
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.qtransforms import Bounds, complete_q, normalize, scale_q
@@ -141,13 +142,6 @@ def inverse_cdf(probabilities: Float[Array, "*B C"], draw: UInt32[Array, "*B"]) 
 def node_seed(seed: UInt32[Array, "*B"], node: Int[Array, "*B"]) -> UInt32[Array, "*B"]:
     """Return the seed of a node in the tree of `seed`."""
     return mix(seed ^ mix(node.astype(jnp.uint32) + GOLDEN_RATIO))
-
-
-def mix(x: UInt32[Array, "*B"]) -> UInt32[Array, "*B"]:
-    """Apply the finalizer of MurmurHash3: a bijection in which each output bit depends on all input bits."""
-    x = (x ^ (x >> np.uint32(16))) * np.uint32(0x85EBCA6B)
-    x = (x ^ (x >> np.uint32(13))) * np.uint32(0xC2B2AE35)
-    return x ^ (x >> np.uint32(16))
 
 
 def possible(logits: Float[Array, "*B A"]) -> Bool[Array, "*B A"]:
