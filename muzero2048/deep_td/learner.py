@@ -49,7 +49,7 @@ class DeepTDLearner(DeviceLearner):
         }
         warn_of_saturation(metrics["model/saturated"], config.value)
         moves, updates = rounds * config.chunk_moves, rounds * config.updates_per_chunk
-        return metrics | self._count(moves, metrics["train/games"], updates, time.perf_counter() - began)
+        return self._of_game(metrics) | self._count(moves, metrics["train/games"], updates, time.perf_counter() - began)
 
     def player(self) -> SearchPlayer:
         """Return a player with the current parameters."""

@@ -8,7 +8,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.network import ValueNetwork, q_values
-from muzero2048.game.env import Game2048
+from muzero2048.game.env import BoardGame
 from muzero2048.training.actor import DRAWS, ActorState, GameOutcome, step_actor
 from muzero2048.training.game_metrics import GameStatistics, game_statistics
 from muzero2048.training.returns import lambda_returns
@@ -17,7 +17,7 @@ from muzero2048.training.returns import lambda_returns
 class Experience(NamedTuple):
     """A move as replay stores it and an update learns from it."""
 
-    cells: UInt8[Array, "*B N"]  # input of the network: the board after the move, for q_learning before it
+    cells: UInt8[Array, "*B O"]  # input of the network: the board after the move, for q_learning before it
     action: Int[Array, "*B"]
     target: Float[Array, "*B"]  # points
 
@@ -25,7 +25,7 @@ class Experience(NamedTuple):
 class Moves(NamedTuple):
     """The moves of a chunk, time-major."""
 
-    cells: UInt8[Array, "*T E N"]  # as in Experience
+    cells: UInt8[Array, "*T E O"]  # as in Experience
     action: Int[Array, "*T E"]
     reward: Float[Array, "*T E"]
     done: Bool[Array, "*T E"]
@@ -37,7 +37,7 @@ class Moves(NamedTuple):
 def play_chunk(
     network: ValueNetwork,
     key: PRNGKeyArray,
-    game: Game2048,
+    game: BoardGame,
     actor: ActorState,
     epsilon: Float[Array, ""],
     config: DeepTDConfig,
@@ -58,7 +58,7 @@ def play_chunk(
         following, transition, outcome = step_actor(game, bits[2:], actor, action, value, config.discount)
         seen = actor.board if config.method == "q_learning" else game.afterstate(actor.board, action)[0]
         return following, Moves(
-            cells=game.flat_cells(seen),
+            cells=game.observe(seen),
             action=action.astype(jnp.int8),
             reward=transition.reward.astype(jnp.float32),
             done=transition.done,

@@ -16,10 +16,11 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.network import ValueNetwork, make_network
 from muzero2048.deep_td.selfplay import Experience, play_chunk
-from muzero2048.game.env import Game2048
+from muzero2048.game.env import BoardGame
 from muzero2048.game.symmetry import Symmetries, symmetries, view_actions, view_cells
 from muzero2048.training.actor import ActorState, init_actor
 from muzero2048.training.game_metrics import GameStatistics, add_games
+from muzero2048.training.games import make_game
 from muzero2048.training.optimizer import make_optimizer
 from muzero2048.training.replay import Replay, ReplayState, make_replay
 from muzero2048.training.rounds import empty_report, run_rounds
@@ -42,7 +43,7 @@ class DeepTDSetup(NamedTuple):
     """What the config determines: the static parts of all functions of training."""
 
     config: DeepTDConfig
-    game: Game2048
+    game: BoardGame
     optimizer: optax.GradientTransformation
     replay: Replay
     graphdef: nnx.GraphDef[Any]  # the structure of the network, without its parameters
@@ -150,7 +151,7 @@ def _make_setup(config: DeepTDConfig) -> DeepTDSetup:
     falling = max(1, int(exploration.decay * config.env_steps) // config.chunk_moves)  # rounds
     return DeepTDSetup(
         config=config,
-        game=Game2048(config.rows, config.columns),
+        game=make_game(config),
         optimizer=make_optimizer(config),
         replay=make_replay(config, sequence=1),
         graphdef=nnx.graphdef(make_network(config, seed=0)),

@@ -14,7 +14,7 @@ from jaxtyping import Array, UInt32
 
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.network import afterstate_values, make_network, q_values
-from muzero2048.game.env import Board, Game2048
+from muzero2048.game.env import Board
 from muzero2048.players.analysis import Judge, JudgedBoards
 from muzero2048.players.expectimax_player import make_expectimax_player
 from muzero2048.players.search_player import Params, PlayerSetting, SearchPlayer, SearchSetting
@@ -22,6 +22,7 @@ from muzero2048.search.base import Dynamics
 from muzero2048.search.config import NetworkExpectimaxConfig, SearchConfig
 from muzero2048.search.dynamics import BoardEvaluator, SimulatorDynamics
 from muzero2048.training.array_files import load_network
+from muzero2048.training.games import make_game
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class AfterstateSearch(SearchSetting):
 
 def make_player(config: DeepTDConfig, graphdef: nnx.GraphDef[Any], params: Params) -> SearchPlayer:
     """Return the player that chooses the best of the four moves."""
-    return SearchPlayer(OnePlySetting(Game2048(config.rows, config.columns), config.discount, graphdef), params)
+    return SearchPlayer(OnePlySetting(make_game(config), config.discount, graphdef), params)
 
 
 def load_one_ply_player(folder: Path, config: DeepTDConfig) -> SearchPlayer:
@@ -79,4 +80,4 @@ def _load_search(folder: Path, config: DeepTDConfig, search: SearchConfig) -> tu
     if config.method != "td_afterstate":
         raise ValueError(f"a search needs values of afterstates, {config.method} has none; give --search 1ply")
     graphdef, params = load_network(folder, lambda: make_network(config, seed=0))
-    return AfterstateSearch(Game2048(config.rows, config.columns), config.discount, search, graphdef), params
+    return AfterstateSearch(make_game(config), config.discount, search, graphdef), params

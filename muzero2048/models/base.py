@@ -10,7 +10,8 @@
 (Guei 2023, eq. 27-31.) Two conventions hold everywhere, in networks, search and targets:
 
 1. The reward belongs to the move. In 2048 it is a function of (state, action) and known before the chance event, so phi
-   predicts it. In the papers g does.
+   predicts it. In the papers g does. Where a placed tile earns points too (Threes!), they are part of the reward of the
+   move before it: phi predicts their mean, and the search in the rules adds it (`BoardGame.expected_reward`).
 2. There is one discount per move. The value of an afterstate does not contain the reward of the move that led to it,
    and the chance event is not discounted:
 
@@ -63,12 +64,12 @@ class Model(nnx.Module):
     def __init__(self, config: MuZeroConfig):
         self.codec: ValueCodec = config.value
         self.reward_codec: ValueCodec = config.reward_codec
-        self.tile_levels = config.network.tile_levels
-        self.codes = config.chance.codes
+        self.tile_levels = config.board_network.tile_levels
+        self.codes, self.spawn_codes = config.chance.codes, config.spawn_codes
         self.chance_encoder = CHANCE_ENCODERS[config.chance.encoder]
 
-    def representation(self, cells: UInt8[Array, "B N"]) -> State:
-        """h: return the latent state of boards of N = H*W cells."""
+    def representation(self, cells: UInt8[Array, "B O"]) -> State:
+        """h: return the latent state of observations (muzero2048/game/env.py); in 2048 of boards of O = N cells."""
         raise NotImplementedError
 
     def prediction(self, state: State) -> Prediction:
@@ -84,7 +85,7 @@ class Model(nnx.Module):
         raise NotImplementedError
 
     def represent_afterstate(
-        self, cells: UInt8[Array, "B N"], action: Int[Array, "B"], afterstate_cells: UInt8[Array, "B N"]
+        self, cells: UInt8[Array, "B O"], action: Int[Array, "B"], afterstate_cells: UInt8[Array, "B O"]
     ) -> State:
         """Return the latent of the afterstate of true boards; by default phi(h(o), a).
 

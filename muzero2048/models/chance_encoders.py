@@ -17,10 +17,10 @@ from jaxtyping import Array, Float, Int, UInt8
 class Observed(NamedTuple):
     """Observed transitions."""
 
-    cells: UInt8[Array, "B N"]  # o_t, the boards before the move
+    cells: UInt8[Array, "B O"]  # o_t, observations of the boards before the move
     action: Int[Array, "B"]
-    afterstate_cells: UInt8[Array, "B N"]
-    next_cells: UInt8[Array, "B N"]  # o_{t+1}, the boards after the chance event
+    afterstate_cells: UInt8[Array, "B O"]
+    next_cells: UInt8[Array, "B O"]  # o_{t+1}, the boards after the chance event
     spawn_code: Int[Array, "B"]  # the true chance event
 
 
@@ -69,13 +69,15 @@ def _check_surprise(config: Any) -> None:
 
 
 def _check_oracle(config: Any) -> None:
-    spawns, codes = 2 * config.rows * config.columns, config.chance.codes
+    spawns, codes = config.spawn_codes, config.chance.codes
     if codes < spawns:
         config.chance.refuse(
             "codes", f"{spawns} or more: the oracle on {config.rows}x{config.columns} cells needs them"
         )
     if config.network.model == "cells" and config.network.cells.code_input == "cell" and codes != spawns:
-        config.chance.refuse("codes", f"{spawns}: with network.cells.code_input=cell the oracle has two codes a cell")
+        config.chance.refuse(
+            "codes", f"{spawns}: the oracle has a code for each spawn, with network.cells.code_input=cell"
+        )
 
 
 CHANCE_ENCODERS = {

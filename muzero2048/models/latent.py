@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int, UInt8
 from muzero2048.models.base import FIRST_REWARD, AfterstatePrediction, Model, Prediction, cosine_distance
 from muzero2048.models.chance_encoders import Observed
 from muzero2048.muzero.config import MuZeroConfig
-from muzero2048.networks.trunks import Head, Tower, make_trunk, planes, value_initializers
+from muzero2048.networks.trunks import Head, Tower, by_place, inputs_by_place, make_trunk, planes, value_initializers
 
 
 class LatentModel(Model):
@@ -31,8 +31,8 @@ class LatentModel(Model):
 
     def __init__(self, config: MuZeroConfig, rngs: nnx.Rngs):
         super().__init__(config)
-        network, num_cells = config.network, config.rows * config.columns
-        self.h = make_trunk(network, (config.rows, config.columns), rngs)
+        network, num_cells, more = config.board_network, config.rows * config.columns, config.more_inputs
+        self.h = make_trunk(network, (config.rows, config.columns), rngs, more)
         self.outer = network.latent.action_input == "outer"
         self.phi = Tower(4 * network.width if self.outer else network.width + 4, network, rngs)
         self.g = Tower(network.width + self.codes, network, rngs)
@@ -40,10 +40,11 @@ class LatentModel(Model):
         self.encoder_places = (config.rows, config.columns) if network.convolutional else ()
         self.tower_encodes = network.latent.encoder == "tower"
         if self.chance_encoder.has_network and self.tower_encodes:
-            tower = Tower(2 * num_cells // places * self.tile_levels + 4, network, rngs)
+            seen = inputs_by_place(self.encoder_places, num_cells, more, 2 * self.tile_levels)
+            tower = Tower(seen + 4, network, rngs)
             self.encoder = nnx.Sequential(tower, Head(network, places, self.codes, rngs))
         elif self.chance_encoder.has_network:
-            inputs = 2 * num_cells * self.tile_levels + 4
+            inputs = 2 * (num_cells + more) * self.tile_levels + 4
             self.encoder = nnx.Sequential(
                 nnx.Linear(inputs, 128, rngs=rngs), nnx.relu, nnx.Linear(128, self.codes, rngs=rngs)
             )
@@ -62,7 +63,7 @@ class LatentModel(Model):
                 nnx.Linear(network.width, places * network.width, rngs=rngs),
             )
 
-    def representation(self, cells: UInt8[Array, "B N"]) -> Float[Array, "B *S width"]:
+    def representation(self, cells: UInt8[Array, "B O"]) -> Float[Array, "B *S width"]:
         """h: apply the trunk to the tiles of the board."""
         return self.h(cells)
 
@@ -90,7 +91,7 @@ class LatentModel(Model):
         """e: apply the encoder (network.latent.encoder), which reads both observations and the action."""
         before, after = (planes(x, self.tile_levels) for x in (observed.cells, observed.next_cells))
         boards = jnp.concatenate([before, after], axis=-1 if self.tower_encodes else -2)
-        inputs = boards.reshape(len(boards), *(self.encoder_places if self.tower_encodes else ()), -1)
+        inputs = by_place(boards, self.encoder_places if self.tower_encodes else ())
         return self.encoder(_append(inputs, jax.nn.one_hot(observed.action, 4)))
 
     def inconsistency(

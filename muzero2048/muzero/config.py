@@ -8,6 +8,7 @@ from muzero2048.networks.config import CELLS, GROUNDED, LATENT
 from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.search.config import SearchConfig
 from muzero2048.training.config import TrainingConfig
+from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.settings import Settings, group, setting
 
 MOST_WEIGHT = 1e6  # largest weight of a term of the loss
@@ -24,7 +25,12 @@ class ChanceConfig(Settings, prefix="chance"):
     encoder: EncoderName = setting(
         "learned", " ".join(f"{name}: {row.meaning}" for name, row in CHANCE_ENCODERS.items())
     )
-    codes: int = setting(32, "C, size of the codebook; oracle needs at least 2*H*W.", at_least=1, at_most=2**15)
+    codes: int = setting(
+        32,
+        "C, size of the codebook; oracle needs at least the number of spawns of the game, in 2048 2*H*W.",
+        at_least=1,
+        at_most=2**15,
+    )
 
 
 def weight(default: float, of: str, only_if: str = "") -> Any:
@@ -114,6 +120,8 @@ class MuZeroConfig(TrainingConfig):
         super().__post_init__()
         if self.losses.consistency and self.network.model == "grounded":
             self.losses.refuse("consistency", "0: network.model=grounded uses losses.reconstruction instead")
+        if self.network.model == "grounded" and self.game != GAME_2048.name:
+            self.network.refuse("model", "latent or cells: the grounded model merges equal tiles, as 2048 does")
         CHANCE_ENCODERS[self.chance.encoder].check(self)
         cells = self.rows * self.columns
         by_cell = self.network.model == "cells" and self.network.cells.code_input == "cell"

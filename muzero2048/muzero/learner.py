@@ -61,7 +61,7 @@ class MuZeroLearner(DeviceLearner):
             metrics |= measure(config, self._learner.graphdef, acting_params(self._state), self._state.replay)
         warn_of_saturation(metrics["model/saturated"], config.value)
         moves, updates = chunks * config.chunk_moves, finished * config.updates_per_chunk
-        return metrics | self._count(moves, metrics["train/games"], updates, time.perf_counter() - began)
+        return self._of_game(metrics) | self._count(moves, metrics["train/games"], updates, time.perf_counter() - began)
 
     def _acting(self, state: MuZeroState) -> Any:
         return acting_params(state)

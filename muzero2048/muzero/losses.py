@@ -131,7 +131,7 @@ def _reconstruction(
 
 def _code_statistics(model: Model, codes: Float[Array, "B K C"], batch: Batch, samples: Samples) -> None:
     """Append the entropy of the codes and their mutual information with the true spawn (0: independent of it)."""
-    spawns = jax.nn.one_hot(batch.spawn_code, 2 * batch.cells.shape[-1]) * batch.alive[:, :-1, None]
+    spawns = jax.nn.one_hot(batch.spawn_code, model.spawn_codes) * batch.alive[:, :-1, None]
     joint = jnp.einsum("bkc,bks->cs", jax.lax.stop_gradient(codes), spawns)
     joint = joint / jnp.maximum(joint.sum(), 1.0)
     total, by_code, by_spawn = (jnp.sum(xlogy(p, p)) for p in (joint, joint.sum(axis=1), joint.sum(axis=0)))

@@ -9,7 +9,6 @@ from typing import Any
 
 from flax import nnx
 
-from muzero2048.game.env import Game2048
 from muzero2048.models.base import Model
 from muzero2048.models.make import make_model
 from muzero2048.muzero.config import MuZeroConfig
@@ -19,6 +18,7 @@ from muzero2048.search.base import Dynamics
 from muzero2048.search.config import NetworkExpectimaxConfig, SearchConfig
 from muzero2048.search.dynamics import make_dynamics
 from muzero2048.training.array_files import load_network
+from muzero2048.training.games import make_game
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def make_player(config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: Param
 
 def network_setting(config: MuZeroConfig, graphdef: nnx.GraphDef[Any]) -> NetworkSetting:
     """Return how a model plays with the search of its config."""
-    return NetworkSetting(Game2048(config.rows, config.columns), config.discount, config.search, graphdef)
+    return NetworkSetting(make_game(config), config.discount, config.search, graphdef)
 
 
 def load_model(folder: Path, config: MuZeroConfig) -> tuple[nnx.GraphDef[Any], Params]:

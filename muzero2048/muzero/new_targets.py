@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax.sharding import NamedSharding
 from jaxtyping import Array, PRNGKeyArray
 
-from muzero2048.game.env import Game2048
+from muzero2048.game.env import BoardGame
 from muzero2048.models.base import Model
 from muzero2048.muzero.batches import Sequence
 from muzero2048.muzero.config import MuZeroConfig
@@ -49,7 +49,7 @@ def fresh_values(model: Model, sequence: Sequence, config: MuZeroConfig) -> Sequ
 
 
 def reanalyse(
-    model: Model, key: PRNGKeyArray, game: Game2048, sequence: Sequence, config: MuZeroConfig, rows: NamedSharding
+    model: Model, key: PRNGKeyArray, game: BoardGame, sequence: Sequence, config: MuZeroConfig, rows: NamedSharding
 ) -> Sequence:
     """Replace policies and values in a share `replay.reanalyse` of the sequences of a batch [B, K+1, ...].
 
@@ -80,7 +80,7 @@ def reanalyse(
         others = by_blocks(old)[:, first:]
         return jnp.concatenate([new.reshape(blocks, first, *old.shape[1:]), others], axis=1).reshape(old.shape)
 
-    board = game.from_cells(chosen(sequence.cells).reshape(-1, game.rows, game.columns))
+    board = game.from_observation(chosen(sequence.cells).reshape(-1, sequence.cells.shape[-1]))
     seeds = jax.random.bits(key, board[0].shape, jnp.uint32)
     root, plan = search_by_device(model, game, board, seeds, None, config, rows)
     searched = bootstrap_value(root, plan, config.bootstrap).reshape(renewed, -1)

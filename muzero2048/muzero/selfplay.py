@@ -8,7 +8,7 @@ from flax import nnx
 from jax.sharding import NamedSharding
 from jaxtyping import Array, Float, PRNGKeyArray, UInt32
 
-from muzero2048.game.env import Board, Game2048
+from muzero2048.game.env import Board, BoardGame
 from muzero2048.models.base import Model
 from muzero2048.muzero.batches import Sequence
 from muzero2048.muzero.config import MuZeroConfig
@@ -36,7 +36,7 @@ class PlayStatistics(NamedTuple):
 def play_chunk(
     model: Model,
     key: PRNGKeyArray,
-    game: Game2048,
+    game: BoardGame,
     actor: ActorState,
     config: MuZeroConfig,
     rows: NamedSharding,
@@ -56,11 +56,11 @@ def play_chunk(
         bits = jax.random.bits(step_key, (DRAWS, *actor.score.shape), jnp.uint32)
         following, transition, outcome = step_actor(game, bits, actor, plan.action, value, config.discount)
         record = Sequence(
-            cells=game.to_cells(actor.board).reshape(*actor.score.shape, game.num_cells),
+            cells=game.observe(actor.board),
             action=plan.action.astype(jnp.int8),
             reward=transition.reward.astype(jnp.float32),
             done=transition.done,
-            spawn_code=transition.spawn_code.astype(jnp.int8),
+            spawn_code=transition.spawn_code.astype(jnp.int8 if game.num_spawn_codes <= 128 else jnp.int16),
             policy=plan.policy_target,
             value=value,
         )
@@ -88,7 +88,7 @@ def add_play(first: PlayStatistics, second: PlayStatistics) -> PlayStatistics:
 
 def search_by_device(
     model: Model,
-    game: Game2048,
+    game: BoardGame,
     board: Board,
     seeds: UInt32[Array, "B"],
     key: PRNGKeyArray | None,
@@ -113,7 +113,7 @@ def search_by_device(
 def _search(
     model: Model,
     key: PRNGKeyArray,
-    game: Game2048,
+    game: BoardGame,
     board: Board,
     config: MuZeroConfig,
     rows: NamedSharding,

@@ -8,12 +8,13 @@ import optax
 from flax import nnx
 from jaxtyping import Array, Float
 
-from muzero2048.game.env import Game2048
+from muzero2048.game.env import BoardGame
 from muzero2048.models.make import make_model
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.losses import LossReport
 from muzero2048.muzero.selfplay import PlayStatistics, add_play
 from muzero2048.training.devices import Devices, Shardings, make_shardings
+from muzero2048.training.games import make_game
 from muzero2048.training.optimizer import make_optimizer
 from muzero2048.training.replay import Replay, make_replay
 
@@ -22,7 +23,7 @@ class MuZeroSetup(NamedTuple):
     """What the config determines: the static parts of all functions of training."""
 
     config: MuZeroConfig
-    game: Game2048
+    game: BoardGame
     optimizer: optax.GradientTransformation
     replay: Replay
     graphdef: nnx.GraphDef[Any]  # the structure of the model, without its parameters
@@ -33,7 +34,7 @@ def make_setup(config: MuZeroConfig, devices: Devices | None) -> MuZeroSetup:
     """Make the static parts; `devices` as in `make_learner`."""
     return MuZeroSetup(
         config=config,
-        game=Game2048(config.rows, config.columns),
+        game=make_game(config),
         optimizer=make_optimizer(config),
         replay=make_replay(config, config.sequence),
         graphdef=nnx.split(nnx.eval_shape(lambda: make_model(config, seed=0)))[0],

@@ -95,7 +95,7 @@ def _sample_batch(setup: MuZeroSetup, key: PRNGKeyArray, state: MuZeroState) -> 
     if config.symmetry:
         views = symmetries(config.rows, config.columns)
         view = jax.random.randint(view_key, (config.replay.batch_size,), 0, views.num_views)
-        sequence = view_sequence(views, view, sequence)
+        sequence = view_sequence(views, view, sequence, game.num_spawn_codes // game.num_cells)
     return make_batch(game, sequence, config.discount)._replace(weight=sample.weight), sample
 
 

@@ -120,7 +120,12 @@ class NetworkConfig(Settings, prefix="network"):
     width: int = setting(256, "Units of a layer, or channels of a convolution.", at_least=1, at_most=2**16)
     norm: Literal["layer", "rms"] = setting("layer", "layer: LayerNorm. rms: RMSNorm.")
     tile_levels: int = setting(
-        18, "One-hot planes of the observation; 18 distinguish all tiles up to 131072.", at_least=2, at_most=32
+        18,
+        "One-hot planes of the observation; 18 distinguish all tiles up to 131072. Games other than 2048 have a plane "
+        "for each of their levels.",
+        at_least=2,
+        at_most=32,
+        only_if="game=2048",
     )
     compute_dtype: Literal["float32", "bfloat16"] = setting(
         "float32", "Type of the layers' arithmetic; parameters and heads are always float32."

@@ -9,8 +9,12 @@
 All normalise by layer or by root mean square, because the value of a board must not depend on the other boards of the
 batch. Layers compute in `compute_dtype`; their parameters and all inputs of heads are float32. The output of a trunk is
 not activated: its readers begin with relu(norm(x)).
+
+An observation has `O` bytes: the tiles of N cells and, in a game with a hint, `more` = O - N bytes of hint and bag. The
+planes of these are inputs of every layer that reads planes: of a convolution, at every place of the board.
 """
 
+import math
 from typing import Any
 
 import jax
@@ -23,12 +27,28 @@ from muzero2048.networks.tuple_embedding import Tiles, TupleFeatures
 from muzero2048.networks.value_codec import ScalarCodec, ValueCodec
 
 
-def planes(cells: Integer[Array, "*B N"], tile_levels: int) -> Float[Array, "*B N tile_levels"]:
-    """Return one-hot planes of the N cells: plane k marks the tiles 2^k, plane 0 the empty cells.
+def planes(cells: Integer[Array, "*B O"], tile_levels: int) -> Float[Array, "*B O tile_levels"]:
+    """Return one-hot planes of the N cells: plane k marks the tiles of level k, plane 0 the empty cells.
 
     Higher levels are marked on the last plane. With 18 planes these are tiles above 131072, which cannot occur on 4x4.
     """
     return jax.nn.one_hot(jnp.minimum(cells, tile_levels - 1), tile_levels)
+
+
+def by_place(seen: Float[Array, "B O D"], places: tuple[int, ...]) -> Float[Array, "B *S features"]:
+    """Return the planes of observations on one axis, or of the cells at their places with all others at each place."""
+    if not places:
+        return seen.reshape(len(seen), -1)
+    cells = seen[:, : math.prod(places)].reshape(len(seen), *places, -1)
+    others = seen[:, math.prod(places) :].reshape(len(seen), *(1,) * len(places), -1)
+    if others.shape[-1] == 0:
+        return cells
+    return jnp.concatenate([cells, jnp.broadcast_to(others, (*cells.shape[:-1], others.shape[-1]))], axis=-1)
+
+
+def inputs_by_place(places: tuple[int, ...], num_cells: int, more: int, planes: int) -> int:
+    """Return the number of features of `by_place` at each place, or in all if there are no places."""
+    return planes * ((1 if places else num_cells) + more)
 
 
 def make_norm(features: int, network: NetworkConfig, rngs: nnx.Rngs, dtype: Any = None) -> nnx.LayerNorm | nnx.RMSNorm:
@@ -94,27 +114,27 @@ class Tower(nnx.Module):
 
 
 class PlanesTrunk(nnx.Module):
-    """A tower over the one-hot planes of a board: residual_mlp and se_resnet."""
+    """A tower over the one-hot planes of an observation: residual_mlp and se_resnet."""
 
-    def __init__(self, network: NetworkConfig, board_shape: tuple[int, int], rngs: nnx.Rngs):
+    def __init__(self, network: NetworkConfig, board_shape: tuple[int, int], rngs: nnx.Rngs, more: int):
         self.tile_levels = network.tile_levels
-        rows, columns = board_shape
-        self.places = (rows, columns) if network.convolutional else ()
-        self.tower = Tower(network.tile_levels * (1 if self.places else rows * columns), network, rngs)
+        self.places = board_shape if network.convolutional else ()
+        inputs = inputs_by_place(self.places, math.prod(board_shape), more, network.tile_levels)
+        self.tower = Tower(inputs, network, rngs)
 
     def __call__(self, tiles: Tiles) -> Float[Array, "B *S width"]:
         """Compute features of the boards."""
-        return self.tower(planes(tiles, self.tile_levels).reshape(len(tiles), *self.places, -1))
+        return self.tower(by_place(planes(tiles, self.tile_levels), self.places))
 
 
 class TupleTrunk(nnx.Module):
     """Table entries of tuples of cells and one-hot planes, then `blocks` layers."""
 
-    def __init__(self, network: NetworkConfig, board_shape: tuple[int, int], rngs: nnx.Rngs):
-        self.tile_levels = network.tile_levels
+    def __init__(self, network: NetworkConfig, board_shape: tuple[int, int], rngs: nnx.Rngs, more: int):
+        self.tile_levels, self.num_cells = network.tile_levels, math.prod(board_shape)
         dtype, width = jnp.dtype(network.compute_dtype), network.width
         self.entries = TupleFeatures(network.tuple_trunk.shapes, network.tuple_trunk.width, board_shape, rngs)
-        inputs = self.entries.features + board_shape[0] * board_shape[1] * self.tile_levels
+        inputs = self.entries.features + (self.num_cells + more) * self.tile_levels
         self.stem = nnx.Linear(inputs, width, dtype=dtype, rngs=rngs)
         others = range(network.blocks - 1)
         self.norms = nnx.List([make_norm(width, network, rngs, dtype) for _ in others])
@@ -123,7 +143,7 @@ class TupleTrunk(nnx.Module):
     def __call__(self, tiles: Tiles) -> Float[Array, "B width"]:
         """Compute features of the boards."""
         seen = planes(tiles, self.tile_levels).reshape(len(tiles), -1)
-        x = self.stem(jnp.concatenate([self.entries(tiles), seen], axis=-1))
+        x = self.stem(jnp.concatenate([self.entries(tiles[:, : self.num_cells]), seen], axis=-1))
         for norm, layer in zip(self.norms, self.layers, strict=True):
             x = layer(nnx.relu(norm(x)))
         return x
@@ -132,11 +152,11 @@ class TupleTrunk(nnx.Module):
 class ConvolutionalTrunk(nnx.Module):
     """Plain convolutions and one layer (the early attempt of Guei 2023, sec. 4.4.2)."""
 
-    def __init__(self, network: NetworkConfig, board_shape: tuple[int, int], rngs: nnx.Rngs):
+    def __init__(self, network: NetworkConfig, board_shape: tuple[int, int], rngs: nnx.Rngs, more: int):
         self.tile_levels, self.board_shape = network.tile_levels, board_shape
         dtype, width = jnp.dtype(network.compute_dtype), network.width
         size, count, padding = (2, 2, "VALID") if network.trunk == "cnn_2x2" else (3, 3, "SAME")
-        channels = [network.tile_levels, *[width] * count]
+        channels = [inputs_by_place(board_shape, 0, more, network.tile_levels), *[width] * count]
         self.convolutions = nnx.List(
             [nnx.Conv(channels[i], width, (size, size), padding=padding, dtype=dtype, rngs=rngs) for i in range(count)]
         )
@@ -146,22 +166,22 @@ class ConvolutionalTrunk(nnx.Module):
 
     def __call__(self, tiles: Tiles) -> Float[Array, "B width"]:
         """Compute features of the boards."""
-        x = planes(tiles, self.tile_levels).reshape(len(tiles), *self.board_shape, -1)
+        x = by_place(planes(tiles, self.tile_levels), self.board_shape)
         for convolution in self.convolutions:
             x = nnx.relu(convolution(x))
         return self.layer(x.reshape(len(x), -1))
 
 
-def make_trunk(network: NetworkConfig, board_shape: tuple[int, int], rngs: nnx.Rngs) -> nnx.Module:
+def make_trunk(network: NetworkConfig, board_shape: tuple[int, int], rngs: nnx.Rngs, more: int = 0) -> nnx.Module:
     """Make the trunk that `network.trunk` names.
 
-    It computes features [B, width] of tiles [B, N], or [B, H, W, width] for se_resnet.
+    It computes features [B, width] of observations [B, O], or [B, H, W, width] for se_resnet.
     """
     if network.trunk == "tuples":
-        return TupleTrunk(network, board_shape, rngs)
+        return TupleTrunk(network, board_shape, rngs, more)
     if network.trunk in ("cnn_2x2", "cnn_3x3"):
-        return ConvolutionalTrunk(network, board_shape, rngs)
-    return PlanesTrunk(network, board_shape, rngs)
+        return ConvolutionalTrunk(network, board_shape, rngs, more)
+    return PlanesTrunk(network, board_shape, rngs, more)
 
 
 def value_initializers(codec: ValueCodec | ScalarCodec, value: float, outputs: int = 1) -> dict[str, Any]:

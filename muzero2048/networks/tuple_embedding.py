@@ -26,7 +26,7 @@ LEVELS = 16
 FEATURE_BITS = 16  # log2 of the entries of a feature table: LEVELS^4 entries
 _GOLDEN = np.uint32(0x9E3779B1)  # 2^32 / golden ratio: Knuth's multiplicative hash
 
-Tiles = Int[Array, "B N"] | UInt8[Array, "B N"]
+Tiles = Int[Array, "B O"] | UInt8[Array, "B O"]
 Placements = list[tuple[np.ndarray, np.ndarray]]  # for each shape: table numbers int[P], cells int[P, n]
 
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt8, UInt32
 
-from muzero2048.game.env import Board, Game2048
+from muzero2048.game.env import Board, BoardGame
 from muzero2048.search.outlook import Outlook
 from ntuple.core.interfaces import Analysis, check_boards
 
@@ -33,7 +33,7 @@ Judge = Callable[[Board, UInt32[Array, "B"]], JudgedBoards]
 Analyse = Callable[[Any, np.ndarray, np.ndarray], Analysis]
 
 
-def make_analyse(game: Game2048, judge: Callable[[Any], Judge], lanes: int) -> Analyse:
+def make_analyse(game: BoardGame, judge: Callable[[Any], Judge], lanes: int) -> Analyse:
     """Return the function that analyses boards.
 
     At most `lanes` boards are processed at a time; the memory of a search is proportional to it. The function raises

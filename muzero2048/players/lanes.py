@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
-from muzero2048.game.env import Board, Game2048, where
+from muzero2048.game.env import Board, BoardGame, where
 from muzero2048.game.words import mix
 from muzero2048.training.calibration import Mark, follow, init_mark
 
@@ -44,7 +44,7 @@ class Lanes(NamedTuple):
     results: Results
 
 
-def open_lanes(game: Game2048, num_lanes: int, num_games: int, seed: UInt32[Array, ""]) -> Lanes:
+def open_lanes(game: BoardGame, num_lanes: int, num_games: int, seed: UInt32[Array, ""]) -> Lanes:
     """Start the first games, one in each lane.
 
     There are at most as many lanes as games.
@@ -57,17 +57,18 @@ def open_lanes(game: Game2048, num_lanes: int, num_games: int, seed: UInt32[Arra
     return _take_next(game, lanes, jnp.ones((num_lanes,), bool), seed)
 
 
-def play_lanes(game: Game2048, policy: Policy, lanes: Lanes, seed: UInt32[Array, ""], discount: float) -> Lanes:
+def play_lanes(game: BoardGame, policy: Policy, lanes: Lanes, seed: UInt32[Array, ""], discount: float) -> Lanes:
     """Make MOVES_A_CALL moves in every lane; the discount is that of the returns from the marked positions."""
     return jax.lax.fori_loop(0, MOVES_A_CALL, lambda _, lanes: _move(game, policy, lanes, seed, discount), lanes)
 
 
-def _move(game: Game2048, policy: Policy, lanes: Lanes, seed: UInt32[Array, ""], discount: float) -> Lanes:
+def _move(game: BoardGame, policy: Policy, lanes: Lanes, seed: UInt32[Array, ""], discount: float) -> Lanes:
     moves = lanes.moves + 1
     spawn_bits, search_seeds = _random_bits(seed, lanes.game, moves)
     action, value = policy(lanes.board, search_seeds)
     after, reward = game.afterstate(lanes.board, action)
-    board, _ = game.spawn_from_bits(spawn_bits, after)
+    board, code = game.spawn_from_bits(spawn_bits, after)
+    reward = reward + game.placed_points(code)
     score, over = lanes.score + reward, game.is_over(board)
     mark = follow(lanes.mark, mix(search_seeds + MARK_STREAM), moves, value, reward, discount)
     finished = jnp.where(over, lanes.game, len(lanes.results.score))  # writes to numbers from G on are dropped
@@ -79,7 +80,7 @@ def _move(game: Game2048, policy: Policy, lanes: Lanes, seed: UInt32[Array, ""],
     )
 
 
-def _take_next(game: Game2048, lanes: Lanes, free: Bool[Array, "L"], seed: UInt32[Array, ""]) -> Lanes:
+def _take_next(game: BoardGame, lanes: Lanes, free: Bool[Array, "L"], seed: UInt32[Array, ""]) -> Lanes:
     """Give the free lanes the next games in order."""
     number = jnp.where(free, lanes.next_game + jnp.cumsum(free) - 1, lanes.game)
     moves = jnp.where(free, 0, lanes.moves)
@@ -87,7 +88,7 @@ def _take_next(game: Game2048, lanes: Lanes, free: Bool[Array, "L"], seed: UInt3
     return lanes._replace(
         board=where(free, opening, lanes.board),
         game=number,
-        score=jnp.where(free, 0, lanes.score),
+        score=jnp.where(free, game.opening_points(opening), lanes.score),
         moves=moves,
         next_game=lanes.next_game + free.sum(),
     )

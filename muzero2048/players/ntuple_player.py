@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from muzero2048.game.env import Board, Game2048
+from muzero2048.game.env import Board, BoardGame, Game2048
 from muzero2048.game.symmetry import symmetries
 from muzero2048.players.search_player import SearchPlayer, SearchSetting
 from muzero2048.search.base import Dynamics
@@ -41,7 +41,7 @@ class NTupleSetting(SearchSetting):
 
 
 def afterstate_values(
-    game: Game2048, patterns: tuple[Pattern, ...], weights: Float[Array, "entries"], board: Board
+    game: BoardGame, patterns: tuple[Pattern, ...], weights: Float[Array, "entries"], board: Board
 ) -> Float[Array, "*B"]:
     """Compute the values of an n-tuple network, in points.
 
@@ -67,7 +67,7 @@ def afterstate_values(
     return functools.reduce(operator.add, tables)
 
 
-def _clamped_cells(game: Game2048, board: Board) -> list[Int[Array, "*B"]]:
+def _clamped_cells(game: BoardGame, board: Board) -> list[Int[Array, "*B"]]:
     """Return the cells row by row, one array each; larger tiles than an index can hold are clamped."""
     largest = np.uint32(count_levels(game.rows, game.columns) - 1)
     return [

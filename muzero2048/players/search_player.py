@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, UInt32
 
-from muzero2048.game.env import Board, Game2048
+from muzero2048.game.env import Board, BoardGame
 from muzero2048.players.analysis import Analyse, Judge, JudgedBoards, make_analyse
 from muzero2048.players.lanes import MOVES_A_CALL, Lanes, Policy, open_lanes, play_lanes
 from muzero2048.players.moves_left import moves_left
@@ -44,7 +44,7 @@ class PlayerSetting:
     """How a player chooses, without its parameters. Hashable: equal settings share a compiled program."""
 
     effort_unit: ClassVar[str]  # unit of the effort in its analysis
-    game: Game2048
+    game: BoardGame
     discount: float  # gamma, once a move
 
     @property

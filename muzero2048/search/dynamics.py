@@ -7,13 +7,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from muzero2048.game.env import Board, Game2048
+from muzero2048.game.env import Board, BoardGame
 from muzero2048.models.base import Model, State
 from muzero2048.search.base import ILLEGAL, Afterstate, Decision, Dynamics
 from muzero2048.search.config import SearchConfig
 
 
-def make_dynamics(model: Model, game: Game2048, config: SearchConfig) -> Dynamics:
+def make_dynamics(model: Model, game: BoardGame, config: SearchConfig) -> Dynamics:
     """Make the dynamics that `search.model` names."""
     if config.model == "simulator":
         return SimulatorDynamics(game, NetworkEvaluator(model, game))
@@ -26,13 +26,13 @@ class LearnedDynamics:
     The symbols h, f, phi, psi and g are the functions of models/base.py.
     """
 
-    def __init__(self, model: Model, game: Game2048):
+    def __init__(self, model: Model, game: BoardGame):
         self.codes = model.codes
         self._model, self._game = model, game
 
     def root(self, board: Board) -> Decision:
         """Represent boards (h), then predict policy and value (f)."""
-        return self._decide(self._model.representation(self._game.flat_cells(board)))
+        return self._decide(self._model.representation(self._game.observe(board)))
 
     def move(self, state: State, action: Int[Array, "B"]) -> Afterstate:
         """Predict afterstate and reward (phi), then its value and the chance probabilities (psi)."""
@@ -71,7 +71,7 @@ class SimulatorDynamics:
     A search in it (as in AlphaZero) shows how well a perfect learned model would play with the same values.
     """
 
-    def __init__(self, game: Game2048, evaluator: Evaluator):
+    def __init__(self, game: BoardGame, evaluator: Evaluator):
         self.codes = game.num_spawn_codes
         self._game, self._evaluator = game, evaluator
 
@@ -82,13 +82,14 @@ class SimulatorDynamics:
         return Decision(board, jnp.where(legal.any(axis=-1), value, 0.0), jnp.where(legal, logits, ILLEGAL))
 
     def move(self, state: Board, action: Int[Array, "B"]) -> Afterstate:
-        """Slide and merge."""
+        """Slide and merge; the reward includes the expected points of the tile that will be placed."""
         afterstate, reward = self._game.afterstate(state, action)
         value = self._evaluator.afterstates(state, action, afterstate)
-        return Afterstate(afterstate, value, reward.astype(jnp.float32), self._game.chance_probabilities(afterstate))
+        reward = self._game.expected_reward(afterstate, reward)
+        return Afterstate(afterstate, value, reward, self._game.chance_probabilities(afterstate))
 
     def spawn(self, afterstate: Board, code: Int[Array, "B"]) -> Decision:
-        """Add the tile of the spawn code."""
+        """Make the chance event of the spawn code."""
         return self.root(self._game.place(afterstate, code))
 
 
@@ -98,17 +99,17 @@ class NetworkEvaluator:
     The model's dynamics (phi) are used only by models that have no other representation of an afterstate.
     """
 
-    def __init__(self, model: Model, game: Game2048):
+    def __init__(self, model: Model, game: BoardGame):
         self._model, self._game = model, game
 
     def states(self, board: Board, legal: Bool[Array, "B A"]) -> tuple[Float[Array, "B"], Float[Array, "B A"]]:
         """Represent boards (h), then predict policy and value (f)."""
-        prediction = self._model.prediction(self._model.representation(self._game.flat_cells(board)))
+        prediction = self._model.prediction(self._model.representation(self._game.observe(board)))
         return self._model.codec.decode(prediction.value_logits), prediction.policy_logits
 
     def afterstates(self, board: Board, action: Int[Array, "B"], afterstate: Board) -> Float[Array, "B"]:
         """Represent afterstates as the model does, then predict their value (psi)."""
-        cells, after_cells = (self._game.flat_cells(x) for x in (board, afterstate))
+        cells, after_cells = (self._game.observe(x) for x in (board, afterstate))
         latent = self._model.represent_afterstate(cells, action, after_cells)
         return self._model.codec.decode(self._model.afterstate_prediction(latent).value_logits)
 
@@ -121,14 +122,15 @@ class BoardEvaluator:
     """
 
     def __init__(
-        self, game: Game2048, value: Callable[[Board], Float[Array, "*B"]], discount: float, temperature: float
+        self, game: BoardGame, value: Callable[[Board], Float[Array, "*B"]], discount: float, temperature: float
     ):
         self._game, self._value, self._discount, self._temperature = game, value, discount, temperature
 
     def states(self, board: Board, legal: Bool[Array, "B A"]) -> tuple[Float[Array, "B"], Float[Array, "B A"]]:
         """Evaluate the four moves; return the best value and the policy logits."""
         afterstate, reward = self._game.all_afterstates(board)
-        q = jnp.where(legal, reward + self._discount * self._value(afterstate), -jnp.inf)
+        expected = self._game.expected_reward(afterstate, reward)
+        q = jnp.where(legal, expected + self._discount * self._value(afterstate), -jnp.inf)
         best = jnp.where(legal.any(axis=-1), q.max(axis=-1), 0.0)
         return best, jnp.where(legal, (q - best[:, None]) / self._temperature, ILLEGAL)
 

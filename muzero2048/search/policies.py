@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, PRNGKeyArray, UInt32
 
-from muzero2048.game.env import NUM_ACTIONS, Board, Game2048
+from muzero2048.game.env import NUM_ACTIONS, Board, BoardGame
 from muzero2048.models.base import State
 from muzero2048.search.base import ILLEGAL, Afterstate, Dynamics, Plan, Root, Share, Statistics
 from muzero2048.search.config import SearchConfig
@@ -25,7 +25,7 @@ from muzero2048.search.tree_search import grow_tree
 
 def make_root(
     dynamics: Dynamics,
-    game: Game2048,
+    game: BoardGame,
     board: Board,
     seeds: UInt32[Array, "B"],
     key: PRNGKeyArray | None,

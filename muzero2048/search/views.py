@@ -13,14 +13,14 @@ from collections.abc import Callable
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, UInt32
 
-from muzero2048.game.env import Board, Game2048
-from muzero2048.game.symmetry import symmetries
+from muzero2048.game.env import Board, BoardGame
+from muzero2048.game.symmetry import symmetries, view_cells
 from muzero2048.search.action_selection import argmax, node_seed
 from muzero2048.search.base import Plan
 
 
 def plan_views(
-    game: Game2048,
+    game: BoardGame,
     count: int,
     search: Callable[[Board, UInt32[Array, "M"]], Plan],
     board: Board,
@@ -44,13 +44,16 @@ def plan_views(
     return Plan(argmax(jnp.where(total > 0, policy, -1.0)), policy, completed, total, value)
 
 
-def view_boards(game: Game2048, count: int, board: Board) -> tuple[UInt32[Array, "M"], ...]:
+def view_boards(game: BoardGame, count: int, board: Board) -> tuple[UInt32[Array, "M"], ...]:
     """Return the first `count` views of each of B boards, those of a board next to each other."""
-    cells = game.flat_cells(board)[:, symmetries(game.rows, game.columns).cell_from[:count]]
-    return game.from_cells(cells.reshape(-1, game.rows, game.columns))
+    views = symmetries(game.rows, game.columns)
+    seen = game.observe(board)
+    several = jnp.repeat(seen, _number(game, count), axis=0)
+    view = jnp.tile(jnp.arange(_number(game, count)), len(seen))
+    return game.from_observation(view_cells(views, view[:, None], several))
 
 
-def view_back(game: Game2048, count: int, values: Float[Array, "M A"] | Int[Array, "M A"]) -> Array:
+def view_back(game: BoardGame, count: int, values: Float[Array, "M A"] | Int[Array, "M A"]) -> Array:
     """Return values of the moves of the views [B * V, A] as values of the moves of the boards [B, V, A]."""
     views = _number(game, count)
     action_to = jnp.asarray(symmetries(game.rows, game.columns).action_to[:count])
@@ -58,5 +61,5 @@ def view_back(game: Game2048, count: int, values: Float[Array, "M A"] | Int[Arra
     return jnp.take_along_axis(in_views, jnp.broadcast_to(action_to, in_views.shape), axis=-1)
 
 
-def _number(game: Game2048, count: int) -> int:
+def _number(game: BoardGame, count: int) -> int:
     return min(count, symmetries(game.rows, game.columns).num_views)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
-from muzero2048.game.env import STEP_DRAWS, Board, Game2048, Transition
+from muzero2048.game.env import STEP_DRAWS, Board, BoardGame, Transition
 from muzero2048.training.calibration import Mark, follow, init_mark
 
 DRAWS = STEP_DRAWS + 1  # of `step_actor` for each environment; the last one moves the mark
@@ -20,7 +20,7 @@ class ActorState(NamedTuple):
     """E environments and the games in progress in them."""
 
     board: Board  # words of [E]
-    score: Int[Array, "E"]  # points since the start of the game
+    score: Int[Array, "E"]  # points of the game so far
     moves: Int[Array, "E"]  # moves since the start of the game
     mark: Mark
 
@@ -30,20 +30,20 @@ class GameOutcome(NamedTuple):
 
     score: Int[Array, "*B"]
     moves: Int[Array, "*B"]
-    level: Int[Array, "*B"]  # log2 of the largest tile of the afterstate
+    level: Int[Array, "*B"]  # level of the largest tile of the afterstate
     mark: Mark
 
 
-def init_actor(game: Game2048, key: PRNGKeyArray, num_envs: int) -> ActorState:
+def init_actor(game: BoardGame, key: PRNGKeyArray, num_envs: int) -> ActorState:
     """Start a game in every environment."""
     opening_key, _ = jax.random.split(key)
     # Two separate arrays: training donates them, and the same buffer cannot be donated twice.
-    score, moves = (jnp.zeros((num_envs,), jnp.int32) for _ in range(2))
-    return ActorState(game.init(opening_key, (num_envs,)), score, moves, init_mark(num_envs))
+    board = game.init(opening_key, (num_envs,))
+    return ActorState(board, game.opening_points(board), jnp.zeros((num_envs,), jnp.int32), init_mark(num_envs))
 
 
 def step_actor(
-    game: Game2048,
+    game: BoardGame,
     bits: UInt32[Array, "draws E"],
     actor: ActorState,
     action: Int[Array, "E"],
@@ -60,6 +60,6 @@ def step_actor(
     mark = follow(actor.mark, bits[STEP_DRAWS], moves, value, transition.reward, discount)
     after, _ = game.afterstate(actor.board, action)  # XLA computes it once, together with the step
     level = game.to_cells(after).max(axis=(-2, -1)).astype(jnp.int32)
-    continues = jnp.where(transition.done, 0, 1)
-    following = ActorState(board, score * continues, moves * continues, mark)
+    new_score = jnp.where(transition.done, game.opening_points(board), score)
+    following = ActorState(board, new_score, jnp.where(transition.done, 0, moves), mark)
     return following, transition, GameOutcome(score, moves, level, mark)

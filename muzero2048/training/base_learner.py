@@ -1,5 +1,6 @@
 """What the learners on the device have in common: calls to the device, counts of progress, checkpoints."""
 
+import re
 import time
 import warnings
 from collections.abc import Callable
@@ -12,8 +13,10 @@ import numpy as np
 from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.training.array_files import PARAMETERS, TRAINING, load_pytree, save_pytree
 from muzero2048.training.config import TrainingConfig
+from ntuple.core.games.game_2048 import GAME_2048
 
 CALL_SECONDS = 1.5  # aim for a call to the device; stops and the progress line are handled between two calls
+TILES_OF_2048 = re.compile("^train/reach_|^search/late_positions$|_late$")  # metrics about tiles of 2048
 SATURATION_WARNING = 0.001  # warn if more than this share of the value targets lies beyond the support
 
 
@@ -106,6 +109,12 @@ class DeviceLearner:
             "perf/updates_per_second": updates / seconds,
             "perf/samples_per_second": updates * self._config.replay.batch_size / seconds,
         }
+
+    def _of_game(self, metrics: dict[str, float]) -> dict[str, float]:
+        """Return the metrics without those about tiles of 2048, if another game is played."""
+        if self._config.game == GAME_2048.name:
+            return metrics
+        return {name: value for name, value in metrics.items() if not TILES_OF_2048.search(name)}
 
     def _acting(self, state: Any) -> Any:
         """Return the parameters that play."""

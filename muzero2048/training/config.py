@@ -1,12 +1,17 @@
 """Configuration that all learners on the device share."""
 
 import math
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from muzero2048.game.family import num_spawn_codes
 from muzero2048.networks.config import TABLES, NetworkConfig
 from muzero2048.networks.value_codec import ValueCodec
+from ntuple.core.games.definition import Game
+from ntuple.core.games.game_2048 import GAME_2048
+from ntuple.core.games.known import GAMES, find_game
 from ntuple.core.settings import Settings, Share, group, required, setting
 
 STORED = "replay.fresh_steps=0 or replay.priority_exponent!=0.0"  # stored returns are targets, or first priorities
@@ -120,6 +125,10 @@ class TrainingConfig(Settings):
 
     env_steps: int = required("Training budget in moves.", at_least=1)
     report_env_steps: int = required("Moves between two reports of the metrics.", at_least=1)
+    game: str = setting(
+        "2048",
+        f"The game: {', '.join(GAMES)}. threes on boards smaller than 4x4 is threes-small. Networks see hint and bag.",
+    )
     rows: int = setting(4, "H, height of the board.", at_least=2, at_most=4)
     columns: int = setting(4, "W, width of the board.", at_least=2, at_most=4)
     discount: float = setting(0.999, "gamma, discount of a move.", above=0, at_most=1)
@@ -147,6 +156,10 @@ class TrainingConfig(Settings):
     optimizer: OptimizerConfig = group(OptimizerConfig)
 
     def __post_init__(self) -> None:
+        if self.game not in GAMES:
+            self.refuse("game", f"one of: {', '.join(GAMES)}")
+        if self.rules.initial_tiles >= self.rows * self.columns:
+            self.refuse("game", f"another game or a larger board: it begins with {self.rules.initial_tiles} tiles")
         if self.network.trunk == "cnn_2x2" and min(self.rows, self.columns) < 3:
             self.network.refuse(
                 "trunk", f"cnn_3x3: two layers of 2x2 leave nothing of {self.rows}x{self.columns} cells"
@@ -162,6 +175,29 @@ class TrainingConfig(Settings):
             )
         if self.replay.capacity % self.chunk_moves:
             self.replay.refuse("capacity", f"a multiple of num_envs * chunk = {self.chunk_moves}")
+
+    @property
+    def rules(self) -> Game:
+        """The definition of the game."""
+        return find_game(self.game, self.rows, self.columns)
+
+    @property
+    def spawn_codes(self) -> int:
+        """S, the number of chance events of the game."""
+        return num_spawn_codes(self.rules, self.rows * self.columns)
+
+    @property
+    def more_inputs(self) -> int:
+        """Bytes of an observation after the cells: hint, and tiles of each kind in the bag."""
+        return 1 + self.rules.bag.kinds if self.rules.bag else 0
+
+    @property
+    def board_network(self) -> NetworkConfig:
+        """The network with a plane for each value that a byte of an observation can have."""
+        if self.game == GAME_2048.name:
+            return self.network
+        levels = len(self.rules.tiles) + (self.rules.placement != "anywhere")
+        return replace(self.network, tile_levels=levels)
 
     @property
     def largest_value(self) -> float:

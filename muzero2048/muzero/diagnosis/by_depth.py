@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from muzero2048.game.env import Game2048
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.diagnosis.depth_errors import depth_errors
 from muzero2048.muzero.diagnosis.one_move import buffer_boards
 from muzero2048.muzero.network_player import load_model, network_setting
 from muzero2048.players.search_player import Params, SearchSetting, compile_play
+from muzero2048.training.games import make_game
 from muzero2048.training.replay import ReplayState
 
 SPAWN_BOARDS = 128  # boards whose afterstates are tried with all their spawns
@@ -36,7 +36,7 @@ def errors_of_checkpoint(
     graphdef, params = load_model(folder, config)
     setting = network_setting(config, graphdef)
     cells = played_boards(setting, params, boards, seed, say)
-    board = setting.game.from_cells(jnp.asarray(cells))
+    board = setting.game.from_observation(jnp.asarray(cells))
     model, key = nnx.merge(graphdef, params), jax.random.key(seed)
     say(f"compiling, and measuring depths 0 to {depth} ...")
     errors = _measure(model, setting.game, config.discount, board, key, depth, SPAWN_BOARDS)
@@ -46,7 +46,7 @@ def errors_of_checkpoint(
 def played_boards(
     setting: SearchSetting, params: Params, boards: int, seed: int, say: Callable[[str], None]
 ) -> np.ndarray:
-    """Return random boards uint8[boards, H, W] of games that the player plays, from all parts of the games.
+    """Return observations uint8[boards, O] of random boards, from all parts of games that the player plays.
 
     The games are played until as many have ended as are played at a time. On each board a move is legal.
     """
@@ -57,7 +57,7 @@ def played_boards(
     played: list[np.ndarray] = []
     while state.next_game < 2 * lanes or len(played) * lanes < boards:
         state = program.play(state, params, seed_word)
-        played.append(np.asarray(setting.game.to_cells(state.board)))
+        played.append(np.asarray(setting.game.observe(state.board)))
         ended = max(0, int(state.next_game) - lanes)
         say(f"playing: {min(ended, lanes)} of {lanes} games, {min(len(played) * lanes, boards)} of {boards} boards")
     return np.random.default_rng(seed).permutation(np.concatenate(played))[:boards]
@@ -70,9 +70,9 @@ def errors_in_training(
 
     Returns the metrics depth<k>/<name> at the depths REPORTED.
     """
-    game = Game2048(config.rows, config.columns)
+    game = make_game(config)
     cells = buffer_boards(replay, REPORTED_BOARDS)[0][:REPORTED_BOARDS]
-    board = game.from_cells(cells.reshape(-1, game.rows, game.columns))
+    board = game.from_observation(cells)
     model, key = nnx.merge(graphdef, params), jax.random.key(0)
     errors = _measure(model, game, config.discount, board, key, max(REPORTED), REPORTED_SPAWN_BOARDS)
     return {f"depth{k}/{name}": float(values[k]) for name, values in errors.items() for k in REPORTED}

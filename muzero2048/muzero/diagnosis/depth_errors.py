@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax.scipy.special import xlogy
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from muzero2048.game.env import NUM_ACTIONS, Board, Game2048, where
+from muzero2048.game.env import NUM_ACTIONS, Board, BoardGame, where
 from muzero2048.models.base import Model, State
 from muzero2048.models.chance_encoders import Observed
 from muzero2048.search.dynamics import LearnedDynamics
@@ -44,14 +44,14 @@ class Spawns(NamedTuple):
 
 
 def depth_errors(
-    model: Model, game: Game2048, discount: float, board: Board, key: PRNGKeyArray, depth: int, spawn_boards: int
+    model: Model, game: BoardGame, discount: float, board: Board, key: PRNGKeyArray, depth: int, spawn_boards: int
 ) -> Errors:
     """Measure the model at depths 0 ... `depth`.
 
     The boards have legal moves. The afterstates of the first `spawn_boards` boards are tried with all their spawns
     (chance and spawn_*). Returns the numbers of launch/experiment/metrics.py.
     """
-    start = Unrolled(model.representation(game.flat_cells(board)), board, ~game.is_over(board))
+    start = Unrolled(model.representation(game.observe(board)), board, ~game.is_over(board))
 
     def step(unrolled: Unrolled, key: PRNGKeyArray) -> tuple[Unrolled, dict[str, Array]]:
         errors, action = _move_errors(model, game, discount, unrolled)
@@ -62,14 +62,14 @@ def depth_errors(
 
 
 def _move_errors(
-    model: Model, game: Game2048, discount: float, unrolled: Unrolled
+    model: Model, game: BoardGame, discount: float, unrolled: Unrolled
 ) -> tuple[dict[str, Array], Int[Array, "B"]]:
     """Compare the predictions of s^k with those of h(o_k) and with the rules; return the greedy move, too."""
     state, board, alive = unrolled
     dynamics = LearnedDynamics(model, game)
-    seen = model.representation(game.flat_cells(board))
+    seen = model.representation(game.observe(board))
     legal = game.legal_actions(board) & alive[:, None]
-    reward = game.all_afterstates(board)[1].astype(jnp.float32)
+    reward = game.expected_reward(*game.all_afterstates(board))
     unrolled_output, seen_output = (_evaluate(model, dynamics, discount, s) for s in (state, seen))
     best, action = (jnp.argmax(jnp.where(legal, x.q, -jnp.inf), axis=-1) for x in (unrolled_output, seen_output))
     unplayed = legal & ~jax.nn.one_hot(action, NUM_ACTIONS, dtype=bool)
@@ -106,7 +106,7 @@ def _evaluate(model: Model, dynamics: LearnedDynamics, discount: float, state: S
     return Evaluated(model.codec.decode(prediction.value_logits), policy, reward, reward + discount * value)
 
 
-def _spawn_errors(model: Model, game: Game2048, unrolled: Unrolled, action: Int[Array, "B"]) -> dict[str, Array]:
+def _spawn_errors(model: Model, game: BoardGame, unrolled: Unrolled, action: Int[Array, "B"]) -> dict[str, Array]:
     """Compare the chance distribution, and the values after each spawn of an afterstate."""
     state, board, alive = unrolled
     spawns = _all_spawns(model, game, board, action)
@@ -116,7 +116,7 @@ def _spawn_errors(model: Model, game: Game2048, unrolled: Unrolled, action: Int[
     true = jnp.einsum("bs,bsc->bc", spawns.probabilities, spawns.codes)
     repeated = jax.tree.map(lambda x: jnp.repeat(x, count, axis=0), afterstate)
     following = model.dynamics(repeated, spawns.codes.reshape(batch * count, -1))
-    seen = model.representation(game.flat_cells(spawns.boards))
+    seen = model.representation(game.observe(spawns.boards))
     values, true_values = (
         model.codec.decode(model.prediction(s).value_logits).reshape(batch, count) for s in (following, seen)
     )
@@ -135,7 +135,7 @@ def _spawn_errors(model: Model, game: Game2048, unrolled: Unrolled, action: Int[
     }
 
 
-def _all_spawns(model: Model, game: Game2048, board: Board, action: Int[Array, "B"]) -> Spawns:
+def _all_spawns(model: Model, game: BoardGame, board: Board, action: Int[Array, "B"]) -> Spawns:
     """Return codes, probabilities and boards of all spawns after the moves."""
     after, _ = game.afterstate(board, action)
     count = game.num_spawn_codes
@@ -148,14 +148,14 @@ def _all_spawns(model: Model, game: Game2048, board: Board, action: Int[Array, "
     return Spawns(code.reshape(len(action), count, -1), probabilities, following)
 
 
-def _code_of(model: Model, game: Game2048, action: Array, spawn_code: Array, *boards: Board) -> Float[Array, "B C"]:
+def _code_of(model: Model, game: BoardGame, action: Array, spawn_code: Array, *boards: Board) -> Float[Array, "B C"]:
     """Return the one-hot chance codes of transitions; boards before the move, after it, after the spawn."""
-    cells, after_cells, next_cells = (game.flat_cells(board) for board in boards)
+    cells, after_cells, next_cells = (game.observe(board) for board in boards)
     return model.chance_encoder.code(model, Observed(cells, action, after_cells, next_cells, spawn_code))[0]
 
 
 def _make_move(
-    model: Model, game: Game2048, key: PRNGKeyArray, unrolled: Unrolled, action: Int[Array, "B"]
+    model: Model, game: BoardGame, key: PRNGKeyArray, unrolled: Unrolled, action: Int[Array, "B"]
 ) -> Unrolled:
     """Make the move and a random spawn, on the board and in the model."""
     state, board, alive = unrolled

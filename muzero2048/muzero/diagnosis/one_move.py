@@ -22,13 +22,14 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, UInt8
 
-from muzero2048.game.env import NUM_ACTIONS, Board, Game2048
+from muzero2048.game.env import NUM_ACTIONS, Board, BoardGame
 from muzero2048.models.base import Model, State
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.selfplay import LATE_LEVEL
 from muzero2048.search.base import Afterstate
 from muzero2048.search.dynamics import make_dynamics
 from muzero2048.search.policies import move_all
+from muzero2048.training.games import make_game
 from muzero2048.training.replay import ReplayState
 
 BOARDS = 512  # boards of the buffer that are measured once a report
@@ -42,7 +43,7 @@ class Mean(NamedTuple):
 
 
 def diagnose(
-    model: Model, game: Game2048, config: MuZeroConfig, cells: UInt8[Array, "B N"], played: Int[Array, "B"]
+    model: Model, game: BoardGame, config: MuZeroConfig, cells: UInt8[Array, "B O"], played: Int[Array, "B"]
 ) -> dict[str, Mean]:
     """Compute metrics of the model over the legal moves of boards.
 
@@ -50,7 +51,7 @@ def diagnose(
     `model/chance_distance` of a model with oracle codes (see launch/experiment/metrics.py). `played` is the
     action that was played on each board.
     """
-    board = game.from_cells(cells.reshape(-1, game.rows, game.columns))
+    board = game.from_observation(cells)
     legal = game.legal_actions(board)
     learned = _moves(model, game, config, "learned", board)
     true = _moves(model, game, config, "simulator", board)
@@ -65,7 +66,7 @@ def diagnose(
         "swap/agreement": _mean(best_learned == best_true, legal.any(axis=-1)),
     }
     if model.grounded:
-        right = _decoded_right(model, learned.state, game.flat_cells(true.state)).reshape(-1, NUM_ACTIONS)
+        right = _decoded_right(model, learned.state, game.observe(true.state)).reshape(-1, NUM_ACTIONS)
         unplayed = ~jax.nn.one_hot(played, NUM_ACTIONS, dtype=bool)
         late = (cells.max(axis=-1) >= LATE_LEVEL)[:, None]
         means |= {
@@ -95,12 +96,12 @@ def measure(
 def _measure(
     config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: nnx.State[Any, Any], replay: ReplayState
 ) -> dict[str, Mean]:
-    game = Game2048(config.rows, config.columns)
+    game = make_game(config)
     cells, played = buffer_boards(replay, BOARDS)
     return diagnose(nnx.merge(graphdef, params), game, config, cells, played)
 
 
-def buffer_boards(replay: ReplayState, count: int) -> tuple[UInt8[Array, "B N"], Int[Array, "B"]]:
+def buffer_boards(replay: ReplayState, count: int) -> tuple[UInt8[Array, "B O"], Int[Array, "B"]]:
     """Return at least `count` boards and the actions played on them; at least one board of each environment.
 
     They are taken from evenly spaced columns of the filled part of the buffer, beginning with the newest column. No
@@ -114,7 +115,7 @@ def buffer_boards(replay: ReplayState, count: int) -> tuple[UInt8[Array, "B N"],
 
 
 def _moves(
-    model: Model, game: Game2048, config: MuZeroConfig, world: Literal["learned", "simulator"], board: Board
+    model: Model, game: BoardGame, config: MuZeroConfig, world: Literal["learned", "simulator"], board: Board
 ) -> Afterstate:
     """Make all moves on the boards, in the learned model or in the simulator."""
     dynamics = make_dynamics(model, game, dataclasses.replace(config.search, model=world))
