@@ -50,7 +50,7 @@ def view_boards(game: BoardGame, count: int, board: Board) -> tuple[UInt32[Array
     seen = game.observe(board)
     several = jnp.repeat(seen, _number(game, count), axis=0)
     view = jnp.tile(jnp.arange(_number(game, count)), len(seen))
-    return game.from_observation(view_cells(views, view[:, None], several))
+    return game.from_observation(view_cells(views, view, several))
 
 
 def view_back(game: BoardGame, count: int, values: Float[Array, "M A"] | Int[Array, "M A"]) -> Array:

@@ -48,7 +48,7 @@ def test_a_long_return_is_longer() -> None:
         ),
         (
             {"network": NetworkConfig(model="cells"), "chance": ChanceConfig("oracle", 48)},
-            "chance.codes is 48; give 32: with network.cells.code_input=cell the oracle has two codes a cell",
+            "chance.codes is 48; give 32: the oracle has a code for each spawn, with network.cells.code_input=cell",
         ),
         ({"replay": ReplayConfig(capacity=1280, batch_size=256)}, "0.5 updates a chunk"),
         ({"replay": ReplayConfig(capacity=1280, batch_size=48)}, "whole number of at least 1"),

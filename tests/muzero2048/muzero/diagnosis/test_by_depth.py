@@ -27,8 +27,9 @@ def test_boards_of_play_are_legal_and_not_those_of_the_openings_alone() -> None:
     config, game = small_config(rows=4, columns=4, chance=ChanceConfig("learned", 32)), Game2048(4, 4)
     graphdef, params = nnx.split(random_model(config, seed=0))
     said: list[str] = []
-    cells = played_boards(network_setting(config, graphdef), params, 32, 5, said.append)
-    assert cells.shape == (32, 4, 4)
+    seen = played_boards(network_setting(config, graphdef), params, 32, 5, said.append)
+    assert seen.shape == (32, 16)
+    cells = seen.reshape(32, 4, 4)
     assert said[-1] == "playing: 32 of 32 games, 32 of 32 boards"
     assert bool(game.legal_actions(game.from_cells(jnp.asarray(cells))).any(axis=-1).all())
     sums = sum_of_tiles(cells)
