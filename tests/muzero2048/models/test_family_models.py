@@ -56,11 +56,17 @@ def test_a_code_changes_its_cell_and_the_context(code_input: str) -> None:
     assert changed.tolist() == expected
 
 
-def test_surprise_names_the_cell_and_tells_hints_apart() -> None:
-    """The code is of the cell that changed; where g is exact for one way in cell and context, it is this way."""
+@pytest.mark.parametrize("alike", ["code_vectors", "context_vectors"])
+def test_surprise_names_the_cell_and_tells_hints_apart(alike: str) -> None:
+    """The code is of the cell that changed, and of the way for which g is exact in cell and context.
+
+    The ways are alike in one of the two, so the other one alone tells them apart.
+    """
     model = random_model(config_of(chance=ChanceConfig("surprise", 24)), seed=2)
     assert isinstance(model, CellsModel)
     model.predictor = lambda x: x
+    vectors = getattr(model, alike)
+    vectors[...] = jnp.broadcast_to(vectors[...][:1], vectors[...].shape)
     turn = jnp.zeros(1, jnp.int32)
     afterstate, _ = model.afterstate_dynamics(model.representation(SEEN[:1]), jnp.array([3]))
     for cell in range(6):
