@@ -39,7 +39,7 @@ class DeepTDLearner(DeviceLearner):
         )
         ended, loss, epsilon = jax.device_get(report)
         metrics = {
-            **game_metrics(ended),
+            **game_metrics(ended, self._config.rules),
             "loss/value": float(loss.value / rounds),
             "td/error_abs_mean": float(loss.error / rounds),
             "td/epsilon": float(epsilon / rounds),

@@ -27,6 +27,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8, UInt32
 
 from muzero2048.game.words import UNIT_BITS, mirror, nth_set_bit, occupied, scale_draw, slide, transpose
+from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.rules import FOUR_SHARE
 
 NUM_ACTIONS = 4
@@ -83,6 +84,11 @@ class BoardGame:
     @property
     def tiles(self) -> tuple[int, ...]:
         """The tile of each level; 0 for the empty cell."""
+        raise NotImplementedError
+
+    @property
+    def goals(self) -> tuple[int, ...]:
+        """Tiles of which the shares of games that reach them are reported."""
         raise NotImplementedError
 
     def from_cells(self, cells: UInt8[Array, "*B H W"]) -> Board:
@@ -281,6 +287,11 @@ class Game2048(BoardGame):
     def tiles(self) -> tuple[int, ...]:
         """0, 2, 4, 8, ...; boards have no largest tile, the list ends where int32 does."""
         return (0, *(1 << level for level in range(1, 31)))
+
+    @property
+    def goals(self) -> tuple[int, ...]:
+        """2048, 4096, 8192, ..."""
+        return GAME_2048.goals
 
     def afterstate(self, board: Board, action: Int[Array, "*B"] | int) -> tuple[Board, Int[Array, "*B"]]:
         """Slide and merge; the points are the sum of the merged tiles."""

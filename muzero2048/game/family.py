@@ -86,6 +86,11 @@ class FamilyGame(BoardGame):
         """The tile of each level."""
         return self.game.tiles
 
+    @property
+    def goals(self) -> tuple[int, ...]:
+        """Those of the game."""
+        return self.game.goals
+
     def from_cells(self, cells: UInt8[Array, "*B H W"]) -> Board:
         """Pack cells into words; hint and bag are those of a board without a next tile."""
         rows = super().from_cells(cells)

@@ -19,6 +19,7 @@ from muzero2048.players.search_player import SearchPlayer
 from muzero2048.training.base_learner import DeviceLearner, state_memory, warn_of_saturation
 from muzero2048.training.devices import local_copy
 from muzero2048.training.game_metrics import game_metrics
+from ntuple.core.games.definition import Game
 
 
 class MuZeroLearner(DeviceLearner):
@@ -56,7 +57,7 @@ class MuZeroLearner(DeviceLearner):
             rounds, self._learner.rounds, report, lambda finished: tick((finished + filling) * config.chunk_moves)
         )
         chunks = finished + filling
-        metrics = summarize(jax.device_get(report), chunks, finished)
+        metrics = summarize(jax.device_get(report), chunks, finished, self._config.rules)
         if finished == rounds:
             metrics |= measure(config, self._learner.graphdef, acting_params(self._state), self._state.replay)
         warn_of_saturation(metrics["model/saturated"], config.value)
@@ -95,7 +96,7 @@ class MuZeroLearner(DeviceLearner):
         return make_player(config, self._learner.graphdef, params)
 
 
-def summarize(report: MuZeroReport, chunks: int, rounds: int) -> dict[str, float]:
+def summarize(report: MuZeroReport, chunks: int, rounds: int, rules: Game) -> dict[str, float]:
     """Compute the metrics of a period of training.
 
     `rounds` is less than `chunks` if the period began with filling the buffer.
@@ -103,7 +104,7 @@ def summarize(report: MuZeroReport, chunks: int, rounds: int) -> dict[str, float
     play = report.play
     update: UpdateReport = jax.tree.map(lambda x: x / rounds, report.update)
     metrics: dict[str, Any] = {
-        **game_metrics(play.ended),
+        **game_metrics(play.ended, rules),
         "search/target_entropy": play.target_entropy / chunks,
         "search/q_range": play.q_range / chunks,
         "search/late_positions": play.late / chunks,

@@ -129,7 +129,7 @@ class SearchPlayer:
 
     def __init__(self, setting: PlayerSetting, params: Params):
         self.effort_unit = setting.effort_unit
-        self._compile = _make_play(setting)
+        self._game, self._compile = setting.game, _make_play(setting)
         self._analyse = _make_analyse(setting)
         self._names_spawns = setting.names_spawns
         self._params = params
@@ -146,10 +146,10 @@ class SearchPlayer:
         seed_word = jnp.asarray(seed, jnp.uint32)
         lanes, calls = program.open(seed_word), 0
         # Between two calls the results so far can be read, and Python can handle signals.
-        watch(lambda: _so_far(lanes, calls, time.perf_counter() - began))
+        watch(lambda: _so_far(self._game, lanes, calls, time.perf_counter() - began))
         while bool((lanes.game < num_games).any()):
             lanes, calls = program.play(lanes, self._params, seed_word), calls + 1
-        return _games(jax.device_get(lanes.results), time.perf_counter() - began)
+        return _games(self._game, jax.device_get(lanes.results), time.perf_counter() - began)
 
     def analyse(self, boards: np.ndarray, seeds: np.ndarray) -> Analysis:
         """Analyse boards uint8[B, H, W]; wrong ones are a ValueError (`ntuple.core.interfaces.check_boards`).
@@ -160,24 +160,25 @@ class SearchPlayer:
         return self._analyse(self._params, boards, seeds)._replace(names_spawns=self._names_spawns)
 
 
-def _games(results: Any, seconds: float) -> Games:
+def _games(game: BoardGame, results: Any, seconds: float) -> Games:
     """Return the games of `Results` on the host."""
     return Games(
         score=results.score.astype(np.int64),
-        max_tile=1 << results.max_level.astype(np.int64),
+        max_tile=np.array(game.tiles, np.int64)[results.max_level],
         moves=results.moves.astype(np.int64),
         seconds=seconds,
         marks=Marks(results.marked_value.astype(np.float64), results.marked_gain.astype(np.float64)),
+        goals=game.goals,
     )
 
 
-def _so_far(lanes: Lanes, calls: int, seconds: float) -> SoFar:
+def _so_far(game: BoardGame, lanes: Lanes, calls: int, seconds: float) -> SoFar:
     """Return what is played after some calls of the program, which took some seconds."""
     now: Any = jax.device_get(lanes)  # waits for the call that is under way
     finished = jax.tree.map(lambda result: result[now.results.moves > 0], now.results)
     num_games = len(now.results.moves)
     left = moves_left(finished.moves, now.moves[now.game < num_games], max(0, num_games - int(now.next_game)))
-    return SoFar(_games(finished, seconds), left and left / (calls * MOVES_A_CALL) * seconds)
+    return SoFar(_games(game, finished, seconds), left and left / (calls * MOVES_A_CALL) * seconds)
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from muzero2048.training.config import TrainingConfig
 from ntuple.core.games.game_2048 import GAME_2048
 
 CALL_SECONDS = 1.5  # aim for a call to the device; stops and the progress line are handled between two calls
-TILES_OF_2048 = re.compile("^train/reach_|^search/late_positions$|_late$")  # metrics about tiles of 2048
+TILES_OF_2048 = re.compile("^search/late_positions$|_late$")  # metrics about tiles of 2048
 SATURATION_WARNING = 0.001  # warn if more than this share of the value targets lies beyond the support
 
 

@@ -8,9 +8,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from muzero2048.training.actor import GameOutcome
 from muzero2048.training.calibration import Pairs, add_pairs, calibration_metrics, count_pairs
-
-REACH_LEVELS = 18  # levels 0..17: up to the largest tile that 4x4 cells can hold, 131072
-REPORTED_LEVELS = (11, 13, 15)  # tiles 2048, 8192 and 32768
+from ntuple.core.games.definition import GOALS_IN_TRAINING, MOST_LEVELS, Game
 
 
 class GameStatistics(NamedTuple):
@@ -20,13 +18,13 @@ class GameStatistics(NamedTuple):
     score_sum: Float[Array, ""]
     score_max: Int[Array, ""]
     moves_sum: Float[Array, ""]
-    reached: Int[Array, "levels"]  # games that ended with a largest tile of at least 2^level
+    reached: Int[Array, "levels"]  # games that ended with a largest tile of at least this level
     pairs: Pairs  # value and return
 
 
 def game_statistics(done: Bool[Array, "T E"], outcome: GameOutcome) -> GameStatistics:
     """Compute the statistics of a chunk; `done` marks the moves that ended a game."""
-    levels = jnp.arange(REACH_LEVELS)
+    levels = jnp.arange(MOST_LEVELS)
     return GameStatistics(
         games=done.sum(),
         score_sum=jnp.sum(jnp.where(done, outcome.score, 0).astype(jnp.float32)),
@@ -44,8 +42,8 @@ def add_games(first: GameStatistics, second: GameStatistics) -> GameStatistics:
     return total._replace(score_max=best, pairs=add_pairs(first.pairs, second.pairs))
 
 
-def game_metrics(ended: GameStatistics) -> dict[str, float]:
-    """Compute the metrics of the games; without a game, only their number."""
+def game_metrics(ended: GameStatistics, rules: Game) -> dict[str, float]:
+    """Compute the metrics of the games of these rules; without a game, only their number."""
     games = float(ended.games)
     metrics = {"train/games": games, **calibration_metrics(ended.pairs)}
     if games:
@@ -53,6 +51,9 @@ def game_metrics(ended: GameStatistics) -> dict[str, float]:
             "train/score_mean": float(ended.score_sum) / games,
             "train/score_max": float(ended.score_max),
             "train/moves_mean": float(ended.moves_sum) / games,
-            **{f"train/reach_{2**level}": float(ended.reached[level]) / games for level in REPORTED_LEVELS},
+            **{
+                f"train/reach_{tile}": float(ended.reached[rules.tiles.index(tile)]) / games
+                for tile in (rules.goals[k] for k in GOALS_IN_TRAINING)
+            },
         }
     return metrics
