@@ -33,6 +33,8 @@ def diagnose_path(
     if solution and not games:
         raise UserError(f"--solution {solution} has no effect with --games 0: exact values are compared with V")
     source = source_of(str(path), checkpoints.find_checkpoint(path), SearchOptions())
+    if games:
+        source.check_is_2048("values are held against returns (without them: --games 0)")
     assert source.checkpoint is not None
     checkpoint, experiment, state = source.checkpoint
     has_depths = bool(registry.spec_of(experiment.learner).diagnose)
