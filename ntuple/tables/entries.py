@@ -19,7 +19,7 @@ from ntuple.tables.patterns import NIBBLE_LEVELS
 from ntuple.tables.stages import Stages
 
 U16, U16_MASK = np.uint32(16), np.uint32(0xFFFF)
-U16_CELL = np.uint64(16)
+U17 = np.uint64(17)
 
 
 class Lookup(NamedTuple):
@@ -71,11 +71,11 @@ def _find_plainly(rules: AnyRules, network: Network, board: Board, entries: NDAr
         _find_in_nibbles(rules, network, nibbles_of(rules, board), entries, at, np.uint32(0))
         return
     low, fifth = level_words(rules, board)
-    largest, rest = np.uint64(network.levels) - U16_CELL, fifth
+    largest, rest = np.uint64(network.levels) - U17, fifth  # the low bits of level R - 1
     while rest:  # levels above R - 1 count as R - 1
         cell = rest & (~rest + ONE)
         rest ^= cell
-        low -= cell * (max(low // cell & U15, largest - ONE) - (largest - ONE))
+        low -= cell * (max(low // cell & U15, largest) - largest)
     _find_in_nibbles(rules, network, low, entries, at, np.uint32(0))
     _find_in_nibbles(rules, network, fifth, entries, at, np.uint32(16))
 

@@ -11,9 +11,9 @@ spreads the lines over the sets. It does not change the low four bits, which sel
 
 Files hold tables in the plain order: index = sum of cell[pattern[i]] 16^i (ntuple.tables.patterns).
 
-On boards below 4x4 a cell has R < 16 values (ntuple.tables.patterns.count_levels). There an index is a number in base R
-and its place is the plain index. For 3x3 boards this makes the tables of 6-tuples a tenth as large, those of 7-tuples a
-fourteenth.
+On boards below 4x4 a cell has R < 16 values, and in 2584 more (ntuple.tables.patterns.count_levels). There an index is
+a number in base R and its place is the plain index. For 3x3 boards this makes the tables of 6-tuples a tenth as large,
+those of 7-tuples a fourteenth.
 
 What the step size rule keeps for each weight is in an array of its own, `Network.memory`. So a line of weights has 16
 of them in training too.

@@ -337,6 +337,7 @@ def test_all_starts_of_training_games_are_legal_positions() -> None:
             "start.jump_start.tiles is .*; give tiles from 3",
         ),
         ({"game": "2584", "levels": 33}, "levels is 33; give 0 to 32"),
+        ({"game": "threes-easy", "rows": 2, "network": ["0"]}, "game is 'threes-easy'; give another game or a larger"),
     ],
 )
 def test_what_a_game_has_not_is_refused(mistake: dict, says: str) -> None:
