@@ -47,6 +47,7 @@ class NumberModel(Model):
 
     def __init__(self) -> None:
         self.codec, self.codes, self.tile_levels = LinearCodec(), C, 10
+        self.spawn_codes = 2 * 6
         self.chance_encoder = CHANCE_ENCODERS["learned"]
         self.h, self.p, self.q = (nnx.Param(jnp.float32(START[name])) for name in "hpq")
         self.d, self.sigma, self.e = (nnx.Param(jnp.asarray(x, jnp.float32)) for x in (DENSE, SIGMA, ENCODER))

@@ -17,6 +17,7 @@ from muzero2048.muzero.batches import Sequence
 from muzero2048.muzero.selfplay import PlayStatistics, play_chunk
 from muzero2048.training.actor import ActorState, init_actor
 from muzero2048.training.devices import make_shardings
+from ntuple.core.games.definition import MOST_LEVELS
 from tests.muzero2048.toy_model import plain_settings, random_model, small_config
 from tests.settings import configured
 
@@ -208,7 +209,7 @@ def test_statistics(played: Played) -> None:
     assert statistics.ended.score_sum == sum(scores)
     assert statistics.ended.score_max == max(scores)
     assert statistics.ended.moves_sum == sum(lengths)
-    assert statistics.ended.reached.tolist() == [sum(tile >= level for tile in largest) for level in range(18)]
+    assert statistics.ended.reached.tolist() == [sum(tile >= level for tile in largest) for level in range(MOST_LEVELS)]
     entropy = -np.sum(sequence.policy * np.log(np.maximum(sequence.policy, 1e-30)), axis=-1).mean()
     np.testing.assert_allclose(statistics.target_entropy, entropy, rtol=1e-4)
     assert statistics.late == 0
