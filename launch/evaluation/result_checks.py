@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from launch.evaluation.summary import SCORE_BINS
+from ntuple.core.games.known import GAMES
 
 LARGEST_BITS = 100
 LARGEST = 2.0**LARGEST_BITS  # no count and no score is larger; float32, as on the page of `compare`, ends at 2^128
-BOARD = re.compile(r"([0-9a-z-]{1,40} )?[1-4]x[1-4]")
+BOARD = re.compile(rf"(({'|'.join(map(re.escape, GAMES))}) )?[1-4]x[1-4]")
 WHOLE = (int,)
 LONGEST = 40  # digits of a number that is written as a text
 
@@ -44,11 +45,9 @@ def _is_board(value: Any) -> bool:
 
 
 def _is_reach(value: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and bool(value)
-        and all(key.isdecimal() for key in value)
-        and all(map(_number(0, 1), value.values()))
+    """Return whether a value has the rates of all goals of a game."""
+    return isinstance(value, dict) and any(
+        all(_number(0, 1)(value.get(str(tile))) for tile in game.goals) for game in GAMES.values()
     )
 
 

@@ -74,7 +74,7 @@ class FamilyGame(BoardGame):
     @property
     def num_hints(self) -> int:
         """T."""
-        return num_hints(self.game)
+        return self.game.num_hints
 
     @property
     def num_spawn_codes(self) -> int:
@@ -372,14 +372,9 @@ class FamilyGame(BoardGame):
         )
 
 
-def num_hints(game: Game) -> int:
-    """Return T, the number of hints that can follow a placement; 1 in a game without a bag."""
-    return game.bag.kinds + (game.bag.bonus_share > 0) if game.bag else 1
-
-
 def num_spawn_codes(game: Game, cells: int) -> int:
     """Return S, the number of chance events of a game on a board of so many cells."""
-    return cells * len(game.placed_levels) * num_hints(game)
+    return cells * len(game.placed_levels) * game.num_hints
 
 
 def _share(probability: float) -> Fraction:

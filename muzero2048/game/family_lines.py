@@ -108,7 +108,7 @@ def _slide_far(game: Game, line: UInt32[Array, "*B"], length: int) -> tuple[UInt
 def _slide_one_cell(
     game: Game, line: UInt32[Array, "*B"], length: int
 ) -> tuple[UInt32[Array, "*B"], UInt32[Array, "*B"]]:
-    """Slide by one cell at most: what is behind the first gap or the first pair that merges, from the wall."""
+    """Slide by one cell at most: the cells behind the first gap, or behind the first pair that merges, move."""
     merges = merging(game, line, line >> np.uint32(8))
     places = (~occupied(line) | _union(merges)) & _tops(length - 1)
     first = places & (np.uint32(0) - places)  # the lowest bit, 0 if there is none

@@ -40,9 +40,10 @@ def most_events(rules: AnyRules) -> int:
         return 2 * cells
     if rules.kinds == 0:
         return cells * rules.spawn_levels.size
-    bonus_tiles = max(int(np.count_nonzero(rules.tiles)) - int(rules.bonus[2]) - int(rules.bonus[1]) + 1, 1)
+    largest, (_, least, below) = np.count_nonzero(rules.tiles), rules.bonus
+    bonus_tiles = int(largest - below - least + 1) if rules.bonus_share > 0 else 1
     places = cells if rules.placement == family.ANYWHERE else max(rules.rows, rules.columns)
-    return places * (rules.kinds + 1) * bonus_tiles
+    return places * (rules.kinds + (rules.bonus_share > 0)) * bonus_tiles
 
 
 @inline

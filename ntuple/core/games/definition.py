@@ -128,7 +128,7 @@ class Game:
 
     @property
     def num_hints(self) -> int:
-        """How many hints there are; 1 if the game tells none."""
+        """How many hints can follow a placement; 1 if the game tells none."""
         return self.bag.kinds + (self.bag.bonus_share > 0) if self.bag else 1
 
     @property
