@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin
 import numpy as np
 
 from launch.errors import OptionError
+from ntuple.core.games.definition import State as GameState
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -22,6 +23,7 @@ TYPE_NAMES = {
     np.ndarray: "an array",
     Sequence: "a list",
     Mapping: "a dict",
+    GameState: "a State",
     types.NoneType: "None",
 }
 LONGEST = 40  # characters of a value in a message

@@ -173,11 +173,11 @@ def _add_play(commands: Parser) -> None:
 
 
 def _run_play(arguments: argparse.Namespace) -> None:
-    from launch.evaluation.loading import BOARD
+    from launch.evaluation.boards.notation import DEFAULT_BOARD
     from launch.viewing.terminal.play import play
 
     (path, options), board = player_and_search(arguments), arguments.board
-    if path is None and board in (None, BOARD):  # on other boards a user without a player plays alone
+    if path is None and board in (None, DEFAULT_BOARD):  # on other boards a user without a player plays alone
         path, board = DEFAULT, None
     play(path, board, arguments.seed, options)
 

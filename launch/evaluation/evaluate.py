@@ -13,10 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from launch.errors import UserError, warn
-from launch.evaluation.loading import Checkpoint, PlayerSource, find_player, play_each
+from launch.evaluation.loading import Checkpoint, LoadedPlayer, PlayerSource, find_player, play_each
 from launch.evaluation.parts import parse_part
 from launch.evaluation.result import (
     FOLDER,
@@ -37,7 +35,6 @@ from launch.experiment.experiment import MOST_GAMES
 from launch.experiment.interfaces import Player
 from launch.progress import GamesText, progress_line
 from launch.signals import StopSignals
-from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.interfaces import Games
 
 if TYPE_CHECKING:
@@ -69,15 +66,15 @@ class PlayerEvaluation(NamedTuple):
             KeyboardInterrupt: a signal stopped games that are not logged in a file.
         """
         source, outputs, checkpoint = self.source, self.outputs, self.source.checkpoint
-        player = source.load()
+        loaded = source.load()
+        player = loaded.player
         run_folder = _writable(run_folder_of(checkpoint.folder)) if checkpoint else None
         log_file = outputs.log
         if checkpoint and run_folder and not log_file:
             env_steps = checkpoint.state.progress["env_steps"]
             log_file = self.evaluation.log_file(run_folder, env_steps, self._setting()["search"])
-        has_log = player.plays_one_by_one and source.game == GAME_2048.name  # other games have no records yet
-        is_by_moves = has_log or outputs.need_moves
-        played = self._play_by_moves(player, log_file) if is_by_moves else self._play_whole(player)
+        is_by_moves = player.plays_one_by_one or outputs.need_moves
+        played = self._play_by_moves(loaded, log_file) if is_by_moves else self._play_whole(player)
         if played is None:
             return None
         games, logged = played
@@ -107,7 +104,7 @@ class PlayerEvaluation(NamedTuple):
             raise KeyboardInterrupt
         return games, []
 
-    def _play_by_moves(self, player: Player, file: Path | None) -> Played | None:
+    def _play_by_moves(self, loaded: LoadedPlayer, file: Path | None) -> Played | None:
         """Play the games that the log lacks move by move; None if a signal stopped them and the log has a file."""
         from launch.evaluation.records.game_log import (  # needs numba; MuZero's evaluation does without
             GameLog,
@@ -117,13 +114,13 @@ class PlayerEvaluation(NamedTuple):
         part, (count, seed) = self.outputs.part, self.evaluation
         if part and file is None:
             raise UserError(f"--part {part} needs a file for its games: add --keep FILE")
-        play_numbered = functools.partial(play_each, player, self.source.rows, self.source.columns)
-        with GameLog(file, self._log_header(), parse_part(part)) as log:
+        play_numbered = functools.partial(play_each, loaded)
+        with GameLog(file, self._log_header(), parse_part(part), loaded.definition) as log:
             text = GamesText(len(log.numbers(count)))
 
             def play() -> Games:
                 if len(log.ordered(count)) < len(log.numbers(count)):
-                    self._compile(player)  # before the clock of the first game starts
+                    self._compile(loaded)  # before the clock of the first game starts
                 return play_missing(play_numbered, log, count, seed, text.watch)
 
             action, lost = "stopping", "no game is kept"
@@ -141,16 +138,15 @@ class PlayerEvaluation(NamedTuple):
                 print(f"part {part}: the same command without --part puts the parts together")
             return games, log.ordered(count)
 
-    def _compile(self, player: Any) -> None:
+    def _compile(self, loaded: LoadedPlayer) -> None:
         """Compile the functions of the player, by a call with the shapes of the games."""
         from ntuple.game.rollout import LANES
 
+        player: Any = loaded.player
         if player.plays_one_by_one:
             player.prepare()
         else:
-            lanes = min(self.evaluation.games, LANES)
-            boards = np.zeros((lanes, self.source.rows, self.source.columns), np.uint8)
-            player.analyse(boards, np.zeros(lanes, np.uint32))
+            loaded.advise_all([loaded.empty_state] * min(self.evaluation.games, LANES))
 
     def _setting(self) -> dict[str, Any]:
         """Return board and search as entries of a result."""
@@ -188,11 +184,9 @@ def prepare(source: PlayerSource, games: int, seed: int | None, outputs: OutputO
     """
     if outputs.keep and outputs.log is None and source.checkpoint is None:
         raise UserError(f"{source.path} has no run folder that keeps its games: give --keep FILE")
-    if outputs.need_moves:
-        source.check_is_2048("games are written as records")
     if seed is None:
         seed = final_evaluation_seed(source.checkpoint.experiment.run.seed) if source.checkpoint else BASELINE_SEED
-    solution = prepare_outputs(outputs, source.rows, source.columns)
+    solution = prepare_outputs(outputs, source.game, source.rows, source.columns)
     return PlayerEvaluation(source, Evaluation(games, seed), outputs, solution)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from launch.arguments import checked
 from launch.errors import Option, OptionError, UserError
 from launch.evaluation.boards.analyse import Advice, advices_of
-from launch.evaluation.boards.notation import game_of, parse_board, parse_position
+from launch.evaluation.boards.notation import DEFAULT_BOARD, game_of, parse_board, parse_state
 from launch.evaluation.search_options import SearchChoice, SearchOptions
 from launch.evaluation.searches import expectimax, resolve
 from launch.evaluation.seeds import check_seed
@@ -26,9 +26,11 @@ from launch.experiment.experiment import Experiment
 from launch.experiment.interfaces import Player
 from launch.progress import GamesText, progress_line
 from launch.trained import PACKAGED
+from ntuple.core.games.definition import Game, encode_draw
+from ntuple.core.games.definition import State as GameState
 from ntuple.core.games.game_2048 import GAME_2048
-from ntuple.core.games.known import board_name
-from ntuple.core.interfaces import Games, check_boards
+from ntuple.core.games.known import board_name, find_game
+from ntuple.core.interfaces import LARGEST_CELL, Games, check_boards
 from ntuple.core.learner_spec import EXPECTIMAX
 
 if TYPE_CHECKING:
@@ -38,9 +40,9 @@ if TYPE_CHECKING:
 BASELINES = {"random": "RandomPlayer", "greedy": "GreedyPlayer"}  # classes of ntuple: players for comparison
 HEURISTIC = "heuristic"  # expectimax with a heuristic leaf value, without training
 UNTRAINED = (*BASELINES, HEURISTIC)
-BOARD = "4x4"  # of players without training, if none is given
 
-Position = str | NDArray[np.integer] | Sequence[Sequence[int]]  # text of `parse_position`, or levels int[H, W]
+# Text of `parse_state`, a state, or in a game without hints the levels int[H, W] alone.
+Position = str | GameState | NDArray[np.integer] | Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,16 +53,34 @@ class LoadedPlayer:
     name: str  # of the run and its search, as it is printed
     rows: int  # H
     columns: int  # W
+    game: str = GAME_2048.name
+
+    @property
+    def definition(self) -> Game:
+        """The game that it plays."""
+        return find_game(self.game, self.rows, self.columns)
+
+    @property
+    def board(self) -> str:
+        """The name of its board, such as "4x4"."""
+        return board_name(self.rows, self.columns, self.game)
+
+    @property
+    def empty_state(self) -> GameState:
+        """A state without tiles, on which no move is legal: to compile the functions of the player."""
+        game, board = self.definition, ((0,) * self.columns,) * self.rows
+        return GameState(board, int(game.bag is not None), game.bag_of(board, 1))
 
     @checked
     def advise(self, board: Position, seed: int = 0) -> Advice:
         """Return what the player says of a board: the move that it makes, and its values of all legal moves.
 
-        The board is int[H, W], log2 of the tiles, or text, such as "2 4 / 0 2". The seed, below 2^32, is that of a
-        player that draws random numbers.
+        The board is text, such as "2 4 / 0 2", or in a game with hints "0 1 0 / 0 0 2 +3" (`parse_state`); or a State,
+        or in a game without hints int[H, W], log2 of the tiles. The seed, below 2^32, is that of a player that draws
+        random numbers.
 
         Raises:
-            UserError: the text is not such a board.
+            UserError: the text is not such a board, or hint or bag of the state are impossible.
             ValueError: the array is not such a board, or its values are NaN.
         """
         return self.advise_all([board], seed)[0]
@@ -68,11 +88,12 @@ class LoadedPlayer:
     @checked
     def advise_all(self, boards: Sequence[Position] | NDArray[np.integer], seed: int = 0) -> list[Advice]:
         """Return what the player says of each of B boards, in one batch; boards, seed and errors as of `advise`."""
-        levels = [self._levels(board) for board in boards]
+        states = [self._state(board) for board in boards]
         check_seed(seed)
-        batch = np.array(levels, np.uint8).reshape(-1, self.rows, self.columns)
-        analysis = self.player.analyse(batch, np.full(len(batch), seed, np.uint32))
-        return advices_of(batch, analysis, self.player.effort_unit)
+        levels = np.array([state.board for state in states], np.uint8).reshape(-1, self.rows, self.columns)
+        draws = np.array([encode_draw(state.hint, state.bag) for state in states], np.uint16)
+        analysis = self.player.analyse(levels, np.full(len(states), seed, np.uint32), draws)
+        return advices_of(states, analysis, self.player.effort_unit, self.definition)
 
     @checked
     def play(self, games: int, seed: int = 0, *, progress: bool | None = None) -> Games:
@@ -99,15 +120,20 @@ class LoadedPlayer:
         from launch.evaluation.records.record import record_of  # needs numba; MuZero's `play` does without
 
         _check_games(games, seed)
-        played = play_each(self.player, self.rows, self.columns, range(games), seed)
-        return [record_of(game) for game in sorted(played, key=lambda game: game.number)]
+        played = play_each(self, range(games), seed)
+        return [record_of(game, self.definition) for game in sorted(played, key=lambda game: game.number)]
 
-    def _levels(self, board: Position) -> NDArray[np.integer]:
+    def _state(self, board: Position) -> GameState:
         if isinstance(board, str):
-            return parse_position(board, self.rows, self.columns)
-        levels = np.asarray(board)
-        check_boards(self.rows, self.columns, levels[np.newaxis], np.zeros(1, np.uint32))
-        return levels
+            return parse_state(board, self.rows, self.columns, self.definition)
+        state = board if isinstance(board, GameState) else None
+        levels = np.asarray(state.board if state else board)
+        largest = LARGEST_CELL if self.game == GAME_2048.name else len(self.definition.tiles) - 1
+        check_boards(self.rows, self.columns, levels[np.newaxis], np.zeros(1, np.uint32), largest=largest)
+        state = state or GameState(tuple(map(tuple, levels.tolist())))
+        if fault := self.definition.fault_of(state):
+            raise UserError(f"{fault}; give the position as text, such as {'3 1 2 0 / ... +1'!r}, or as a State")
+        return state
 
 
 class Checkpoint(NamedTuple):
@@ -146,8 +172,11 @@ class PlayerSource:
             mistake = f"{self.path} plays {self.game}, and {what} for 2048 alone so far"
             raise UserError(f"{mistake}; its games can be counted: muzero2048 evaluate {self.path}")
 
-    def load(self) -> Player:
+    def load(self) -> LoadedPlayer:
         """Load the player; UserError if the checkpoint does not fit its config."""
+        return LoadedPlayer(self._load(), self.name, self.rows, self.columns, self.game)
+
+    def _load(self) -> Player:
         if self.checkpoint and self.search:
             folder, experiment, _ = self.checkpoint
             search, settings = self.search, experiment.settings
@@ -161,9 +190,7 @@ class PlayerSource:
 
 def load_player(path: str | Path, options: SearchOptions, board: str | None = None) -> LoadedPlayer:
     """Load a player; path, board and errors as of `find_player`."""
-    source = find_player(str(path), options, board)
-    source.check_is_2048("boards of players are shown")
-    return LoadedPlayer(source.load(), source.name, source.rows, source.columns)
+    return find_player(str(path), options, board).load()
 
 
 def find_player(path: str, options: SearchOptions, board: str | None = None) -> PlayerSource:
@@ -175,7 +202,7 @@ def find_player(path: str, options: SearchOptions, board: str | None = None) -> 
     check_has_board([path], board)
     if path not in UNTRAINED:
         return source_of(path, checkpoints.find_checkpoint(Path(path)), options)
-    rows, columns = parse_board(board or BOARD)
+    rows, columns = parse_board(board or DEFAULT_BOARD)
     if path == HEURISTIC:
         if options.search not in (None, EXPECTIMAX):
             given = Option("search", options.search)
@@ -206,15 +233,16 @@ def check_has_board(paths: Sequence[str], board: str | None) -> None:
         raise OptionError(Option("board"), mistake)
 
 
-def play_each(player: Any, rows: int, columns: int, numbers: Iterable[int], seed: int) -> "Iterator[PlayedGame]":
+def play_each(loaded: LoadedPlayer, numbers: Iterable[int], seed: int) -> "Iterator[PlayedGame]":
     """Play numbered games move by move, and yield each one when it ends; the spawns of game i depend on (seed, i)."""
-    from ntuple import make_rules
+    from ntuple.game.any_game import make_game_rules
     from ntuple.game.rollout import play_by_analysis
 
+    player: Any = loaded.player
     if player.plays_one_by_one:
         return player.play_each(numbers, seed)
-    rules = make_rules(rows, columns)
-    return play_by_analysis(rules, lambda boards, seeds: player.analyse(boards, seeds).action, numbers, seed)
+    rules = make_game_rules(loaded.game, loaded.rows, loaded.columns)
+    return play_by_analysis(rules, lambda *positions: player.analyse(*positions).action, numbers, seed)
 
 
 def _check_games(games: int, seed: int) -> None:

@@ -84,7 +84,7 @@ def check_new_file(file: Path, option: str) -> None:
         raise UserError(f"there is no folder {file.absolute().parent} to write {file.name} into")
 
 
-def prepare_outputs(outputs: OutputOptions, rows: int, columns: int) -> "Solution | None":
+def prepare_outputs(outputs: OutputOptions, game: str, rows: int, columns: int) -> "Solution | None":
     """Check the outputs before time is spent on games; return the solution of the board if a file of it is given."""
     if outputs.records is not None:
         check_new_file(outputs.records, "--records")
@@ -94,7 +94,7 @@ def prepare_outputs(outputs: OutputOptions, rows: int, columns: int) -> "Solutio
         return None
     from launch.evaluation.records.regret import load_solution  # needs numba; MuZero's evaluation does without
 
-    return load_solution(outputs.solution, rows, columns)
+    return load_solution(outputs.solution, game, rows, columns)
 
 
 def write_outputs(

@@ -160,7 +160,7 @@ def _table(results: Sequence[dict[str, Any]]) -> str:
 def _finished(evaluation: PlayerEvaluation, run_folder: Path) -> dict[str, Any] | None:
     """Return the result of an earlier command; None if there is none, or if the run was trained again since then."""
     # The player is needed only to know whether it plays one by one, which matters only if the moves are needed.
-    player = evaluation.source.load() if evaluation.outputs.need_moves else None
+    player = evaluation.source.load().player if evaluation.outputs.need_moves else None
     checkpoint = evaluation.source.checkpoint
     assert checkpoint
     file, state = evaluation.result_file(run_folder, checkpoint, player), checkpoint.state

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import UInt8, UInt32
+from jaxtyping import UInt8, UInt16, UInt32
 
 from ntuple.core.interfaces import Analysis, Games, Watch
 
@@ -31,15 +31,21 @@ class Player(Protocol):
     def play(self, num_games: int, seed: int, watch: Watch = ...) -> Games:
         """Play whole games. The result of game i depends on (seed, i) alone, not on threads or batch size."""
 
-    def analyse(self, boards: UInt8[np.ndarray, "B H W"], seeds: UInt32[np.ndarray, " B"]) -> Analysis:
+    def analyse(
+        self,
+        boards: UInt8[np.ndarray, "B H W"],
+        seeds: UInt32[np.ndarray, " B"],
+        draws: UInt16[np.ndarray, " B"] | None = None,
+    ) -> Analysis:
         """Choose a move on each of B boards and value all four.
 
         Args:
-            boards: cells hold log2 of the tile, 0 = empty, up to 17 (131072).
+            boards: cells hold the level of the tile, in 2048 log2, 0 = empty.
             seeds: of the random numbers for each board; only players that draw random numbers use them.
+            draws: hint and bag of each board (ntuple.core.games.definition.encode_draw); None: the game has none.
 
         Raises:
-            ValueError: a cell is not in 0..17, or a shape is wrong.
+            ValueError: a cell is not a level of the game, a shape is wrong, or hints are missing.
         """
 
 

@@ -1,12 +1,12 @@
 """A picture of one game at each evaluation (`run.picture`): an SVG file in the run's folder, and its copy in wandb."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Integer
 
-from launch.evaluation.loading import play_each
+from launch.evaluation.loading import LoadedPlayer, play_each
 from launch.files import write_text
 
 if TYPE_CHECKING:
@@ -22,14 +22,14 @@ def picture_file(run: Path, env_steps: int) -> Path:
     return run / FOLDER / f"{env_steps}.svg"
 
 
-def draw_game_of(player: Any, rows: int, columns: int, seed: int, file: Path) -> None:
+def draw_game_of(player: LoadedPlayer, seed: int, file: Path) -> None:
     """Play game 0 of a seed move by move, and write its picture."""
     from launch.evaluation.records.played import game_of
     from launch.evaluation.records.record import record_of  # needs numba; MuZero's training does without
 
-    (played,) = play_each(player, rows, columns, [0], seed)
+    (played,) = play_each(player, [0], seed)
     file.parent.mkdir(exist_ok=True)
-    write_text(file, game_svg(game_of(1, record_of(played), rows, columns)))
+    write_text(file, game_svg(game_of(1, record_of(played, player.definition), player.rows, player.columns)))
 
 
 def game_svg(game: "Game") -> str:

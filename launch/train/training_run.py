@@ -9,6 +9,7 @@ from types import TracebackType
 
 from launch.errors import DivergedError, UserError, warn
 from launch.evaluation.boards.notation import game_of
+from launch.evaluation.loading import LoadedPlayer
 from launch.evaluation.result import Evaluation, prepare_folder, report, save_result
 from launch.evaluation.seeds import training_evaluation_seed
 from launch.evaluation.summary import summarize, value_metrics
@@ -27,7 +28,6 @@ from launch.train.game_picture import draw_game_of, picture_file
 from launch.train.progress import ProgressDisplay
 from launch.train.resume import begin_with_network, final_evaluation, own_search
 from launch.train.wandb_sink import WandbSink
-from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.interfaces import Games, Watch
 
 
@@ -190,14 +190,14 @@ class TrainingRun:
                 played = stop.interruptible(lambda: _play_with_probes(self._learner, evaluation, probes, watch))
         except ValueError as error:  # the network's values are NaN
             raise DivergedError(f"evaluation stopped at env_steps {self.env_steps}: {error}") from error
-        is_drawn = self._experiment.run.picture and game_of(self._experiment.settings) == GAME_2048.name
-        if played is not None and is_drawn:
+        if played is not None and self._experiment.run.picture:
             stop.interruptible(lambda: self._draw(evaluation.seed))
         return played
 
     def _draw(self, seed: int) -> None:
         settings, file = self._experiment.settings, picture_file(self._folder, self.env_steps)
-        draw_game_of(self._learner.player(), settings.rows, settings.columns, seed, file)
+        player = LoadedPlayer(self._learner.player(), "", settings.rows, settings.columns, game_of(settings))
+        draw_game_of(player, seed, file)
 
     def _check_finite(self, values: Row) -> None:
         saved = f"the last good checkpoint is {self._checkpoint}" if self._checkpoint else "nothing was saved yet"

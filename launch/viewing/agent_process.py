@@ -86,7 +86,7 @@ def _compile(player: "LoadedPlayer") -> None:
 
     No move is legal there: numba's searches end at once. JAX compiles for a shape, and searches once.
     """
-    player.advise(np.zeros((player.rows, player.columns), np.uint8))
+    player.advise(player.empty_state)
 
 
 def _end_with_server() -> None:

@@ -28,6 +28,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8, UInt32
 
 from muzero2048.game.words import UNIT_BITS, mirror, nth_set_bit, occupied, scale_draw, slide, transpose
 from ntuple.core.games.game_2048 import GAME_2048
+from ntuple.core.interfaces import LARGEST_CELL
 from ntuple.core.rules import FOUR_SHARE
 
 NUM_ACTIONS = 4
@@ -90,6 +91,26 @@ class BoardGame:
     def goals(self) -> tuple[int, ...]:
         """Tiles of which the shares of games that reach them are reported."""
         raise NotImplementedError
+
+    @property
+    def largest_level(self) -> int:
+        """The level of the largest tile of boards that players analyse."""
+        return len(self.tiles) - 1
+
+    @property
+    def hints(self) -> int:
+        """How many hints there are; 0: the game tells none."""
+        return 0
+
+    @property
+    def observation_size(self) -> int:
+        """O, the bytes of an observation."""
+        return self.num_cells
+
+    @property
+    def event_codes(self) -> np.ndarray:
+        """The number in records and analyses of each spawn code, int16[S] (ntuple/core/games/event_codes.py)."""
+        return np.arange(self.num_spawn_codes, dtype=np.int16)
 
     def from_cells(self, cells: UInt8[Array, "*B H W"]) -> Board:
         """Pack cells into words."""
@@ -277,6 +298,11 @@ class Game2048(BoardGame):
 
     rows: int = 4
     columns: int = 4
+
+    @property
+    def largest_level(self) -> int:
+        """That of 131072."""
+        return LARGEST_CELL
 
     @property
     def num_spawn_codes(self) -> int:

@@ -15,6 +15,7 @@ where a tile may be placed has the level `len(game.tiles)`.
 """
 
 import functools
+import itertools
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from muzero2048.game.family_lines import merging, slide_family
 from muzero2048.game.openings import COUNT_BITS, DRAW_BITS, make_openings
 from muzero2048.game.words import look_up, mix, nth_set_bit, scale_word
 from ntuple.core.games.definition import MOST_LEVELS, Bag, Game
+from ntuple.core.games.event_codes import PlacedTile, event_code
 
 _PLACES = np.uint32(0xFFFF)
 _DRAW_AT = np.uint32(16)
@@ -91,10 +93,22 @@ class FamilyGame(BoardGame):
         """Those of the game."""
         return self.game.goals
 
-    def from_cells(self, cells: UInt8[Array, "*B H W"]) -> Board:
-        """Pack cells into words; hint and bag are those of a board without a next tile."""
-        rows = super().from_cells(cells)
-        return (*rows, *(jnp.zeros_like(rows[0]),) * self._more_words)
+    @property
+    def hints(self) -> int:
+        """T in a game with a bag, else 0."""
+        return self.num_hints if self.kinds else 0
+
+    @property
+    def observation_size(self) -> int:
+        """The cells, and in a game with a bag hint and counts."""
+        return self.num_cells + (1 + self.kinds if self.kinds else 0)
+
+    @property
+    def event_codes(self) -> np.ndarray:
+        """Those of the chance events in the order of the spawn codes."""
+        hints = range(1, self.num_hints + 1) if self.kinds else (0,)
+        events = itertools.product(range(self.num_cells), self.game.placed_levels, hints)
+        return np.array([event_code(self.game, PlacedTile(*event)) for event in events], np.int16)
 
     def observe(self, board: Board) -> UInt8[Array, "*B O"]:
         """Return the bytes of a state or an afterstate."""
@@ -111,7 +125,7 @@ class FamilyGame(BoardGame):
         flat = observation[..., : self.num_cells]
         is_place = flat == len(self.game.tiles)
         cells = jnp.where(is_place, jnp.uint8(0), flat).reshape(*flat.shape[:-1], self.rows, self.columns)
-        rows = super().from_cells(cells)
+        rows = self.from_cells(cells)
         if not self._more_words:
             return rows
         bits = [is_place[..., cell].astype(jnp.uint32) << slot for cell, slot in enumerate(self._slots)]

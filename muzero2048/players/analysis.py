@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt8, UInt32
 
 from muzero2048.game.env import Board, BoardGame
 from muzero2048.search.outlook import Outlook
+from ntuple.core.games.definition import HINT_BITS
 from ntuple.core.interfaces import Analysis, check_boards
 
 
@@ -29,8 +30,8 @@ class JudgedBoards(NamedTuple):
 
 # (boards, a seed of random numbers for each) -> judgement
 Judge = Callable[[Board, UInt32[Array, "B"]], JudgedBoards]
-# (parameters, boards [B, H, W], seeds [B]) -> analysis
-Analyse = Callable[[Any, np.ndarray, np.ndarray], Analysis]
+# (parameters, boards [B, H, W], seeds [B], draws [B] or None) -> analysis
+Analyse = Callable[[Any, np.ndarray, np.ndarray, np.ndarray | None], Analysis]
 
 
 def make_analyse(game: BoardGame, judge: Callable[[Any], Judge], lanes: int) -> Analyse:
@@ -41,8 +42,10 @@ def make_analyse(game: BoardGame, judge: Callable[[Any], Judge], lanes: int) -> 
     """
 
     @jax.jit
-    def program(params: Any, cells: UInt8[Array, "B H W"], seeds: UInt32[Array, "B"]) -> tuple[JudgedBoards, Array]:
-        board = game.from_cells(cells)
+    def program(
+        params: Any, observations: UInt8[Array, "B O"], seeds: UInt32[Array, "B"]
+    ) -> tuple[JudgedBoards, Array]:
+        board = game.from_observation(observations)
         judged, legal = judge(params)(board, seeds), game.legal_actions(board)
         is_over = ~legal.any(axis=-1)
         masked = JudgedBoards(
@@ -54,11 +57,12 @@ def make_analyse(game: BoardGame, judge: Callable[[Any], Judge], lanes: int) -> 
         )
         return masked, jnp.where(legal, game.all_afterstates(board)[1], -1)
 
-    def analyse(params: Any, boards: np.ndarray, seeds: np.ndarray) -> Analysis:
-        check_boards(game.rows, game.columns, boards, seeds)
+    def analyse(params: Any, boards: np.ndarray, seeds: np.ndarray, draws: np.ndarray | None = None) -> Analysis:
+        check_boards(game.rows, game.columns, boards, seeds, draws, game.largest_level, game.hints)
         blocks = []
-        for size, cells, some_seeds in _padded_blocks(boards.astype(np.uint8), seeds.astype(np.uint32), lanes):
-            block = jax.device_get(program(params, cells, some_seeds))
+        observations = observations_of(boards, draws, game.observation_size)
+        for size, some, some_seeds in _padded_blocks(observations, seeds.astype(np.uint32), lanes):
+            block = jax.device_get(program(params, some, some_seeds))
             blocks.append(jax.tree.map(lambda judged, size=size: judged[:size], block))
         judged, reward = jax.tree.map(lambda *parts: np.concatenate(parts), *blocks)
         return Analysis(
@@ -74,11 +78,38 @@ def make_analyse(game: BoardGame, judge: Callable[[Any], Judge], lanes: int) -> 
     return analyse
 
 
+def with_event_codes(analysis: Analysis, events: np.ndarray) -> Analysis:
+    """Return an analysis with the codes of ntuple/core/games/event_codes.py in place of the game's spawn codes.
+
+    Args:
+        analysis: of the search in the rules of the game.
+        events: [S] code of each spawn code.
+    """
+    if analysis.variation is None or analysis.outcomes is None:
+        return analysis
+    variation = analysis.variation.copy()
+    codes = variation[..., 1]
+    codes[codes >= 0] = events[codes[codes >= 0]]
+    outcomes = np.tile([0.0, 0.0, np.nan], (len(variation), events.max() + 1, 1))
+    outcomes[:, events] = analysis.outcomes
+    return analysis._replace(variation=variation, outcomes=outcomes)
+
+
 def _without_ended(outlook: Outlook, is_over: Bool[Array, "B"]) -> Outlook:
     """Return the outlook with nothing for boards on which no move is legal."""
     nothing = jnp.array([0.0, 0.0, jnp.nan])
     ended = is_over[:, jnp.newaxis, jnp.newaxis]
     return Outlook(jnp.where(ended, nothing, outlook.outcomes), jnp.where(ended, -1, outlook.variation))
+
+
+def observations_of(boards: np.ndarray, draws: np.ndarray | None, length: int) -> np.ndarray:
+    """Return states as `BoardGame.observe` does, uint8[B, length]: of boards [B, H, W], and their draws [B]."""
+    flat = boards.reshape(len(boards), boards.shape[1] * boards.shape[2]).astype(np.uint8)
+    if draws is None:  # a game without hints
+        return flat
+    places = np.arange(length - flat.shape[1], dtype=np.uint16)
+    drawn = draws[:, np.newaxis] >> HINT_BITS * places & ((1 << HINT_BITS) - 1)
+    return np.concatenate([flat, drawn.astype(np.uint8)], axis=1)
 
 
 def _padded_blocks(boards: np.ndarray, seeds: np.ndarray, most: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
@@ -87,4 +118,4 @@ def _padded_blocks(boards: np.ndarray, seeds: np.ndarray, most: int) -> Iterator
         block = slice(start, start + most)
         size = len(boards[block])
         room = (1 << max(size - 1, 0).bit_length()) - size
-        yield size, np.pad(boards[block], [(0, room), (0, 0), (0, 0)]), np.pad(seeds[block], (0, room))
+        yield size, np.pad(boards[block], [(0, room), (0, 0)]), np.pad(seeds[block], (0, room))

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, UInt32
 
 from muzero2048.game.env import Board, BoardGame
-from muzero2048.players.analysis import Analyse, Judge, JudgedBoards, make_analyse
+from muzero2048.players.analysis import Analyse, Judge, JudgedBoards, make_analyse, with_event_codes
 from muzero2048.players.lanes import MOVES_A_CALL, Lanes, Policy, open_lanes, play_lanes
 from muzero2048.players.moves_left import moves_left
 from muzero2048.search.base import Dynamics, Plan
@@ -151,13 +151,16 @@ class SearchPlayer:
             lanes, calls = program.play(lanes, self._params, seed_word), calls + 1
         return _games(self._game, jax.device_get(lanes.results), time.perf_counter() - began)
 
-    def analyse(self, boards: np.ndarray, seeds: np.ndarray) -> Analysis:
-        """Analyse boards uint8[B, H, W]; wrong ones are a ValueError (`ntuple.core.interfaces.check_boards`).
+    def analyse(self, boards: np.ndarray, seeds: np.ndarray, draws: np.ndarray | None = None) -> Analysis:
+        """Analyse boards uint8[B, H, W]; arguments and errors as of `ntuple.core.interfaces.check_boards`.
 
         `seeds` uint32[B] are the seeds of the search; `play` draws one for each move. The analysis of a board does not
         depend on the other boards of the batch, except for float32 rounding as in `play`.
         """
-        return self._analyse(self._params, boards, seeds)._replace(names_spawns=self._names_spawns)
+        analysis = self._analyse(self._params, boards, seeds, draws)
+        if not self._names_spawns:
+            return analysis._replace(names_spawns=False)
+        return with_event_codes(analysis, self._game.event_codes)
 
 
 def _games(game: BoardGame, results: Any, seconds: float) -> Games:

@@ -5,14 +5,15 @@ Shapes: `G` games, `B` boards of `H, W` cells. Actions: up, right, down, left = 
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core.games.definition import HINT_BITS
 from ntuple.core.games.game_2048 import GAME_2048
 
-LARGEST_CELL = 17  # log2 of the largest tile of a board that a player analyses: 131072
+LARGEST_CELL = 17  # level of the largest tile of a board of 2048 that a player analyses: 131072
 
 
 class Marks(NamedTuple):
@@ -76,23 +77,51 @@ class Analysis(NamedTuple):
     # [B, C, 3] outcomes of the chance event after the chosen move, by code: probability, visits, value (nan: not
     # visited) in points; None: the player has none
     outcomes: NDArray[np.float64] | None = None
-    names_spawns: bool = True  # codes are those of spawns, 2 cell + is_four; false: codes of a learned model
+    names_spawns: bool = True  # codes are those of ntuple/core/games/event_codes.py; false: those of a learned model
 
 
-def check_boards(rows: int, columns: int, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> None:
+def check_boards(
+    rows: int,
+    columns: int,
+    boards: NDArray[np.uint8],
+    seeds: NDArray[np.uint32],
+    draws: NDArray[np.uint16] | None = None,
+    largest: int = LARGEST_CELL,
+    hints: int = 0,
+) -> None:
     """Check the arguments of a player's `analyse`.
 
+    Args:
+        rows: H.
+        columns: W.
+        boards: uint8[B, H, W], level of the tile of each cell.
+        seeds: uint32[B].
+        draws: uint16[B], hint and bag (ntuple.core.games.definition.encode_draw); None: the game has none.
+        largest: the largest level of the game.
+        hints: the number of hints of the game; 0: it tells none.
+
     Raises:
-        ValueError: `boards` is not [B, H, W] with integers 0..17, or `seeds` is not [B] with integers 0..2^32 - 1.
+        ValueError: an array has another shape or type, or a number is out of range.
     """
-    for name, array in (("boards", boards), ("seeds", seeds)):
+    given: dict[str, NDArray[Any]] = {"boards": boards, "seeds": seeds}
+    if draws is not None:
+        given["draws"] = draws
+    for name, array in given.items():
         if not np.issubdtype(array.dtype, np.integer):
             raise ValueError(f"{name} are of type {array.dtype}: give integers")
     if boards.ndim != 3 or boards.shape[1:] != (rows, columns):
         raise ValueError(f"boards are of shape {boards.shape}: give [boards, {rows}, {columns}]")
-    if boards.size and not (boards.min() >= 0 and boards.max() <= LARGEST_CELL):
-        raise ValueError(f"boards have cells of {boards.min()}..{boards.max()}: give log2 of tiles, 0..{LARGEST_CELL}")
-    if seeds.shape != boards.shape[:1]:
-        raise ValueError(f"seeds are of shape {seeds.shape}: give one for each of {len(boards)} boards")
+    if boards.size and not (boards.min() >= 0 and boards.max() <= largest):
+        raise ValueError(f"boards have cells of {boards.min()}..{boards.max()}: give levels of tiles, 0..{largest}")
+    for name, array in given.items():
+        if name != "boards" and array.shape != boards.shape[:1]:
+            raise ValueError(f"{name} are of shape {array.shape}: give one for each of {len(boards)} boards")
     if seeds.size and not (seeds.min() >= 0 and seeds.max() < 2**32):
         raise ValueError(f"seeds are {seeds.min()}..{seeds.max()}: give numbers of 32 bits")
+    if not hints or not len(boards):
+        return
+    if draws is None:
+        raise ValueError("the hints of the boards are missing: give draws")
+    told = draws & ((1 << HINT_BITS) - 1)
+    if not (told.min() >= 1 and told.max() <= hints):
+        raise ValueError(f"the hints of the boards are {told.min()}..{told.max()}: give 1..{hints}")

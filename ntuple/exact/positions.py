@@ -8,6 +8,7 @@ up to 15, or 14 in a game that limits the places, and a game with a bag needs a 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ntuple.core.games.known import find_game
 from ntuple.game import family
@@ -63,6 +64,11 @@ def _board_of_family(rules: FamilyRules, word: np.uint64) -> Board:
         word ^= places * U15
         hi |= places << ONE
     return Board(word, hi)
+
+
+def words_of_states(lo: NDArray[np.uint64], draws: NDArray[np.uint16]) -> NDArray[np.uint64]:
+    """Return the words of states by `lo` of their boards [N] and their draws [N], 0 in a game without a bag."""
+    return lo | draws.astype(np.uint64) << DRAW_AT
 
 
 @inline

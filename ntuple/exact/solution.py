@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.core.games.definition import DOWN, LEFT, RIGHT, UP, Game
+from ntuple.core.games.definition import DOWN, LEFT, RIGHT, UP, Game, encode_draw
 from ntuple.core.games.known import find_game
 from ntuple.exact.positions import (
     DRAW_AT,
@@ -36,7 +36,6 @@ from ntuple.exact.solver import (
 )
 from ntuple.game.any_game import AnyRules, afterstate
 from ntuple.game.bitboard import U15, Board, decode, encode, is_same, max_cell
-from ntuple.game.family import encode_draw
 from ntuple.game.jit import kernel
 from ntuple.tables.placement import available_cores
 

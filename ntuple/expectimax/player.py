@@ -38,12 +38,14 @@ class ExpectimaxPlayer(OneByOnePlayer):
         super().__init__(rules, QUICK_MOVES if is_quick else 1, threads)
         self._values, self._config, self._search = values, config, make_search(config)
 
-    def analyse(self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Analysis:
+    def analyse(
+        self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32], draws: NDArray[np.uint16] | None = None
+    ) -> Analysis:
         """Analyse boards [B, H, W]; the seeds [B] have no effect, since nothing is drawn.
 
         With tile-downgrading the values are those of the downgraded boards.
         """
-        words = words_of(self._rules, boards, seeds)
+        words = words_of(self._rules, boards, seeds, draws)
         values, plies = np.empty((len(words), 4), np.float32), np.empty(len(words), np.int64)
         rewards = np.empty((len(words), 4), np.int64)
 

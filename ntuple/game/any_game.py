@@ -11,6 +11,7 @@ import numpy as np
 
 from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.games.known import find_game
+from ntuple.core.interfaces import LARGEST_CELL
 from ntuple.core.rules import FOUR_SHARE
 from ntuple.game import bitboard, family
 from ntuple.game.bitboard import FOUR_BELOW, LOW_32, U15, ZERO, Board, Rules, index_word, is_same, make_rules
@@ -31,6 +32,16 @@ def make_game_rules(game: str, rows: int, columns: int) -> AnyRules:
 def goals_of(rules: AnyRules) -> tuple[int, ...]:
     """Return the tiles of which the shares of games that reach them are reported."""
     return tuple(rules.goals.tolist()) if isinstance(rules, FamilyRules) else GAME_2048.goals
+
+
+def largest_level(rules: AnyRules) -> int:
+    """Return the level of the largest tile of boards that players analyse."""
+    return int(rules.tiles.argmax()) if isinstance(rules, FamilyRules) else LARGEST_CELL
+
+
+def count_all_hints(rules: AnyRules) -> int:
+    """Return how many hints the game has; 0: it tells none."""
+    return rules.kinds + (rules.bonus_share > 0) if isinstance(rules, FamilyRules) else 0
 
 
 def most_events(rules: AnyRules) -> int:

@@ -14,13 +14,24 @@
 A row has 128 bytes, so that two threads never write to the same cache line.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.core.games.definition import MOST_LEVELS
 from ntuple.game.any_game import AnyRules, hint_of, opening, spawn, tile_of
 from ntuple.game.bitboard import ONE, U4, U15, ZERO, Board, Rules, level_at, max_cell
-from ntuple.game.family import FIFTH, FamilyRules, by_game
+from ntuple.game.family import (
+    FIFTH,
+    HINT,
+    FamilyRules,
+    before_first_tile,
+    by_game,
+    draw_of,
+    free_afterstate,
+    with_tile,
+)
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import mix, step
 
@@ -135,16 +146,66 @@ def num_spawn_codes(rules: AnyRules) -> int:
 
 
 @inline
-def place_spawn(rules: Rules, board: Board, code: int) -> Board:
-    """Return the board with a spawned tile added; the inverse of `spawn_code`."""
-    return Board(board.lo | ONE << (spawn_place(rules, code) + np.uint64(code & 1)), board.hi)
+def nibble_of(rules: AnyRules, cell: int) -> np.uint64:
+    """Return the bit at which the nibble of a cell begins in a word; cells are numbered row by row."""
+    return np.uint64(4 * (4 * (cell // rules.columns) + cell % rules.columns))
 
 
 @inline
-def spawn_place(rules: Rules, code: int) -> np.uint64:
-    """Return the bit at which the nibble of the cell of a spawn begins in a word."""
-    cell = code >> 1
-    return np.uint64(4 * (4 * (cell // rules.columns) + cell % rules.columns))
+def _place_spawn(rules: Rules, board: Board, code: int) -> Board:
+    return Board(board.lo | ONE << (nibble_of(rules, code >> 1) + np.uint64(code & 1)), board.hi)
+
+
+@inline
+def _place_event(rules: FamilyRules, board: Board, code: int) -> Board:
+    cell = ONE << nibble_of(rules, cell_of_event(code))
+    return with_tile(rules, board, cell, level_of_event(code), hint_of_event(code))
+
+
+@inline
+def cell_of_event(code: int) -> int:
+    """Return the cell of an event of a game that is not 2048, as `spawn_code` numbers it."""
+    return int(np.int64(code) >> 8)
+
+
+@inline
+def level_of_event(code: int) -> int:
+    """Return the level of the placed tile."""
+    return int((np.int64(code) >> 3) & (MOST_LEVELS - 1))
+
+
+@inline
+def hint_of_event(code: int) -> np.uint64:
+    """Return the hint after the placement."""
+    return np.uint64(code) & HINT
+
+
+@inline
+def _empty_board(rules: Rules, code: int) -> Board:
+    return Board(ZERO, ZERO)
+
+
+@inline
+def _before_first_tile(rules: FamilyRules, code: int) -> Board:
+    return before_first_tile(rules, level_of_event(code))
+
+
+@inline
+def _and_nothing(rules: Rules, board: Board) -> Board:
+    return board
+
+
+@inline
+def _with_all_places(rules: FamilyRules, board: Board) -> Board:
+    return free_afterstate(rules, board, draw_of(board))
+
+
+# (rules, board, code): the state after the chance event of a code, the inverse of `spawn_code`
+place_spawn: Any = by_game(_place_spawn, _place_event)
+# (rules, code): the board before the first tile of a game, by the code of its placement
+before_opening: Any = by_game(_empty_board, _before_first_tile)
+# (rules, board): a board of an opening on which the next first tile is placed
+open_for_tile: Any = by_game(_and_nothing, _with_all_places)
 
 
 @inline

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.core.games.definition import MOST_LEVELS, Bag, Game, State
+from ntuple.core.games.definition import MOST_LEVELS, Bag, Game, State, decode_draw, encode_draw
 from ntuple.core.rules import DOWN, LEFT, RIGHT, UP, check_sides
 from ntuple.game.bitboard import (
     LOW_32,
@@ -33,6 +33,7 @@ from ntuple.game.bitboard import (
     U48,
     ZERO,
     Board,
+    Rules,
     board_constants,
     count_cells,
     decode,
@@ -54,6 +55,7 @@ ROW_STARTS = np.uint64(0x0001000100010001)
 GATHER = np.uint64(0x1248)  # x * GATHER has bits 0, 4, 8, 12 of x at 12, 13, 14, 15
 SLIDES = 1 << 20  # rows of four cells
 HINT = np.uint64(7)  # the low bits of the draw
+DRAW_NIBBLES = 6  # nibbles that hold the draw
 ANYWHERE, FAR_SIDE, CHANGED_LINES = range(3)
 PLACEMENTS = {"anywhere": ANYWHERE, "far side": FAR_SIDE, "changed lines": CHANGED_LINES}
 
@@ -305,6 +307,58 @@ def placement(rules: FamilyRules, after: Board, cell: np.uint64, number: int) ->
 
 
 @inline
+def next_draw(rules: FamilyRules, draw: np.uint64, hint: np.uint64) -> np.uint64:
+    """Return the draw after a hint that `can_tell`: a tile of the bag, or a bonus tile."""
+    if hint > np.uint64(rules.kinds):
+        return draw & ~HINT | hint
+    return _without(rules, draw, int(np.int64(hint)))
+
+
+@inline
+def can_tell(rules: FamilyRules, draw: np.uint64, hint: np.uint64, has_large: bool) -> bool:
+    """Return whether a hint can follow: the bag has the tile, or a large tile allows a bonus tile."""
+    if hint == ZERO or rules.kinds == 0:
+        return hint == ZERO and rules.kinds == 0
+    if hint > np.uint64(rules.kinds):
+        return hint == np.uint64(rules.kinds + 1) and rules.bonus_share > 0 and has_large
+    return count_of(draw, int(np.int64(hint))) > 0
+
+
+@inline
+def can_place(rules: FamilyRules, after: Board, level: int) -> bool:
+    """Return whether the environment may place a tile of a level: by the hint, or by the game's law."""
+    if rules.kinds == 0:
+        for one in rules.spawn_levels:  # noqa: SIM110 (numba has no any() of a generator)
+            if one == level:
+                return True
+        return False
+    hint = np.int64(draw_of(after) & HINT)
+    if hint <= rules.kinds:
+        return level == hint
+    return rules.bonus[1] <= level <= max_cell(after) - rules.bonus[2]
+
+
+@inline
+def with_tile(rules: FamilyRules, after: Board, cell: np.uint64, level: int, hint: np.uint64) -> Board:
+    """Return the state after a tile was placed at bit 0 of a cell, with the next hint, 0 in a game without."""
+    draw = next_draw(rules, draw_of(after), hint) if rules.kinds > 0 else ZERO
+    placed = np.uint64(level)
+    return Board(after.lo | cell * (placed & U15), (after.hi & FIFTH) | cell * (placed >> U4) | draw_bits(draw))
+
+
+@inline
+def before_first_tile(rules: FamilyRules, level: int) -> Board:
+    """Return the board before the first tile of a game, whose level is the first hint in a game with hints.
+
+    With a level that is not in the bag the hint is another one.
+    """
+    if rules.kinds == 0:
+        return Board(ZERO, ZERO)
+    hint = level if 1 <= level <= rules.kinds else 1
+    return free_afterstate(rules, Board(ZERO, ZERO), _without(rules, _full_bag(rules), hint))
+
+
+@inline
 def free_afterstate(rules: FamilyRules, cells: Board, draw: np.uint64) -> Board:
     """Return an afterstate with the cells of a board and a draw, in which every empty cell may get the next tile."""
     hi = (cells.hi & FIFTH) | draw_bits(draw)
@@ -367,15 +421,22 @@ def drawn_placement(rules: FamilyRules, after: Board, bits: np.uint64) -> int:
     return number
 
 
+@inline
+def begin_opening(rules: FamilyRules, rng: np.uint64) -> tuple[Board, np.uint64]:
+    """Return the board before the first tile, with the first hint, and the state of the random stream after it."""
+    if rules.kinds == 0:
+        return Board(ZERO, ZERO), rng
+    rng = step(rng)
+    kind = bounded(mix(rng), np.uint64(rules.kinds))  # a full bag has as many tiles of each
+    draw, _ = _next_draw(rules, _full_bag(rules), int(kind), False)
+    return Board(ZERO, draw_bits(draw)), rng
+
+
 @kernel
 def opening(rules: FamilyRules, rng: np.uint64) -> tuple[Board, np.uint64, np.uint64]:
     """Begin a game; return its board, the state of the random stream after it, and the points of the first tiles."""
-    board, points = Board(ZERO, ZERO), ZERO
-    if rules.kinds > 0:
-        rng = step(rng)
-        kind = bounded(mix(rng), np.uint64(rules.kinds))  # a full bag has as many tiles of each
-        draw, _ = _next_draw(rules, _full_bag(rules), int(kind), False)
-        board = Board(ZERO, draw_bits(draw))
+    board, rng = begin_opening(rules, rng)
+    points = ZERO
     for _ in range(rules.initial_tiles):
         rng = step(rng)
         board, earned = spawn(rules, free_afterstate(rules, board, draw_of(board)), mix(rng))
@@ -502,17 +563,31 @@ def make_family_rules(game: Game, rows: int, columns: int) -> FamilyRules:
 def encode_state(state: State) -> Board:
     """Return the board of a state."""
     board = encode(np.array(state.board))
-    return Board(board.lo, board.hi | np.uint64(draw_bits(encode_draw(state.hint, state.bag))))
+    return Board(board.lo, board.hi | np.uint64(draw_bits(np.uint64(encode_draw(state.hint, state.bag)))))
 
 
-def encode_draw(hint: int, bag: tuple[int, ...]) -> np.uint64:
-    """Return the draw of a hint and the counts of the bag, as `draw_of` returns it."""
-    return np.uint64(hint + sum(count << 3 * kind for kind, count in enumerate(bag, start=1)))
+def draws_of(hi: NDArray[np.uint64]) -> NDArray[np.uint16]:
+    """Return the draws of boards by their words `hi`: 0 in a game without a bag."""
+    draws = sum(
+        (hi >> np.uint64(4 * place + 2) & np.uint64(3)) << np.uint64(2 * place) for place in range(DRAW_NIBBLES)
+    )
+    return np.asarray(draws, np.uint64).astype(np.uint16)
 
 
-def decode_state(rules: FamilyRules, board: Board) -> State:
-    """Return the state of a board."""
-    levels = decode(rules, Board(board.lo, np.uint64(board.hi) & FIFTH))
-    draw = np.uint64(draw_of(board))
-    bag = tuple(int(count_of(draw, kind)) for kind in range(1, rules.kinds + 1))
-    return State(tuple(map(tuple, levels.tolist())), int(draw & HINT), bag)
+def words_of_draws(draws: NDArray[np.uint16]) -> NDArray[np.uint64]:
+    """Return the bits of draws in the words `hi`: the inverse of `draws_of`."""
+    wide = draws.astype(np.uint64)
+    words = sum(
+        (wide >> np.uint64(2 * place) & np.uint64(3)) << np.uint64(4 * place + 2) for place in range(DRAW_NIBBLES)
+    )
+    return np.asarray(words, np.uint64)
+
+
+def decode_state(rules: Rules | FamilyRules, board: Board) -> State:
+    """Return the state of a board; in 2048 the tiles alone."""
+    lo, hi = map(np.uint64, board)
+    levels = tuple(map(tuple, decode(rules, Board(lo, hi & FIFTH)).tolist()))
+    if not isinstance(rules, FamilyRules):
+        return State(levels)
+    hint, bag = decode_draw(int(draw_of(Board(lo, hi))), rules.kinds)
+    return State(levels, hint, bag)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.any_game import AnyRules, afterstate, tile_of
-from ntuple.game.bitboard import U4, U15, ZERO, Board, Rules, decode, word_shifts
+from ntuple.game.any_game import AnyRules, afterstate, spawn, tile_of
+from ntuple.game.bitboard import U4, U15, Board, decode, word_shifts
 from ntuple.game.clock import seconds
 from ntuple.game.episode import (
     BOARD_HI,
@@ -21,15 +21,17 @@ from ntuple.game.episode import (
     RNG,
     SCORE,
     Row,
+    before_opening,
     begin_game,
     board_of,
     go_on,
+    open_for_tile,
     place_spawn,
     spawn_code,
 )
-from ntuple.game.family import FIFTH
+from ntuple.game.family import FamilyRules, begin_opening, draws_of
 from ntuple.game.jit import kernel
-from ntuple.game.rng import stream
+from ntuple.game.rng import mix, step, stream
 
 ACTION, SPAWN, REWARD, MILLISECONDS = range(4)  # columns of a trace
 TRACE_COLUMNS = 4
@@ -51,16 +53,32 @@ class PlayedGame(NamedTuple):
     milliseconds: NDArray[np.float64]  # [T] time of the player for each move
 
 
-# (boards uint8[B, H, W], seeds uint32[B]) -> actions int8[B], -1 if no move is legal
-Choose = Callable[[NDArray[np.uint8], NDArray[np.uint32]], NDArray[np.int8]]
+# (boards uint8[B, H, W], seeds uint32[B], draws uint16[B]) -> actions int8[B], -1 if no move is legal
+Choose = Callable[[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint16]], NDArray[np.int8]]
+
+
+@kernel
+def _opening_codes(rules: FamilyRules, rng: np.uint64, codes: NDArray[np.int16]) -> None:
+    """Fill in the codes of the first tiles in the order in which `opening` places them."""
+    board, rng = begin_opening(rules, rng)
+    for i in range(codes.size):
+        rng = step(rng)
+        before = open_for_tile(rules, board)
+        board, _ = spawn(rules, before, mix(rng))
+        codes[i] = spawn_code(rules, before, board)
 
 
 def open_game(rules: AnyRules, seed: int, number: int, row: Row) -> tuple[int, ...]:
-    """Begin a game; return the codes of its first tiles, in the order of cells."""
-    begin_game(rules, row, np.uint64(stream(np.uint64(seed), np.uint64(number))))
+    """Begin a game; return the codes of its first tiles: in 2048 in the order of cells, else as they were placed."""
+    rng = np.uint64(stream(np.uint64(seed), np.uint64(number)))
+    begin_game(rules, row, rng)
+    if isinstance(rules, FamilyRules):
+        codes = np.zeros(rules.initial_tiles, np.int16)
+        _opening_codes(rules, rng, codes)
+        return tuple(codes.tolist())
     board = Board(row[BOARD_LO], row[BOARD_HI])
-    cells = [np.uint64(15 << 4 * at) for at in range(16) if int(board.lo | board.hi & FIFTH) >> 4 * at & 15]
-    return tuple(int(spawn_code(rules, Board(board.lo & ~cell, board.hi & ~(cell & FIFTH)), board)) for cell in cells)
+    cells = [np.uint64(15 << 4 * at) for at in range(16) if int(board.lo) >> 4 * at & 15]
+    return tuple(int(spawn_code(rules, Board(board.lo & ~cell, board.hi), board)) for cell in cells)
 
 
 def close_game(rules: AnyRules, row: Row, number: int, opening: tuple[int, ...], trace: Trace) -> PlayedGame:
@@ -125,7 +143,8 @@ def play_by_analysis(rules: AnyRules, choose: Choose, numbers: Iterable[int], se
         if not lanes.size:
             return
         began = time.perf_counter()
-        actions = choose(boards_of(rules, rows[lanes]), (rows[lanes, RNG] >> np.uint64(32)).astype(np.uint32))
+        seeds = (rows[lanes, RNG] >> np.uint64(32)).astype(np.uint32)
+        actions = choose(boards_of(rules, rows[lanes]), seeds, draws_of(rows[lanes, BOARD_HI]))
         milliseconds = 1000 * (time.perf_counter() - began) / lanes.size
         ended = actions < 0
         for lane in lanes[ended].tolist():
@@ -151,15 +170,15 @@ def boards_of(rules: AnyRules, rows: NDArray[np.uint64]) -> NDArray[np.uint8]:
 
 @kernel
 def _states(
-    rules: Rules,
+    rules: AnyRules,
     opening: NDArray[np.int16],
     actions: NDArray[np.int8],
     spawns: NDArray[np.int16],
     words: NDArray[np.uint64],
 ) -> None:
-    board = Board(ZERO, ZERO)
+    board = before_opening(rules, opening[0])
     for code in opening:
-        board = place_spawn(rules, board, code)
+        board = place_spawn(rules, open_for_tile(rules, board), code)
     for move in range(actions.size):
         words[move, 0], words[move, 1] = board.lo, board.hi
         after, _ = afterstate(rules, board, actions[move])
@@ -167,12 +186,12 @@ def _states(
 
 
 def states_of(
-    rules: Rules, opening: tuple[int, ...], actions: NDArray[np.int8], spawns: NDArray[np.int16]
+    rules: AnyRules, opening: tuple[int, ...], actions: NDArray[np.int8], spawns: NDArray[np.int16]
 ) -> NDArray[np.uint64]:
     """Return the board before each move of a recorded game.
 
     Returns:
-        uint64[T, 2], the words `lo` and `hi` of the boards.
+        uint64[T, 2], the words `lo` and `hi` of the boards, with hint and bag.
     """
     words = np.zeros((actions.size, 2), np.uint64)
     _states(rules, np.array(opening, np.int16), actions, spawns, words)

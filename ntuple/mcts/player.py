@@ -33,9 +33,11 @@ class MCTSPlayer(OneByOnePlayer):
         super().__init__(rules, 1 if config.seconds else 1 + SIMULATIONS_A_CALL // config.simulations, threads)
         self._network, self._config, self._search = network, config, make_search(config)
 
-    def analyse(self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Analysis:
+    def analyse(
+        self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32], draws: NDArray[np.uint16] | None = None
+    ) -> Analysis:
         """Analyse boards [B, H, W]; the searches draw from the streams of the seeds [B]."""
-        words = words_of(self._rules, boards, seeds)
+        words = words_of(self._rules, boards, seeds, draws)
         streams = np.array([_stream(int(seed), 0) for seed in seeds], np.uint64)
         count = len(words)
         action, variation = np.empty(count, np.int8), np.full((count, VARIATION, 2), -1, np.int16)

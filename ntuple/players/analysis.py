@@ -4,10 +4,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.core.interfaces import Analysis, check_boards
-from ntuple.game.any_game import AnyRules, afterstate
+from ntuple.game.any_game import AnyRules, afterstate, count_all_hints, largest_level
 from ntuple.game.baselines import draw_move
 from ntuple.game.bitboard import U4, U15, Board, is_same, word_shifts
 from ntuple.game.episode import COLUMNS, RNG, Row, set_board
+from ntuple.game.family import words_of_draws
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
 from ntuple.players.greedy import Scratch, best_move, highest_move, look_ahead, make_scratch
@@ -19,11 +20,15 @@ NO_BEST_MOVE = "the values are no numbers: none of the legal moves is the best; 
 Words = NDArray[np.uint64]  # [B, 2] `lo` and `hi` of boards
 
 
-def words_of(rules: AnyRules, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Words:
-    """Return boards in the form that kernels read."""
-    check_boards(rules.rows, rules.columns, boards, seeds)
+def words_of(
+    rules: AnyRules, boards: NDArray[np.uint8], seeds: NDArray[np.uint32], draws: NDArray[np.uint16] | None
+) -> Words:
+    """Return boards in the form that kernels read; arguments and errors as of `check_boards`."""
+    check_boards(rules.rows, rules.columns, boards, seeds, draws, largest_level(rules), count_all_hints(rules))
     shifts, cells = word_shifts(rules), boards.astype(np.uint64)
     words = [((part << shifts).sum(axis=(1, 2), dtype=np.uint64)) for part in (cells & U15, cells >> U4)]
+    if draws is not None:
+        words[1] |= words_of_draws(draws)
     return np.stack(words, axis=1)
 
 

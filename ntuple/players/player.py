@@ -119,9 +119,11 @@ class NTuplePlayer:
 
         return _play(self._rules, num_games, self._threads, play_some, watch)
 
-    def analyse(self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Analysis:
+    def analyse(
+        self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32], draws: NDArray[np.uint16] | None = None
+    ) -> Analysis:
         """Analyse boards [B, H, W]; the seeds [B] have no effect, since nothing is drawn."""
-        words = words_of(self._rules, boards, seeds)
+        words = words_of(self._rules, boards, seeds, draws)
         return analyse_by_network(self._rules, self._network, self._kind, words)
 
 
@@ -144,9 +146,11 @@ class RandomPlayer:
 
         return _play(self._rules, num_games, self._threads, play_some, watch)
 
-    def analyse(self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32]) -> Analysis:
+    def analyse(
+        self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32], draws: NDArray[np.uint16] | None = None
+    ) -> Analysis:
         """Draw a move on each of the boards [B, H, W] by its seed [B]; the values are NaN."""
-        words = words_of(self._rules, boards, seeds)
+        words = words_of(self._rules, boards, seeds, draws)
         return analyse_at_random(self._rules, self.greedy, words, seeds.astype(np.uint32, order="C"))
 
 

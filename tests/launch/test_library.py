@@ -154,7 +154,7 @@ WRONG_TYPES = [
     (lambda: PLAYER.play("a"), "games is 'a'; give a whole number"),
     (lambda: PLAYER.record(1, seed="x"), "seed is 'x'; give a whole number"),
     (lambda: PLAYER.play(np.arange(20)), "games is of type ndarray; give a whole number"),
-    (lambda: PLAYER.advise(5), "board is 5; give text or an array or a list"),
+    (lambda: PLAYER.advise(5), "board is 5; give text or a State or an array or a list"),
     (lambda: PLAYER.advise_all(5), "boards is 5; give a list or an array"),
     (lambda: PLAYER.advise_all("2 4 0 / 0 0 0"), "boards is '2 4 0 / 0 0 0'; give a list or an array"),
     (lambda: muzero2048.parse_record(5), "line is 5; give text"),
@@ -186,7 +186,7 @@ def test_scalars_and_arrays_of_numpy_are_taken():
     ("board", "line"),
     [
         ([[2, 4], [8, 16]], "give [boards, 2, 3]"),
-        ([[2, 4, 8], [0, 1024, 2048]], "cells of 0..2048: give log2 of tiles, 0..17"),  # tiles in place of levels
+        ([[2, 4, 8], [0, 1024, 2048]], "cells of 0..2048: give levels of tiles, 0..17"),  # tiles in place of levels
         ([[-1, 0, 0], [0, 0, 0]], "cells of -1..0"),
         ([[256, 1, 0], [0, 0, 0]], "cells of 0..256"),
     ],

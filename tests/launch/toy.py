@@ -50,7 +50,7 @@ class ToyPlayer:
         tiles = 2 ** np.minimum(np.arange(num_games, dtype=np.int64), 50) * 1024
         return Games(scores, tiles, scores // 10, 0.5)
 
-    def analyse(self, boards: np.ndarray, seeds: np.ndarray) -> Analysis:
+    def analyse(self, boards: np.ndarray, seeds: np.ndarray, draws: np.ndarray | None = None) -> Analysis:
         points = np.tile(np.arange(4), (len(boards), 1))
         return Analysis(np.full(len(boards), 3, np.int8), points, points + self.weight, np.ones_like(points))
 

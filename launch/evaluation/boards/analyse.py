@@ -1,13 +1,15 @@
 """A player's view of a board as plain data, and as the text that `muzero2048 moves` prints."""
 
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from launch.evaluation.boards.notation import format_position
+from launch.evaluation.boards.notation import format_state
 from launch.output import print_json
+from ntuple.core.games.definition import Game, State
+from ntuple.core.games.event_codes import event_text
 from ntuple.core.interfaces import Analysis
 
 NAMES = ("up", "right", "down", "left")
@@ -25,7 +27,7 @@ class Move(NamedTuple):
 class Chance(NamedTuple):
     """What a search knows of one outcome of the chance event after the chosen move."""
 
-    spawn: str  # "2@(1,3)" in row 1, column 3; "code 5" of a learned model, whose codes name no spawns
+    spawn: str  # `event_text`; "code 5" of a learned model, whose codes name no spawns
     probability: float
     visits: int
     value: float | None  # expected points after it; None: not visited
@@ -34,7 +36,7 @@ class Chance(NamedTuple):
 class Advice(NamedTuple):
     """What a player says of one board."""
 
-    position: str  # in the notation of `parse_position`
+    position: str  # in the notation of `parse_state`
     action: str | None  # the move that the player makes, such as "up"; None: no move is legal
     moves: dict[str, Move]  # the legal moves
     unit: str  # of the effort: "ply" or "visits"
@@ -65,9 +67,9 @@ class Advice(NamedTuple):
         return values
 
 
-def advices_of(boards: NDArray[np.integer], analysis: Analysis, unit: str) -> list[Advice]:
-    """Return the analysis of boards int[B, H, W] as plain data; `unit` is `Player.effort_unit`."""
-    return [_advice(levels, analysis, i, unit) for i, levels in enumerate(boards)]
+def advices_of(states: Sequence[State], analysis: Analysis, unit: str, game: Game) -> list[Advice]:
+    """Return the analysis of B states of a game as plain data; `unit` is `Player.effort_unit`."""
+    return [_advice(state, analysis, i, unit, game) for i, state in enumerate(states)]
 
 
 def print_moves(player: str, advice: Advice, as_json: bool) -> None:
@@ -84,18 +86,19 @@ def print_moves(player: str, advice: Advice, as_json: bool) -> None:
         print_json(advice.to_json())
 
 
-def _advice(levels: NDArray[np.integer], analysis: Analysis, i: int, unit: str) -> Advice:
-    """Return the advice on board i of an analysis; `levels` int[H, W] is that board."""
-    chosen, columns = int(analysis.action[i]), levels.shape[1]
+def _advice(state: State, analysis: Analysis, i: int, unit: str, game: Game) -> Advice:
+    """Return the advice on state i of an analysis."""
+    chosen, columns = int(analysis.action[i]), len(state.board[0])
+    outcome = functools.partial(event_text, game, columns=columns) if analysis.names_spawns else "code {}".format
     moves = {name: _move(analysis, i, a) for a, name in enumerate(NAMES) if analysis.reward[i, a] >= 0}
     return Advice(
-        position=format_position(levels),
+        position=format_state(state, game),
         action=NAMES[chosen] if chosen >= 0 else None,
         moves=moves,
         unit=unit,
-        line=_line(analysis, i, columns),
+        line=_line(analysis, i, outcome),
         policy=_policy(analysis, i, moves),
-        chances=_chances(analysis, i, columns),
+        chances=_chances(analysis, i, outcome),
     )
 
 
@@ -111,35 +114,27 @@ def _policy(analysis: Analysis, i: int, moves: Iterable[str]) -> dict[str, float
     return {name: float(analysis.policy[i, NAMES.index(name)]) for name in moves}
 
 
-def _line(analysis: Analysis, i: int, columns: int) -> list[str]:
+def _line(analysis: Analysis, i: int, outcome: Callable[[int], str]) -> list[str]:
     """Return the moves of the line that the player expects, each with the spawn after it, such as "up 2@(1,3)"."""
     if analysis.variation is None:
         return []
     steps = []
     for action, code in analysis.variation[i].tolist():
         if action >= 0:
-            steps.append(NAMES[action] + (f" {_outcome(analysis, code, columns)}" if code >= 0 else ""))
+            steps.append(NAMES[action] + (f" {outcome(code)}" if code >= 0 else ""))
     return steps
 
 
-def _chances(analysis: Analysis, i: int, columns: int) -> list[Chance]:
+def _chances(analysis: Analysis, i: int, outcome: Callable[[int], str]) -> list[Chance]:
     """Return the outcomes that were visited or have a probability of LEAST_PROBABILITY."""
     if analysis.outcomes is None:
         return []
     values = [
-        Chance(_outcome(analysis, code, columns), probability, int(visits), value if np.isfinite(value) else None)
+        Chance(outcome(code), probability, int(visits), value if np.isfinite(value) else None)
         for code, (probability, visits, value) in enumerate(analysis.outcomes[i].tolist())
         if visits > 0 or probability >= LEAST_PROBABILITY
     ]
     return sorted(values, key=lambda chance: (-chance.visits, -chance.probability))
-
-
-def _outcome(analysis: Analysis, code: int, columns: int) -> str:
-    """Return the name of a chance code."""
-    if not analysis.names_spawns:
-        return f"code {code}"
-    row, column = divmod(code // 2, columns)
-    return f"{4 if code % 2 else 2}@({row + 1},{column + 1})"
 
 
 def _row(name: str, move: Move | None) -> str:

@@ -1,4 +1,9 @@
-"""Boards and positions as text: "3x4"; rows of tiles such as "2 4 0 / 0 8 2"; a bitboard such as 0x130021."""
+"""Boards and positions as text: "3x4"; rows of tiles such as "2 4 0 / 0 8 2"; a bitboard such as 0x130021.
+
+In a game with hints the next tile follows the tiles, and the tiles of each kind in the bag may follow it, such as
+"0 1 0 / 0 0 2 +3" and "0 1 0 / 0 0 2 +3 bag 1 1 0". In place of a bonus tile there is the number after that of the
+largest tile of the bag, +4 in Threes!, as in records.
+"""
 
 from typing import Any
 
@@ -7,13 +12,14 @@ from numpy.typing import NDArray
 
 from launch.errors import UserError
 from launch.quantities import counted
-from ntuple.core.games.definition import Game
+from ntuple.core.games.definition import Game, State
 from ntuple.core.games.game_2048 import GAME_2048
-from ntuple.core.games.known import board_name
+from ntuple.core.games.known import board_name, find_game
 
 EMPTY = ("0", ".")
 MOST = {"2048": 17}  # level of the largest tile on 4x4 cells, 131072
 HEX = "0x"
+DEFAULT_BOARD = "4x4"
 HEX_DIGITS = "0123456789abcdef"
 
 
@@ -23,6 +29,21 @@ def parse_board(board: str) -> tuple[int, int]:
     if len(sides) != 2 or not all(side in ("2", "3", "4") for side in sides):
         raise UserError(f"cannot read the board '{board}'; give rows x columns, each 2 to 4, e.g. 3x4")
     return int(sides[0]), int(sides[1])
+
+
+def parse_named_board(board: str) -> tuple[Game, int, int]:
+    """Return game, rows and columns of a board by its name, such as "3x4" or "threes 4x4"; UserError if it has none."""
+    *game, sides = board.split()
+    rows, columns = parse_board(sides)
+    try:
+        return find_game(" ".join(game) or GAME_2048.name, rows, columns), rows, columns
+    except ValueError as error:
+        raise UserError(f"cannot read the board '{board}': {error}") from error
+
+
+def named_board(board: str | None, game: str | None) -> str | None:
+    """Return the name of a board of options; None if neither is given. A board alone is one of 2048."""
+    return board if game is None else board_name(*parse_board(board or DEFAULT_BOARD), game)
 
 
 def board_of(settings: Any) -> str:
@@ -56,6 +77,40 @@ def parse_position(text: str, rows: int, columns: int, game: Game = GAME_2048) -
     is_word = stripped[:2].lower() == HEX
     cells = _hex_levels(text, stripped, rows, columns) if is_word else _tiles(text, rows, columns, game)
     return np.array(cells, np.int8).reshape(rows, columns)
+
+
+def parse_state(text: str, rows: int, columns: int, game: Game) -> State:
+    """Return the state of a position: tiles as of `parse_position`, hint and bag in a game that has them.
+
+    A bag that is left out is that of `Game.bag_of`.
+
+    Raises:
+        UserError: the text is not a position of such a board, or hint or bag are impossible.
+    """
+    tiles, has_hint, drawn = text.partition("+")
+    levels = parse_position(tiles, rows, columns, game)
+    board = tuple(map(tuple, levels.tolist()))
+    if not (has_hint or game.bag):
+        return State(board)
+    hint, _, bag = drawn.partition("bag")
+    words = [hint.strip(), *bag.split()]
+    if not all(word.isdecimal() for word in words):
+        wanted = f"the hint after the tiles, +1 to +{game.num_hints}, and perhaps the bag, such as +1 bag 3 4 4"
+        raise _mistake(text, f"{game.name} tells the next tile; give {wanted}" if game.bag else "there is no hint")
+    number, *counts = map(int, words)
+    state = State(board, number, tuple(counts) or game.bag_of(board, number))
+    if fault := game.fault_of(state):
+        raise _mistake(text, fault)
+    return state
+
+
+def format_state(state: State, game: Game) -> str:
+    """Return a state as `parse_state` reads it, without a bag that follows from the rest."""
+    text = format_position(np.array(state.board), game)
+    if not state.hint:
+        return text
+    bag = "" if state.bag == game.bag_of(state.board, state.hint) else " bag " + " ".join(map(str, state.bag))
+    return f"{text} +{state.hint}{bag}"
 
 
 def format_position(levels: NDArray[np.integer], game: Game = GAME_2048) -> str:

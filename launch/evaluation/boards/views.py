@@ -1,6 +1,6 @@
 """What the player and the judge say of the positions of a replay, in parts, with progress on the terminal.
 
-Shapes: `N` positions, `H, W` board; boards are uint8[N, H, W].
+Shapes: `N` positions, `H, W` board.
 """
 
 import time
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from launch.evaluation.loading import LoadedPlayer
 from launch.quantities import LINE_SECONDS, clock
 from ntuple.core.interfaces import Analysis
+from ntuple.exact.positions import words_of_states
 from ntuple.exact.solution import Solution
 from ntuple.game.bitboard import encode
 
@@ -32,47 +33,56 @@ class View(NamedTuple):
     effort: NDArray[np.int64]  # [N, 4]
 
 
-def view_of(loaded: LoadedPlayer, boards: NDArray[np.uint8], what: str) -> View:
+class Positions(NamedTuple):
+    """N positions before a move."""
+
+    boards: NDArray[np.uint8]  # [N, H, W] levels
+    draws: NDArray[np.uint16]  # [N] hint and bag, 0 in a game without
+
+
+def view_of(loaded: LoadedPlayer, positions: Positions, what: str) -> View:
     """Ask a player about positions, with the seed 0, as `muzero2048 moves` does; ValueError if its values are NaN.
 
     `what` is a word for the progress line, such as "judged".
     """
 
-    def ask(part: NDArray[np.uint8]) -> Analysis:
-        return loaded.player.analyse(part, np.zeros(len(part), np.uint32))
+    def ask(part: slice) -> Analysis:
+        boards = positions.boards[part]
+        return loaded.player.analyse(boards, np.zeros(len(boards), np.uint32), positions.draws[part])
 
-    parts = in_parts(ask, boards, what)
+    parts = in_parts(ask, len(positions.boards), what)
     names = ("action", "value", "effort")
     action, value, effort = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
     return View(loaded.name, loaded.player.effort_unit, action, value, effort)
 
 
-def exact_view(solution: Solution, name: str, boards: NDArray[np.uint8]) -> View:
+def exact_view(solution: Solution, name: str, positions: Positions) -> View:
     """Look up positions in an exact solution, which the page names so; ValueError if play cannot reach one."""
-    value = solution.move_values(np.array([encode(levels).lo for levels in boards], np.uint64))
+    words = np.array([encode(levels).lo for levels in positions.boards], np.uint64)
+    value = solution.move_values(words_of_states(words, positions.draws))
     action = np.where(np.isfinite(value).any(axis=1), value.argmax(axis=1), -1).astype(np.int8)
     return View(name, EXACT, action, value, np.zeros(value.shape, np.int64))
 
 
-def in_parts(ask: Callable[[NDArray[np.uint8]], Analysis], boards: NDArray[np.uint8], what: str) -> list[Analysis]:
-    """Ask about positions in parts, small ones at first, larger ones if they are quick; print progress.
+def in_parts(ask: Callable[[slice], Analysis], count: int, what: str) -> list[Analysis]:
+    """Ask about `count` positions in parts, small ones at first, larger ones if they are quick; print progress.
 
-    Returns the answers in the order of the boards; one of no boards if there are none.
+    Returns the answers in the order of the positions; one of no positions if there are none.
     """
     printed = time.monotonic()
     began = printed  # of the second part: the first one compiles
     parts: list[Analysis] = []
     done, size = 0, FIRST_PART
-    while not parts or done < len(boards):
+    while not parts or done < count:
         asked = time.monotonic()
-        parts.append(ask(boards[done : done + size]))
+        parts.append(ask(slice(done, done + size)))
         now = time.monotonic()
-        done = min(done + size, len(boards))
+        done = min(done + size, count)
         if len(parts) == 1:
             began = now
         elif now - printed > LINE_SECONDS:
-            left = clock((now - began) / (done - FIRST_PART) * (len(boards) - done))
-            print(f"{what} {done:,} of {len(boards):,} positions  {left} left", flush=True)
+            left = clock((now - began) / (done - FIRST_PART) * (count - done))
+            print(f"{what} {done:,} of {count:,} positions  {left} left", flush=True)
             printed = now
         if GROWTH * (now - asked) < PART_SECONDS:
             size *= GROWTH

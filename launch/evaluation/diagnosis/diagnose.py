@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from launch.errors import UserError
-from launch.evaluation.loading import Checkpoint, LoadedPlayer, PlayerSource, source_of
+from launch.evaluation.loading import Checkpoint, PlayerSource, source_of
 from launch.evaluation.search_options import SearchOptions
 from launch.experiment import checkpoints, registry
 from launch.experiment.metrics import DEPTH_NUMBERS, TREE_NUMBERS
@@ -33,8 +33,6 @@ def diagnose_path(
     if solution and not games:
         raise UserError(f"--solution {solution} has no effect with --games 0: exact values are compared with V")
     source = source_of(str(path), checkpoints.find_checkpoint(path), SearchOptions())
-    if games:
-        source.check_is_2048("values are held against returns (without them: --games 0)")
     assert source.checkpoint is not None
     checkpoint, experiment, state = source.checkpoint
     has_depths = bool(registry.spec_of(experiment.learner).diagnose)
@@ -71,9 +69,9 @@ def _values(
     from launch.evaluation.diagnosis.values import print_values, value_positions, values_json
     from launch.evaluation.records.regret import load_solution  # needs numba, as the games do
 
-    solved = load_solution(solution, source.rows, source.columns) if solution else None
+    solved = load_solution(solution, source.game, source.rows, source.columns) if solution else None
     discount = getattr(checkpoint.experiment.settings, "discount", 1.0)  # n-tuple networks have none
-    loaded = LoadedPlayer(source.load(), source.name, source.rows, source.columns)
+    loaded = source.load()
     try:
         found = value_positions(loaded, games, seed, discount, solved)
     except ValueError as error:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from launch.evaluation.boards.views import exact_view, view_of
+from launch.evaluation.boards.views import Positions, exact_view, view_of
 from launch.evaluation.intervals import Z
 from launch.evaluation.loading import LoadedPlayer
 from launch.evaluation.records.played import Game, gather, play_games
@@ -98,13 +98,13 @@ def value_positions(
         ValueError: the player's values are NaN, or a position is not in the solution.
     """
     played = play_games(loaded, games, seed)
-    boards = gather(played, lambda game: game.boards[:-1])
-    view = view_of(loaded, boards, "valued")
-    exact = None if solution is None else exact_view(solution, "exact", boards).value.max(axis=1)
+    boards, draws = (gather(played, read) for read in (lambda game: game.boards[:-1], lambda game: game.draws[:-1]))
+    view = view_of(loaded, Positions(boards, draws), "valued")
+    exact = None if solution is None else exact_view(solution, "exact", Positions(boards, draws)).value.max(axis=1)
     return ValuedPositions(
         lengths=np.array([game.moves for game in played]),
         scores=np.array([game.score for game in played]),
-        tile_sum=np.where(boards > 0, 1 << boards.astype(np.int64), 0).sum(axis=(1, 2)),
+        tile_sum=np.array(loaded.definition.tiles, np.int64)[boards].sum(axis=(1, 2)),
         value=view.value[np.arange(len(boards)), view.action],
         gain=gather(played, lambda game: returns(game, discount)),
         exact=exact,

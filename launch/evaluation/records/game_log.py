@@ -28,6 +28,8 @@ from launch.evaluation.parts import WHOLE, Part, files_of
 from launch.evaluation.records.record import record_of, write_record
 from launch.locks import take_lock
 from ntuple import Games, PlayedGame
+from ntuple.core.games.definition import Game
+from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.interfaces import SoFar, Watch, unwatched
 
 FORMAT = "muzero2048 games 2"
@@ -48,14 +50,14 @@ class LoggedGame(NamedTuple):
 class GameLog:
     """The finished games of one evaluation, in memory and in a file that this process locks until `close`."""
 
-    def __init__(self, path: Path | None, header: dict[str, Any], part: Part = WHOLE) -> None:
-        """Open the log and read its games; the path None keeps games in memory only.
+    def __init__(self, path: Path | None, header: dict[str, Any], part: Part = WHOLE, game: Game = GAME_2048) -> None:
+        """Open the log of a game and read its games; the path None keeps games in memory only.
 
         A file with another header is refused. A part writes a file of its own, and reads the games of the other files.
         """
         self.games: dict[int, LoggedGame] = {}  # by number
         self.path = path and part.file(path)
-        self._part = part
+        self._part, self._game = part, game
         self._file: BinaryIO | None = None  # the file that is written
         self._open_files: list[BinaryIO] = []
         if path is None or self.path is None:
@@ -121,9 +123,14 @@ class GameLog:
             raise UserError(f"{path}: damaged; move it away to play all its games again") from error
         return length
 
+    @property
+    def goals(self) -> tuple[int, ...]:
+        """Those of the game."""
+        return self._game.goals
+
     def add(self, played: PlayedGame, seconds: float) -> None:
         """Add a game, and write it to the disk (fsync) before returning."""
-        record = record_of(played)
+        record = record_of(played, self._game)
         moves = int(played.actions.size)
         game = LoggedGame(played.number, played.score, played.max_tile, moves, seconds, write_record(record))
         try:
@@ -182,17 +189,17 @@ def play_missing(
     def read() -> SoFar:
         games, elapsed = log.ordered(count), time.monotonic() - began
         done, left = len(games) - before, len(numbers) - len(games)
-        return SoFar(_games(games)._replace(seconds=elapsed), elapsed / done * left if done else None)
+        return SoFar(_games(games, log.goals)._replace(seconds=elapsed), elapsed / done * left if done else None)
 
     watch(read)
     for played in play_each(missing, seed):
         now = time.monotonic()
         log.add(played, now - ended)
         ended = now
-    return _games(log.ordered(count))
+    return _games(log.ordered(count), log.goals)
 
 
-def _games(games: list[LoggedGame]) -> Games:
+def _games(games: list[LoggedGame], goals: tuple[int, ...]) -> Games:
     columns = np.array([(game.score, game.max_tile, game.moves) for game in games], np.int64).reshape(-1, 3)
     score, max_tile, moves = np.ascontiguousarray(columns.T)
-    return Games(score, max_tile, moves, sum(game.seconds for game in games))
+    return Games(score, max_tile, moves, sum(game.seconds for game in games), goals=goals)

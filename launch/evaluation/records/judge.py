@@ -1,8 +1,8 @@
 """`muzero2048 judge`: replay a file of game records by the rules, print every wrong game and statistics of the others.
 
 A file has one game a line (launch/evaluation/records/record.py). Blank lines and lines that begin with % are ignored,
-except for a header before the first game that gives the board: `% board 3x4`, with any text after it. Without a header
-the board is 4x4.
+except for a header before the first game that gives the board: `% board 3x4`, or in another game than 2048
+`% board threes 4x4`, with any text after it. Without a header the game is 2048, and the board 4x4.
 """
 
 import math
@@ -14,18 +14,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from launch.errors import UserError
-from launch.evaluation.boards.notation import parse_board
+from launch.evaluation.boards.notation import DEFAULT_BOARD, named_board, parse_named_board
 from launch.evaluation.records.record import Judgement, Kind, Mistake, judge_with_spawns
 from launch.evaluation.records.spawn_law import Finding, SpawnLaw
 from launch.evaluation.summary import statistics_block, summarize, summary_line
 from launch.output import print_json
 from ntuple import Games
+from ntuple.core.games.definition import Game
+from ntuple.core.games.known import GAMES
 
 COMMENT = "%"
-DEFAULT_BOARD = "4x4"
 WRONG = 2  # exit code: a wrong record is a mistake of the user
 
-_HEADER = re.compile(r"%[ \t]*board[ \t]+(\S+)")
+_GAMES = "|".join(map(re.escape, sorted(GAMES, key=len, reverse=True)))
+_HEADER = re.compile(rf"%[ \t]*board[ \t]+((?:(?:{_GAMES})[ \t]+(?=\S))?\S+)")
 
 
 class Line(NamedTuple):
@@ -33,15 +35,15 @@ class Line(NamedTuple):
 
     number: int  # line number in the file, from 1
     text: str
-    board: str
+    board: str  # its name, such as "4x4" or "threes 4x4"
     note: str  # the text after the board in the file's header; "": none
 
 
-def judge(path: Path, board: str | None, whole: bool, false_alarm: float, as_json: bool) -> int:
+def judge(path: Path, board: str | None, game: str | None, whole: bool, false_alarm: float, as_json: bool) -> int:
     """Print a line for each wrong game, then the statistics of the correct games and the tests of their spawns.
 
     The exit code is 2 if a game is wrong or the spawns break the law (spawn_law.py) at this chance of a false alarm.
-    With `whole`, a game that stops before it is over is wrong. The board None is that of the file's header.
+    With `whole`, a game that stops before it is over is wrong. Board and game None are those of the file's header.
     """
     if not 0 < false_alarm < 1:
         raise UserError(f"--false-alarm is {false_alarm:g}; give a chance above 0 and below 1, such as 1e-6")
@@ -49,16 +51,17 @@ def judge(path: Path, board: str | None, whole: bool, false_alarm: float, as_jso
     wrong: list[dict[str, Any]] = []
     not_over = 0
     law: SpawnLaw | None = None
-    for line in read_lines(path, board):
+    for line in read_lines(path, named_board(board, game)):
         board = line.board
-        judgement, spawned = judge_with_spawns(line.text, *parse_board(board))
+        kind, rows, columns = parse_named_board(board)
+        judgement, spawned = judge_with_spawns(line.text, rows, columns, kind)
         mistake = judgement.mistake
         if mistake is None and not judgement.is_over:
             not_over += 1
             if whole:
-                mistake = Mistake(Kind.NOT_OVER, 2 + 2 * judgement.moves, "a move is legal after it")
+                mistake = Mistake(Kind.NOT_OVER, kind.initial_tiles + 2 * judgement.moves, "a move is legal after it")
         if mistake is None:
-            law = law or SpawnLaw(*parse_board(board), false_alarm)
+            law = law or SpawnLaw(kind, rows, columns, false_alarm)
             law.add(spawned)
             correct.append(judgement)
         else:
@@ -70,7 +73,7 @@ def judge(path: Path, board: str | None, whole: bool, false_alarm: float, as_jso
     print(
         f"{path}: board {board}, games {games:,}, correct {len(correct):,}, without mistake but not over {not_over:,}"
     )
-    statistics = _report(correct) if correct else {}
+    statistics = _report(correct, kind) if correct else {}
     findings = law.findings() if law else []
     if law:
         _report_spawns(law, findings)
@@ -99,17 +102,17 @@ def _report_spawns(law: SpawnLaw, findings: list[Finding]) -> None:
 
 
 def read_lines(path: Path, board: str | None) -> Iterator[Line]:
-    """Yield the lines of games, with the board of the option or the header; UserError if the two differ."""
+    """Yield the lines of games, with the named board of the options or the header; UserError if the two differ."""
     note = ""
     if board is not None:
-        parse_board(board)
+        parse_named_board(board)
     try:
         # Bytes that are not UTF-8 become U+FFFD, which no record has, so the mistake has the right column.
         with path.open(encoding="utf-8-sig", errors="replace") as file:
             for number, text in enumerate(file, 1):
                 if text.startswith(COMMENT):
                     if header := _HEADER.match(text):
-                        board = _agreed(board, header[1], f"{path}, line {number}")
+                        board = _agreed(board, " ".join(header[1].split()), f"{path}, line {number}")
                         note = text[header.end() :].strip()
                 elif text.strip(" \t\r\n"):
                     board = board or DEFAULT_BOARD
@@ -121,7 +124,7 @@ def read_lines(path: Path, board: str | None) -> Iterator[Line]:
 def _agreed(board: str | None, header: str, place: str) -> str:
     """Return the board of a header; raise UserError if another board is known already."""
     try:
-        parse_board(header)
+        parse_named_board(header)
     except UserError as error:
         raise UserError(f"{place}: {error}") from error
     if board not in (None, header):
@@ -129,7 +132,7 @@ def _agreed(board: str | None, header: str, place: str) -> str:
     return header
 
 
-def _report(correct: list[Judgement]) -> dict[str, Any]:
+def _report(correct: list[Judgement], game: Game) -> dict[str, Any]:
     """Print and return the statistics of correct games. Speed needs times; an interval needs two games."""
     times = [judgement.seconds for judgement in correct]
     seconds = math.fsum(time for time in times if time is not None)
@@ -149,7 +152,7 @@ def _report(correct: list[Judgement]) -> dict[str, Any]:
     if len(correct) == 1:
         print(f"score {score[0]:,}, largest tile {max_tile[0]}, moves {moves[0]:,}")
         return result
-    games = Games(score, max_tile, moves, seconds if is_timed else math.nan)
+    games = Games(score, max_tile, moves, seconds if is_timed else math.nan, goals=game.goals)
     summary = summarize(games)
     block = statistics_block(games)
     print(block if is_timed else block.partition("\n")[2])  # without the first line, which has the time

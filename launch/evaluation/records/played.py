@@ -1,6 +1,6 @@
 """Whole games with the board before each move, from records or played on the spot.
 
-Shapes: `T` moves of a game, `N` positions, `H, W` board. A cell holds log2 of its tile, 0 = empty.
+Shapes: `T` moves of a game, `N` positions, `H, W` board. A cell holds the level of its tile, in 2048 log2; 0 = empty.
 """
 
 import functools
@@ -15,8 +15,13 @@ from launch.evaluation.loading import LoadedPlayer, play_each
 from launch.evaluation.records.game_log import GameLog, play_missing
 from launch.evaluation.records.record import GameRecord, parse_record
 from launch.progress import GamesText, progress_line
-from ntuple import RandomPlayer, Rules, make_rules
+from ntuple import RandomPlayer
+from ntuple.core.games.definition import Game as GameRules
+from ntuple.core.games.event_codes import event_of
+from ntuple.core.games.game_2048 import GAME_2048
+from ntuple.game.any_game import make_game_rules
 from ntuple.game.episode import BOARD_HI, BOARD_LO, COLUMNS
+from ntuple.game.family import draws_of
 from ntuple.game.rollout import boards_of, states_of
 
 Number = TypeVar("Number", bound=np.generic)
@@ -28,14 +33,17 @@ class Game:
 
     number: int  # from 1, in the order of the file or of the play
     actions: NDArray[np.int8]  # [T]
-    spawns: NDArray[np.int16]  # [T] code of the spawn after each move
+    spawns: NDArray[np.int16]  # [T] code of the chance event after each move
     boards: NDArray[np.uint8]  # [T + 1, H, W] before each move, and the last board
     rewards: NDArray[np.int64]  # [T + 1, 4] points of each move of these boards, -1 if it is illegal
+    draws: NDArray[np.uint16]  # [T + 1] hint and bag with these boards, 0 in a game without
+    placed: NDArray[np.int64]  # [T + 1] points of the first tiles, then of the tile placed after each move
+    kind: GameRules = GAME_2048
 
     @functools.cached_property
     def points(self) -> NDArray[np.int64]:
-        """Points of the moves that were made, [T]."""
-        return self.rewards[np.arange(self.moves), self.actions]
+        """Points of the moves that were made and of the tiles placed after them, [T]."""
+        return self.rewards[np.arange(self.moves), self.actions] + self.placed[1:]
 
     @property
     def moves(self) -> int:
@@ -45,12 +53,12 @@ class Game:
     @property
     def score(self) -> int:
         """Points of the whole game."""
-        return int(self.points.sum())
+        return int(self.points.sum() + self.placed[0])
 
     @property
     def max_tile(self) -> int:
         """The largest tile of the last board."""
-        return 1 << int(self.boards[-1].max())
+        return self.kind.tiles[self.boards[-1].max()]
 
     @property
     def is_over(self) -> bool:
@@ -65,32 +73,29 @@ class Game:
 
 def play_games(loaded: LoadedPlayer, count: int, seed: int) -> list[Game]:
     """Play games move by move and return them in the order of their numbers; progress is shown."""
-    log, text = GameLog(None, {}), GamesText(count)
-    play = functools.partial(play_each, loaded.player, loaded.rows, loaded.columns)
+    log, text = GameLog(None, {}, game=loaded.definition), GamesText(count)
+    play = functools.partial(play_each, loaded)
     with progress_line(loaded.name, text):
         play_missing(play, log, count, seed, text.watch)
-    records = [parse_record(game.record) for game in log.ordered(count)]
+    records = [parse_record(game.record, loaded.definition) for game in log.ordered(count)]
     return [game_of(i, record, loaded.rows, loaded.columns) for i, record in enumerate(records, 1)]
 
 
 def game_of(number: int, record: GameRecord, rows: int, columns: int) -> Game:
     """Return the game, of a number from 1, of a record without mistake."""
-    rules = make_rules(rows, columns)
-    boards = _boards(rules, record)
-    nothing = np.zeros(len(boards), np.uint32)
-    rewards = RandomPlayer(rules, threads=1).analyse(boards, nothing).reward
-    return Game(number, record.actions, record.spawns, boards, rewards)
+    rules, game = make_game_rules(record.game.name, rows, columns), record.game
+    # One move more than the record has: the board before it is the last one, and what comes after it is not used.
+    actions, spawns = np.append(record.actions, np.int8(0)), np.append(record.spawns, record.opening[-1:])
+    states = np.zeros((len(actions), COLUMNS), np.uint64)
+    states[:, [BOARD_LO, BOARD_HI]] = states_of(rules, record.opening, actions, spawns.astype(np.int16))
+    boards, draws = boards_of(rules, states), draws_of(states[:, BOARD_HI])
+    rewards = RandomPlayer(rules, threads=1).analyse(boards, np.zeros(len(boards), np.uint32), draws).reward
+    placed = [game.place_points(event_of(game, code).level) for code in (*record.opening, *record.spawns.tolist())]
+    first = len(record.opening)
+    points = np.array([sum(placed[:first]), *placed[first:]], np.int64)
+    return Game(number, record.actions, record.spawns, boards, rewards, draws, points, game)
 
 
 def gather(games: Iterable[Game], read: Callable[[Game], NDArray[Number]]) -> NDArray[Number]:
     """Return what `read` returns of each game as one array."""
     return np.concatenate([read(game) for game in games])
-
-
-def _boards(rules: Rules, record: GameRecord) -> NDArray[np.uint8]:
-    """Return the boards [T + 1, H, W] before each move and after the last one."""
-    # One move more than the record has: the board before it is the last one, and what comes after it is not used.
-    actions, spawns = np.append(record.actions, np.int8(0)), np.append(record.spawns, np.int16(0))
-    rows = np.zeros((len(actions), COLUMNS), np.uint64)
-    rows[:, [BOARD_LO, BOARD_HI]] = states_of(rules, record.opening, actions, spawns)
-    return boards_of(rules, rows)

@@ -4,11 +4,16 @@
 
 | part | text | optional after it |
 |---|---|---|
-| spawn | the cell as a hexadecimal digit, row by row from the top left; log2 of the tile, 1 or 2 | time, ignored |
+| spawn | the cell as a hexadecimal digit, row by row from the top left; the level of the tile | time, ignored |
+| hint | in a game with hints, directly after a spawn: + and the number of the next one | |
 | move | # and one of U R D L | [reward in points], then (time in ms) |
 
-A game begins with two spawns; then moves and spawns alternate. Blanks between the parts are ignored. Moves and spawns
-are numbered together from 1: the opening is 1 and 2, the first move is 3.
+A game begins with the first tiles, in 2048 two spawns; then moves and spawns alternate. Blanks between the parts are
+ignored. Moves and spawns are numbered together from 1: in 2048 the opening is 1 and 2, the first move is 3. In a game
+with hints the first one is the first tile; 1, 2 and 3 are the tiles of the bag, 4 is a bonus tile. Levels, in
+2048 log2, are 0 to 9, then A to V. The reward of a move is without the points of the tile placed after it.
+
+The lines of the framework of the dissertation's course are read too: PLAYER:ENVIRONMENT@TICK|RECORD|WINNER@TOCK.
 
 If a record gives any reward, a move without a reward has reward 0. The same holds for times. The example leaves out
 rewards of 0.
@@ -16,30 +21,34 @@ rewards of 0.
 Shapes: `T` moves, `S` spawns.
 """
 
+import itertools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int8, Int16, Int64, UInt8
+from jaxtyping import Bool, Float64, Int8, Int16, Int64, UInt8, UInt16
 
 from launch.arguments import checked
-from ntuple import PlayedGame, Rules, make_rules
+from ntuple import PlayedGame
+from ntuple.core.games.definition import MOST_LEVELS, Game
+from ntuple.core.games.event_codes import PlacedTile, event_code, event_of
+from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.game import verify
+from ntuple.game.any_game import make_game_rules
 
 ACTIONS = "URDL"  # the letters of the actions 0..3
-HEX = "0123456789ABCDEF"
+LEVELS = "0123456789ABCDEFGHIJKLMNOPQRSTUV"  # of tiles; the first 16 are also the cells
 MAX_MILLISECONDS = 1e15  # 15 digits are exact in float64
 EXCERPT = 12  # characters that messages quote of an unreadable text
 
 _TIME = r"[0-9]{1,15}(?:\.[0-9]+)?"
 _MOVE = re.compile(rf"[ \t]*#([{ACTIONS}])(?:[ \t]*\[([0-9]{{1,18}})\])?(?:[ \t]*\(({_TIME})\))?")
-_SPAWN = re.compile(rf"[ \t]*([0-9A-F][12])(?:[ \t]*\({_TIME}\))?")
-_TURN = re.compile(_MOVE.pattern + _SPAWN.pattern)
-_TURNS = re.compile(f"(?:{_TURN.pattern})*")
 _ANY_TILE = re.compile(r"[0-9A-F][0-9A-Z]")
+_FRAMEWORK = re.compile(r"[^|]*@[0-9]+\|([^|]*)\|[^|]*@[0-9]+")
 
 
 class Kind(StrEnum):
@@ -49,8 +58,10 @@ class Kind(StrEnum):
     AFTER_END = "move after the end of the game"
     OFF_BOARD = "cell off the board"
     OCCUPIED = "cell not empty"
+    PLACE = "cell where no tile may be placed"
+    HINT = "impossible hint"
     REWARD = "wrong reward"
-    TILE = "tile neither 2 nor 4"
+    TILE = "wrong tile"
     NO_SPAWN = "missing spawn"
     NO_MOVE = "missing move"
     TEXT = "unreadable text"
@@ -62,6 +73,9 @@ _FAULTS = {
     verify.AFTER_END: Kind.AFTER_END,
     verify.OFF_BOARD: Kind.OFF_BOARD,
     verify.OCCUPIED: Kind.OCCUPIED,
+    verify.PLACE: Kind.PLACE,
+    verify.TILE: Kind.TILE,
+    verify.HINT: Kind.HINT,
     verify.REWARD: Kind.REWARD,
 }
 
@@ -95,14 +109,16 @@ class GameRecord:
         ValueError: lengths differ, or a number is outside its range.
     """
 
-    opening: tuple[int, ...]  # two spawn codes, 2 * cell + (1 if the tile is a 4 else 0): 0..31
+    opening: tuple[int, ...]  # codes of the first tiles (ntuple/core/games/event_codes.py), in 2048 two of 0..31
     actions: Int8[np.ndarray, " T"]  # 0..3: up, right, down, left
-    spawns: Int16[np.ndarray, " T"]  # the spawn code after each action
+    spawns: Int16[np.ndarray, " T"]  # the code of the chance event after each action
     rewards: Int64[np.ndarray, " T"] | None = None  # points of each action, 0 or more
     milliseconds: Float64[np.ndarray, " T"] | None = None  # time of each action, 0 or more
+    game: Game = GAME_2048
 
     def __post_init__(self) -> None:
-        bounds = {"actions": 3, "spawns": 31, "rewards": 10**18 - 1, "milliseconds": MAX_MILLISECONDS - 1}
+        codes = _largest_code(self.game)
+        bounds = {"actions": 3, "spawns": codes, "rewards": 10**18 - 1, "milliseconds": MAX_MILLISECONDS - 1}
         for name, most in bounds.items():
             values = getattr(self, name)
             if values is None:
@@ -111,8 +127,8 @@ class GameRecord:
                 raise ValueError(f"{len(self.actions)} actions and {len(values)} {name}: give one a move")
             if not np.all((values >= 0) & (values <= most)):
                 raise ValueError(f"{name} are outside 0..{most:g}")
-        if not all(0 <= code <= 31 for code in self.opening):
-            raise ValueError(f"the opening is {self.opening}; give two spawn codes of 0..31")
+        if not all(0 <= code <= codes for code in self.opening):
+            raise ValueError(f"the opening is {self.opening}; give {self.game.initial_tiles} codes of 0..{codes}")
 
 
 class Judgement(NamedTuple):
@@ -127,12 +143,16 @@ class Judgement(NamedTuple):
 
 
 class Spawned(NamedTuple):
-    """The spawns after moves of a game, and what they depend on."""
+    """The chance events after moves of a game, and what they depend on."""
 
-    afterstates: UInt8[np.ndarray, "T N"]  # board before each spawn: log2 of each tile
+    afterstates: UInt8[np.ndarray, "T N"]  # board before each event, levels
+    places: Bool[np.ndarray, "T N"]  # where the tile may be placed
+    draws: UInt16[np.ndarray, " T"]  # hint and bag before each event
     actions: Int8[np.ndarray, " T"]
-    codes: Int16[np.ndarray, " T"]
-    last: Int16[np.ndarray, " T"]  # code of the spawn before each of them
+    cells: Int64[np.ndarray, " T"]  # where the tile was placed
+    levels: Int64[np.ndarray, " T"]  # of the tile
+    hints: Int64[np.ndarray, " T"]  # told after it
+    last: tuple[Int64[np.ndarray, " T"], ...]  # cell, level and hint of the event before each of them
 
 
 class _Reading(NamedTuple):
@@ -146,9 +166,10 @@ class _Reading(NamedTuple):
     mistake: Mistake | None
 
 
-def record_of(played: PlayedGame) -> GameRecord:
+def record_of(played: PlayedGame, game: Game) -> GameRecord:
     """Return the record of a game that was played here, with times rounded to 0.1 ms."""
-    return GameRecord(played.opening, played.actions, played.spawns, played.rewards, played.milliseconds.round(1))
+    times = played.milliseconds.round(1)
+    return GameRecord(played.opening, played.actions, played.spawns, played.rewards, times, game)
 
 
 @checked
@@ -157,30 +178,30 @@ def write_record(record: GameRecord) -> str:
 
     Rewards of 0 are left out, so a record whose rewards are all 0 is read back as a record without rewards.
     """
-    parts = ["".join(_spawn_text(code) for code in record.opening)]
+    parts = ["".join(_spawn_text(record.game, code) for code in record.opening)]
     for t in range(len(record.actions)):
         parts.append("#" + ACTIONS[record.actions[t]])
         if record.rewards is not None and record.rewards[t]:
             parts.append(f"[{record.rewards[t]}]")
         if record.milliseconds is not None:
             parts.append(f"({np.format_float_positional(record.milliseconds[t], trim='-')})")
-        parts.append(_spawn_text(record.spawns[t]))
+        parts.append(_spawn_text(record.game, int(record.spawns[t])))
     return " ".join(parts)
 
 
 @checked
-def parse_record(line: str) -> GameRecord:
+def parse_record(line: str, game: Game = GAME_2048) -> GameRecord:
     """Read the line of a game; the inverse of `write_record`.
 
     Raises:
         RecordError: the text is not a record; `RecordError.mistake` has the place and the reason. The rules of the game
-            are not checked, except that a spawned tile is 2 or 4.
+            are not checked, except that a placed tile is one that the game places.
     """
-    reading = _read(line)
+    reading = _read(line, game)
     if reading.mistake is not None:
         raise RecordError(reading.mistake)
-    first, second = reading.opening
-    return GameRecord((first, second), reading.actions, reading.spawns, reading.rewards, reading.milliseconds)
+    opening = tuple(reading.opening)
+    return GameRecord(opening, reading.actions, reading.spawns, reading.rewards, reading.milliseconds, game)
 
 
 @checked
@@ -199,104 +220,149 @@ def judge_record(record: GameRecord, rows: int, columns: int) -> Judgement:
     """
     opening = list(record.opening)
     reading = _Reading(opening, record.actions, record.spawns, record.rewards, record.milliseconds, None)
-    return _judge(reading, rows, columns)[0]
+    return _judge(reading, rows, columns, record.game)[0]
 
 
-def judge_line(line: str, rows: int, columns: int) -> Judgement:
+def judge_line(line: str, rows: int, columns: int, game: Game = GAME_2048) -> Judgement:
     """Read and replay the line of a game.
 
     The mistake is the first one of the line: a mistake in the text counts only if no rule is broken before it.
     """
-    return judge_with_spawns(line, rows, columns)[0]
+    return judge_with_spawns(line, rows, columns, game)[0]
 
 
-def judge_with_spawns(line: str, rows: int, columns: int) -> tuple[Judgement, Spawned]:
+def judge_with_spawns(line: str, rows: int, columns: int, game: Game = GAME_2048) -> tuple[Judgement, Spawned]:
     """Return the judgement of `judge_line`, and the spawns that can be relied on: before the last move of a mistake."""
-    return _judge(_read(line), rows, columns)
+    return _judge(_read(line, game), rows, columns, game)
 
 
-@cache
-def _rules(rows: int, columns: int) -> Rules:
-    return make_rules(rows, columns)
-
-
-def _judge(game: _Reading, rows: int, columns: int) -> tuple[Judgement, Spawned]:
-    findings = np.zeros(verify.FINDINGS, np.int64)
-    afterstates = np.zeros((len(game.actions), rows * columns), np.uint8)
+def _judge(read: _Reading, rows: int, columns: int, game: Game) -> tuple[Judgement, Spawned]:
+    findings, moves = np.zeros(verify.FINDINGS, np.int64), len(read.actions)
+    afterstates, places = np.zeros((2, moves, rows * columns), np.uint8)
+    seen = verify.Seen(afterstates, places, np.zeros(moves, np.uint16))
     verify.replay(
-        _rules(rows, columns),
-        np.array(game.opening, np.int16),  # copies: numba would compile another kernel for a read-only or strided array
-        np.array(game.actions, np.int8),
-        np.array(game.spawns, np.int16),
-        np.array([] if game.rewards is None else game.rewards, np.int64),
+        make_game_rules(game.name, rows, columns),
+        np.array(read.opening, np.int16),  # copies: numba would compile another kernel for a read-only or strided array
+        np.array(read.actions, np.int8),
+        np.array(read.spawns, np.int16),
+        np.array([] if read.rewards is None else read.rewards, np.int64),
         findings,
-        afterstates,
+        seen,
     )
     score, max_tile, moves, is_over, fault, number, earned = findings.tolist()
-    mistake = game.mistake
+    mistake, first = read.mistake, game.initial_tiles + 1  # the number of the first move
     if fault != verify.NOTHING:
-        detail = _text_at(game, number)
+        detail = _text_at(read, number, game)
         if fault == verify.OFF_BOARD:
             detail += f" on {rows}x{columns}"
-        if fault == verify.REWARD and game.rewards is not None:
-            detail += f" claims {game.rewards[(number - 3) // 2]} and earns {earned}"
+        if fault == verify.REWARD and read.rewards is not None:
+            detail += f" claims {read.rewards[(number - first) // 2]} and earns {earned}"
         mistake = Mistake(_FAULTS[fault], number, detail)
-    seconds = None if game.milliseconds is None else float(game.milliseconds.sum()) / 1000
-    spawned = min(moves, len(game.spawns)) if mistake is None else max(0, moves - 1)
-    last = np.concatenate([np.array(game.opening[1:], np.int16), game.spawns])[:spawned]
-    spawns = Spawned(afterstates[:spawned], game.actions[:spawned], game.spawns[:spawned], last)
+    seconds = None if read.milliseconds is None else float(read.milliseconds.sum()) / 1000
+    spawned = min(moves, len(read.spawns)) if mistake is None else max(0, moves - 1)
+    codes = np.concatenate([np.array(read.opening[-1:], np.int16), read.spawns[:spawned]])
+    cells, levels, hints = _events(game)[codes].T
+    spawns = Spawned(
+        afterstates=afterstates[:spawned],
+        places=places[:spawned].astype(bool),
+        draws=seen.draws[:spawned],
+        actions=read.actions[:spawned],
+        cells=cells[1:],
+        levels=levels[1:],
+        hints=hints[1:],
+        last=(cells[:spawned], levels[:spawned], hints[:spawned]),
+    )
     return Judgement(score, max_tile, moves, bool(is_over) and mistake is None, seconds, mistake), spawns
 
 
-def _text_at(game: _Reading, number: int) -> str:
+def _text_at(read: _Reading, number: int, game: Game) -> str:
     """Return the text of the move or spawn with this number."""
-    if number <= 2:
-        return _spawn_text(game.opening[number - 1])
-    turn, is_spawn = divmod(number - 3, 2)
-    return _spawn_text(game.spawns[turn]) if is_spawn else "#" + ACTIONS[game.actions[turn]]
+    if number <= game.initial_tiles:
+        return _spawn_text(game, read.opening[number - 1])
+    turn, is_spawn = divmod(number - game.initial_tiles - 1, 2)
+    return _spawn_text(game, int(read.spawns[turn])) if is_spawn else "#" + ACTIONS[read.actions[turn]]
 
 
-def _spawn_text(code: int | np.int16) -> str:
-    return f"{HEX[code >> 1]}{1 + (code & 1)}"
+def _largest_code(game: Game) -> int:
+    """Return the largest code of the notation: of its last cell, and the largest level and hint."""
+    levels = game.placed_levels if game is GAME_2048 else (MOST_LEVELS - 1,)
+    return event_code(game, PlacedTile(15, max(levels), 0 if game is GAME_2048 else 7))
 
 
-def _spawn_codes(text: str) -> Int16[np.ndarray, " S"]:
-    """Return the codes of spawns from their texts joined without blanks."""
-    characters = np.frombuffer(text.encode("ascii"), np.uint8).reshape(-1, 2).astype(np.int16)
-    digits, tiles = characters[:, 0] - ord("0"), characters[:, 1] - ord("1")
-    return 2 * np.where(digits > 9, digits - (ord("A") - ord("0") - 10), digits) + tiles
+def _spawn_text(game: Game, code: int) -> str:
+    event = event_of(game, code)
+    return f"{LEVELS[event.cell]}{LEVELS[event.level]}" + (f"+{event.hint}" if event.hint else "")
 
 
-def _read(line: str) -> _Reading:
+class _Grammar(NamedTuple):
+    """The texts of a game."""
+
+    spawn: re.Pattern[str]
+    turn: re.Pattern[str]  # a move and a spawn
+    turns: re.Pattern[str]
+
+
+@cache
+def _grammar(game: Game) -> _Grammar:
+    tiles = "".join(LEVELS[level] for level in sorted({*game.placed_levels}))
+    hint = rf"\+[1-{game.num_hints}]" if game.bag else ""
+    spawn = rf"[ \t]*([0-9A-F][{tiles}]{hint})(?:[ \t]*\({_TIME}\))?"
+    turn = _MOVE.pattern + spawn
+    return _Grammar(re.compile(spawn), re.compile(turn), re.compile(f"(?:{turn})*"))
+
+
+@cache
+def _codes(game: Game) -> dict[str, int]:
+    """Return the codes of all spawns by their texts."""
+    hints = range(1, game.num_hints + 1) if game.bag else (0,)
+    events = itertools.product(range(16), game.placed_levels, hints)
+    codes = [event_code(game, PlacedTile(*event)) for event in events]
+    return {_spawn_text(game, code): code for code in codes}
+
+
+def _spawn_codes(texts: Sequence[str], game: Game) -> Int16[np.ndarray, " S"]:
+    """Return the codes of spawns."""
+    codes = _codes(game)
+    return np.array([codes[text] for text in texts], np.int16)
+
+
+@cache
+def _events(game: Game) -> Int64[np.ndarray, "C 3"]:
+    """Return cell, level and hint of each code."""
+    return np.array([event_of(game, code) for code in range(_largest_code(game) + 1)], np.int64)
+
+
+def _read(line: str, game: Game) -> _Reading:
     """Read a line up to its first mistake."""
-    line = line.rstrip(" \t\r\n")
-    opening = ""
-    at = 0
-    while len(opening) < 4 and (spawn := _SPAWN.match(line, at)):
-        opening += spawn[1]
+    line, at = line.rstrip(" \t\r\n"), 0
+    if framework := _FRAMEWORK.fullmatch(line):
+        line, at = line[: framework.end(1)], framework.start(1)
+    grammar, opening = _grammar(game), list[str]()
+    while len(opening) < game.initial_tiles and (spawn := grammar.spawn.match(line, at)):
+        opening.append(spawn[1])
         at = spawn.end()
     turns: list[tuple[str, ...]] = []
     mistake = None
-    if len(opening) < 4:
-        mistake = _spawn_mistake(line, at, len(opening) // 2 + 1)
+    if len(opening) < game.initial_tiles:
+        mistake = _spawn_mistake(line, at, len(opening) + 1, game)
     else:
-        complete = _TURNS.match(line, at)
+        complete = grammar.turns.match(line, at)
         assert complete is not None  # zero turns match too
-        turns = _TURN.findall(line, at, complete.end())
-        at, number = complete.end(), 3 + 2 * len(turns)
+        turns = grammar.turn.findall(line, at, complete.end())
+        at, number = complete.end(), game.initial_tiles + 1 + 2 * len(turns)
         if at < len(line):
             move = _MOVE.match(line, at)
             if move is None:
-                mistake = _move_mistake(line, at, number)
+                mistake = _move_mistake(line, at, number, game)
             else:
                 turns.append((*move.groups(default=""), ""))
-                mistake = _spawn_mistake(line, move.end(), number + 1)
+                mistake = _spawn_mistake(line, move.end(), number + 1, game)
     letters, rewards, times, spawns = zip(*turns, strict=True) if turns else ((), (), (), ())
     actions = np.array([ACTIONS.index(letter) for letter in letters], np.int8)
     return _Reading(
-        opening=_spawn_codes(opening).tolist(),
+        opening=_spawn_codes(opening, game).tolist(),
         actions=actions,
-        spawns=_spawn_codes("".join(spawns)),
+        spawns=_spawn_codes(list(filter(None, spawns)), game),
         rewards=np.array([int(reward or 0) for reward in rewards], np.int64) if any(rewards) else None,
         milliseconds=np.array([float(time or 0) for time in times], np.float64) if any(times) else None,
         mistake=mistake,
@@ -307,7 +373,7 @@ def _skip_blanks(line: str, at: int) -> int:
     return len(line) - len(line[at:].lstrip(" \t"))
 
 
-def _spawn_mistake(line: str, at: int, number: int) -> Mistake:
+def _spawn_mistake(line: str, at: int, number: int, game: Game) -> Mistake:
     """Return the reason why no spawn can be read at index `at` of the line."""
     at = _skip_blanks(line, at)
     if at == len(line):
@@ -315,12 +381,21 @@ def _spawn_mistake(line: str, at: int, number: int) -> Mistake:
     if line[at] == "#":
         return Mistake(Kind.NO_SPAWN, number, f"found {line[at : at + EXCERPT]!a}", at + 1)
     if tile := _ANY_TILE.match(line, at):
-        return Mistake(Kind.TILE, number, tile[0], at + 1)
+        is_placed = tile[0][1] in [LEVELS[level] for level in game.placed_levels]
+        if is_placed and game.bag:
+            found = line[at : at + EXCERPT]
+            return Mistake(Kind.HINT, number, f"found {found!a}; +1 to +{game.num_hints} follows a tile", at + 1)
+        return Mistake(Kind.TILE, number, f"{tile[0]}; {game.name} places {_placed_text(game)}", at + 1)
     return Mistake(Kind.TEXT, number, f"found {line[at : at + EXCERPT]!a}", at + 1)
 
 
-def _move_mistake(line: str, at: int, number: int) -> Mistake:
+def _placed_text(game: Game) -> str:
+    """Return the tiles that a game places, each with its character."""
+    return ", ".join(f"{game.tiles[level]} ({LEVELS[level]})" for level in game.placed_levels)
+
+
+def _move_mistake(line: str, at: int, number: int, game: Game) -> Mistake:
     """Return the reason why no move can be read at index `at` of the line."""
     at = _skip_blanks(line, at)
-    kind = Kind.NO_MOVE if _SPAWN.match(line, at) else Kind.TEXT
+    kind = Kind.NO_MOVE if _grammar(game).spawn.match(line, at) else Kind.TEXT
     return Mistake(kind, number, f"found {line[at : at + EXCERPT]!a}", at + 1)

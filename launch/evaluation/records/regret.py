@@ -13,14 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from launch.errors import UserError
-from launch.evaluation.boards.notation import format_position
+from launch.evaluation.boards.notation import format_state
 from launch.evaluation.records.game_log import LoggedGame
 from launch.evaluation.records.record import ACTIONS, parse_record
-from ntuple import make_rules
-from ntuple.exact.positions import LEVELS
+from ntuple.core.games.game_2048 import GAME_2048
+from ntuple.core.games.known import board_name, find_game
+from ntuple.exact.positions import LEVELS, words_of_states
 from ntuple.exact.solution import Solution
 from ntuple.exact.solver import MOST_CELLS
-from ntuple.game.bitboard import Board, decode
+from ntuple.game.bitboard import Board
+from ntuple.game.family import decode_state, draws_of
 from ntuple.game.rollout import states_of
 
 
@@ -47,20 +49,21 @@ class Regret(NamedTuple):
         return {f"regret_{name}": value for name, value in self._asdict().items()}
 
 
-def load_solution(path: Path, rows: int, columns: int) -> Solution:
+def load_solution(path: Path, game: str, rows: int, columns: int) -> Solution:
     """Load the solution of a board's game played to its end; UserError if the file holds another one."""
+    board = board_name(rows, columns, game)
     try:
         solution = Solution.load(path)
     except ValueError as error:
         raise UserError(str(error)) from error
-    if solution.game != "2048":
-        raise UserError(f"{path}: a solution of {solution.game}, but the games are of 2048; solve without --game")
-    if (solution.rows, solution.columns) != (rows, columns):
-        remedy = f"make one with: muzero2048 solve --board {rows}x{columns} --out FILE"
+    is_same = solution.definition is find_game(game, rows, columns)
+    if not is_same or (solution.rows, solution.columns) != (rows, columns):
+        of_game = "" if find_game(game) is GAME_2048 else f" --game {game}"
+        remedy = f"make one with: muzero2048 solve --board {rows}x{columns}{of_game} --out FILE"
         if rows * columns > MOST_CELLS:
             remedy = f"a board of more than {MOST_CELLS} cells cannot be solved to the end of the game"
-        solved = f"{solution.rows}x{solution.columns}"
-        raise UserError(f"{path}: a solution of {solved}, but the games are of {rows}x{columns}; {remedy}")
+        solved = board_name(solution.rows, solution.columns, solution.game)
+        raise UserError(f"{path}: a solution of {solved}, but the games are of {board}; {remedy}")
     if solution.until <= LEVELS:
         raise UserError(f"{path}: of a game that ends with {1 << solution.until}; solve again without --until")
     return solution
@@ -68,16 +71,16 @@ def load_solution(path: Path, rows: int, columns: int) -> Solution:
 
 def regret_of(solution: Solution, games: Iterable[LoggedGame]) -> Regret:
     """Compute the regret of the moves of one or more games; UserError if a position is not in the solution."""
-    rules = make_rules(solution.rows, solution.columns)
+    rules, game_rules = solution.rules, solution.definition
     num_games, states, actions = 0, [], []
     for game in games:
-        played = parse_record(game.record)
-        states.append(states_of(rules, played.opening, played.actions, played.spawns)[:, 0])
+        played = parse_record(game.record, game_rules)
+        states.append(states_of(rules, played.opening, played.actions, played.spawns))
         actions.append(played.actions)
         num_games += 1
     boards, moves = np.concatenate(states), np.concatenate(actions)
     try:
-        losses = solution.losses(boards, moves)
+        losses = solution.losses(words_of_states(boards[:, 0], draws_of(boards[:, 1])), moves)
     except ValueError as error:
         raise UserError(f"the solution does not know these games: {error}") from error
     worst = int(losses.argmax())
@@ -86,6 +89,6 @@ def regret_of(solution: Solution, games: Iterable[LoggedGame]) -> Regret:
         a_game=float(losses.sum()) / num_games,
         a_move=float(losses.mean()),
         worst=float(losses[worst]),
-        worst_position=format_position(decode(rules, Board(boards[worst], np.uint64(0)))),
+        worst_position=format_state(decode_state(rules, Board(*boards[worst])), game_rules),
         worst_move=ACTIONS[moves[worst]],
     )

@@ -1,7 +1,9 @@
 """Do the tiles of recorded games fall by the law of the game? A sequential test, for `muzero2048 judge`.
 
 The law of 2048: after a move each empty cell is equally likely, and the tile is a 4 with the probability 0.1, whatever
-happened before. A program whose spawns are wrong can have any score, so its results mean nothing.
+happened before. In other games the cells are those where a tile may be placed, and what is drawn is one of the tiles of
+the game; in a game with hints the next hint, from the tiles left in the bag, and the level of a bonus tile. A program
+whose spawns are wrong can have any score, so its results mean nothing.
 
 Each test divides what a spawn can be into classes, and bets against the law: before each spawn it gives a class c,
 which the law expects with the probability p_c, the probability
@@ -11,13 +13,13 @@ which the law expects with the probability p_c, the probability
 by the spawns so far, and multiplies its stake, 1 at first, by q_c / p_c of the class that came. If the law holds, the
 stake stays 1 on average, whatever the player does, so by Ville's inequality it ever exceeds 1 / alpha with a
 probability of at most alpha (Shafer 2021, "Testing by betting"). K tests together have alpha / K each. No distribution
-is approximated, and games may be added until the result is clear. The two spawns of an opening are not tested.
+is approximated, and games may be added until the result is clear. The first tiles of a game are not tested.
 
-Shapes: `T` spawns, `N` cells, `C` classes.
+Shapes: `T` spawns, `N` cells, `C` classes, `K` kinds of what is drawn: tiles, or hints.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
@@ -25,10 +27,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float64, Int64, UInt8
 
-from launch.evaluation.records.record import ACTIONS, HEX, Spawned
+from launch.evaluation.records.record import ACTIONS, LEVELS, Spawned
+from ntuple.core.games.definition import HINT_BITS, Game
 
 PRIOR = 10.0  # spawns of each class that are taken as seen and expected at first
-TILE_LAW = np.array([0.9, 0.1])  # probabilities of a 2 and of a 4
 FAR = 3  # the largest distance that is told apart from larger ones
 
 
@@ -44,7 +46,7 @@ class Test(NamedTuple):
 
     name: str
     classes: tuple[str, ...]
-    divide: Callable[[Spawned, int], Outcomes]  # (spawns, columns of the board)
+    divide: Callable[[Game, Spawned, int], Outcomes]  # (game, spawns, columns of the board)
 
 
 class Finding(NamedTuple):
@@ -63,6 +65,7 @@ class Finding(NamedTuple):
 class SpawnLaw:
     """The tests of the law, over all games so far."""
 
+    game: Game
     rows: int
     columns: int
     alpha: float  # chance of a false alarm, of all tests together
@@ -70,13 +73,13 @@ class SpawnLaw:
     _tallies: "list[_Tally]" = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._tallies = [_Tally(test) for test in _tests(self.rows, self.columns)]
+        self._tallies = [_Tally(test) for test in _tests(self.game, self.rows, self.columns)]
 
     def add(self, spawned: Spawned) -> None:
         """Bet on the spawns of one more game."""
-        self.spawns += len(spawned.codes)
+        self.spawns += len(spawned.cells)
         for tally in self._tallies:
-            tally.add(tally.test.divide(spawned, self.columns))
+            tally.add(tally.test.divide(self.game, spawned, self.columns))
 
     def findings(self) -> list[Finding]:
         """Return the result of each test."""
@@ -127,17 +130,42 @@ class _Tally:
 
 
 def _by_cell(classes: UInt8[np.ndarray, "T N"], count: int, spawned: Spawned) -> Outcomes:
-    """Divide the empty cells into classes: the law expects each by its share of them."""
-    empty = spawned.afterstates == 0
-    expected = np.stack([(empty & (classes == c)).sum(axis=1) for c in range(count)], axis=1) / empty.sum(1)[:, None]
-    return Outcomes(expected, classes[np.arange(len(classes)), spawned.codes >> 1].astype(np.int64))
+    """Divide the places of a tile into classes: the law expects each by its share of them."""
+    places = spawned.places
+    expected = np.stack([(places & (classes == c)).sum(axis=1) for c in range(count)], axis=1)
+    expected = expected / places.sum(axis=1)[:, None]
+    return Outcomes(expected, classes[np.arange(len(classes)), spawned.cells].astype(np.int64))
 
 
-def _by_tile(groups: Int64[np.ndarray, " T"], count: int, spawned: Spawned) -> Outcomes:
-    """Divide the tiles by what happened before: in each group the law expects a 4 with the probability 0.1."""
-    expected = np.zeros((len(groups), count, 2))
-    expected[np.arange(len(groups)), groups] = TILE_LAW
-    return Outcomes(expected.reshape(len(groups), -1), 2 * groups + (spawned.codes & 1))
+def _drawn(game: Game, spawned: Spawned) -> Outcomes:
+    """Return the law of what is drawn, [T, K], and what was: a tile, or in a game with hints the next hint."""
+    if game.bag is None:
+        levels = [level for level, _ in game.spawns]
+        law = np.array([chance for _, chance in game.spawns])
+        return Outcomes(np.broadcast_to(law, (len(spawned.levels), len(law))), _index(levels, spawned.levels))
+    counts = [(spawned.draws >> HINT_BITS * kind) & ((1 << HINT_BITS) - 1) for kind in range(1, game.bag.kinds + 1)]
+    left = np.stack(counts, axis=1).astype(np.float64)
+    law = left / left.sum(axis=1, keepdims=True)
+    if game.bag.bonus_share:
+        largest = np.maximum(spawned.afterstates.max(axis=1), spawned.levels)
+        share = np.where(largest >= game.bag.bonus_from, float(game.bag.bonus_share), 0.0)[:, None]
+        law = np.concatenate([(1.0 - share) * law, share], axis=1)
+    return Outcomes(law, spawned.hints - 1)
+
+
+def _index(levels: Sequence[int], found: Int64[np.ndarray, " T"]) -> Int64[np.ndarray, " T"]:
+    """Return the index of each found level in a list."""
+    place = np.zeros(max(levels) + 1, np.int64)
+    place[list(levels)] = np.arange(len(levels))
+    return place[found]
+
+
+def _by_draw(groups: Int64[np.ndarray, " T"], count: int, drawn: Outcomes) -> Outcomes:
+    """Divide what is drawn by what happened before: the law is the same in each group."""
+    length, kinds = drawn.expected.shape
+    expected = np.zeros((length, count, kinds))
+    expected[np.arange(length), groups] = drawn.expected
+    return Outcomes(expected.reshape(length, -1), kinds * groups + drawn.seen)
 
 
 @cache
@@ -151,24 +179,24 @@ def _shape(spawned: Spawned, columns: int) -> tuple[int, int]:
     return spawned.afterstates.shape[1] // columns, columns
 
 
-def _cell(spawned: Spawned, columns: int) -> Outcomes:
+def _cell(game: Game, spawned: Spawned, columns: int) -> Outcomes:
     boards = spawned.afterstates
     return _by_cell(np.broadcast_to(np.arange(boards.shape[1], dtype=np.uint8), boards.shape), boards.shape[1], spawned)
 
 
-def _from_last(spawned: Spawned, columns: int) -> Outcomes:
-    steps = np.minimum(_distances(*_shape(spawned, columns))[spawned.last >> 1], FAR)
+def _from_last(game: Game, spawned: Spawned, columns: int) -> Outcomes:
+    steps = np.minimum(_distances(*_shape(spawned, columns))[spawned.last[0]], FAR)
     return _by_cell(steps.astype(np.uint8), FAR + 1, spawned)
 
 
-def _from_largest(spawned: Spawned, columns: int) -> Outcomes:
+def _from_largest(game: Game, spawned: Spawned, columns: int) -> Outcomes:
     boards, steps = spawned.afterstates, _distances(*_shape(spawned, columns))
     largest = boards == boards.max(axis=1, keepdims=True)
     nearest = np.where(largest[:, :, None], steps[None], steps.max()).min(axis=1)
     return _by_cell(np.minimum(nearest, FAR).astype(np.uint8), FAR + 1, spawned)
 
 
-def _from_wall(spawned: Spawned, columns: int) -> Outcomes:
+def _from_wall(game: Game, spawned: Spawned, columns: int) -> Outcomes:
     """Count the cells from the wall towards which the move went."""
     rows, columns = _shape(spawned, columns)
     row, column = np.divmod(np.arange(rows * columns), columns)
@@ -177,42 +205,63 @@ def _from_wall(spawned: Spawned, columns: int) -> Outcomes:
     return _by_cell(places.astype(np.uint8), max(rows, columns), spawned)
 
 
-def _between(spawned: Spawned, columns: int) -> Outcomes:
+def _between(game: Game, spawned: Spawned, columns: int) -> Outcomes:
     """Count the tiles beside an empty cell."""
     beside = (_distances(*_shape(spawned, columns)) == 1).astype(np.float64)
     tiles = (spawned.afterstates > 0) @ beside
     return _by_cell(tiles.astype(np.uint8), 5, spawned)
 
 
-def _tile(spawned: Spawned, columns: int) -> Outcomes:
-    return _by_tile(np.zeros(len(spawned.codes), np.int64), 1, spawned)
+def _draw(game: Game, spawned: Spawned, columns: int) -> Outcomes:
+    return _by_draw(np.zeros(len(spawned.levels), np.int64), 1, _drawn(game, spawned))
 
 
-def _tile_after_tile(spawned: Spawned, columns: int) -> Outcomes:
-    return _by_tile((spawned.last & 1).astype(np.int64), 2, spawned)
+def _after_draw(game: Game, spawned: Spawned, columns: int) -> Outcomes:
+    """Group by the draw before: the last tile, or the hint that told this tile."""
+    drawn, (_, levels, hints) = _drawn(game, spawned), spawned.last
+    before = hints - 1 if game.bag else _index([level for level, _ in game.spawns], levels)
+    return _by_draw(before, drawn.expected.shape[1], drawn)
 
 
-def _tile_after_move(spawned: Spawned, columns: int) -> Outcomes:
-    return _by_tile(spawned.actions.astype(np.int64), 4, spawned)
+def _after_move(game: Game, spawned: Spawned, columns: int) -> Outcomes:
+    return _by_draw(spawned.actions.astype(np.int64), 4, _drawn(game, spawned))
 
 
-def _tile_by_empty(spawned: Spawned, columns: int) -> Outcomes:
+def _by_empty(game: Game, spawned: Spawned, columns: int) -> Outcomes:
     empty = (spawned.afterstates == 0).sum(axis=1)
-    return _by_tile(np.minimum(empty, 8).astype(np.int64), 9, spawned)
+    return _by_draw(np.minimum(empty, 8).astype(np.int64), 9, _drawn(game, spawned))
 
 
-def _tests(rows: int, columns: int) -> list[Test]:
+def _bonus_tile(game: Game, spawned: Spawned, columns: int) -> Outcomes:
+    """Count the levels of bonus tiles."""
+    assert game.bag is not None
+    hinted = (spawned.draws & ((1 << HINT_BITS) - 1)) == game.bonus_hint
+    most = spawned.afterstates[hinted].max(axis=1, initial=0).astype(np.int64) - game.bag.bonus_below
+    levels = np.arange(game.bag.bonus_least, len(game.tiles) - game.bag.bonus_below)
+    expected = (levels <= most[:, None]) / np.maximum(most - game.bag.bonus_least + 1, 1)[:, None]
+    return Outcomes(expected, spawned.levels[hinted] - game.bag.bonus_least)
+
+
+def _tests(game: Game, rows: int, columns: int) -> list[Test]:
     size = max(rows, columns)
     steps = (*map(str, range(FAR)), f"{FAR} or more")
-    fours = lambda words: tuple(f"{tile} {word}".strip() for word in words for tile in (2, 4))  # noqa: E731
-    return [
-        Test("share of the 4", fours([""]), _tile),
-        Test("tile after a tile", fours(["after a 2", "after a 4"]), _tile_after_tile),
-        Test("tile after a move", fours([f"after #{letter}" for letter in ACTIONS]), _tile_after_move),
-        Test("tile by empty cells", fours([f"of {n} empty" for n in range(8)] + ["of 8 or more"]), _tile_by_empty),
-        Test("cell", tuple(f"cell {HEX[cell]}" for cell in range(rows * columns)), _cell),
+    what, kinds = "tile", [str(game.tiles[level]) for level, _ in game.spawns]
+    if game.bag:
+        what, kinds = "hint", [*map(str, game.tiles[1 : game.bag.kinds + 1]), "bonus"][: game.num_hints]
+    classes = lambda words: tuple(f"{kind} {word}".strip() for word in words for kind in kinds)  # noqa: E731
+    share = f"share of the {kinds[1]}" if len(kinds) == 2 else f"share of each {what}"
+    tests = [
+        Test(share, classes([""]), _draw),
+        Test(f"{what} after a {what}", classes([f"after a {kind}" for kind in kinds]), _after_draw),
+        Test(f"{what} after a move", classes([f"after #{letter}" for letter in ACTIONS]), _after_move),
+        Test(f"{what} by empty cells", classes([f"of {n} empty" for n in range(8)] + ["of 8 or more"]), _by_empty),
+        Test("cell", tuple(f"cell {LEVELS[cell]}" for cell in range(rows * columns)), _cell),
         Test("steps from the last spawn", steps, _from_last),
         Test("steps from the largest tile", steps, _from_largest),
         Test("steps from the move's wall", tuple(map(str, range(size))), _from_wall),
         Test("tiles beside the cell", tuple(map(str, range(5))), _between),
     ]
+    if game.bag and game.bag.bonus_share:
+        levels = range(game.bag.bonus_least, len(game.tiles) - game.bag.bonus_below)
+        tests.append(Test("bonus tile", tuple(str(game.tiles[level]) for level in levels), _bonus_tile))
+    return tests

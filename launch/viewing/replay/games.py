@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from launch.errors import UserError
-from launch.evaluation.boards.notation import parse_board
+from launch.evaluation.boards.notation import parse_named_board
 from launch.evaluation.records.judge import Line, read_lines
 from launch.evaluation.records.played import Game, game_of
 from launch.evaluation.records.record import judge_line, parse_record
@@ -31,11 +31,11 @@ def read_games(path: Path, board: str | None, most: int | None) -> FileGames:
     games: list[Game] = []
     line: Line | None = None
     for line in read_lines(path, board):
-        rows, columns = parse_board(line.board)
-        mistake = judge_line(line.text, rows, columns).mistake
+        kind, rows, columns = parse_named_board(line.board)
+        mistake = judge_line(line.text, rows, columns, kind).mistake
         if mistake is not None:
             raise UserError(f"{path}, line {line.number}, {mistake}; `muzero2048 judge` lists all mistakes of a file")
-        games.append(game_of(len(games) + 1, parse_record(line.text), rows, columns))
+        games.append(game_of(len(games) + 1, parse_record(line.text, kind), rows, columns))
         if len(games) == most:
             break
     if line is None:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from launch.errors import UserError
-from launch.evaluation.boards.notation import parse_board
-from launch.evaluation.boards.views import View, exact_view, spread, view_of
+from launch.evaluation.boards.notation import parse_named_board
+from launch.evaluation.boards.views import Positions, View, exact_view, spread, view_of
 from launch.evaluation.loading import BASELINES, UNTRAINED, LoadedPlayer, is_player, load_player
 from launch.evaluation.records.played import Game, gather, play_games
 from launch.evaluation.records.regret import load_solution
@@ -117,7 +117,7 @@ def _read(request: ReplayRequest) -> _Replayed:
     player = None
     if request.player is not None:
         player = load_player(request.player, request.options, board if request.player in UNTRAINED else None)
-        _check_same_board(request.player, f"{player.rows}x{player.columns}", board)
+        _check_same_board(request.player, player.board, board)
     origin = Path(request.path).name + (f" ({note})" if note else "")
     return _Replayed(games, board, player, origin, judge)
 
@@ -130,7 +130,7 @@ def _play(request: ReplayRequest) -> _Replayed:
         raise UserError(f"there is no {request.path}; give a run, a checkpoint, or a file of game records")
     seed = request.seed or 0
     player = load_player(request.path, request.options, request.board)
-    board = f"{player.rows}x{player.columns}"
+    board = player.board
     judge = _find_judge(request, board)
     count = GAMES if request.games is None else request.games
     if request.game.isdigit() and int(request.game) > count:
@@ -145,9 +145,11 @@ def _ask_player(player: LoadedPlayer, games: Sequence[Game], shown: Sequence[Gam
     over = [game for game in games if game.is_over]
     stride = max(1, ceil(sum(game.moves for game in over) / MOST_CALIBRATED))
     others = [game for game in over if game not in shown]
-    parts = [*(game.boards for game in shown), *(game.boards[: game.moves : stride] for game in others)]
+    asked = [*((game, slice(None)) for game in shown), *((game, slice(0, game.moves, stride)) for game in others)]
+    parts = [game.boards[moves] for game, moves in asked]
+    draws = np.concatenate([game.draws[moves] for game, moves in asked])
     with _numbers(player.name):
-        view = view_of(player, np.concatenate(parts), "analysed")
+        view = view_of(player, Positions(np.concatenate(parts), draws), "analysed")
     start, values = 0, {}
     for game, part in zip([*shown, *others], parts, strict=True):
         step = stride if game in shown else 1
@@ -177,13 +179,13 @@ def _find_judge(request: ReplayRequest, board: str) -> Solution | Choice | None:
     if name is None:
         return None
     if _is_file(name):
-        rows, columns = parse_board(board)
+        game, rows, columns = parse_named_board(board)
         if words := options.arguments():
             raise UserError(f"{_for_judge(' '.join(words))}: {name} is a solution and does not search; leave it out")
         if rows * columns > MOST_CELLS:
             hint = "give a player that searches: --judge PATH --judge-search expectimax"
             raise UserError(f"--judge {name}: a board of {board} has no exact solution; {hint}")
-        return load_solution(Path(name), rows, columns)
+        return load_solution(Path(name), game.name, rows, columns)
     if name in BASELINES:
         raise UserError(f"--judge {name}: it gives no values; give heuristic, a run, a checkpoint or a solution")
     if not is_player(name):
@@ -208,11 +210,12 @@ def _ask_judge(request: ReplayRequest, judge: Solution | Choice | None, shown: S
     asked = gather(shown, is_asked)
     places = np.flatnonzero(asked)
     boards = gather(shown, lambda game: game.boards)[places].astype(np.uint8)
+    positions = Positions(boards, gather(shown, lambda game: game.draws)[places])
     with _numbers(str(request.judge)):
         if isinstance(judge, Solution):
-            view = exact_view(judge, f"the exact solution {Path(str(request.judge)).name}", boards)
+            view = exact_view(judge, f"the exact solution {Path(str(request.judge)).name}", positions)
         else:
-            view = view_of(judge.load(), boards, "judged")
+            view = view_of(judge.load(), positions, "judged")
     return spread(view, places, len(asked))
 
 

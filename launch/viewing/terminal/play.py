@@ -9,8 +9,7 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 
 from launch.errors import UserError
-from launch.evaluation.boards.notation import parse_board
-from launch.evaluation.loading import BOARD
+from launch.evaluation.boards.notation import DEFAULT_BOARD, parse_board
 from launch.evaluation.search_options import SearchOptions
 from launch.evaluation.seeds import check_seed
 from launch.quantities import counted
@@ -33,7 +32,7 @@ def play(path: str | None, board: str | None, seed: int | None, options: SearchO
     if path is None and options.arguments():
         raise UserError(f"a search needs a player: give a RUN or leave out {' '.join(options.arguments())}")
     choice = None if path is None else choose(path, board, options)
-    shape = choice.board if choice else board or BOARD
+    shape = choice.board if choice else board or DEFAULT_BOARD
     game = InteractiveGame(*parse_board(shape), random.randrange(SHORT_SEEDS) if seed is None else seed)
     from launch.viewing.terminal.screen import Terminal  # imports textual
 

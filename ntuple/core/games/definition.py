@@ -17,6 +17,7 @@ The bag holds how many tiles of each kind are left after the hint was drawn; it 
 follows from what was seen.
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,6 +25,7 @@ from typing import Literal, NamedTuple
 
 UP, RIGHT, DOWN, LEFT = range(4)
 MOST_LEVELS = 32  # boards have five bits a cell
+HINT_BITS = 3  # of hint and of each count of the bag, in a draw
 GOALS_IN_TRAINING = (0, 2, 4)  # numbers of the goals of a game whose shares a training reports
 
 Line = tuple[int, ...]
@@ -139,6 +141,39 @@ class Game:
         bonus = range(self.bag.bonus_least, len(self.tiles) - self.bag.bonus_below) if self.bag.bonus_share else ()
         return (*range(1, self.bag.kinds + 1), *bonus)
 
+    def bag_of(self, board: Board, hint: int) -> tuple[int, ...]:
+        """Return the bag that goes with a board and a hint, as far as they tell it; () in a game without a bag.
+
+        Merges keep the sum of all tiles, so without bonus tiles it tells what was drawn since the bag was full. If it
+        leaves a doubt, or bonus tiles came, the answer is a full bag less the hint.
+        """
+        if self.bag is None:
+            return ()
+        tiles, total = self.tiles[1 : self.bag.kinds + 1], sum(self.tiles[level] for line in board for level in line)
+        hinted = tuple(int(kind == hint) for kind in range(1, self.bag.kinds + 1))
+        full = tuple(self.bag.each - one for one in hinted)
+        fitting = []
+        for bag in itertools.product(*(range(most + 1) for most in full)):
+            drawn = sum((most - left) * tile for most, left, tile in zip(full, bag, tiles, strict=True))
+            if (drawn - total) % (self.bag.each * sum(tiles)) == 0:
+                fitting.append(bag)
+        is_told = len(fitting) == 1 and not self.bag.bonus_share
+        bag = fitting[0] if is_told else full
+        return bag if any(bag) else self.bag.full
+
+    def fault_of(self, state: State) -> str:
+        """Return what is impossible in hint and bag of a state; "": nothing."""
+        if self.bag is None:
+            return f"{self.name} tells no hint; give the tiles alone" if state.hint or state.bag else ""
+        kinds = range(1, self.bag.kinds + 1)
+        if not 1 <= state.hint <= self.num_hints:
+            return f"the hint is {state.hint}; {self.name} has hints from 1 to {self.num_hints}"
+        if state.hint == self.bonus_hint and _largest(state.board) < self.bag.bonus_from:
+            return f"a bonus tile comes only after a tile of {self.tiles[self.bag.bonus_from]}"
+        if len(state.bag) != len(kinds) or not all(0 <= count <= self.bag.each for count in state.bag):
+            return f"the bag is {state.bag}; it holds {len(kinds)} counts from 0 to {self.bag.each}"
+        return "" if any(state.bag) else "the bag is empty, but it is filled again when the last tile is drawn"
+
     def merge_points(self, one: int, other: int, merged: int) -> int:
         """Return the points of a merge of two levels."""
         return self.worth[merged] - self.worth[one] - self.worth[other] if self.worth else self.tiles[merged]
@@ -247,6 +282,17 @@ class Game:
                 for event in self.events(Afterstate(before.state.board, _empty(before.state.board), *before.state[1:]))
             ]
         yield from events
+
+
+def encode_draw(hint: int, bag: tuple[int, ...]) -> int:
+    """Return hint and bag as one number: the hint in bits 0..2, the count of kind k = 1, 2, 3 from bit 3k on."""
+    return hint + sum(count << HINT_BITS * kind for kind, count in enumerate(bag, start=1))
+
+
+def decode_draw(draw: int, kinds: int) -> tuple[int, tuple[int, ...]]:
+    """Return hint and bag of a number: the inverse of `encode_draw`."""
+    hint, *bag = (draw >> HINT_BITS * place & ((1 << HINT_BITS) - 1) for place in range(kinds + 1))
+    return hint, tuple(bag)
 
 
 def _lines(board: Board, action: int) -> list[Line]:

@@ -1,4 +1,4 @@
-"""Trainings and evaluations of other games on the command line, and what is for 2048 alone."""
+"""Trainings, evaluations, records and advice of other games on the command line, and what is for 2048 alone."""
 
 import csv
 import json
@@ -7,16 +7,22 @@ from pathlib import Path
 import pytest
 
 from launch.cli import main
-from launch.evaluation.boards.notation import board_order
+from launch.errors import UserError
+from launch.evaluation.boards.notation import board_order, parse_state
+from launch.evaluation.loading import load_player
+from launch.evaluation.records.regret import load_solution
+from launch.evaluation.search_options import SearchOptions
 from launch.experiment.metrics_file import read_metrics
 from launch.viewing.catalogue import Catalogue
+from ntuple.core.games.event_codes import event_code, event_text
+from ntuple.core.games.known import GAMES
+from tests.launch.evaluation.records.test_records_of_games import placed
 
 CONFIG = """
 learner: ntuple
 run: {name: a, group: games, seed: 1, final_games: 50, evaluate_env_steps: 0}
 ntuple: {network: ["0123"], threads: 1, env_steps: 20_000, report_env_steps: 20_000}
 """
-ONLY_2048 = "for 2048 alone so far; its games can be counted: muzero2048 evaluate runs/threes"
 
 
 @pytest.fixture(scope="module")
@@ -67,18 +73,96 @@ def test_searches_play_other_games(search: list[str], capsys: pytest.CaptureFixt
         assert result["score_mean"] > 0
 
 
+BOARDS = {
+    "2584": "1 2 3 5 / 8 1 0 0 / 0 0 0 13 / 0 0 0 1",
+    "threes": "1 2 3 6 / 48 1 0 0 / 0 0 0 12 / 0 0 0 3 +2",
+}
+
+
+@pytest.mark.parametrize("search", [[], ["--search", "expectimax"], ["--search", "mcts", "--simulations", "50"]])
+def test_moves_are_valued(search: list[str], capsys: pytest.CaptureFixture) -> None:
+    for game, board in BOARDS.items():
+        assert main(["moves", f"runs/{game}", "--position", board, "--json", *search]) == 0
+        advice = json.loads(capsys.readouterr().out)
+        assert advice["position"] == board
+        truth = {
+            name: GAMES[game].move(parse_state(board, 4, 4, GAMES[game]), action)
+            for action, name in enumerate(("up", "right", "down", "left"))
+        }
+        points = {name: move.points for name, move in truth.items() if move}
+        assert {name: move["reward"] for name, move in advice["moves"].items()} == points
+        if "mcts" in search:
+            events = {
+                event_text(GAMES[game], event_code(GAMES[game], placed(truth[advice["action"]].after, event)), 4): event
+                for event in GAMES[game].events(truth[advice["action"]].after)
+            }
+            assert {chance["spawn"] for chance in advice["chances"]} <= set(events)
+            for chance in advice["chances"]:
+                assert chance["probability"] == pytest.approx(float(events[chance["spawn"]].chance))
+
+
+def test_the_hint_counts() -> None:
+    player = load_player("runs/threes", SearchOptions(search="expectimax"))
+    tiles = BOARDS["threes"].partition("+")[0]
+    found = [[move.value for move in player.advise(f"{tiles}+{hint}").moves.values()] for hint in (1, 2, 3)]
+    assert found[0] != found[1] != found[2]
+    bags = [player.advise(f"{tiles}+1 bag {bag}").moves for bag in ("1 4 4", "4 0 4")]
+    assert bags[0] != bags[1]
+
+
 @pytest.mark.parametrize(
-    ("words", "what"),
+    ("words", "line"),
     [
-        (["moves runs/threes --position", "0 0 / 0 0"], "boards of players are shown"),
-        (["replay runs/threes --games 2"], "boards of players are shown"),
-        (["evaluate runs/threes --games 2 --keep"], "games are written as records"),
-        (["evaluate runs/threes --games 2 --records games.txt"], "games are written as records"),
-        (["diagnose runs/threes"], "values are held against returns (without them: --games 0)"),
+        ("+7", "the hint is 7; threes has hints from 1 to 4"),
+        (
+            "",
+            "threes tells the next tile; give the hint after the tiles, +1 to +4, and perhaps the bag, such as +1 bag",
+        ),
+        ("+1 bag 9 4 4", "the bag is (9, 4, 4); it holds 3 counts from 0 to 4"),
+        ("+1 bag 0 0 0", "the bag is empty, but it is filled again when the last tile is drawn"),
+        ("+4", "a bonus tile comes only after a tile of 48"),
     ],
 )
-def test_what_is_for_2048_alone_says_so(words: list[str], what: str, mistake) -> None:
-    assert mistake(*words) == f"runs/threes plays threes, and {what} {ONLY_2048}"
+def test_impossible_hints_are_refused(words: str, line: str, mistake) -> None:
+    board = f"1 2 3 6 / 3 1 0 0 / 0 0 0 12 / 0 0 0 3 {words}"
+    assert line in mistake("moves runs/threes --position", board)
+    assert "2584 tells no hint; give the tiles alone" in mistake("moves runs/2584 --position", f"{BOARDS['2584']} +1")
+    assert "column 1 is '7'; give a tile of 2584 from" in mistake("moves runs/2584 --position", "7 0 0 0 / 0 0 0 0")
+
+
+@pytest.mark.parametrize("game", ["2584", "threes"])
+def test_games_are_recorded_judged_and_kept(game: str, capsys: pytest.CaptureFixture) -> None:
+    words = ["evaluate", f"runs/{game}", "--games", "6", "--json"]
+    assert main([*words, "--records", f"{game}.txt", "--keep"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert Path(f"{game}.txt").read_text().startswith(f"% board {game} 4x4\n")
+    assert main(["judge", f"{game}.txt", "--whole", "--json"]) == 0
+    judged = json.loads(capsys.readouterr().out)
+    assert (judged["board"], judged["correct"]) == (f"{game} 4x4", 6)
+    assert (judged["score_mean"], judged["reach"]) == (result["score_mean"], result["reach"])
+    assert main([*words, "--keep"]) == 0  # all games are there
+    assert json.loads(capsys.readouterr().out)["score_mean"] == result["score_mean"]
+    assert main(["judge", f"{game}.txt", "--game", "2048"]) == 2
+
+
+def test_values_are_held_against_returns(capsys: pytest.CaptureFixture) -> None:
+    assert main(["diagnose", "runs/threes", "--games", "4", "--depth", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["values"]["games"] == 4
+
+
+def test_regret_is_what_the_score_lacks(capsys: pytest.CaptureFixture) -> None:
+    """Threes! on 2x3: the mean regret and the mean score make up the optimum, within the error of 400 games."""
+    words = ["ntuple.game=threes", "ntuple.rows=2", "ntuple.columns=3", "run.name=small"]
+    assert main(["train", "config.yaml", *words]) == 0
+    assert main(["solve", "--board", "2x3", "--game", "threes", "--out", "threes.solution"]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", "runs/small", "--games", "400", "--solution", "threes.solution", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    half = (result["score_high"] - result["score_low"]) / 2
+    assert result["score_mean"] + result["regret_a_game"] == pytest.approx(455.965665, abs=2 * half)
+    assert result["regret_worst_position"].count("+") == 1
+    with pytest.raises(UserError, match="a solution of threes 2x3, but the games are of 2584 2x3"):
+        load_solution(Path("threes.solution"), "2584", 2, 3)
 
 
 def test_the_page_of_serve_has_no_run_of_another_game(mistake) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from launch.cli import main
-from launch.evaluation.loading import play_each
+from launch.evaluation.loading import LoadedPlayer, play_each
 from launch.experiment.metrics_file import read_metrics
 from launch.train.game_picture import BOARDS, draw_game_of
 from ntuple import RandomPlayer, make_rules
@@ -21,15 +21,15 @@ ntuple: {rows: 2, columns: 3, network: ["012", "345"], env_steps: 2_000, report_
 
 
 def test_the_boards_are_those_of_the_game(tmp_path: Path):
-    player = RandomPlayer(make_rules(2, 3), threads=1)
-    (played,) = play_each(player, 2, 3, [0], 7)
+    player = LoadedPlayer(RandomPlayer(make_rules(2, 3), threads=1), "random", 2, 3)
+    (played,) = play_each(player, [0], 7)
     opening = rules.spawn(rules.spawn(((0, 0, 0), (0, 0, 0)), played.opening[0]), played.opening[1])
     boards, points = [opening], [0]
     for action, code in zip(played.actions, played.spawns, strict=True):
         after, reward = rules.afterstate(boards[-1], int(action))
         boards.append(rules.spawn(after, int(code)))
         points.append(points[-1] + reward)
-    draw_game_of(player, 2, 3, 7, tmp_path / "pictures" / "1.svg")
+    draw_game_of(player, 7, tmp_path / "pictures" / "1.svg")
     text = (tmp_path / "pictures" / "1.svg").read_text()
     assert text.count("<g ") == BOARDS
     moves = len(played.actions)

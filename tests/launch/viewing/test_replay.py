@@ -71,6 +71,11 @@ def boards_of_page(data: dict[str, Any]) -> np.ndarray:
 # What is on the page
 
 
+def no_draws(positions: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the hints and the points of placed tiles of 2048, which has none."""
+    return np.zeros(positions, np.uint16), np.zeros(positions, np.int64)
+
+
 def test_boards_points_and_spawns_are_those_of_the_plain_rules(files: Path):
     data = replay(files / "2x3.txt")
     arrays, boards = data["arrays"], boards_of_page(data)
@@ -120,7 +125,7 @@ def test_losses_are_the_regret(files: Path, board: str):
     value, made = data["views"]["judge"]["value"].reshape(-1, 4), data["arrays"]["made"]
     lost = losses(value, made)
     logged = [LoggedGame(i, 0, 0, 0, 0.0, line) for i, line in enumerate(lines_of(files / f"{board}.txt"))]
-    regret = regret_of(load_solution(solution, *map(int, board.split("x"))), logged)
+    regret = regret_of(load_solution(solution, "2048", *map(int, board.split("x"))), logged)
     assert np.nansum(lost) / 12 == pytest.approx(regret.a_game, rel=1e-12)
     assert np.nanmean(lost) == pytest.approx(regret.a_move, rel=1e-12)
     worst = data["mistakes"][0]
@@ -218,7 +223,7 @@ def make_game(number: int, boards: list[list[int]], over: bool = True) -> Game:
     moves = len(levels) - 1
     rewards = np.full((moves + 1, 4), 4)
     rewards[-1] = -1 if over else 4
-    return Game(number, np.zeros(moves, np.int8), np.zeros(moves, np.int16), levels, rewards)
+    return Game(number, np.zeros(moves, np.int8), np.zeros(moves, np.int16), levels, rewards, *no_draws(moves + 1))
 
 
 def test_ends_by_hand():
@@ -243,13 +248,13 @@ def test_the_choice_of_games():
 def test_parts_are_in_order_and_grow():
     sizes = []
 
-    def ask(boards: np.ndarray) -> Analysis:
-        sizes.append(len(boards))
-        return Analysis(boards[:, 0, 0].astype(np.int8), *[np.zeros((len(boards), 4))] * 3)
+    def ask(part: slice) -> Analysis:
+        numbers = np.arange(400)[part].astype(np.int8)
+        sizes.append(len(numbers))
+        return Analysis(numbers, *[np.zeros((len(numbers), 4))] * 3)
 
-    boards = np.arange(400, dtype=np.uint8).reshape(-1, 1, 1)
-    found = in_parts(ask, boards, "asked")
-    assert np.concatenate([part.action for part in found]).tolist() == boards.astype(np.int8).ravel().tolist()
+    found = in_parts(ask, 400, "asked")
+    assert np.concatenate([part.action for part in found]).tolist() == np.arange(400).astype(np.int8).tolist()
     assert sizes == [FIRST_PART, FIRST_PART * GROWTH, 400 - FIRST_PART * (1 + GROWTH)]
 
 
@@ -281,7 +286,12 @@ def test_a_page_of_20_000_moves_has_less_than_5_mb(rng: np.random.Generator):
     rewards[-1] = -1
     boards = rng.integers(0, 18, (moves + 1, 4, 4)).astype(np.uint8)
     game = Game(
-        1, rng.integers(0, 4, moves).astype(np.int8), rng.integers(0, 32, moves).astype(np.int16), boards, rewards
+        1,
+        rng.integers(0, 4, moves).astype(np.int8),
+        rng.integers(0, 32, moves).astype(np.int16),
+        boards,
+        rewards,
+        *no_draws(moves + 1),
     )
     view = View("n", "visits", np.zeros(moves + 1, np.int8), rng.random((moves + 1, 4)), rewards + 100_000)
     text = page_of(game, view, view)

@@ -33,6 +33,7 @@ from launch.viewing.game import InteractiveGame
 from launch.viewing.terminal.play import summary
 from launch.viewing.terminal.screen import Terminal
 from launch.viewing.terminal.text import CELLS, advice_text, bar, board_size, board_text, number, scale_of
+from ntuple.core.games.definition import State
 
 KEYS = {"up": "up", "w": "up", "right": "right", "d": "right", "down": "down", "s": "down", "left": "left", "a": "left"}
 ROOT = Path(__file__).parents[3]
@@ -392,14 +393,14 @@ def test_a_player_is_compiled_before_it_is_loaded(monkeypatch: pytest.MonkeyPatc
     happened: list[Any] = []
 
     def advise(self: LoadedPlayer, board: Any, seed: int = 0) -> None:
-        happened.append(np.asarray(board).tolist())
+        happened.append(board)
 
     monkeypatch.setattr(LoadedPlayer, "advise", advise)
     monkeypatch.setattr(agent_process, "_send", lambda connection, message: happened.append(message))
     ours, theirs = multiprocessing.Pipe()
     ours.close()  # no question comes
     run_agent(theirs, Choice("heuristic", "2x3", SearchOptions(plies=4)))
-    assert happened == [[[0, 0, 0], [0, 0, 0]], {"name": "heuristic, expectimax-p4"}]
+    assert happened == [State(((0, 0, 0), (0, 0, 0))), {"name": "heuristic, expectimax-p4"}]
     theirs.close()
 
 

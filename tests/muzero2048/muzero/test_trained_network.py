@@ -53,5 +53,5 @@ def test_a_search_is_that_of_the_player(network: TrainedNetwork):
 def test_arrays_that_are_no_boards_are_refused(network: TrainedNetwork):
     with pytest.raises(ValueError, match=r"give \[boards, 2, 2\]"):
         network.evaluate(np.zeros((1, 3, 3), int))
-    with pytest.raises(ValueError, match="give log2 of tiles"):
+    with pytest.raises(ValueError, match="give levels of tiles"):
         network.search([[[1024, 2], [0, 0]]])

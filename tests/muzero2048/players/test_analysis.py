@@ -294,7 +294,7 @@ def test_the_largest_tiles() -> None:
 
 
 @pytest.mark.parametrize(("boards", "seeds", "message"), [
-    (np.full((2, 2, 3), 18, np.uint8), np.zeros(2, np.uint32), r"cells of 18\.\.18: give log2 of tiles, 0\.\.17"),
+    (np.full((2, 2, 3), 18, np.uint8), np.zeros(2, np.uint32), r"cells of 18\.\.18: give levels of tiles, 0\.\.17"),
     (np.full((2, 2, 3), -1), np.zeros(2, np.uint32), r"cells of -1\.\.-1"),
     (np.zeros((2, 2, 3)), np.zeros(2, np.uint32), "boards are of type float64: give integers"),
     (np.zeros((2, 3, 2), np.uint8), np.zeros(2, np.uint32), r"shape \(2, 3, 2\): give \[boards, 2, 3\]"),

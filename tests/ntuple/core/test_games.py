@@ -1,6 +1,7 @@
 """The definitions of the games against rules that are written in tiles, and examples of the dissertation."""
 
 import itertools
+import random
 from collections import Counter
 from fractions import Fraction
 
@@ -96,6 +97,25 @@ def test_bonus_tiles_are_up_to_an_eighth_of_the_largest_tile(largest: int, bonus
     assert hints[THREES.bonus_hint] == Fraction(1, 21)
     below = after._replace(board=board("24 0 0 0/0 0 0 0/0 0 0 0/0 0 0 0"), hint=1)
     assert all(event.state.hint != THREES.bonus_hint for event in THREES.events(below))
+
+
+@pytest.mark.parametrize("name", ["threes-easy", "threes-small"])
+def test_the_bag_follows_from_the_tiles_if_no_bonus_tile_came(name: str) -> None:
+    rng, game = random.Random(1), GAMES[name]
+    for _ in range(20):
+        hint = rng.randint(1, 3)
+        state = State(((0, 0, 0),) * 3, hint, tuple(int(kind != hint) for kind in (1, 2, 3)))
+        afters = [Afterstate(state.board, ((0, 0), (1, 1)), *state[1:])]
+        while afters:
+            state = rng.choice(list(game.events(rng.choice(afters)))).state
+            assert game.bag_of(state.board, state.hint) == state.bag
+            assert not game.fault_of(state)
+            afters = [move.after for action in range(4) if (move := game.move(state, action))]
+
+
+def test_a_doubtful_bag_is_a_full_one_less_the_hint() -> None:
+    assert THREES.bag_of(((1, 2), (3, 0)), 2) == (4, 3, 4)
+    assert THREES.bag_of(((8, 2), (3, 0)), THREES.bonus_hint) == (4, 4, 4)
 
 
 def test_openings() -> None:

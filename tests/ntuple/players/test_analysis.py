@@ -179,7 +179,7 @@ def test_boards_of_any_tile_and_memory_order(kind: type) -> None:
 
 @pytest.mark.parametrize("kind", PLAYERS)
 @pytest.mark.parametrize(("boards", "seeds", "message"), [
-    (np.full((2, 3, 3), 18, np.uint8), np.zeros(2, np.uint32), r"cells of 18\.\.18: give log2 of tiles, 0\.\.17"),
+    (np.full((2, 3, 3), 18, np.uint8), np.zeros(2, np.uint32), r"cells of 18\.\.18: give levels of tiles, 0\.\.17"),
     (np.full((2, 3, 3), -1), np.zeros(2, np.uint32), r"cells of -1\.\.-1"),
     (np.zeros((2, 3, 3)), np.zeros(2, np.uint32), "boards are of type float64: give integers"),
     (np.zeros((2, 4, 4), np.uint8), np.zeros(2, np.uint32), r"shape \(2, 4, 4\): give \[boards, 3, 3\]"),

@@ -123,8 +123,8 @@ def test_threes_from_its_file(capsys, tmp_path: Path) -> None:
     assert found["position"]["afterstate"] == pytest.approx(
         {"expected": 198.94034331280648, "best": 837, "worst": 75, "reach": None}
     )
-    with pytest.raises(UserError, match="a solution of threes, but the games are of 2048; solve without --game"):
-        load_solution(Path(file), 2, 3)
+    with pytest.raises(UserError, match="a solution of threes 2x3, but the games are of 2x3; make one with"):
+        load_solution(Path(file), "2048", 2, 3)
 
 
 TILE = "give a power of 2 from 4 to 32768"

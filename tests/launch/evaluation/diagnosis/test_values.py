@@ -22,7 +22,7 @@ class ExactPlayer:
     def __init__(self, solution: Solution):
         self._solution = solution
 
-    def analyse(self, boards: np.ndarray, seeds: np.ndarray) -> Analysis:
+    def analyse(self, boards: np.ndarray, seeds: np.ndarray, draws: np.ndarray | None = None) -> Analysis:
         value = self._solution.move_values(np.array([encode(levels).lo for levels in boards], np.uint64))
         action = np.where(np.isfinite(value).any(axis=1), value.argmax(axis=1), -1).astype(np.int8)
         nothing = np.zeros(value.shape, np.int64)
@@ -41,7 +41,9 @@ def right(solution: Solution) -> ValuedPositions:
 
 def test_returns_are_discounted_sums():
     rewards = np.array([[4, -1, -1, -1], [-1, 0, -1, -1], [8, -1, -1, -1], [-1, -1, -1, -1]], np.int64)
-    game = Game(1, np.array([0, 1, 0], np.int8), np.zeros(3, np.int16), np.zeros((4, 2, 3), np.uint8), rewards)
+    boards, nothing = np.zeros((4, 2, 3), np.uint8), np.zeros(4, np.int64)
+    moves, spawns = np.array([0, 1, 0], np.int8), np.zeros(3, np.int16)
+    game = Game(1, moves, spawns, boards, rewards, nothing.astype(np.uint16), nothing)
     assert returns(game, 0.5).tolist() == [6.0, 4.0, 8.0]
     assert returns(game, 1.0).tolist() == game.rest.tolist() == [12, 8, 8]
 

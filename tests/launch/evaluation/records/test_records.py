@@ -25,6 +25,7 @@ EXAMPLE = "11D1 (1) #L (2) 61 (3) #D [4] (3) 11 (2) #D (3) B1 (3) #L [4] (3) 61"
 SHAPES = [(4, 4), (3, 3), (2, 3), (3, 2), (2, 2), (4, 3)]
 # On 2x2 by hand: 2 2 / . .  left: 4 . / . .  spawn 2 at cell 1: 4 2 / . .
 PAIR = "0111 #L [4] 11"
+PLACED = "2048 places 2 (1), 4 (2)"
 
 
 def _game(rng: random.Random, rows: int, columns: int, share_of_moves: float = 1.0) -> tuple[GameRecord, int, int]:
@@ -107,8 +108,8 @@ def test_an_opening_is_a_record():
         ("01F1 #U 11", Kind.OFF_BOARD, 2, None, "F1 on 2x2"),
         ("0111 #L [8] 11", Kind.REWARD, 3, None, "#L claims 8 and earns 4"),
         ("0111 #L 11 #D [4] 01", Kind.REWARD, 3, None, "#L claims 0 and earns 4"),
-        ("0111 #L 13", Kind.TILE, 4, 9, "13"),
-        ("0011", Kind.TILE, 1, 1, "00"),
+        ("0111 #L 13", Kind.TILE, 4, 9, f"13; {PLACED}"),
+        ("0011", Kind.TILE, 1, 1, f"00; {PLACED}"),
         ("0111 #L", Kind.NO_SPAWN, 4, 8, "the line ends"),
         ("0111 #L #R", Kind.NO_SPAWN, 4, 9, "found '#R'"),
         ("01 #L", Kind.NO_SPAWN, 2, 4, "found '#L'"),
@@ -261,7 +262,7 @@ def test_mutated_records():
         what = (judgement.score, judgement.max_tile, judgement.moves, judgement.is_over)
         assert what == (verdict.score, verdict.max_tile, verdict.moves, verdict.is_over), mutated
         seen.add(mistake and mistake.kind)
-    assert seen == {None, *Kind} - {Kind.NOT_OVER}
+    assert seen == {None, *Kind} - {Kind.NOT_OVER, Kind.PLACE, Kind.HINT}
 
 
 CORRECT = "0232 #R 01 #L 31"  # 2x2, over, no points
@@ -331,7 +332,7 @@ def test_the_result_as_json(capsys):
     code, lines = _judged(capsys, f"{CORRECT}\n{LONGER}\n0111 #L 13", "--board", "2x2", "--json")
     assert code == 2
     result = json.loads(lines[-1])
-    assert result["wrong"] == [{"line": 3, "kind": "tile neither 2 nor 4", "number": 4, "detail": "13", "column": 9}]
+    assert result["wrong"] == [{"line": 3, "kind": "wrong tile", "number": 4, "detail": f"13; {PLACED}", "column": 9}]
     counts = {name: result[name] for name in ("file", "board", "games", "correct", "not_over")}
     assert counts == {"file": "games.txt", "board": "2x2", "games": 3, "correct": 2, "not_over": 1}
     assert (result["score_mean"], result["score_max"], result["max_tile"], result["moves_mean"]) == (2, 4, 4, 1.5)

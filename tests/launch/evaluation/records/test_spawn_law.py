@@ -14,6 +14,7 @@ from reference import rules
 from launch.cli import main
 from launch.evaluation.records.record import GameRecord, Spawned, judge_with_spawns, write_record
 from launch.evaluation.records.spawn_law import PRIOR, SpawnLaw
+from ntuple.core.games.game_2048 import GAME_2048
 
 Draw = Callable[[random.Random, list[int], int, list[int]], int]  # empty cells, the last code, the tiles -> code
 ORDER = (rules.DOWN, rules.LEFT, rules.RIGHT, rules.UP)
@@ -79,7 +80,7 @@ def spawned(record: GameRecord) -> Spawned:
 
 
 def broken(records: list[GameRecord]) -> set[str]:
-    law = SpawnLaw(4, 4, 1e-6)
+    law = SpawnLaw(GAME_2048, 4, 4, 1e-6)
     for record in records:
         law.add(spawned(record))
     assert law.spawns == sum(len(record.spawns) for record in records) > 5_000
@@ -108,7 +109,7 @@ def test_a_stake_rarely_grows_by_chance() -> None:
     """Ville: a stake exceeds 20 in at most 5% of the games. More than 12 of 100 in one of 9 tests: a chance of 1%."""
     grown: dict[str, int] = {}
     for record in games(right):
-        law = SpawnLaw(4, 4, 1e-6)
+        law = SpawnLaw(GAME_2048, 4, 4, 1e-6)
         law.add(spawned(record))
         for finding in law.findings():
             grown[finding.name] = grown.get(finding.name, 0) + (finding.stake > math.log10(20))
@@ -118,7 +119,7 @@ def test_a_stake_rarely_grows_by_chance() -> None:
 
 def test_the_stake_by_hand() -> None:
     """The test of the cells over two games, spawn by spawn."""
-    law, seen, expected = SpawnLaw(4, 4, 1e-6), [0.0] * 16, [0.0] * 16
+    law, seen, expected = SpawnLaw(GAME_2048, 4, 4, 1e-6), [0.0] * 16, [0.0] * 16
     stake = largest = 0.0
     for record in games(away_from_the_largest)[:2]:
         law.add(spawned(record))
@@ -140,8 +141,10 @@ def test_the_stake_by_hand() -> None:
 def test_classes_of_a_spawn_by_hand() -> None:
     """A board after #R; the spawn before was at cell 2, the largest tile is at cell 15; the new 4 comes to cell 9."""
     board = np.array([[0, 0, 0, 1, 0, 0, 2, 1, 0, 0, 0, 3, 0, 0, 1, 4]], np.uint8)
-    spawn = Spawned(board, np.array([rules.RIGHT], np.int8), np.array([19], np.int16), np.array([4], np.int16))
-    law = SpawnLaw(4, 4, 1e-6)
+    nine, two, last = np.array([9]), np.array([2]), (np.array([2]), np.array([1]), np.array([0]))
+    draws, moves = np.zeros(1, np.uint16), np.array([rules.RIGHT], np.int8)
+    spawn = Spawned(board, board == 0, draws, moves, cells=nine, levels=two, hints=np.array([0]), last=last)
+    law = SpawnLaw(GAME_2048, 4, 4, 1e-6)
     law.add(spawn)
     seen = {tally.test.name: tally.test.classes[int(tally.seen.argmax())] for tally in law._tallies}
     assert seen == {

@@ -1,0 +1,227 @@
+"""Records of 2584 and Threes! and their judge, against games that are played by the plain definition."""
+
+import functools
+import random
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+from launch.evaluation.records.record import (
+    GameRecord,
+    Kind,
+    RecordError,
+    Spawned,
+    judge_line,
+    judge_with_spawns,
+    parse_record,
+    write_record,
+)
+from launch.evaluation.records.spawn_law import SpawnLaw
+from ntuple.core.games.definition import Afterstate, Event, Game, State
+from ntuple.core.games.event_codes import PlacedTile, event_code
+from ntuple.core.games.known import GAMES, find_game
+
+OTHERS = [name for name in GAMES if name != "2048"]
+SHAPES = {"threes-small": (2, 3)}
+Draw = Callable[[random.Random, Sequence[Event], Afterstate], Event]
+
+
+def right(rng: random.Random, events: Sequence[Event], after: Afterstate) -> Event:
+    return rng.choices(events, [float(event.chance) for event in events])[0]
+
+
+def placed(before: Afterstate, event: Event) -> PlacedTile:
+    """Return what an event places."""
+    columns = len(before.board[0])
+    for row, (line, other) in enumerate(zip(before.board, event.state.board, strict=True)):
+        for column, (level, now) in enumerate(zip(line, other, strict=True)):
+            if level != now:
+                return PlacedTile(row * columns + column, now, event.state.hint)
+    raise AssertionError(event)
+
+
+def every_cell(state: State) -> Afterstate:
+    """Return the afterstate before a first tile."""
+    cells = [(r, c) for r, line in enumerate(state.board) for c, level in enumerate(line) if not level]
+    return Afterstate(state.board, tuple(cells), state.hint, state.bag)
+
+
+class Played:
+    """A game of random moves by the definition, whose events `draw` chooses."""
+
+    def __init__(self, game: Game, shape: tuple[int, int], rng: random.Random, draw: Draw = right) -> None:
+        board, hint, bag = ((0,) * shape[1],) * shape[0], 0, ()
+        if game.bag:
+            hint = rng.randint(1, game.bag.kinds)
+            bag = next(rest for _, kind, rest in game.bag.draws(game.bag.full) if kind == hint)
+        state, self.score, self.codes = State(board, hint, bag), 0, list[int]()
+        self.actions, self.rewards, self.afters = list[int](), list[int](), list[Afterstate]()
+
+        def place(before: Afterstate, draw: Draw) -> State:
+            event = draw(rng, list(game.events(before)), before)
+            self.codes.append(event_code(game, placed(before, event)))
+            self.score += event.points
+            return event.state
+
+        for _ in range(game.initial_tiles):
+            state = place(every_cell(state), right)
+        while legal := [action for action in range(4) if game.move(state, action)]:
+            self.actions.append(rng.choice(legal))
+            move = game.move(state, self.actions[-1])
+            assert move
+            self.rewards.append(move.points)
+            self.score += move.points
+            self.afters.append(move.after)
+            state = place(move.after, draw)
+        self.last, first = state, game.initial_tiles
+        self.record = GameRecord(
+            tuple(self.codes[:first]),
+            np.array(self.actions, np.int8),
+            np.array(self.codes[first:], np.int16),
+            np.array(self.rewards, np.int64),
+            game=game,
+        )
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_games_by_the_definition_are_right(name: str) -> None:
+    shape, rng = SHAPES.get(name, (4, 4)), random.Random(1)
+    game = find_game(name, *shape)
+    for _ in range(10):
+        played = Played(game, shape, rng)
+        line = write_record(played.record)
+        read, judgement = parse_record(line, game), judge_line(line, *shape, game)
+        assert (read.opening, read.actions.tolist()) == (played.record.opening, played.actions)
+        assert read.spawns.tolist() == played.record.spawns.tolist()
+        largest = game.tiles[max(map(max, played.last.board))]
+        assert judgement == (played.score, largest, len(played.actions), True, None, None)
+        spawned = judge_with_spawns(line, *shape, game)[1]
+        for t, after in enumerate(played.afters):
+            assert spawned.afterstates[t].tolist() == [level for line in after.board for level in line]
+            assert [divmod(cell, shape[1]) for cell in np.flatnonzero(spawned.places[t])] == list(after.places)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_an_event_is_wrong_if_the_definition_has_none_like_it(name: str) -> None:
+    shape, rng = SHAPES.get(name, (4, 4)), random.Random(2)
+    game, kinds = find_game(name, *shape), set()
+    cells, hints = shape[0] * shape[1], range(1, game.num_hints + 1) if game.bag else (0,)
+    for _ in range(8):
+        played = Played(game, shape, rng)
+        for _ in range(60):
+            t = rng.randrange(len(played.actions))
+            after = played.afters[t]
+            change = PlacedTile(rng.randrange(cells), rng.choice(game.placed_levels), rng.choice(hints))
+            if rng.random() < 0.7:  # near a right event: one of the three may differ
+                near = placed(after, rng.choice(list(game.events(after))))
+                change = near._replace(**{(field := rng.choice(change._fields)): getattr(change, field)})
+            is_right = change in [placed(after, event) for event in game.events(after)]
+            first = game.initial_tiles
+            codes = np.array([*played.codes[first : first + t], event_code(game, change)], np.int16)
+            record = GameRecord(played.record.opening, played.record.actions[: t + 1], codes, game=game)
+            judgement = judge_line(write_record(record), *shape, game)
+            assert (judgement.mistake is None) == is_right, (after, change)
+            if judgement.mistake:
+                assert judgement.mistake.number == first + 2 * t + 2
+                kinds.add(judgement.mistake.kind)
+            if not is_right:
+                level = after.board[change.cell // shape[1]][change.cell % shape[1]]
+                is_place = divmod(change.cell, shape[1]) in after.places
+                levels = {placed(after, event).level for event in game.events(after)}
+                kind = Kind.HINT if change.level in levels else Kind.TILE
+                assert judgement.mistake.kind == (Kind.OCCUPIED if level else kind if is_place else Kind.PLACE)
+    assert kinds >= {Kind.OCCUPIED} | ({Kind.TILE, Kind.HINT, Kind.PLACE} if game.bag else set())
+
+
+def test_records_by_hand() -> None:
+    # 2x3: the first tile is a 1 at cell 0, the next one a 3; right moves it to cell 1, and the 3 comes to column 1.
+    small = find_game("threes", 2, 3)
+    assert judge_line("01+3 #R 33+2", 2, 3, small) == (3, 3, 1, False, None, None)  # a placed 3 has 3 points
+    assert judge_line("01+3 #R 43+2", 2, 3, small).mistake == (Kind.PLACE, 3, "43+2", None)
+    assert judge_line("01+3 #R 32+2", 2, 3, small).mistake == (Kind.TILE, 3, "32+2", None)
+    assert judge_line("01+3 #R 33+1", 2, 3, small).mistake == (Kind.HINT, 3, "33+1", None)  # the bag held 2 alone
+    assert judge_line("01+1", 2, 3, small).mistake == (Kind.HINT, 1, "01+1", None)
+    message = "found '33'; \\+1 to \\+3 follows a tile"
+    with pytest.raises(RecordError, match=message):
+        parse_record("01+3 #R 33", small)
+    framework = "dummy:random@1537878040221|01+3(1)#R(2)33+2|random@1537878040433"
+    assert judge_line(framework, 2, 3, small) == (3, 3, 1, False, 0.002, None)
+    wrong = judge_line(framework.replace("#R", "#X"), 2, 3, small).mistake
+    assert wrong == (Kind.TEXT, 2, "found '#X(2)33+2'", framework.index("#R") + 1)
+    hard = GAMES["2584-hard"]
+    assert judge_line("0111 #L [2] 13", 4, 4, hard) == (2, 3, 1, False, None, None)  # 1 and 1 make 2; a 3 is placed
+    assert judge_line("0112", 4, 4, hard).mistake == (Kind.TILE, 2, "12; 2584-hard places 1 (1), 3 (3)", 3)
+
+
+def no_one(rng: random.Random, events: Sequence[Event], after: Afterstate) -> Event:
+    """Draw again, once, if the next hint is a 1."""
+    event = right(rng, events, after)
+    return right(rng, events, after) if event.state.hint == 1 else event
+
+
+def near_the_corner(rng: random.Random, events: Sequence[Event], after: Afterstate) -> Event:
+    """Draw two events, and take that of the lower cell."""
+    return min((right(rng, events, after) for _ in range(2)), key=lambda event: placed(after, event).cell)
+
+
+def small_bonus(rng: random.Random, events: Sequence[Event], after: Afterstate) -> Event:
+    """Place no bonus tile but the smallest."""
+    return min((right(rng, events, after) for _ in range(8)), key=lambda event: placed(after, event).level)
+
+
+def second_tiles(rng: random.Random, events: Sequence[Event], after: Afterstate) -> Event:
+    """Draw again, once, if the tile is the most frequent one."""
+    event = right(rng, events, after)
+    return right(rng, events, after) if placed(after, event).level == 1 else event
+
+
+@functools.cache
+def spawned(name: str, draw: Draw, count: int) -> list[Spawned]:
+    rng, game = random.Random(3), GAMES[name]
+    return [
+        judge_with_spawns(write_record(Played(game, (4, 4), rng, draw).record), 4, 4, game)[1] for _ in range(count)
+    ]
+
+
+def broken(name: str, draw: Draw, count: int) -> set[str]:
+    law = SpawnLaw(GAMES[name], 4, 4, 1e-6)
+    for one in spawned(name, draw, count):
+        law.add(one)
+    return {finding.name for finding in law.findings() if finding.broken}
+
+
+@pytest.mark.parametrize(
+    ("name", "draw", "found"),
+    [
+        ("threes", no_one, "share of each hint"),
+        ("threes", near_the_corner, "cell"),
+        ("2584-hard", second_tiles, "share of the 3"),
+    ],
+)
+def test_a_planted_bias_is_found(name: str, draw: Draw, found: str) -> None:
+    assert found in broken(name, draw, 60)
+
+
+@pytest.mark.parametrize("name", ["threes", "2584-hard"])
+def test_right_events_pass(name: str) -> None:
+    assert not broken(name, right, 60)
+
+
+def test_bonus_tiles_have_their_law() -> None:
+    """Boards with a 384 allow bonus tiles of four levels; random play rarely reaches them."""
+    game, rng = GAMES["threes"], random.Random(4)
+    board = ((10, 1, 2, 1), (2, 1, 2, 1), (1, 2, 1, 0), (0, 0, 0, 0))
+    for draw, is_found in ((right, False), (small_bonus, True)):
+        law = SpawnLaw(game, 4, 4, 1e-6)
+        after = Afterstate(board, ((3, 0), (3, 1), (3, 2), (3, 3)), game.bonus_hint, (4, 4, 4))
+        events = list(game.events(after))
+        tiles = [placed(after, draw(rng, events, after)) for _ in range(200)]
+        cells, levels, hints = np.array(tiles, np.int64).T
+        flat = np.array([[level for line in board for level in line]] * len(tiles), np.uint8)
+        draws = np.full(len(tiles), game.bonus_hint | 4 << 3 | 4 << 6 | 4 << 9, np.uint16)
+        places = np.broadcast_to(np.arange(16) >= 12, flat.shape)
+        actions = np.zeros(len(tiles), np.int8)
+        law.add(Spawned(flat, places, draws, actions, cells, levels, hints, (cells, levels, hints)))
+        found = {finding.name for finding in law.findings() if finding.broken}
+        assert ("bonus tile" in found) == is_found
