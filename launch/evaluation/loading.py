@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from launch.arguments import checked
 from launch.errors import Option, OptionError, UserError
 from launch.evaluation.boards.analyse import Advice, advices_of
-from launch.evaluation.boards.notation import DEFAULT_BOARD, game_of, parse_board, parse_state
+from launch.evaluation.boards.notation import DEFAULT_BOARD, game_of, parse_named_board, parse_state
 from launch.evaluation.search_options import SearchChoice, SearchOptions
 from launch.evaluation.searches import expectimax, resolve
 from launch.evaluation.seeds import check_seed
@@ -166,12 +166,6 @@ class PlayerSource:
         """The name of its board, such as "4x4"."""
         return board_name(self.rows, self.columns, self.game)
 
-    def check_is_2048(self, what: str) -> None:
-        """Refuse a player of another game; UserError says that `what` is for 2048."""
-        if self.game != GAME_2048.name:
-            mistake = f"{self.path} plays {self.game}, and {what} for 2048 alone so far"
-            raise UserError(f"{mistake}; its games can be counted: muzero2048 evaluate {self.path}")
-
     def load(self) -> LoadedPlayer:
         """Load the player; UserError if the checkpoint does not fit its config."""
         return LoadedPlayer(self._load(), self.name, self.rows, self.columns, self.game)
@@ -182,10 +176,12 @@ class PlayerSource:
             search, settings = self.search, experiment.settings
             return registry.restore_player(experiment.learner, folder, settings, search.player, search.config)
         ntuple: Any = import_module("ntuple")  # imported here: it needs numba, and MuZero's evaluation does without
+        from ntuple.game.any_game import make_game_rules
+
         if self.search:
             return cast(Player, ntuple.make_heuristic_player(self.rows, self.columns, self.search.config))
-        rules, threads = ntuple.make_rules(self.rows, self.columns), ntuple.available_cores()
-        return cast(Player, getattr(ntuple, BASELINES[self.path])(rules, threads=threads))
+        rules = make_game_rules(self.game, self.rows, self.columns)
+        return cast(Player, getattr(ntuple, BASELINES[self.path])(rules, threads=ntuple.available_cores()))
 
 
 def load_player(path: str | Path, options: SearchOptions, board: str | None = None) -> LoadedPlayer:
@@ -202,15 +198,17 @@ def find_player(path: str, options: SearchOptions, board: str | None = None) -> 
     check_has_board([path], board)
     if path not in UNTRAINED:
         return source_of(path, checkpoints.find_checkpoint(Path(path)), options)
-    rows, columns = parse_board(board or DEFAULT_BOARD)
+    game, rows, columns = parse_named_board(board or DEFAULT_BOARD)
     if path == HEURISTIC:
+        if game is not GAME_2048:
+            raise UserError(f"heuristic plays 2048 alone, not {game.name}; give random, greedy, or a run")
         if options.search not in (None, EXPECTIMAX):
             given = Option("search", options.search)
             raise OptionError(f"{HEURISTIC} searches by expectimax alone; leave out ", given)
         return PlayerSource(path, rows, columns, expectimax(replace(options, search=EXPECTIMAX), HEURISTIC))
     if options.arguments():
         raise OptionError(f"{path} does not search; leave out ", *options.in_message())
-    return PlayerSource(path, rows, columns, None)
+    return PlayerSource(path, rows, columns, None, game=game.name)
 
 
 def is_player(path: str) -> bool:

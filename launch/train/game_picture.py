@@ -1,5 +1,6 @@
 """A picture of one game at each evaluation (`run.picture`): an SVG file in the run's folder, and its copy in wandb."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,13 +37,13 @@ def game_svg(game: "Game") -> str:
     """Return BOARDS boards of a game, at equal distances in moves, the last one being its end."""
     moves = len(game.boards) - 1
     places = sorted({round(moves * (i + 1) / BOARDS) for i in range(BOARDS)})
-    scores = np.concatenate([[0], np.cumsum(game.points)])
+    scores = np.concatenate([[0], np.cumsum(game.points)]) + game.placed[0]
     rows, columns = game.boards.shape[1:]
     width, height = columns * (SIDE + GAP) + GAP, HEAD + rows * (SIDE + GAP) + GAP
     boards = "".join(
         f'<g transform="translate({i * (width + 4 * GAP)} 0)">'
         f'<text x="0" y="12">move {place:,}</text><text x="0" y="27">{scores[place]:,} points</text>'
-        f"{_board_svg(game.boards[place])}</g>"
+        f"{_board_svg(game.boards[place], game.kind.tiles)}</g>"
         for i, place in enumerate(places)
     )
     total = len(places) * (width + 4 * GAP)
@@ -52,7 +53,7 @@ def game_svg(game: "Game") -> str:
     )
 
 
-def _board_svg(levels: Integer[np.ndarray, "H W"]) -> str:
+def _board_svg(levels: Integer[np.ndarray, "H W"], tiles: Sequence[int]) -> str:
     from muzero2048.environments.drawing import BACKGROUND, COLOURS, DARK_FROM, EMPTY, INK  # n-tuples do without
 
     rows, columns = levels.shape
@@ -63,7 +64,7 @@ def _board_svg(levels: Integer[np.ndarray, "H W"]) -> str:
         colour = COLOURS[min(int(level), len(COLOURS)) - 1] if level else EMPTY
         parts.append(f'<rect x="{x}" y="{y}" width="{SIDE}" height="{SIDE}" fill="rgb{colour}"/>')
         if level:
-            text = str(1 << int(level))
+            text = str(tiles[level])
             parts.append(
                 f'<text x="{x + SIDE / 2}" y="{y + SIDE / 2 + 4}" text-anchor="middle" '
                 f'font-size="{min(16, 52 // len(text))}" fill="rgb{INK[bool(level >= DARK_FROM)]}">{text}</text>'

@@ -1,7 +1,7 @@
 """Games on a screen, with what players say of their boards: `serve`, `play` and `replay`, and what they share.
 
-Words of these files: levels int[H, W] are log2 of the tiles, 0 = empty; a board is its size as text, "HxW"; a position
-is the text that `parse_position` reads; moves counts the moves of the game that were made; a seed is of the spawns.
+Words of these files: a board is its name as text, "HxW" or "threes HxW"; a state is a position of the game; a position
+is its text, that `parse_state` reads; moves counts the moves of the game that were made; a seed is of the spawns.
 """
 
 from pathlib import Path

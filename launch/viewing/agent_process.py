@@ -12,10 +12,8 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from launch.errors import LaunchError
-from launch.evaluation.boards.notation import parse_board, parse_position
+from launch.evaluation.boards.notation import parse_named_board, parse_state
 from launch.viewing import game
 
 if TYPE_CHECKING:
@@ -63,19 +61,20 @@ def answer(player: "LoadedPlayer", question: dict[str, Any]) -> dict[str, Any]:
     The answer is `name` of the player and `steps`: what the player says of each board and, if a move was made, the move
     and the board after it. There is one step for the advice alone, or if the game is over.
     """
-    levels: game.Levels = parse_position(question["position"], *parse_board(question["board"]))
+    kind, rows, columns = parse_named_board(question["board"])
+    state = parse_state(question["position"], rows, columns, kind)
     seed, moves, began = question["seed"], question["moves"], time.perf_counter()
     steps: list[dict[str, Any]] = []
     while True:
         asked = time.perf_counter()
-        advice = player.advise(np.asarray(levels), (seed + moves) % SEEDS)
+        advice = player.advise(state, (seed + moves) % SEEDS)
         milliseconds = round(1000 * (time.perf_counter() - asked), 3)
         steps.append({"advice": advice.to_json(), "milliseconds": milliseconds})
         if question["count"] == 0 or advice.action is None:
             break
-        step = game.make_move(levels, advice.action, seed, moves)
-        steps[-1] |= step.to_json()
-        levels, moves = step.levels, moves + 1
+        step = game.make_move(state, kind, advice.action, seed, moves)
+        steps[-1] |= step.to_json(kind)
+        state, moves = step.state, moves + 1
         if len(steps) == question["count"] or time.perf_counter() - began > BATCH_SECONDS:
             break
     return {"name": player.name, "steps": steps}

@@ -4,7 +4,8 @@
 const Board2048 = (() => {
   const NAMES = ["up", "right", "down", "left"];
   const ARROWS = { up: "↑", right: "→", down: "↓", left: "←" };
-  const MOST_LEVEL = 17; // log2 of the largest tile that a board can be given: 131072
+  const POWERS = Array.from({ length: 18 }, (_, level) => (level ? 2 ** level : 0)); // tiles of 2048 by their levels
+  const COLOURS = POWERS.length; // of board.css
   const points = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
   const LONG_PRESS_MS = 500;
   const fine = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
@@ -18,12 +19,14 @@ const Board2048 = (() => {
     return element;
   }
 
-  const tileOf = (level) => (level ? 2 ** level : 0);
+  // The colour of a tile; of more levels than colours, neighbours share some.
+  const shadeOf = (level, tiles) =>
+    (level < 2 || tiles.length <= COLOURS ? level : 1 + Math.floor((level - 1) * (COLOURS - 2) / (tiles.length - 2)));
   const number = (value) => (Math.abs(value) < 100 ? cents : Math.abs(value) < 1000 ? fine : points).format(value);
 
   // Describe a board in words, for screen readers.
-  function inWords(levels) {
-    return levels.map((row, r) => `row ${r + 1}: ${row.map((level) => tileOf(level) || "empty").join(", ")}`).join("; ");
+  function inWords(levels, tiles = POWERS) {
+    return levels.map((row, r) => `row ${r + 1}: ${row.map((level) => tiles[level] || "empty").join(", ")}`).join("; ");
   }
 
   // A board in `element`; `edit(row, column, level)` is called when a cell is changed by hand. `stroke()` is what a
@@ -31,7 +34,7 @@ const Board2048 = (() => {
   function makeBoard(element, edit, stroke = () => 1) {
     const grid = make("div", "board", element);
     grid.setAttribute("role", "group");
-    let cells = [], shape = "", editing = false, levels = [], name = "board";
+    let cells = [], shape = "", editing = false, levels = [], tiles = POWERS, name = "board";
 
     function build() {
       grid.replaceChildren();
@@ -40,7 +43,7 @@ const Board2048 = (() => {
       cells = levels.map((row, r) => row.map((_, c) => {
         const cell = make("button", "cell", grid);
         cell.type = "button";
-        listen(cell, (by) => edit?.(r, c, by && (levels[r][c] + by + MOST_LEVEL + 1) % (MOST_LEVEL + 1)));
+        listen(cell, (by) => edit?.(r, c, by && (levels[r][c] + by + tiles.length) % tiles.length));
         cell.addEventListener("keydown", (event) => keys(event, r, c));
         return cell;
       }));
@@ -79,30 +82,32 @@ const Board2048 = (() => {
       event.stopPropagation();
     }
 
-    function show(shown, spawn) {
+    // `ofLevels`: the tile of each level.
+    function show(shown, spawn, ofLevels = POWERS) {
       levels = shown;
-      const wanted = `${levels.length}x${levels[0].length}`;
+      tiles = ofLevels;
+      const wanted = `${levels.length}x${levels[0].length} ${tiles}`;
       if (wanted !== shape) { shape = wanted; build(); }
       levels.forEach((row, r) => row.forEach((level, c) => {
-        const cell = cells[r][c], tile = tileOf(level);
+        const cell = cells[r][c], tile = tiles[level], shade = shadeOf(level, tiles);
         const isNew = Boolean(spawn && spawn.row === r && spawn.column === c);
         if (cell.shown !== level) {
           cell.shown = level;
           cell.textContent = tile || "";
-          cell.dataset.level = level;
+          cell.dataset.level = shade;
           cell.dataset.digits = String(tile).length;
-          cell.style.setProperty("--level", level);
+          cell.style.setProperty("--level", shade);
           cell.setAttribute("aria-label", `row ${r + 1}, column ${c + 1}: ${tile || "empty"}`);
         }
         cell.classList.toggle("new", isNew);
         cell.disabled = !editing;
       }));
-      grid.setAttribute("aria-label", `${name}; ${inWords(levels)}`);
+      grid.setAttribute("aria-label", `${name}; ${inWords(levels, tiles)}`);
     }
 
     function setName(wanted) {
       name = wanted;
-      grid.setAttribute("aria-label", `${name}; ${inWords(levels)}`);
+      grid.setAttribute("aria-label", `${name}; ${inWords(levels, tiles)}`);
     }
 
     function setEditing(on) {

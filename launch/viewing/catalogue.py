@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from launch.errors import LaunchError, UserError
-from launch.evaluation.boards.notation import board_of, board_order, game_of
+from launch.evaluation.boards.notation import board_of, board_order, parse_named_board
 from launch.evaluation.loading import BASELINES, HEURISTIC, UNTRAINED, LoadedPlayer, find_player, load_player
 from launch.evaluation.search_options import SearchOptions
 from launch.evaluation.searches import resolve
@@ -37,7 +37,7 @@ class Choice(NamedTuple):
     """A player with its search: what a process of its own loads."""
 
     place: str  # folder of a run or checkpoint, or the name of a player without training
-    board: str  # "HxW"
+    board: str  # its name, such as "4x4" or "threes 4x4"
     options: SearchOptions
 
     def load(self) -> LoadedPlayer:
@@ -65,8 +65,6 @@ class Catalogue:
         for folder in self._folders.values() if names else ():
             if not _has_checkpoint(folder):
                 raise UserError(f"{folder} holds no checkpoint yet; give runs that have saved one")
-            if (game := game_of(_experiment(folder).settings)) != GAME_2048.name:
-                raise UserError(f"{folder} plays {game}, and the page is of 2048 alone so far; give runs of 2048")
 
     def listing(self) -> dict[str, Any]:
         """Return the players and boards as the page reads them.
@@ -78,7 +76,10 @@ class Catalogue:
             self._folders = dict(sorted(found, key=lambda named: -_last_score(named[1])))
         agents = [entry for name, folder in self._folders.items() if (entry := _describe(name, folder))]
         boards = sorted({*BOARDS, *(agent["board"] for agent in agents)}, key=board_order)
-        agents.append({"id": HEURISTIC, "board": None, "searches": [_search(EXPECTIMAX)]})
+        own = [
+            board for board in boards if parse_named_board(board)[0] is GAME_2048
+        ]  # the heuristic knows no other game
+        agents.append({"id": HEURISTIC, "board": None, "boards": own, "searches": [_search(EXPECTIMAX)]})
         agents += [{"id": name, "board": None, "searches": []} for name in BASELINES]
         return {"agents": agents, "boards": boards}
 
@@ -109,14 +110,12 @@ class Catalogue:
 
 
 def _describe(name: str, folder: Path) -> dict[str, Any] | None:
-    """Return a run as the page reads it; None without a checkpoint or a good config, and for another game than 2048."""
+    """Return a run as the page reads it; None without a checkpoint or a good config."""
     if not _has_checkpoint(folder):
         return None
     try:
         experiment = _experiment(folder)
     except UserError:
-        return None
-    if game_of(experiment.settings) != GAME_2048.name:
         return None
     spec = registry.spec_of(experiment.learner)
     kinds = [kind for kind in (ONE_PLY, EXPECTIMAX, MCTS) if kind in spec.players]

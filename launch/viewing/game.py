@@ -1,26 +1,29 @@
-"""The game that `serve` and `play` show: openings, moves and spawns, by the rules of ntuple/game.
+"""The games that `serve` and `play` show: openings, moves and chance events, by the rules of ntuple/game.
 
-A spawn is a function of the seed, its number and the afterstate: the first 64 random bits of the stream (seed, number)
-choose one of the empty cells, listed row by row, and whether the tile is a 4. The two spawns of the opening have the
-numbers 0 and 1, the spawn after move t = 1, 2, ... has the number t + 1. So two games of one seed get the same random
-bits at the same move, and the same spawn where their empty cells are the same. A seed has 64 bits.
+A chance event is a function of the seed, its number and the afterstate: the first 64 random bits of the stream (seed,
+number) choose one of the cells where a tile may be placed, listed row by row, and the tile, or the next hint. The first
+tiles of a game have the numbers 0 to k - 1, in 2048 k = 2; the event after move t = 1, 2, ... has the number k + t - 1.
+So two games of one seed get the same random bits at the same move, and the same spawn where their empty cells are the
+same. A seed has 64 bits.
 """
 
 import functools
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from launch.errors import UserError
 from launch.evaluation.boards.analyse import NAMES
-from launch.evaluation.boards.notation import format_position
-from ntuple.game.bitboard import ZERO, Board, Rules, afterstate, decode, encode, make_rules, spawn
+from launch.evaluation.boards.notation import format_state, parse_named_board
+from ntuple.core.games.definition import Game, State
+from ntuple.core.games.event_codes import event_of
+from ntuple.game.any_game import AnyRules, afterstate, make_game_rules, spawn
+from ntuple.game.bitboard import ZERO, Board
+from ntuple.game.episode import open_for_tile, spawn_code
+from ntuple.game.family import FamilyRules, begin_opening, decode_state, encode_state
 from ntuple.game.rng import mix, step, stream
 
-OPENING = 2  # spawns before the first move
-
-Levels = NDArray[np.integer]  # [H, W]
+FIRST_HINT = 2**63  # number of the stream that draws the first hint of a game
 
 
 class Spawn(NamedTuple):
@@ -28,51 +31,65 @@ class Spawn(NamedTuple):
 
     row: int  # from 0
     column: int
-    tile: int  # 2 or 4
+    tile: int
 
 
 class PlayedMove(NamedTuple):
-    """A move and the spawn after it."""
+    """A move and the chance event after it."""
 
-    reward: int  # points
+    reward: int  # points of the move and of the placed tile
     spawn: Spawn
-    levels: Levels  # the board after the spawn
+    state: State  # after the event
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, game: Game) -> dict[str, Any]:
         """Return the move as the page reads it: reward, spawn, and the board after it."""
-        return {"reward": self.reward, "spawn": self.spawn._asdict(), "after": describe(self.levels)}
+        return {"reward": self.reward, "spawn": self.spawn._asdict(), "after": describe(self.state, game)}
 
 
-def describe(levels: Levels) -> dict[str, Any]:
-    """Return a board as the page reads it: its notation, levels, legal moves and whether the game is over."""
-    board, rules = encode(levels), _rules(*levels.shape)
-    legal = [name for action, name in enumerate(NAMES) if _afterstate(rules, board, action)[0] != board]
-    return {"position": format_position(levels), "levels": levels.tolist(), "legal": legal, "over": not legal}
+class Opening(NamedTuple):
+    """The start of a game."""
+
+    state: State
+    score: int  # points of the first tiles
 
 
-def open_game(rows: int, columns: int, seed: int) -> Levels:
-    """Return the board after the two spawns of the opening."""
-    rules, board = _rules(rows, columns), Board(ZERO, ZERO)
-    for number in range(OPENING):
-        board = _spawn(rules, board, seed, number)
-    return decode(rules, board)
+def describe(state: State, game: Game) -> dict[str, Any]:
+    """Return a board as the page reads it: its notation, levels, legal moves, whether the game is over, next tile."""
+    rules, board = _rules(game.name, len(state.board), len(state.board[0])), encode_state(state)
+    legal = [name for action, name in enumerate(NAMES) if _after(rules, board, action)[0] != board]
+    described = {"position": format_state(state, game), "levels": [list(row) for row in state.board], "legal": legal}
+    return described | {"over": not legal, "next": game.hint_name(state.hint), "drawn": _drawn_text(state)}
 
 
-def make_move(levels: Levels, action: str, seed: int, moves: int) -> PlayedMove:
+def open_game(board: str, seed: int) -> Opening:
+    """Return the start of a game on a board of a name, such as "4x4" or "threes 4x4"."""
+    game, rows, columns = parse_named_board(board)
+    rules, words, score = _rules(game.name, rows, columns), Board(ZERO, ZERO), 0
+    if isinstance(rules, FamilyRules):
+        words = _unsigned(begin_opening(rules, _stream(seed, FIRST_HINT))[0])
+    for number in range(game.initial_tiles):
+        words, points = _spawn(rules, _unsigned(open_for_tile(rules, words)), seed, number)
+        score += points
+    return Opening(decode_state(rules, words), score)
+
+
+def make_move(state: State, game: Game, action: str, seed: int, moves: int) -> PlayedMove:
     """Make the move of a name of `NAMES`, after `moves` others; UserError if it is not legal."""
-    rules, board = _rules(*levels.shape), encode(levels)
-    after, reward = _afterstate(rules, board, NAMES.index(action))
+    rules, board = _rules(game.name, len(state.board), len(state.board[0])), encode_state(state)
+    after, reward = _after(rules, board, NAMES.index(action))
     if after == board:
-        raise UserError(f"{action} is not legal on {format_position(levels)}: it moves no tile")
-    spawned = decode(rules, _spawn(rules, after, seed, OPENING + moves))
-    row, column = np.argwhere(spawned != decode(rules, after))[0].tolist()
-    return PlayedMove(reward, Spawn(row, column, 2 ** int(spawned[row, column])), spawned)
+        raise UserError(f"{action} is not legal on {format_state(state, game)}: it moves no tile")
+    spawned, points = _spawn(rules, after, seed, game.initial_tiles + moves)
+    event = event_of(game, int(spawn_code(rules, after, spawned)))
+    row, column = divmod(event.cell, len(state.board[0]))
+    placed = Spawn(row, column, game.tiles[event.level])
+    return PlayedMove(reward + points, placed, decode_state(rules, spawned))
 
 
 class GameState(NamedTuple):
     """A board of a game, before the next move."""
 
-    levels: Levels
+    state: State
     score: int  # points
     moves: int
     spawn: Spawn | None  # the last one; None: the opening
@@ -81,9 +98,11 @@ class GameState(NamedTuple):
 class InteractiveGame:
     """A game that is played move by move, and whose moves can be taken back."""
 
-    def __init__(self, rows: int, columns: int, seed: int) -> None:
-        self.rows, self.columns, self.seed = rows, columns, seed
-        self._states = [GameState(open_game(rows, columns, seed), 0, 0, None)]
+    def __init__(self, board: str, seed: int) -> None:
+        """Open the game of a seed on a board of a name."""
+        self.board, self.seed = board, seed
+        self.game, self.rows, self.columns = parse_named_board(board)
+        self._states = [GameState(*open_game(board, seed), 0, None)]
         self._describe()
 
     @property
@@ -93,9 +112,9 @@ class InteractiveGame:
 
     def move(self, action: str) -> int:
         """Make a move; return its reward. UserError if it is not legal."""
-        levels, score, moves, _ = self.state
-        step = make_move(levels, action, self.seed, moves)
-        self._states.append(GameState(step.levels, score + step.reward, moves + 1, step.spawn))
+        before, score, moves, _ = self.state
+        step = make_move(before, self.game, action, self.seed, moves)
+        self._states.append(GameState(step.state, score + step.reward, moves + 1, step.spawn))
         self._describe()
         return step.reward
 
@@ -108,20 +127,31 @@ class InteractiveGame:
         return True
 
     def _describe(self) -> None:
-        described = describe(self.state.levels)
+        described = describe(self.state.state, self.game)
         self.position: str = described["position"]
         self.legal: list[str] = described["legal"]  # names of the legal moves
         self.is_over: bool = described["over"]
+        self.next: str = described["next"]  # the next tile; "": the game does not tell it
 
 
-def _afterstate(rules: Rules, board: Board, action: int) -> tuple[Board, int]:
+def _drawn_text(state: State) -> str:
+    """Return hint and bag as `parse_state` reads them after the tiles; "" in a game without hints."""
+    return f" +{state.hint} bag {' '.join(map(str, state.bag))}" if state.hint else ""
+
+
+def _after(rules: AnyRules, board: Board, action: int) -> tuple[Board, int]:
     after, reward = afterstate(rules, board, action)
     return _unsigned(after), int(reward)
 
 
-def _spawn(rules: Rules, board: Board, seed: int, number: int) -> Board:
-    first = np.uint64(step(np.uint64(stream(np.uint64(seed), np.uint64(number)))))
-    return _unsigned(spawn(rules, board, np.uint64(mix(first))))
+def _spawn(rules: AnyRules, board: Board, seed: int, number: int) -> tuple[Board, int]:
+    """Return the board after a chance event, and the points of its tile."""
+    placed, points = spawn(rules, board, np.uint64(mix(np.uint64(step(_stream(seed, number))))))
+    return _unsigned(placed), int(points)
+
+
+def _stream(seed: int, number: int) -> np.uint64:
+    return np.uint64(stream(np.uint64(seed), np.uint64(number)))
 
 
 def _unsigned(board: Board) -> Board:
@@ -130,5 +160,5 @@ def _unsigned(board: Board) -> Board:
 
 
 @functools.cache
-def _rules(rows: int, columns: int) -> Rules:
-    return make_rules(rows, columns)
+def _rules(game: str, rows: int, columns: int) -> AnyRules:
+    return make_game_rules(game, rows, columns)

@@ -17,7 +17,7 @@
   const points = (value) => (Math.abs(value) < 1000 ? cents : whole).format(value);
 
   const data = JSON.parse(element("data").textContent);
-  const { cells, made, spawn, reward } = Object.fromEntries(
+  const { cells, made, spawn, reward, gain, hint } = Object.fromEntries(
     Object.entries(data.arrays).map(([name, packed]) => [name, unpack(packed)]));
   const views = Object.fromEntries(Object.entries(data.views).map(([name, view]) => [name, {
     name: view.name, unit: view.unit, action: unpack(view.action), value: unpack(view.value), effort: unpack(view.effort),
@@ -40,8 +40,8 @@
   }
 
   function spawnOf(at) {
-    const cell = spawn[at] >> 1;
-    return spawn[at] < 0 ? null : { row: Math.floor(cell / data.columns), column: cell % data.columns };
+    const cell = spawn[at];
+    return cell < 0 ? null : { row: Math.floor(cell / data.columns), column: cell % data.columns };
   }
 
   // The values of a position as `muzero2048 moves --json` has them; null: nobody was asked.
@@ -74,7 +74,8 @@
 
   function sums(one) {
     const score = new Float64Array(one.moves + 1);
-    for (let t = 0; t < one.moves; t++) score[t + 1] = score[t] + reward[4 * (one.start + t) + made[one.start + t]];
+    score[0] = one.opening;
+    for (let t = 0; t < one.moves; t++) score[t + 1] = score[t] + gain[one.start + t];
     return score;
   }
 
@@ -96,9 +97,11 @@
 
   function show() {
     const at = game.start + move, levels = levelsOf(at);
-    board.show(levels, spawnOf(at));
+    board.show(levels, spawnOf(at), data.tiles);
     element("score").textContent = whole.format(score[move]);
-    element("tile").textContent = 2 ** Math.max(...levels.flat());
+    element("tile").textContent = data.tiles[Math.max(...levels.flat())];
+    element("next").textContent = data.hints[hint[at]];
+    element("next").parentElement.hidden = !data.hints[hint[at]];
     for (const [name, table] of Object.entries(tables)) {
       const advice = adviceOf(views[name], at);
       table.clear();
@@ -319,7 +322,7 @@
     }
     const tiles = Array.from({ length: Math.min(4, top) }, (_, i) => top - i);
     const y = [Math.max(0, top - 4), top];
-    const chart = makeChart(parent, { title: "largest tile", height: 96, x, y, format: (level) => 2 ** level, ticks: tiles });
+    const chart = makeChart(parent, { title: "largest tile", height: 96, x, y, format: (level) => data.tiles[level], ticks: tiles });
     addLine(chart, levels.map((level) => Math.max(level, y[0])), "own", true);
     charts.push(chart);
     curves = charts.map((one) => follow(one, moves));

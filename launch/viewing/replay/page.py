@@ -15,13 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from launch.evaluation.boards.notation import parse_board
+from launch.evaluation.boards.notation import parse_named_board
 from launch.evaluation.boards.views import View, losses
 from launch.evaluation.records.played import Game, gather
 from launch.evaluation.summary import by_tile
 from launch.quantities import counted
 from launch.viewing import BOARD_SCRIPT, BOARD_STYLE, one_file
 from launch.viewing.replay.summary import Bin, last_moves
+from ntuple.core.games.definition import HINT_BITS
+from ntuple.core.games.event_codes import event_of
 from ntuple.core.interfaces import Games
 
 HERE = Path(__file__).parent
@@ -50,7 +52,7 @@ def render(content: ReplayContent) -> str:
     """Return the text of the page."""
     script, style = one_file.read(BOARD_SCRIPT, HERE / "page.js"), one_file.read(HERE / "page.css", BOARD_STYLE)
     return Template((HERE / "page.html").read_text(encoding="utf-8")).substitute(
-        head=one_file.head(f"2048: replay of {content.origin}", [script], style),
+        head=one_file.head(f"{parse_named_board(content.board)[0].name}: replay of {content.origin}", [script], style),
         origin=escape(_subtitle(content)),
         mistakes=escape(_about_mistakes(content)),
         ends=escape(_about_ends(content.all_games)),
@@ -65,15 +67,19 @@ def page_data(content: ReplayContent) -> dict[str, Any]:
     """Return what the script of the page reads: JSON values, and arrays as `pack` returns them."""
     games, made = content.games, _made(content)
     starts = np.cumsum([0, *(len(game.boards) for game in games)]).tolist()
-    arrays = {
+    arrays: dict[str, NDArray[Any]] = {
         "cells": gather(games, lambda game: game.boards).ravel(),
         "made": made,
-        "spawn": gather(games, lambda game: np.concatenate([[-1], game.spawns])),  # before each position
+        "spawn": gather(games, _spawn_cells),  # where a tile was placed before each position, -1 at the start
         "reward": gather(games, lambda game: game.rewards).ravel(),
+        "gain": gather(games, lambda game: np.append(game.points, 0)),  # of the move made, with that of the placed tile
+        "hint": gather(games, lambda game: game.draws & ((1 << HINT_BITS) - 1)),
     }
     views = {name: view for name, view in (("own", content.own), ("judge", content.judge)) if view is not None}
-    rows, columns = parse_board(content.board)
+    kind, rows, columns = parse_named_board(content.board)
     return {
+        "tiles": kind.tiles,
+        "hints": [kind.hint_name(hint) for hint in range(kind.num_hints + 1)],
         "rows": rows,
         "columns": columns,
         "games": [_entry(game, start) for game, start in zip(games, starts, strict=False)],
@@ -93,9 +99,14 @@ def _entry(game: Game, start: int) -> dict[str, Any]:
         "start": start,
         "moves": game.moves,
         "score": game.score,
+        "opening": int(game.placed[0]),
         "tile": game.max_tile,
         "over": game.is_over,
     }
+
+
+def _spawn_cells(game: Game) -> NDArray[np.int64]:
+    return np.array([-1, *(event_of(game.kind, code).cell for code in game.spawns.tolist())])
 
 
 def _packed(view: View) -> dict[str, Any]:

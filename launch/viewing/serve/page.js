@@ -38,7 +38,7 @@ function announce(side, what, reward) {
   const who = side.name ? `${side.name}: ` : "";
   const gain = reward === null ? "" : `, plus ${reward}`;
   const end = side.state.over ? ", the game is over" : "";
-  element("live").textContent = `${who}${what}${gain}, score ${side.state.score}${end}. ${Board2048.inWords(side.state.levels)}`;
+  element("live").textContent = `${who}${what}${gain}, score ${side.state.score}${end}. ${Board2048.inWords(side.state.levels, game.tiles)}`;
 }
 
 async function begin() {
@@ -50,6 +50,7 @@ async function begin() {
     endTrouble();
     const isOther = board !== chosen.board;
     Object.assign(chosen, { board, seed });
+    game.tiles = found.tiles;
     for (const side of sides) {
       if (isOther) side.offer();
       side.begin(found);

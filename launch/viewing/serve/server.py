@@ -35,7 +35,7 @@ from starlette.routing import Route
 
 from launch.errors import UserError, warn
 from launch.evaluation.boards.analyse import NAMES
-from launch.evaluation.boards.notation import parse_board, parse_position
+from launch.evaluation.boards.notation import parse_named_board, parse_state
 from launch.evaluation.search_options import SearchOptions
 from launch.viewing import BOARD_SCRIPT, BOARD_STYLE, CONTROLS, GAME_STYLE, game
 from launch.viewing.agent_process import MOST_COUNT, SEEDS
@@ -132,27 +132,29 @@ class Site:
         return JSONResponse(await asyncio.to_thread(self._catalogue.listing))
 
     async def _new(self, board: str, seed: int) -> Response:
-        return JSONResponse(game.describe(game.open_game(*parse_board(board), seed)))
+        (state, score), (kind, *_) = game.open_game(board, seed), parse_named_board(board)
+        return JSONResponse(game.describe(state, kind) | {"score": score, "tiles": kind.tiles})
 
     async def _position(self, board: str, position: str) -> Response:
-        shape = parse_board(board)
+        kind, rows, columns = parse_named_board(board)
         try:
-            return JSONResponse(game.describe(parse_position(position, *shape)))
+            return JSONResponse(game.describe(parse_state(position, rows, columns, kind), kind))
         except UserError as error:
             return JSONResponse({"error": str(error)})
 
     async def _move(self, board: str, position: str, seed: int, moves: int, action: str) -> Response:
         if action not in NAMES:
             raise RefusedError(400, f"action must be one of {', '.join(NAMES)}")
-        levels = parse_position(position, *parse_board(board))
-        return JSONResponse(game.make_move(levels, action, seed, moves).to_json())
+        kind, rows, columns = parse_named_board(board)
+        state = parse_state(position, rows, columns, kind)
+        return JSONResponse(game.make_move(state, kind, action, seed, moves).to_json(kind))
 
     async def _ask(self, agent: str, overrides: str | None, **fields: Any) -> Response:
         search = {name: fields.pop(name) or None for name in ("search", SIMULATIONS, PLIES)}
         options = SearchOptions(**search, overrides=tuple((overrides or "").split()))
-        rows, columns = parse_board(fields["board"])
-        parse_position(fields["position"], rows, columns)
-        question = fields | {"board": f"{rows}x{columns}"}
+        kind, rows, columns = parse_named_board(fields["board"])
+        parse_state(fields["position"], rows, columns, kind)
+        question = fields | {"board": " ".join(fields["board"].split())}
         try:
             choice = await asyncio.to_thread(self._catalogue.choose, agent, question["board"], options)
         except NotOfferedError:

@@ -18,6 +18,7 @@ export class Side {
     const numbers = make("p", "numbers", field);
     this.score = make("b", "", make("span", "", numbers, "score"));
     this.count = make("b", "", make("span", "", numbers, "moves"));
+    this.next = make("b", "", make("span", "", numbers, "next"));
     const said = make("div", "said", this.root);
     this.moves = makeMoves(said);
     this.status = make("div", "state row", said);
@@ -64,7 +65,8 @@ export class Side {
   offer(preferred) {
     this.player = "";
     const before = this.agent.value || preferred;
-    const able = this.game.agents.filter(({ board }) => board === null || board === this.game.chosen.board);
+    const able = this.game.agents.filter(({ board, boards }) =>
+      (boards ? boards.includes(this.game.chosen.board) : board === null || board === this.game.chosen.board));
     this.agent.replaceChildren(...able.map(({ id }) => new Option(id, id)));
     this.agent.value = able.some(({ id }) => id === before) ? before : able[0].id;
     this.offerSearches();
@@ -136,15 +138,17 @@ export class Side {
     this.queue = [];
     this.history = [];
     this.moves.clear();
-    this.place(found, 0, 0, null);
+    this.place(found, found.score, 0, null);
     this.refresh();
   }
 
   draw() {
     const { levels, spawn, score, moves } = this.state;
-    this.board.show(levels, spawn);
+    this.board.show(levels, spawn, this.game.tiles);
     this.score.textContent = score.toLocaleString("en");
     this.count.textContent = moves.toLocaleString("en");
+    this.next.textContent = this.state.next;
+    this.next.parentElement.hidden = !this.state.next;
     this.root.dataset.position = this.state.position;
     this.drawAdvice();
   }
@@ -270,10 +274,10 @@ export class Side {
   }
 
   edit(row, column, level) {
-    const { score, moves } = this.state;
+    const { score, moves, drawn } = this.state;
     const levels = this.state.levels.map((one) => [...one]);
     levels[row][column] = level;
-    const position = levels.map((one) => one.map((cell) => (cell ? 2 ** cell : 0)).join(" ")).join(" / ");
+    const position = levels.map((one) => one.map((cell) => this.game.tiles[cell]).join(" ")).join(" / ") + drawn;
     this.doing = this.doing.then(async () => {
       this.jump(await call("/api/position", { board: this.game.chosen.board, position }), score, moves);
     }).catch(this.game.trouble);

@@ -9,7 +9,7 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 
 from launch.errors import UserError
-from launch.evaluation.boards.notation import DEFAULT_BOARD, parse_board
+from launch.evaluation.boards.notation import DEFAULT_BOARD
 from launch.evaluation.search_options import SearchOptions
 from launch.evaluation.seeds import check_seed
 from launch.quantities import counted
@@ -33,7 +33,7 @@ def play(path: str | None, board: str | None, seed: int | None, options: SearchO
         raise UserError(f"a search needs a player: give a RUN or leave out {' '.join(options.arguments())}")
     choice = None if path is None else choose(path, board, options)
     shape = choice.board if choice else board or DEFAULT_BOARD
-    game = InteractiveGame(*parse_board(shape), random.randrange(SHORT_SEEDS) if seed is None else seed)
+    game = InteractiveGame(shape, random.randrange(SHORT_SEEDS) if seed is None else seed)
     from launch.viewing.terminal.screen import Terminal  # imports textual
 
     with tempfile.TemporaryDirectory() as folder:
@@ -52,8 +52,9 @@ def summary(game: InteractiveGame, path: str | None, board: str | None) -> str:
     """Return the result of a game as it was left, and the command that opens the same game."""
     state = game.state
     words = ["muzero2048", "play", *([path] if path else []), *(["--board", board] if board else [])]
+    largest = game.game.tiles[max(map(max, state.state.board))]
     return (
-        f"score {state.score:,}, {counted(state.moves, 'move')}, largest tile {2 ** int(state.levels.max()):,}"
+        f"score {state.score:,}, {counted(state.moves, 'move')}, largest tile {largest:,}"
         f"{', the game is over' if game.is_over else ''}\n"
         f"the same spawns again: {shlex.join([*words, '--seed', str(game.seed)])}"
     )

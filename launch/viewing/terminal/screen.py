@@ -141,7 +141,7 @@ class Terminal(App[None]):
         self._pause()
         self._give_up()
         self.known.clear()
-        self.game = InteractiveGame(self.game.rows, self.game.columns, (self.game.seed + 1) % SEEDS)
+        self.game = InteractiveGame(self.game.board, (self.game.seed + 1) % SEEDS)
         self._say("")
         self._show()
         self._ask_advice()
@@ -253,8 +253,7 @@ class Terminal(App[None]):
     async def _ask(self, count: int) -> None:
         assert self.agent is not None
         (moves, position), seed = self.place, self.game.seed
-        board = f"{self.game.rows}x{self.game.columns}"
-        question = {"board": board, "position": position, "seed": seed, "moves": moves, "count": count}
+        question = {"board": self.game.board, "position": position, "seed": seed, "moves": moves, "count": count}
         answer, trouble = None, ""
         try:
             answer = await self.agent.ask(question, self._ticket)
@@ -287,7 +286,7 @@ class Terminal(App[None]):
             return
         game, state = self.game, self.game.state
         name = f" · {self._agent_name}" if self._agent_name else ""
-        title = f" · {game.rows}x{game.columns} · seed {game.seed}{name}"
+        title = f" · {game.board} · seed {game.seed}{name}"
         self._draw("title", Text.assemble(("muzero2048", "bold"), (title, SOFT)))
         width, height = screen or self.size
         width, height = width - 2, height - OTHER_LINES
@@ -297,7 +296,7 @@ class Terminal(App[None]):
         cell, taken, _ = fitting[0] if fitting else sizes[-1]
         is_narrow = taken + 2 + ADVICE_WIDTH > width
         self.query_one("#field").set_class(is_narrow, "narrow")
-        self._draw("board", board_text(state.levels, state.spawn, cell))
+        self._draw("board", board_text(state.state.board, game.game.tiles, state.spawn, cell))
         self._draw("advice", self._advice(width if is_narrow else width - taken - 2) if is_shown else Text())
         self._show_numbers()
         self._show_state()
@@ -313,6 +312,8 @@ class Terminal(App[None]):
     def _show_numbers(self) -> None:
         state, speed = self.game.state, SPEEDS[self.speed_place]
         text = Text.assemble("score ", (f"{state.score:,}", "bold"), "   moves ", (f"{state.moves:,}", "bold"))
+        if self.game.next:
+            text.append("   next ").append(self.game.next, "bold")
         if self.agent is not None:
             pace = f"{speed:g} / s" if math.isfinite(speed) else "fastest"
             text.append(f"   speed {pace}", SOFT)

@@ -6,7 +6,8 @@ from typing import Any
 from rich.text import Text
 
 from launch.evaluation.boards.analyse import NAMES
-from launch.viewing.game import Levels, Spawn
+from launch.viewing.game import Spawn
+from ntuple.core.games.definition import Board
 
 ARROWS = {"up": "↑", "right": "→", "down": "↓", "left": "←"}
 # Tiles 2, 4, ...: the colours of board.css on a dark page, oklch(L C h) as sRGB.
@@ -28,39 +29,44 @@ def board_size(rows: int, columns: int, cell: tuple[int, int]) -> tuple[int, int
     return columns * (cell[0] + 1) + 1, rows * (cell[1] + 1) + 1
 
 
-def board_text(levels: Levels, spawn: Spawn | None, cell: tuple[int, int]) -> Text:
-    """Draw a board in lines of the size `board_size`; the number of the last spawn is underlined."""
+def board_text(levels: Board, tiles: Sequence[int], spawn: Spawn | None, cell: tuple[int, int]) -> Text:
+    """Draw a board in lines of the size `board_size`; the number of the last spawn is underlined.
+
+    `tiles` has the tile of each level.
+    """
     width, height = cell
-    columns = levels.shape[1]
+    columns = len(levels[0])
     text = Text(no_wrap=True)
 
     def rule(left: str, between: str, right: str) -> None:
         text.append(left + between.join(["─" * width] * columns) + right, RULE)
 
-    for r, row in enumerate(levels.tolist()):
+    for r, row in enumerate(levels):
         rule(*("┌┬┐" if r == 0 else "├┼┤"))
         for line in range(height):
             text.append("\n")
             for c, level in enumerate(row):
                 text.append("│", RULE)
                 is_new = spawn is not None and (spawn.row, spawn.column) == (r, c)
-                _cell(text, level if line == height // 2 else -level, width, is_new)
+                number = str(tiles[level]) if line == height // 2 else ""
+                _cell(text, shade(level, len(tiles)), number, width, is_new)
             text.append("│", RULE)
         text.append("\n")
     rule(*"└┴┘")
     return text
 
 
-def _cell(text: Text, level: int, width: int, is_new: bool) -> None:
-    """Append one line of a cell; a negative level is a line of the tile without its number."""
-    if level == 0:
+def shade(level: int, levels: int) -> int:
+    """Return the number of a tile's colour, 0 = empty; of more levels than colours, neighbours share some."""
+    return level if level < 2 or levels <= len(TILES) + 1 else 1 + (level - 1) * (len(TILES) - 1) // (levels - 2)
+
+
+def _cell(text: Text, colour: int, number: str, width: int, is_new: bool) -> None:
+    """Append one line of a cell; all but one are without its number."""
+    if colour == 0:
         text.append(" " * width)
         return
-    style = f"{LIGHT if abs(level) < FIRST_DARK else DARK} on {TILES[abs(level) - 1]}"
-    if level < 0:
-        text.append(" " * width, style)
-        return
-    number = str(2**level)
+    style = f"{LIGHT if colour < FIRST_DARK else DARK} on {TILES[colour - 1]}"
     left = (width - len(number)) // 2
     text.append(" " * left, style)
     text.append(number, f"bold {'underline ' if is_new else ''}{style}")

@@ -141,6 +141,12 @@ class Game:
         bonus = range(self.bag.bonus_least, len(self.tiles) - self.bag.bonus_below) if self.bag.bonus_share else ()
         return (*range(1, self.bag.kinds + 1), *bonus)
 
+    def hint_name(self, hint: int) -> str:
+        """Return the tile that a hint tells, or "bonus"; "" for no hint."""
+        if self.bag is None or not hint:
+            return ""
+        return str(self.tiles[hint]) if hint <= self.bag.kinds else "bonus"
+
     def bag_of(self, board: Board, hint: int) -> tuple[int, ...]:
         """Return the bag that goes with a board and a hint, as far as they tell it; () in a game without a bag.
 
