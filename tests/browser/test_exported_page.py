@@ -4,6 +4,7 @@ Its numbers are those of the players in Python on the weights that the page hold
 """
 
 import re
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ from launch.evaluation.search_options import SearchOptions
 from launch.experiment import checkpoints
 from launch.viewing import game
 from ntuple import ExpectimaxConfig, ExpectimaxPlayer, NTupleConfig, NTuplePlayer, make_rules
+from ntuple.core.games.definition import State
+from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.interfaces import Analysis
 from ntuple.files.stored_network import filled_network
 from tests.browser.conftest import OpenPage
@@ -166,27 +169,27 @@ def test_the_games_of_the_player_are_games_of_serve(page: "Page"):
 def check_game(page: "Page", seed: int) -> int:
     """Compare the game that is shown with the game of `serve` that has the same moves; return their number."""
     states = page.evaluate("[...past, state].map(({ board, score, spawn }) => ({ board: [...board], score, spawn }))")
-    levels, score = game.open_game(4, 4, seed), 0
-    assert states[0] == {"board": levels.ravel().tolist(), "score": 0, "spawn": None}
+    shown, score = game.open_game("4x4", seed)
+    assert states[0] == {"board": list(chain(*shown.board)), "score": 0, "spawn": None}
     for number, after in enumerate(states[1:]):
-        legal = np.flatnonzero(rules.legal_actions(positions.as_board(levels)))
-        made = [game.make_move(levels, NAMES[action], seed, number) for action in legal]
-        (move,) = [move for move in made if move.levels.ravel().tolist() == after["board"]]
-        levels, score = move.levels, score + move.reward
+        legal = np.flatnonzero(rules.legal_actions(shown.board))
+        made = [game.make_move(shown, GAME_2048, NAMES[action], seed, number) for action in legal]
+        (move,) = [move for move in made if list(chain(*move.state.board)) == after["board"]]
+        shown, score = move.state, score + move.reward
         assert (after["score"], after["spawn"]) == (score, move.spawn._asdict())
-    assert shown_board(page) == positions.as_board(levels)
+    assert shown_board(page) == shown.board
     return len(states) - 1
 
 
 def test_keys_buttons_and_taking_back(page: "Page"):
     begin(page, 5)
     board = shown_board(page)
-    assert board == positions.as_board(game.open_game(4, 4, 5))
+    assert board == game.open_game("4x4", 5).state.board
     action = max(range(4), key=lambda one: rules.legal_actions(board)[one])
     page.keyboard.press(("w", "ArrowRight", "ArrowDown", "a")[action])
     wait_for_moves(page, 1)
     after = shown_board(page)
-    assert after == positions.as_board(game.make_move(np.array(board), NAMES[action], 5, 0).levels)
+    assert after == game.make_move(State(board), GAME_2048, NAMES[action], 5, 0).state.board
     page.locator("#step").click()
     wait_for_moves(page, 2)
     page.keyboard.press(" ")  # the button that was clicked does not take the key
@@ -203,7 +206,7 @@ def test_keys_buttons_and_taking_back(page: "Page"):
     page.keyboard.press("n")
     wait_for_moves(page, 0)
     assert page.locator("#seed").input_value() == "6"
-    assert shown_board(page) == positions.as_board(game.open_game(4, 4, 6))
+    assert shown_board(page) == game.open_game("4x4", 6).state.board
     page.keyboard.press("u")
     wait_for_moves(page, 0)  # nothing to take back
     assert re.match(r"score 0\. row 1: ", page.locator("#live").inner_text())

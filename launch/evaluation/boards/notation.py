@@ -33,7 +33,7 @@ def parse_board(board: str) -> tuple[int, int]:
 
 def parse_named_board(board: str) -> tuple[Game, int, int]:
     """Return game, rows and columns of a board by its name, such as "3x4" or "threes 4x4"; UserError if it has none."""
-    *game, sides = board.split()
+    *game, sides = board.split() or [board]
     rows, columns = parse_board(sides)
     try:
         return find_game(" ".join(game) or GAME_2048.name, rows, columns), rows, columns

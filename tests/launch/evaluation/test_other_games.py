@@ -8,15 +8,18 @@ import pytest
 
 from launch.cli import main
 from launch.errors import UserError
-from launch.evaluation.boards.notation import board_order, parse_state
+from launch.evaluation.boards.notation import board_order, format_state, parse_state
 from launch.evaluation.loading import load_player
 from launch.evaluation.records.regret import load_solution
 from launch.evaluation.search_options import SearchOptions
 from launch.experiment.metrics_file import read_metrics
+from launch.viewing.agent_process import answer
 from launch.viewing.catalogue import Catalogue
+from launch.viewing.game import describe, make_move, open_game
 from ntuple.core.games.event_codes import event_code, event_text
 from ntuple.core.games.known import GAMES
 from tests.launch.evaluation.records.test_records_of_games import placed
+from tests.launch.viewing.test_replay import data_of
 
 CONFIG = """
 learner: ntuple
@@ -165,12 +168,50 @@ def test_regret_is_what_the_score_lacks(capsys: pytest.CaptureFixture) -> None:
         load_solution(Path("threes.solution"), "2584", 2, 3)
 
 
-def test_the_page_of_serve_has_no_run_of_another_game(mistake) -> None:
-    names = [agent["id"] for agent in Catalogue([], Path("runs")).listing()["agents"]]
-    assert "2048" in names
-    assert not {"2584", "threes"} & set(names)
-    line = "runs/threes plays threes, and the page is of 2048 alone so far; give runs of 2048"
-    assert mistake("serve runs/threes") == line
+def test_the_page_of_serve_offers_them_on_their_boards() -> None:
+    listing = Catalogue([], Path("runs")).listing()
+    agents = {agent["id"]: agent for agent in listing["agents"]}
+    assert (agents["threes"]["board"], agents["2584"]["board"]) == ("threes 4x4", "2584 4x4")
+    assert {"4x4", "threes 4x4", "2584 4x4"} <= set(listing["boards"])
+    assert "4x4" in agents["heuristic"]["boards"]
+    assert not {"threes 4x4", "2584 4x4"} & set(agents["heuristic"]["boards"])
+
+
+def test_a_process_of_a_player_answers_on_other_games() -> None:
+    for path, board in (("runs/threes", None), ("random", "2584 3x3")):
+        player = load_player(path, SearchOptions(), board)
+        game, board = player.definition, player.board
+        opening = open_game(board, 3)
+        question = {"board": board, "position": format_state(opening.state, game), "seed": 3, "moves": 0, "count": 5}
+        steps = answer(player, question)["steps"]
+        state = opening.state
+        for moves, step in enumerate(steps):
+            made = make_move(state, game, step["advice"]["action"], 3, moves)
+            assert step["after"] == describe(made.state, game)
+            state = made.state
+
+
+def test_simple_players_play_on_named_boards(capsys: pytest.CaptureFixture, mistake) -> None:
+    assert main(["evaluate", "greedy", "--board", "threes-easy 4x4", "--games", "400", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["board"] == "threes-easy 4x4"
+    assert 500 < result["score_mean"] < 900  # of the course's greedy player 690
+    assert mistake("evaluate heuristic --board", "threes 4x4") == (
+        "heuristic plays 2048 alone, not threes; give random, greedy, or a run"
+    )
+    assert "there is no game 'chess'; give one of" in mistake("evaluate random --board", "chess 4x4")
+
+
+def test_a_replay_shows_them() -> None:
+    for game in ("threes", "2584"):
+        assert main(["replay", f"runs/{game}", "--games", "2", "--out", f"{game}.html"]) == 0
+        data = data_of(Path(f"{game}.html"))
+        assert data["tiles"] == list(GAMES[game].tiles)
+        for one in data["games"]:
+            gain = data["arrays"]["gain"][one["start"] : one["start"] + one["moves"]]
+            assert one["opening"] + gain.sum() == one["score"]
+        hints = {data["hints"][hint] for hint in data["arrays"]["hint"].tolist()}
+        assert hints >= ({"1", "2", "3"} if game == "threes" else {""})
 
 
 def test_2048_comes_first_among_boards() -> None:

@@ -31,6 +31,8 @@ from launch.viewing.serve import connections
 from launch.viewing.serve.guard import is_loopback
 from launch.viewing.serve.server import FILES, HERE
 from launch.viewing.terminal.screen import SPEED, SPEEDS
+from ntuple.core.games.definition import State
+from ntuple.core.games.game_2048 import GAME_2048
 from tests.launch.viewing.conftest import Client
 
 ROOT = Path(__file__).parents[3]
@@ -104,8 +106,8 @@ def test_the_moves_of_a_player_follow_the_rules(client: Client):
         by_hand = {"board": "2x3", "position": step["advice"]["position"], "seed": 9, "moves": moves}
         move = client.post("/api/move", **by_hand, action=step["advice"]["action"])
         assert move == {name: step[name] for name in ("reward", "spawn", "after")}
-        made = make_move(np.array(levels), step["advice"]["action"], 9, moves)
-        assert (move["reward"], move["after"]["levels"]) == (made.reward, made.levels.tolist())
+        made = make_move(State(tuple(map(tuple, levels))), GAME_2048, step["advice"]["action"], 9, moves)
+        assert (move["reward"], move["after"]["levels"]) == (made.reward, [list(row) for row in made.state.board])
         levels = move["after"]["levels"]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reference import positions, rules
+from reference import rules
 from textual.pilot import Pilot
 from textual.widgets import Static
 
@@ -34,6 +34,7 @@ from launch.viewing.terminal.play import summary
 from launch.viewing.terminal.screen import Terminal
 from launch.viewing.terminal.text import CELLS, advice_text, bar, board_size, board_text, number, scale_of
 from ntuple.core.games.definition import State
+from ntuple.core.games.game_2048 import GAME_2048
 
 KEYS = {"up": "up", "w": "up", "right": "right", "d": "right", "down": "down", "s": "down", "left": "left", "a": "left"}
 ROOT = Path(__file__).parents[3]
@@ -115,7 +116,7 @@ def tiles_of(text: str) -> list[int]:
 
 def test_twenty_moves_by_keys_and_back():
     """Every board is on the screen, with its score."""
-    expected = InteractiveGame(3, 4, 2**32 - 1)
+    expected = InteractiveGame("3x4", 2**32 - 1)
 
     async def keys(pilot: Pilot[None], app: Terminal) -> None:
         history = []
@@ -127,7 +128,9 @@ def test_twenty_moves_by_keys_and_back():
             await pilot.press(key)
             score = expected.state.score
             assert (app.game.position, app.game.state[1:3]) == (expected.position, (score, moves + 1))
-            assert tiles_of(shown(app, "board")) == [2**cell for cell in expected.state.levels.ravel().tolist() if cell]
+            assert tiles_of(shown(app, "board")) == [
+                2**cell for row in expected.state.state.board for cell in row if cell
+            ]
             assert f"score {score:,}   moves {moves + 1}" in shown(app, "numbers")
         for position, score in reversed(history):
             await pilot.press("u")
@@ -137,7 +140,7 @@ def test_twenty_moves_by_keys_and_back():
         await pilot.press("r")
         assert app.game.seed == 0  # after the largest one
 
-    drive(keys, InteractiveGame(3, 4, 2**32 - 1))
+    drive(keys, InteractiveGame("3x4", 2**32 - 1))
 
 
 def test_a_move_that_is_not_legal_changes_nothing():
@@ -147,13 +150,13 @@ def test_a_move_that_is_not_legal_changes_nothing():
         assert app.game.state.moves == 0
         assert shown(app, "state") == f"{name} is not legal"
 
-    game = InteractiveGame(2, 2, 0)
+    game = InteractiveGame("2x2", 0)
     while len(game.legal) == 4:
-        game = InteractiveGame(2, 2, game.seed + 1)
+        game = InteractiveGame("2x2", game.seed + 1)
     drive(keys, game)
 
 
-@driven(InteractiveGame(4, 4, 1))
+@driven(InteractiveGame("4x4", 1))
 async def test_without_a_player_there_is_no_advice(pilot: Pilot[None], app: Terminal) -> None:
     await pilot.press("space", "p", "v", "plus")
     assert app.game.state.moves == 0
@@ -172,7 +175,7 @@ def test_the_advice_is_that_of_moves(capsys: pytest.CaptureFixture[str]):
         await pilot.press("v")
         assert shown(app, "advice") == ""
 
-    drive(keys, InteractiveGame(2, 3, 5), lambda: Here(load_player("heuristic", SearchOptions(plies=2), "2x3")))
+    drive(keys, InteractiveGame("2x3", 5), lambda: Here(load_player("heuristic", SearchOptions(plies=2), "2x3")))
     for position, advice, text in seen:
         words = ["--board", "2x3", "--plies", "2", "--position", position]
         assert main(["moves", "heuristic", *words, "--json"]) == 0
@@ -189,9 +192,9 @@ def test_the_advice_is_that_of_moves(capsys: pytest.CaptureFixture[str]):
                 assert "not legal" in line
 
 
-@driven(InteractiveGame(2, 2, 3), Here)
+@driven(InteractiveGame("2x2", 3), Here)
 async def test_steps_and_play_make_the_moves_of_the_player(pilot: Pilot[None], app: Terminal) -> None:
-    expected = InteractiveGame(2, 2, 3)
+    expected = InteractiveGame("2x2", 3)
     for moves in range(3):
         await until(pilot, lambda: app.place in app.known)
         expected.move(app.known[app.place]["advice"]["action"])
@@ -204,15 +207,15 @@ async def test_steps_and_play_make_the_moves_of_the_player(pilot: Pilot[None], a
     while not expected.is_over:
         expected.move(app.known[expected.state.moves, expected.position]["advice"]["action"])
     assert (game.position, game.state[1:3]) == (expected.position, expected.state[1:3])
-    assert not any(rules.legal_actions(positions.as_board(game.state.levels)))
+    assert not any(rules.legal_actions(game.state.state.board))
     assert f"the game is over: score {game.state.score:,} in {game.state.moves:,} moves" in shown(app, "state")
     assert summary(game, "greedy", "2x2") == (
-        f"score {game.state.score}, {game.state.moves} moves, largest tile {2 ** game.state.levels.max()}"
+        f"score {game.state.score}, {game.state.moves} moves, largest tile {2 ** max(map(max, game.state.state.board))}"
         ", the game is over\nthe same spawns again: muzero2048 play greedy --board 2x2 --seed 3"
     )
 
 
-@driven(InteractiveGame(4, 4, 3), greedy)
+@driven(InteractiveGame("4x4", 3), greedy)
 async def test_advice_is_about_the_board_that_is_shown(pilot: Pilot[None], app: Terminal) -> None:
     """Also where moves were asked for ahead, and other ones were made and taken back."""
 
@@ -234,7 +237,7 @@ async def test_advice_is_about_the_board_that_is_shown(pilot: Pilot[None], app: 
     await check("u")
 
 
-@driven(InteractiveGame(4, 4, 3), slow)
+@driven(InteractiveGame("4x4", 3), slow)
 async def test_a_slow_search_stops_neither_the_screen_nor_moves_nor_the_end(pilot: Pilot[None], app: Terminal) -> None:
     agent: Any = app.agent
     await until(pilot, lambda: "searching" in shown(app, "state"))
@@ -255,7 +258,7 @@ async def test_a_slow_search_stops_neither_the_screen_nor_moves_nor_the_end(pilo
     assert (app.is_playing, shown(app, "advice")) == (False, "")
 
 
-@driven(InteractiveGame(4, 4, 3), lambda: slow("loading"))
+@driven(InteractiveGame("4x4", 3), lambda: slow("loading"))
 async def test_loading_goes_on_after_a_move_and_its_answer_is_dropped(pilot: Pilot[None], app: Terminal) -> None:
     """Otherwise a player that loads slowly would be loaded anew with each move."""
     agent: Any = app.agent
@@ -270,7 +273,7 @@ async def test_loading_goes_on_after_a_move_and_its_answer_is_dropped(pilot: Pil
     await until(pilot, lambda: app.place in app.known)
 
 
-@driven(InteractiveGame(4, 4, 3), Broken)
+@driven(InteractiveGame("4x4", 3), Broken)
 async def test_what_is_wrong_with_a_player_is_said(pilot: Pilot[None], app: Terminal) -> None:
     await until(pilot, lambda: shown(app, "state") == "the tables are gone")
     await pilot.press("p")
@@ -283,13 +286,13 @@ async def test_what_is_wrong_with_a_player_is_said(pilot: Pilot[None], app: Term
 def test_every_tile_shows_its_number(cell: tuple[int, int]):
     levels = np.arange(16).reshape(4, 4) + 2
     levels[0, 0] = 0
-    lines = board_text(levels, None, cell).plain.splitlines()
+    lines = board_text(levels.tolist(), GAME_2048.tiles, None, cell).plain.splitlines()
     assert {len(line) for line in lines} == {board_size(4, 4, cell)[0]}
     assert len(lines) == board_size(4, 4, cell)[1]
     assert tiles_of("\n".join(lines)) == [2**level for level in range(3, 18)]
 
 
-@driven(InteractiveGame(4, 4, 3), greedy)
+@driven(InteractiveGame("4x4", 3), greedy)
 async def test_the_layout_is_that_of_the_size(pilot: Pilot[None], app: Terminal) -> None:
     """Ordinary, too narrow for the advice beside the board, and wide: nothing is cut off, no line is broken."""
     await until(pilot, lambda: bool(app.known))
