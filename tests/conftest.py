@@ -4,6 +4,7 @@ import gc
 import os
 import sys
 import sysconfig
+from collections import defaultdict
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -59,8 +60,14 @@ WHOLE_PROGRAM = (Path(__file__).parent, Path(__file__).parent / "launch")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files of a few long tests, such as that of the wheel: the last one would have a core to itself."""
-    items.sort(key=lambda item: item.path.parent not in WHOLE_PROGRAM)
+    """Begin with the files of a few long tests, such as that of the wheel: the last one would have a core to itself.
+
+    Then each folder gives one file in turn: files of a folder share programs, which two workers would both compile.
+    """
+    files = defaultdict[Path, list[Path]](list)
+    for path in dict.fromkeys(item.path for item in items):
+        files[path.parent].append(path)
+    items.sort(key=lambda item: (item.path.parent not in WHOLE_PROGRAM, files[item.path.parent].index(item.path)))
 
 
 @pytest.fixture
