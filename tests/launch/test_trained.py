@@ -44,9 +44,15 @@ def test_commands_without_a_player_use_the_ntuple_network_and_say_so(capsys):
     assert muzero2048.load().name == muzero2048.load("ntuple").name
 
 
-def test_a_search_without_a_player_is_that_of_the_network(capsys):
-    assert main(["moves", "search.seconds=0.01", "--position", POSITION, "--search", "mcts", "--json"]) == 0
-    assert "visits" in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [("--search 1ply", "value"), pytest.param("--search mcts search.seconds=0.01", "visits", marks=pytest.mark.slow)],
+)
+def test_a_search_without_a_player_is_that_of_the_network(words: str, found: str, capsys):
+    assert main(["moves", "--position", POSITION, *words.split(), "--json"]) == 0
+    captured = capsys.readouterr()
+    assert "ntuple, the n-tuple network of the package" in captured.err
+    assert found in captured.out
 
 
 @pytest.mark.parametrize("options", [[], ["--half"]])

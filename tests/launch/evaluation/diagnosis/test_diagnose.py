@@ -60,8 +60,8 @@ def test_values_beside_exact_values(run: str, last_json):
     first = found["tables"]["sum of tiles"][0]
     assert first["exact"] == pytest.approx(476, abs=6)  # the best score is 480, and these are the first positions
     assert first["gain"] + first["interval"] < first["exact"]  # of better play than this one
-    assert last_json(*words)["values"] == found
-    without = last_json(*words[:-2])["values"]
+    without = last_json(*words[:-2])["values"]  # the same games again
+    assert without["correlation"] == found["correlation"]
     assert without["tables"]["tenth"][3]["gain"] == found["tables"]["tenth"][3]["gain"]
 
 
