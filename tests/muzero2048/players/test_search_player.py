@@ -1,7 +1,6 @@
 """Tests of whole games: they depend on (seed, number) and not on the lane, and their scores are possible."""
 
 import dataclasses
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -86,15 +85,23 @@ def test_the_mark_is_a_position_of_the_game_with_its_return() -> None:
     marks = SearchPlayer(FirstLegalMove(game, discount), jnp.zeros(())).play(40, seed=7).marks
     assert marks is not None
     marked = []
+
+    @jax.jit
+    def begin(number: jax.Array) -> Board:
+        return game.init_from_bits(lanes._random_bits(seed, number, jnp.array([0]))[0])
+
+    @jax.jit
+    def move(number: jax.Array, board: Board, move: jax.Array) -> tuple[Board, jax.Array, jax.Array, jax.Array]:
+        after, reward = game.afterstate(board, jnp.argmax(game.legal_actions(board), axis=-1))
+        following, _ = game.spawn_from_bits(lanes._random_bits(seed, number, move)[0], after)
+        return following, game.flat_cells(board)[0], reward[0], game.is_over(following)[0]
+
     for number, (value, gain) in enumerate(zip(*marks, strict=True)):
-        draw = functools.partial(lanes._random_bits, seed, jnp.array([number]))
-        board, sums, rewards, move = game.init_from_bits(draw(jnp.array([0]))[0]), [], [], 0
-        while not bool(game.is_over(board)[0]):
-            move += 1
-            sums.append(sum(1 << int(level) for level in np.asarray(game.flat_cells(board)[0]) if level))
-            after, reward = game.afterstate(board, jnp.argmax(game.legal_actions(board), axis=-1))
-            rewards.append(int(reward[0]))
-            board, _ = game.spawn_from_bits(draw(jnp.array([move]))[0], after)
+        board, sums, rewards, over = begin(jnp.array([number])), [], [], False
+        while not over:
+            board, cells, reward, over = move(jnp.array([number]), board, jnp.array([len(sums) + 1]))
+            sums.append(sum(1 << level for level in cells.tolist() if level))
+            rewards.append(int(reward))
         place = sums.index(int(value))  # the sum of the tiles grows with every move
         assert gain == pytest.approx(sum(discount**k * reward for k, reward in enumerate(rewards[place:])))
         marked.append(place / len(sums))
