@@ -155,17 +155,20 @@ def _asked(request: Request, game: Game, rows: int, columns: int) -> Asked | Non
             if value is not None:
                 raise UserError(f"{option} is for a --position")
         return None
-    levels = parse_position(request.position, rows, columns, game)
+    tiles, _, told = map(str.strip, request.position.partition("+"))  # the hint may stand there, as in `moves`
+    if told and request.hint is not None:
+        raise UserError(f"the hint is given twice, +{told} and --hint {request.hint}; leave out one")
+    levels, hint = parse_position(tiles, rows, columns, game), told or request.hint
     hints = {str(game.tiles[level]): level for level in range(1, game.bonus_hint)}
-    if (request.hint is None) == bool(hints) or (hints and request.hint not in hints):
+    if (hint is None) == bool(hints) or (hints and hint not in hints):
         wanted = f"give the next tile, --hint {', '.join(hints)}" if hints else f"{game.name} has no --hint"
-        raise UserError(f"--hint {request.hint or 'is missing'}: {wanted}")
+        raise UserError(f"--hint {hint or 'is missing'}: {wanted}")
     if request.last is not None and (request.last not in LAST or game.placement == "anywhere"):
         wanted = (
             f"{game.name} places tiles anywhere" if game.placement == "anywhere" else f"give one of: {', '.join(LAST)}"
         )
         raise UserError(f"--last {request.last}: {wanted}")
-    return Asked(levels, hints.get(request.hint or "", 0), LAST.get(request.last or ""))
+    return Asked(levels, hints.get(hint or "", 0), LAST.get(request.last or ""))
 
 
 def _save(solution: Solution, out: Path) -> str:

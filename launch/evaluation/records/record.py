@@ -178,7 +178,8 @@ def write_record(record: GameRecord) -> str:
 
     Rewards of 0 are left out, so a record whose rewards are all 0 is read back as a record without rewards.
     """
-    parts = ["".join(_spawn_text(record.game, code) for code in record.opening)]
+    between = " " if record.game.bag else ""  # the dissertation writes the two spawns of 2048 without one
+    parts = [between.join(_spawn_text(record.game, code) for code in record.opening)]
     for t in range(len(record.actions)):
         parts.append("#" + ACTIONS[record.actions[t]])
         if record.rewards is not None and record.rewards[t]:

@@ -118,6 +118,8 @@ def test_threes_from_its_file(capsys, tmp_path: Path) -> None:
         "  as a state: expected 455.965829, best 1092, worst 258",
         "    moves: up 455.965829, right 455.964573, down 455.965829, left 455.965069",
     ]
+    short = _said(capsys, "--solution", file, "--position", "0 1 0 / 0 0 2 +3")
+    assert short[-3:] == said[-3:]
     found = _object(capsys, "--solution", file, "--position", "3 2 1 / 48 6 0", "--hint", "2", "--last", "up")
     assert (found["game"], found["board"]) == ("threes", "2x3")
     assert found["position"]["afterstate"] == pytest.approx(
