@@ -37,8 +37,8 @@ if TYPE_CHECKING:  # the same names as in _MODULES: tests/test_public_names.py c
     from launch.library import load as load
     from launch.library import load_network as load_network
     from launch.library import read_metrics as read_metrics
-    from muzero2048.environments.game_env import Game2048Env as Game2048Env
-    from muzero2048.environments.vector_env import Game2048VectorEnv as Game2048VectorEnv
+    from muzero2048.environments.game_env import GameEnv as GameEnv
+    from muzero2048.environments.vector_env import GameVectorEnv as GameVectorEnv
     from muzero2048.game.env import Game2048 as Game2048
     from muzero2048.game.env import Transition as Transition
     from muzero2048.muzero.trained_network import NetworkOutput as NetworkOutput
@@ -58,8 +58,8 @@ _MODULES = {  # module -> names
     "launch.evaluation.records.record": "GameRecord judge_record parse_record write_record",
     "launch.evaluation.summary": "Summary summarize",
     "launch.library": "load load_network read_metrics",
-    "muzero2048.environments.game_env": "Game2048Env",
-    "muzero2048.environments.vector_env": "Game2048VectorEnv",
+    "muzero2048.environments.game_env": "GameEnv",
+    "muzero2048.environments.vector_env": "GameVectorEnv",
     "muzero2048.game.env": "Game2048 Transition",
     "muzero2048.muzero.trained_network": "NetworkOutput TrainedNetwork",
     "muzero2048.search.base": "Plan",

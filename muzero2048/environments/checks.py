@@ -8,6 +8,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from ntuple.core.games.definition import Game
+
 SEEDS = 2**32
 NUM_ACTIONS = 4
 ACTIONS = "0 (up), 1 (right), 2 (down) or 3 (left)"  # in messages
@@ -31,12 +33,17 @@ def board_sides(rows: Any, columns: Any) -> tuple[int, int]:
     return height, width
 
 
-def board_space(rows: int, columns: int) -> "spaces.Box[Any]":
-    """Return the space of boards uint8[H, W] with log2 of the tiles.
+def state_space(game: Game, rows: int, columns: int) -> "spaces.Space[Any]":
+    """Return the space of boards uint8[H, W] with levels of tiles; in a game with hints of dicts (game_env.py).
 
-    The largest tile of N cells is 2^(N + 1): it needs N - 1 smaller tiles before the last merge, and a spawn of a 4.
+    The largest tile of 2048 on N cells is 2^(N + 1): it needs N - 1 smaller tiles before the last merge, and a 4.
     """
-    return spaces.Box(0, rows * columns + 1, (rows, columns), np.uint8)
+    largest = min(rows * columns * game.levels_a_cell + 1, len(game.tiles) - 1)
+    board = spaces.Box(0, largest, (rows, columns), np.uint8)
+    if game.bag is None:
+        return board
+    bag = spaces.Box(0, game.bag.each, (game.bag.kinds,), np.uint8)
+    return spaces.Dict({"board": board, "hint": spaces.Discrete(game.num_hints, start=1), "bag": bag})
 
 
 def one_action(action: Any) -> int:

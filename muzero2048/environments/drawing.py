@@ -1,10 +1,15 @@
 """Boards as text and as pictures, drawn with numpy alone.
 
-Shapes: `H, W` cells; a cell holds log2 of its tile, 0 = empty.
+Shapes: `H, W` cells; a cell holds the level of its tile, in 2048 log2, 0 = empty.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ntuple.core.games.definition import Game, State
+from ntuple.core.games.game_2048 import GAME_2048
 
 CELL, GAP = 48, 4  # pixels of a cell's side and of the lines between cells
 BACKGROUND = (187, 173, 160)
@@ -28,31 +33,35 @@ DIGITS = tuple(
 )  # fmt: skip
 
 
-def board_text(levels: NDArray[np.integer]) -> str:
-    """Return a board int[H, W] as H lines of its tiles, a dot for an empty cell."""
-    tiles = [[str(1 << level) if level else "." for level in row] for row in levels.tolist()]
+def state_text(state: State, game: Game) -> str:
+    """Return a board as H lines of its tiles, a dot for an empty cell; and the next tile, if the game tells it."""
+    tiles = [[str(game.tiles[level]) if level else "." for level in row] for row in state.board]
     width = max(5, *(len(tile) + 1 for row in tiles for tile in row))
-    return "\n".join("".join(tile.rjust(width) for tile in row) for row in tiles)
+    lines = ["".join(tile.rjust(width) for tile in row) for row in tiles]
+    return "\n".join([*lines, f" next {game.hint_name(state.hint)}"] if state.hint else lines)
 
 
-def board_picture(levels: NDArray[np.integer]) -> NDArray[np.uint8]:
-    """Return a board int[H, W] as a picture uint8[H (CELL + GAP) + GAP, W (CELL + GAP) + GAP, 3], red, green, blue."""
+def board_picture(levels: NDArray[np.integer], tiles: Sequence[int] = GAME_2048.tiles) -> NDArray[np.uint8]:
+    """Return a board int[H, W] as a picture uint8[H (CELL + GAP) + GAP, W (CELL + GAP) + GAP, 3], red, green, blue.
+
+    `tiles` has the tile of each level.
+    """
     rows, columns = levels.shape
     picture = np.empty((rows * (CELL + GAP) + GAP, columns * (CELL + GAP) + GAP, 3), np.uint8)
     picture[:] = BACKGROUND
     for (row, column), level in np.ndenumerate(levels):
         top, left = GAP + row * (CELL + GAP), GAP + column * (CELL + GAP)
-        picture[top : top + CELL, left : left + CELL] = _tile(int(level))
+        picture[top : top + CELL, left : left + CELL] = _tile(int(level), tiles[level])
     return picture
 
 
-def _tile(level: int) -> NDArray[np.uint8]:
+def _tile(level: int, number: int) -> NDArray[np.uint8]:
     """Return the picture uint8[CELL, CELL, 3] of a tile; its number is as large as fits."""
     tile = np.empty((CELL, CELL, 3), np.uint8)
     tile[:] = COLOURS[min(level, len(COLOURS)) - 1] if level else EMPTY
     if level == 0:
         return tile
-    digits = [np.pad(DIGITS[int(digit)], ((0, 0), (0, 1))) for digit in str(1 << level)]
+    digits = [np.pad(DIGITS[int(digit)], ((0, 0), (0, 1))) for digit in str(number)]
     ink = np.concatenate(digits, axis=1)[:, :-1]
     scale = min(4, (CELL - GAP) // ink.shape[1])
     ink = np.kron(ink, np.ones((scale, scale), bool)).astype(bool)

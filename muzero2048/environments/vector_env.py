@@ -1,6 +1,7 @@
-"""Many games of 2048 as one gymnasium vector environment, on the JAX environment of muzero2048/game/env.py.
+"""Many games as one gymnasium vector environment, on the JAX environments of muzero2048/game.
 
-Observations, actions, rewards and info are those of game_env.py with a leading axis of B games, in arrays of numpy.
+Observations, actions, rewards and info are those of game_env.py with a leading axis of B games, in arrays of numpy. In
+Threes! a game that begins anew has the points of its first tiles in no reward: only `reset` gives them, as "score".
 
 Autoreset is NEXT_STEP, gymnasium's default: when a game ends, its last board is returned with terminated = True. The
 next step ignores the action of this game and returns the first board of a new one, with reward 0. Until then its action
@@ -20,12 +21,14 @@ import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
-from jaxtyping import Array, Bool, Float32, Int8, UInt8, UInt32
+from jaxtyping import Array, Bool, Float32, Int, Int8, UInt8, UInt32
 from numpy.typing import NDArray
 
-from muzero2048.environments.checks import SEEDS, board_sides, board_space, many_actions, many_seeds, whole_number
+from muzero2048.environments.checks import SEEDS, board_sides, many_actions, many_seeds, state_space, whole_number
 from muzero2048.environments.drawing import board_picture
-from muzero2048.game.env import NUM_ACTIONS, Board, Game2048, where
+from muzero2048.game.env import NUM_ACTIONS, Board, BoardGame, where
+from muzero2048.game.family import make_board_game
+from ntuple.core.games.known import find_game
 
 
 class _State(NamedTuple):
@@ -40,14 +43,15 @@ class _State(NamedTuple):
 class _Seen(NamedTuple):
     """What a step returns to the caller."""
 
-    levels: UInt8[Array, "B H W"]
+    observations: UInt8[Array, "B O"]
+    score: Int[Array, "B"]  # points of the first tiles, in the boards that begin a game
     reward: Float32[Array, "B"]
     over: Bool[Array, "B"]
     mask: Int8[Array, "B 4"]
 
 
-class Game2048VectorEnv(gymnasium.vector.VectorEnv[NDArray[np.uint8], NDArray[np.integer], NDArray[Any]]):
-    """B games of 2048 on boards of `rows` x `columns` cells, each side 2 to 4."""
+class GameVectorEnv(gymnasium.vector.VectorEnv[Any, NDArray[np.integer], NDArray[Any]]):
+    """B games on boards of `rows` x `columns` cells, each side 2 to 4."""
 
     metadata: ClassVar[dict[str, Any]] = {
         "render_modes": ["rgb_array"],
@@ -55,10 +59,12 @@ class Game2048VectorEnv(gymnasium.vector.VectorEnv[NDArray[np.uint8], NDArray[np
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
 
-    def __init__(self, num_envs: int = 1, rows: int = 4, columns: int = 4, render_mode: str | None = None) -> None:
+    def __init__(
+        self, num_envs: int = 1, rows: int = 4, columns: int = 4, render_mode: str | None = None, game: str = "2048"
+    ) -> None:
         """Make the environment.
 
-        `render_mode` is None or "rgb_array".
+        `render_mode` is None or "rgb_array"; `game` is a name of docs/games.md.
         """
         count = whole_number(num_envs)
         if count is None or count < 1:
@@ -66,9 +72,10 @@ class Game2048VectorEnv(gymnasium.vector.VectorEnv[NDArray[np.uint8], NDArray[np
         rows, columns = board_sides(rows, columns)
         if render_mode not in (None, "rgb_array"):
             raise ValueError(f"there is no render_mode {render_mode!r} of a vector; give rgb_array")
-        self._game = Game2048(rows, columns)
+        self.game = find_game(game, rows, columns)
+        self._board_game = make_board_game(game, rows, columns)
         self.num_envs, self.render_mode = count, render_mode
-        self.single_observation_space = board_space(rows, columns)
+        self.single_observation_space = state_space(self.game, rows, columns)
         self.single_action_space = spaces.Discrete(NUM_ACTIONS)
         self.observation_space = gymnasium.vector.utils.batch_space(self.single_observation_space, count)
         self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, count)
@@ -76,7 +83,7 @@ class Game2048VectorEnv(gymnasium.vector.VectorEnv[NDArray[np.uint8], NDArray[np
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """Start B games.
 
         `seed` is that of game 0, game i has seed + i; or there are B seeds; None: drawn from `np_random`. No options
@@ -88,33 +95,42 @@ class Game2048VectorEnv(gymnasium.vector.VectorEnv[NDArray[np.uint8], NDArray[np
         seeds = np.array(
             [drawn[i] if given_seed is None else given_seed for i, given_seed in enumerate(given)], np.uint32
         )
-        self._state, seen = _begin(self._game, jnp.asarray(seeds))
-        return np.array(seen.levels), _info(seen)
+        self._state, seen = _begin(self._board_game, jnp.asarray(seeds))
+        return self._observed(seen), _info(seen) | {"score": np.array(seen.score), "_score": np.ones(len(seeds), bool)}
 
     def step(
         self, actions: NDArray[np.integer]
-    ) -> tuple[NDArray[np.uint8], NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+    ) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
         """Move in every game, then spawn; an illegal action changes nothing, and an ended game begins anew.
 
-        Actions are int[B], 0..3. Returns boards uint8[B, H, W], rewards float64[B], terminated bool[B], truncated
-        bool[B], and info.
+        Actions are int[B], 0..3. Returns boards uint8[B, H, W], in a game with hints in a dict, rewards float64[B],
+        terminated bool[B], truncated bool[B], and info.
         """
         if self._state is None:
             raise gymnasium.error.ResetNeeded("call reset before step")
         moves = many_actions(actions, self.num_envs)
-        self._state, seen = _step(self._game, self._state, jnp.asarray(moves))
+        self._state, seen = _step(self._board_game, self._state, jnp.asarray(moves))
         over = np.array(seen.over)
-        return np.array(seen.levels), np.array(seen.reward, np.float64), over, np.zeros_like(over), _info(seen)
+        return self._observed(seen), np.array(seen.reward, np.float64), over, np.zeros_like(over), _info(seen)
 
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:
         """Return a picture uint8[height, width, 3] of each board, if `render_mode` is "rgb_array"."""
         if self.render_mode is None or self._state is None:
             return None
-        return tuple(board_picture(levels) for levels in np.asarray(self._game.to_cells(self._state.board)))
+        boards = np.asarray(self._board_game.to_cells(self._state.board))
+        return tuple(board_picture(levels, self.game.tiles) for levels in boards)
+
+    def _observed(self, seen: _Seen) -> Any:
+        """Return the observation of B games."""
+        observations, cells = np.array(seen.observations), self._board_game.num_cells
+        boards = observations[:, :cells].reshape(-1, self._board_game.rows, self._board_game.columns)
+        if self.game.bag is None:
+            return boards
+        return {"board": boards, "hint": observations[:, cells].astype(np.int64), "bag": observations[:, cells + 1 :]}
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _begin(game: Game2048, seeds: UInt32[Array, "B"]) -> tuple[_State, _Seen]:
+def _begin(game: BoardGame, seeds: UInt32[Array, "B"]) -> tuple[_State, _Seen]:
     steps = jnp.zeros((), jnp.uint32)
     board = game.init_from_bits(_bits(seeds, steps)[0])
     state = _State(board, jnp.zeros(seeds.shape, bool), seeds, steps)
@@ -122,20 +138,23 @@ def _begin(game: Game2048, seeds: UInt32[Array, "B"]) -> tuple[_State, _Seen]:
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _step(game: Game2048, state: _State, action: Array) -> tuple[_State, _Seen]:
+def _step(game: BoardGame, state: _State, action: Array) -> tuple[_State, _Seen]:
     steps = state.steps + 1
     bits = _bits(state.seeds, steps)
     after, reward = game.afterstate(state.board, action)
     is_legal = jnp.take_along_axis(game.legal_actions(state.board), action[:, None], axis=-1)[:, 0]
-    moved = where(is_legal, game.spawn_from_bits(bits[0], after)[0], state.board)
+    spawned, code = game.spawn_from_bits(bits[0], after)
+    moved = where(is_legal, spawned, state.board)
+    reward = reward + jnp.where(is_legal, game.placed_points(code), 0)
     board = where(state.over, game.init_from_bits(bits[1]), moved)
     following = _State(board, game.is_over(board), state.seeds, steps)
     return following, _seen(game, following, reward.astype(jnp.float32))  # a game that is over has no merge: reward 0
 
 
-def _seen(game: Game2048, state: _State, reward: Array) -> _Seen:
+def _seen(game: BoardGame, state: _State, reward: Array) -> _Seen:
     mask = game.legal_actions(state.board) | state.over[:, None]
-    return _Seen(game.to_cells(state.board), reward, state.over, mask.astype(jnp.int8))
+    score = game.opening_points(state.board)
+    return _Seen(game.observe(state.board), score, reward, state.over, mask.astype(jnp.int8))
 
 
 def _bits(seeds: UInt32[Array, "B"], steps: UInt32[Array, ""]) -> UInt32[Array, "2 B"]:

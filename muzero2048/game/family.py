@@ -27,12 +27,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt8, UInt32
 
-from muzero2048.game.env import Board, BoardGame, add_tile
+from muzero2048.game.env import Board, BoardGame, Game2048, add_tile
 from muzero2048.game.family_lines import merging, slide_family
 from muzero2048.game.openings import COUNT_BITS, DRAW_BITS, make_openings
 from muzero2048.game.words import look_up, mix, nth_set_bit, scale_word
 from ntuple.core.games.definition import MOST_LEVELS, Bag, Game
 from ntuple.core.games.event_codes import PlacedTile, event_code
+from ntuple.core.games.game_2048 import GAME_2048
+from ntuple.core.games.known import find_game
 
 _PLACES = np.uint32(0xFFFF)
 _DRAW_AT = np.uint32(16)
@@ -384,6 +386,12 @@ class FamilyGame(BoardGame):
                 for column in range(self.columns)
             ],
         )
+
+
+def make_board_game(name: str, rows: int, columns: int) -> BoardGame:
+    """Return the game of a name; 2048 has an environment of its own, which is faster. ValueError if there is none."""
+    game = find_game(name, rows, columns)
+    return Game2048(rows, columns) if game is GAME_2048 else FamilyGame(game, rows, columns)
 
 
 def num_spawn_codes(game: Game, cells: int) -> int:

@@ -18,10 +18,10 @@ follows from what was seen.
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 UP, RIGHT, DOWN, LEFT = range(4)
 MOST_LEVELS = 32  # boards have five bits a cell
@@ -243,8 +243,7 @@ class Game:
         for row, column in after.places:
             for share, level in self._placed(after):
                 chance = share / len(after.places)
-                line = after.board[row]
-                board = (*after.board[:row], (*line[:column], level, *line[column + 1 :]), *after.board[row + 1 :])
+                board = _with_tile(after.board, row, column, level)
                 for hint_chance, hint, bag in self._hints(board, after.bag):
                     yield Event(chance * hint_chance, State(board, hint, bag), self.place_points(level))
 
@@ -271,6 +270,24 @@ class Game:
             yield share, self.bonus_hint, bag
         for chance, level, rest in self.bag.draws(bag):
             yield (1 - share) * chance, level, rest
+
+    def draw(self, after: Afterstate, uniform: Callable[[], float]) -> tuple[State, int]:
+        """Draw one of `events` with numbers of [0, 1); return the state after it, and the points of the placed tile."""
+        row, column = after.places[int(uniform() * len(after.places))]
+        _, level = _drawn(self._placed(after), uniform())
+        board = _with_tile(after.board, row, column, level)
+        _, hint, bag = _drawn(self._hints(board, after.bag), uniform())
+        return State(board, hint, bag), self.place_points(level)
+
+    def draw_opening(self, rows: int, columns: int, uniform: Callable[[], float]) -> tuple[State, int]:
+        """Draw one of `openings`; return its state, and the points of the first tiles."""
+        empty: Board = ((0,) * columns,) * rows
+        _, hint, bag = _drawn(self._hints(empty, self.bag.full if self.bag else ()), uniform())
+        state, score = State(empty, hint, bag), 0
+        for _ in range(self.initial_tiles):
+            state, points = self.draw(Afterstate(state.board, _empty(state.board), *state[1:]), uniform)
+            score += points
+        return state, score
 
     def openings(self, rows: int, columns: int) -> Iterator[Event]:
         """Yield how a game begins, with the points of the first tiles; equal states may come more than once.
@@ -311,6 +328,22 @@ def _board(lines: tuple[Line, ...], action: int) -> Board:
     """Return the board of the lines of an action: the inverse of `_lines`."""
     forward = tuple(line[::-1] for line in lines) if action in (RIGHT, DOWN) else lines
     return tuple(zip(*forward, strict=True)) if action in (UP, DOWN) else forward
+
+
+def _with_tile(board: Board, row: int, column: int, level: int) -> Board:
+    """Return a board with a tile on a cell."""
+    line = board[row]
+    return (*board[:row], (*line[:column], level, *line[column + 1 :]), *board[row + 1 :])
+
+
+def _drawn(choices: Iterable[tuple[Any, ...]], number: float) -> tuple[Any, ...]:
+    """Return the choice, of those that begin with their probability, at a number of [0, 1)."""
+    choice: tuple[Any, ...] = ()
+    for choice in choices:
+        number -= choice[0]
+        if number < 0:
+            break
+    return choice
 
 
 def _empty(board: Board) -> tuple[Place, ...]:

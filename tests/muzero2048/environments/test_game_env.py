@@ -13,10 +13,12 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 from reference import rules
 
-from muzero2048.environments import ID
-from muzero2048.environments.drawing import CELL, COLOURS, EMPTY, GAP, INK, board_picture, board_text
-from muzero2048.environments.game_env import Game2048Env
-from muzero2048.environments.vector_env import Game2048VectorEnv
+from muzero2048.environments import IDS
+from muzero2048.environments.drawing import CELL, COLOURS, EMPTY, GAP, INK, board_picture, state_text
+from muzero2048.environments.game_env import GameEnv
+from muzero2048.environments.vector_env import GameVectorEnv
+from ntuple.core.games.definition import State
+from ntuple.core.games.game_2048 import GAME_2048
 
 ROOT = Path(__file__).parents[3]
 NOTHING = ((0,) * 3,) * 2
@@ -33,8 +35,12 @@ def _make(kind: type, *args, **kwargs):
     return env
 
 
-def _reset(env: Game2048VectorEnv, seed):
-    return _untyped(Game2048VectorEnv.reset, env, seed=seed)[0]
+def _reset(env: GameVectorEnv, seed):
+    return _untyped(GameVectorEnv.reset, env, seed=seed)[0]
+
+
+def text_of(levels: np.ndarray) -> str:
+    return state_text(State(_board(levels)), GAME_2048)
 
 
 def _board(levels: np.ndarray) -> rules.Board:
@@ -73,7 +79,7 @@ def _check_spawns(spawns: list[tuple[rules.Board, int]]) -> None:
 
 @pytest.mark.parametrize(("rows", "columns"), [(2, 2), (2, 3), (4, 3), (4, 4)])
 def test_games_follow_the_rules(rows: int, columns: int):
-    env = Game2048Env(rows, columns)
+    env = GameEnv(rows, columns)
     env.action_space.seed(1)
     levels, info = env.reset(seed=0)
     spawns, ended = [], 0
@@ -96,7 +102,7 @@ def test_games_follow_the_rules(rows: int, columns: int):
 
 
 def test_games_begin_with_two_spawns():
-    env = Game2048Env(2, 3)
+    env = GameEnv(2, 3)
     env.reset(seed=0)
     boards = [env.reset()[0] for _ in range(3000)]
     tiles = np.array(boards)
@@ -106,7 +112,7 @@ def test_games_begin_with_two_spawns():
     np.testing.assert_allclose((tiles > 0).mean(axis=0), 1 / 3, atol=4 * np.sqrt(2 / 9 / 3000))
 
 
-def _game(env: Game2048Env, seed: int | None) -> Iterator[list]:
+def _game(env: GameEnv, seed: int | None) -> Iterator[list]:
     levels, info = env.reset(seed=seed)
     terminated = False
     while not terminated:
@@ -115,7 +121,7 @@ def _game(env: Game2048Env, seed: int | None) -> Iterator[list]:
 
 
 def test_a_seed_repeats_the_games():
-    one, other = Game2048Env(3, 3), Game2048Env(3, 3)
+    one, other = GameEnv(3, 3), GameEnv(3, 3)
     games = [list(_game(one, seed)) for seed in (5, None)]
     assert games == [list(_game(other, seed)) for seed in (5, None)]
     assert games[0] != games[1]
@@ -124,7 +130,9 @@ def test_a_seed_repeats_the_games():
 
 @pytest.mark.parametrize("shape", [(2, 3), (4, 4)])
 def test_gymnasium_finds_no_fault(shape: tuple[int, int]):
-    check_env(gymnasium.make(ID, rows=shape[0], columns=shape[1]).unwrapped)  # a warning is an error in these tests
+    check_env(
+        gymnasium.make(IDS["2048"], rows=shape[0], columns=shape[1]).unwrapped
+    )  # a warning is an error in these tests
 
 
 def test_make_finds_the_environment_by_its_module_and_loads_no_jax():
@@ -138,25 +146,25 @@ def test_make_finds_the_environment_by_its_module_and_loads_no_jax():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Game2048Env(5, 4), "a board of 5x4: give rows and columns as whole numbers of 2 to 4"),
-        (lambda: Game2048Env(render_mode="window"), "there is no render_mode 'window'; give one of: ansi"),
-        (lambda: Game2048VectorEnv(0), "num_envs is 0"),
-        (lambda: _make(Game2048Env, rows="4"), "a board of '4'x4: give"),
-        (lambda: _make(Game2048Env, 4, 4.0), r"a board of 4x4\.0: give"),
-        (lambda: _make(Game2048Env, None), "a board of Nonex4: give"),
-        (lambda: _make(Game2048VectorEnv, 2.5), r"num_envs is 2\.5"),
-        (lambda: Game2048VectorEnv(2, rows=5), "a board of 5x4"),
-        (lambda: _make(Game2048VectorEnv, 2, rows="4"), "a board of '4'x4"),
-        (lambda: Game2048VectorEnv(2, render_mode="ansi"), "give rgb_array"),
-        (lambda: Game2048VectorEnv(2).reset(seed=[1]), "1 seeds for 2 games"),
+        (lambda: GameEnv(5, 4), "a board of 5x4: give rows and columns as whole numbers of 2 to 4"),
+        (lambda: GameEnv(render_mode="window"), "there is no render_mode 'window'; give one of: ansi"),
+        (lambda: GameVectorEnv(0), "num_envs is 0"),
+        (lambda: _make(GameEnv, rows="4"), "a board of '4'x4: give"),
+        (lambda: _make(GameEnv, 4, 4.0), r"a board of 4x4\.0: give"),
+        (lambda: _make(GameEnv, None), "a board of Nonex4: give"),
+        (lambda: _make(GameVectorEnv, 2.5), r"num_envs is 2\.5"),
+        (lambda: GameVectorEnv(2, rows=5), "a board of 5x4"),
+        (lambda: _make(GameVectorEnv, 2, rows="4"), "a board of '4'x4"),
+        (lambda: GameVectorEnv(2, render_mode="ansi"), "give rgb_array"),
+        (lambda: GameVectorEnv(2).reset(seed=[1]), "1 seeds for 2 games"),
         (
-            lambda: Game2048VectorEnv(2).reset(seed=[1, 2**32]),
+            lambda: GameVectorEnv(2).reset(seed=[1, 2**32]),
             "a seed is 4294967296; give whole numbers of 0 to 4294967295",
         ),
-        (lambda: _reset(Game2048VectorEnv(2), [1, 0.5]), r"a seed is 0\.5; give whole numbers"),
-        (lambda: Game2048VectorEnv(2).reset(seed=-1), "a seed is -1; give whole numbers of 0"),
-        (lambda: _reset(Game2048VectorEnv(2), 1.5), r"the seed is 1\.5; give a whole number, 2 of them, or None"),
-        (lambda: _reset(Game2048VectorEnv(2), True), "the seed is True; give a whole number"),
+        (lambda: _reset(GameVectorEnv(2), [1, 0.5]), r"a seed is 0\.5; give whole numbers"),
+        (lambda: GameVectorEnv(2).reset(seed=-1), "a seed is -1; give whole numbers of 0"),
+        (lambda: _reset(GameVectorEnv(2), 1.5), r"the seed is 1\.5; give a whole number, 2 of them, or None"),
+        (lambda: _reset(GameVectorEnv(2), True), "the seed is True; give a whole number"),
     ],
 )
 def test_bad_arguments_have_a_line(make, message: str):
@@ -165,11 +173,11 @@ def test_bad_arguments_have_a_line(make, message: str):
 
 
 def test_an_action_that_does_not_exist_is_refused():
-    env, several = Game2048Env(), Game2048VectorEnv(2)
+    env, several = GameEnv(), GameVectorEnv(2)
     env.reset(seed=0)
     for action in (4, -1, True, np.True_, 1.0, "1", None, np.array([1])):
         with pytest.raises(ValueError, match=r"^the action is .*; give 0 \(up\), 1 \(right\)"):
-            _untyped(Game2048Env.step, env, action)
+            _untyped(GameEnv.step, env, action)
     with pytest.raises(gymnasium.error.ResetNeeded):
         several.step(np.array([0, 1]))
     several.reset(seed=0)
@@ -181,31 +189,31 @@ def test_an_action_that_does_not_exist_is_refused():
         ([True, False], "^the actions are of type bool; give whole numbers"),
     ):
         with pytest.raises(ValueError, match=line):
-            _untyped(Game2048VectorEnv.step, several, actions)
+            _untyped(GameVectorEnv.step, several, actions)
 
 
 def test_numbers_of_numpy_are_taken():
-    one, other = _make(Game2048VectorEnv, np.int64(2), np.int8(2), 3), Game2048VectorEnv(2, 2, 3)
+    one, other = _make(GameVectorEnv, np.int64(2), np.int8(2), 3), GameVectorEnv(2, 2, 3)
     for seed, same in ((np.int64(3), 3), (np.array([5, 6]), [5, 6])):
         assert (_reset(one, seed) == other.reset(seed=same)[0]).all()
-    env = _make(Game2048Env, np.int64(2), 3)
+    env = _make(GameEnv, np.int64(2), 3)
     env.reset(seed=0)
     env.step(np.int64(0))
 
 
 def test_observations_can_be_written_to():
     """And the environment does not read them again."""
-    env = Game2048VectorEnv(2, 2, 2)
+    env = GameVectorEnv(2, 2, 2)
     for seen in (env.reset(seed=0)[0], *env.step(np.array([0, 1]))[:4]):
         assert seen.flags.writeable
     levels = env.reset(seed=0)[0]
     levels += 1
-    assert (np.asarray(env._game.to_cells(env._state.board)) == levels - 1).all()
+    assert (np.asarray(env._board_game.to_cells(env._state.board)) == levels - 1).all()
 
 
 def test_pictures_and_texts(capsys):
     levels = np.array([[0, 1], [3, 17]])
-    assert board_text(levels) == "      .      2\n      8 131072"
+    assert text_of(levels) == "      .      2\n      8 131072"
     picture = board_picture(levels)
     assert picture.shape == (2 * (CELL + GAP) + GAP, 2 * (CELL + GAP) + GAP, 3)
     corners = [tuple(picture[GAP + r * (CELL + GAP), GAP + c * (CELL + GAP)].tolist()) for r in (0, 1) for c in (0, 1)]
@@ -213,12 +221,12 @@ def test_pictures_and_texts(capsys):
     eight = picture[GAP + CELL + GAP :, : GAP + CELL]
     # An 8 has 13 of 15 pixels, each 4 x 4.
     assert (eight == INK[True]).all(axis=-1).sum() == 13 * 16
-    env = Game2048Env(2, 2, render_mode="human")
+    env = GameEnv(2, 2, render_mode="human")
     levels, _ = env.reset(seed=0)
-    assert capsys.readouterr().out == board_text(levels) + "\n\n"
-    env = Game2048Env(2, 2, render_mode="ansi")
+    assert capsys.readouterr().out == text_of(levels) + "\n\n"
+    env = GameEnv(2, 2, render_mode="ansi")
     levels, _ = env.reset(seed=0)
-    assert env.render() == board_text(levels)
+    assert env.render() == text_of(levels)
 
 
 def _play_several(env: gymnasium.vector.VectorEnv, seed: int, steps: int) -> Iterator[tuple]:
@@ -233,8 +241,8 @@ def _play_several(env: gymnasium.vector.VectorEnv, seed: int, steps: int) -> Ite
 
 
 def test_a_vector_of_games_follows_the_rules():
-    env = gymnasium.make_vec(ID, num_envs=64, vectorization_mode="vector_entry_point", rows=2, columns=3)
-    assert isinstance(env, Game2048VectorEnv)
+    env = gymnasium.make_vec(IDS["2048"], num_envs=64, vectorization_mode="vector_entry_point", rows=2, columns=3)
+    assert isinstance(env, GameVectorEnv)
     assert env.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
     spawns, begun, illegal = [], 0, 0
     for levels, over, actions, following, rewards, terminated, truncated, masks in _play_several(env, 0, 60):
@@ -265,7 +273,7 @@ def _first_spawn(board: rules.Board) -> int:
 
 
 def test_games_of_a_vector_depend_on_their_seeds_alone():
-    one, other = Game2048VectorEnv(3, 3, 3), Game2048VectorEnv(2, 3, 3)
+    one, other = GameVectorEnv(3, 3, 3), GameVectorEnv(2, 3, 3)
     one.reset(seed=7)
     other.reset(seed=[9, 8])
     actions = np.array([0, 1, 2])
@@ -282,7 +290,7 @@ def test_games_of_a_vector_depend_on_their_seeds_alone():
 
 
 def test_pictures_of_a_vector():
-    env = Game2048VectorEnv(2, 2, 2, render_mode="rgb_array")
+    env = GameVectorEnv(2, 2, 2, render_mode="rgb_array")
     levels, _ = env.reset(seed=0)
     for picture, board in zip(env.render(), levels, strict=True):
         assert (picture == board_picture(board)).all()

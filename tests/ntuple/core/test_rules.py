@@ -22,7 +22,7 @@ text = open(ntuple.core.rules.__file__).read().replace("FOUR_SHARE = 0.1", "FOUR
 exec(compile(text, ntuple.core.rules.__file__, "exec"), vars(ntuple.core.rules))
 
 import jax, numpy as np
-from muzero2048.environments.game_env import Game2048Env
+from muzero2048.environments.game_env import GameEnv
 from muzero2048.game.env import Game2048
 from ntuple.game.bitboard import make_rules
 from ntuple.game.episode import COLUMNS
@@ -31,7 +31,7 @@ from ntuple.tables.stages import make_stages
 
 rules, rows = make_rules(4, 4), np.zeros((1, COLUMNS), np.uint64)
 opening = open_game(rules, 1, 0, rows[0])
-game, env = Game2048(4, 4), Game2048Env()
+game, env = Game2048(4, 4), GameEnv()
 boards = game.init(jax.random.key(0), (100,))
 spawned, codes = game.spawn(jax.random.key(1), boards)
 levels = [boards_of(rules, rows), game.to_cells(boards), game.to_cells(spawned), env.reset(seed=0)[0]]
