@@ -33,6 +33,7 @@ from launch.viewing.serve.server import FILES, HERE
 from launch.viewing.terminal.screen import SPEED, SPEEDS
 from ntuple.core.games.definition import State
 from ntuple.core.games.game_2048 import GAME_2048
+from ntuple.core.games.known import GAMES
 from tests.launch.viewing.conftest import Client
 
 ROOT = Path(__file__).parents[3]
@@ -109,6 +110,20 @@ def test_the_moves_of_a_player_follow_the_rules(client: Client):
         made = make_move(State(tuple(map(tuple, levels))), GAME_2048, step["advice"]["action"], 9, moves)
         assert (move["reward"], move["after"]["levels"]) == (made.reward, [list(row) for row in made.state.board])
         levels = move["after"]["levels"]
+
+
+def test_other_games_are_played_on_boards_of_their_names(client: Client):
+    opening = client.post("/api/new", board="threes 4x4", seed=9)
+    assert (opening["tiles"], opening["next"] in {"1", "2", "3"}) == (list(GAMES["threes"].tiles), True)
+    assert opening["score"] == 3 * sum(row.count(3) for row in opening["levels"])
+    fields = START | {"agent": "random", "board": "threes 4x4", "position": opening["position"], "seed": 9}
+    (first, *_) = client.post("/api/ask", **fields, count=5)["steps"]
+    assert first["after"]["next"] in {"1", "2", "3"}
+    edited = opening["position"].partition(" +")[0] + opening["drawn"]  # as the page writes an edited board
+    position = {"board": "threes 4x4", "position": edited}
+    assert client.post("/api/position", **position)["next"] == opening["next"]
+    wrong = client.post("/api/position", **(position | {"position": opening["position"].partition("+")[0] + "+9"}))
+    assert "the hint is 9; threes has hints from 1 to 4" in wrong["error"]
 
 
 def test_the_players_are_the_runs_and_those_without_training(client: Client):
