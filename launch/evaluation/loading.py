@@ -30,7 +30,7 @@ from ntuple.core.games.definition import Game, encode_draw
 from ntuple.core.games.definition import State as GameState
 from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.games.known import board_name, find_game
-from ntuple.core.interfaces import LARGEST_CELL, Games, check_boards
+from ntuple.core.interfaces import Games, check_boards
 from ntuple.core.learner_spec import EXPECTIMAX
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class LoadedPlayer:
             return parse_state(board, self.rows, self.columns, self.definition)
         state = board if isinstance(board, GameState) else None
         levels = np.asarray(state.board if state else board)
-        largest = LARGEST_CELL if self.game == GAME_2048.name else len(self.definition.tiles) - 1
+        largest = self.definition.largest_level
         check_boards(self.rows, self.columns, levels[np.newaxis], np.zeros(1, np.uint32), largest=largest)
         state = state or GameState(tuple(map(tuple, levels.tolist())))
         if fault := self.definition.fault_of(state):

@@ -28,7 +28,6 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8, UInt32
 
 from muzero2048.game.words import UNIT_BITS, mirror, nth_set_bit, occupied, scale_draw, slide, transpose
 from ntuple.core.games.game_2048 import GAME_2048
-from ntuple.core.interfaces import LARGEST_CELL
 from ntuple.core.rules import FOUR_SHARE
 
 NUM_ACTIONS = 4
@@ -302,7 +301,7 @@ class Game2048(BoardGame):
     @property
     def largest_level(self) -> int:
         """That of 131072."""
-        return LARGEST_CELL
+        return GAME_2048.largest_level
 
     @property
     def num_spawn_codes(self) -> int:

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from ntuple.core.games.definition import HINT_BITS
 from ntuple.core.games.game_2048 import GAME_2048
 
-LARGEST_CELL = 17  # level of the largest tile of a board of 2048 that a player analyses: 131072
-
 
 class Marks(NamedTuple):
     """One random position of each game: what the player said of it, and what the game then gave, in points."""
@@ -86,7 +84,7 @@ def check_boards(
     boards: NDArray[np.uint8],
     seeds: NDArray[np.uint32],
     draws: NDArray[np.uint16] | None = None,
-    largest: int = LARGEST_CELL,
+    largest: int = GAME_2048.largest_level,
     hints: int = 0,
 ) -> None:
     """Check the arguments of a player's `analyse`.

@@ -11,7 +11,6 @@ import numpy as np
 
 from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.games.known import find_game
-from ntuple.core.interfaces import LARGEST_CELL
 from ntuple.core.rules import FOUR_SHARE
 from ntuple.game import bitboard, family
 from ntuple.game.bitboard import FOUR_BELOW, LOW_32, U15, ZERO, Board, Rules, index_word, is_same, make_rules
@@ -36,7 +35,7 @@ def goals_of(rules: AnyRules) -> tuple[int, ...]:
 
 def largest_level(rules: AnyRules) -> int:
     """Return the level of the largest tile of boards that players analyse."""
-    return int(rules.tiles.argmax()) if isinstance(rules, FamilyRules) else LARGEST_CELL
+    return int(rules.tiles.argmax()) if isinstance(rules, FamilyRules) else GAME_2048.largest_level
 
 
 def count_all_hints(rules: AnyRules) -> int:

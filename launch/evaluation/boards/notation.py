@@ -17,7 +17,6 @@ from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.games.known import board_name, find_game
 
 EMPTY = ("0", ".")
-MOST = {"2048": 17}  # level of the largest tile on 4x4 cells, 131072
 HEX = "0x"
 DEFAULT_BOARD = "4x4"
 HEX_DIGITS = "0123456789abcdef"
@@ -125,7 +124,7 @@ def tile_between(game: Game, least: int, most: int) -> str:
 
 
 def _tiles(text: str, rows: int, columns: int, game: Game) -> list[list[int]]:
-    most = MOST.get(game.name, len(game.tiles) - 1)
+    most = game.largest_level
     known = {str(tile): level for level, tile in enumerate(game.tiles[: most + 1]) if level}
     board = [row.split() for row in text.split("/")]
     for r, row in enumerate(board[:rows], start=1):

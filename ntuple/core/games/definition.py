@@ -117,6 +117,12 @@ class Game:
     # the largest of them.
     index_levels: int = 16
     levels_a_cell: int = 16  # by how many levels the largest tile may rise with one more cell; 16: not known
+    most_analysed: int = 0  # level of the largest tile of a board that players analyse; 0: the last one
+
+    @property
+    def largest_level(self) -> int:
+        """The level of the largest tile of a board that players analyse."""
+        return self.most_analysed or len(self.tiles) - 1
 
     @property
     def bonus_hint(self) -> int:

@@ -14,4 +14,5 @@ GAME_2048 = Game(
     merge=_merge,
     spawns=((1, 1 - FOUR_SHARE), (2, FOUR_SHARE)),
     levels_a_cell=1,  # the largest tile on H W cells is 2^(H W + 1)
+    most_analysed=17,  # 131072, of 4x4 cells
 )
