@@ -17,6 +17,7 @@ from muzero2048.game.env import STEP_DRAWS, BoardGame, Game2048
 from muzero2048.game.family import FamilyGame
 from muzero2048.game.symmetry import symmetries, view_cells, view_spawn_codes
 from ntuple.core.games.definition import DOWN, LEFT, RIGHT, UP, Afterstate, Game, State
+from ntuple.core.games.event_codes import event_of
 from ntuple.core.games.known import GAMES
 
 NAMES = sorted(GAMES)
@@ -365,6 +366,19 @@ def test_playing_and_viewing_commute(name: str, shape: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("name", ["2584", "threes", "threes-small"])
+@pytest.mark.parametrize("name", ["2584", "threes"])
+def test_codes_of_records_name_the_same_events(name: str) -> None:
+    game, table = GAMES[name], FamilyGame(GAMES[name], 2, 3).event_codes
+    for state in random_states(name, (2, 3), 10, seed=3):
+        for move in filter(None, (game.move(state, action) for action in range(4))):
+            for code, event in events_by_code(game, move.after).items():
+                cell, level, hint = event_of(game, int(table[code]))
+                assert hint == event.state.hint
+                flat = list(itertools.chain(*move.after.board))
+                flat[cell] = level
+                assert flat == list(itertools.chain(*event.state.board))
+
+
 def test_observations_of_afterstates_are_inverse(name: str) -> None:
     device = FamilyGame(GAMES[name])
 

@@ -15,7 +15,7 @@ from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.value_player import AfterstateSearch, OnePlySetting
 from muzero2048.game.env import Board, Game2048
 from muzero2048.muzero.network_player import NetworkSetting
-from muzero2048.players.analysis import Judge, JudgedBoards, make_analyse
+from muzero2048.players.analysis import Judge, JudgedBoards, make_analyse, with_event_codes
 from muzero2048.players.ntuple_player import NTupleSetting
 from muzero2048.players.search_player import Params, PlayerSetting, SearchPlayer, SearchSetting
 from muzero2048.search.base import Plan
@@ -307,3 +307,12 @@ def test_what_is_no_board_is_refused(name: str, boards: np.ndarray, seeds: np.nd
     with pytest.raises(ValueError, match=message) as caught:
         case_of(name).player.analyse(boards, seeds)
     assert "\n" not in str(caught.value)
+
+
+def test_outcomes_and_lines_get_the_codes_of_records() -> None:
+    outcomes = np.array([[[0.1, 2, 5.0], [0.9, 0, np.nan]]])
+    analysis = Analysis(*[np.zeros(1)] * 4, np.array([[[2, 1], [0, -1]]], np.int16), outcomes=outcomes)
+    found = with_event_codes(analysis, np.array([3, 1], np.int16))
+    assert found.variation.tolist() == [[[2, 1], [0, -1]]]
+    np.testing.assert_array_equal(found.outcomes[0], [[0, 0, np.nan], [0.9, 0, np.nan], [0, 0, np.nan], [0.1, 2, 5]])
+    assert with_event_codes(analysis, np.array([3, 7], np.int16)).variation.tolist() == [[[2, 7], [0, -1]]]
