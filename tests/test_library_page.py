@@ -50,8 +50,8 @@ def network(workplace: Path) -> None:
     save_checkpoint(run, learner, experiment, State("muzero", learner.progress, 0.0, 0, "0"), Processes())
 
 
-def test_the_page_has_ten_examples():
-    assert len(EXAMPLES) == 10
+def test_the_page_has_twelve_examples():
+    assert len(EXAMPLES) == 12
 
 
 def _run(number: int, workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
