@@ -158,8 +158,7 @@ class TrainingConfig(Settings):
     def __post_init__(self) -> None:
         if self.game not in GAMES:
             self.refuse("game", f"one of: {', '.join(GAMES)}")
-        if self.rules.initial_tiles >= self.rows * self.columns:
-            self.refuse("game", f"another game or a larger board: it begins with {self.rules.initial_tiles} tiles")
+        find_game(self.game, self.rows, self.columns)  # refuses a board that the first tiles fill
         if self.network.trunk == "cnn_2x2" and min(self.rows, self.columns) < 3:
             self.network.refuse(
                 "trunk", f"cnn_3x3: two layers of 2x2 leave nothing of {self.rows}x{self.columns} cells"

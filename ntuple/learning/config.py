@@ -303,9 +303,7 @@ class NTupleConfig(Settings):
         if self.game not in GAMES:
             self.refuse("game", f"one of: {', '.join(GAMES)}")
         check_sides(self.rows, self.columns)
-        if self.rules_of_game.initial_tiles > self.rows * self.columns:
-            tiles = self.rules_of_game.initial_tiles
-            self.refuse("game", f"another game or a larger board: it begins with {tiles} tiles")
+        find_game(self.game, self.rows, self.columns)  # refuses a board that the first tiles fill
         self._check_stages()
         patterns = parse_network(self.network, self.rows, self.columns)
         if (largest := max(table_sizes(patterns, self.num_levels))) > MOST_PLACES:

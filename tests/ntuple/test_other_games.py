@@ -84,7 +84,7 @@ def test_each_hint_has_weights_of_its_own(game: str) -> None:
 @pytest.mark.parametrize("shape", [(4, 4), (2, 3), (3, 2)], ids=["4x4", "2x3", "3x2"])
 @pytest.mark.parametrize("game", OTHERS)
 def test_a_turned_move_is_the_move_of_a_turned_board(game: str, shape: tuple[int, int]) -> None:
-    rules, draw = make_game_rules(game, *shape), np.random.default_rng(3)
+    rules, draw = make_family_rules(GAMES[game], *shape), np.random.default_rng(3)
     for _ in range(60):
         board = board_of(draw.integers(0, 6, shape), 2 if GAMES[game].bag else 0)
         for action in range(4):
@@ -338,7 +338,7 @@ def test_all_starts_of_training_games_are_legal_positions() -> None:
             "start.jump_start.tiles is .*; give tiles from 3",
         ),
         ({"game": "2584", "levels": 33}, "levels is 33; give 0 to 32"),
-        ({"game": "threes-easy", "rows": 2, "network": ["0"]}, "game is 'threes-easy'; give another game or a larger"),
+        ({"game": "threes-easy", "rows": 2, "columns": 3, "network": ["0"]}, "threes-easy begins with 9 tiles"),
     ],
 )
 def test_what_a_game_has_not_is_refused(mistake: dict, says: str) -> None:

@@ -21,11 +21,15 @@ def board_name(rows: int, columns: int, game: str = GAME_2048.name) -> str:
 
 
 def find_game(name: str, rows: int = 4, columns: int = 4) -> Game:
-    """Return the game of a name; ValueError if there is none.
+    """Return the game of a name; ValueError if there is none, or if its first tiles leave no cell of the board empty.
 
     "threes" on a board smaller than 4x4 has the rules of project 3 of the course, THREES_SMALL: the dissertation
     defines Threes! on small boards nowhere else, and nine first tiles would fill one.
     """
-    if name not in GAMES:
+    if name not in tuple(GAMES):  # also of what has no hash, such as a list
         raise ValueError(f"there is no game {name!r}; give one of: {', '.join(GAMES)}")
-    return THREES_SMALL if name == THREES.name and rows * columns < 16 else GAMES[name]
+    game = THREES_SMALL if name == THREES.name and rows * columns < 16 else GAMES[name]
+    if game.initial_tiles >= rows * columns:  # it may be over before the first move
+        first = f"{name} begins with {game.initial_tiles} tiles"
+        raise ValueError(f"{first}, too many for a board of {rows}x{columns}; give another game or a larger board")
+    return game

@@ -200,6 +200,7 @@ def test_simple_players_play_on_named_boards(capsys: pytest.CaptureFixture, mist
         "heuristic plays 2048 alone, not threes; give random, greedy, or a run"
     )
     assert "there is no game 'chess'; give one of" in mistake("evaluate random --board", "chess 4x4")
+    assert "'threes-easy 2x3': threes-easy begins with 9 tiles" in mistake("evaluate random --board", "threes-easy 2x3")
 
 
 def test_a_replay_shows_them() -> None:

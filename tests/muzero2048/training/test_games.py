@@ -43,7 +43,7 @@ def test_planes_and_codes_follow_the_game() -> None:
     ("changes", "message"),
     [
         ({"game": "2049"}, "^game is '2049'; give one of: 2048, 2584,"),
-        ({"game": "threes-easy"}, "it begins with 9 tiles$"),
+        ({"game": "threes-easy"}, "^threes-easy begins with 9 tiles, too many for a board of 2x3; give"),
         ({"game": "threes", "kind": "grounded"}, "network.model is 'grounded'; give latent or cells"),
     ],
 )

@@ -131,3 +131,5 @@ def test_names() -> None:
     assert find_game("threes", 2, 3) == THREES_SMALL
     with pytest.raises(ValueError, match=r"there is no game 'three'; give one of: 2048, 2584"):
         find_game("three")
+    with pytest.raises(ValueError, match="threes-far-side begins with 9 tiles, too many for a board of 3x3"):
+        find_game("threes-far-side", 3, 3)
