@@ -3,8 +3,6 @@
 Shapes: `H, W` cells; a cell holds the level of its tile, in 2048 log2, 0 = empty.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,15 +20,15 @@ COLOURS = (
     (232, 202, 104), (230, 196, 84), (227, 190, 64), (224, 184, 44), (220, 178, 24), (90, 160, 90), (60, 130, 160),
     (50, 100, 180), (90, 70, 170), (120, 50, 140), (40, 40, 40),
 )  # fmt: skip
-# Digits 0..9 in 5 rows of 3 pixels: each text is one digit, row by row, # for ink.
-DIGITS = tuple(
-    np.array([[pixel == "#" for pixel in row] for row in text.split()])
-    for text in (
+# Digits and +, in 5 rows of 3 pixels: each text is one of them, row by row, # for ink.
+GLYPHS = {
+    name: np.array([[pixel == "#" for pixel in row] for row in text.split()])
+    for name, text in zip("0123456789+", (
         "### #.# #.# #.# ###", ".#. ##. .#. .#. ###", "### ..# ### #.. ###", "### ..# .## ..# ###",
         "#.# #.# ### ..# ..#", "### #.. ### ..# ###", "### #.. ### #.# ###", "### ..# .#. .#. .#.",
-        "### #.# ### #.# ###", "### #.# ### ..# ###",
-    )
-)  # fmt: skip
+        "### #.# ### #.# ###", "### #.# ### ..# ###", "... .#. ### .#. ...",
+    ), strict=True)
+}  # fmt: skip
 
 
 def state_text(state: State, game: Game) -> str:
@@ -41,27 +39,30 @@ def state_text(state: State, game: Game) -> str:
     return "\n".join([*lines, f" next {game.hint_name(state.hint)}"] if state.hint else lines)
 
 
-def board_picture(levels: NDArray[np.integer], tiles: Sequence[int] = GAME_2048.tiles) -> NDArray[np.uint8]:
+def board_picture(levels: NDArray[np.integer], game: Game = GAME_2048, hint: int = 0) -> NDArray[np.uint8]:
     """Return a board int[H, W] as a picture uint8[H (CELL + GAP) + GAP, W (CELL + GAP) + GAP, 3], red, green, blue.
 
-    `tiles` has the tile of each level.
+    With a hint the picture has one row more, which begins with the next tile; + is a bonus tile.
     """
     rows, columns = levels.shape
-    picture = np.empty((rows * (CELL + GAP) + GAP, columns * (CELL + GAP) + GAP, 3), np.uint8)
+    tiles = [(place, int(level), str(game.tiles[level])) for place, level in np.ndenumerate(levels)]
+    if hint:
+        tiles.append(((rows, 0), hint, "+" if hint == game.bonus_hint else game.hint_name(hint)))
+    picture = np.empty(((rows + (hint > 0)) * (CELL + GAP) + GAP, columns * (CELL + GAP) + GAP, 3), np.uint8)
     picture[:] = BACKGROUND
-    for (row, column), level in np.ndenumerate(levels):
+    for (row, column), level, text in tiles:
         top, left = GAP + row * (CELL + GAP), GAP + column * (CELL + GAP)
-        picture[top : top + CELL, left : left + CELL] = _tile(int(level), tiles[level])
+        picture[top : top + CELL, left : left + CELL] = _tile(level, text)
     return picture
 
 
-def _tile(level: int, number: int) -> NDArray[np.uint8]:
-    """Return the picture uint8[CELL, CELL, 3] of a tile; its number is as large as fits."""
+def _tile(level: int, text: str) -> NDArray[np.uint8]:
+    """Return the picture uint8[CELL, CELL, 3] of a tile; its text is as large as fits."""
     tile = np.empty((CELL, CELL, 3), np.uint8)
     tile[:] = COLOURS[min(level, len(COLOURS)) - 1] if level else EMPTY
     if level == 0:
         return tile
-    digits = [np.pad(DIGITS[int(digit)], ((0, 0), (0, 1))) for digit in str(number)]
+    digits = [np.pad(GLYPHS[digit], ((0, 0), (0, 1))) for digit in text]
     ink = np.concatenate(digits, axis=1)[:, :-1]
     scale = min(4, (CELL - GAP) // ink.shape[1])
     ink = np.kron(ink, np.ones((scale, scale), bool)).astype(bool)

@@ -15,8 +15,8 @@ The score of a game is that of its start and the sum of its rewards.
 An illegal action changes nothing: the same board, reward 0, no spawn. It is no error, because programs without masks
 try such actions. A game of an agent that repeats one does not end: mask the actions, or set a time limit.
 
-render_mode "ansi" returns the board as text, "rgb_array" as a picture, and "human" prints the text to the terminal at
-each reset and step. A wrong argument is a ValueError of one line.
+render_mode "ansi" returns the board as text, "rgb_array" as a picture, each with the next tile if the game tells it;
+"human" prints the text to the terminal at each reset and step. A wrong argument is a ValueError of one line.
 """
 
 from typing import Any, ClassVar, Protocol
@@ -153,7 +153,8 @@ class GameEnv(gymnasium.Env[Any, np.int64]):
         """Return the board as text ("ansi") or as a picture uint8[height, width, 3] ("rgb_array"); else None."""
         if self.render_mode == "ansi":
             return state_text(self._play.state, self.game)
-        return board_picture(self._levels(), self.game.tiles) if self.render_mode == "rgb_array" else None
+        hint = self._play.state.hint
+        return board_picture(self._levels(), self.game, hint) if self.render_mode == "rgb_array" else None
 
     def _levels(self) -> Levels:
         return np.array(self._play.state.board, np.uint8)

@@ -1,7 +1,7 @@
 """Many games as one gymnasium vector environment, on the JAX environments of muzero2048/game.
 
-Observations, actions, rewards and info are those of game_env.py with a leading axis of B games, in arrays of numpy. In
-Threes! a game that begins anew has the points of its first tiles in no reward: only `reset` gives them, as "score".
+Observations, actions, rewards and info are those of game_env.py with a leading axis of B games, in arrays of numpy. As
+gymnasium has it, "_score" in info says which games "score" is of: those that begin in this step.
 
 Autoreset is NEXT_STEP, gymnasium's default: when a game ends, its last board is returned with terminated = True. The
 next step ignores the action of this game and returns the first board of a new one, with reward 0. Until then its action
@@ -44,7 +44,8 @@ class _Seen(NamedTuple):
     """What a step returns to the caller."""
 
     observations: UInt8[Array, "B O"]
-    score: Int[Array, "B"]  # points of the first tiles, in the boards that begin a game
+    begun: Bool[Array, "B"]  # whether the board is the first one of a game
+    score: Int[Array, "B"]  # points of the first tiles; 0 where no game begins
     reward: Float32[Array, "B"]
     over: Bool[Array, "B"]
     mask: Int8[Array, "B 4"]
@@ -96,7 +97,7 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, NDArray[np.integer], NDArray
             [drawn[i] if given_seed is None else given_seed for i, given_seed in enumerate(given)], np.uint32
         )
         self._state, seen = _begin(self._board_game, jnp.asarray(seeds))
-        return self._observed(seen), _info(seen) | {"score": np.array(seen.score), "_score": np.ones(len(seeds), bool)}
+        return self._observed(seen.observations), _info(seen)
 
     def step(
         self, actions: NDArray[np.integer]
@@ -110,19 +111,20 @@ class GameVectorEnv(gymnasium.vector.VectorEnv[Any, NDArray[np.integer], NDArray
             raise gymnasium.error.ResetNeeded("call reset before step")
         moves = many_actions(actions, self.num_envs)
         self._state, seen = _step(self._board_game, self._state, jnp.asarray(moves))
-        over = np.array(seen.over)
-        return self._observed(seen), np.array(seen.reward, np.float64), over, np.zeros_like(over), _info(seen)
+        observed, over = self._observed(seen.observations), np.array(seen.over)
+        return observed, np.array(seen.reward, np.float64), over, np.zeros_like(over), _info(seen)
 
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:
         """Return a picture uint8[height, width, 3] of each board, if `render_mode` is "rgb_array"."""
         if self.render_mode is None or self._state is None:
             return None
-        boards = np.asarray(self._board_game.to_cells(self._state.board))
-        return tuple(board_picture(levels, self.game.tiles) for levels in boards)
+        seen = self._observed(self._board_game.observe(self._state.board))
+        boards, hints = (seen["board"], seen["hint"]) if self.game.bag else (seen, [0] * self.num_envs)
+        return tuple(board_picture(board, self.game, int(hint)) for board, hint in zip(boards, hints, strict=True))
 
-    def _observed(self, seen: _Seen) -> Any:
+    def _observed(self, in_bytes: UInt8[Array, "B O"]) -> Any:
         """Return the observation of B games."""
-        observations, cells = np.array(seen.observations), self._board_game.num_cells
+        observations, cells = np.array(in_bytes), self._board_game.num_cells
         boards = observations[:, :cells].reshape(-1, self._board_game.rows, self._board_game.columns)
         if self.game.bag is None:
             return boards
@@ -134,7 +136,7 @@ def _begin(game: BoardGame, seeds: UInt32[Array, "B"]) -> tuple[_State, _Seen]:
     steps = jnp.zeros((), jnp.uint32)
     board = game.init_from_bits(_bits(seeds, steps)[0])
     state = _State(board, jnp.zeros(seeds.shape, bool), seeds, steps)
-    return state, _seen(game, state, jnp.zeros(seeds.shape))
+    return state, _seen(game, state, jnp.zeros(seeds.shape), jnp.ones(seeds.shape, bool))
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -148,13 +150,14 @@ def _step(game: BoardGame, state: _State, action: Array) -> tuple[_State, _Seen]
     reward = reward + jnp.where(is_legal, game.placed_points(code), 0)
     board = where(state.over, game.init_from_bits(bits[1]), moved)
     following = _State(board, game.is_over(board), state.seeds, steps)
-    return following, _seen(game, following, reward.astype(jnp.float32))  # a game that is over has no merge: reward 0
+    # A game that is over has no merge: reward 0.
+    return following, _seen(game, following, reward.astype(jnp.float32), begun=state.over)
 
 
-def _seen(game: BoardGame, state: _State, reward: Array) -> _Seen:
+def _seen(game: BoardGame, state: _State, reward: Array, begun: Array) -> _Seen:
     mask = game.legal_actions(state.board) | state.over[:, None]
-    score = game.opening_points(state.board)
-    return _Seen(game.observe(state.board), score, reward, state.over, mask.astype(jnp.int8))
+    score = jnp.where(begun, game.opening_points(state.board), 0)
+    return _Seen(game.observe(state.board), begun, score, reward, state.over, mask.astype(jnp.int8))
 
 
 def _bits(seeds: UInt32[Array, "B"], steps: UInt32[Array, ""]) -> UInt32[Array, "2 B"]:
@@ -167,5 +170,6 @@ def _bits(seeds: UInt32[Array, "B"], steps: UInt32[Array, ""]) -> UInt32[Array, 
 
 
 def _info(seen: _Seen) -> dict[str, Any]:
-    """Return the masks, and as gymnasium has it which games they are of: all."""
-    return {"action_mask": np.array(seen.mask), "_action_mask": np.ones(len(seen.mask), bool)}
+    """Return the masks, of all games, and the scores, of those that begin."""
+    masks = {"action_mask": np.array(seen.mask), "_action_mask": np.ones(len(seen.mask), bool)}
+    return masks | {"score": np.array(seen.score), "_score": np.array(seen.begun)}

@@ -135,10 +135,12 @@ def test_gymnasium_finds_no_fault(shape: tuple[int, int]):
     )  # a warning is an error in these tests
 
 
-def test_make_finds_the_environment_by_its_module_and_loads_no_jax():
+def test_make_finds_the_environments_by_their_module_and_loads_no_jax():
     code = (
-        "import sys, gymnasium; env = gymnasium.make('muzero2048.environments:muzero2048/Game2048-v0', rows=2);"
-        "env.reset(seed=0); env.step(0); sys.exit('jax' in sys.modules)"
+        "import sys, gymnasium\n"
+        "for name in ('Game2048', 'Threes'):\n"
+        "    env = gymnasium.make(f'muzero2048.environments:muzero2048/{name}-v0', rows=2); env.reset(); env.step(0)\n"
+        "sys.exit('jax' in sys.modules or 'numba' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 

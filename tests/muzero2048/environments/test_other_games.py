@@ -10,13 +10,13 @@ import scipy.stats
 from gymnasium.utils.env_checker import check_env
 
 from muzero2048.environments import IDS
-from muzero2048.environments.drawing import CELL, COLOURS, GAP
+from muzero2048.environments.drawing import CELL, COLOURS, GAP, INK, board_picture
 from muzero2048.environments.game_env import GameEnv
 from muzero2048.environments.vector_env import GameVectorEnv
 from ntuple.core.games.definition import Afterstate, Game, State
 from ntuple.core.games.known import GAMES, find_game
 
-BOARDS = [("2584", 4, 4), ("2584-hard", 2, 3), ("threes", 4, 4), ("threes-easy", 4, 4), ("threes", 2, 3)]
+BOARDS = [("2584", 3, 3), ("2584-hard", 2, 3), ("threes", 4, 4), ("threes-easy", 4, 4), ("threes", 2, 3)]
 
 
 def state_of(seen: Any) -> State:
@@ -25,22 +25,33 @@ def state_of(seen: Any) -> State:
     return State(tuple(map(tuple, board.tolist())), hint, tuple(int(count) for count in bag))
 
 
-def check_step(game: Game, before: State, action: int, reward: float, after: State) -> bool:
-    """Compare a step with the definition; return whether the action was legal."""
+def check_step(game: Game, before: State, action: int, reward: float, after: State) -> list[tuple[float, float]]:
+    """Compare a step with the definition; return where the chance event lies in the law: from, to in [0, 1].
+
+    The list is empty if the action is not legal.
+    """
     move = game.move(before, action)
     if move is None:
         assert (after, reward) == (before, 0)
-        return False
-    points = {event.points for event in game.events(move.after) if event.state == after}
-    assert {reward - move.points} == points
-    return True
+        return []
+    events = list(game.events(move.after))
+    (place,) = [i for i, event in enumerate(events) if event.state == after]
+    assert reward == move.points + events[place].points
+    below = float(sum(event.chance for event in events[:place]))
+    return [(below, below + float(events[place].chance))]
+
+
+def check_law(spans: list[tuple[float, float]]) -> None:
+    """A uniform number of the span of each event is uniform in [0, 1] (probability integral transform)."""
+    numbers = np.random.default_rng(2).uniform(*np.array(spans).T)
+    assert scipy.stats.kstest(numbers, "uniform").pvalue > 1e-3
 
 
 @pytest.mark.parametrize(("name", "rows", "columns"), BOARDS)
 def test_games_follow_the_definition(name: str, rows: int, columns: int):
     env, game = GameEnv(rows, columns, game=name), find_game(name, rows, columns)
     env.action_space.seed(1)
-    legal = ended = 0
+    spans, ended = [], 0
     seen, info = env.reset(seed=3)
     score = info["score"]
     for _ in range(400):
@@ -48,7 +59,7 @@ def test_games_follow_the_definition(name: str, rows: int, columns: int):
         following, reward, terminated, _, info = env.step(action)
         assert env.observation_space.contains(following)
         state = state_of(following)
-        legal += check_step(game, state_of(seen), action, reward, state)
+        spans += check_step(game, state_of(seen), action, reward, state)
         assert info["action_mask"].tolist() == [game.move(state, one) is not None for one in range(4)]
         score += reward
         seen = following
@@ -62,7 +73,8 @@ def test_games_follow_the_definition(name: str, rows: int, columns: int):
             assert (len(tiles), info["score"]) == (game.initial_tiles, sum(map(game.place_points, tiles)))
             score = info["score"]
     assert ended
-    assert 50 < legal < 400
+    assert 50 < len(spans) < 400
+    check_law(spans)
 
 
 def test_draws_have_the_law_of_the_events():
@@ -92,11 +104,18 @@ def test_draws_have_the_law_of_the_events():
     assert scipy.stats.chisquare(counts, expected).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("name", [*IDS, "threes-easy"])
-def test_gymnasium_finds_no_fault(name: str):
-    family = "threes" if name.startswith("threes") else name
-    env = gymnasium.make(IDS[family], **({} if name in IDS else {"game": name})).unwrapped
-    assert env.game is GAMES[name]
+@pytest.mark.parametrize("name", IDS)
+def test_an_id_is_of_its_game(name: str):
+    assert gymnasium.make(IDS[name]).unwrapped.game is GAMES[name]
+
+
+SMALL = [("threes", 2, 2), ("threes-far-side", 3, 4), ("2584", 3, 3)]
+
+
+@pytest.mark.parametrize(("name", "rows", "columns"), [(name, 4, 4) for name in GAMES] + SMALL)
+def test_gymnasium_finds_no_fault(name: str, rows: int, columns: int):
+    env = gymnasium.make(IDS["threes"], game=name, rows=rows, columns=columns).unwrapped
+    assert env.game is find_game(name, rows, columns)
     check_env(env)  # a warning is an error in these tests
 
 
@@ -110,27 +129,35 @@ def test_a_vector_follows_the_definition(name: str):
         parts = [{key: value[i] for key, value in seen.items()} if game.bag else seen[i] for i in range(16)]
         return [state_of(part) for part in parts]
 
+    def worth(state: State) -> int:
+        return sum(game.place_points(level) for row in state.board for level in row)
+
     seen, info = env.reset(seed=0)
-    before, over = states(seen), np.zeros(16, bool)
-    assert info["score"].tolist() == [sum(game.place_points(x) for row in state.board for x in row) for state in before]
-    begun = 0
-    for _ in range(60):
+    before, begins = states(seen), np.ones(16, bool)
+    over, score, spans, ended = np.zeros(16, bool), np.zeros(16), [], 0
+    for _ in range(80):
+        assert (info["_score"] == begins).all()
+        assert info["score"].tolist() == [worth(state) * begun for state, begun in zip(before, begins, strict=True)]
+        score = np.where(begins, info["score"], score)
         actions = rng.integers(4, size=16)
         seen, rewards, terminated, _, info = env.step(actions)
         assert env.observation_space.contains(seen)
         after = states(seen)
+        score += rewards
         for i, state in enumerate(after):
-            if over[i]:
-                begun += 1
+            if over[i]:  # the action was ignored, and a new game begins
                 assert rewards[i] == 0
                 assert sum(level > 0 for row in state.board for level in row) == game.initial_tiles
             else:
-                check_step(game, before[i], int(actions[i]), rewards[i], state)
+                spans += check_step(game, before[i], int(actions[i]), rewards[i], state)
             legal = [game.move(state, one) is not None for one in range(4)]
             assert terminated[i] == (not any(legal))
             assert info["action_mask"][i].tolist() == (legal if any(legal) else [True] * 4)
-        before, over = after, terminated
-    assert begun > 3
+            assert not game.worth or not terminated[i] or score[i] == worth(state)
+        ended += terminated.sum()
+        before, begins, over = after, over, terminated
+    assert ended > 3
+    check_law(spans)
 
 
 def test_what_is_shown_are_the_tiles_of_the_game():
@@ -148,7 +175,26 @@ def test_what_is_shown_are_the_tiles_of_the_game():
     assert tuple(corner) == COLOURS[levels[row, column] - 1]
 
 
-@pytest.mark.parametrize("make", [GameEnv, lambda **words: GameVectorEnv(2, **words)])
-def test_a_game_that_does_not_exist_has_a_line(make):
+def test_a_picture_shows_the_next_tile_below_the_board():
+    several = GameVectorEnv(8, 2, 3, render_mode="rgb_array", game="threes")
+    seen, _ = several.reset(seed=0)
+    one = GameEnv(2, 3, render_mode="rgb_array", game="threes")
+    alone, _ = one.reset(seed=1)
+    pictures = [*several.render(), one.render()]
+    boards, hints = [*seen["board"], alone["board"]], [*seen["hint"], alone["hint"]]
+    for picture, board, hint in zip(pictures, boards, hints, strict=True):
+        tile = board_picture(np.array([[hint]]), one.game)[GAP:-GAP, GAP:-GAP]
+        assert (picture[: 2 * (CELL + GAP) + GAP] == board_picture(board, one.game)).all()
+        assert (picture[2 * (CELL + GAP) + GAP : -GAP, GAP : GAP + CELL] == tile).all()
+    bonus = board_picture(np.zeros((2, 2), int), GAMES["threes"], hint=4)
+    assert (bonus == INK[True]).all(axis=-1).sum() == 5 * 16  # a + has 5 of 15 pixels, each 4 x 4
+
+
+@pytest.mark.parametrize("make", [GameEnv, lambda *sides, **words: GameVectorEnv(2, *sides, **words)])
+def test_a_game_that_cannot_be_played_has_a_line(make):
     with pytest.raises(ValueError, match=r"^there is no game 'chess'; give one of: 2048, 2584, "):
         make(game="chess")
+    with pytest.raises(
+        ValueError, match=r"^threes-easy begins with 9 tiles, too many for a board of 3x3; give another"
+    ):
+        make(3, 3, game="threes-easy")
