@@ -132,7 +132,7 @@ class LoadedPlayer:
         check_boards(self.rows, self.columns, levels[np.newaxis], np.zeros(1, np.uint32), largest=largest)
         state = state or GameState(tuple(map(tuple, levels.tolist())))
         if fault := self.definition.fault_of(state):
-            raise UserError(f"{fault}; give the position as text, such as {'3 1 2 0 / ... +1'!r}, or as a State")
+            raise UserError(f"{fault}; give the position as text, such as '3 1 2 0 / ... +1', or as a State")
         return state
 
 

@@ -76,10 +76,10 @@ class Catalogue:
             self._folders = dict(sorted(found, key=lambda named: -_last_score(named[1])))
         agents = [entry for name, folder in self._folders.items() if (entry := _describe(name, folder))]
         boards = sorted({*BOARDS, *(agent["board"] for agent in agents)}, key=board_order)
-        own = [
+        of_2048 = [
             board for board in boards if parse_named_board(board)[0] is GAME_2048
-        ]  # the heuristic knows no other game
-        agents.append({"id": HEURISTIC, "board": None, "boards": own, "searches": [_search(EXPECTIMAX)]})
+        ]  # all that the heuristic knows
+        agents.append({"id": HEURISTIC, "board": None, "boards": of_2048, "searches": [_search(EXPECTIMAX)]})
         agents += [{"id": name, "board": None, "searches": []} for name in BASELINES]
         return {"agents": agents, "boards": boards}
 

@@ -7,7 +7,6 @@ So two games of one seed get the same random bits at the same move, and the same
 same. A seed has 64 bits.
 """
 
-import functools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,7 +54,7 @@ class Opening(NamedTuple):
 
 def describe(state: State, game: Game) -> dict[str, Any]:
     """Return a board as the page reads it: its notation, levels, legal moves, whether the game is over, next tile."""
-    rules, board = _rules(game.name, len(state.board), len(state.board[0])), encode_state(state)
+    rules, board = make_game_rules(game.name, len(state.board), len(state.board[0])), encode_state(state)
     legal = [name for action, name in enumerate(NAMES) if _after(rules, board, action)[0] != board]
     described = {"position": format_state(state, game), "levels": [list(row) for row in state.board], "legal": legal}
     return described | {"over": not legal, "next": game.hint_name(state.hint), "drawn": _drawn_text(state)}
@@ -64,7 +63,7 @@ def describe(state: State, game: Game) -> dict[str, Any]:
 def open_game(board: str, seed: int) -> Opening:
     """Return the start of a game on a board of a name, such as "4x4" or "threes 4x4"."""
     game, rows, columns = parse_named_board(board)
-    rules, words, score = _rules(game.name, rows, columns), Board(ZERO, ZERO), 0
+    rules, words, score = make_game_rules(game.name, rows, columns), Board(ZERO, ZERO), 0
     if isinstance(rules, FamilyRules):
         words = _unsigned(begin_opening(rules, _stream(seed, FIRST_HINT))[0])
     for number in range(game.initial_tiles):
@@ -75,7 +74,7 @@ def open_game(board: str, seed: int) -> Opening:
 
 def make_move(state: State, game: Game, action: str, seed: int, moves: int) -> PlayedMove:
     """Make the move of a name of `NAMES`, after `moves` others; UserError if it is not legal."""
-    rules, board = _rules(game.name, len(state.board), len(state.board[0])), encode_state(state)
+    rules, board = make_game_rules(game.name, len(state.board), len(state.board[0])), encode_state(state)
     after, reward = _after(rules, board, NAMES.index(action))
     if after == board:
         raise UserError(f"{action} is not legal on {format_state(state, game)}: it moves no tile")
@@ -157,8 +156,3 @@ def _stream(seed: int, number: int) -> np.uint64:
 def _unsigned(board: Board) -> Board:
     """Return a board that a kernel returned as one that a kernel takes: Python's integers would count as signed."""
     return Board(np.uint64(board.lo), np.uint64(board.hi))
-
-
-@functools.cache
-def _rules(game: str, rows: int, columns: int) -> AnyRules:
-    return make_game_rules(game, rows, columns)

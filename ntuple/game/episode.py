@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.core.games.definition import MOST_LEVELS
+from ntuple.core.games.event_codes import HINTS
 from ntuple.game.any_game import AnyRules, hint_of, opening, spawn, tile_of
 from ntuple.game.bitboard import ONE, U4, U15, ZERO, Board, Rules, level_at, max_cell
 from ntuple.game.family import (
@@ -132,7 +133,7 @@ def _event_code(rules: FamilyRules, before: Board, after: Board) -> int:
         tile >>= U4
         at += 1
     cell = rules.columns * (at // 4) + at % 4
-    return (cell * MOST_LEVELS + int(level_at(after, at))) * 8 + int(hint_of(rules, after))
+    return (cell * MOST_LEVELS + int(level_at(after, at))) * HINTS + int(hint_of(rules, after))
 
 
 # (rules, before, after): the code of the chance event between two boards; cells are numbered row by row. In 2048 it is
@@ -142,7 +143,7 @@ spawn_code = by_game(_spawn_code, _event_code)
 
 def num_spawn_codes(rules: AnyRules) -> int:
     """Return the number of codes of spawns."""
-    return rules.rows * rules.columns * (8 * MOST_LEVELS if isinstance(rules, FamilyRules) else 2)
+    return rules.rows * rules.columns * (MOST_LEVELS * HINTS if isinstance(rules, FamilyRules) else 2)
 
 
 @inline
@@ -165,13 +166,13 @@ def _place_event(rules: FamilyRules, board: Board, code: int) -> Board:
 @inline
 def cell_of_event(code: int) -> int:
     """Return the cell of an event of a game that is not 2048, as `spawn_code` numbers it."""
-    return int(np.int64(code) >> 8)
+    return int(np.int64(code) // (MOST_LEVELS * HINTS))
 
 
 @inline
 def level_of_event(code: int) -> int:
     """Return the level of the placed tile."""
-    return int((np.int64(code) >> 3) & (MOST_LEVELS - 1))
+    return int(np.int64(code) // HINTS % MOST_LEVELS)
 
 
 @inline

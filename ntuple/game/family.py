@@ -300,10 +300,7 @@ def placement(rules: FamilyRules, after: Board, cell: np.uint64, number: int) ->
     if rules.kinds > 0:
         next_draw, hint_chance = _next_draw(rules, draw, hint, has_level(after, rules.bonus[0]))
         draw, chance = next_draw, chance * hint_chance
-    placed = np.uint64(level)
-    lo = after.lo | cell * (placed & U15)
-    hi = (after.hi & FIFTH) | cell * (placed >> U4) | draw_bits(draw)
-    return Board(lo, hi), chance, level
+    return _with_tile(after, cell, level, draw), chance, level
 
 
 @inline
@@ -342,6 +339,12 @@ def can_place(rules: FamilyRules, after: Board, level: int) -> bool:
 def with_tile(rules: FamilyRules, after: Board, cell: np.uint64, level: int, hint: np.uint64) -> Board:
     """Return the state after a tile was placed at bit 0 of a cell, with the next hint, 0 in a game without."""
     draw = next_draw(rules, draw_of(after), hint) if rules.kinds > 0 else ZERO
+    return _with_tile(after, cell, level, draw)
+
+
+@inline
+def _with_tile(after: Board, cell: np.uint64, level: int, draw: np.uint64) -> Board:
+    """Return the state with a tile at bit 0 of a cell, and a draw."""
     placed = np.uint64(level)
     return Board(after.lo | cell * (placed & U15), (after.hi & FIFTH) | cell * (placed >> U4) | draw_bits(draw))
 
@@ -386,9 +389,7 @@ def spawn(rules: FamilyRules, after: Board, bits: np.uint64) -> tuple[Board, np.
         if level > rules.kinds:
             level = rules.bonus[1] + np.int64(bounded(mix(bits), np.uint64(count_tiles(rules, after))))
         draw = _drawn_hint(rules, draw, has_level(after, rules.bonus[0]), rest)
-    placed = np.uint64(level)
-    state = Board(after.lo | cell * (placed & U15), (after.hi & FIFTH) | cell * (placed >> U4) | draw_bits(draw))
-    return state, np.uint64(rules.place_points[level])
+    return _with_tile(after, cell, int(level), draw), np.uint64(rules.place_points[level])
 
 
 @inline

@@ -34,14 +34,15 @@ from jaxtyping import Bool, Float64, Int8, Int16, Int64, UInt8, UInt16
 
 from launch.arguments import checked
 from ntuple import PlayedGame
-from ntuple.core.games.definition import MOST_LEVELS, Game
-from ntuple.core.games.event_codes import PlacedTile, event_code, event_of
+from ntuple.core.games.definition import Game
+from ntuple.core.games.event_codes import PlacedTile, count_codes, event_code, event_of
 from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.game import verify
 from ntuple.game.any_game import make_game_rules
 
 ACTIONS = "URDL"  # the letters of the actions 0..3
 LEVELS = "0123456789ABCDEFGHIJKLMNOPQRSTUV"  # of tiles; the first 16 are also the cells
+CELLS = 16  # that have a digit
 MAX_MILLISECONDS = 1e15  # 15 digits are exact in float64
 EXCERPT = 12  # characters that messages quote of an unreadable text
 
@@ -117,7 +118,7 @@ class GameRecord:
     game: Game = GAME_2048
 
     def __post_init__(self) -> None:
-        codes = _largest_code(self.game)
+        codes = count_codes(self.game, CELLS) - 1
         bounds = {"actions": 3, "spawns": codes, "rewards": 10**18 - 1, "milliseconds": MAX_MILLISECONDS - 1}
         for name, most in bounds.items():
             values = getattr(self, name)
@@ -284,12 +285,6 @@ def _text_at(read: _Reading, number: int, game: Game) -> str:
     return _spawn_text(game, int(read.spawns[turn])) if is_spawn else "#" + ACTIONS[read.actions[turn]]
 
 
-def _largest_code(game: Game) -> int:
-    """Return the largest code of the notation: of its last cell, and the largest level and hint."""
-    levels = game.placed_levels if game is GAME_2048 else (MOST_LEVELS - 1,)
-    return event_code(game, PlacedTile(15, max(levels), 0 if game is GAME_2048 else 7))
-
-
 def _spawn_text(game: Game, code: int) -> str:
     event = event_of(game, code)
     return f"{LEVELS[event.cell]}{LEVELS[event.level]}" + (f"+{event.hint}" if event.hint else "")
@@ -316,7 +311,7 @@ def _grammar(game: Game) -> _Grammar:
 def _codes(game: Game) -> dict[str, int]:
     """Return the codes of all spawns by their texts."""
     hints = range(1, game.num_hints + 1) if game.bag else (0,)
-    events = itertools.product(range(16), game.placed_levels, hints)
+    events = itertools.product(range(CELLS), game.placed_levels, hints)
     codes = [event_code(game, PlacedTile(*event)) for event in events]
     return {_spawn_text(game, code): code for code in codes}
 
@@ -330,7 +325,7 @@ def _spawn_codes(texts: Sequence[str], game: Game) -> Int16[np.ndarray, " S"]:
 @cache
 def _events(game: Game) -> Int64[np.ndarray, "C 3"]:
     """Return cell, level and hint of each code."""
-    return np.array([event_of(game, code) for code in range(_largest_code(game) + 1)], np.int64)
+    return np.array([event_of(game, code) for code in range(count_codes(game, CELLS))], np.int64)
 
 
 def _read(line: str, game: Game) -> _Reading:

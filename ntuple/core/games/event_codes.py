@@ -22,6 +22,11 @@ class PlacedTile(NamedTuple):
     hint: int = 0  # of the tile after it; 0: none is told
 
 
+def count_codes(game: Game, cells: int) -> int:
+    """Return how many numbers a board of so many cells needs."""
+    return cells * (2 if game is GAME_2048 else MOST_LEVELS * HINTS)
+
+
 def event_code(game: Game, event: PlacedTile) -> int:
     """Return the number of a chance event."""
     if game is GAME_2048:
