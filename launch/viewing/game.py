@@ -19,7 +19,8 @@ from ntuple.core.games.event_codes import event_of
 from ntuple.game.any_game import AnyRules, afterstate, make_game_rules, spawn
 from ntuple.game.bitboard import ZERO, Board
 from ntuple.game.episode import open_for_tile, spawn_code
-from ntuple.game.family import FamilyRules, begin_opening, decode_state, encode_state
+from ntuple.game.family import FamilyRules
+from ntuple.game.family_events import begin_opening, decode_state, encode_state
 from ntuple.game.rng import mix, step, stream
 
 FIRST_HINT = 2**63  # number of the stream that draws the first hint of a game

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.core.games.known import find_game
-from ntuple.game import family
+from ntuple.game import family_events
 from ntuple.game.any_game import AnyRules, make_game_rules
 from ntuple.game.bitboard import ONE, U2, U15, ZERO, Board, Rules, flip, mirror, transposed
 from ntuple.game.family import ANYWHERE, FIFTH, FamilyRules, by_game
@@ -44,7 +44,7 @@ def _word_of_family(rules: FamilyRules, board: Board) -> np.uint64:
     word = board.lo
     if rules.placement != ANYWHERE:
         word |= ((board.hi >> ONE) & FIFTH) * U15
-    return word | family.draw_of(board) << DRAW_AT if rules.kinds > 0 else word
+    return word | family_events.draw_of(board) << DRAW_AT if rules.kinds > 0 else word
 
 
 @inline
@@ -56,7 +56,7 @@ def _board_of_lo(rules: Rules, word: np.uint64) -> Board:
 def _board_of_family(rules: FamilyRules, word: np.uint64) -> Board:
     hi = ZERO
     if rules.kinds > 0:
-        hi = family.draw_bits(word >> DRAW_AT)
+        hi = family_events.draw_bits(word >> DRAW_AT)
         word &= CELLS
     if rules.placement != ANYWHERE:
         pairs = word & (word >> ONE)

@@ -42,7 +42,8 @@ from ntuple.exact.positions import (
 )
 from ntuple.game.any_game import AnyRules, afterstate, count_placements, place_points, placement, places
 from ntuple.game.bitboard import Board, Rules, count_cells, is_same, kth_cell, max_cell
-from ntuple.game.family import FIFTH, encode_state
+from ntuple.game.family import FIFTH
+from ntuple.game.family_events import encode_state
 from ntuple.game.jit import inline, kernel
 from ntuple.tables.placement import available_cores
 

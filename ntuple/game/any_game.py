@@ -1,4 +1,4 @@
-"""The rules of all games under one name each: those of 2048 (bitboard.py) or of its family (family.py).
+"""The rules of all games under one name each: of 2048 (bitboard.py), or of its family (family.py, family_events.py).
 
 All functions take the rules first, and their type decides. numba chooses when it compiles, so a kernel for 2048 has the
 machine code of 2048 alone.
@@ -12,9 +12,10 @@ import numpy as np
 from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.games.known import find_game
 from ntuple.core.rules import FOUR_SHARE
-from ntuple.game import bitboard, family
+from ntuple.game import bitboard, family, family_events
 from ntuple.game.bitboard import FOUR_BELOW, LOW_32, U15, ZERO, Board, Rules, index_word, is_same, make_rules
-from ntuple.game.family import FIFTH, HINT, FamilyRules, by_game, make_family_rules
+from ntuple.game.family import FIFTH, FamilyRules, by_game, make_family_rules
+from ntuple.game.family_events import HINT
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import mix, step
 
@@ -101,7 +102,7 @@ def _as_it_is(rules: Rules, state: Board, cells: Board) -> Board:
 
 @inline
 def _with_draw(rules: FamilyRules, state: Board, cells: Board) -> Board:
-    return family.free_afterstate(rules, cells, family.draw_of(state))
+    return family_events.free_afterstate(rules, cells, family_events.draw_of(state))
 
 
 @inline
@@ -151,7 +152,7 @@ def _no_hint(rules: Rules, board: Board) -> np.uint64:
 
 @inline
 def _hint(rules: FamilyRules, board: Board) -> np.uint64:
-    return family.draw_of(board) & HINT
+    return family_events.draw_of(board) & HINT
 
 
 # (board, action): the afterstate, and the points
@@ -159,19 +160,19 @@ afterstate: Any = by_game(bitboard.afterstate, family.afterstate)
 # (board, action): board and afterstate turned in the same way, and the points; see bitboard.py
 turned_afterstate: Any = by_game(bitboard.turned_afterstate, family.turned_afterstate)
 # (after): bit 0 of each cell where a tile may be placed
-places: Any = by_game(bitboard.empty_cells, family.places)
+places: Any = by_game(bitboard.empty_cells, family_events.places)
 # (after): in how many ways a tile can be placed on one cell
-count_placements: Any = by_game(_two_spawns, family.count_placements)
+count_placements: Any = by_game(_two_spawns, family_events.count_placements)
 # (after, cell, number): the state after one of these ways, its probability among them, the level of the placed tile
-placement: Any = by_game(_either_spawn, family.placement)
+placement: Any = by_game(_either_spawn, family_events.placement)
 # (after, bits): the number of one of these ways, drawn with the low 32 of 64 random bits
-drawn_placement: Any = by_game(_either_number, family.drawn_placement)
+drawn_placement: Any = by_game(_either_number, family_events.drawn_placement)
 # (level): points of a placed tile
 place_points: Any = by_game(_no_points, _points)
 # (after, bits): a state drawn with 64 random bits, and the points of the placed tile
-spawn: Any = by_game(_spawn, family.spawn)
+spawn: Any = by_game(_spawn, family_events.spawn)
 # (rng): the board at the start of a game, the state of the random stream after it, and the points of the first tiles
-opening: Any = by_game(_opening, family.opening)
+opening: Any = by_game(_opening, family_events.opening)
 # (state, cells): a made-up afterstate with these cells, the hint and the bag of the state, and every place allowed
 free_afterstate: Any = by_game(_as_it_is, _with_draw)
 # (level): the tile

@@ -23,16 +23,8 @@ from ntuple.core.games.definition import MOST_LEVELS
 from ntuple.core.games.event_codes import HINTS
 from ntuple.game.any_game import AnyRules, hint_of, opening, spawn, tile_of
 from ntuple.game.bitboard import ONE, U4, U15, ZERO, Board, Rules, level_at, max_cell
-from ntuple.game.family import (
-    FIFTH,
-    HINT,
-    FamilyRules,
-    before_first_tile,
-    by_game,
-    draw_of,
-    free_afterstate,
-    with_tile,
-)
+from ntuple.game.family import FIFTH, FamilyRules, by_game
+from ntuple.game.family_events import HINT, before_first_tile, draw_of, free_afterstate, with_tile
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import mix, step
 

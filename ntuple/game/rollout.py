@@ -29,7 +29,8 @@ from ntuple.game.episode import (
     place_spawn,
     spawn_code,
 )
-from ntuple.game.family import FamilyRules, begin_opening, draws_of
+from ntuple.game.family import FamilyRules
+from ntuple.game.family_events import begin_opening, draws_of
 from ntuple.game.jit import kernel
 from ntuple.game.rng import mix, step, stream
 

@@ -16,7 +16,8 @@ from ntuple.game.episode import (
     open_for_tile,
     place_spawn,
 )
-from ntuple.game.family import FamilyRules, by_game, can_place, can_tell, draw_of, has_level
+from ntuple.game.family import FamilyRules, by_game
+from ntuple.game.family_events import can_place, can_tell, draw_of, has_level
 from ntuple.game.jit import inline, kernel
 
 # Faults of a move or a chance event.

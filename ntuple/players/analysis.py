@@ -8,7 +8,7 @@ from ntuple.game.any_game import AnyRules, afterstate, count_all_hints, largest_
 from ntuple.game.baselines import draw_move
 from ntuple.game.bitboard import U4, U15, Board, is_same, word_shifts
 from ntuple.game.episode import COLUMNS, RNG, Row, set_board
-from ntuple.game.family import words_of_draws
+from ntuple.game.family_events import words_of_draws
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
 from ntuple.players.greedy import Scratch, best_move, highest_move, look_ahead, make_scratch

@@ -17,7 +17,7 @@ from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.expectimax.memory import make_memory
 from ntuple.expectimax.memory import make_search as make_expectimax
 from ntuple.expectimax.search import search_moves
-from ntuple.game import family
+from ntuple.game import family, family_events
 from ntuple.game.any_game import has_move, make_game_rules, opening, turned_afterstate
 from ntuple.game.bitboard import Board, decode
 from ntuple.game.family import FamilyRules, make_family_rules
@@ -40,7 +40,7 @@ WORTHY = dataclasses.replace(GAMES["2584"], worth=tuple(3 * tile for tile in GAM
 
 def board_of(cells: np.ndarray, hint: int = 0) -> Board:
     state = State(tuple(map(tuple, cells.tolist())), hint, (1, 1, 0) if hint else ())
-    return family.encode_state(state)
+    return family_events.encode_state(state)
 
 
 def back(board: Board) -> Board:
@@ -100,7 +100,7 @@ def test_a_turned_move_is_the_move_of_a_turned_board(game: str, shape: tuple[int
                 for turn in symmetries
             )
             if tuple(map(int, right)) != tuple(map(int, board)):
-                ends = (*(int(family.places(rules, back(one))).bit_count() for one in (after, right)),)
+                ends = (*(int(family_events.places(rules, back(one))).bit_count() for one in (after, right)),)
                 assert ends[0] == ends[1]
 
 
@@ -114,13 +114,13 @@ def test_drawn_events_have_the_probabilities_of_the_definition(game: str) -> Non
     state = State(board, hint, bag) if definition.bag else State(board)
     move = definition.move(state, 3)
     assert move
-    after, _ = family.afterstate(rules, family.encode_state(state), 3)
+    after, _ = family.afterstate(rules, family_events.encode_state(state), 3)
     counts: dict[State, int] = {}
     rng, draws = np.uint64(5), 20_000
     for _ in range(draws):
         rng = np.uint64(step(rng))
-        drawn, points = family.spawn(rules, back(after), np.uint64(mix(rng)))
-        found = family.decode_state(rules, back(drawn))
+        drawn, points = family_events.spawn(rules, back(after), np.uint64(mix(rng)))
+        found = family_events.decode_state(rules, back(drawn))
         counts[found] = counts.get(found, 0) + 1
         change = sum(map(sum, found.board)) - sum(map(sum, move.after.board))
         assert points == definition.place_points(change)
@@ -139,7 +139,7 @@ def test_a_game_begins_as_defined(game: str) -> None:
     rules = make_family_rules(definition, 4, 4)
     for number in range(50):
         board, _, points = opening(rules, np.uint64(stream(np.uint64(1), np.uint64(number))))
-        state = family.decode_state(rules, back(board))
+        state = family_events.decode_state(rules, back(board))
         levels = [level for row in state.board for level in row if level]
         assert len(levels) == definition.initial_tiles
         assert set(levels) <= set(definition.placed_levels)
@@ -232,7 +232,7 @@ def test_searches_over_exact_values_find_exact_values(game: Game) -> None:
     memory, values = make_memory(rules, network, 8, 8), np.zeros(4, np.float32)
     searched = 0
     for state in solved.states(40):
-        board, truth = family.encode_state(state), solved.moves(state)
+        board, truth = family_events.encode_state(state), solved.moves(state)
         expected = [float(truth[action]) if action in truth else -np.inf for action in range(4)]
         for plies in (1, 2, 3):
             search_moves(rules, network, None, make_expectimax(ExpectimaxConfig(plies=plies)), memory, board, values)
@@ -242,7 +242,7 @@ def test_searches_over_exact_values_find_exact_values(game: Game) -> None:
             move = game.move(state, action)
             assert move
             after, _ = family.afterstate(rules, board, action)
-            events = len(move.after.places) * family.count_placements(rules, back(after))
+            events = len(move.after.places) * family_events.count_placements(rules, back(after))
             config = MCTSConfig(simulations=2 + events, c=0.1, backup="expectimax")
             tree = make_tree(rules, network, config.simulations)
             search_tree(rules, network, make_search(config), tree, board, False)
@@ -282,7 +282,7 @@ def test_every_target_learns_the_points_of_moves_and_of_placed_tiles(target: dic
         for state in solved.states(300):
             moves_of_state = solved.moves(state)
             action = max(moves_of_state, key=lambda action: moves_of_state[action])
-            after, points = family.afterstate(rules, family.encode_state(state), action)
+            after, points = family.afterstate(rules, family_events.encode_state(state), action)
             values.append(value_of(rules, learner.network, back(after), lookup))
             truths.append(float(moves_of_state[action]) - points)
         assert np.mean(values) == pytest.approx(np.mean(truths), rel=0.06)
@@ -317,7 +317,7 @@ def test_all_starts_of_training_games_are_legal_positions() -> None:
             board = Board(row[1], row[2])
             assert decode(learner._rules, board).max() > 0
             assert has_move(learner._rules, board) in (True, False)
-            state = family.decode_state(learner._rules, board)
+            state = family_events.decode_state(learner._rules, board)
             assert 1 <= state.hint <= 4
             assert 1 <= sum(state.bag) <= 12
 

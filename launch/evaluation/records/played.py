@@ -21,7 +21,7 @@ from ntuple.core.games.event_codes import event_of
 from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.game.any_game import make_game_rules
 from ntuple.game.episode import BOARD_HI, BOARD_LO, COLUMNS
-from ntuple.game.family import draws_of
+from ntuple.game.family_events import draws_of
 from ntuple.game.rollout import boards_of, states_of
 
 Number = TypeVar("Number", bound=np.generic)

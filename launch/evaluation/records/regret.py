@@ -22,7 +22,7 @@ from ntuple.exact.positions import LEVELS, words_of_states
 from ntuple.exact.solution import Solution
 from ntuple.exact.solver import MOST_CELLS
 from ntuple.game.bitboard import Board
-from ntuple.game.family import decode_state, draws_of
+from ntuple.game.family_events import decode_state, draws_of
 from ntuple.game.rollout import states_of
 
 

@@ -12,7 +12,7 @@ from ntuple.exact.positions import LEVELS, board_of, rules_of
 from ntuple.exact.solution import Answer, Solution, Worth
 from ntuple.exact.solver import first_positions, solve
 from ntuple.game.bitboard import Board
-from ntuple.game.family import decode_state
+from ntuple.game.family_events import decode_state
 
 NO_TILE = LEVELS + 1
 # board, hint, last move, (expected, best, worst); None: unreachable

@@ -8,7 +8,7 @@ import pytest
 
 from ntuple.core.games.definition import Game, State
 from ntuple.core.games.known import GAMES
-from ntuple.game import family
+from ntuple.game import family, family_events
 from ntuple.game.bitboard import Board
 
 SHAPES = [(4, 4), (2, 3), (3, 2)]
@@ -45,8 +45,8 @@ def test_a_random_game_has_the_moves_and_events_of_the_definition(game: Game, sh
         levels[row][column] = draw.choice((1, 2, 8))
         state = state._replace(board=tuple(map(tuple, levels)))
     for _ in range(60):
-        board = family.encode_state(state)
-        assert family.decode_state(rules, board) == state
+        board = family_events.encode_state(state)
+        assert family_events.decode_state(rules, board) == state
         moves = [game.move(state, action) for action in range(4)]
         for action, move in enumerate(moves):
             after, points = family.afterstate(rules, board, action)
@@ -56,14 +56,14 @@ def test_a_random_game_has_the_moves_and_events_of_the_definition(game: Game, sh
                 continue
             assert points == move.points
             assert not (after.lo | after.hi) & outside
-            assert family.decode_state(rules, after) == State(move.after.board, move.after.hint, move.after.bag)
-            word = int(family.places(rules, after))
+            assert family_events.decode_state(rules, after) == State(move.after.board, move.after.hint, move.after.bag)
+            word = int(family_events.places(rules, after))
             bits = {(row, column): 1 << 4 * (4 * row + column) for row, column in move.after.places}
             assert word == sum(bits.values())
             found: dict[State, float] = {}
-            for bit, number in itertools.product(bits.values(), range(family.count_placements(rules, after))):
-                placed, chance, _ = family.placement(rules, after, np.uint64(bit), number)
-                key = family.decode_state(rules, of_kernel(placed))
+            for bit, number in itertools.product(bits.values(), range(family_events.count_placements(rules, after))):
+                placed, chance, _ = family_events.placement(rules, after, np.uint64(bit), number)
+                key = family_events.decode_state(rules, of_kernel(placed))
                 found[key] = found.get(key, 0) + chance / len(bits)
             known: dict[State, float] = {}
             for event in game.events(move.after):
@@ -81,7 +81,7 @@ def test_turns_keep_the_draw(shape: tuple[int, int]) -> None:
     rules = family.make_family_rules(GAMES["threes"], *shape)
     levels = np.arange(shape[0] * shape[1]).reshape(shape) % 15
     state = State(tuple(map(tuple, levels.tolist())), 4, (4, 3, 2))
-    board = family.encode_state(state)
+    board = family_events.encode_state(state)
     for turn, turned in ((family.mirror, levels[:, ::-1]), (family.flip, levels[::-1])):
-        found = family.decode_state(rules, of_kernel(turn(rules, board)))
+        found = family_events.decode_state(rules, of_kernel(turn(rules, board)))
         assert found == state._replace(board=tuple(map(tuple, turned.tolist())))
