@@ -23,6 +23,7 @@ from types import CodeType
 from typing import Any, TypeVar
 
 import numba
+from numba import types
 from numba.core.caching import _CacheLocator
 from numba.extending import overload
 
@@ -60,6 +61,15 @@ def chosen_by_type(function: F, choose: Callable[..., Any]) -> F:
     options: Any = {"forceinline": True, "error_model": OPTIONS["error_model"], "_nrt": OPTIONS["_nrt"]}
     overload(function, jit_options=options, strict=False)(choose)
     return function
+
+
+def field_type(record: Any, name: str) -> Any:
+    """Return numba's type of a field, given that of a NamedTuple; None if either is the type of None.
+
+    For `choose` of `chosen_by_type`.
+    """
+    kind = record if record is types.none else record.types[record.fields.index(name)]
+    return None if kind is types.none else kind
 
 
 def _compiled(function: F, forceinline: bool) -> F:

@@ -113,7 +113,7 @@ def adaptive_fields(config: NTupleConfig) -> dict[str, int]:
 def save_state(state: TrainingState, config: NTupleConfig, folder: Path) -> None:
     """Write a checkpoint."""
     played = state.played_network
-    promotion = config.promotion if played.promotion else "none"
+    promotion = "none" if played.promotion is None else config.promotion
     weights_config = dataclasses.replace(config, promotion=promotion)
     save_tensors(folder / WEIGHTS_FILE, {"weights": _by_part(played)}, weights_config)
     training: dict[str, Array | Parts] = {"games": state.games.rows, "progress": state.progress}

@@ -38,7 +38,7 @@ from ntuple.tables.stages import Stages, make_stages
 VIEWS = 8  # entries of a tuple in a row of a look-up; the first S are used
 NO_CELL = 0x80  # in a byte shuffle: the byte becomes 0
 INTER, INTRA = 1, 2  # bits of Network.promotion
-PROMOTIONS = {"none": 0, "inter": INTER, "intra": INTRA, "both": INTER | INTRA}
+PROMOTIONS = {"none": None, "inter": INTER, "intra": INTRA, "both": INTER | INTRA}
 
 
 class Network(NamedTuple):
@@ -50,7 +50,7 @@ class Network(NamedTuple):
     part_size: np.uint64  # N, entries of a part
     hints: np.uint64  # parts of a stage; 1: the hint is no input
     stages: Stages
-    promotion: int  # bits INTER and INTRA
+    promotion: int | None  # bits INTER and INTRA; None: none, which the compiler knows (`by_promotion`)
     initial: np.float32  # the weight of an entry that no update has changed
     frozen: np.uint64  # number of entries of the first parts that do not learn
     first_learned: int  # number of the first tuple that learns

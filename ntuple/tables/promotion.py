@@ -4,17 +4,33 @@
 promotion: files of other programs, folded networks and means of networks.
 """
 
+import functools
 import itertools
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.jit import inline, kernel
+from ntuple.game.jit import chosen_by_type, field_type, inline, kernel
 from ntuple.tables import placement
 from ntuple.tables.layout import index_at_place, place_of_index, smaller_index
 from ntuple.tables.network import INTER, INTRA, PROMOTIONS, Network
 from ntuple.tables.placement import available_cores
+
+
+def by_promotion(without: Callable[..., Any], promoted: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of a network and other arguments that is `promoted`, or `without` for one without promotion."""
+
+    def function(network: Any, *arguments: Any) -> Any:
+        return (without if network.promotion is None else promoted)(network, *arguments)
+
+    def choose(network: Any, *arguments: Any) -> Callable[..., Any]:
+        chosen = without if field_type(network, "promotion") is None else promoted
+        return lambda network, *arguments: chosen(network, *arguments)
+
+    return functools.wraps(without)(chosen_by_type(function, choose))
 
 
 @kernel
@@ -37,15 +53,16 @@ def weight_of(network: Network, base: np.uint64, m: int, place: np.uint32) -> np
     Args:
         base: the first entry of the entry's part.
     """
+    kinds: Any = network.promotion  # bits, since a network without promotion does not come here
     weight = _raw_weight(network, base, m, place)
     if weight != network.initial:
         return weight
-    smaller = smaller_place(network, place, m) if network.promotion & INTRA else place
+    smaller = smaller_place(network, place, m) if kinds & INTRA else place
     stage_size = network.part_size * network.hints
     while True:
-        if network.promotion & INTRA:
+        if kinds & INTRA:
             weight = _raw_weight(network, base, m, smaller)
-        if weight != network.initial or not network.promotion & INTER or base < stage_size:
+        if weight != network.initial or not kinds & INTER or base < stage_size:
             return weight
         base -= stage_size
         weight = _raw_weight(network, base, m, place)
@@ -85,7 +102,7 @@ def promoted(network: Network) -> Network:
 
     A network without promotion is returned unchanged. Else the new network takes 4 bytes for each weight.
     """
-    if not network.promotion:
+    if network.promotion is None:
         return network
     weights, size = placement.zeros(network.weights.size), int(network.part_size)
 

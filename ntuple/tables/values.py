@@ -1,5 +1,7 @@
 """The value of a board: the sum of the weights of its S M entries, which `find_entries` has found before."""
 
+from typing import Any
+
 import numpy as np
 
 from ntuple.game.bitboard import ONE, U2, U3, U4
@@ -7,18 +9,15 @@ from ntuple.game.jit import inline, kernel
 from ntuple.tables import simd
 from ntuple.tables.entries import Lookup
 from ntuple.tables.network import VIEWS, Network
-from ntuple.tables.promotion import weight_of
+from ntuple.tables.promotion import by_promotion, weight_of
 
 
 @inline
-def value_at(network: Network, lookup: Lookup, row: int) -> np.float32:
+def _stored_value(network: Network, lookup: Lookup, row: int) -> np.float32:
     """Compute V of a board in four independent sums, so that no addition waits for the previous one.
 
-    Returns:
-        V. With promotion, entries without an update count as in `weight_of`.
+    With promotion, entries without an update count as in `weight_of`.
     """
-    if network.promotion:
-        return _promoted_value(network, lookup, row)
     first = np.uint64(row) * lookup.row_size
     a = b = c = d = np.float32(0)
     for m in range(network.tables.size):
@@ -45,3 +44,6 @@ def _promoted_value(network: Network, lookup: Lookup, row: int) -> np.float32:
         for view in range(len(network.symmetries)):
             total += weight_of(network, lookup.bases[row], m, lookup.entries[first + np.uint64(VIEWS * m + view)])
     return total
+
+
+value_at: Any = by_promotion(_stored_value, _promoted_value)

@@ -27,7 +27,7 @@ multiplies the change of w_i by it, while sums of errors E and A take the whole 
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from ntuple.game.bitboard import ONE, U2
 from ntuple.game.jit import inline, kernel
 from ntuple.tables.entries import Lookup
 from ntuple.tables.network import VIEWS, Network
-from ntuple.tables.promotion import weight_of
+from ntuple.tables.promotion import by_promotion, weight_of
 
 TD, TC, AUTOSTEP = range(3)
 RULES = {"td": TD, "tc": TC, "autostep": AUTOSTEP}
@@ -81,8 +81,16 @@ def _share(network: Network, alpha: np.float32) -> np.float32:
 
 
 @inline
-def _weight(network: Network, base: np.uint64, m: int, place: np.uint32, at: np.uint64) -> np.float32:
-    return weight_of(network, base, m, place) if network.promotion else network.weights[at]
+def _stored_weight(network: Network, base: np.uint64, m: int, place: np.uint32, at: np.uint64) -> np.float32:
+    return network.weights[at]
+
+
+@inline
+def _promoted_weight(network: Network, base: np.uint64, m: int, place: np.uint32, at: np.uint64) -> np.float32:
+    return weight_of(network, base, m, place)
+
+
+_weight: Any = by_promotion(_stored_weight, _promoted_weight)
 
 
 @inline
