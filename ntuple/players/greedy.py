@@ -58,11 +58,6 @@ class ChosenMove(NamedTuple):
 
 
 @inline
-def _turned(rules: AnyRules, network: Network | None, board: Board, action: int) -> tuple[Board, Board, np.uint64]:
-    return turned_afterstate(rules, board, action)
-
-
-@inline
 def _upright(rules: AnyRules, network: Network | None, board: Board, action: int) -> tuple[Board, Board, np.uint64]:
     after, reward = afterstate(rules, board, action)
     return board, after, reward
@@ -82,14 +77,17 @@ def valued_afterstate(
     Returns:
         The board and the afterstate, both turned in the same way, and the reward. The move is legal if they differ.
     """
-    has_one_view = network is not None and len(network.symmetries) == 1
-    return (_upright if has_one_view else _turned)(rules, network, board, action)
+    if network is not None and len(network.symmetries) == 1:
+        return _upright(rules, network, board, action)
+    turned: tuple[Board, Board, np.uint64] = turned_afterstate(rules, board, action)
+    return turned
 
 
 def _choose(rules: Any, network: Any, board: Any, action: Any) -> Callable[..., Any]:
     views = field_type(network, "symmetries")
-    chosen = _upright if views is not None and len(views) == 1 else _turned
-    return lambda rules, network, board, action: chosen(rules, network, board, action)
+    if views is not None and len(views) == 1:
+        return lambda rules, network, board, action: _upright(rules, network, board, action)
+    return lambda rules, network, board, action: turned_afterstate(rules, board, action)
 
 
 chosen_by_type(valued_afterstate, _choose)
