@@ -98,9 +98,11 @@ TRAINED := launch/trained
 trained: $(READY)
 	$(RUN) train configs/ntuple/packaged.yaml --resume
 	$(RUN) train configs/muzero/h100.yaml muzero.env_steps=17_825_792 --resume
+	$(RUN) train configs/muzero/h100.yaml run.name=h100-more run.begin_from=runs/h100 run.seed=2 \
+		muzero.learning_starts=3_145_728 muzero.optimizer.learning_rate=6e-4 muzero.env_steps=23_363_584 --resume
 	rm -rf $(TRAINED)/ntuple $(TRAINED)/muzero
 	$(RUN) network convert runs/packaged-ntuple --half --out $(TRAINED)/ntuple
-	$(RUN) network convert runs/h100 --half --out $(TRAINED)/muzero
+	$(RUN) network convert runs/h100-more --half --out $(TRAINED)/muzero
 
 # The message that is switched off is about a later version of mkdocs.
 docs: $(VENV)/docs-ready
