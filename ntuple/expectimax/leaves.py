@@ -29,14 +29,14 @@ from ntuple.game.bitboard import (
     transpose,
 )
 from ntuple.game.family import FamilyRules, by_game
-from ntuple.game.jit import inline, kernel
+from ntuple.game.jit import inline, inline_once, kernel
 from ntuple.players.greedy import ILLEGAL, valued_afterstate
 from ntuple.tables.entries import find_entries, prefetch_entries
 from ntuple.tables.network import Network
 from ntuple.tables.values import value_at
 
 
-@inline
+@inline_once
 def _turn(rules: Rules, memory: Memory, after: Board) -> None:
     """Turn an afterstate into four frames, one an action, in which the action is a left move, and slide their lines."""
     flipped = flip(rules, after)
@@ -53,7 +53,7 @@ def _turn(rules: Rules, memory: Memory, after: Board) -> None:
         memory.frames[action, MOVED], memory.frames[action, POINTS] = moved, points
 
 
-@inline
+@inline_once
 def _prepare_turned(
     rules: Rules, network: Network | None, memory: Memory, cell: np.uint64, level: np.uint64, row: int
 ) -> None:
@@ -87,7 +87,7 @@ def _leaf_of_frame(rules: Rules, network: Network | None, lo: np.uint64, action:
     return Board(lo, ZERO)
 
 
-@inline
+@inline_once
 def _prepare(rules: AnyRules, network: Network | None, memory: Memory, board: Board, row: int) -> None:
     """Find the leaves below a board; take remembered values, and begin to load the entries of the other leaves."""
     for action in range(4):
@@ -116,7 +116,7 @@ def _prepare_leaf(
         prefetch_entries(network, memory.lookup, 4 * row + action)
 
 
-@inline
+@inline_once
 def _best_leaf(
     rules: AnyRules,
     network: Network | None,
@@ -155,13 +155,13 @@ def _value_of_row(
     return value
 
 
-@inline
+@inline_once
 def _rectified(search: ExpectimaxSettings, value: np.float32) -> np.float32:
     """Return max(V, 0) of a leaf if the search is rectified, else V (eq. 40)."""
     return max(value, np.float32(0)) if search.rectified else value
 
 
-@inline
+@inline_once
 def of_state(search: ExpectimaxSettings, best: np.float32) -> np.float32:
     """Return Vmax of a state from its best r + Vchance, which is -inf if no move is legal (eq. 20 and 39)."""
     if best == np.float32(-np.inf):

@@ -25,7 +25,7 @@ from ntuple.game.any_game import AnyRules, hint_of, opening, spawn, tile_of
 from ntuple.game.bitboard import ONE, U4, U15, ZERO, Board, Rules, level_at, max_cell
 from ntuple.game.family import FIFTH, FamilyRules, by_game
 from ntuple.game.family_events import HINT, before_first_tile, draw_of, free_afterstate, with_tile
-from ntuple.game.jit import inline, kernel
+from ntuple.game.jit import inline, inline_once, kernel
 from ntuple.game.rng import mix, step
 
 RNG, BOARD_LO, BOARD_HI, AFTER_LO, AFTER_HI, SCORE, MOVES, NUMBER, FIRST, CAROUSEL, IS_WHOLE = range(11)
@@ -48,7 +48,7 @@ def begin_game(rules: AnyRules, row: Row, rng: np.uint64) -> None:
     _keep_placed(rules, row, points)
 
 
-@inline
+@inline_once
 def go_on(rules: AnyRules, row: Row, after: Board, reward: np.uint64) -> None:
     """Make a move and place a tile."""
     row[SCORE] += reward + place_tile(rules, row, after)

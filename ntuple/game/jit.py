@@ -45,12 +45,22 @@ def kernel(function: F) -> F:
     A kernel may also call it. This is a real call, which passes some hundred bytes of arguments. It suits functions
     that are called rarely, because each inlined copy takes compile time.
     """
-    return _compiled(function, forceinline=False)
+    return _compiled(function)
 
 
 def inline(function: F) -> F:
     """Compile a function that kernels call, always inlined, because a call with arrays would pass about 20 words."""
     return _compiled(function, forceinline=True)
+
+
+def inline_once(function: F) -> F:
+    """Insert a function into the kernel that calls it, before numba finds the types; alone it is never compiled.
+
+    It suits a function that a kernel calls at one place. LLVM optimises an `inline` function alone, and again in each
+    function around it; this one it sees once. Each call is compiled anew, and a branch on an argument that is None is
+    not removed.
+    """
+    return _compiled(function, inline="always")
 
 
 def chosen_by_type(function: F, choose: Callable[..., Any]) -> F:
@@ -72,12 +82,12 @@ def field_type(record: Any, name: str) -> Any:
     return None if kind is types.none else kind
 
 
-def _compiled(function: F, forceinline: bool) -> F:
+def _compiled(function: F, **inlining: Any) -> F:
     """Compile with OPTIONS and KernelLocator; numba reads the class of the cache locator when `njit` runs."""
     outer = numba_config.CACHE_LOCATOR_CLASSES
     numba_config.CACHE_LOCATOR_CLASSES = f"{__name__}.{KernelLocator.__name__}"
     try:
-        return numba.njit(function, forceinline=forceinline, **OPTIONS)
+        return numba.njit(function, **inlining, **OPTIONS)
     finally:
         numba_config.CACHE_LOCATOR_CLASSES = outer
 

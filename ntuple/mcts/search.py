@@ -29,7 +29,7 @@ from ntuple.expectimax.memory import key_of, slot_of
 from ntuple.game.any_game import AnyRules, count_placements, drawn_placement, place_points, placement, places
 from ntuple.game.bitboard import Board, count_cells, is_same, kth_cell
 from ntuple.game.clock import seconds
-from ntuple.game.jit import inline, kernel
+from ntuple.game.jit import inline_once, kernel
 from ntuple.game.rng import bounded, mix, step
 from ntuple.mcts.config import MCTSConfig
 from ntuple.mcts.tree import (
@@ -125,7 +125,7 @@ def search_tree(
     return simulations
 
 
-@inline
+@inline_once
 def _add_valued(rules: AnyRules, network: Network, search: MCTSSettings, tree: MCTSTree, board: Board) -> int:
     """Add a state with its four moves, valued by the network, and return its node."""
     node = add_state(tree, board)
@@ -160,7 +160,7 @@ def _add_valued(rules: AnyRules, network: Network, search: MCTSSettings, tree: M
     return node
 
 
-@inline
+@inline_once
 def _best_return(tree: MCTSTree, node: int) -> float:
     """Return max_a Q(s, a), 0 if no move is legal."""
     left = max(tree.q_values[node, 0], tree.q_values[node, 1])
@@ -168,7 +168,7 @@ def _best_return(tree: MCTSTree, node: int) -> float:
     return best if best > -np.inf else 0.0
 
 
-@inline
+@inline_once
 def _is_decided(search: MCTSSettings, tree: MCTSTree, left: int) -> bool:
     """Return whether the simulations that are left cannot change the move."""
     first, second, legal = 0, 0, 0
@@ -180,7 +180,7 @@ def _is_decided(search: MCTSSettings, tree: MCTSTree, left: int) -> bool:
     return legal == 1 or (search.is_mean and first - second > left)
 
 
-@inline
+@inline_once
 def _select_move(tree: MCTSTree, node: int, bonus: float) -> int:
     """Return the move by UCB, the lowest among equals; -1 if none is legal."""
     bonus *= tree.sqrt_log[count_visits(tree, node)]
@@ -192,7 +192,7 @@ def _select_move(tree: MCTSTree, node: int, bonus: float) -> int:
     return best
 
 
-@inline
+@inline_once
 def _go_down(
     rules: AnyRules, network: Network, search: MCTSSettings, tree: MCTSTree, bonus: float
 ) -> tuple[int, float]:
@@ -230,7 +230,7 @@ def _go_down(
         node = int(below)
 
 
-@inline
+@inline_once
 def _back_up_mean(tree: MCTSTree, depth: int, value: float) -> None:
     """Count the visit on the path and update the means, from the end to the root."""
     for i in range(depth - 1, -1, -1):
@@ -242,7 +242,7 @@ def _back_up_mean(tree: MCTSTree, depth: int, value: float) -> None:
         tree.visits[node, action] = visits
 
 
-@inline
+@inline_once
 def _back_up_expectimax(tree: MCTSTree, depth: int, value: float) -> None:
     """Count the visit on the path and update the expectations, from the end to the root."""
     last, action = tree.path[depth - 1, NODE], tree.path[depth - 1, ACTION]

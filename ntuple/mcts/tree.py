@@ -14,7 +14,7 @@ from ntuple.expectimax.memory import NO_BOARD
 from ntuple.game.any_game import AnyRules, afterstate, count_placements, most_events, places
 from ntuple.game.bitboard import Board, count_cells, is_same
 from ntuple.game.episode import Row, board_of, last_afterstate
-from ntuple.game.jit import inline, kernel
+from ntuple.game.jit import inline, inline_once, kernel
 from ntuple.tables.entries import Lookup, make_lookup
 from ntuple.tables.network import Network
 
@@ -79,19 +79,19 @@ def make_tree(rules: AnyRules, network: Network, simulations: int) -> MCTSTree:
     )
 
 
-@inline
+@inline_once
 def has_move(tree: MCTSTree, node: int, action: int) -> bool:
     """Return whether a move of a node is legal."""
     return bool(tree.rewards[node, action] >= 0)
 
 
-@inline
+@inline_once
 def afterstate_of(tree: MCTSTree, node: int, action: int) -> Board:
     """Return the afterstate of a move whose block is made."""
     return Board(tree.afters[node, action, 0], tree.afters[node, action, 1])
 
 
-@inline
+@inline_once
 def state_of(tree: MCTSTree, node: int) -> Board:
     """Return the state of a node."""
     return Board(tree.boards[node, 0], tree.boards[node, 1])
@@ -103,7 +103,7 @@ def clear(tree: MCTSTree) -> None:
     tree.used[NODES] = tree.used[SLOTS] = 0
 
 
-@inline
+@inline_once
 def add_state(tree: MCTSTree, board: Board) -> int:
     """Add a state, without its moves, and return its node."""
     node = tree.used[NODES]

@@ -21,7 +21,7 @@ from ntuple.game.any_game import (
     turned_afterstate,
 )
 from ntuple.game.bitboard import Board, count_cells, is_same, kth_cell
-from ntuple.game.jit import chosen_by_type, field_type, inline, kernel
+from ntuple.game.jit import chosen_by_type, field_type, inline_once, kernel
 from ntuple.tables.entries import Lookup, find_entries, make_lookup, prefetch_entries
 from ntuple.tables.network import Network
 from ntuple.tables.values import value_at
@@ -57,7 +57,7 @@ class ChosenMove(NamedTuple):
     value: np.float32  # r + V(afterstate)
 
 
-@inline
+@inline_once
 def _upright(rules: AnyRules, network: Network | None, board: Board, action: int) -> tuple[Board, Board, np.uint64]:
     after, reward = afterstate(rules, board, action)
     return board, after, reward
@@ -93,7 +93,7 @@ def _choose(rules: Any, network: Any, board: Any, action: Any) -> Callable[..., 
 chosen_by_type(valued_afterstate, _choose)
 
 
-@inline
+@inline_once
 def look_ahead(rules: AnyRules, network: Network, board: Board, scratch: Scratch, game: int) -> None:
     """Find the four afterstates of a board and begin to load their entries."""
     for action in range(4):
@@ -116,14 +116,14 @@ def has_legal_move(scratch: Scratch, game: int) -> bool:
     return False
 
 
-@inline
+@inline_once
 def make_move(scratch: Scratch, game: int, action: int, value: np.float32) -> ChosenMove:
     """Return an action as a move, after `look_ahead`."""
     after = Board(scratch.afters[game, action, 0], scratch.afters[game, action, 1])
     return ChosenMove(action, after, scratch.rewards[game, action], value)
 
 
-@inline
+@inline_once
 def best_move(network: Network, scratch: Scratch, game: int) -> ChosenMove:
     """Return the move of the highest r + V after `look_ahead`, the lowest action among equals.
 
@@ -138,7 +138,7 @@ def best_move(network: Network, scratch: Scratch, game: int) -> ChosenMove:
     return highest_move(scratch, game)
 
 
-@inline
+@inline_once
 def highest_move(scratch: Scratch, game: int) -> ChosenMove:
     """Return the move of the highest of the four values in `scratch`, the lowest action among equals."""
     best, value = -1, np.float32(-np.inf)

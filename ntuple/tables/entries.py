@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ntuple.game.any_game import AnyRules, hint_of, level_words, nibbles_of
 from ntuple.game.bitboard import ONE, U2, U3, U8, U15, ZERO, Board, flip, level_at, mirror, transpose
-from ntuple.game.jit import inline, kernel
+from ntuple.game.jit import inline, inline_once, kernel
 from ntuple.tables import simd
 from ntuple.tables.layout import place_of_index
 from ntuple.tables.network import VIEWS, Network
@@ -36,7 +36,7 @@ def make_lookup(network: Network, rows: int) -> Lookup:
     return Lookup(np.zeros(rows * row_size, np.uint32), np.uint64(row_size), np.zeros(rows, np.uint64))
 
 
-@inline
+@inline_once
 def _find_by_vectors(
     rules: AnyRules, network: Network, board: Board, entries: NDArray[np.uint32], at: np.uint64
 ) -> None:
@@ -129,7 +129,7 @@ def _write(
 _find = _find_by_vectors if simd.AVAILABLE else _find_plainly
 
 
-@inline
+@inline_once
 def find_entries(rules: AnyRules, network: Network, board: Board, lookup: Lookup, row: int) -> None:
     """Find the S M entries of a board."""
     _find(rules, network, board, lookup.entries, np.uint64(row) * lookup.row_size)
@@ -139,7 +139,7 @@ def find_entries(rules: AnyRules, network: Network, board: Board, lookup: Lookup
     lookup.bases[row] = part * network.part_size
 
 
-@inline
+@inline_once
 def prefetch_entries(network: Network, lookup: Lookup, row: int) -> None:
     """Begin to load the weights of a board."""
     first = np.uint64(row) * lookup.row_size
@@ -149,7 +149,7 @@ def prefetch_entries(network: Network, lookup: Lookup, row: int) -> None:
             simd.prefetch(network.weights, table, lookup.entries[first + np.uint64(VIEWS * m + view)])
 
 
-@inline
+@inline_once
 def prefetch_memory(network: Network, lookup: Lookup, row: int) -> None:
     """Begin to load what the step size rule keeps for the entries of a board; see `prefetch_entries`."""
     first = np.uint64(row) * lookup.row_size

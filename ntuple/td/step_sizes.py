@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ntuple.game.bitboard import ONE, U2
-from ntuple.game.jit import inline, kernel
+from ntuple.game.jit import inline, inline_once, kernel
 from ntuple.tables.entries import Lookup
 from ntuple.tables.network import VIEWS, Network
 from ntuple.tables.promotion import by_promotion, weight_of
@@ -60,7 +60,7 @@ def forget(network: Network) -> None:
     network.memory[:] = 0
 
 
-@inline
+@inline_once
 def update(network: Network, lookup: Lookup, row: int, delta: np.float32, decay: np.float32, size: StepSize) -> None:
     """Update the weights of a board by an error.
 
@@ -75,12 +75,12 @@ def update(network: Network, lookup: Lookup, row: int, delta: np.float32, decay:
         _autostep(network, lookup, row, delta * decay, size)
 
 
-@inline
+@inline_once
 def _share(network: Network, alpha: np.float32) -> np.float32:
     return alpha / np.float32(len(network.symmetries) * (network.tables.size - network.first_learned))
 
 
-@inline
+@inline_once
 def _stored_weight(network: Network, base: np.uint64, m: int, place: np.uint32, at: np.uint64) -> np.float32:
     return network.weights[at]
 
@@ -93,7 +93,7 @@ def _promoted_weight(network: Network, base: np.uint64, m: int, place: np.uint32
 _weight: Any = by_promotion(_stored_weight, _promoted_weight)
 
 
-@inline
+@inline_once
 def _td(network: Network, lookup: Lookup, row: int, delta: np.float32, size: StepSize) -> None:
     weights = network.weights
     step = _share(network, size.alpha) * delta
@@ -106,7 +106,7 @@ def _td(network: Network, lookup: Lookup, row: int, delta: np.float32, size: Ste
             weights[at] = _weight(network, base, m, place, at) + step
 
 
-@inline
+@inline_once
 def _tc(network: Network, lookup: Lookup, row: int, delta: np.float32, decay: np.float32, size: StepSize) -> None:
     weights, memory = network.weights, network.memory
     step = _share(network, size.alpha) * delta * decay
@@ -158,7 +158,7 @@ def _autostep(network: Network, lookup: Lookup, row: int, delta: np.float32, siz
                 memory[slot] = memory[slot] * (np.float32(1) - rate * x * x) + step
 
 
-@inline
+@inline_once
 def _occurrences(network: Network, lookup: Lookup, row: int, m: int, view: int) -> tuple[np.uint32, np.float32]:
     """Return the place of an entry and x, its number of views; x = 0 if an earlier view has the same entry."""
     first = np.uint64(row) * lookup.row_size + np.uint64(VIEWS * m)

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from ntuple.game.any_game import AnyRules
 from ntuple.game.bitboard import Board
-from ntuple.game.jit import inline, kernel
+from ntuple.game.jit import inline, inline_once, kernel
 from ntuple.tables.entries import Lookup, find_entries
 from ntuple.tables.network import Network
 from ntuple.tables.values import value_at
@@ -101,7 +101,7 @@ def value_of(rules: AnyRules, learning: Learning, after: Board) -> np.float32:
     return value_at(learning.network, learning.lookup, learning.row)
 
 
-@inline
+@inline_once
 def learn(learning: Learning, value: np.float32, delta: np.float32, decay: np.float32) -> None:
     """Update the afterstate in the row of `learning` by an error, unless it is in a frozen stage or RELU excludes it.
 
@@ -117,7 +117,7 @@ def learn(learning: Learning, value: np.float32, delta: np.float32, decay: np.fl
     learning.counts[1] += abs(delta)
 
 
-@inline
+@inline_once
 def learn_found(learning: Learning, returned: np.float32) -> None:
     """Update the afterstate whose entries are in the row of `learning` towards a return, such as r + V of a move."""
     value = value_at(learning.network, learning.lookup, learning.row)
