@@ -82,7 +82,7 @@ def by_game(of_2048: Callable[..., Any], of_family: Callable[..., Any]) -> Calla
         chosen = of_family if rules.instance_class is FamilyRules else of_2048
         return lambda rules, *arguments: chosen(rules, *arguments)
 
-    return functools.wraps(of_2048)(chosen_by_type(function, choose))
+    return functools.wraps(of_2048, updated=())(chosen_by_type(function, choose))
 
 
 @inline

@@ -58,7 +58,7 @@ def inline_once(function: F) -> F:
 
     It suits a function that a kernel calls at one place. LLVM optimises an `inline` function alone, and again in each
     function around it; this one it sees once. Each call is compiled anew, and a branch on an argument that is None is
-    not removed.
+    not removed. It cannot be one of the functions that `chosen_by_type` chooses from.
     """
     return _compiled(function, inline="always")
 

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.jit import inline, kernel
+from ntuple.game.jit import inline, inline_once, kernel
 from ntuple.tables.patterns import Pattern
 
 SCRAMBLE_SHIFTS = (6, 11)
@@ -49,7 +49,7 @@ def line_order(pattern: Pattern) -> list[int]:
     return sorted(range(len(pattern)), key=lambda i: (pattern[i] not in INNER_CELLS, -i))
 
 
-@inline
+@inline_once
 def pair(index: np.uint32, paired: np.uint32) -> np.uint32:
     """Exchange the high bits of the first cell with the low bits of the second one; its own inverse.
 
@@ -60,7 +60,7 @@ def pair(index: np.uint32, paired: np.uint32) -> np.uint32:
     return index ^ moved ^ moved << PAIR
 
 
-@inline
+@inline_once
 def scramble(index: np.uint32, salt: np.uint32) -> np.uint32:
     """Return the place of a paired index in its table.
 
@@ -69,7 +69,7 @@ def scramble(index: np.uint32, salt: np.uint32) -> np.uint32:
     return index ^ ((index >> SHIFT_A ^ index >> SHIFT_B) & SPREAD) ^ salt
 
 
-@inline
+@inline_once
 def unscramble(place: np.uint32, salt: np.uint32) -> np.uint32:
     """Return the paired index of a place, the inverse of `scramble`.
 
@@ -82,13 +82,13 @@ def unscramble(place: np.uint32, salt: np.uint32) -> np.uint32:
     return np.uint32(index)
 
 
-@inline
+@inline_once
 def place_of_index(index: np.uint32, paired: np.uint32, salt: np.uint32) -> np.uint32:
     """Return the place of an index in line order: paired, then scrambled."""
     return scramble(pair(index, paired), salt)
 
 
-@inline
+@inline_once
 def index_at_place(place: np.uint32, paired: np.uint32, salt: np.uint32) -> np.uint32:
     """Return the index in line order of a place, the inverse of `place_of_index`."""
     return pair(unscramble(place, salt), paired)
@@ -123,7 +123,7 @@ def make_order(pattern: Pattern) -> NDArray[np.uint32]:
     return order
 
 
-@inline
+@inline_once
 def reorder(order: NDArray[np.uint32], index: np.uint32) -> np.uint32:
     """Return a plain index with its nibbles in line order."""
     return order[0, index & HALF_MASK] | order[1, index >> HALF]
@@ -138,7 +138,7 @@ class TablePlace(NamedTuple):
     salt: np.uint32  # see `scramble`
 
 
-@inline
+@inline_once
 def _number_of(table: TablePlace, index: int) -> np.uint64:
     """Return the number of the entry of a plain index in an array of all tables."""
     in_line = reorder(table.order, np.uint32(index))

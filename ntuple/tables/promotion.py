@@ -30,7 +30,7 @@ def by_promotion(without: Callable[..., Any], promoted: Callable[..., Any]) -> C
         chosen = without if field_type(network, "promotion") is None else promoted
         return lambda network, *arguments: chosen(network, *arguments)
 
-    return functools.wraps(without)(chosen_by_type(function, choose))
+    return functools.wraps(without, updated=())(chosen_by_type(function, choose))
 
 
 @kernel

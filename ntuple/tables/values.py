@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 
 from ntuple.game.bitboard import ONE, U2, U3, U4
-from ntuple.game.jit import inline_once, kernel
+from ntuple.game.jit import inline, kernel
 from ntuple.tables import simd
 from ntuple.tables.entries import Lookup
 from ntuple.tables.network import VIEWS, Network
 from ntuple.tables.promotion import by_promotion, weight_of
 
 
-@inline_once
+@inline
 def _stored_value(network: Network, lookup: Lookup, row: int) -> np.float32:
     """Compute V of a board in four independent sums, so that no addition waits for the previous one.
 

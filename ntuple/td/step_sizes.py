@@ -80,7 +80,7 @@ def _share(network: Network, alpha: np.float32) -> np.float32:
     return alpha / np.float32(len(network.symmetries) * (network.tables.size - network.first_learned))
 
 
-@inline_once
+@inline
 def _stored_weight(network: Network, base: np.uint64, m: int, place: np.uint32, at: np.uint64) -> np.float32:
     return network.weights[at]
 
