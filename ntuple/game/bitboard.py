@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ntuple.core import rules as shared
 from ntuple.core.rules import DOWN, LEFT, RIGHT, UP, check_sides
-from ntuple.game.jit import inline, kernel
+from ntuple.game.jit import inline, inline_once, kernel
 from ntuple.game.rng import bounded
 
 ZERO, ONE, U2, U3, U4, U8 = (np.uint64(n) for n in (0, 1, 2, 3, 4, 8))
@@ -247,7 +247,7 @@ def spawn(rules: Rules, board: Board, bits: np.uint64) -> Board:
     return Board(board.lo | (cell << is_four), board.hi)
 
 
-@inline
+@inline_once
 def level_at(board: Board, cell: int) -> np.uint64:
     """Return log2 of the tile in one of the sixteen cells of the word, 0 = empty."""
     at = np.uint64(4 * cell)
@@ -263,7 +263,7 @@ def max_cell(board: Board) -> np.int64:
     return np.int64(largest)
 
 
-@inline
+@inline_once
 def index_word(board: Board) -> np.uint64:
     """Return the board as the index of an n-tuple uses it: one nibble for each cell, with larger tiles as 32768."""
     return board.lo | (board.hi * U15)
