@@ -14,6 +14,7 @@ from benchmarks import by_clock
 from benchmarks.by_clock import Clock, Compiled, compile_together, run, with_share
 from launch.errors import UserError
 from launch.evaluation.loading import load_player
+from launch.evaluation.search_options import SearchOptions
 from launch.experiment.metrics_file import read_metrics
 from muzero2048.muzero.learner_state import MuZeroState
 from muzero2048.muzero.train_step import MuZeroPrograms
@@ -77,4 +78,4 @@ def test_a_run_ends_by_the_clock_and_its_network_plays(tmp_path: Path, monkeypat
     last = list(read_metrics(folder))[-1]
     assert last["updates"] > 200
     assert list((folder / "profile").rglob("*.xplane.pb"))
-    assert load_player(folder).player.play(50, 1).score.mean() > 20
+    assert load_player(folder, SearchOptions()).player.play(50, 1).score.mean() > 20
