@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from jaxtyping import _import_hook
+from quick_kernels import compile_kernels_quickly
 
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
 os.environ.setdefault("JAX_DEFAULT_MATMUL_PRECISION", "highest")  # a GPU would round the operands to TF32
@@ -30,6 +31,8 @@ if version("jaxlib").startswith("0.10."):  # later versions do not know this fla
 os.environ.setdefault("XLA_FLAGS", " ".join(FLAGS))
 
 os.environ.setdefault("NUMBA_OPT", "1")  # a quarter of the time of tests/ntuple was LLVM's optimisation
+if os.environ["NUMBA_OPT"] == "1":
+    compile_kernels_quickly()  # a third of what is left
 
 INSTALLED = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 checked_bytecode = _import_hook._optimized_cache_from_source
