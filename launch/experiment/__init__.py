@@ -1,1 +1,1 @@
-"""Experiments: configuration files, overrides, the description of keys, shell completion."""
+"""Experiments: configuration files, overrides, the description of keys, metrics, checkpoints."""

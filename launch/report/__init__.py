@@ -1,1 +1,1 @@
-"""Comparison of runs: selection, curves, final evaluations, tests of differences, figures, CSV files."""
+"""Comparison of runs: selection, curves, tests of differences; its page, tables of papers, the leaderboard, wandb."""

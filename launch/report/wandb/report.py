@@ -40,7 +40,11 @@ def make_report(names: Sequence[str], runs: Sequence[Run], entity: str, project:
 
     runsets = [
         wr.Runset(
-            entity=entity, project=project, name=name, filters=expr.And(expr.Metric("Group") == name), groupby=["group"]
+            entity=entity,
+            project=project,
+            name=name,
+            filters=expr.And(expr.Metric("Group") == name),
+            groupby=["config.learner", "group"],
         )
         for name in names
     ]

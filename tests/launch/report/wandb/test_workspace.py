@@ -79,9 +79,12 @@ def test_a_report_has_the_numbers_of_the_result_files(two_groups, wandb_server, 
     assert head == f"| {' | '.join(column.name for column in COLUMNS)} |"
     scores = [two_groups[name.split()[0]]["score_mean"] for name in line.strip("| ").split(" minus ")]
     assert f" | {scores[0] - scores[1]:+,.0f} (" in line
+    runsets = next(block for block in blocks if block["type"] == "panel-grid")["metadata"]["runSets"]
+    for runset in runsets:  # as in the workspace: learners of one group are curves of their own
+        assert runset["grouping"] == json.loads(GOLDEN.read_text())["spec"]["section"]["runSets"][0]["grouping"]
     filters = [
         leaf["value"]
-        for runset in next(block for block in blocks if block["type"] == "panel-grid")["metadata"]["runSets"]
+        for runset in runsets
         for group in runset["filters"]["filters"]
         for leaf in group.get("filters", [group])
     ]
