@@ -113,18 +113,17 @@ def test_the_age_of_samples(learner: MuZeroPrograms) -> None:
     np.testing.assert_allclose(report.update.age, 16 * 4.5, rtol=0.15)
 
 
-# Temperatures, averaged parameters and priorities share one program. A round has one update.
+# Averaged parameters and priorities share one program. A round has one update.
+PRIORITIES = dataclasses.replace(CONFIG.replay, ratio=0.5, priority_exponent=1.0, importance_exponent=1.0)
+WITH_OPTIONS = dataclasses.replace(CONFIG, ema_decay=0.9, replay=PRIORITIES)
 TEMPERATURES = {"temperature_steps": [[0.2, 0.0]], "dirichlet_fraction": 0.0}
-WITH_OPTIONS = dataclasses.replace(
-    CONFIG, ema_decay=0.9, search=configured(SearchConfig, root="puct", simulations=6, puct=TEMPERATURES),
-    replay=dataclasses.replace(CONFIG.replay, ratio=0.5, priority_exponent=1.0, importance_exponent=1.0),
-)  # fmt: skip
 
 
 @pytest.mark.slow
 def test_self_play_is_greedy_from_the_planned_share_on() -> None:
     """One of 5 planned updates is made in each round, and a round plays before it; the share 0.2 is reached."""
-    learner = shared_learner(WITH_OPTIONS)
+    search = configured(SearchConfig, root="puct", simulations=6, puct=TEMPERATURES)
+    learner = shared_learner(dataclasses.replace(WITH_OPTIONS, search=search))
     state, _ = learner.fill(learner.init(0))
     state, _ = learner.rounds(state, learner.empty(), 2)
     assert float(training_share(state.optimizer, WITH_OPTIONS)) == pytest.approx(0.4)
