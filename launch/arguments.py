@@ -69,12 +69,18 @@ def _accepted(name: str, value: Any, annotation: Any) -> Any:
     """Return the plain value if it has a type of the annotation; self has none."""
     value = _plain(value)
     is_union = get_origin(annotation) in (Union, types.UnionType)
-    kinds = [get_origin(kind) or kind for kind in (get_args(annotation) if is_union else (annotation,))]
+    kinds = [_class_of(kind) for kind in (get_args(annotation) if is_union else (annotation,))]
     if annotation is inspect.Parameter.empty or any(_is_of(value, kind) for kind in kinds):
         return float(value) if float in kinds and isinstance(value, int) else value
     raise TypeError(
         f"{name} is {shown(value)}; give {' or '.join(TYPE_NAMES.get(kind, kind.__name__) for kind in kinds)}"
     )
+
+
+def _class_of(annotation: Any) -> Any:
+    """Return the class that an annotation names, perhaps by an alias, such as NDArray from numpy 2.5 on."""
+    origin = get_origin(annotation) or annotation
+    return _class_of(origin.__value__) if hasattr(origin, "__value__") else origin
 
 
 def _is_of(value: Any, kind: Any) -> bool:

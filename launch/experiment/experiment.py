@@ -16,6 +16,7 @@ from pydantic_core import to_jsonable_python
 
 from launch.errors import UserError, warn
 from launch.experiment import registry
+from launch.experiment.examples import examples_folder
 from launch.experiment.interfaces import LearnerConfig
 from launch.experiment.plain_values import (
     MISTAKES,
@@ -117,12 +118,16 @@ def in_group(group: str, name: str) -> bool:
 def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
     """Read an experiment from a YAML file, or from the config file in the folder of a run or checkpoint.
 
+    `configs/...` is also an example of this project, if the working folder has no such file.
+
     Raises:
         UserError: the file is missing or not an experiment; the message names the override or the file, and the key.
     """
     file = path / CONFIG_FILE if path.is_dir() else path
+    if not file.is_file() and path.parts[:1] == ("configs",):
+        file = examples_folder().joinpath(*path.parts[1:])  # the commands of README and docs work in any folder
     if not file.is_file():
-        raise UserError(f"there is no config {file}; give a YAML file such as those in configs/")
+        raise UserError(f"there is no config {path}; give a YAML file such as those in configs/")
     _check_words(overrides, "run.seed=1")
     values = _attributing(str(file), (), lambda _: _read_file(file))
     return _attributing(str(file), overrides, lambda words: _experiment(merged(values, parse_overrides(words))))

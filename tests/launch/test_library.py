@@ -2,12 +2,15 @@
 
 import json
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pytest
 from reference import rules
+from typing_extensions import TypeAliasType
 
 import muzero2048
+from launch.arguments import checked
 from launch.cli import main
 from launch.evaluation.seeds import BASELINE_SEED
 
@@ -168,6 +171,20 @@ def test_a_wrong_type_has_one_line(call, line: str):
         call()
     assert str(raised.value).startswith(line)
     assert "\n" not in str(raised.value)
+
+
+def test_an_annotation_may_be_an_alias():
+    """From numpy 2.5 on, NDArray is one in Python 3.12 and later."""
+    number = TypeVar("number")
+    array = TypeAliasType("array", np.ndarray[tuple[int, ...], np.dtype[number]], type_params=(number,))
+
+    def size(board):
+        return len(board)
+
+    size.__annotations__["board"] = str | array[np.int64]
+    assert checked(size)(np.arange(3)) == 3
+    with pytest.raises(TypeError, match=r"^board is 5; give text or an array$"):
+        checked(size)(5)
 
 
 def test_scalars_and_arrays_of_numpy_are_taken():

@@ -4,6 +4,7 @@ import pytest
 from toy import ToyConfig
 
 from launch.errors import UserError
+from launch.experiment.examples import examples_folder
 from launch.experiment.experiment import Experiment, RunConfig, changes, load_experiment, warn_without_effect
 from ntuple.learning.config import TargetConfig
 
@@ -119,6 +120,17 @@ def test_a_bad_file_is_one_line_that_names_it(tmp_path: Path, text: str, part: s
 def test_a_missing_file_is_named(tmp_path: Path):
     with pytest.raises(UserError, match=r"there is no config no\.yaml; give a YAML file"):
         load_experiment(Path("no.yaml"))
+
+
+def test_the_commands_of_the_docs_find_their_examples_in_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    example = Path("configs/quick/ntuple.yaml")
+    assert load_experiment(example).run.name == "quick-ntuple"
+    example.parent.mkdir(parents=True)
+    example.write_text((examples_folder() / "quick" / "ntuple.yaml").read_text().replace("quick-ntuple", "mine"))
+    assert load_experiment(example).run.name == "mine"
+    with pytest.raises(UserError, match=r"there is no config configs/none\.yaml; give"):
+        load_experiment(Path("configs/none.yaml"))
 
 
 def test_the_mistake_of_the_file_is_blamed_on_the_file(toy_yaml: Path):
