@@ -2,9 +2,6 @@
 
 from typing import Any
 
-from llvmlite import binding
-from numba.core import codegen
-
 
 def compile_kernels_quickly() -> None:
     """Compile without the passes over a whole module, and without optimisation where machine code is made.
@@ -12,6 +9,9 @@ def compile_kernels_quickly() -> None:
     Left are the passes over each function, and those that numba itself adds. They keep a kernel fast enough for the
     few loops of the tests, and remove the addresses that keep a kernel out of the cache on disk.
     """
+    from llvmlite import binding
+    from numba.core import codegen  # reads NUMBA_OPT when it is imported
+
     make_target_machine = binding.Target.create_target_machine
     make_passes = codegen.CPUCodegen._module_pass_manager
 
