@@ -46,6 +46,14 @@ def _add_evaluate(commands: Parser) -> None:
         "--solution", type=Path, metavar="FILE", help="exact solution of a small board, by solve: print the regret"
     )
     parser.add_argument(
+        "--endgame",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="table of endgames, by endgame: print what the moves lose there; may be given several times",
+    )
+    parser.add_argument(
         "--keep",
         nargs="?",
         const="",
@@ -71,6 +79,7 @@ def _run_evaluate(arguments: argparse.Namespace) -> int:
     outputs = OutputOptions(
         records=arguments.records,
         solution=arguments.solution,
+        endgames=tuple(arguments.endgame),
         keep=arguments.keep is not None,
         log=Path(arguments.keep) if arguments.keep else None,
         part=arguments.part,

@@ -1,4 +1,4 @@
-"""Tools: `muzero2048 bench`, `network`, `solve`, `judge` and `wandb`."""
+"""Tools: `muzero2048 bench`, `network`, `solve`, `endgame`, `judge` and `wandb`."""
 
 import argparse
 import importlib
@@ -27,7 +27,7 @@ TOOLS = {
 
 def add(commands: Parser) -> None:
     """Add the commands."""
-    for add_command in (_add_bench, _add_network, _add_solve, _add_judge, _add_wandb):
+    for add_command in (_add_bench, _add_network, _add_solve, _add_endgame, _add_judge, _add_wandb):
         add_command(commands)
 
 
@@ -102,6 +102,29 @@ def _run_solve(arguments: argparse.Namespace) -> None:
     game = (arguments.board, arguments.until, arguments.tile, arguments.out)
     asked = (arguments.position, arguments.game, arguments.hint, arguments.last)
     run_solve(Request(*game, arguments.solution, *asked, as_json=arguments.json))
+
+
+def _add_endgame(commands: Parser) -> None:
+    parser = commands.add_command(
+        "endgame",
+        _run_endgame,
+        "compute a table of exact endgames of 2048 on 4x4, look up boards",
+        epilog="a pattern is four rows of L (locked), . (free) and T (free, the target counts); see docs/endgames.md",
+    )
+    parser.add_argument("pattern", nargs="?", metavar="PATTERN", help="such as LLLL/LL../..../....")
+    parser.add_argument("--target", type=int, metavar="TILE", help="the tile to be built on the free cells")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="save the table; without it the size is printed")
+    parser.add_argument("--table", type=Path, metavar="FILE", help="a saved table, in place of a PATTERN")
+    parser.add_argument("--position", help="print the probability of the target after each move of this board")
+    add_json(parser)
+
+
+def _run_endgame(arguments: argparse.Namespace) -> int:
+    from launch.evaluation.boards.endgame import Request, run_endgame
+
+    files = (arguments.out, arguments.table)
+    request = Request(arguments.pattern, arguments.target, *files, arguments.position, as_json=arguments.json)
+    return run_endgame(request)
 
 
 def _add_judge(commands: Parser) -> None:

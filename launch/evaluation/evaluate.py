@@ -19,6 +19,7 @@ from launch.evaluation.parts import parse_part
 from launch.evaluation.result import (
     FOLDER,
     Evaluation,
+    Measure,
     OutputOptions,
     prepare_folder,
     prepare_outputs,
@@ -39,7 +40,6 @@ from ntuple.core.interfaces import Games
 
 if TYPE_CHECKING:
     from launch.evaluation.records.game_log import LoggedGame
-    from ntuple.exact.solution import Solution
 
 Played = tuple[Games, list["LoggedGame"]]  # games, and the same with their records: empty if they were played whole
 
@@ -50,7 +50,7 @@ class PlayerEvaluation(NamedTuple):
     source: PlayerSource
     evaluation: Evaluation
     outputs: OutputOptions
-    solution: "Solution | None"
+    measures: list[Measure]
 
     def play(self) -> dict[str, Any] | None:
         """Play the games, print the report, and save the result in the run folder of a checkpoint.
@@ -78,7 +78,7 @@ class PlayerEvaluation(NamedTuple):
         if played is None:
             return None
         games, logged = played
-        result = self._report(games) | write_outputs(outputs, source.board, self.solution, logged)
+        result = self._report(games) | write_outputs(outputs, source.board, self.measures, logged)
         if checkpoint and run_folder and not outputs.part:
             try:
                 save_result(result, self.result_file(run_folder, checkpoint, player))
@@ -186,8 +186,8 @@ def prepare(source: PlayerSource, games: int, seed: int | None, outputs: OutputO
         raise UserError(f"{source.path} has no run folder that keeps its games: give --keep FILE")
     if seed is None:
         seed = final_evaluation_seed(source.checkpoint.experiment.run.seed) if source.checkpoint else BASELINE_SEED
-    solution = prepare_outputs(outputs, source.game, source.rows, source.columns)
-    return PlayerEvaluation(source, Evaluation(games, seed), outputs, solution)
+    measures = prepare_outputs(outputs, source.game, source.rows, source.columns)
+    return PlayerEvaluation(source, Evaluation(games, seed), outputs, measures)
 
 
 def _writable(run_folder: Path | None) -> Path | None:

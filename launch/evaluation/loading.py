@@ -179,7 +179,10 @@ class PlayerSource:
         from ntuple.game.any_game import make_game_rules
 
         if self.search:
-            return cast(Player, ntuple.make_heuristic_player(self.rows, self.columns, self.search.config))
+            try:
+                return cast(Player, ntuple.make_heuristic_player(self.rows, self.columns, self.search.config))
+            except ValueError as error:
+                raise UserError(f"{self.path}: {error}") from error
         rules = make_game_rules(self.game, self.rows, self.columns)
         return cast(Player, getattr(ntuple, BASELINES[self.path])(rules, threads=ntuple.available_cores()))
 

@@ -2,11 +2,12 @@
 
 import json
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from launch.errors import UserError
 from launch.evaluation.boards.notation import board_of
@@ -18,11 +19,11 @@ from launch.experiment.checkpoints import State
 from launch.experiment.environment import command_line, machine, project_version
 from launch.experiment.experiment import Experiment
 from launch.files import write_json, write_text
+from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.interfaces import Games
 
 if TYPE_CHECKING:
     from launch.evaluation.records.game_log import LoggedGame
-    from ntuple.exact.solution import Solution
 
 FOLDER = "evaluations"
 
@@ -55,6 +56,7 @@ class OutputOptions(NamedTuple):
 
     records: Path | None = None  # new file for the records of all games
     solution: Path | None = None  # exact solution of the board, to compute the regret of the moves
+    endgames: tuple[Path, ...] = ()  # tables of endgames, to compute what the moves lose there
     keep: bool = False  # whether every player keeps its games as they end
     log: Path | None = None  # the file of the kept games; None: the log in the run folder
     part: str = ""  # "2/4": play games 1, 5, 9, ... as the second of four processes; "": play all games
@@ -63,7 +65,7 @@ class OutputOptions(NamedTuple):
     @property
     def need_moves(self) -> bool:
         """Whether the outputs need the moves of the games, so that every player plays move by move."""
-        return bool(self.records or self.solution or self.keep)
+        return bool(self.records or self.solution or self.endgames or self.keep)
 
 
 def prepare_folder(run_folder: Path) -> None:
@@ -84,35 +86,55 @@ def check_new_file(file: Path, option: str) -> None:
         raise UserError(f"there is no folder {file.absolute().parent} to write {file.name} into")
 
 
-def prepare_outputs(outputs: OutputOptions, game: str, rows: int, columns: int) -> "Solution | None":
-    """Check the outputs before time is spent on games; return the solution of the board if a file of it is given."""
+class Measured(Protocol):
+    """What the moves of games lose."""
+
+    def line(self) -> str:
+        """Return it as text."""
+
+    def record(self) -> dict[str, Any]:
+        """Return it as entries of a result file."""
+
+
+Measure = Callable[[Sequence["LoggedGame"]], Measured]
+
+
+def prepare_outputs(outputs: OutputOptions, game: str, rows: int, columns: int) -> list[Measure]:
+    """Check the outputs before time is spent on games; return the measures of moves whose files are given."""
     if outputs.records is not None:
         check_new_file(outputs.records, "--records")
     if outputs.log is not None and not outputs.log.name:
         raise UserError(f"--keep is {outputs.log}; give a file")
-    if outputs.solution is None:
-        return None
-    from launch.evaluation.records.regret import load_solution  # needs numba; MuZero's evaluation does without
+    measures: list[Measure] = []
+    if outputs.solution is not None:
+        # needs numba; MuZero's evaluation does without
+        from launch.evaluation.records.regret import load_solution, regret_of
 
-    return load_solution(outputs.solution, game, rows, columns)
+        measures.append(partial(regret_of, load_solution(outputs.solution, game, rows, columns)))
+    if outputs.endgames:
+        from launch.evaluation.records.endgames import load_table, losses_of  # needs numba
+
+        if (game, rows, columns) != (GAME_2048.name, 4, 4):
+            raise UserError(f"--endgame {outputs.endgames[0]}: tables are of 2048 on 4x4; leave out --endgame")
+        measures.append(partial(losses_of, [load_table(file) for file in outputs.endgames]))
+    return measures
 
 
 def write_outputs(
-    outputs: OutputOptions, board: str, solution: "Solution | None", logged: Sequence["LoggedGame"]
+    outputs: OutputOptions, board: str, measures: Sequence[Measure], logged: Sequence["LoggedGame"]
 ) -> dict[str, Any]:
-    """Write the game records and print the regret, where asked for; return the entries of the regret for the result."""
+    """Write the game records and print what the moves lose, where asked for; return its entries for the result."""
     if outputs.records:
         try:
             write_text(outputs.records, "\n".join([f"% board {board}", *(game.record for game in logged), ""]))
         except OSError as error:
             raise UserError(f"cannot write the records to {outputs.records}: {error.strerror}") from error
-    if solution is None:
-        return {}
-    from launch.evaluation.records.regret import regret_of  # needs numba
-
-    regret = regret_of(solution, logged)
-    print(regret.line(), flush=True)
-    return regret.record()
+    entries: dict[str, Any] = {}
+    for measure in measures:
+        measured = measure(logged)
+        print(measured.line(), flush=True)
+        entries |= measured.record()
+    return entries
 
 
 def report(

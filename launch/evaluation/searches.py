@@ -180,10 +180,10 @@ def _changed(config: Any, default: Any) -> dict[str, str]:
 
 
 def _in_a_name(value: Any) -> str:
-    """Return a value as a part of a file's name; a list of pairs is 6_2,10_1."""
+    """Return a value as a part of a file's name; a list of pairs is 6_2,10_1, and of a path its last part remains."""
     if not isinstance(value, tuple):
         return str(value)
-    return ",".join("_".join(map(str, item)) if isinstance(item, tuple) else str(item) for item in value)
+    return ",".join("_".join(map(str, item)) if isinstance(item, tuple) else Path(str(item)).name for item in value)
 
 
 def _name(*parts: str) -> str:

@@ -110,8 +110,8 @@ def evaluate_snapshots(
 
 def refuse_outputs_of_one(outputs: OutputOptions, what: str) -> None:
     """Refuse options that write one file for one player; `what` would share the file."""
-    names = ("--records", "--solution", "--keep FILE", "--part")
-    values = (outputs.records, outputs.solution, outputs.log, outputs.part)
+    names = ("--records", "--solution", "--endgame", "--keep FILE", "--part")
+    values = (outputs.records, outputs.solution, outputs.endgames, outputs.log, outputs.part)
     if given := [name for name, value in zip(names, values, strict=True) if value]:
         raise UserError(
             f"{given[0]} is for one player, and here are {what}; evaluate one PATH at a time, or leave it out"

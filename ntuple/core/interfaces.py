@@ -62,6 +62,14 @@ def so_far(results: NDArray[np.int64], seconds: float, goals: tuple[int, ...] = 
     return SoFar(games, seconds / done * (len(results) - done) if done else None)
 
 
+class EndgameAdvice(NamedTuple):
+    """What tables of endgames say of B boards."""
+
+    names: tuple[str, ...]  # of the tables, with pattern and target
+    number: NDArray[np.int64]  # [B] the table that removes moves; -1: none
+    probability: NDArray[np.float64]  # [B, 4] of its target after each move; -1: illegal move
+
+
 class Analysis(NamedTuple):
     """The move that a player would make on each of B boards, and the player's values of all moves."""
 
@@ -75,6 +83,7 @@ class Analysis(NamedTuple):
     # [B, C, 3] outcomes of the chance event after the chosen move, by code: probability, visits, value (nan: not
     # visited) in points; None: the player has none
     outcomes: NDArray[np.float64] | None = None
+    endgames: EndgameAdvice | None = None  # None: the player has no tables
     names_spawns: bool = True  # codes are those of ntuple/core/games/event_codes.py; false: those of a learned model
 
 

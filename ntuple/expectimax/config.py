@@ -8,6 +8,7 @@ MOST_PLIES = 16
 MOST_CELLS = 16
 DOWNGRADED_TILES = {2**level for level in range(1, 18)}
 LEAST_BITS, MOST_BITS = 4, 28  # range of log2 of the entries of a transposition table: 16 to 268 million entries
+TABLES = "search.endgames!=[]"
 MOST_WEIGHT = 1e6  # of a hand-made feature; a value is single precision
 
 
@@ -65,6 +66,16 @@ class ExpectimaxConfig(Settings, prefix="search"):
     )
     node_bits: int = setting(
         14, "log2 of the chance nodes that a thread remembers, 13 bytes each.", at_least=LEAST_BITS, at_most=MOST_BITS
+    )
+    endgames: tuple[str, ...] = setting(
+        (),
+        "Tables of `muzero2048 endgame`; where a board fits one, the first of them removes moves that it finds worse.",
+    )
+    endgame_least: float = setting(
+        0.0, "Probability of the best move from which on a table removes others.", at_least=0, at_most=1, only_if=TABLES
+    )
+    endgame_tolerance: float = setting(
+        0.001, "Probability that a move may lose without being removed.", at_least=0, at_most=1, only_if=TABLES
     )
     heuristic: HeuristicConfig = group(HeuristicConfig)
 

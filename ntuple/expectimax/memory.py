@@ -62,6 +62,7 @@ class Memory(NamedTuple):
     # The root.
     root: NDArray[np.float32]  # [4] values of the moves in the running search
     root_values: NDArray[np.float32]  # [4] values of the moves in the last completed search
+    endgame: NDArray[np.float64]  # [4] probabilities of the moves in a table of endgames
     deadline: NDArray[np.float64]  # [1] time of the clock at which the search stops, seconds
 
 
@@ -97,6 +98,7 @@ def make_memory(rules: AnyRules, network: Network | None, leaf_bits: int, node_b
         node_plies=np.zeros(1 << node_bits, np.int8),
         root=np.zeros(4, np.float32),
         root_values=np.zeros(4, np.float32),
+        endgame=np.zeros(4),
         deadline=np.zeros(1, np.float64),
     )
 

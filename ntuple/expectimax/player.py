@@ -7,12 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.core.interfaces import Analysis
+from ntuple.endgames.guide import Endgames, load_endgames
+from ntuple.endgames.pattern import SIDE
 from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.expectimax.heuristic import Heuristic, make_heuristic
 from ntuple.expectimax.memory import ExpectimaxSettings, Memory, make_memory, make_search
 from ntuple.expectimax.search import analyse_boards, play_on
 from ntuple.game.any_game import AnyRules
-from ntuple.game.bitboard import make_rules
+from ntuple.game.bitboard import Rules, make_rules
 from ntuple.learning.config import NTupleConfig
 from ntuple.players.analysis import NO_BEST_MOVE, words_of
 from ntuple.players.one_by_one import OneByOnePlayer, PlayOn, load_afterstate_values
@@ -33,10 +35,16 @@ class ExpectimaxPlayer(OneByOnePlayer):
 
         Args:
             values: of afterstates; the weights of a network must not change while the player exists.
+
+        Raises:
+            ValueError: a table of endgames cannot be read, or is not of this game.
         """
+        if config.endgames and not (isinstance(rules, Rules) and (rules.rows, rules.columns) == (SIDE, SIDE)):
+            raise ValueError("tables of endgames are of 2048 on 4x4; leave out search.endgames")
         is_quick = config.plies <= QUICK_PLIES and not config.seconds
         super().__init__(rules, QUICK_MOVES if is_quick else 1, threads)
         self._values, self._config, self._search = values, config, make_search(config)
+        self._endgames: Endgames | None = load_endgames(config.endgames, config.endgame_least, config.endgame_tolerance)
 
     def analyse(
         self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32], draws: NDArray[np.uint16] | None = None
@@ -55,12 +63,16 @@ class ExpectimaxPlayer(OneByOnePlayer):
         self._in_parts(len(words), analyse_part)
         if np.isnan(values).any():
             raise ValueError(NO_BEST_MOVE)
-        is_legal = rewards >= 0
-        action = np.where(is_legal.any(axis=1), values.argmax(axis=1), -1).astype(np.int8)
-        return Analysis(action, rewards, values.astype(np.float64), plies[:, np.newaxis] * is_legal)
+        is_legal, rest, advice = rewards >= 0, values, None
+        if self._endgames is not None:
+            rest, advice = self._endgames.advise(self._rules, words, values)
+        action = np.where(is_legal.any(axis=1), rest.argmax(axis=1), -1).astype(np.int8)
+        effort = plies[:, np.newaxis] * is_legal
+        return Analysis(action, rewards, values.astype(np.float64), effort, endgames=advice)
 
     def _begin(self, seed: int, number: int) -> PlayOn:
-        return functools.partial(play_on, *self._kernel_arguments())
+        guide = self._endgames.guide if self._endgames is not None else None
+        return functools.partial(play_on, *self._kernel_arguments(), guide)
 
     def _kernel_arguments(self) -> tuple[AnyRules, Network | None, Heuristic | None, ExpectimaxSettings, Memory]:
         """Return the first arguments of the kernels, with empty memory, so that games do not depend on each other."""
@@ -74,7 +86,8 @@ def load_expectimax_player(folder: Path, config: NTupleConfig, search: Expectima
     """Load the player of a checkpoint folder, on all cores; only the weights are read.
 
     Raises:
-        ValueError: see `load_afterstate_values`; or tiles are to be downgraded in another game than 2048.
+        ValueError: see `load_afterstate_values` and `ExpectimaxPlayer`; or tiles are to be downgraded in another game
+            than 2048.
     """
     if search.downgrade and not config.rules_of_game.doubles:
         raise ValueError(f"tile-downgrading halves tiles, and {config.game} has other ones; leave out search.downgrade")

@@ -15,6 +15,7 @@ This file is plain recursion down to the last layer, which is in ntuple/expectim
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.endgames.guide import Guide, guide_values
 from ntuple.expectimax.heuristic import Heuristic
 from ntuple.expectimax.leaves import above_leaves, leaf_value, of_state
 from ntuple.expectimax.memory import ExpectimaxSettings, Memory, key_of, slot_of
@@ -172,10 +173,14 @@ def play_on(
     heuristic: Heuristic | None,
     search: ExpectimaxSettings,
     memory: Memory,
+    guide: Guide | None,
     row: Row,
     trace: Trace,
 ) -> int:
     """Continue a game until `trace` is full or the game is over.
+
+    Args:
+        guide: tables of endgames, for 2048; None: the search alone chooses the moves.
 
     Returns:
         The number of moves made. It is less than T if the game is over, or if all values of the legal moves are NaN or
@@ -184,6 +189,8 @@ def play_on(
     for move in range(trace.shape[0]):
         began = seconds()
         search_moves(rules, network, heuristic, search, memory, board_of(row), memory.root_values)
+        if guide is not None:
+            guide_values(rules, guide, board_of(row), memory.root_values, memory.endgame)
         action = best_action(memory.root_values)
         if action < 0:
             return move

@@ -103,7 +103,7 @@ def _played_boards(rules: AnyRules, network: Network, boards: int, seed: int) ->
     while game < GAMES or len(played) < boards:
         open_game(rules, seed, game, row)
         board = Board(row[BOARD_LO], row[BOARD_HI])
-        while play_on(rules, network, None, search, memory, row, trace):
+        while play_on(rules, network, None, search, memory, None, row, trace):
             played.append(board)
             board = Board(row[BOARD_LO], row[BOARD_HI])
         game += 1

@@ -33,6 +33,13 @@ class Chance(NamedTuple):
     value: float | None  # expected points after it; None: not visited
 
 
+class TableAdvice(NamedTuple):
+    """The table of an endgame that the board fits."""
+
+    table: str  # its pattern and target
+    probabilities: dict[str, float]  # of the target after each legal move
+
+
 class Advice(NamedTuple):
     """What a player says of one board."""
 
@@ -43,6 +50,7 @@ class Advice(NamedTuple):
     line: list[str]  # the moves that the player expects, each with the spawn after it: "up 2@(1,3)"
     policy: dict[str, float] | None = None  # the search's probability of each legal move; None: the player has none
     chances: Sequence[Chance] = ()  # after the chosen move, the most visited and most probable first
+    endgame: TableAdvice | None = None  # the table that removes moves; None: there is none for this board
 
     @property
     def action_index(self) -> int | None:
@@ -50,7 +58,7 @@ class Advice(NamedTuple):
         return None if self.action is None else NAMES.index(self.action)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON object of `moves --json`, without `line`, `policy` and `chances` if the player has none."""
+        """Return the JSON object of `moves --json`; `line` to `endgame` only if the player has them."""
         moves = {
             name: {"reward": move.reward, "value": move.value, self.unit: move.effort}
             for name, move in self.moves.items()
@@ -64,6 +72,8 @@ class Advice(NamedTuple):
             values["policy"] = self.policy
         if self.chances:
             values["chances"] = [chance._asdict() for chance in self.chances]
+        if self.endgame is not None:
+            values["endgame"] = self.endgame._asdict()
         return values
 
 
@@ -82,6 +92,9 @@ def print_moves(player: str, advice: Advice, as_json: bool) -> None:
         print("no move is legal: the game is over")
     if advice.line:
         print(f"expects: {', '.join(advice.line)}")
+    if advice.endgame is not None:
+        chances = ", ".join(f"{name} {chance:.4f}" for name, chance in advice.endgame.probabilities.items())
+        print(f"{advice.endgame.table}: {chances}")
     if as_json:
         print_json(advice.to_json())
 
@@ -99,6 +112,7 @@ def _advice(state: State, analysis: Analysis, i: int, unit: str, game: Game) -> 
         line=_line(analysis, i, outcome),
         policy=_policy(analysis, i, moves),
         chances=_chances(analysis, i, outcome),
+        endgame=_endgame(analysis, i, moves),
     )
 
 
@@ -112,6 +126,13 @@ def _policy(analysis: Analysis, i: int, moves: Iterable[str]) -> dict[str, float
     if analysis.policy is None:
         return None
     return {name: float(analysis.policy[i, NAMES.index(name)]) for name in moves}
+
+
+def _endgame(analysis: Analysis, i: int, moves: Iterable[str]) -> TableAdvice | None:
+    if analysis.endgames is None or (number := int(analysis.endgames.number[i])) < 0:
+        return None
+    probabilities = {name: float(analysis.endgames.probability[i, NAMES.index(name)]) for name in moves}
+    return TableAdvice(analysis.endgames.names[number], probabilities)
 
 
 def _line(analysis: Analysis, i: int, outcome: Callable[[int], str]) -> list[str]:

@@ -1,0 +1,67 @@
+"""Patterns of endgames: which cells hold large tiles, and which tile is to be built on the others.
+
+A pattern is 16 letters, four rows from top to bottom, with or without `/` between rows:
+
+    L   locked: holds a large tile, which stays there
+    .   free: empty, or holds a tile below the target
+    T   free, and the target counts here; if no cell is T, it counts in every free cell
+
+A board fits if each locked cell holds the target's tile or a larger one, these tiles are all different, and each free
+cell is empty or holds a tile below the target. Then no locked tile can merge before the target is built, so the value
+of a board depends on its free cells alone: one table serves every game that fits.
+"""
+
+from typing import NamedTuple
+
+SIDE = 4
+CELLS = SIDE**2
+EXAMPLE = "LLLL/LL../..../...."
+LEAST_TARGET, MOST_TARGET = 3, 13  # levels: 8 to 8192
+LEAST_FREE, MOST_FREE = 2, 12
+
+
+class Pattern(NamedTuple):
+    """A pattern with its target."""
+
+    letters: str  # 16 of L, . and T
+    target: int  # level of the tile to be built
+
+    @property
+    def locked(self) -> tuple[int, ...]:
+        """The locked cells, as 4 * row + column."""
+        return tuple(cell for cell, letter in enumerate(self.letters) if letter == "L")
+
+    @property
+    def free(self) -> tuple[int, ...]:
+        """The free cells."""
+        return tuple(cell for cell, letter in enumerate(self.letters) if letter != "L")
+
+    @property
+    def goals(self) -> tuple[int, ...]:
+        """The free cells in which the target counts."""
+        return tuple(cell for cell, letter in enumerate(self.letters) if letter == "T") or self.free
+
+    @property
+    def boards(self) -> int:
+        """Number of boards: target ^ free cells."""
+        return int(self.target ** len(self.free))
+
+    def __str__(self) -> str:
+        """Return the letters in rows with the target's tile, such as LLLL/LL../..../.... to 256."""
+        rows = "/".join(self.letters[at : at + SIDE] for at in range(0, CELLS, SIDE))
+        return f"{rows} to {1 << self.target}"
+
+
+def parse_pattern(text: str, tile: int) -> Pattern:
+    """Return the pattern of a text and of the tile to be built; ValueError says what is wrong and what to give."""
+    letters = text.replace("/", "").replace(" ", "")
+    if len(letters) != CELLS or set(letters) - set("L.T"):
+        raise ValueError(f"{text!r} is no pattern: give {CELLS} letters of L, . and T, such as {EXAMPLE}")
+    target = max(tile, 1).bit_length() - 1
+    if tile != 1 << target or not LEAST_TARGET <= target <= MOST_TARGET:
+        raise ValueError(f"{tile} is no target: give a tile from {1 << LEAST_TARGET} to {1 << MOST_TARGET}")
+    pattern = Pattern(letters, target)
+    if not LEAST_FREE <= len(pattern.free) <= MOST_FREE:
+        free = f"{len(pattern.free)} free cells"
+        raise ValueError(f"{text!r} has {free}: give {LEAST_FREE} to {MOST_FREE}, such as {EXAMPLE}")
+    return pattern

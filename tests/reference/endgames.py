@@ -1,0 +1,54 @@
+"""The probability to build a tile on the free cells of a pattern, in plain Python: recursion over whole boards.
+
+It moves boards by the rules of `reference.rules`. The locked tiles are different ones, larger than the target, so the
+rules merge none of them.
+"""
+
+import functools
+from collections.abc import Callable, Iterator
+from itertools import product
+
+from reference.rules import ACTIONS, Board, afterstate
+
+SIDE = 4
+SPAWNS = ((1, 0.9), (2, 0.1))  # level of the new tile, probability
+
+
+def boards(letters: str, target: int) -> Iterator[Board]:
+    """Yield the boards of a pattern, with the locked tiles target + 1, target + 2, ..."""
+    free = [cell for cell, letter in enumerate(letters) if letter != "L"]
+    locked = [cell for cell, letter in enumerate(letters) if letter == "L"]
+    for levels in product(range(target), repeat=len(free)):
+        cells = dict(zip(free, levels, strict=True)) | {cell: target + 1 + i for i, cell in enumerate(locked)}
+        yield tuple(tuple(cells[SIDE * row + column] for column in range(SIDE)) for row in range(SIDE))
+
+
+def solver(letters: str, target: int) -> Callable[[Board], float]:
+    """Return the function from an afterstate to its probability."""
+    flat = [cell for cell, letter in enumerate(letters) if letter == "L"]
+    goals = [cell for cell, letter in enumerate(letters) if letter == "T"] or [
+        cell for cell, letter in enumerate(letters) if letter == "."
+    ]
+
+    def of_move(board: Board, after: Board) -> float:
+        before, cells = sum(board, ()), sum(after, ())
+        if any(before[cell] != cells[cell] for cell in flat):
+            return 0.0
+        free = {cell: level for cell, level in enumerate(cells) if cell not in flat}
+        if any(free[cell] >= target for cell in goals):
+            return 1.0
+        return 0.0 if max(free.values()) >= target else of_after(after)
+
+    @functools.cache
+    def of_after(board: Board) -> float:
+        empty = [(r, c) for r in range(SIDE) for c in range(SIDE) if board[r][c] == 0]
+        total = 0.0
+        for (row, column), (level, share) in product(empty, SPAWNS):
+            rows = [list(line) for line in board]
+            rows[row][column] = level
+            state = tuple(map(tuple, rows))
+            afters = [afterstate(state, action)[0] for action in ACTIONS]
+            total += share * max((of_move(state, after) for after in afters if after != state), default=0.0)
+        return total / len(empty) if empty else 0.0
+
+    return of_after
